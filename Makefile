@@ -1,0 +1,142 @@
+# Koine. `make demo` and `make test` install what they need on Debian and do the rest; `make help` lists the targets.
+
+LUA        ?= lua5.4
+LUA_PC     ?= lua5.4
+CC         ?= cc
+PKG_CONFIG ?= pkg-config
+BUILD      ?= build
+
+# The objects of the module, in the order of the rooms; tools/rockspec-check.lua holds the rockspec against this list.
+CORE_SRC := $(sort $(wildcard src/core/*.c))
+DOOR_SRC := $(sort $(wildcard src/lua/*.c))
+
+WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+OPT      ?= -O2 -g
+SAN      ?=
+KOINE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(OPT) $(SAN) $(CFLAGS)
+# Lazily, because `make demo` may install pkg-config first.
+LUA_INC  = $(shell $(PKG_CONFIG) --cflags $(LUA_PC))
+LUA_LIB  = $(shell $(PKG_CONFIG) --libs $(LUA_PC))
+CURL_LIB = $(shell $(PKG_CONFIG) --libs libcurl)
+
+CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
+DOOR_OBJ = $(DOOR_SRC:src/%.c=$(BUILD)/obj/%.o)
+CORE_LIB = $(BUILD)/libkoinecore.a
+MODULE   = $(BUILD)/koine/core.so
+
+# Lua finds the checkout's files before anything installed.
+export LUA_PATH  = ./lua/?.lua;./lua/?/init.lua;;
+export LUA_CPATH = $(BUILD)/?.so;;
+export KOINE_LUA = $(LUA)
+BUSTED = $(LUA) $$(command -v busted)
+
+all: $(MODULE)
+
+help:
+	@echo 'make demo       dependencies, build, then a tool loop against the loopback provider (or a real one: see README)'
+	@echo 'make test       dependencies, build, then every test: C, host programs, specs, contract suite'
+	@echo 'make            build $(MODULE)'
+	@echo 'make lint       luacheck, and the C code under extra warnings as errors'
+	@echo 'make arch       the arrows between rooms'
+	@echo 'make asan       everything again under ASan and UBSan'
+	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
+	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
+	@echo 'make bench      figures as `name value unit` lines'
+	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
+
+$(BUILD)/obj/core/%.o: src/core/%.c
+	@mkdir -p $(@D)
+	$(CC) $(KOINE_CFLAGS) -Isrc -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/lua/%.o: src/lua/%.c
+	@mkdir -p $(@D)
+	$(CC) $(KOINE_CFLAGS) -Isrc $(LUA_INC) -MMD -MP -c -o $@ $<
+
+$(CORE_LIB): $(CORE_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(MODULE): $(CORE_OBJ) $(DOOR_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -shared $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
+
+# {{{ tests
+
+SPEC_C    = $(patsubst spec/c/%.c,$(BUILD)/spec/c/%,$(sort $(wildcard spec/c/*.c)))
+SPEC_HOST = $(patsubst spec/host/%.c,$(BUILD)/spec/host/%,$(sort $(wildcard spec/host/*.c)))
+
+# The core alone: no Lua, no network.
+$(BUILD)/spec/c/%: spec/c/%.c $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -MMD -MP -o $@ $< $(CORE_LIB) $(CURL_LIB) -lm -lpthread
+
+# Programs that host the library.
+$(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(DOOR_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c $(LUA_INC) -MMD -MP -o $@ $< $(DOOR_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) -ldl -lm -lpthread
+
+test-c: $(SPEC_C)
+	@set -e; for t in $(SPEC_C); do $$t; done
+
+test-host: $(SPEC_HOST)
+	@set -e; for t in $(SPEC_HOST); do $$t; done
+
+test-lua: $(MODULE)
+	$(BUSTED) --output=utfTerminal spec
+
+deps-build:
+	@tools/deps.sh build
+deps-test:
+	@tools/deps.sh build test
+
+# Separate makes, so that what was just installed is seen.
+test: deps-test
+	@$(MAKE) --no-print-directory all test-c test-host test-lua
+
+demo: deps-build
+	@$(MAKE) --no-print-directory all
+	@$(LUA) examples/demo.lua
+
+# }}}
+
+# {{{ quality
+
+arch:
+	@$(LUA) tools/arch.lua
+
+lint: $(MODULE)
+	luacheck --quiet --std lua54 --max-line-length 120 lua examples tools bench
+	luacheck --quiet --std lua54+busted --max-line-length 120 spec
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint OPT='-O1 -Werror' SAN= all
+	@$(LUA) tools/rockspec-check.lua
+
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+asan:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' all test-c test-host
+	@LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 \
+	  $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' test-lua
+
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect
+valgrind: $(SPEC_C) $(MODULE)
+	@set -e; for t in $(SPEC_C); do KOINE_EVERY=97 $(VALGRIND) $$t; done
+	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/stream_spec.lua
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
+
+bench: $(MODULE)
+	@bench/run.sh $(BUILD)
+
+rock-test:
+	@tools/rock-test.sh $(BUILD)
+
+# }}}
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
+
+.PHONY: all help test-c test-host test-lua test demo deps-build deps-test arch lint asan valgrind fuzz bench rock-test clean

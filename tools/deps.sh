@@ -1,0 +1,54 @@
+#!/bin/sh
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint) are there: installs what is missing with apt-get
+# (through sudo when not root) and says so; on other systems names what it could not find.
+set -eu
+
+packages() {
+  case $1 in
+    build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv" ;;
+    test)  echo "lua-busted lua-socket lua-filesystem valgrind" ;;
+    lint)  echo "lua-check clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
+    *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
+  esac
+}
+
+# Elsewhere than on Debian: what can be seen from here.
+look() {
+  missing=
+  command -v "${CC:-cc}" >/dev/null 2>&1 || missing="$missing a C compiler,"
+  command -v pkg-config >/dev/null 2>&1 || missing="$missing pkg-config,"
+  command -v "${LUA:-lua5.4}" >/dev/null 2>&1 || missing="$missing Lua 5.4 (set LUA=…),"
+  pkg-config --exists libcurl 2>/dev/null || missing="$missing libcurl with headers (7.84 or later),"
+  pkg-config --exists "${LUA_PC:-lua5.4}" 2>/dev/null || missing="$missing Lua 5.4's headers (set LUA_PC=…),"
+  "${LUA:-lua5.4}" -e 'require "cjson"' 2>/dev/null || missing="$missing lua-cjson,"
+  "${LUA:-lua5.4}" -e 'require "luv"' 2>/dev/null || missing="$missing luv,"
+  case " $* " in *" test "*)
+    command -v busted >/dev/null 2>&1 || missing="$missing busted,"
+    "${LUA:-lua5.4}" -e 'require "socket"' 2>/dev/null || missing="$missing luasocket,"
+    "${LUA:-lua5.4}" -e 'require "lfs"' 2>/dev/null || missing="$missing LuaFileSystem," ;;
+  esac
+  [ -z "$missing" ] && return 0
+  echo "Koine needs, and could not find:${missing%,}. Install them with your system's packages or LuaRocks." >&2
+  exit 1
+}
+
+if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg-query >/dev/null 2>&1; then
+  look "$@"
+  exit 0
+fi
+
+missing=
+for set in "$@"; do
+  for p in $(packages "$set"); do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing="$missing $p"
+  done
+done
+[ -z "$missing" ] && exit 0
+
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+echo "Installing Debian packages:$missing"
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq
+# shellcheck disable=SC2086
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
