@@ -1,0 +1,12 @@
+/* clock.h: time. Leaf. Monotonic seconds for durations, wall seconds for dates; HTTP dates are read without a locale. */
+#ifndef KOINE_CLOCK_H
+#define KOINE_CLOCK_H
+
+#include "mem.h"
+
+double clock_monotonic(void); /* seconds since an arbitrary start, never backwards */
+double clock_wall(void);      /* Unix seconds */
+/* Unix seconds of an HTTP date (IMF-fixdate, RFC 850, asctime; always GMT). 0 and *t, or -1 when it is none. */
+int clock_http_date(struct str s, double *t);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+** event.c: the queue between codecs, message and stream, and the names users see.
+** May call: mem. The queue owns its array, never the strings of its events. Failure: NULL, and the queue as it was.
+*/
+#include "event.h"
+
+#define QUEUE_MIN 16
+
+/* An empty queue; allocates nothing yet. */
+void events_init(struct events *q, const struct mem *m) {
+  *q = (struct events){ NULL, 0, 0, 0, m };
+}
+
+/* Gives the array back; the queue is empty and usable again. */
+void events_free(struct events *q) {
+  mem_free(q->m, q->v, q->cap * sizeof *q->v);
+  events_init(q, q->m);
+}
+
+/* Makes room for one more: moves the waiting events down when at least half the array is taken ones, else doubles. */
+static int make_room(struct events *q) {
+  size_t waiting = q->n - q->head;
+  if (q->head > 0 && q->head >= waiting) {
+    if (waiting > 0) memmove(q->v, q->v + q->head, waiting * sizeof *q->v);
+    q->head = 0;
+    q->n = waiting;
+    return 0;
+  }
+  if (q->cap > SIZE_MAX / (2 * sizeof *q->v)) return -1;
+  size_t cap = q->cap == 0 ? QUEUE_MIN : q->cap * 2;
+  struct event *v = mem_realloc(q->m, q->v, q->cap * sizeof *v, cap * sizeof *v);
+  if (v == NULL) return -1;
+  q->v = v;
+  q->cap = cap;
+  return 0;
+}
+
+/* Appends an event with everything zero but type and key; NULL when out of memory. */
+struct event *events_push(struct events *q, enum event_type type, int32_t key) {
+  if (q->n == q->cap && make_room(q) < 0) return NULL;
+  struct event *ev = &q->v[q->n++];
+  memset(ev, 0, sizeof *ev);
+  ev->type = type;
+  ev->key = key;
+  return ev;
+}
+
+/* The oldest waiting event, removed; NULL when none. Valid until the next push. */
+const struct event *events_take(struct events *q) {
+  if (q->head == q->n) return NULL;
+  const struct event *ev = &q->v[q->head++];
+  if (q->head == q->n) q->head = q->n = 0;
+  return ev;
+}
+
+/* Forgets the waiting events; keeps the array. */
+void events_clear(struct events *q) {
+  q->head = q->n = 0;
+}
+
+/* All counts unknown. */
+void usage_clear(struct usage *u) {
+  *u = (struct usage){ -1, -1, -1, -1, -1 };
+}
+
+/* The canonical stop reason; NULL for STOP_NONE. */
+const char *stop_name(enum stop s) {
+  switch (s) {
+    case STOP_NONE: return NULL;
+    case STOP_END_TURN: return "end_turn";
+    case STOP_TOOL_USE: return "tool_use";
+    case STOP_MAX_TOKENS: return "max_tokens";
+    case STOP_SEQUENCE: return "stop_sequence";
+    case STOP_PAUSE_TURN: return "pause_turn";
+    case STOP_REFUSAL: return "refusal";
+    case STOP_SENSITIVE: return "sensitive";
+    case STOP_CONTEXT_OVERFLOW: return "context_overflow";
+    case STOP_ERROR: return "error";
+  }
+  return NULL;
+}
+
+/* A delta's type as users see it; NULL for parts, which they never see. */
+const char *event_name(enum event_type t) {
+  switch (t) {
+    case EV_TEXT_START: return "text_start";
+    case EV_TEXT_DELTA: return "text_delta";
+    case EV_TEXT_END: return "text_end";
+    case EV_THINKING_START: return "thinking_start";
+    case EV_THINKING_DELTA: return "thinking_delta";
+    case EV_THINKING_END: return "thinking_end";
+    case EV_TOOL_START: return "tool_use_start";
+    case EV_TOOL_DELTA: return "tool_use_delta";
+    case EV_TOOL_END: return "tool_use_end";
+    default: return NULL;
+  }
+}

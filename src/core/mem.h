@@ -1,0 +1,84 @@
+/*
+** mem.h: where every byte of the core comes from.
+** An allocator is injected (lua_Alloc's shape), so a host's limit and a failing test allocator reach everything.
+** May call: libc. Owners free what they made; a `str` owns nothing. Failure: NULL or -1, nothing changed.
+*/
+#ifndef KOINE_MEM_H
+#define KOINE_MEM_H
+
+#include <stddef.h>
+#include <string.h>
+
+/* An allocator: f(ud, p, old size, new size); new size 0 frees. Same contract as lua_Alloc. */
+struct mem {
+  void *(*f)(void *ud, void *p, size_t osize, size_t nsize);
+  void *ud;
+};
+
+/* Borrowed bytes: not NUL-terminated, never owned. */
+struct str {
+  const char *p;
+  size_t n;
+};
+
+#define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+#define STR_NONE ((struct str){ NULL, 0 })
+
+/* A growing byte buffer. p is NULL while nothing was allocated; bytes past n are garbage. */
+struct buf {
+  char *p;
+  size_t n, cap;
+  const struct mem *m;
+};
+
+struct arena_chunk;
+
+/* A bump allocator: everything in it dies together. */
+struct arena {
+  const struct mem *m;
+  struct arena_chunk *head; /* the chunk being filled; older ones behind it */
+  char *next, *end;         /* free room in `head` */
+  size_t total;             /* bytes held from the allocator */
+};
+
+/* The allocator on malloc/realloc/free, for programs without Lua. */
+struct mem mem_libc(void);
+
+/* n bytes, or NULL. n > 0. */
+void *mem_alloc(const struct mem *m, size_t n);
+/* p (osize bytes, may be NULL with 0) grown or shrunk to nsize > 0, or NULL and p untouched. */
+void *mem_realloc(const struct mem *m, void *p, size_t osize, size_t nsize);
+/* Frees p of n bytes; NULL is fine. */
+void mem_free(const struct mem *m, void *p, size_t n);
+
+void buf_init(struct buf *b, const struct mem *m);
+void buf_free(struct buf *b);
+/* Makes room for `extra` more bytes (amortised doubling): 0, or -1 and nothing changed. */
+int buf_reserve(struct buf *b, size_t extra);
+/* Appends; 0, or -1 and nothing changed. */
+int buf_add(struct buf *b, const char *p, size_t n);
+int buf_addc(struct buf *b, char c);
+int buf_adds(struct buf *b, const char *s);
+int buf_addstr(struct buf *b, struct str s);
+/* Removes the first n bytes (moves the rest down). */
+void buf_drop(struct buf *b, size_t n);
+void buf_swap(struct buf *a, struct buf *b);
+static inline struct str buf_str(const struct buf *b) { return (struct str){ b->p, b->n }; }
+
+void arena_init(struct arena *a, const struct mem *m);
+/* n bytes aligned for any type, or NULL. */
+void *arena_alloc(struct arena *a, size_t n);
+/* n zeroed bytes, or NULL. */
+void *arena_zero(struct arena *a, size_t n);
+/* A copy of s with a NUL after it (not counted in n); p is NULL when out of memory. */
+struct str arena_dup(struct arena *a, struct str s);
+/* Forgets everything but keeps the newest chunk for reuse. */
+void arena_reset(struct arena *a);
+void arena_free(struct arena *a);
+
+static inline int str_is(struct str s, const char *z, size_t n) { return s.n == n && memcmp(s.p, z, n) == 0; }
+/* True when s equals the string literal. */
+#define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
+static inline int str_same(struct str a, struct str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+
+#endif
