@@ -1,0 +1,91 @@
+/*
+** linear.c: reads an input of a given shape and size, so that tools/linear.sh can count the instructions at n and 2n.
+** Usage: linear SHAPE BYTES. Without arguments every shape once, small, as a test.
+*/
+#include <stdlib.h>
+
+#include "core/json.h"
+#include "core/sse.h"
+#include "test.h"
+
+#define PIECE 1460 /* what one network packet brings */
+
+/* `head`, then `unit` again and again until n bytes are full, then `tail`. */
+static int fill(struct buf *b, const char *head, const char *unit, const char *tail, size_t n) {
+  if (buf_reserve(b, n + 64) < 0 || buf_adds(b, head) < 0) return -1;
+  while (b->n < n)
+    if (buf_adds(b, unit) < 0) return -1;
+  return buf_adds(b, tail);
+}
+
+/* Feeds the input in packets; the bytes of data in all records, or 0 on error. */
+static size_t read_sse(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct sse s;
+  struct sse_record r;
+  struct err e;
+  size_t sum = 0;
+  int got = 0;
+  sse_init(&s, &m, in->n, in->n);
+  for (size_t at = 0; at < in->n && got >= 0; at += PIECE) {
+    got = sse_feed(&s, in->p + at, in->n - at < PIECE ? in->n - at : PIECE, &e);
+    while (got >= 0 && (got = sse_next(&s, &r, &e)) == 1) sum += r.data.n;
+  }
+  sse_free(&s);
+  return got < 0 ? 0 : sum;
+}
+
+/* Skips the input, makes a tree of it, writes that sorted; the bytes written, or 0 on error. */
+static size_t read_json(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct buf out;
+  struct json j;
+  struct err e;
+  arena_init(&a, &m);
+  buf_init(&out, &m);
+  json_open(&j, buf_str(in), 8, &e);
+  int ok = json_next(&j) != J_ERROR && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+  struct node *v = ok ? json_tree(&a, buf_str(in), 8, &e) : NULL;
+  ok = v != NULL && json_write_sorted(&out, v, &e) == 0;
+  size_t n = ok ? out.n : 0;
+  arena_free(&a);
+  buf_free(&out);
+  return n;
+}
+
+static const struct {
+  const char *name, *head, *unit, *tail;
+  size_t (*read)(const struct buf *in);
+} shapes[] = {
+  { "sse-one-line", "data: ", "one line without any end that goes on and on and on and on and ", "\n\n", read_sse },
+  { "sse-8-byte-lines", "", "data: x\n", "\n", read_sse },
+  { "sse-8-byte-records", "", "data:x\n\n", "", read_sse },
+  { "sse-lone-cr", "", "data:x\r\r", "", read_sse },
+  { "sse-comments", "data: x\n", ":2345678\n", "\n", read_sse },
+  { "sse-late-names", "data: x\n", "event: name\ndata\n", "\n", read_sse },
+  { "json-string", "\"", "plain text of a string ", "\"", read_json },
+  { "json-escapes", "\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"", read_json },
+  { "json-numbers", "[0", ",1234567,0.125", "]", read_json },
+  { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json },
+  { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json },
+};
+
+static size_t run(size_t shape, size_t n) {
+  struct mem m = mem_libc();
+  struct buf in;
+  buf_init(&in, &m);
+  size_t got = fill(&in, shapes[shape].head, shapes[shape].unit, shapes[shape].tail,
+      n) < 0 ? 0 : shapes[shape].read(&in);
+  buf_free(&in);
+  return got;
+}
+
+int main(int argc, char **argv) {
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    if (argc == 3 && strcmp(argv[1], shapes[i].name) == 0) return run(i, strtoul(argv[2], NULL, 10)) == 0;
+    if (argc == 2) puts(shapes[i].name);
+    if (argc == 1) CHECK(run(i, 100000) > 0);
+  }
+  return argc == 1 ? test_done("linear") : argc != 2;
+}

@@ -1,0 +1,200 @@
+/*
+** sse.c: the event-stream parser. Every line end (CRLF, LF, lone CR), cut anywhere; data lines are joined in place.
+** May call: mem, err. It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in error.
+**
+** The buffer: [consumed] [name] [data] [dead: field names, comments] [line being read]. It is moved together only when
+** the dead bytes outweigh the living, so that each byte is moved a bounded number of times.
+*/
+#include "sse.h"
+
+enum { OK, FAILED_LINE, FAILED_EVENT, FAILED_MEMORY };
+
+/* An empty parser; allocates nothing yet. */
+void sse_init(struct sse *s, const struct mem *m, size_t line_max, size_t event_max) {
+  memset(s, 0, sizeof *s);
+  buf_init(&s->in, m);
+  buf_init(&s->late, m);
+  s->line_max = line_max;
+  s->event_max = event_max;
+}
+
+/* Gives the buffers back. */
+void sse_free(struct sse *s) {
+  buf_free(&s->in);
+  buf_free(&s->late);
+}
+
+static int fail(struct sse *s, int why, struct err *e) {
+  s->failed = why;
+  if (why == FAILED_MEMORY) return err_memory(e);
+  if (why == FAILED_LINE) return err_set(e, KIND_LIMIT, "event stream: a line is longer than %zu bytes", s->line_max);
+  return err_set(e, KIND_LIMIT, "event stream: a record is longer than %zu bytes", s->event_max);
+}
+
+/* --- input --- */
+
+/* Moves name, data and the line being read to the front once that costs less than it frees. */
+static void compact(struct sse *s) {
+  size_t tail = s->in.n - s->line, live = s->name_n + s->data_n + tail;
+  if (s->line == 0 || s->in.n - live < live) return;
+  char *p = s->in.p;
+  memmove(p, p + s->name, s->name_n);
+  memmove(p + s->name_n, p + s->data, s->data_n);
+  memmove(p + s->name_n + s->data_n, p + s->line, tail);
+  size_t by = s->in.n - live;
+  s->name = 0;
+  s->data = s->name_n;
+  s->line -= by;
+  s->scan -= by;
+  s->lf = s->lf < s->scan + by ? s->scan : s->lf - by;
+  s->in.n = live;
+}
+
+/* Appends bytes: 0, or -1. */
+int sse_feed(struct sse *s, const char *p, size_t n, struct err *e) {
+  if (s->failed != OK) return fail(s, s->failed, e);
+  compact(s);
+  return buf_add(&s->in, p, n) < 0 ? fail(s, FAILED_MEMORY, e) : 0;
+}
+
+/* Takes the bytes of b, by exchange of buffers when nothing waits in its own: 0 and b is empty, or -1. */
+int sse_feed_buf(struct sse *s, struct buf *b, struct err *e) {
+  if (s->failed == OK && s->line == s->in.n && s->name_n == 0 && s->data_n == 0) {
+    buf_swap(&s->in, b);
+    s->line = s->scan = s->lf = s->data = s->name = 0;
+  } else if (sse_feed(s, b->p, b->n, e) < 0) {
+    return -1;
+  }
+  b->n = 0;
+  return 0;
+}
+
+/* --- lines --- */
+
+/* The line being read: 1 with it in [*at, *end) and s->line behind its end, 0 when more bytes are needed. */
+static int next_line(struct sse *s, size_t *at, size_t *end) {
+  char *p = s->in.p;
+  size_t n = s->in.n;
+  if (s->skip_lf && s->line < n) {
+    s->skip_lf = 0;
+    if (p[s->line] == '\n') s->scan = ++s->line;
+  }
+  if (s->scan == n) return 0;
+  if (s->lf < s->scan) s->lf = s->scan;
+  const char *lf = memchr(p + s->lf, '\n', n - s->lf);
+  s->lf = lf != NULL ? (size_t)(lf - p) : n;
+  const char *cr = memchr(p + s->scan, '\r', s->lf - s->scan);
+  *at = s->line;
+  *end = cr != NULL ? (size_t)(cr - p) : s->lf;
+  if (*end == n) {
+    s->scan = n;
+    return 0;
+  }
+  s->skip_lf = cr != NULL;
+  s->line = s->scan = *end + 1;
+  return 1;
+}
+
+/* The offset of a field's value: behind the colon at `at` and one space. */
+static size_t value_of(const struct sse *s, size_t at, size_t end) {
+  if (at < end) at++;
+  return at < end && s->in.p[at] == ' ' ? at + 1 : at;
+}
+
+/* Adds a data line's value [at, end) to the open record: 0, or FAILED_EVENT. */
+static int add_data(struct sse *s, size_t at, size_t end) {
+  size_t n = end - at;
+  if (!s->has_data) {
+    s->has_data = 1;
+    s->data = at;
+    s->data_n = n;
+  } else {
+    if (s->data_n >= s->event_max) return FAILED_EVENT;
+    s->in.p[s->data + s->data_n++] = '\n'; /* the field name and the line end before left room */
+    memmove(s->in.p + s->data + s->data_n, s->in.p + at, n);
+    s->data_n += n;
+  }
+  return s->data_n > s->event_max ? FAILED_EVENT : OK;
+}
+
+/* Sets the open record's event name to [at, end): 0, or FAILED_MEMORY. */
+static int set_name(struct sse *s, size_t at, size_t end) {
+  s->is_late = s->has_data;
+  if (!s->has_data) {
+    s->name = at;
+    s->name_n = end - at;
+    return OK;
+  }
+  s->late.n = 0; /* joining the data may write over it where it stands */
+  return buf_add(&s->late, s->in.p + at, end - at) < 0 ? FAILED_MEMORY : OK;
+}
+
+/* Takes in the line [at, end), which is not empty: 0, or what failed. */
+static int take_line(struct sse *s, size_t at, size_t end) {
+  const char *p = s->in.p + at;
+  size_t n = end - at;
+  if (n >= 4 && memcmp(p, "data", 4) == 0 && (n == 4 || p[4] == ':'))
+    return add_data(s, value_of(s, at + 4, end), end);
+  if (n >= 5 && memcmp(p, "event", 5) == 0 && (n == 5 || p[5] == ':'))
+    return set_name(s, value_of(s, at + 5, end), end);
+  if (*p == ':') s->comments++;
+  return OK;
+}
+
+/* Ends the open record: 1 and *r when it has data, else 0. */
+static int dispatch(struct sse *s, struct sse_record *r) {
+  int has_data = s->has_data;
+  if (has_data) {
+    r->data = (struct str){ s->in.p + s->data, s->data_n };
+    r->event = s->is_late ? buf_str(&s->late) : (struct str){ s->in.p + s->name, s->name_n };
+  }
+  s->has_data = s->is_late = 0;
+  s->data_n = s->name_n = 0;
+  return has_data;
+}
+
+/* --- records --- */
+
+/* Passes a byte-order mark at the very start: 1, or 0 while it could still become one. */
+static int pass_bom(struct sse *s) {
+  size_t n = s->in.n < 3 ? s->in.n : 3;
+  if (n == 0) return 0;
+  if (memcmp(s->in.p, "\xEF\xBB\xBF", n) == 0) {
+    if (n < 3) return 0;
+    s->line = s->scan = 3;
+  }
+  s->bom = 1;
+  return 1;
+}
+
+/* The next whole record: 1 and *r, 0 when more bytes are needed, -1 on error. */
+int sse_next(struct sse *s, struct sse_record *r, struct err *e) {
+  size_t at = 0, end = 0;
+  if (s->failed != OK) return fail(s, s->failed, e);
+  if (!s->bom && !pass_bom(s)) return 0;
+  while (next_line(s, &at, &end)) {
+    if (end - at > s->line_max) return fail(s, FAILED_LINE, e);
+    if (end == at) {
+      if (dispatch(s, r)) return 1;
+    } else {
+      int why = take_line(s, at, end);
+      if (why != OK) return fail(s, why, e);
+    }
+  }
+  return s->in.n - s->line > s->line_max ? fail(s, FAILED_LINE, e) : 0;
+}
+
+/* At the end of input: a record still waiting, or the one that nothing closed: 1 and *r, 0 when none, -1 on error. */
+int sse_eof(struct sse *s, struct sse_record *r, struct err *e) {
+  if (!s->bom) (void)pass_bom(s);
+  s->bom = 1;
+  int got = sse_next(s, r, e);
+  if (got != 0) return got;
+  size_t at = s->line, end = s->in.n;
+  s->line = s->scan = end;
+  if (at < end) {
+    int why = take_line(s, at, end);
+    if (why != OK) return fail(s, why, e);
+  }
+  return dispatch(s, r);
+}
