@@ -75,8 +75,8 @@ static size_t run(size_t shape, size_t n) {
   struct mem m = mem_libc();
   struct buf in;
   buf_init(&in, &m);
-  size_t got = fill(&in, shapes[shape].head, shapes[shape].unit, shapes[shape].tail,
-      n) < 0 ? 0 : shapes[shape].read(&in);
+  int full = fill(&in, shapes[shape].head, shapes[shape].unit, shapes[shape].tail, n) == 0;
+  size_t got = full ? shapes[shape].read(&in) : 0;
   buf_free(&in);
   return got;
 }

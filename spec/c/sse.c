@@ -95,7 +95,8 @@ static void test_cases(struct buf *out) {
 static void test_cuts(struct buf *out) {
   static const char corpus[] =
     "\xEF\xBB\xBF: hello\r\n\r\nevent: message_start\r\ndata: {\"a\":1}\r\n\r\n"
-    "event: ping\n\ndata: one\ndata:two\rdata: three\r\n\r: c\r\rdata\r\r\rdata: x\nevent: after\ndata: a longer line than before\n\n"
+    "event: ping\n\ndata: one\ndata:two\rdata: three\r\n\r: c\r\rdata\r\r\rdata: x\nevent: after\n"
+    "data: a longer line than before\n\n"
     "id: 7\nretry: 3\ndata: \xF0\x9F\x98\x80 \xE2\x80\xA8\n\n\nevent: e\nevent: ee\ndata:  two spaces\n\r\n"
     "data: [DONE]\r\n\r\nevent: tail\ndata: never closed";
   struct mem m = mem_libc();
@@ -176,8 +177,8 @@ static void test_bounded(void) {
   struct err e;
   sse_init(&s, &m, 1000, 1000);
   CHECK(sse_feed(&s, "event: e\ndata: begin\n", 21, &e) == 0 && sse_next(&s, &r, &e) == 0);
-  for (int i = 0; i < 20000; i++) CHECK(sse_feed(&s, ": keep-alive comment\n", 21, &e) == 0 && sse_next(&s, &r,
-      &e) == 0);
+  for (int i = 0; i < 20000; i++)
+    CHECK(sse_feed(&s, ": keep-alive comment\n", 21, &e) == 0 && sse_next(&s, &r, &e) == 0);
   CHECK(s.comments == 20000 && f.live < 1024);
   CHECK(sse_feed(&s, "data: end\n\n", 11, &e) == 0 && sse_next(&s, &r, &e) == 1);
   CHECK_STR(r.data.p, r.data.n, "begin\nend");
@@ -217,7 +218,8 @@ static void test_swap(void) {
 
 /* With the n-th allocation failing: 0 when all went well. */
 static int with_failure(struct failing *f) {
-  static const char in[] = "data: 1\nevent: late name\ndata: 2\n\nevent: e\ndata: a rather long line that needs a larger buffer ";
+  static const char in[] =
+    "data: 1\nevent: late name\ndata: 2\n\nevent: e\ndata: a rather long line that needs a larger buffer ";
   struct mem m = failing_mem(f);
   struct sse s;
   struct buf b;

@@ -1,4 +1,4 @@
-/* clock.h: time. Leaf. Monotonic seconds for durations, wall seconds for dates; HTTP dates are read without a locale. */
+/* clock.h: time. Leaf. Monotonic seconds for durations, wall seconds for dates; HTTP dates without a locale. */
 #ifndef KOINE_CLOCK_H
 #define KOINE_CLOCK_H
 

@@ -1,6 +1,6 @@
 /*
 ** fs.h: files that must not be half-written or readable by others. May call: mem, err, the system.
-** Every descriptor is close-on-exec. Failure: -1 and an err (KIND_OTHER, message with the path and the system's reason).
+** Every descriptor is close-on-exec. Failure: -1 and an err (KIND_OTHER, the path and the system's reason).
 */
 #ifndef KOINE_FS_H
 #define KOINE_FS_H

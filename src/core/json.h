@@ -51,13 +51,15 @@ int json_raw(struct json *j, struct str *raw);
 /* The text of the last J_KEY or J_STRING, decoded: borrowed when plain, else copied into the arena. Invalid UTF-8 and
 ** lone surrogates become U+FFFD. 0, or -1 when out of memory. */
 int json_text(struct json *j, struct arena *a, struct str *out);
-/* As json_text, but lone surrogates stay as WTF-8 and set EVENT_SURROGATE's bit 1 in *flags (for text cut in deltas). */
+/* As json_text, but lone surrogates stay as WTF-8 and set EVENT_SURROGATE in *flags (for text cut in deltas). */
 int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags);
 /* True when the last J_KEY or J_STRING is this literal (literals hold no character that needs an escape). */
-#define json_is(j, literal) json_is_((j), (literal), sizeof(literal) - 1)
+#define json_is(j, literal) ((j)->plain ? str_eq((j)->text, literal) : json_is_((j), (literal), sizeof(literal) - 1))
 int json_is_(const struct json *j, const char *z, size_t n);
 
-enum node_type { NODE_NULL, NODE_FALSE, NODE_TRUE, NODE_INT, NODE_DOUBLE, NODE_BIG, NODE_STRING, NODE_RAW, NODE_ARRAY, NODE_OBJECT };
+enum node_type {
+  NODE_NULL, NODE_FALSE, NODE_TRUE, NODE_INT, NODE_DOUBLE, NODE_BIG, NODE_STRING, NODE_RAW, NODE_ARRAY, NODE_OBJECT
+};
 
 /* One JSON value. Children of arrays and objects form a list; members carry their key. */
 struct node {
@@ -99,8 +101,8 @@ struct node *node_copy(struct arena *a, const struct node *v);
 /* A deep copy into ONE block: size first, then the copy; everything, strings too, lies inside the block. */
 size_t node_size(const struct node *v);
 struct node *node_pack(void *block, const struct node *v);
-/* True for equal values: member order is ignored; 1 equals 1.0; a null member equals an absent one. Linear while members
-** stand in the same order, else quadratic in the members of one object. */
+/* True for equal values: member order is ignored; 1 equals 1.0; a null member equals an absent one. Linear while
+** members stand in the same order, else quadratic in the members of one object. */
 int node_equal(const struct node *a, const struct node *b);
 /* Sorts n members by the bytes of their keys, equal keys in their old order; tmp has room for n. */
 void node_sort(struct node **v, struct node **tmp, size_t n);

@@ -79,6 +79,8 @@ void arena_free(struct arena *a);
 static inline int str_is(struct str s, const char *z, size_t n) { return s.n == n && memcmp(s.p, z, n) == 0; }
 /* True when s equals the string literal. */
 #define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
-static inline int str_same(struct str a, struct str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+static inline int str_same(struct str a, struct str b) {
+  return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
 
 #endif

@@ -39,8 +39,8 @@ int sse_feed(struct sse *s, const char *p, size_t n, struct err *e);
 int sse_feed_buf(struct sse *s, struct buf *b, struct err *e);
 /* 1 and a record, 0 when more bytes are needed, -1 on error. */
 int sse_next(struct sse *s, struct sse_record *r, struct err *e);
-/* At the end of input: 1 and the record that no blank line closed (its last line may lack an end), 0 when there is none.
-** Whether it counts is the caller's decision. */
+/* At the end of input: 1 and the record that no blank line closed (its last line may lack an end), 0 when there is
+** none. Whether it counts is the caller's decision. */
 int sse_eof(struct sse *s, struct sse_record *r, struct err *e);
 
 #endif
