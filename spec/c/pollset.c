@@ -1,14 +1,13 @@
 /* pollset.c: entries come, change and go, also from inside handlers; one descriptor stands for all. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "core/pollset.h"
 #include "test.h"
+#include "failing.h"
 
 /* What the handlers saw and what they are told to do. */
 struct seen {
@@ -160,23 +159,13 @@ static void test_interrupted(const struct mem *m) {
   pollset_free(p);
 }
 
-/* Allocator that fails the nth request. */
-static void *failing(void *ud, void *p, size_t osize, size_t nsize) {
-  int *left = ud;
-  (void)osize;
-  if (nsize == 0) {
-    free(p);
-    return NULL;
-  }
-  return (*left)-- == 0 ? NULL : realloc(p, nsize);
-}
-
+/* Every allocation fails in turn. */
 static void test_memory(void) {
   int fd[2], done = 0;
   CHECK(pipe(fd) == 0);
-  for (int n = 0; !done && n < 10; n++) {
-    int left = n;
-    struct mem m = { failing, &left };
+  for (size_t n = 1; !done && n < 10; n++) {
+    struct failing f = { .fail_at = n };
+    struct mem m = failing_mem(&f);
     struct err e;
     struct seen s = { .fd = -1 };
     err_clear(&e);
@@ -184,6 +173,7 @@ static void test_memory(void) {
     if (p != NULL) done = pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0;
     CHECK(done || e.kind == KIND_MEMORY);
     pollset_free(p);
+    CHECK(f.live == 0 && f.wrong == 0);
   }
   CHECK(done);
   close(fd[0]), close(fd[1]);

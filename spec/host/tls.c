@@ -1,0 +1,113 @@
+/* tls.c: certificates are verified unless told whom to trust. The openssl program is the server; without, it skips. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/http.h"
+#include "test.h"
+
+static char dir[] = "/tmp/koine-tls-XXXXXX";
+static char cert[64], key[64];
+
+/* Starts openssl; *out becomes its standard output, and its pid is returned. With out NULL waits: its status. */
+static int openssl(const char *const *args, FILE **out) {
+  int fd[2], status = -1;
+  if (pipe(fd) != 0) return -1;
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(fd[1], 1);
+    close(fd[0]), close(fd[1]);
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, 2);
+    execvp("openssl", (char *const *)(void *)(size_t)args);
+    _exit(127);
+  }
+  close(fd[1]);
+  if (out != NULL) {
+    *out = fdopen(fd[0], "r");
+    return (int)pid;
+  }
+  close(fd[0]);
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+/* A self-signed certificate for the name localhost. */
+static int make_certificate(void) {
+  const char *const args[] = {
+    "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert, NULL
+  };
+  return openssl(args, NULL);
+}
+
+/* A TLS server on a port of the system's choice, which it reports on its output. */
+static pid_t start_server(int *port) {
+  const char *const args[] = {
+    "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", cert, "-key", key, "-www", NULL
+  };
+  FILE *out = NULL;
+  char line[256];
+  pid_t pid = openssl(args, &out);
+  while (*port == 0 && out != NULL && fgets(line, sizeof line, out) != NULL)
+    if (strncmp(line, "ACCEPT ", 7) == 0) *port = atoi(strrchr(line, ':') + 1);
+  if (out != NULL) fclose(out);
+  return pid;
+}
+
+/* One GET: the status, or 0 and *failure. */
+static int get(struct engine *g, const char *host, int port, const char *ca_file, int http2, struct err *failure) {
+  char url[64];
+  const struct err *f = NULL;
+  int interrupted, status;
+  struct http_request r = { .method = "GET", .url = url, .ca_file = ca_file, .http2 = http2 };
+  snprintf(url, sizeof url, "https://%s:%d/", host, port);
+  struct transfer *t = transfer_start(g, &r, NULL, failure);
+  if (t == NULL) return 0;
+  while (!transfer_done(t, &f)) {
+    if (engine_step(g, -1, &interrupted, failure) < 0) break;
+    while (engine_ready(g) != NULL) continue;
+  }
+  status = f == NULL ? transfer_status(t) : 0;
+  if (f != NULL) *failure = *f;
+  transfer_close(t);
+  return status;
+}
+
+static void test_verification(struct engine *g, int port) {
+  struct err e;
+  CHECK(get(g, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
+  CHECK(strstr(e.message, "certificate") != NULL);
+  CHECK(get(g, "localhost", port, cert, 0, &e) == 200);
+  CHECK(get(g, "localhost", port, cert, 1, &e) == 200);
+  CHECK(get(g, "127.0.0.1", port, cert, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
+  CHECK(get(g, "localhost", port, "/nonexistent/ca.pem", 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
+  /* a handle that trusted the file once does not pass that on */
+  CHECK(get(g, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT);
+}
+
+int main(void) {
+  struct mem m = mem_libc();
+  struct err e;
+  int port = 0;
+  alarm(120);
+  if (mkdtemp(dir) == NULL) return 1;
+  snprintf(cert, sizeof cert, "%s/cert.pem", dir);
+  snprintf(key, sizeof key, "%s/key.pem", dir);
+  if (make_certificate() != 0) {
+    rmdir(dir);
+    puts("tls: skipped, no usable openssl program");
+    return 0;
+  }
+  pid_t pid = start_server(&port);
+  CHECK(port != 0);
+  struct engine *g = engine_new(&m, &e);
+  if (g != NULL && port != 0) test_verification(g, port);
+  engine_free(g);
+  kill(pid, SIGTERM);
+  waitpid(pid, NULL, 0);
+  unlink(cert), unlink(key), rmdir(dir);
+  return test_done("tls");
+}

@@ -1,0 +1,235 @@
+/*
+** http_engine.c: one libcurl multi behind one pollset, driven by curl_multi_socket_action alone, and the list of
+** transfers with news. May call: pollset, clock, mem, err, libcurl, the rest of the room. The engine owns the multi,
+** the pollset, idle connections and spare handles. Failure: NULL or -1 and an err.
+*/
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "http_private.h"
+
+/* The one thing that is shared by all engines: whether libcurl is ready. Written once, under pthread_once. */
+static pthread_once_t global_once = PTHREAD_ONCE_INIT;
+static CURLcode global_result;
+
+/* Runs once in the process. */
+static void global_init(void) {
+  global_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* Readies libcurl, once: 0, or -1 and *e, the same every time. */
+int http_global_init(struct err *e) {
+  pthread_once(&global_once, global_init);
+  if (global_result == CURLE_OK) return 0;
+  return err_set(e, KIND_OTHER, "libcurl: %s", curl_easy_strerror(global_result));
+}
+
+/*
+** libcurl makes its wake-up pairs (one per multi, one per name lookup) without close-on-exec and tells nobody their
+** numbers. The system hands out the lowest free ones, so they are known just before, and marked just after.
+*/
+void engine_expect_pair(struct engine *g) {
+  for (int i = 0; i < 2; i++) g->pair[i] = fcntl(pollset_fd(g->poll), F_DUPFD_CLOEXEC, 0);
+  for (int i = 0; i < 2; i++)
+    if (g->pair[i] >= 0) close(g->pair[i]);
+}
+
+/* Marks the pair that was expected; numbers that something else took are left alone. */
+static void mark_pair(struct engine *g) {
+  for (int i = 0; i < 2; i++) {
+    struct sockaddr a = { 0 };
+    socklen_t n = sizeof a;
+    if (g->pair[i] >= 0 && getsockname(g->pair[i], &a, &n) == 0 && a.sa_family == AF_UNIX)
+      fcntl(g->pair[i], F_SETFD, FD_CLOEXEC);
+    g->pair[i] = -1;
+  }
+}
+
+/* A socket is ready. After an error libcurl is told nothing, so that it looks for itself. */
+static void on_socket(void *ud, int fd, int events) {
+  struct engine *g = ud;
+  int bits = (events & POLLSET_IN ? CURL_CSELECT_IN : 0) | (events & POLLSET_OUT ? CURL_CSELECT_OUT : 0);
+  int running;
+  g->now = clock_monotonic();
+  CURLMcode code = curl_multi_socket_action(g->multi, fd, events & POLLSET_ERR ? 0 : bits, &running);
+  if (g->result == CURLM_OK) g->result = code;
+}
+
+/* libcurl wants a socket watched otherwise. A socket that cannot be watched fails its transfer. */
+static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ud, void *socket_ud) {
+  struct engine *g = ud;
+  struct err e;
+  char *t = NULL;
+  (void)socket_ud;
+  if (g->pair[0] >= 0) mark_pair(g);
+  if (what == CURL_POLL_REMOVE) {
+    pollset_remove(g->poll, fd);
+    return 0;
+  }
+  int events = (what & CURL_POLL_IN ? POLLSET_IN : 0) | (what & CURL_POLL_OUT ? POLLSET_OUT : 0);
+  err_clear(&e);
+  if (pollset_set(g->poll, fd, events, on_socket, g, &e) < 0 &&
+      curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t) == CURLE_OK && t != NULL) {
+    transfer_fail((struct transfer *)(void *)t, &e);
+    deadline_now(g, (struct transfer *)(void *)t);
+  }
+  return 0;
+}
+
+/* libcurl wants to be called in so many milliseconds, or not. */
+static int on_timer(CURLM *multi, long ms, void *ud) {
+  struct engine *g = ud;
+  (void)multi;
+  g->curl_at = ms < 0 ? -1 : clock_monotonic() + (double)ms / 1000;
+  return 0;
+}
+
+/* 0, or -1 and *e; engine_free cleans up either way. */
+static int set_up(struct engine *g, struct err *e) {
+  if ((g->poll = pollset_new(g->m, e)) == NULL) return -1;
+  engine_expect_pair(g);
+  g->multi = curl_multi_init();
+  mark_pair(g);
+  if (g->multi == NULL) return err_memory(e);
+  curl_multi_setopt(g->multi, CURLMOPT_SOCKETFUNCTION, on_watch);
+  curl_multi_setopt(g->multi, CURLMOPT_SOCKETDATA, g);
+  curl_multi_setopt(g->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+  curl_multi_setopt(g->multi, CURLMOPT_TIMERDATA, g);
+  return 0;
+}
+
+/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. */
+struct engine *engine_new(const struct mem *m, struct err *e) {
+  if (http_global_init(e) < 0) return NULL;
+  struct engine *g = mem_alloc(m, sizeof *g);
+  if (g == NULL) {
+    err_memory(e);
+    return NULL;
+  }
+  *g = (struct engine){ .m = m, .curl_at = -1, .pair = { -1, -1 } };
+  if (set_up(g, e) == 0) return g;
+  engine_free(g);
+  return NULL;
+}
+
+/* Closes every connection. Transfers still in flight are cancelled; their callers close them later. NULL is fine. */
+void engine_free(struct engine *g) {
+  if (g == NULL) return;
+  while (g->all != NULL) transfer_orphan(g->all);
+  while (g->spare_n > 0) curl_easy_cleanup(g->spare[--g->spare_n]);
+  curl_multi_cleanup(g->multi);
+  pollset_free(g->poll);
+  mem_free(g->m, g->url, g->url_n);
+  mem_free(g->m, g->heap, g->heap_cap * sizeof *g->heap);
+  mem_free(g->m, g, sizeof *g);
+}
+
+/* Readable when there is something to do. */
+int engine_pollfd(const struct engine *g) {
+  return pollset_fd(g->poll);
+}
+
+/* Seconds, 0 = now; -1 = only the descriptor matters. */
+double engine_timeout(struct engine *g) {
+  double at = g->curl_at;
+  if (g->ready != NULL) return 0;
+  if (g->heap_n > 0 && (at < 0 || g->heap[0]->due < at)) at = g->heap[0]->due;
+  if (at < 0) return -1;
+  double left = at - clock_monotonic();
+  return left > 0 ? left : 0;
+}
+
+/* Ends what libcurl has finished. */
+static void collect(struct engine *g) {
+  CURLMsg *msg;
+  int left;
+  while ((msg = curl_multi_info_read(g->multi, &left)) != NULL) {
+    char *t = NULL;
+    CURLcode code = msg->data.result;
+    if (msg->msg == CURLMSG_DONE && curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t) == CURLE_OK)
+      transfer_finished((struct transfer *)(void *)t, code, 1);
+  }
+}
+
+/* One round: waits, lets libcurl work, ends what is over. */
+int engine_step(struct engine *g, double timeout, int *interrupted, struct err *e) {
+  double wait = engine_timeout(g);
+  int running;
+  if (timeout >= 0 && (wait < 0 || timeout < wait)) wait = timeout;
+  g->result = CURLM_OK;
+  if (pollset_wait(g->poll, wait, interrupted, e) < 0) return -1;
+  double now = g->now = clock_monotonic();
+  if (g->curl_at >= 0 && g->curl_at <= now) {
+    g->curl_at = -1;
+    CURLMcode code = curl_multi_socket_action(g->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    if (g->result == CURLM_OK) g->result = code;
+  }
+  collect(g);
+  deadline_run(g, now);
+  if (g->result == CURLM_OK) return 0;
+  if (g->result == CURLM_OUT_OF_MEMORY) return err_memory(e);
+  return err_set(e, KIND_OTHER, "libcurl: %s", curl_multi_strerror(g->result));
+}
+
+/* The one that waited longest, or NULL. */
+struct transfer *engine_ready(struct engine *g) {
+  struct transfer *t = g->ready;
+  if (t != NULL) engine_forget(g, t);
+  return t;
+}
+
+/* From the next transfer on. */
+void engine_offline(struct engine *g, int on) {
+  g->offline = on;
+}
+
+/* Released transfers do not count. */
+int engine_active(const struct engine *g) {
+  return g->active;
+}
+
+/* Appends t to the list. */
+void engine_news(struct engine *g, struct transfer *t) {
+  if (t->queued) return;
+  t->queued = 1;
+  t->ready_prev = g->ready_last;
+  t->ready_next = NULL;
+  if (g->ready_last != NULL) g->ready_last->ready_next = t;
+  else g->ready = t;
+  g->ready_last = t;
+}
+
+/* Takes t from the list; idempotent. */
+void engine_forget(struct engine *g, struct transfer *t) {
+  if (!t->queued) return;
+  t->queued = 0;
+  if (t->ready_prev != NULL) t->ready_prev->ready_next = t->ready_next;
+  else g->ready = t->ready_next;
+  if (t->ready_next != NULL) t->ready_next->ready_prev = t->ready_prev;
+  else g->ready_last = t->ready_prev;
+}
+
+/* A spare handle, else a new one; NULL when out of memory. */
+CURL *engine_easy(struct engine *g) {
+  if (g->spare_n > 0) return g->spare[--g->spare_n];
+  CURL *easy = curl_easy_init();
+  if (easy == NULL) return NULL;
+  if (request_prepare(easy) == 0 && transfer_prepare(g, easy) == 0) return easy;
+  curl_easy_cleanup(easy);
+  return NULL;
+}
+
+/* Keeps the handle or frees it; it forgets where its transfer wanted error texts. */
+void engine_retire(struct engine *g, CURL *easy, int again) {
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
+  if (again && g->spare_n < SPARE_MAX) g->spare[g->spare_n++] = easy;
+  else curl_easy_cleanup(easy);
+}
+
+/* Makes libcurl's time come. */
+void engine_kick(struct engine *g) {
+  g->curl_at = 0;
+}

@@ -1,0 +1,217 @@
+/*
+** pollset.c: many descriptors behind one: epoll on Linux, kqueue elsewhere (unverified until someone runs it).
+** May call: mem, err, the system. A pollset owns its own descriptor and a table of entries indexed by descriptor, never
+** the descriptors in it. Failure: NULL or -1 and an err (KIND_MEMORY, KIND_OTHER with the system's reason).
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/epoll.h>
+#else
+#include <sys/event.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#endif
+
+#include "pollset.h"
+
+#define BATCH 128 /* events taken from the system at a time */
+
+/* What is known of one descriptor. `round` tells an entry from an earlier one of the same number. */
+struct entry {
+  pollset_handler handler; /* NULL = no entry */
+  void *ud;
+  uint32_t round;
+  int events;
+};
+
+struct pollset {
+  const struct mem *m;
+  struct entry *entries; /* by descriptor: the system gives out the lowest free number */
+  size_t cap;
+  int fd;
+};
+
+static int fail_errno(struct err *e, const char *what) {
+  if (errno == ENOMEM) return err_memory(e);
+  return err_set(e, KIND_OTHER, "%s: %s", what, strerror(errno));
+}
+
+/* Room for the entry of fd: 0, or -1 and nothing changed. */
+static int grow(struct pollset *p, int fd) {
+  size_t cap = p->cap == 0 ? 16 : p->cap;
+  while (cap <= (size_t)fd) cap *= 2;
+  if (cap == p->cap) return 0;
+  struct entry *v = mem_realloc(p->m, p->entries, p->cap * sizeof *v, cap * sizeof *v);
+  if (v == NULL) return -1;
+  memset(v + p->cap, 0, (cap - p->cap) * sizeof *v);
+  p->entries = v;
+  p->cap = cap;
+  return 0;
+}
+
+/* Runs the handler of fd unless its entry is gone or another one by now: 1 when it ran. */
+static int dispatch(struct pollset *p, int fd, uint32_t round, int events) {
+  if ((size_t)fd >= p->cap) return 0;
+  struct entry n = p->entries[fd];
+  if (n.handler == NULL || n.round != round) return 0;
+  n.handler(n.ud, fd, events);
+  return 1;
+}
+
+#ifdef __linux__
+
+static int system_open(void) {
+  return epoll_create1(EPOLL_CLOEXEC);
+}
+
+static int system_set(struct pollset *p, int fd, const struct entry *n, int old, int fresh) {
+  (void)old;
+  struct epoll_event ev = { 0 };
+  ev.events = (n->events & POLLSET_IN ? (uint32_t)EPOLLIN : 0) | (n->events & POLLSET_OUT ? (uint32_t)EPOLLOUT : 0);
+  ev.data.u64 = (uint64_t)n->round << 32 | (uint32_t)fd;
+  if (epoll_ctl(p->fd, fresh ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &ev) == 0) return 0;
+  /* The number may stand for a new file whose predecessor was closed without a word. */
+  if (!fresh && errno == ENOENT) return epoll_ctl(p->fd, EPOLL_CTL_ADD, fd, &ev);
+  if (fresh && errno == EEXIST) return epoll_ctl(p->fd, EPOLL_CTL_MOD, fd, &ev);
+  return -1;
+}
+
+static void system_remove(struct pollset *p, int fd, int old) {
+  (void)old;
+  struct epoll_event ev = { 0 };
+  epoll_ctl(p->fd, EPOLL_CTL_DEL, fd, &ev);
+}
+
+/* Whole milliseconds, rounded up: waking early would only mean waiting again. */
+static int milliseconds(double seconds) {
+  if (seconds < 0) return -1;
+  if (seconds >= INT_MAX / 1000) return INT_MAX;
+  int ms = (int)(seconds * 1000);
+  return (double)ms < seconds * 1000 ? ms + 1 : ms;
+}
+
+static int system_wait(struct pollset *p, double timeout) {
+  struct epoll_event ev[BATCH];
+  int ran = 0;
+  int n = epoll_wait(p->fd, ev, BATCH, milliseconds(timeout));
+  for (int i = 0; i < n; i++) {
+    uint32_t got = ev[i].events;
+    int events = (got & EPOLLIN ? POLLSET_IN : 0) | (got & EPOLLOUT ? POLLSET_OUT : 0) |
+                 (got & (EPOLLERR | EPOLLHUP) ? POLLSET_ERR : 0);
+    ran += dispatch(p, (int)(ev[i].data.u64 & UINT32_MAX), (uint32_t)(ev[i].data.u64 >> 32), events);
+  }
+  return n < 0 ? -1 : ran;
+}
+
+#else
+
+static int system_open(void) {
+  int fd = kqueue();
+  if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
+}
+
+/* Turns one filter on or off where `want` and `have` differ. */
+static int filter(struct pollset *p, int fd, const struct entry *n, int which, int have, int want) {
+  struct kevent ev;
+  if (!have && !want) return 0;
+  EV_SET(&ev, (uintptr_t)fd, which, want ? EV_ADD : EV_DELETE, 0, 0, (void *)(uintptr_t)(n ? n->round : 0));
+  return kevent(p->fd, &ev, 1, NULL, 0, NULL);
+}
+
+static int system_set(struct pollset *p, int fd, const struct entry *n, int old, int fresh) {
+  if (fresh) old = 0;
+  if (filter(p, fd, n, EVFILT_READ, old & POLLSET_IN, n->events & POLLSET_IN) < 0) return -1;
+  return filter(p, fd, n, EVFILT_WRITE, old & POLLSET_OUT, n->events & POLLSET_OUT);
+}
+
+static void system_remove(struct pollset *p, int fd, int old) {
+  filter(p, fd, NULL, EVFILT_READ, old & POLLSET_IN, 0);
+  filter(p, fd, NULL, EVFILT_WRITE, old & POLLSET_OUT, 0);
+}
+
+static int system_wait(struct pollset *p, double timeout) {
+  struct kevent ev[BATCH];
+  struct timespec ts;
+  int ran = 0;
+  if (timeout > INT_MAX) timeout = INT_MAX;
+  ts.tv_sec = timeout < 0 ? 0 : (time_t)timeout;
+  ts.tv_nsec = timeout < 0 ? 0 : (long)((timeout - (double)ts.tv_sec) * 1e9);
+  int n = kevent(p->fd, NULL, 0, ev, BATCH, timeout < 0 ? NULL : &ts);
+  for (int i = 0; i < n; i++) {
+    int events = ev[i].filter == EVFILT_READ ? POLLSET_IN : POLLSET_OUT;
+    if ((ev[i].flags & EV_EOF) && ev[i].fflags != 0) events |= POLLSET_ERR;
+    ran += dispatch(p, (int)ev[i].ident, (uint32_t)(uintptr_t)ev[i].udata, events);
+  }
+  return n < 0 ? -1 : ran;
+}
+
+#endif
+
+/* An empty set; NULL and *e when memory or descriptors are short. */
+struct pollset *pollset_new(const struct mem *m, struct err *e) {
+  struct pollset *p = mem_alloc(m, sizeof *p);
+  if (p == NULL) {
+    err_memory(e);
+    return NULL;
+  }
+  *p = (struct pollset){ m, NULL, 0, system_open() };
+  if (p->fd < 0) {
+    fail_errno(e, "cannot create a poll descriptor");
+    mem_free(m, p, sizeof *p);
+    return NULL;
+  }
+  return p;
+}
+
+/* Closes the set's own descriptor and forgets the entries; NULL is fine. */
+void pollset_free(struct pollset *p) {
+  if (p == NULL) return;
+  close(p->fd);
+  mem_free(p->m, p->entries, p->cap * sizeof *p->entries);
+  mem_free(p->m, p, sizeof *p);
+}
+
+/* The descriptor that is readable whenever an entry is ready. */
+int pollset_fd(const struct pollset *p) {
+  return p->fd;
+}
+
+/* Adds or changes the entry of fd: 0, or -1, *e and the entry as it was. */
+int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *ud, struct err *e) {
+  if (fd < 0) return err_set(e, KIND_OTHER, "cannot watch descriptor %d", fd);
+  if (grow(p, fd) < 0) return err_memory(e);
+  struct entry *n = &p->entries[fd];
+  int fresh = n->handler == NULL;
+  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, events };
+  if ((fresh || n->events != events) && system_set(p, fd, &next, n->events, fresh) < 0)
+    return fail_errno(e, "cannot watch a descriptor");
+  *n = next;
+  return 0;
+}
+
+/* Forgets fd; an event of it that the system has reported already is dropped too. */
+void pollset_remove(struct pollset *p, int fd) {
+  if (fd < 0 || (size_t)fd >= p->cap || p->entries[fd].handler == NULL) return;
+  struct entry *n = &p->entries[fd];
+  system_remove(p, fd, n->events);
+  n->handler = NULL;
+  n->ud = NULL;
+}
+
+/* Waits, then runs the handlers of what is ready: how many ran, 0 on time-out and on EINTR, -1 and *e on failure. */
+int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err *e) {
+  *interrupted = 0;
+  int n = system_wait(p, timeout);
+  if (n >= 0) return n;
+  if (errno == EINTR) {
+    *interrupted = 1;
+    return 0;
+  }
+  return fail_errno(e, "cannot wait for descriptors");
+}

@@ -1,0 +1,30 @@
+/*
+** pollset.h: many descriptors behind one. epoll on Linux; kqueue elsewhere (unverified until someone runs it).
+** May call: mem, err, the system. Every entry carries its handler, so sockets and, later, pipes share the descriptor.
+*/
+#ifndef KOINE_POLLSET_H
+#define KOINE_POLLSET_H
+
+#include "mem.h"
+#include "err.h"
+
+#define POLLSET_IN 1
+#define POLLSET_OUT 2
+#define POLLSET_ERR 4
+
+/* Called by pollset_wait for a ready descriptor; may add, change and remove entries, its own too. */
+typedef void (*pollset_handler)(void *ud, int fd, int events);
+
+struct pollset;
+
+struct pollset *pollset_new(const struct mem *m, struct err *e);
+void pollset_free(struct pollset *p);           /* closes its own descriptor, none of the entries' */
+int pollset_fd(const struct pollset *p);        /* readable when an entry is ready */
+/* Adds or changes the entry of fd. events 0 keeps it registered for errors only. 0, or -1. */
+int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *ud, struct err *e);
+void pollset_remove(struct pollset *p, int fd); /* before the descriptor is closed */
+/* Waits at most `timeout` seconds (negative = for ever, 0 = not at all) and runs the handlers of what is ready.
+** Returns how many ran; 0 on time-out and on EINTR (*interrupted set then); -1 and *e on failure. */
+int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err *e);
+
+#endif
