@@ -1,0 +1,28 @@
+/*
+** head.h: what the headers of an answer say that every wire format shares: request id, how long to wait, whether to try
+** again, what the body claims to be. May call: clock, mem. Borrows from the headers.
+*/
+#ifndef KOINE_HEAD_H
+#define KOINE_HEAD_H
+
+#include "mem.h"
+
+/* A response header: the name in lower case. Borrowed. */
+struct header { struct str name, value; };
+
+enum body_kind { BODY_UNKNOWN, BODY_SSE, BODY_JSON, BODY_HTML };
+
+struct head {
+  struct str request_id;   /* empty when none */
+  double retry_after;      /* seconds, >= 0; negative = not said */
+  int should_retry;        /* x-should-retry: 1, 0, or -1 = not said */
+  enum body_kind kind;     /* what content-type says */
+};
+
+/*
+** retry_after: retry-after-ms, else retry-after (seconds or an HTTP date), else x-ratelimit-reset-requests|tokens (a
+** duration such as "6m0s" or "12ms") where the matching x-ratelimit-remaining-* is 0. `now` is clock_wall().
+*/
+void head_read(struct head *h, const struct header *v, size_t n, double now);
+
+#endif

@@ -1,0 +1,539 @@
+/*
+** message.c: parts in, deltas out, one turn at the end.
+** Owns copies of all it keeps (one buf per field of a block); trees made by message_node borrow from them.
+** May call: normalise (reading arguments), json, event, mem, err. Fails with -1 and an err; a failed message only frees.
+*/
+#include "message.h"
+#include "normalise.h"
+
+#include <stdio.h>
+
+enum block_type { BLOCK_TEXT, BLOCK_THINKING, BLOCK_REFUSAL, BLOCK_TOOL, BLOCK_REDACTED, BLOCK_OPAQUE };
+
+struct block {
+  enum block_type type;
+  int32_t key;
+  int started, ended;        /* X_START, X_END were pushed (tools: may lag behind the wire) */
+  struct buf text;           /* text, thinking, refusal; a tool's argument bytes; redacted data; opaque's JSON */
+  struct buf id, name;       /* tool; name: opaque's type too */
+  struct buf signature, raw;
+  char high[3];              /* a high surrogate (WTF-8) waiting for its other half */
+  int has_high;
+};
+
+void message_init(struct message *msg, const struct mem *m, const struct limits *l, struct str provider, struct str model,
+                  size_t request_messages) {
+  memset(msg, 0, sizeof *msg);
+  msg->m = m;
+  msg->limits = l;
+  msg->provider = provider;
+  msg->model = model;
+  msg->request_messages = request_messages;
+  msg->open = msg->last = -1;
+  usage_clear(&msg->usage);
+  buf_init(&msg->id, m);
+  buf_init(&msg->reported_model, m);
+  buf_init(&msg->raw_stop, m);
+  buf_init(&msg->stop_sequence, m);
+  buf_init(&msg->warnings, m);
+  buf_init(&msg->scratch, m);
+}
+
+static void block_free(struct block *b) {
+  buf_free(&b->text);
+  buf_free(&b->id);
+  buf_free(&b->name);
+  buf_free(&b->signature);
+  buf_free(&b->raw);
+}
+
+void message_free(struct message *msg) {
+  for (size_t i = 0; i < msg->n; i++) block_free(&msg->blocks[i]);
+  mem_free(msg->m, msg->blocks, msg->cap * sizeof *msg->blocks);
+  msg->blocks = NULL;
+  msg->n = msg->cap = 0;
+  buf_free(&msg->id);
+  buf_free(&msg->reported_model);
+  buf_free(&msg->raw_stop);
+  buf_free(&msg->stop_sequence);
+  buf_free(&msg->warnings);
+  buf_free(&msg->scratch);
+}
+
+/* {{{ blocks */
+
+/* A new block at the end, or NULL: over the limits or out of memory. */
+static struct block *block_new(struct message *msg, enum block_type type, int32_t key, struct err *e) {
+  struct block *b;
+  if (msg->n >= (size_t)msg->limits->blocks) {
+    err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", msg->limits->blocks);
+    return NULL;
+  }
+  if (type == BLOCK_TOOL && msg->tools++ >= msg->limits->tool_calls) {
+    err_set(e, KIND_LIMIT, "the answer has more than %d tool calls (limits.tool_calls)", msg->limits->tool_calls);
+    return NULL;
+  }
+  if (msg->n == msg->cap) {
+    size_t cap = msg->cap ? msg->cap * 2 : 4;
+    struct block *v = mem_realloc(msg->m, msg->blocks, msg->cap * sizeof *v, cap * sizeof *v);
+    if (v == NULL) { err_memory(e); return NULL; }
+    msg->blocks = v;
+    msg->cap = cap;
+  }
+  b = &msg->blocks[msg->n++];
+  memset(b, 0, sizeof *b);
+  b->type = type;
+  b->key = key;
+  buf_init(&b->text, msg->m);
+  buf_init(&b->id, msg->m);
+  buf_init(&b->name, msg->m);
+  buf_init(&b->signature, msg->m);
+  buf_init(&b->raw, msg->m);
+  msg->last = (int)msg->n - 1;
+  return b;
+}
+
+/* The newest block with that key, or NULL. Most parts go where the last one went. */
+static struct block *block_find(struct message *msg, int32_t key) {
+  if (msg->last >= 0 && msg->blocks[msg->last].key == key) return &msg->blocks[msg->last];
+  for (size_t i = msg->n; i-- > 0;)
+    if (msg->blocks[i].key == key) { msg->last = (int)i; return &msg->blocks[i]; }
+  return NULL;
+}
+
+static int keep(struct message *msg, struct buf *b, struct str s, struct err *e) {
+  if (buf_addstr(b, s) != 0) return err_memory(e);
+  msg->retained += s.n;
+  return 0;
+}
+
+/* Replaces what b holds. */
+static int replace(struct message *msg, struct buf *b, struct str s, struct err *e) {
+  msg->retained -= b->n;
+  b->n = 0;
+  return keep(msg, b, s, e);
+}
+
+static int push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text, struct err *e) {
+  struct event *d = events_push(deltas, type, 0);
+  if (d == NULL) return err_memory(e);
+  d->id = id;
+  d->name = name;
+  d->text = text;
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ text, thinking, refusal: one open at a time */
+
+static const struct { enum event_type start, delta, end; } RUN[] = {
+  [BLOCK_TEXT] = { EV_TEXT_START, EV_TEXT_DELTA, EV_TEXT_END },
+  [BLOCK_THINKING] = { EV_THINKING_START, EV_THINKING_DELTA, EV_THINKING_END },
+  [BLOCK_REFUSAL] = { EV_NONE, EV_NONE, EV_NONE } /* refusals emit nothing */
+};
+
+static const struct str REPLACEMENT = { "\xEF\xBF\xBD", 3 };
+
+static int run_append(struct message *msg, struct block *b, struct str s, struct events *deltas, struct err *e) {
+  if (s.n == 0) return 0;
+  if (keep(msg, &b->text, s, e) != 0) return -1;
+  if (RUN[b->type].delta == EV_NONE) return 0;
+  return push(deltas, RUN[b->type].delta, STR_NONE, STR_NONE, s, e);
+}
+
+/* Ends the open text, thinking or refusal block, if there is one. */
+static int run_close(struct message *msg, struct events *deltas, struct err *e) {
+  struct block *b;
+  if (msg->open < 0) return 0;
+  b = &msg->blocks[msg->open];
+  if (b->has_high) {
+    b->has_high = 0;
+    if (run_append(msg, b, REPLACEMENT, deltas, e) != 0) return -1;
+  }
+  msg->open = -1;
+  b->ended = 1;
+  if (RUN[b->type].end == EV_NONE || !b->started) return 0;
+  return push(deltas, RUN[b->type].end, STR_NONE, STR_NONE, STR_NONE, e);
+}
+
+/* The block that a part of this kind and key goes to, opened if need be; others of the three kinds are ended first. */
+static struct block *run_open(struct message *msg, enum block_type type, int32_t key, struct events *deltas, struct err *e) {
+  struct block *b = block_find(msg, key);
+  if (b != NULL && b->type == type && !b->ended) return b;
+  if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, key, e)) == NULL) return NULL;
+  msg->open = (int)msg->n - 1;
+  b->started = 1;
+  if (RUN[type].start != EV_NONE && push(deltas, RUN[type].start, STR_NONE, STR_NONE, STR_NONE, e) != 0) return NULL;
+  return b;
+}
+
+static int is_surrogate(const char *p, size_t n, int low) {
+  return n >= 3 && (unsigned char)p[0] == 0xED && ((unsigned char)p[1] & 0xF0) == (low ? 0xB0 : 0xA0);
+}
+
+/* Rewrites s (WTF-8) into msg->scratch as UTF-8: pairs joined, also with the half held from the last part; lone halves
+** become U+FFFD; a high half at the very end is held back. */
+static int join_surrogates(struct message *msg, struct block *b, struct str *s, struct err *e) {
+  struct buf *out = &msg->scratch;
+  const char *p = s->p, *end = s->p + s->n;
+  out->n = 0;
+  while (p < end || b->has_high) {
+    size_t left = (size_t)(end - p);
+    if (b->has_high) {
+      struct str joined = REPLACEMENT;
+      char four[4];
+      if (left == 0) break;
+      if (is_surrogate(p, left, 1)) {
+        unsigned hi = ((unsigned)(b->high[1] & 0x0F) << 6) | (unsigned)(b->high[2] & 0x3F);
+        unsigned lo = ((unsigned)(p[1] & 0x0F) << 6) | (unsigned)(p[2] & 0x3F);
+        unsigned c = 0x10000 + (hi << 10) + lo;
+        four[0] = (char)(0xF0 | (c >> 18));
+        four[1] = (char)(0x80 | ((c >> 12) & 0x3F));
+        four[2] = (char)(0x80 | ((c >> 6) & 0x3F));
+        four[3] = (char)(0x80 | (c & 0x3F));
+        joined = (struct str){ four, 4 };
+        p += 3;
+      }
+      b->has_high = 0;
+      if (buf_addstr(out, joined) != 0) return err_memory(e);
+    } else if (is_surrogate(p, left, 0)) {
+      memcpy(b->high, p, 3);
+      b->has_high = 1;
+      p += 3;
+    } else if (is_surrogate(p, left, 1)) {
+      if (buf_addstr(out, REPLACEMENT) != 0) return err_memory(e);
+      p += 3;
+    } else {
+      const char *q = memchr(p + 1, 0xED, left - 1);
+      if (q == NULL) q = end;
+      if (buf_add(out, p, (size_t)(q - p)) != 0) return err_memory(e);
+      p = q;
+    }
+  }
+  *s = buf_str(out);
+  return 0;
+}
+
+static int add_run(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e) {
+  struct str s = part->text;
+  struct block *b;
+  if (s.n == 0) return 0;
+  b = run_open(msg, type, part->key, deltas, e);
+  if (b == NULL) return -1;
+  if (((part->flags & EVENT_SURROGATE) || b->has_high) && join_surrogates(msg, b, &s, e) != 0) return -1;
+  return run_append(msg, b, s, deltas, e);
+}
+
+/* }}} */
+
+/* {{{ tool calls */
+
+static int blank(struct str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (strchr(" \t\r\n", s.p[i]) == NULL || s.p[i] == '\0') return 0;
+  return 1;
+}
+
+/* 64-bit FNV-1a from a seed: ids only need to differ, not to be secret. */
+static uint64_t hash(uint64_t h, const void *p, size_t n) {
+  const unsigned char *s = p;
+  for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * 0x100000001B3u;
+  return h ^ (h >> 29);
+}
+
+/* An id for a call that came without one: call_ and 24 hex digits over response id, length of the request, ordinal. */
+static int synthesise_id(struct message *msg, struct block *b, struct err *e) {
+  uint64_t v[2] = { msg->request_messages, (uint64_t)(b - msg->blocks) };
+  uint64_t h1 = hash(hash(0xCBF29CE484222325u, msg->id.p, msg->id.n), v, sizeof v);
+  uint64_t h2 = hash(hash(0x9E3779B97F4A7C15u, msg->id.p, msg->id.n), v, sizeof v);
+  char id[32];
+  int n = snprintf(id, sizeof id, "call_%016llx%08llx", (unsigned long long)h1, (unsigned long long)(h2 & 0xFFFFFFFFu));
+  return replace(msg, &b->id, (struct str){ id, (size_t)n }, e);
+}
+
+static int id_taken(const struct message *msg, const struct block *b) {
+  for (size_t i = 0; i < msg->n; i++)
+    if (&msg->blocks[i] != b && msg->blocks[i].type == BLOCK_TOOL && msg->blocks[i].started &&
+        str_same(buf_str(&msg->blocks[i].id), buf_str(&b->id))) return 1;
+  return 0;
+}
+
+/* Two calls of one turn may not share an id: the later one gets _2, _3, … */
+static int unique_id(struct message *msg, struct block *b, struct err *e) {
+  size_t n = b->id.n;
+  for (int k = 2; id_taken(msg, b); k++) {
+    char suffix[16];
+    int len = snprintf(suffix, sizeof suffix, "_%d", k);
+    b->id.n = n;
+    if (buf_add(&b->id, suffix, (size_t)len) != 0) return err_memory(e);
+  }
+  return 0;
+}
+
+/* Pushes TOOL_START once the name and (an id or the first argument byte, or `now`) are there. */
+static int tool_start(struct message *msg, struct block *b, int now, struct events *deltas, struct err *e) {
+  if (b->started || b->name.n == 0 || (b->id.n == 0 && b->text.n == 0 && !now)) return 0;
+  if (b->id.n == 0 && synthesise_id(msg, b, e) != 0) return -1;
+  if (unique_id(msg, b, e) != 0) return -1;
+  b->started = 1;
+  if (push(deltas, EV_TOOL_START, buf_str(&b->id), buf_str(&b->name), STR_NONE, e) != 0) return -1;
+  if (b->text.n == 0) return 0;
+  return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, buf_str(&b->text), e);
+}
+
+static int tool_end(struct message *msg, struct block *b, struct events *deltas, struct err *e) {
+  if (b->ended) return 0;
+  if (b->name.n == 0) {
+    return err_set(e, KIND_PROTOCOL, "the provider sent a tool call without a name");
+  }
+  if (tool_start(msg, b, 1, deltas, e) != 0) return -1;
+  b->ended = 1;
+  return push(deltas, EV_TOOL_END, buf_str(&b->id), STR_NONE, STR_NONE, e);
+}
+
+static struct block *tool_open(struct message *msg, int32_t key, struct events *deltas, struct err *e) {
+  struct block *b = block_find(msg, key);
+  if (b != NULL && b->type == BLOCK_TOOL && !b->ended) return b;
+  if (run_close(msg, deltas, e) != 0) return NULL;
+  return block_new(msg, BLOCK_TOOL, key, e);
+}
+
+static int add_tool(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct block *b = tool_open(msg, part->key, deltas, e);
+  if (b == NULL) return -1;
+  if (b->id.n == 0 && !blank(part->id) && keep(msg, &b->id, part->id, e) != 0) return -1;
+  if (b->name.n == 0 && part->name.n > 0 && keep(msg, &b->name, part->name, e) != 0) return -1;
+  return tool_start(msg, b, 0, deltas, e);
+}
+
+static int add_args(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct block *b;
+  if (part->text.n == 0) return 0;
+  b = tool_open(msg, part->key, deltas, e);
+  if (b == NULL) return -1;
+  if (b->text.n + part->text.n > msg->limits->argument_bytes)
+    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", msg->limits->argument_bytes);
+  if (keep(msg, &b->text, part->text, e) != 0) return -1;
+  if (!b->started) return tool_start(msg, b, 0, deltas, e);
+  return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, part->text, e);
+}
+
+/* }}} */
+
+/* {{{ everything else */
+
+static int add_whole(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e) {
+  struct block *b;
+  if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, part->key, e)) == NULL) return -1;
+  b->started = b->ended = 1;
+  if (keep(msg, &b->name, part->name, e) != 0) return -1;
+  return keep(msg, &b->text, part->text, e);
+}
+
+static int add_signature(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct block *b = block_find(msg, part->key);
+  if (part->text.n == 0) return 0;
+  if (b == NULL || b->type != BLOCK_THINKING) b = run_open(msg, BLOCK_THINKING, part->key, deltas, e);
+  return b == NULL ? -1 : replace(msg, &b->signature, part->text, e);
+}
+
+static int add_meta(struct message *msg, const struct event *part, struct err *e) {
+  if (msg->id.n == 0 && keep(msg, &msg->id, part->id, e) != 0) return -1;
+  if (msg->reported_model.n == 0 && keep(msg, &msg->reported_model, part->name, e) != 0) return -1;
+  return 0;
+}
+
+static int add_end(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct block *b = block_find(msg, part->key);
+  if (b == NULL) return 0;
+  if (b->type == BLOCK_TOOL) return tool_end(msg, b, deltas, e);
+  return msg->open == msg->last ? run_close(msg, deltas, e) : 0;
+}
+
+static void add_usage(struct usage *to, const struct usage *from) {
+  if (from->input >= 0) to->input = from->input;
+  if (from->output >= 0) to->output = from->output;
+  if (from->cache_read >= 0) to->cache_read = from->cache_read;
+  if (from->cache_creation >= 0) to->cache_creation = from->cache_creation;
+  if (from->reasoning >= 0) to->reasoning = from->reasoning;
+}
+
+static int add_stop(struct message *msg, const struct event *part, struct err *e) {
+  if (part->stop != STOP_NONE) msg->stop = part->stop;
+  if (part->text.n > 0 && replace(msg, &msg->raw_stop, part->text, e) != 0) return -1;
+  if (part->name.n > 0 && replace(msg, &msg->stop_sequence, part->name, e) != 0) return -1;
+  return 0;
+}
+
+static int warn(struct message *msg, struct str code, struct str field, struct str text) {
+  struct buf *w = &msg->warnings;
+  struct str v[3] = { code, field, text };
+  size_t n = w->n;
+  for (int i = 0; i < 3; i++) {
+    if (buf_add(w, v[i].p, v[i].n == 0 ? 0 : strnlen(v[i].p, v[i].n)) == 0 && buf_addc(w, '\0') == 0) continue;
+    w->n = n;
+    return -1;
+  }
+  msg->warning_count++;
+  return 0;
+}
+
+int message_warn(struct message *msg, const char *code, const char *field, const char *text) {
+  return warn(msg, (struct str){ code, strlen(code) }, (struct str){ field, strlen(field) }, (struct str){ text, strlen(text) });
+}
+
+/* }}} */
+
+int message_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct block *b;
+  switch (part->type) {
+    case PART_TEXT: return add_run(msg, part, BLOCK_TEXT, deltas, e);
+    case PART_THINKING: return add_run(msg, part, BLOCK_THINKING, deltas, e);
+    case PART_REFUSAL: return add_run(msg, part, BLOCK_REFUSAL, deltas, e);
+    case PART_TOOL: return add_tool(msg, part, deltas, e);
+    case PART_ARGS: return add_args(msg, part, deltas, e);
+    case PART_SIGNATURE: return add_signature(msg, part, deltas, e);
+    case PART_REDACTED: return add_whole(msg, part, BLOCK_REDACTED, deltas, e);
+    case PART_OPAQUE: return add_whole(msg, part, BLOCK_OPAQUE, deltas, e);
+    case PART_META: return add_meta(msg, part, e);
+    case PART_END: return add_end(msg, part, deltas, e);
+    case PART_STOP: return add_stop(msg, part, e);
+    case PART_USAGE: add_usage(&msg->usage, &part->usage); return 0;
+    case PART_RAW: b = block_find(msg, part->key); return b == NULL ? 0 : replace(msg, &b->raw, part->text, e);
+    case PART_WARNING: return warn(msg, part->id, part->name, part->text) == 0 ? 0 : err_memory(e);
+    default: return 0; /* PART_DONE is the exchange's */
+  }
+}
+
+int message_end(struct message *msg, struct events *deltas, struct err *e) {
+  if (run_close(msg, deltas, e) != 0) return -1;
+  for (size_t i = 0; i < msg->n; i++)
+    if (msg->blocks[i].type == BLOCK_TOOL && tool_end(msg, &msg->blocks[i], deltas, e) != 0) return -1;
+  if (msg->stop == STOP_NONE || msg->stop == STOP_END_TURN || msg->stop == STOP_TOOL_USE)
+    msg->stop = msg->tools > 0 ? STOP_TOOL_USE : STOP_END_TURN;
+  return 0;
+}
+
+/* {{{ the tree */
+
+static void set(struct arena *a, struct node *o, struct str key, struct str s, int *bad) {
+  if (node_set(o, key, node_string(a, s)) != 0) *bad = 1;
+}
+
+/* {provider, model, raw?} where the block must go back to where it came from. */
+static void set_origin(struct message *msg, struct arena *a, struct node *o, struct str raw, int *bad) {
+  struct node *d = node_new(a, NODE_OBJECT);
+  if (d == NULL) { *bad = 1; return; }
+  set(a, d, STR("provider"), msg->provider, bad);
+  set(a, d, STR("model"), msg->model, bad);
+  if (raw.n > 0) set(a, d, STR("raw"), raw, bad);
+  if (node_set(o, STR("provider_data"), d) != 0) *bad = 1;
+}
+
+static void set_tool(struct message *msg, struct arena *a, struct node *o, const struct block *b, int partial, int *bad) {
+  struct node *arguments;
+  struct str json;
+  const char *problem;
+  set(a, o, STR("id"), buf_str(&b->id), bad);
+  set(a, o, STR("name"), buf_str(&b->name), bad);
+  if (normalise_read_arguments(a, buf_str(&b->text), msg->limits->depth, &arguments, &json, &problem) != 0) { *bad = 1; return; }
+  if (partial && !b->ended && problem == NULL) problem = "the answer broke off before the call was complete";
+  if (node_set(o, STR("arguments"), arguments) != 0) *bad = 1;
+  set(a, o, STR("arguments_json"), json, bad);
+  if (problem != NULL) set(a, o, STR("arguments_error"), (struct str){ problem, strlen(problem) }, bad);
+}
+
+/* The block as a node; NULL when it holds nothing worth keeping or memory ran out (*bad). */
+static struct node *block_node(struct message *msg, struct arena *a, const struct block *b, int partial, int *bad) {
+  static const struct str TYPE[] = {
+    [BLOCK_TEXT] = { "text", 4 }, [BLOCK_THINKING] = { "thinking", 8 }, [BLOCK_REFUSAL] = { "refusal", 7 },
+    [BLOCK_TOOL] = { "tool_use", 8 }, [BLOCK_REDACTED] = { "redacted_thinking", 17 }, [BLOCK_OPAQUE] = { "opaque", 6 }
+  };
+  struct str text = buf_str(&b->text), raw = buf_str(&b->raw);
+  struct node *o;
+  if (b->type == BLOCK_TOOL ? !b->started : text.n == 0 && b->signature.n == 0 && raw.n == 0) return NULL;
+  o = node_new(a, NODE_OBJECT);
+  if (o == NULL) { *bad = 1; return NULL; }
+  set(a, o, STR("type"), TYPE[b->type], bad);
+  switch (b->type) {
+    case BLOCK_TEXT: set(a, o, STR("text"), text, bad); break;
+    case BLOCK_REFUSAL: set(a, o, STR("text"), text, bad); break;
+    case BLOCK_TOOL: set_tool(msg, a, o, b, partial, bad); break;
+    case BLOCK_REDACTED: set(a, o, STR("data"), text, bad); break;
+    case BLOCK_OPAQUE: set(a, o, STR("kind"), buf_str(&b->name), bad); raw = text; break;
+    case BLOCK_THINKING:
+      set(a, o, STR("thinking"), text, bad);
+      if (b->signature.n > 0) set(a, o, STR("signature"), buf_str(&b->signature), bad);
+      break;
+  }
+  if (raw.n > 0 || b->type == BLOCK_REDACTED || b->type == BLOCK_THINKING) set_origin(msg, a, o, raw, bad);
+  return o;
+}
+
+static void set_count(struct arena *a, struct node *o, struct str key, int64_t v, int *bad) {
+  if (v >= 0 && node_set(o, key, node_int(a, v)) != 0) *bad = 1;
+}
+
+static struct node *usage_node(const struct usage *u, struct arena *a, int *bad) {
+  struct node *o = node_new(a, NODE_OBJECT);
+  if (o == NULL) { *bad = 1; return NULL; }
+  set_count(a, o, STR("input_tokens"), u->input, bad);
+  set_count(a, o, STR("output_tokens"), u->output, bad);
+  set_count(a, o, STR("cache_read_tokens"), u->cache_read, bad);
+  set_count(a, o, STR("cache_creation_tokens"), u->cache_creation, bad);
+  set_count(a, o, STR("reasoning_tokens"), u->reasoning, bad);
+  return o;
+}
+
+/* The NUL-separated triples as an array of {code, field, message}. */
+static struct node *warnings_node(const struct message *msg, struct arena *a, int *bad) {
+  static const struct str KEY[] = { { "code", 4 }, { "field", 5 }, { "message", 7 } };
+  struct node *list = node_new(a, NODE_ARRAY);
+  const char *p = msg->warnings.p;
+  for (size_t i = 0; i < msg->warning_count && list != NULL; i++) {
+    struct node *w = node_new(a, NODE_OBJECT);
+    for (int k = 0; k < 3; k++) {
+      struct str s = { p, strlen(p) };
+      if (w != NULL && (k != 1 || s.n > 0)) set(a, w, KEY[k], s, bad);
+      p += s.n + 1;
+    }
+    if (node_add(list, w) != 0) *bad = 1;
+  }
+  if (list == NULL) *bad = 1;
+  return list;
+}
+
+/* True when the turn says nothing that a caller could show or act on. */
+static int degenerate(const struct message *msg) {
+  for (size_t i = 0; i < msg->n; i++) {
+    const struct block *b = &msg->blocks[i];
+    if (b->type == BLOCK_TOOL || b->type == BLOCK_OPAQUE) return 0;
+    if ((b->type == BLOCK_TEXT || b->type == BLOCK_REFUSAL) && b->text.n > 0) return 0;
+  }
+  return 1;
+}
+
+struct node *message_node(struct message *msg, struct arena *a, int partial) {
+  struct node *o = node_new(a, NODE_OBJECT), *content = node_new(a, NODE_ARRAY);
+  const char *stop = stop_name(partial ? STOP_ERROR : msg->stop);
+  int bad = 0;
+  if (o == NULL || content == NULL) return NULL;
+  for (size_t i = 0; i < msg->n; i++) {
+    struct node *b = block_node(msg, a, &msg->blocks[i], partial, &bad);
+    if (b != NULL && node_add(content, b) != 0) bad = 1;
+  }
+  if (node_set(o, STR("content"), content) != 0) bad = 1;
+  set(a, o, STR("model"), msg->reported_model.n > 0 ? buf_str(&msg->reported_model) : msg->model, &bad);
+  if (stop != NULL) set(a, o, STR("stop_reason"), (struct str){ stop, strlen(stop) }, &bad);
+  if (msg->raw_stop.n > 0) set(a, o, STR("raw_stop_reason"), buf_str(&msg->raw_stop), &bad);
+  if (msg->stop_sequence.n > 0) set(a, o, STR("stop_sequence"), buf_str(&msg->stop_sequence), &bad);
+  if (node_set(o, STR("usage"), usage_node(&msg->usage, a, &bad)) != 0) bad = 1;
+  if (msg->id.n > 0) set(a, o, STR("id"), buf_str(&msg->id), &bad);
+  if (node_set(o, STR("warnings"), warnings_node(msg, a, &bad)) != 0) bad = 1;
+  if (partial && node_set(o, STR("partial"), node_bool(a, 1)) != 0) bad = 1;
+  if (!partial && degenerate(msg) && node_set(o, STR("degenerate"), node_bool(a, 1)) != 0) bad = 1;
+  return bad ? NULL : o;
+}
+
+/* }}} */
