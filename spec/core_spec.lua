@@ -1,0 +1,112 @@
+-- The door's conversions: Lua values to JSON and back, and where errors point.
+local core = require "koine.core"
+
+local function raised(f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  assert.are.equal("ArgumentError", err.class)
+  return err
+end
+
+describe("core.encode", function()
+  it("keeps integers, floats, null, arrays and objects apart", function()
+    assert.are.equal("[1,1.0,-9223372036854775808,9223372036854775807]", core.encode { 1, 1.0, math.mininteger, math.maxinteger })
+    assert.are.equal("0.30000000000000004", core.encode(0.1 + 0.2))
+    assert.are.equal('{"a":[],"b":{},"c":null}', core.encode { a = core.array {}, b = {}, c = core.null })
+  end)
+
+  it("sorts keys by bytes", function()
+    assert.are.equal('{"B":1,"a":2,"aa":3,"b":4,"é":5}', core.encode { b = 4, aa = 3, a = 2, B = 1, ["é"] = 5 })
+  end)
+
+  it("repairs text that is no UTF-8", function()
+    assert.are.equal('"a\u{FFFD}b"', core.encode "a\xFFb")
+    assert.are.equal('{"\u{FFFD}":"\\u0000"}', core.encode { ["\xC0"] = "\0" })
+  end)
+
+  it("names the place of what JSON cannot say", function()
+    assert.are.equal("value.a.b[2]", raised(core.encode, { a = { b = { 1, print } } }).field)
+    assert.are.equal("value.x", raised(core.encode, { x = 0 / 0 }).field)
+    assert.are.equal("value", raised(core.encode, { 1, nil, 3, x = 1 }).field)
+    assert.are.equal("value", raised(core.encode, { [1] = 1, [3] = 3 }).field)
+    assert.are.equal("value", raised(core.encode, { [true] = 1 }).field)
+    local cycle = {}
+    cycle.again = cycle
+    assert.matches("128", raised(core.encode, cycle).expected)
+  end)
+
+  it("runs no metamethod", function()
+    local t = setmetatable({}, { __index = function() error "read" end, __pairs = function() error "walked" end })
+    assert.are.equal("{}", core.encode(t))
+  end)
+
+  it("knows the marks of other libraries once they are registered", function()
+    local mt = {}
+    core.array_marks[mt] = true
+    assert.are.equal("[]", core.encode(setmetatable({}, mt)))
+    core.array_marks[mt] = nil
+    assert.are.equal("{}", core.encode(setmetatable({}, mt)))
+  end)
+end)
+
+describe("core.decode", function()
+  it("gives back what encode wrote, byte for byte", function()
+    local text = '{"a":[],"b":{},"c":null,"d":[1,-2.5,1e300,true,false,"x\\ny"],"e":9223372036854775807}'
+    assert.are.equal(text, core.encode(core.decode(text)))
+  end)
+
+  it("never gives a wrong number", function()
+    assert.are.equal("9223372036854775808", core.decode "9223372036854775808")
+    assert.are.equal("1e999", core.decode "1e999")
+    assert.are.equal("integer", math.type(core.decode "25"))
+    assert.are.equal("float", math.type(core.decode "25.0"))
+  end)
+
+  it("reports where the text is no JSON", function()
+    for text, kind in pairs {
+      ["{"] = "protocol", ["[1,]"] = "protocol", ["{'a':1}"] = "protocol", [""] = "protocol", ["1 2"] = "protocol",
+      ['"\1"'] = "protocol", ["nul"] = "protocol", ["01"] = "protocol", [("["):rep(100000)] = "limit",
+    } do
+      local value, err = core.decode(text)
+      assert.is_nil(value)
+      assert.are.equal(kind, err.kind)
+    end
+  end)
+
+  it("is not fooled by a comma-decimal locale", function()
+    local old = os.setlocale(nil, "numeric")
+    for _, name in ipairs { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8" } do
+      if os.setlocale(name, "numeric") then break end
+    end
+    local text, value = core.encode(0.5), core.decode "0.5"
+    os.setlocale(old, "numeric")
+    assert.are.equal("0.5", text)
+    assert.are.equal(0.5, value)
+  end)
+end)
+
+describe("core.engine", function()
+  it("is one per state, pollable, and idle at first", function()
+    local engine = core.engine()
+    assert.are.equal(engine, core.engine())
+    assert.are.equal("r", engine:events())
+    assert.is_true(engine:pollfd() >= 0)
+    assert.are.same({}, (engine:step(0)))
+    assert.matches("^koine%.engine %(%d+ in flight%)$", tostring(engine))
+  end)
+end)
+
+describe("core.request", function()
+  it("refuses what could smuggle a second header or line", function()
+    local engine = core.engine()
+    for _, bad in ipairs {
+      { url = "http://127.0.0.1:1/a b" }, { url = "http://127.0.0.1:1/\r\nX: y" }, { url = "ftp://127.0.0.1/" }, { url = "" },
+      { url = "http://127.0.0.1:1/", headers = { ["x-a"] = "1\r\nx-b: 2" } },
+      { url = "http://127.0.0.1:1/", headers = { ["x-a: 1\nx-b"] = "2" } },
+      { url = "http://127.0.0.1:1/", headers = { ["x-a"] = "\0" } },
+      { url = "http://127.0.0.1:1/", method = "GET / HTTP/1.1\r\nX:" },
+    } do
+      raised(core.request, engine, bad)
+    end
+  end)
+end)

@@ -1,0 +1,111 @@
+-- koine.response: made from a table here; what codecs make of answers is in the wire and contract specs.
+local koine = require "koine"
+
+local function sample(over)
+  local t = {
+    content = {
+      { type = "thinking", thinking = "Hm. ", signature = "sig" },
+      { type = "text", text = "One" },
+      { type = "tool_use", id = "call_1", name = "add", arguments = { a = 1, list = koine.array {} } },
+      { type = "text", text = "Two" },
+    },
+    model = "m-1", stop_reason = "tool_use", usage = { input_tokens = 3, output_tokens = 4 },
+  }
+  for k, v in pairs(over or {}) do t[k] = v end
+  return koine.response(t)
+end
+
+describe("a Response", function()
+  it("joins text and thinking, and is never nil for want of either", function()
+    assert.are.equal("OneTwo", sample():text())
+    assert.are.equal("Hm. ", sample():thinking())
+    local silent = koine.response { model = "m", stop_reason = "end_turn" }
+    assert.are.equal("", silent:text())
+    assert.are.equal("", silent:thinking())
+    assert.are.same({}, silent.content)
+    assert.are.same({}, silent.tool_calls)
+    assert.are.same({}, silent.warnings)
+    assert.are.same({}, silent.usage)
+  end)
+
+  it("wraps a lone string as one text block", function()
+    local r = koine.response { content = "hello", model = "m", stop_reason = "end_turn" }
+    assert.are.same({ { type = "text", text = "hello" } }, r.content)
+    assert.are.same({}, koine.response { content = "", model = "m", stop_reason = "end_turn" }.content)
+  end)
+
+  it("makes its tables once, and tool_calls are the very tables of content", function()
+    local r = sample()
+    assert.are.equal(r.content, r.content)
+    assert.are.equal(r.tool_calls, r.tool_calls)
+    assert.are.equal(1, #r.tool_calls)
+    assert.are.equal(r.content[3], r.tool_calls[1])
+    assert.are.equal(r.content, r:message().content)
+    assert.are.equal("assistant", r:message().role)
+  end)
+
+  it("lets an edit of content show", function()
+    local r = sample()
+    r.content[2].text = "Won"
+    assert.are.equal("WonTwo", r:text())
+  end)
+
+  it("adds tool_calls that content lacks, and only those", function()
+    local call = { type = "tool_use", id = "call_9", name = "f", arguments = {} }
+    local r = koine.response { content = "x", tool_calls = { call }, model = "m", stop_reason = "tool_use" }
+    assert.are.equal(2, #r.content)
+    assert.are.equal("call_9", r.tool_calls[1].id)
+    r = koine.response { content = { call }, tool_calls = { call }, model = "m", stop_reason = "tool_use" }
+    assert.are.equal(1, #r.content)
+  end)
+
+  it("is equal by what it says", function()
+    assert.are.equal(sample(), sample())
+    assert.is_true(sample() == sample { request_id = "other", status_code = 200 })
+    assert.is_false(sample() == sample { stop_reason = "end_turn" })
+    assert.is_false(sample() == sample { usage = { input_tokens = 4, output_tokens = 4 } })
+  end)
+
+  it("is read-only, short in tostring, and named", function()
+    local r = sample()
+    assert.are.equal("koine.response (tool_use, 4 output tokens)", tostring(r))
+    assert.matches("^koine%.response", tostring(koine.response { model = "m", stop_reason = "end_turn" }))
+    local ok, err = pcall(function() r.content = {} end)
+    assert.is_false(ok)
+    assert.are.equal("ArgumentError", err.class)
+  end)
+
+  it("gives a plain copy", function()
+    local r = sample()
+    local t = r:to_table()
+    assert.is_nil(getmetatable(t))
+    assert.are_not.equal(r.content, t.content)
+    assert.are.same(r.content, t.content)
+    assert.are.equal(r, koine.response(t))
+  end)
+
+  it("rejects unknown, missing and malformed fields by name", function()
+    for field, bad in pairs {
+      colour = { model = "m", stop_reason = "end_turn", colour = 1 },
+      model = { stop_reason = "end_turn" },
+      stop_reason = { model = "m" },
+      usage = { model = "m", stop_reason = "end_turn", usage = 3 },
+      ["response.content[1].text"] = { model = "m", stop_reason = "end_turn", content = { { type = "text" } } },
+      ["response.content[1].type"] = { model = "m", stop_reason = "end_turn", content = { { type = "sound" } } },
+    } do
+      local ok, err = pcall(koine.response, bad)
+      assert.is_false(ok)
+      assert.are.equal(field, err.field)
+      assert.matches("response_spec%.lua:%d+: ", err.message)
+    end
+  end)
+
+  it("keeps what it holds where the collector can see it", function()
+    collectgarbage() collectgarbage()
+    local before = collectgarbage "count"
+    local kept = koine.response { content = ("x"):rep(1 << 20), model = "m", stop_reason = "end_turn" }
+    collectgarbage() collectgarbage()
+    assert.is_true(collectgarbage "count" - before > 1000)
+    assert.are.equal(1 << 20, #kept:text())
+  end)
+end)

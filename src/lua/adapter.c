@@ -1,0 +1,157 @@
+/*
+** adapter.c: userdata koine.adapter: a codec with one provider's quirks. Its methods that wait are lua/koine/adapter.lua's.
+** User values: 1 the engine, 2 the Lua layer's private table, 3 the table its strings are borrowed from.
+** May call: codec, json. Owns nothing outside Lua.
+*/
+#include "door.h"
+#include "core/normalise.h"
+
+struct adapter *check_adapter(lua_State *L, int idx) {
+  struct adapter *a = luaL_checkudata(L, idx, TYPE_ADAPTER);
+  if (!a->open) raise_argument(L, "adapter", "an open adapter", "a closed one");
+  return a;
+}
+
+/* The string at `key` of the spec (index 1), borrowed: the spec is kept in user value 3. */
+static struct str spec_string(lua_State *L, const char *key) {
+  struct str s;
+  if (lua_getfield(L, 1, key) != LUA_TSTRING) raise_type(L, key, "a string", -1);
+  s.p = lua_tolstring(L, -1, &s.n);
+  lua_pop(L, 1);
+  return s;
+}
+
+static void read_quirks(lua_State *L, struct quirks *q) {
+  struct home *h = home_scratch(L);
+  struct node *v;
+  struct err e;
+  quirks_default(q);
+  if (lua_getfield(L, 1, "quirks") == LUA_TTABLE) {
+    v = value_node(L, -1, &h->scratch, "quirks");
+    err_clear(&e);
+    for (v = v->child; v != NULL; v = v->next)
+      if (quirks_set(q, v->key, v, &e) != 0) raise_error(L, &e);
+  }
+  lua_pop(L, 1);
+}
+
+/* core.adapter{provider, title, codec, model, quirks, state}: see lua/koine/adapter.lua. Raises ArgumentError. */
+static int f_adapter(lua_State *L) {
+  struct adapter *a;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  a = lua_newuserdatauv(L, sizeof *a, 3);
+  memset(a, 0, sizeof *a);
+  luaL_setmetatable(L, TYPE_ADAPTER);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 2, 3);
+  a->provider = spec_string(L, "provider");
+  a->title = spec_string(L, "title");
+  a->model = spec_string(L, "model");
+  a->codec = codec_by_name(spec_string(L, "codec"));
+  if (a->codec == NULL) return raise_argument(L, "codec", "the name of a codec", spec_string(L, "codec").p);
+  read_quirks(L, &a->quirks);
+  home_get(L, 1);
+  lua_setiuservalue(L, 2, 1);
+  lua_getfield(L, 1, "state");
+  lua_setiuservalue(L, 2, 2);
+  a->open = 1;
+  return 1;
+}
+
+/* adapter:render(request [, "count"]): the body's bytes, headers it needs, warnings. Raises ArgumentError,
+** NotImplementedError. request: codec.h's canonical request as a table. nil when asked to count and the wire cannot. */
+static int m_render(lua_State *L) {
+  struct adapter *ad = check_adapter(L, 1);
+  struct home *h = home_scratch(L);
+  int (*render)(struct render *, struct err *) = lua_isnoneornil(L, 3) ? ad->codec->render : ad->codec->render_count;
+  struct render r;
+  struct err e;
+  if (render == NULL) {
+    lua_pushnil(L);
+    return 1;
+  }
+  memset(&r, 0, sizeof r);
+  err_clear(&e);
+  r.a = &h->scratch;
+  r.quirks = &ad->quirks;
+  r.provider = ad->provider;
+  r.request = value_request(L, 2, &h->scratch);
+  r.body = &h->text;
+  r.headers = node_new(&h->scratch, NODE_OBJECT);
+  r.warnings = node_new(&h->scratch, NODE_ARRAY);
+  if (r.headers == NULL || r.warnings == NULL) err_memory(&e);
+  if (e.kind != KIND_NONE || render(&r, &e) != 0) return raise_error(L, &e);
+  push_str(L, buf_str(&h->text));
+  push_node(L, r.headers, 0);
+  push_node(L, r.warnings, 0);
+  return 3;
+}
+
+/* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
+static int f_check(lua_State *L) {
+  struct home *h = home_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (normalise_check(value_request(L, 1, &h->scratch), &e) != 0) return raise_error(L, &e);
+  return 0;
+}
+
+/* core.state(adapter | stream): the Lua layer's private table. */
+static int f_state(lua_State *L) {
+  if (luaL_testudata(L, 1, TYPE_ADAPTER) == NULL) luaL_checkudata(L, 1, TYPE_STREAM);
+  lua_getiuservalue(L, 1, 2);
+  return 1;
+}
+
+/* adapter:close(): no further requests; streams that are open go on. Idempotent; also __close and __gc. */
+static int m_close(lua_State *L) {
+  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  a->open = 0;
+  return 0;
+}
+
+/* adapter:closed() */
+static int m_closed(lua_State *L) {
+  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  lua_pushboolean(L, !a->open);
+  return 1;
+}
+
+/* "koine.adapter (anthropic/claude-sonnet-4-5)": never a credential. */
+static int m_tostring(lua_State *L) {
+  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  if (!a->open) lua_pushliteral(L, TYPE_ADAPTER " (closed)");
+  else lua_pushfstring(L, TYPE_ADAPTER " (%s/%s)", a->provider.p, a->model.p);
+  return 1;
+}
+
+static const luaL_Reg METHODS[] = {
+  { "render", m_render },
+  { "close", m_close },
+  { "closed", m_closed },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_close },
+  { "__close", m_close },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_adapter(lua_State *L) {
+  luaL_newmetatable(L, TYPE_ADAPTER);
+  luaL_setfuncs(L, META, 0);
+  luaL_newlib(L, METHODS);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__index");
+  lua_setfield(L, -3, "adapter_methods");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, f_adapter);
+  lua_setfield(L, -2, "adapter");
+  lua_pushcfunction(L, f_check);
+  lua_setfield(L, -2, "check");
+  lua_pushcfunction(L, f_state);
+  lua_setfield(L, -2, "state");
+}

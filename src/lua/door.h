@@ -1,0 +1,109 @@
+/*
+** door.h: what the files of the door share. They alone include lua.h; no provider's name is in here.
+** Everything the door allocates through the core belongs to a userdata, so that a raise at any line leaks nothing.
+*/
+#ifndef KOINE_DOOR_H
+#define KOINE_DOOR_H
+
+#include <lua.h>
+#include <lauxlib.h>
+
+#include "core/json.h"
+#include "core/http.h"
+#include "core/call.h"
+
+#if LUA_VERSION_NUM < 504
+#error "Koine needs Lua 5.4 or later"
+#endif
+
+#define TYPE_ENGINE "koine.engine"
+#define TYPE_ADAPTER "koine.adapter"
+#define TYPE_STREAM "koine.stream"
+#define TYPE_RESPONSE "koine.response"
+#define TYPE_REQUEST "koine.request"
+#define TYPE_ERROR "koine.error"
+#define TYPE_ARRAY "koine.array"
+
+/*
+** The one engine of a lua_State, anchored in its registry. Its libcurl half is made on first use.
+** User value 1: weak table from the address of a stream or request to its userdata (tokens of step); 2: the array that
+** step returns.
+*/
+struct home {
+  struct mem mem;       /* the state's own allocator */
+  struct engine *engine;/* NULL until something is sent */
+  struct arena scratch; /* of the door function that runs: nothing in it outlives one call from Lua */
+  struct buf text;      /* the same, for bytes */
+  int offline;
+};
+
+/* The state's home, pushed when `push` is set. Raises on memory. */
+struct home *home_get(lua_State *L, int push);
+/* Its libcurl half, made if need be; raises the error when that fails. */
+struct engine *home_engine(lua_State *L, struct home *h);
+/* Empties the scratch arena and buffer; the start of every door function that uses them. */
+struct home *home_scratch(lua_State *L);
+/* Ties the address that transfers report to the userdata at idx (weakly). */
+void home_register(lua_State *L, const void *owner, int idx);
+
+/* {{{ errors */
+
+/* Pushes e as an error table; provider and request_id may be STR_NONE. */
+void push_error(lua_State *L, const struct err *e, struct str provider, struct str request_id);
+/* Raises e (argument, not implemented, memory; anything else as it is) with the position of the first frame that is not
+** Koine's own. Never returns. */
+int raise_error(lua_State *L, const struct err *e);
+/* Raises an ArgumentError. Never returns. */
+int raise_argument(lua_State *L, const char *field, const char *expected, const char *got);
+/* Raises "FIELD: EXPECTED expected, got TYPE" for the value at idx. Never returns. */
+int raise_type(lua_State *L, const char *field, const char *expected, int idx);
+void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the table on top */
+
+/* }}} */
+
+/* {{{ values */
+
+/* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects have
+** their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth > 128, mixed
+** keys, NaN). */
+struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
+/* A request, message list and tools included, with only the fields that design knows at record level. */
+struct node *value_request(lua_State *L, int idx, struct arena *a);
+/* An array of {type = …} blocks or a string, at record level, as in a message's content. */
+struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name);
+/* Pushes the tree as fresh Lua values; arrays get the array mark when `mark` is set. Raises on memory. */
+void push_node(lua_State *L, const struct node *v, int mark);
+static inline void push_str(lua_State *L, struct str s) { lua_pushlstring(L, s.n ? s.p : "", s.n); }
+void open_value(lua_State *L); /* adds core.null, core.array, core.encode, core.decode, … */
+
+/* }}} */
+
+/* {{{ objects */
+
+void open_engine(lua_State *L);
+void open_adapter(lua_State *L);
+void open_stream(lua_State *L);
+void open_response(lua_State *L);
+void open_request(lua_State *L);
+
+/* An adapter as the stream sees it. */
+struct adapter {
+  const struct codec *codec;
+  struct quirks quirks;
+  struct str provider, title, model; /* borrowed from strings in its user value 3 */
+  int open;
+};
+struct adapter *check_adapter(lua_State *L, int idx); /* raises when closed */
+
+/* Pushes a Response made of this tree (compacted into one userdata). Raises on memory. */
+void push_response(lua_State *L, const struct node *turn);
+
+/* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
+** Raises ArgumentError. */
+void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a);
+/* Reads `secrets`, an array of strings, borrowed. */
+void read_secrets(lua_State *L, int idx, struct secrets *k);
+
+/* }}} */
+
+#endif

@@ -1,0 +1,184 @@
+/*
+** engine.c: userdata koine.engine, the one engine of a lua_State, and the state's scratch memory.
+** May call: http, mem. Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled.
+*/
+#include "door.h"
+
+#define TEXT_KEPT ((size_t)1 << 20) /* a larger scratch buffer is given back */
+
+static const char HOME = 0; /* registry key */
+
+/* The allocator of one state: Lua's own, so a host's limit covers the core too. */
+static struct home *home_new(lua_State *L) {
+  struct home *h = lua_newuserdatauv(L, sizeof *h, 2);
+  memset(h, 0, sizeof *h);
+  h->mem.f = lua_getallocf(L, &h->mem.ud);
+  arena_init(&h->scratch, &h->mem);
+  buf_init(&h->text, &h->mem);
+  luaL_setmetatable(L, TYPE_ENGINE);
+  lua_newtable(L); /* address -> userdata, weak */
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, -2, 2);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &HOME);
+  return h;
+}
+
+struct home *home_get(lua_State *L, int push) {
+  struct home *h;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &HOME) == LUA_TUSERDATA) {
+    h = lua_touserdata(L, -1);
+  } else {
+    lua_pop(L, 1);
+    h = home_new(L);
+  }
+  if (!push) lua_pop(L, 1);
+  return h;
+}
+
+struct engine *home_engine(lua_State *L, struct home *h) {
+  struct err e;
+  if (h->engine != NULL) return h->engine;
+  err_clear(&e);
+  if (http_global_init(&e) == 0) h->engine = engine_new(&h->mem, &e);
+  if (h->engine == NULL) raise_error(L, &e);
+  engine_offline(h->engine, h->offline);
+  return h->engine;
+}
+
+struct home *home_scratch(lua_State *L) {
+  struct home *h = home_get(L, 0);
+  arena_reset(&h->scratch);
+  if (h->text.cap > TEXT_KEPT) buf_free(&h->text);
+  h->text.n = 0;
+  return h;
+}
+
+void home_register(lua_State *L, const void *owner, int idx) {
+  idx = lua_absindex(L, idx);
+  home_get(L, 1);
+  lua_getiuservalue(L, -1, 1);
+  lua_pushvalue(L, idx);
+  lua_rawsetp(L, -2, owner);
+  lua_pop(L, 2);
+}
+
+static struct home *check_home(lua_State *L) {
+  return luaL_checkudata(L, 1, TYPE_ENGINE);
+}
+
+/* core.engine(): the engine of this Lua state. */
+static int f_engine(lua_State *L) {
+  home_get(L, 1);
+  return 1;
+}
+
+/* core.offline(on): from now on only loopback hosts can be reached; anything else fails before DNS. */
+static int f_offline(lua_State *L) {
+  struct home *h = home_get(L, 0);
+  h->offline = lua_toboolean(L, 1);
+  if (h->engine != NULL) engine_offline(h->engine, h->offline);
+  return 0;
+}
+
+/* engine:pollfd(): a descriptor that is readable when step has work; valid as long as the engine. */
+static int m_pollfd(lua_State *L) {
+  lua_pushinteger(L, engine_pollfd(home_engine(L, check_home(L))));
+  return 1;
+}
+
+/* engine:events(): what to poll for: "r". */
+static int m_events(lua_State *L) {
+  check_home(L);
+  lua_pushliteral(L, "r");
+  return 1;
+}
+
+/* engine:timeout(): seconds until step must be called though the descriptor is silent; nil when there is no such time. */
+static int m_timeout(lua_State *L) {
+  struct home *h = check_home(L);
+  double t = h->engine == NULL ? -1 : engine_timeout(h->engine);
+  if (t < 0) lua_pushnil(L);
+  else lua_pushnumber(L, t);
+  return 1;
+}
+
+/* Fills the array that step returns with the streams and requests that have news. */
+static void push_tokens(lua_State *L, struct engine *g) {
+  struct transfer *t;
+  lua_Integer n = 0;
+  lua_getiuservalue(L, 1, 2);
+  lua_getiuservalue(L, 1, 1);
+  while ((t = engine_ready(g)) != NULL)
+    if (lua_rawgetp(L, -1, transfer_owner(t)) == LUA_TNIL) lua_pop(L, 1);
+    else lua_rawseti(L, -3, ++n);
+  lua_pop(L, 1);
+  for (n++; lua_rawgeti(L, -1, n) != LUA_TNIL; n++) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, n);
+  }
+  lua_pop(L, 1);
+}
+
+/* engine:step([seconds]): waits at most so long (nil: until something happens; 0: not at all), does what there is to do, and
+** returns the array of tokens that became ready (reused by the next step) and true when a signal cut the wait short.
+** Raises when the operating system fails. */
+static int m_step(lua_State *L) {
+  struct home *h = check_home(L);
+  double seconds = luaL_optnumber(L, 2, -1);
+  int interrupted = 0;
+  struct err e;
+  err_clear(&e);
+  lua_settop(L, 1);
+  if (engine_step(home_engine(L, h), seconds, &interrupted, &e) != 0) return raise_error(L, &e);
+  push_tokens(L, h->engine);
+  lua_pushboolean(L, interrupted);
+  return 2;
+}
+
+static int m_gc(lua_State *L) {
+  struct home *h = check_home(L);
+  engine_free(h->engine);
+  h->engine = NULL;
+  arena_free(&h->scratch);
+  buf_free(&h->text);
+  return 0;
+}
+
+static int m_tostring(lua_State *L) {
+  struct home *h = check_home(L);
+  lua_pushfstring(L, TYPE_ENGINE " (%d in flight)", h->engine == NULL ? 0 : engine_active(h->engine));
+  return 1;
+}
+
+static const luaL_Reg METHODS[] = {
+  { "pollfd", m_pollfd },
+  { "events", m_events },
+  { "timeout", m_timeout },
+  { "step", m_step },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_gc },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_engine(lua_State *L) {
+  luaL_newmetatable(L, TYPE_ENGINE);
+  luaL_setfuncs(L, META, 0);
+  luaL_newlib(L, METHODS);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, f_engine);
+  lua_setfield(L, -2, "engine");
+  lua_pushcfunction(L, f_offline);
+  lua_setfield(L, -2, "offline");
+}

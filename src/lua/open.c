@@ -1,0 +1,55 @@
+/*
+** open.c: luaopen_koine_core, the one exported symbol. Pins the module on first load: a resolver thread of libcurl may still
+** run its code when a state that closed would have unloaded it.
+*/
+#include "door.h"
+#include "core/clock.h"
+
+#include <dlfcn.h>
+
+#if defined(__GNUC__)
+#define EXPORT __attribute__((visibility("default")))
+#else
+#define EXPORT
+#endif
+
+EXPORT int luaopen_koine_core(lua_State *L);
+
+/* core.monotonic(): seconds for durations. */
+static int f_monotonic(lua_State *L) {
+  lua_pushnumber(L, clock_monotonic());
+  return 1;
+}
+
+/* core.wall(): Unix seconds. */
+static int f_wall(lua_State *L) {
+  lua_pushnumber(L, clock_wall());
+  return 1;
+}
+
+static const luaL_Reg FUNCTIONS[] = {
+  { "monotonic", f_monotonic },
+  { "wall", f_wall },
+  { NULL, NULL }
+};
+
+static void pin(void) {
+  Dl_info self;
+  union { int (*f)(lua_State *); void *p; } entry = { luaopen_koine_core };
+  if (dladdr(entry.p, &self) != 0 && self.dli_fname != NULL)
+    (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE); /* no handle is kept: nothing to close */
+}
+
+int luaopen_koine_core(lua_State *L) {
+  luaL_checkversion(L);
+  pin();
+  luaL_newlib(L, FUNCTIONS);
+  open_error(L);
+  open_value(L);
+  open_engine(L);
+  open_adapter(L);
+  open_stream(L);
+  open_response(L);
+  open_request(L);
+  return 1;
+}

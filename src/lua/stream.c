@@ -1,0 +1,336 @@
+/*
+** stream.c: userdata koine.stream: one call in flight, polled. Its methods that wait are lua/koine/stream.lua's.
+** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is one.
+** May call: call. Owns the call; closed by close, __close and __gc alike. The call is freed as soon as the turn is over: what
+** remains is one Response, which the collector can see.
+*/
+#include "door.h"
+
+enum state { CLOSED, OPEN, ENDED, BROKEN };
+
+struct stream {
+  struct call call;
+  enum state state;
+  int surfaced;            /* a delta was handed out */
+  unsigned long events;
+  size_t peak;             /* most bytes held at once */
+};
+
+/* {{{ outcome */
+
+/* Pushes the outcome kept in user value 3. */
+static int push_outcome(lua_State *L, int idx) {
+  return lua_getiuservalue(L, idx, 3);
+}
+
+static void note_stats(struct stream *s) {
+  size_t n;
+  if (s->call.exchange == NULL) return;
+  s->events = exchange_event_count(s->call.exchange);
+  n = exchange_retained(s->call.exchange) + (s->call.transfer ? transfer_body(s->call.transfer)->cap : 0);
+  if (n > s->peak) s->peak = n;
+}
+
+static void release(struct stream *s) {
+  note_stats(s);
+  call_close(&s->call);
+}
+
+/* The turn is over: makes the Response, frees the call. */
+static void end(lua_State *L, struct stream *s) {
+  struct node *turn = exchange_turn(s->call.exchange);
+  if (turn == NULL) luaL_error(L, "not enough memory");
+  push_response(L, turn);
+  lua_setiuservalue(L, 1, 3);
+  s->state = ENDED;
+  release(s);
+}
+
+/* The call failed: makes the error, with what had arrived as `partial`, frees the call. */
+static void broken(lua_State *L, struct stream *s) {
+  struct exchange *x = s->call.exchange;
+  const struct err *e = exchange_error(x);
+  struct node *turn;
+  struct str raw;
+  if (e->kind == KIND_MEMORY) raise_error(L, e);
+  lua_getiuservalue(L, 1, 1);
+  push_error(L, e, ((struct adapter *)lua_touserdata(L, -1))->provider, exchange_request_id(x));
+  turn = exchange_turn(x);
+  if (turn != NULL) {
+    push_response(L, turn);
+    lua_setfield(L, -2, "partial");
+  }
+  raw = exchange_raw(x);
+  if (raw.n > 0) {
+    push_str(L, raw);
+    lua_setfield(L, -2, "raw");
+  }
+  lua_setiuservalue(L, 1, 3);
+  lua_pop(L, 1);
+  s->state = BROKEN;
+  release(s);
+}
+
+/* nil, err: the same error every time; a closed stream was cancelled. */
+static int push_failure(lua_State *L, struct stream *s) {
+  lua_pushnil(L);
+  if (s->state == CLOSED && push_outcome(L, 1) == LUA_TNIL) {
+    struct err e;
+    lua_pop(L, 1);
+    err_clear(&e);
+    err_set(&e, KIND_CANCELLED, "the stream was closed");
+    lua_getiuservalue(L, 1, 1);
+    push_error(L, &e, lua_isnil(L, -1) ? STR_NONE : ((struct adapter *)lua_touserdata(L, -1))->provider, STR_NONE);
+    lua_remove(L, -2);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, 3);
+  } else if (s->state != CLOSED) {
+    push_outcome(L, 1);
+  }
+  return 2;
+}
+
+/* }}} */
+
+/* {{{ starting */
+
+/* Starts the call described by the table at index 2 for the stream at `idx`: 0; or -1 with the error pushed. Raises
+** ArgumentError. */
+static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
+  struct home *h = home_get(L, 0);
+  struct engine *g = home_engine(L, h);
+  struct http_request r;
+  struct exchange_spec spec;
+  struct err e;
+  int top = lua_gettop(L);
+  home_scratch(L);
+  memset(&spec, 0, sizeof spec);
+  err_clear(&e);
+  read_request(L, 2, &r, &spec.limits, &h->scratch);
+  spec.codec = ad->codec;
+  spec.quirks = ad->quirks;
+  spec.provider = ad->provider;
+  spec.model = ad->model;
+  lua_getfield(L, 2, "stream");
+  spec.stream = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "keep_raw");
+  spec.keep_raw = lua_toboolean(L, -1) || !spec.stream;
+  lua_getfield(L, 2, "request_messages");
+  spec.request_messages = (size_t)lua_tointeger(L, -1);
+  if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) spec.warnings = value_node(L, -1, &h->scratch, "warnings");
+  lua_pushvalue(L, 2);
+  read_secrets(L, lua_gettop(L), &spec.secrets);
+  if (!spec.stream) r.body_max = spec.limits.body;
+  r.high_water = spec.limits.high_water;
+  home_register(L, s, idx);
+  if (call_start(&s->call, &h->mem, g, &r, &spec, s, &e) != 0) {
+    if (e.kind == KIND_ARGUMENT || e.kind == KIND_MEMORY) raise_error(L, &e);
+    redact_inplace(&spec.secrets, e.message, sizeof e.message);
+    lua_settop(L, top);
+    push_error(L, &e, ad->provider, STR_NONE);
+    return -1;
+  }
+  lua_settop(L, top);
+  s->state = OPEN;
+  return 0;
+}
+
+/* adapter:start(call): a stream, or nil, err. See lua/koine/adapter.lua for the table. Raises ArgumentError. */
+static int m_start(lua_State *L) {
+  struct adapter *ad = check_adapter(L, 1);
+  struct stream *s;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  s = lua_newuserdatauv(L, sizeof *s, 3);
+  memset(s, 0, sizeof *s);
+  luaL_setmetatable(L, TYPE_STREAM);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 3, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, 3, 2);
+  if (start(L, s, ad, 3) != 0) {
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return 2;
+  }
+  return 1;
+}
+
+/* stream:restart(call): another attempt in the same object, while no delta was handed out: true, or nil, err. */
+static int m_restart(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  struct adapter *ad;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (s->surfaced || s->state == CLOSED) raise_argument(L, "stream", "one that nothing was read from", "one that was read or closed");
+  lua_getiuservalue(L, 1, 1);
+  ad = check_adapter(L, 3);
+  release(s);
+  s->state = CLOSED;
+  lua_pushnil(L);
+  lua_setiuservalue(L, 1, 3);
+  if (start(L, s, ad, 1) != 0) {
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, 3);
+    s->state = BROKEN;
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return 2;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* }}} */
+
+/* {{{ polling */
+
+static void set_field(lua_State *L, const char *key, struct str s) {
+  push_str(L, s);
+  lua_setfield(L, -2, key);
+}
+
+static void push_delta(lua_State *L, const struct event *d) {
+  lua_createtable(L, 0, 3);
+  lua_pushstring(L, event_name(d->type));
+  lua_setfield(L, -2, "type");
+  switch (d->type) {
+    case EV_TEXT_DELTA: case EV_THINKING_DELTA:
+      set_field(L, "text", d->text);
+      break;
+    case EV_TOOL_START:
+      set_field(L, "tool_call_id", d->id);
+      set_field(L, "tool_name", d->name);
+      break;
+    case EV_TOOL_DELTA:
+      set_field(L, "tool_call_id", d->id);
+      set_field(L, "argument_delta", d->text);
+      break;
+    case EV_TOOL_END:
+      set_field(L, "tool_call_id", d->id);
+      break;
+    default: break;
+  }
+}
+
+/* stream:poll([discard]): the next delta; false when nothing has arrived (wait for the engine); nil at the end; nil, err when the
+** call failed. With discard true, deltas are consumed without making tables. */
+static int m_poll(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  int discard = lua_toboolean(L, 2);
+  struct event d;
+  while (s->state == OPEN) {
+    switch (call_next(&s->call, &d)) {
+      case EXCHANGE_DELTA:
+        if (discard) continue;
+        s->surfaced = 1;
+        push_delta(L, &d);
+        return 1;
+      case EXCHANGE_MORE:
+        note_stats(s);
+        lua_pushboolean(L, 0);
+        return 1;
+      case EXCHANGE_DONE: end(L, s); break;
+      case EXCHANGE_FAILED: broken(L, s); break;
+    }
+  }
+  if (s->state == ENDED) {
+    lua_pushnil(L);
+    return 1;
+  }
+  return push_failure(L, s);
+}
+
+/* stream:finish(): the Response, once poll has said nil; nil before; nil, err after a failure. */
+static int m_finish(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  if (s->state == BROKEN) return push_failure(L, s);
+  push_outcome(L, 1);
+  return 1;
+}
+
+/* }}} */
+
+/* stream:surfaced(): whether a delta was handed out: from then on there is no other attempt. */
+static int m_surfaced(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  lua_pushboolean(L, s->surfaced);
+  return 1;
+}
+
+/* stream:close(): cancels what is in flight and frees it. Idempotent; also __close and __gc. */
+static int m_close(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  release(s);
+  if (s->state != ENDED) s->state = CLOSED;
+  return 0;
+}
+
+/* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire, stream events parsed, most and
+** present bytes held, seconds from the start to the first delta (nil before), seconds since the last byte (nil after the end). */
+static int m_stats(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  struct transfer_stats t = s->call.last;
+  size_t retained = s->call.exchange ? exchange_retained(s->call.exchange) : 0;
+  note_stats(s);
+  if (s->call.transfer != NULL) {
+    transfer_stats(s->call.transfer, &t);
+    retained += transfer_body(s->call.transfer)->cap;
+  }
+  lua_createtable(L, 0, 6);
+  lua_pushinteger(L, (lua_Integer)t.received);
+  lua_setfield(L, -2, "bytes");
+  lua_pushinteger(L, (lua_Integer)s->events);
+  lua_setfield(L, -2, "events");
+  lua_pushinteger(L, (lua_Integer)s->peak);
+  lua_setfield(L, -2, "peak");
+  lua_pushinteger(L, (lua_Integer)retained);
+  lua_setfield(L, -2, "retained");
+  if (s->call.first > 0) {
+    lua_pushnumber(L, s->call.first - s->call.started);
+    lua_setfield(L, -2, "first_delta");
+  }
+  if (s->call.transfer != NULL) {
+    lua_pushnumber(L, t.idle);
+    lua_setfield(L, -2, "idle");
+  }
+  return 1;
+}
+
+static int m_tostring(lua_State *L) {
+  static const char *const NAMES[] = { "closed", "open", "ended", "failed" };
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  lua_pushfstring(L, TYPE_STREAM " (%s)", NAMES[s->state]);
+  return 1;
+}
+
+static const luaL_Reg METHODS[] = {
+  { "poll", m_poll },
+  { "finish", m_finish },
+  { "restart", m_restart },
+  { "surfaced", m_surfaced },
+  { "close", m_close },
+  { "stats", m_stats },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_close },
+  { "__close", m_close },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_stream(lua_State *L) {
+  luaL_newmetatable(L, TYPE_STREAM);
+  luaL_setfuncs(L, META, 0);
+  luaL_newlib(L, METHODS);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__index");
+  lua_setfield(L, -3, "stream_methods");
+  lua_pop(L, 1);
+  lua_getfield(L, -1, "adapter_methods");
+  lua_pushcfunction(L, m_start);
+  lua_setfield(L, -2, "start");
+  lua_pop(L, 1);
+}
