@@ -1,0 +1,153 @@
+--- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
+-- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered}.
+--
+-- May call: koine.core, errors, credentials, retry, wait.
+
+local core = require "koine.core"
+local credentials = require "koine.credentials"
+local errors = require "koine.errors"
+local retry = require "koine.retry"
+local version = require "koine.version"
+local wait = require "koine.wait"
+
+local attempt = {}
+
+local USER_AGENT = "koine/" .. version
+
+--- The plan of a call with these settings: a fresh ledger; the deadline begins to run.
+function attempt.plan(adapter, state, settings)
+  local total = settings.timeout.total
+  if total == 0 then total = nil end
+  return { adapter = adapter, state = state, settings = settings,
+    ledger = retry.new(settings.retry, total, settings.on_retry) }
+end
+
+--- `path` behind a base URL, before its query where it has one.
+function attempt.url(base, path)
+  local address, query = base:match "^([^?]*)(.*)$"
+  return address .. path .. query
+end
+
+-- Two comma-separated lists as one, every item once.
+local function join(first, second)
+  local items, seen = {}, {}
+  for item in (first .. "," .. second):gmatch "[^,%s]+" do
+    if not seen[item] then
+      seen[item], items[#items + 1] = true, item
+    end
+  end
+  return table.concat(items, ",")
+end
+
+-- Fills `call` with url, headers, secrets and timeouts for one attempt at `path`: true, or nil, err. The caller's
+-- headers win over the row's and over the key's; where the request itself needs a header (a list of betas), both go
+-- out.
+local function address(plan, call, path)
+  local state, settings, rendered = plan.state, plan.settings, plan.rendered or {}
+  local access, base = credentials.headers(plan.adapter, state, settings, plan.request)
+  if not access then return nil, base end
+  local headers = { ["user-agent"] = USER_AGENT, accept = "application/json" }
+  if call.body then headers["content-type"] = "application/json" end
+  for name, value in next, state.row.headers or {} do headers[name] = value end
+  for name, value in next, access do headers[name:lower()] = value end
+  for name, value in next, rendered do headers[name] = value end
+  for name, value in next, settings.headers or {} do
+    headers[name] = rendered[name] and join(rendered[name], value) or value
+  end
+  local timeout = settings.timeout
+  call.url, call.headers = attempt.url(base or state.base_url, path), headers
+  call.secrets = credentials.secrets(headers)
+  call.timeouts = { connect = timeout.connect, first_byte = timeout.first_byte, idle = timeout.idle,
+    total = plan.ledger:left() }
+  call.limits, call.proxy, call.ca_file, call.http2 = settings.limits, settings.proxy, settings.ca_file, settings.http2
+  return true
+end
+
+-- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.
+local function closed(plan)
+  local what = plan.closed and "stream" or plan.adapter:closed() and "adapter"
+  return what and errors.new { kind = "cancelled", provider = plan.state.row.name, attempts = plan.ledger.attempts,
+    message = "the " .. what .. " was closed" } or nil
+end
+
+--- Starts the plan's call, or restarts it on `stream`, as often as the ledger allows: the stream, or nil, err.
+function attempt.launch(plan, stream)
+  while true do
+    local gone = stream and closed(plan)
+    if gone then return nil, gone end
+    local call = plan.call
+    local ready, err = address(plan, call, plan.state.row.path)
+    if not ready and not err.retryable then return nil, err end
+    if ready and stream then
+      ready, err = stream:restart(call)
+    elseif ready then
+      ready, err = plan.adapter:start(call)
+    end
+    if ready then return stream or ready end
+    local again
+    again, err = plan.ledger:again(err)
+    if not again then return nil, err end
+  end
+end
+
+-- One plain HTTP exchange: {status, headers, body}, or nil, err.
+local function exchange(call)
+  local request <close>, err = core.request(core.engine(), call)
+  if not request then return nil, err end
+  local answer
+  repeat
+    local _
+    answer, err = request:poll()
+    if answer == false then _, err = wait.park(request) end
+  until answer or err
+  return answer or nil, err
+end
+
+-- The value in an answer, or nil, err.
+local function read(row, answer, secrets)
+  if answer.status < 200 or answer.status > 299 then return nil, errors.from_answer(row.name, answer, secrets) end
+  local value, problem = core.decode(answer.body)
+  if type(value) == "table" then return value end
+  return nil, errors.new { kind = "protocol", provider = row.name, status_code = answer.status,
+    message = row.title .. ": the answer is no JSON object" .. (problem and " (" .. problem.message .. ")" or "") }
+end
+
+--- Asks for `path` outside of a chat, with the plan's credentials and ledger: the value that the JSON answer holds, or
+-- nil, err. `body` is JSON text, nil = none.
+function attempt.fetch(plan, method, path, body)
+  while true do
+    local call = { method = method, body = body }
+    local value
+    local ready, err = address(plan, call, path)
+    if not ready and not err.retryable then return nil, err end
+    if ready then
+      local answer
+      answer, err = exchange(call)
+      if answer then value, err = read(plan.state.row, answer, call.secrets) end
+    end
+    if value ~= nil then return value end
+    err.provider = plan.state.row.name
+    local again
+    again, err = attempt.again(plan, err)
+    if not again then return nil, err end
+  end
+end
+
+-- True when the login module got new credentials for an attempt that was refused; at most once per call.
+local function readmitted(plan, err)
+  local auth = plan.state.auth
+  if not auth or not auth.rejected or plan.readmitted or err.kind ~= "auth" then return false end
+  plan.readmitted = true
+  return auth.rejected(plan.adapter, err)
+end
+
+--- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
+function attempt.again(plan, err)
+  if readmitted(plan, err) then
+    plan.ledger:enter(err)
+    return true
+  end
+  return plan.ledger:again(err)
+end
+
+return attempt

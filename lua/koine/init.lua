@@ -1,0 +1,48 @@
+--- Koine: one tongue for every LLM provider. `require "koine"` gives constructors of adapters, constructors of the
+-- records that go into messages, and the modules around them; each is loaded when it is first used.
+--
+--   koine.anthropic { model = …, … }, koine.openai, … one per provider, koine.compatible for any server of a known wire
+--   koine.adapter("anthropic/claude-sonnet-4-5", opts)   the same by name
+--   koine.text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal, message, tool_definition,
+--   usage, usage_cost, delta, model_info, …              records (records.lua)
+--   koine.response(t)   a real Response from a table, for adapters written in Lua
+--   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
+--   koine.try(f, …)     f's results, or nil and the error where f raises one of Koine's
+--   koine.errors, conversation, base, playbook, contract, testing, pricing   modules
+--   koine.version
+
+local core = require "koine.core"
+local rows = require "koine.rows"
+
+local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.version" }
+
+local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
+  "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
+  "usage_amount", "usage_limit_entry", "usage_report" }
+local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing" }
+
+-- name → function that makes the value on first use
+local makers = {
+  adapter = function() return require("koine.adapter").by_name end,
+  try = function() return require("koine.errors").try end,
+}
+
+for _, name in ipairs(rows.names) do
+  makers[name] = function()
+    local new, row = require("koine.adapter").new, rows.load(name)
+    return function(options) return new(row, options) end
+  end
+end
+for _, name in ipairs(RECORDS) do
+  makers[name] = function() return require("koine.records")[name] end
+end
+for _, name in ipairs(MODULES) do
+  makers[name] = function() return require("koine." .. name) end
+end
+
+return setmetatable(koine, { __index = function(_, name)
+  local make = makers[name]
+  if not make then return nil end
+  koine[name] = make()
+  return koine[name]
+end })

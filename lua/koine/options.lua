@@ -1,0 +1,304 @@
+--- Options: every name that constructors and calls take, what its value must be, and how the layers combine.
+-- A call's option wins over the constructor's, the constructor's over the row's. Everything is checked before any
+-- traffic; a bad value raises an ArgumentError whose `field` is the option's name (`timeout.idle`, `headers.x-team`),
+-- an unknown name one that suggests the nearest. The caller's tables are never changed.
+--
+-- May call: koine.core, errors.
+
+local core = require "koine.core"
+local errors = require "koine.errors"
+
+local options = {}
+
+local DEFAULTS = {
+  timeout = { connect = 30, first_byte = 600, idle = 300 },
+  retry = { max = 2, max_delay = 60, on_ambiguous = true },
+}
+
+-- Kinds of values: {expected = words, check = function(value, field, settings) → value to keep, or nil} -------------
+
+local function kind(expected, check) return { expected = expected, check = check } end
+
+local function of_type(name, expected)
+  return kind(expected or name, function(value) if type(value) == name then return value end end)
+end
+
+local function one_of(...)
+  local known = {}
+  for _, word in ipairs { ... } do known[word] = true end
+  return kind('"' .. table.concat({ ... }, '", "') .. '"', function(value) if known[value] then return value end end)
+end
+
+-- A whole number of at least `least`; 5.0 counts as 5.
+local function integer(least)
+  return kind(("integer, %d or more"):format(least), function(value)
+    local whole = math.type(value) and math.tointeger(value)
+    if whole and whole >= least then return whole end
+  end)
+end
+
+local function number(expected, most)
+  return kind(expected, function(value)
+    if type(value) == "number" and value >= 0 and value <= most then return value end
+  end)
+end
+
+-- Checks one member; raises with its full name.
+local function checked(spec, value, field, settings)
+  local kept = spec.check(value, field, settings)
+  if kept == nil then errors.argument(field, spec.expected, value) end
+  return kept
+end
+
+-- The number of edits (insert, delete, replace) that make `b` of `a`.
+local function distance(a, b)
+  local previous = {}
+  for j = 0, #b do previous[j] = j end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local replace = previous[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
+      row[j] = math.min(previous[j] + 1, row[j - 1] + 1, replace)
+    end
+    previous = row
+  end
+  return previous[#b]
+end
+
+--- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
+-- edits away, or contained in it (api_key: key).
+function options.nearest(name, names)
+  local best, least = nil, math.max(2, #name // 3) + 1
+  for candidate in pairs(names) do
+    local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
+    if edits < least or (edits == least and best and candidate < best) then best, least = candidate, edits end
+  end
+  return best
+end
+
+--- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
+-- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own.
+function options.unknown(what, name, names, field)
+  local near = type(name) == "string" and options.nearest(name, names)
+  local hint = near and ("; did you mean %q?"):format(near) or ""
+  core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
+    message = ("%s: unknown %s%s"):format(field or tostring(name), what, hint) })
+end
+
+-- A table of named members, each of its own kind.
+local function record(members)
+  return kind("table", function(value, field, settings)
+    if type(value) ~= "table" then return nil end
+    local kept = {}
+    for name, member in pairs(value) do
+      local spec = members[name]
+      if not spec then options.unknown("name", name, members, field .. "." .. tostring(name)) end
+      kept[name] = checked(spec, member, field .. "." .. name, settings)
+    end
+    return kept
+  end)
+end
+
+local function list_of(member, expected)
+  return kind(expected, function(value, field, settings)
+    if type(value) ~= "table" then return nil end
+    local kept = core.array {}
+    for i, item in ipairs(value) do kept[i] = checked(member, item, ("%s[%d]"):format(field, i), settings) end
+    for key in pairs(value) do
+      if kept[key] == nil then return nil end
+    end
+    return kept
+  end)
+end
+
+local STRING, BOOLEAN, FUNCTION = of_type "string", of_type("boolean", "true or false"), of_type "function"
+local TABLE = of_type "table"
+local NAME = kind("non-empty string", function(value)
+  if type(value) == "string" and value:find "%S" then return value end
+end)
+local SECONDS = number("number of seconds, 0 for no limit", 1e9)
+
+-- Values with rules of their own ------------------------------------------------------------------------------------
+
+--- Says what is wrong with a credential, in words that do not show it; nil when it is fit for a header.
+function options.key_problem(key)
+  if type(key) ~= "string" then return "a " .. type(key) end
+  if key == "" then return "an empty string" end
+  if key:find "%c" then return "one with control characters" end
+  if key:find "^%s" or key:find "%s$" then return "one with white space around it" end
+end
+
+local KEY_EXPECTED = "string without control characters or white space around it"
+
+--- Raises the ArgumentError for a bad credential.
+function options.check_key(key)
+  local problem = options.key_problem(key)
+  if problem then core.raise_argument("key", KEY_EXPECTED, problem) end
+end
+
+local KEY = kind("string or function", function(value)
+  if type(value) == "function" then return value end
+  options.check_key(value)
+  return value
+end)
+
+local BASE_URL = kind("http:// or https:// URL", function(value)
+  if type(value) ~= "string" or not value:find "^https?://[^/%s%c][^%s%c]*$" then return nil end
+  return (value:gsub("/$", ""))
+end)
+
+-- {name = value}; names come back in lower case, because HTTP does not tell them apart.
+local HEADERS = kind("table of strings", function(value, field)
+  if type(value) ~= "table" then return nil end
+  local kept = {}
+  for name, text in pairs(value) do
+    if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+%-.^_`|~]+$" then
+      errors.argument(field, "header names made of letters, digits and dashes", name)
+    end
+    if type(text) ~= "string" or text:find "[\0-\8\10-\31\127]" then
+      core.raise_argument(field .. "." .. name, "string without control characters",
+        type(text) == "string" and "one with control characters" or errors.describe(text))
+    end
+    kept[name:lower()] = text
+  end
+  return kept
+end)
+
+local TIMEOUTS = record { connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS }
+local TIMEOUT = kind("seconds in total, or a table of connect, first_byte, idle, total", function(value, field)
+  if type(value) == "number" then return { total = checked(SECONDS, value, field) } end
+  return TIMEOUTS.check(value, field)
+end)
+
+local POLICY = record { max = integer(0), max_delay = SECONDS, on_ambiguous = BOOLEAN }
+local RETRY = kind("false, or a table of max, max_delay, on_ambiguous", function(value, field)
+  if value == false then return { max = 0 } end
+  return POLICY.check(value, field)
+end)
+
+local COUNT, BYTES = integer(1), integer(1)
+local LIMITS = record { line = BYTES, event = BYTES, body = BYTES, decoded = BYTES, argument_bytes = BYTES,
+  high_water = BYTES, depth = COUNT, blocks = COUNT, tool_calls = COUNT }
+
+local EFFORTS = { low = true, medium = true, high = true }
+local BUDGET = integer(1)
+
+-- What the model at hand takes besides low, medium and high.
+local function knows_effort(settings, word)
+  for _, effort in ipairs(settings.model_info.efforts or {}) do
+    if effort == word then return true end
+  end
+  return EFFORTS[word] ~= nil
+end
+
+local function efforts_in_words(settings)
+  local words = { '"low"', '"medium"', '"high"' }
+  for _, effort in ipairs(settings.model_info.efforts or {}) do
+    if not EFFORTS[effort] then words[#words + 1] = ("%q"):format(effort) end
+  end
+  return table.concat(words, ", ") .. ", {budget_tokens = n} or false"
+end
+
+-- Keeps false, a word, or {budget_tokens = n}; {enabled = false} is false.
+local THINKING = kind("", function(value, field, settings)
+  if value == false then return false end
+  if type(value) == "string" and knows_effort(settings, value) then return value end
+  if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
+  for name in pairs(value) do
+    if name ~= "enabled" and name ~= "budget_tokens" then
+      options.unknown("name", name, { enabled = true, budget_tokens = true }, field .. "." .. tostring(name))
+    end
+  end
+  if value.enabled ~= nil then checked(BOOLEAN, value.enabled, field .. ".enabled") end
+  if value.enabled == false then return false end
+  return { budget_tokens = checked(BUDGET, value.budget_tokens, field .. ".budget_tokens") }
+end)
+
+local BETA = list_of(NAME, "string or array of strings")
+local BETAS = kind(BETA.expected, function(value, field)
+  return BETA.check(type(value) == "string" and { value } or value, field)
+end)
+
+-- The names ---------------------------------------------------------------------------------------------------------
+
+-- Taken by constructors and by calls.
+local BOTH = {
+  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = FUNCTION, headers = HEADERS,
+  max_tokens = integer(0), thinking = THINKING, temperature = number("number from 0 to 2", 2),
+  top_p = number("number from 0 to 1", 1),
+  stop_sequences = list_of(NAME, "array of strings"), cache_retention = one_of("none", "short", "long"),
+  metadata = TABLE, betas = BETAS, extra = TABLE, keep_raw = BOOLEAN,
+}
+
+local CONSTRUCTOR = {
+  model = NAME, key = KEY, base_url = BASE_URL, quirks = TABLE, http2 = BOOLEAN, proxy = STRING, ca_file = NAME,
+}
+
+-- The core checks the shapes of system, tools and tool_choice together with the messages.
+local CALL = {
+  system = kind("string or array of text blocks", function(value)
+    if type(value) == "string" or type(value) == "table" then return value end
+  end),
+  tools = TABLE,
+  tool_choice = kind('"auto", "any", "none" or {type = "tool", name = …}', function(value)
+    if type(value) == "string" or type(value) == "table" then return value end
+  end),
+  stream = BOOLEAN, on_delta = FUNCTION,
+}
+
+-- Options of one constructor only: a row names those it takes in `options`.
+local SPECIAL = { name = NAME, auth = one_of("bearer", "x-api-key", "api-key", "none"), api = NAME }
+
+-- A new table: what `below` holds, and over it what `above` holds.
+local function merge(above, below)
+  local merged = {}
+  for name, value in next, below or {} do merged[name] = value end
+  for name, value in next, above do merged[name] = value end
+  return merged
+end
+
+CONSTRUCTOR, CALL = merge(CONSTRUCTOR, BOTH), merge(CALL, BOTH)
+
+-- Where options are tables of their own, the layers combine name by name.
+local MERGED = { timeout = true, limits = true, retry = true, headers = true }
+
+-- Checks `given` against `known` and puts it over what `settings` inherits.
+local function fill(settings, given, known, elsewhere, where)
+  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  for name, value in next, given do
+    local spec = known[name]
+    if not spec then
+      if elsewhere[name] then
+        core.raise(errors.new { kind = "argument", field = name, expected = "an option of " .. where,
+          message = ("%s: this is an option of %s"):format(name, where) })
+      end
+      options.unknown("option", name, known)
+    end
+    local kept = checked(spec, value, name, settings)
+    settings[name] = MERGED[name] and merge(kept, settings[name]) or kept
+  end
+  return settings
+end
+
+--- Checks a constructor's options and returns the settings of an adapter: the options given, over the defaults.
+-- `info` is the model's row (its `efforts` are accepted as thinking), `special` an array of names of options that only
+-- this row takes. Raises an ArgumentError naming the first bad one.
+function options.constructor(given, info, special)
+  local known = CONSTRUCTOR
+  if special then
+    known = merge({}, CONSTRUCTOR)
+    for _, name in ipairs(special) do known[name] = SPECIAL[name] end
+  end
+  local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
+  settings.inherited = { __index = settings } -- the metatable of every call's settings
+  return fill(settings, given, known, CALL, "chat, stream and open, not of the constructor")
+end
+
+--- Checks a call's options and returns its settings: they inherit from the adapter's. nil given: the adapter's own.
+-- Raises an ArgumentError naming the first bad one.
+function options.call(given, settings)
+  if given == nil then return settings end
+  return fill(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, "the constructor, not of a call")
+end
+
+return options

@@ -1,0 +1,24 @@
+-- DeepSeek. V4 wants its reasoning back on every assistant turn once tools are used (earendil-works/pi#3636), the older
+-- reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out.
+
+local V4 = { reasoning_replay = "always", thinking_default = true }
+
+return {
+  name = "deepseek",
+  title = "DeepSeek",
+  codec = "chat",
+  base_url = "https://api.deepseek.com",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "DEEPSEEK_API_KEY" },
+  auth = "bearer",
+  quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true },
+  models = {
+    { prefix = "deepseek-v4", context = 1000000, max_output = 384000, thinking = "effort", efforts = { "max" },
+      quirks = V4 },
+    { prefix = "deepseek-reasoner", thinking = "effort", quirks = { reasoning_replay = "never" } },
+    { prefix = "deepseek-chat", thinking = "none" },
+  },
+  models_checked = "2026-11-21",
+  source = "recordings",
+}

@@ -1,0 +1,14 @@
+-- Fireworks AI.
+
+return {
+  name = "fireworks",
+  title = "Fireworks AI",
+  codec = "chat",
+  base_url = "https://api.fireworks.ai/inference/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "FIREWORKS_API_KEY" },
+  auth = "bearer",
+  quirks = { no_documents = true },
+  source = "documentation",
+}

@@ -1,0 +1,21 @@
+-- Groq. Keys that it does not know are refused, `reasoning_content` among them (freellmapi#1070).
+
+return {
+  name = "groq",
+  title = "Groq",
+  codec = "chat",
+  base_url = "https://api.groq.com/openai/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "GROQ_API_KEY" },
+  auth = "bearer",
+  quirks = { reasoning_field = "reasoning", no_documents = true },
+  own_ids = { "^groq/compound" },
+  models = {
+    { prefix = "openai/gpt-oss-120b", context = 131072, max_output = 65536, thinking = "effort",
+      price = { input = 0.15, output = 0.6, cache_read = 0.075 } },
+    { prefix = "openai/gpt-oss-20b", context = 131072, max_output = 65536, thinking = "effort" },
+  },
+  models_checked = "2026-11-21",
+  source = "recordings",
+}

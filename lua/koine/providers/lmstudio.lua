@@ -1,0 +1,15 @@
+-- LM Studio, by default on this machine. Older builds refuse content: null (lmstudio-bug-tracker#261).
+
+return {
+  name = "lmstudio",
+  title = "LM Studio",
+  codec = "chat",
+  base_url = "http://127.0.0.1:1234/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "LMSTUDIO_API_KEY" },
+  auth = "bearer",
+  key_optional = true,
+  quirks = { null_content = "empty", no_documents = true },
+  source = "documentation",
+}

@@ -1,0 +1,21 @@
+-- Mistral: tool ids of exactly nine letters and digits, "any" where others say "required", images as plain strings, the
+-- tool's name on its result, reasoning as an array inside content. Usage comes unasked.
+
+return {
+  name = "mistral",
+  title = "Mistral",
+  codec = "chat",
+  base_url = "https://api.mistral.ai/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "MISTRAL_API_KEY" },
+  auth = "bearer",
+  quirks = { tool_id = "alnum9", tool_choice_any = "any", image_string = true, tool_result_name = true,
+    reasoning_field = "content", no_stream_usage = true, no_documents = true },
+  models = {
+    { prefix = "mistral-small", context = 128000, max_output = 16384, vision = true },
+    { prefix = "mistral-large", context = 262144, vision = true },
+  },
+  models_checked = "2026-11-21",
+  source = "recordings",
+}

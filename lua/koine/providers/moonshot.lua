@@ -1,0 +1,14 @@
+-- Moonshot AI. Tool ids (functions.NAME:0) go back unchanged, and so does the reasoning of thinking models.
+
+return {
+  name = "moonshot",
+  title = "Moonshot AI",
+  codec = "chat",
+  base_url = "https://api.moonshot.ai/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "MOONSHOT_API_KEY" },
+  auth = "bearer",
+  quirks = { reasoning_field = "reasoning_content", no_documents = true },
+  source = "documentation",
+}

@@ -1,0 +1,55 @@
+-- OpenAI, Chat Completions. From gpt-5.4 on this API takes tools only with thinking = "none" (BerriAI/litellm#34569).
+
+local REASONING = { system_role = "developer", no_sampling = true }
+local REASONING_NO_STOP = { system_role = "developer", no_sampling = true, no_stop = true }
+
+local function reasoning(prefix, context, max_output, efforts, price, quirks)
+  return { prefix = prefix, context = context, max_output = max_output, thinking = "effort", efforts = efforts,
+    vision = true, price = price, quirks = quirks or REASONING }
+end
+
+local function plain(prefix, context, max_output, price)
+  return { prefix = prefix, context = context, max_output = max_output, thinking = "none", vision = true,
+    price = price }
+end
+
+return {
+  name = "openai",
+  title = "OpenAI",
+  base_url = "https://api.openai.com/v1",
+  models_path = "/models",
+  env = { "OPENAI_API_KEY" },
+  auth = "bearer",
+  options = { "api" },
+  api = "chat",
+  apis = { chat = { codec = "chat", path = "/chat/completions" } },
+  quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
+  models = {
+    -- prices that depend on the length of the prompt are left out: gpt-5.4 and later
+    reasoning("gpt-6", 1050000, 128000, { "xhigh", "max" }),
+    reasoning("gpt-5.6", 1050000, 128000, { "none", "xhigh", "max" }),
+    reasoning("gpt-5.5", 1050000, 128000, { "none", "xhigh" }),
+    reasoning("gpt-5.4", 1050000, 128000, { "none", "xhigh" }),
+    reasoning("gpt-5.3", 400000, 128000, { "none", "xhigh" }),
+    reasoning("gpt-5.2", 400000, 128000, { "none", "xhigh" }, { input = 1.75, output = 14, cache_read = 0.175 }),
+    reasoning("gpt-5.1", 400000, 128000, { "none" }, { input = 1.25, output = 10, cache_read = 0.125 }),
+    reasoning("gpt-5", 400000, 128000, { "minimal" }, { input = 1.25, output = 10, cache_read = 0.125 }),
+    reasoning("gpt-5-mini", 400000, 128000, { "minimal" }, { input = 0.25, output = 2, cache_read = 0.025 }),
+    reasoning("gpt-5-nano", 400000, 128000, { "minimal" }, { input = 0.05, output = 0.4, cache_read = 0.005 }),
+    plain("gpt-5-chat", 128000, 16384, { input = 1.25, output = 10, cache_read = 0.125 }),
+    plain("gpt-5.1-chat", 128000, 16384, { input = 1.25, output = 10, cache_read = 0.125 }),
+    plain("gpt-5.2-chat", 128000, 16384, { input = 1.75, output = 14, cache_read = 0.175 }),
+    plain("gpt-5.3-chat", 128000, 16384),
+    reasoning("o4-mini", 200000, 100000, nil, { input = 1.1, output = 4.4, cache_read = 0.275 }, REASONING_NO_STOP),
+    reasoning("o3", 200000, 100000, nil, { input = 2, output = 8, cache_read = 0.5 }, REASONING_NO_STOP),
+    reasoning("o3-mini", 200000, 100000, nil, { input = 1.1, output = 4.4, cache_read = 0.55 }, REASONING_NO_STOP),
+    reasoning("o1", 200000, 100000, nil, { input = 15, output = 60, cache_read = 7.5 }),
+    plain("gpt-4.1", 1047576, 32768, { input = 2, output = 8, cache_read = 0.5 }),
+    plain("gpt-4.1-mini", 1047576, 32768, { input = 0.4, output = 1.6, cache_read = 0.1 }),
+    plain("gpt-4.1-nano", 1047576, 32768, { input = 0.1, output = 0.4, cache_read = 0.025 }),
+    plain("gpt-4o", 128000, 16384, { input = 2.5, output = 10, cache_read = 1.25 }),
+    plain("gpt-4o-mini", 128000, 16384, { input = 0.15, output = 0.6, cache_read = 0.075 }),
+  },
+  models_checked = "2026-11-21",
+  source = "recordings",
+}

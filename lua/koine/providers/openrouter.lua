@@ -1,0 +1,16 @@
+-- OpenRouter: many providers behind one address; ids are "vendor/model", its own routers "openrouter/auto". Signed and
+-- encrypted reasoning comes and goes as reasoning_details.
+
+return {
+  name = "openrouter",
+  title = "OpenRouter",
+  codec = "chat",
+  base_url = "https://openrouter.ai/api/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "OPENROUTER_API_KEY" },
+  auth = "bearer",
+  quirks = { effort = "reasoning", reasoning_field = "reasoning_details" },
+  own_ids = { "^openrouter/[^/]+$" },
+  source = "recordings",
+}

@@ -1,0 +1,14 @@
+-- Together AI.
+
+return {
+  name = "together",
+  title = "Together AI",
+  codec = "chat",
+  base_url = "https://api.together.xyz/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "TOGETHER_API_KEY" },
+  auth = "bearer",
+  quirks = { no_documents = true },
+  source = "documentation",
+}

@@ -1,0 +1,15 @@
+-- vLLM, by default on this machine. It renamed reasoning_content to reasoning (vllm#27755); both are read.
+
+return {
+  name = "vllm",
+  title = "vLLM",
+  codec = "chat",
+  base_url = "http://127.0.0.1:8000/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "VLLM_API_KEY" },
+  auth = "bearer",
+  key_optional = true,
+  quirks = { reasoning_field = "reasoning", no_documents = true },
+  source = "recordings",
+}

@@ -1,0 +1,25 @@
+-- xAI: no additionalProperties in tool schemas (vercel/ai 85735d8), reasoning deltas sent twice (6d835a7), completion
+-- tokens that leave reasoning out. Prices that depend on the length of the prompt are left out.
+
+return {
+  name = "xai",
+  title = "xAI",
+  codec = "chat",
+  base_url = "https://api.x.ai/v1",
+  path = "/chat/completions",
+  models_path = "/models",
+  env = { "XAI_API_KEY" },
+  auth = "bearer",
+  quirks = { reasoning_field = "reasoning_content", no_additional_properties = true, dedup_reasoning = true,
+    reasoning_outside_output = true, no_documents = true },
+  models = {
+    { prefix = "grok-4", thinking = "none", vision = true, quirks = { effort = "none", no_stop = true } },
+    { prefix = "grok-4.", vision = true },
+    { prefix = "grok-4.3", context = 1000000, max_output = 30000, vision = true },
+    { prefix = "grok-code-fast-1", context = 256000, max_output = 10000, thinking = "none",
+      price = { input = 0.2, output = 1.5, cache_read = 0.02 }, quirks = { effort = "none", no_stop = true } },
+    { prefix = "grok-3-mini", context = 131072, thinking = "effort" },
+  },
+  models_checked = "2026-11-21",
+  source = "recordings",
+}

@@ -1,0 +1,244 @@
+local koine = require "koine"
+local retry = require "koine.retry"
+local wait = require "koine.wait"
+
+local function raised(f, ...)
+  local ok, err = pcall(f, ...)
+  assert(not ok, "nothing was raised")
+  return err
+end
+
+-- More deltas than the bytes before the stall can hold.
+local LONG_AND_STUCK = { content = ("word "):rep(100), chunk = 5, fault = { stall_after = 2000 } }
+
+describe("a stream", function()
+  local server
+  local park, random = wait.park, retry.random
+  local slept, claude
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+
+  before_each(function()
+    assert(server:reset())
+    claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-1" }
+    slept = {}
+    retry.random = function() return 0 end
+    wait.park = function(token, seconds)
+      if type(token) ~= "table" then return park(token, seconds) end
+      slept[#slept + 1] = seconds
+      return false
+    end
+  end)
+
+  after_each(function() wait.park, retry.random = park, random end)
+
+  -- Reads to the end: the array of delta types, the joined text, and the error if there was one.
+  local function read(stream)
+    local types, text = {}, {}
+    while true do
+      local delta, err = stream:next()
+      if not delta then return types, table.concat(text), err end
+      types[#types + 1], text[#text + 1] = delta.type, delta.text
+    end
+  end
+
+  it("gives deltas, then nil, then the Response", function()
+    assert(server:script { { content = { { type = "thinking", thinking = "Hm." },
+      { type = "text", text = "Hello." } } } })
+    local stream <close> = assert(claude:open "Hi")
+    local types, text, err = read(stream)
+    assert.is_nil(err)
+    assert.are.equal("Hm.Hello.", text)
+    assert.are.equal("thinking_start", types[1])
+    assert.are.equal("text_end", types[#types])
+    assert.is_nil(stream:next())
+    local response = assert(stream:response())
+    assert.are.equal("Hello.", response:text())
+    assert.are.equal(response, stream:response())
+    assert.are.same({ { status_code = 200, waited = 0 } }, response.attempts)
+  end)
+
+  it("gives the Response without reading", function()
+    assert(server:script { { content = "Hello." } })
+    local stream <close> = assert(claude:open "Hi")
+    assert.are.equal("Hello.", assert(stream:response()):text())
+    assert.is_false(stream:surfaced())
+    assert.is_nil(stream:next())
+  end)
+
+  it("runs in a generic for, which closes it", function()
+    assert(server:script { { content = "Hello." }, LONG_AND_STUCK })
+    local text = {}
+    for delta in claude:stream "Hi" do text[#text + 1] = delta.text end
+    assert.are.equal("Hello.", table.concat(text))
+
+    local stream, seen = assert(claude:open "Hi"), 0
+    for delta in stream:deltas() do
+      assert.are.equal(seen == 0 and "text_start" or "text_delta", delta.type)
+      seen = seen + 1
+      if seen == 2 then break end
+    end
+    assert.are.equal("koine.stream (closed)", tostring(stream))
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal("CancelledError", err.class)
+  end)
+
+  it("closes when the loop's body raises", function()
+    assert(server:script { LONG_AND_STUCK })
+    local stream, mine = assert(claude:open "Hi"), {}
+    assert.are.equal(mine, raised(function()
+      for _ in stream:deltas() do error(mine) end
+    end))
+    assert.are.equal("koine.stream (closed)", tostring(stream))
+  end)
+
+  it("raises from its iterator what next returns", function()
+    assert(server:script { { error = { status = 400, message = "no" } } })
+    local stream = assert(claude:open "Hi")
+    local err = raised(function() for _ in stream:deltas() do error "a delta" end end)
+    assert.are.equal("RequestError", err.class)
+    local delta, again = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal(err, again)
+  end)
+
+  it("is made again as long as no delta was handed out", function()
+    assert(server:script { { error = { status = 529 } },
+      { content = "x", stream_error = { type = "api_error", after = 0 } },
+      { content = "Hello." } })
+    local stream <close> = assert(claude:open "Hi")
+    local _, text, err = read(stream)
+    assert.is_nil(err)
+    assert.are.equal("Hello.", text)
+    assert.are.same({ 0.5, 1 }, slept)
+    local attempts = assert(stream:response()).attempts
+    assert.are.same({ 529, 500, 200 }, { attempts[1].status_code, attempts[2].status_code, attempts[3].status_code })
+  end)
+
+  it("is never made again afterwards: the error carries what had arrived", function()
+    assert(server:script { { content = "Hello there, all of you.", chunk = 4,
+      stream_error = { type = "overloaded_error", message = "busy", after = 3 } }, { content = "never" } })
+    local stream <close> = assert(claude:open "Hi")
+    local types, text, err = read(stream)
+    assert.are.equal("text_start", types[1])
+    assert.are.equal("ServerError", err.class)
+    assert.are.equal(529, err.status_code)
+    assert.is_true(err.retryable)
+    assert.are.equal(text, err.partial:text())
+    assert.are.equal("error", err.partial.stop_reason)
+    assert.are.equal(1, #err.attempts)
+    assert.are.equal(1, #assert(server:requests()))
+    assert.are.same({}, slept)
+    local response, same = stream:response()
+    assert.is_nil(response)
+    assert.are.equal(err, same)
+    assert.are.equal(1, #err.attempts)
+  end)
+
+  it("that is cut is an error, never an answer", function()
+    assert(server:script { { content = ("word "):rep(50), chunk = 10, fault = { truncate_after = 1500 } } })
+    local stream <close> = assert(claude:open("Hi", { retry = false }))
+    local _, text, err = read(stream)
+    assert.are.equal("ConnectionError", err.class)
+    assert.are.equal("stream_truncated", err.kind)
+    assert.are.equal(text, err.partial:text())
+    assert.is_true(err.partial.partial)
+  end)
+
+  it("goes on after an interruption", function()
+    assert(server:script { { content = "Hello." } })
+    local interruption = koine.errors.new { kind = "cancelled", message = "interrupted" }
+    local inner, interrupted = wait.park, false
+    wait.park = function(token, seconds)
+      if interrupted then return inner(token, seconds) end
+      interrupted = true
+      return nil, interruption
+    end
+    local stream <close> = assert(claude:open "Hi")
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal(interruption, err)
+    assert.are.equal("Hello.", assert(stream:response()):text())
+  end)
+
+  it("stops a chat that is interrupted", function()
+    assert(server:script { { content = "Hello." } })
+    local interruption = koine.errors.new { kind = "cancelled", message = "interrupted" }
+    wait.park = function() return nil, interruption end
+    local response, err = claude:chat "Hi"
+    assert.is_nil(response)
+    assert.are.equal(interruption, err)
+  end)
+
+  it("shares the engine with others", function()
+    assert(server:script { { content = "first", fault = { delay_ms = 20 } }, { content = "second" } })
+    local a <close> = assert(claude:open "1")
+    local b <close> = assert(claude:open "2")
+    assert.are.equal("text_start", assert(b:next()).type)
+    local first, second = assert(a:response()):text(), assert(b:response()):text()
+    table.sort { first, second }
+    assert.are.equal("firstsecond", first < second and first .. second or second .. first)
+  end)
+
+  it("is waited for by a host: coroutines that park and are woken", function()
+    assert(server:script "echo")
+    local waiting, results = {}, {}
+    wait.park = park
+    wait.set_host {
+      park = function(token)
+        waiting[token] = coroutine.running()
+        return coroutine.yield()
+      end,
+      wake = function(token)
+        local thread = waiting[token]
+        waiting[token] = nil
+        if thread then assert(coroutine.resume(thread, true)) end
+      end,
+    }
+    local left = 3
+    for i = 1, 3 do
+      assert(coroutine.resume(coroutine.create(function()
+        results[i] = claude:chat("number " .. i):text()
+        left = left - 1
+      end)))
+    end
+    for _ = 1, 10000 do
+      if left == 0 then break end
+      wait.pump(1)
+    end
+    wait.set_host(nil)
+    assert.are.equal(0, left)
+    for i = 1, 3 do assert.is_truthy(results[i]:find("number " .. i, 1, true)) end
+  end)
+
+  it("makes no further attempt once it or its adapter is closed", function()
+    for _, closing in ipairs { "stream", "adapter" } do
+      assert(server:reset())
+      assert(server:script { { error = { status = 500 } }, { content = "never" } })
+      local adapter = koine.anthropic { model = "m", base_url = server.url, key = "test-key-1" }
+      local stream = assert(adapter:open "Hi")
+      local inner = wait.park
+      wait.park = function(token, seconds)
+        if type(token) == "table" then (closing == "stream" and stream or adapter):close() end
+        return inner(token, seconds)
+      end
+      local delta, err = stream:next()
+      wait.park = inner
+      assert.is_nil(delta)
+      assert.are.equal("CancelledError", err.class)
+      assert.are.equal("the " .. closing .. " was closed", err.message)
+      assert.are.equal(1, #err.attempts)
+      assert.are.equal(1, #assert(server:requests()))
+    end
+  end)
+
+  it("tells how much it has received", function()
+    assert(server:script { { content = "Hello." } })
+    local stream <close> = assert(claude:open "Hi")
+    assert(stream:response())
+    assert.is_true(stream:stats().bytes > 0)
+    assert.is_true(stream:stats().events > 0)
+  end)
+end)

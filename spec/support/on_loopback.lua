@@ -1,0 +1,52 @@
+-- The contract of adapters for one of Koine's own constructors, against the loopback provider.
+
+local koine = require "koine"
+
+local server -- one child process for every suite of a spec file
+
+-- A port that was free a moment ago: nobody listens there.
+local function closed_port()
+  local socket = require "socket"
+  local listener = assert(socket.bind("127.0.0.1", 0))
+  local _, port = listener:getsockname()
+  listener:close()
+  return port
+end
+
+--- Registers the suite. `busted` = {describe, it, assert, setup, teardown}; `construct` is the constructor, `options`
+-- what every adapter of the suite is made with, `supports` as in koine.contract, over what a wire supports,
+-- `reasoning_field` where the Chat wire of this provider puts thinking.
+return function(busted, name, construct, options, supports, reasoning_field)
+  local able = { wire = true, errors = true }
+  for flag, value in pairs(supports or {}) do able[flag] = value end
+
+  local function new(opts, url)
+    local given = { key = "test-key", base_url = url or server.url }
+    for option, value in pairs(options) do given[option] = value end
+    for option, value in pairs(opts or {}) do given[option] = value end
+    return construct(given)
+  end
+
+  busted.setup(function() server = server or assert(koine.testing.start()) end)
+  busted.teardown(function()
+    if server then server:stop() end
+    server = nil
+  end)
+
+  koine.contract.describe(name, {
+    describe = busted.describe, it = busted.it, assert = busted.assert, teardown = busted.teardown,
+    new = new,
+    unreachable = function(opts) return new(opts, "http://127.0.0.1:" .. closed_port()) end,
+    script = function(turns)
+      local played = {}
+      for i, turn in ipairs(turns) do
+        played[i] = { reasoning_field = turn.content and reasoning_field }
+        for field, value in pairs(turn) do played[i][field] = value end
+      end
+      assert(server:reset())
+      assert(server:script(played))
+    end,
+    requests = function() return assert(server:requests()) end,
+    supports = able,
+  })
+end
