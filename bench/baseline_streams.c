@@ -1,0 +1,45 @@
+/* baseline_streams.c: LABEL URL N: N streams open at once on one multi; memory once each has received something. */
+#include "baseline.h"
+
+static int started;
+
+/* The handle's private pointer is its own flag. */
+static size_t first(char *p, size_t size, size_t n, void *ud) {
+  (void)p;
+  started += *(char *)ud == 0;
+  *(char *)ud = 1;
+  return size * n;
+}
+
+int main(int argc, char **argv) {
+  int running = 0;
+  struct rlimit files;
+  if (argc != 4) bench_die("usage: baseline_streams LABEL URL N");
+  int n = atoi(argv[3]);
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  CURLM *m = curl_multi_init();
+  CURL **c = calloc((size_t)n, sizeof *c);
+  char *flags = calloc((size_t)n, 1);
+  if (m == NULL || c == NULL || flags == NULL) bench_die("memory");
+  for (int i = 0; i < n; i++) {
+    c[i] = baseline_post(argv[2], first, &flags[i]);
+    curl_multi_add_handle(m, c[i]);
+  }
+  do {
+    curl_multi_perform(m, &running);
+    if (started < n && running == n) curl_multi_poll(m, NULL, 0, 1000, NULL);
+  } while (started < n && running == n);
+  if (running < n) bench_die("a stream ended");
+  bench_report(argv[1], "", bench_rss(), "MiB");
+  for (int i = 0; i < n; i++) {
+    curl_multi_remove_handle(m, c[i]);
+    curl_easy_cleanup(c[i]);
+  }
+  curl_multi_cleanup(m);
+  free(c);
+  free(flags);
+  return 0;
+}

@@ -1,0 +1,46 @@
+/* bench.h: what the C programs of the benchmark share: the process's own CPU time and memory, one line per figure. */
+#ifndef KOINE_BENCH_H
+#define KOINE_BENCH_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* CPU time of this process so far, user and system, in microseconds. */
+static inline double bench_cpu(void) {
+  struct rusage r;
+  getrusage(RUSAGE_SELF, &r);
+  return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1e6 + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+}
+
+/* Seconds since an arbitrary start. */
+static inline double bench_wall(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Memory in use (VmRSS) in MiB, 0 where the system does not say. */
+static inline double bench_rss(void) {
+  char line[256];
+  long kib = 0;
+  FILE *f = fopen("/proc/self/status", "r");
+  while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    if (sscanf(line, "VmRSS: %ld", &kib) == 1) break;
+  if (f != NULL) fclose(f);
+  return (double)kib / 1024;
+}
+
+static inline void bench_report(const char *label, const char *what, double value, const char *unit) {
+  printf("%s%s %.4g %s\n", label, what, value, unit);
+}
+
+/* Ends the program with a message. */
+static inline void bench_die(const char *what) {
+  fprintf(stderr, "%s\n", what);
+  exit(1);
+}
+
+#endif

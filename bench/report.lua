@@ -1,0 +1,32 @@
+-- report.lua: reads `name value unit` lines, keeps the best of each name, adds the ratios, prints them in a fixed order.
+local best = {}
+for line in io.lines() do
+  local name, value = line:match "^(%S+) (%S+) "
+  value = tonumber(value)
+  if value and (not best[name] or value < best[name]) then best[name] = value end
+end
+
+local function say(name, value, unit) print(("%s %.4g %s"):format(name, value, unit)) end
+
+local function us_as_ns(name)
+  local value = assert(best[name], "no figure for " .. name) * 1000
+  say(name, value, "ns")
+  return value
+end
+
+for _, shape in ipairs { "anthropic", "openai" } do
+  us_as_ns(("delta_%s_discard_ns"):format(shape))
+  local lines = us_as_ns(("delta_%s_lines_ns"):format(shape))
+  local koine = us_as_ns(("delta_%s_koine_ns"):format(shape))
+  say(("delta_%s_ratio"):format(shape), koine / lines, "x")
+end
+say("small_chat_baseline_us", best.small_chat_baseline_cpu, "us")
+say("small_chat_koine_us", best.small_chat_koine_us, "us")
+say("small_chat_ratio", best.small_chat_koine_us / best.small_chat_baseline_cpu, "x")
+say("render_200_messages_us", best.render_200_messages_us, "us")
+say("one_chat_baseline_rss_mb", best.one_chat_baseline_rss, "MiB")
+say("one_chat_koine_rss_mb", best.one_chat_koine_rss_mb, "MiB")
+say("start_baseline_ms", best.start_baseline_ms, "ms")
+say("start_koine_ms", best.start_koine_ms, "ms")
+say("streams_1000_baseline_rss_mb", best.streams_1000_baseline, "MiB")
+say("streams_1000_koine_rss_mb", best.streams_1000_koine_rss_mb, "MiB")
