@@ -40,6 +40,8 @@ help:
 	@echo 'make arch       the arrows between rooms'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
+	@echo 'make tsan       the HTTP room, several engines on several threads, under TSan'
+	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
@@ -122,6 +124,14 @@ valgrind: $(SPEC_C) $(MODULE)
 	@set -e; for t in $(SPEC_C); do KOINE_EVERY=97 $(VALGRIND) $$t; done
 	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/stream_spec.lua
 
+tsan:
+	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
+	  $(BUILD)/tsan/spec/host/http $(BUILD)/tsan/spec/host/http_flow
+	@set -e; for t in http http_flow; do $(BUILD)/tsan/spec/host/$$t; done
+
+linear: $(BUILD)/spec/c/linear
+	@tools/linear.sh $(BUILD)/spec/c/linear
+
 FUZZ_SECONDS ?= 60
 fuzz:
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
@@ -139,4 +149,4 @@ clean:
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
 
-.PHONY: all help test-c test-host test-lua test demo deps-build deps-test arch lint asan valgrind fuzz bench rock-test clean
+.PHONY: all help test-c test-host test-lua test demo deps-build deps-test arch lint asan valgrind tsan linear fuzz bench rock-test clean

@@ -167,12 +167,14 @@ static void check_splits(const struct answer *a, const struct outcome *whole) {
   outcome_free(&o);
 }
 
+static int is_end(char c) { return c == '\n' || c == '\r'; }
+
 /* Cut at an event boundary: success only where the wire had said that the turn was over; no deltas but those of the whole. */
 static void check_cuts(const struct answer *a, const struct outcome *whole) {
   size_t successes = 0, failures = 0;
   for (size_t i = 1; i < a->body.n; i++) {
     struct outcome o;
-    if (a->body.p[i - 1] != '\n' || (i >= 2 && a->body.p[i - 2] != '\n' && a->body.p[i - 2] != '\r')) continue;
+    if (!is_end(a->body.p[i - 1]) || (i >= 2 && !is_end(a->body.p[i - 2]))) continue;
     run(a, i, i, &o);
     if (o.end == EXCHANGE_DONE) successes++;
     else {
@@ -228,7 +230,7 @@ static void check_file(const char *folder, const char *path) {
   struct buf text;
   struct arena arena;
   struct err e;
-  struct node *root, *response;
+  struct node *root, *response, *asked;
   struct answer a;
   memset(&a, 0, sizeof a);
   buf_init(&text, &libc);
@@ -245,8 +247,8 @@ static void check_file(const char *folder, const char *path) {
     dialect(folder, &a.quirks);
     a.status = (int)node_get(response, "status")->u.i;
     a.body = node_str(node_get(response, "body"));
-    a.stream = node_is(node_get(node_get(node_get(root, "request"), "body"), "stream"), NODE_TRUE) ||
-               (a.body.n > 0 && a.body.p[0] != '{');
+    asked = node_get(node_get(node_get(root, "request"), "body"), "stream");
+    a.stream = asked != NULL ? asked->type == NODE_TRUE : a.body.n > 0 && a.body.p[0] != '{';
     for (struct node *h = node_get(response, "headers")->child; h != NULL && a.header_count < 64; h = h->next) {
       a.headers[a.header_count] = (struct header){ h->key, h->s };
       lower(&arena, &a.headers[a.header_count++].name);

@@ -1,7 +1,8 @@
 /*
 ** exchange.c: one request and its answer as a state machine over bytes. See exchange.h.
 ** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the turn is (READING,
-** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE or FAILED).
+** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE; FAILING: what came with the
+** provider's error is still to be told, then FAILED).
 ** Owns everything; trees it hands out live in its arena. May call: sse, message, codec, head, redact, json, clock.
 */
 #include "exchange.h"
@@ -13,7 +14,7 @@
 #define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
 
 enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
-enum stage { READING, ENDING, CLOSING, DONE, FAILED };
+enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
 
 struct exchange {
   const struct mem *m;
@@ -234,7 +235,8 @@ static int read_stream(struct exchange *x) {
   }
   if (parse_record(x, &r) == 0) return 1;
   keep_event(x, r.data);
-  return fail(x);
+  x->stage = FAILING;
+  return 1;
 }
 
 /* }}} */
@@ -387,6 +389,8 @@ static int advance(struct exchange *x) {
     case CLOSING:
       x->stage = DONE;
       return 1;
+    case FAILING:
+      return fail(x);
     default:
       return 0;
   }

@@ -1,0 +1,24 @@
+-- What the recordings of llama.cpp's server say, read by hand. Its `code` is the status; `type` says what is wrong.
+
+return {
+  ["error-400-context-stream"] = {
+    error = { class = "RequestError", kind = "context_overflow", status_code = 400, code = "exceed_context_size_error",
+      message = "request (2009 tokens) exceeds the available context size (512 tokens)", retryable = false },
+  },
+
+  ["error-500-tools"] = {
+    error = { class = "ServerError", kind = "server", status_code = 500, code = "server_error",
+      message = "tools param requires --jinja flag", retryable = true },
+  },
+
+  ["stream-reasoning-tool-call"] = {
+    content = {
+      { type = "thinking", thinking = "User wants weather in Florence, Italy. We can use the weather function." },
+      { type = "tool_use", id = "g2KOIWzn722hzEaZQmNVP4roUPEiYafL", name = "weather",
+        arguments = { location = "Florence, Italy" }, arguments_json = '{"location":"Florence, Italy"}' },
+    },
+    stop_reason = "tool_use", raw_stop_reason = "tool_calls",
+    usage = { input_tokens = 139, output_tokens = 41 },
+    model = "openai/gpt-oss-20b", id = "chatcmpl-lz25qRqbjeLO8nbwF4DJYJQc7KjZrG2z", warnings = {},
+  },
+}
