@@ -1,0 +1,440 @@
+/* codec_chat_render.c: the bytes of Chat Completions requests, for every mapping and every quirk. */
+#include <stdlib.h>
+
+#include "core/codec.h"
+#include "failing.h"
+#include "test.h"
+
+/* {{{ running the codec */
+
+/* Cases are written with ' where JSON has ": a copy with the latter, in a ring of buffers. */
+static const char *json(const char *s) {
+  static char ring[8][8192];
+  static int next;
+  char *to = ring[next++ % 8];
+  size_t n = strlen(s);
+  if (n >= sizeof ring[0]) abort();
+  for (size_t i = 0; i <= n; i++) to[i] = s[i] == '\'' ? '"' : s[i];
+  return to;
+}
+
+static struct str bytes(const char *s) { return (struct str){ s, strlen(s) }; }
+
+static void set_quirks(struct quirks *q, const char *values) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct err e;
+  struct node *o;
+  arena_init(&a, &m);
+  o = json_tree(&a, bytes(json(values)), 8, &e);
+  CHECK(o != NULL);
+  for (const struct node *v = o ? o->child : NULL; v != NULL; v = v->next) CHECK(quirks_set(q, v->key, v, &e) == 0);
+  arena_free(&a);
+}
+
+/* What a render gave: the body, the fields warned of (comma-separated), or the error. */
+struct result {
+  char body[8192], warnings[256];
+  struct err e;
+};
+
+static int run(const char *quirks, const char *request, const struct mem *m, struct result *r) {
+  struct quirks q;
+  struct arena a;
+  struct buf b;
+  struct render v = { .a = &a, .quirks = &q, .provider = STR("here"), .body = &b };
+  int bad;
+  quirks_default(&q);
+  if (quirks != NULL) set_quirks(&q, quirks);
+  memset(r, 0, sizeof *r);
+  err_clear(&r->e);
+  arena_init(&a, m);
+  buf_init(&b, m);
+  v.request = json_tree(&a, bytes(json(request)), 64, &r->e);
+  v.headers = node_new(&a, NODE_OBJECT);
+  v.warnings = node_new(&a, NODE_ARRAY);
+  bad = v.request == NULL || v.headers == NULL || v.warnings == NULL;
+  if (bad) err_memory(&r->e);
+  else bad = codec_chat.render(&v, &r->e) != 0;
+  if (!bad) snprintf(r->body, sizeof r->body, "%.*s", (int)b.n, b.p);
+  for (const struct node *w = bad ? NULL : v.warnings->child; w != NULL; w = w->next) {
+    struct str field = node_str(node_get(w, "field"));
+    size_t n = strlen(r->warnings);
+    snprintf(r->warnings + n, sizeof r->warnings - n, "%s%.*s", n > 0 ? "," : "", (int)field.n, field.p);
+    CHECK(node_str(node_get(w, "code")).n > 0 && node_str(node_get(w, "message")).n > 0);
+  }
+  buf_free(&b);
+  arena_free(&a);
+  return bad ? -1 : 0;
+}
+
+static int every(void) {
+  const char *s = getenv("KOINE_EVERY");
+  return s != NULL && atoi(s) > 0 ? atoi(s) : 1;
+}
+
+/* Each allocation fails in turn: that is said, and nothing leaks. */
+static void run_failing(const char *file, int line, const char *quirks, const char *request,
+                        const struct result *want) {
+  static struct result got;
+  for (size_t at = 1; at < 10000; at += (size_t)every()) {
+    struct failing f = { 0, at, 0, 0 };
+    struct mem m = failing_mem(&f);
+    int bad = run(quirks, request, &m, &got);
+    int failed = f.asked >= at;
+    if (f.live != 0 || f.wrong != 0 || (failed && (!bad || got.e.kind != KIND_MEMORY)) ||
+        (!failed && strcmp(got.body, want->body) != 0)) {
+      fprintf(stderr, "%s:%d: allocation %zu: live %zu, wrong %zu, %s\n", file, line, at, f.live, f.wrong,
+              got.e.message);
+      test_failed++;
+    }
+    if (!failed) return;
+  }
+}
+
+static void expect(const char *file, int line, const char *quirks, const char *request, const char *body,
+                   const char *warnings) {
+  static struct result r;
+  struct mem m = mem_libc();
+  if (run(quirks, request, &m, &r) != 0) {
+    fprintf(stderr, "%s:%d: %s\n", file, line, r.e.message);
+    test_failed++;
+    return;
+  }
+  test_str(file, line, r.body, strlen(r.body), json(body));
+  test_str(file, line, r.warnings, strlen(r.warnings), warnings);
+  run_failing(file, line, quirks, request, &r);
+}
+
+static void expect_error(const char *file, int line, const char *quirks, const char *request, const char *field) {
+  static struct result r;
+  struct mem m = mem_libc();
+  int bad = run(quirks, request, &m, &r);
+  test_str(file, line, bad ? kind_name(r.e.kind) : "", bad ? strlen(kind_name(r.e.kind)) : 0, "argument");
+  test_str(file, line, r.e.field, strlen(r.e.field), field);
+}
+
+#define HI "{'role':'user','content':'hi'}"
+/* Settings: the request's members behind the model, the body's between model and messages. */
+#define WARNS(quirks, in, out, warnings) \
+  expect(__FILE__, __LINE__, quirks, "{'model':'m','stream':false," in "'messages':[" HI "]}", \
+         "{'model':'m'," out "'messages':[" HI "]}", warnings)
+#define SETS(quirks, in, out) WARNS(quirks, in, out, "")
+/* Messages alone. */
+#define MESSAGES(quirks, in, out) \
+  expect(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" in "]}", "{'model':'m','messages':[" out "]}", "")
+#define REFUSES(quirks, messages, field) \
+  expect_error(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" messages "]}", field)
+
+#define USER(content) "{'role':'user','content':" content "}"
+#define ASSISTANT(content) "{'role':'assistant','content':" content "}"
+#define TEXT(s) "{'type':'text','text':'" s "'}"
+#define RESULT(id, content) "{'type':'tool_result','tool_use_id':'" id "','content':" content "}"
+#define USE(id, name) "{'type':'tool_use','id':'" id "','name':'" name "','arguments':{}}"
+#define CALL(id, name) "{'id':'" id "','type':'function','function':{'name':'" name "','arguments':'{}'}}"
+#define TOOL(id, content) "{'role':'tool','tool_call_id':'" id "','content':" content "}"
+#define MINE(raw) "'provider_data':{'provider':'here','model':'m','raw':'" raw "'}"
+#define ORIGIN "'provider_data':{'provider':'here','model':'m'}"
+#define FOREIGN "'provider_data':{'provider':'there','model':'m'}"
+
+/* }}} */
+
+/* {{{ settings */
+
+static void test_order(void) {
+  expect(__FILE__, __LINE__, NULL,
+         "{'messages':[" HI "],'extra':{'z':1,'a':{'d':1,'c':[]},'model':'other','stream':false,'messages':[],"
+         "'parallel_tool_calls':false,'max_tokens':7},'metadata':{'user_id':'u','b':'2','a':'1'},'tool_choice':'any',"
+         "'tools':[{'name':'f','description':'d','parameters':{'type':'object','properties':{}}}],'stream':true,"
+         "'thinking':'low','stop_sequences':['x','y'],'top_p':0.5,'temperature':1,'max_tokens':100,'system':'s',"
+         "'model':'m'}",
+         "{'model':'m','max_tokens':100,'temperature':1,'top_p':0.5,'stop':['x','y'],'reasoning_effort':'low',"
+         "'stream':true,'stream_options':{'include_usage':true},"
+         "'tools':[{'type':'function','function':{'name':'f','description':'d','parameters':{'properties':{},"
+         "'type':'object'}}}],'tool_choice':'required','user':'u','metadata':{'a':'1','b':'2'},"
+         "'a':{'c':[],'d':1},'parallel_tool_calls':false,'z':1,"
+         "'messages':[{'role':'system','content':'s'}," HI "]}", "");
+}
+
+static void test_settings(void) {
+  SETS(NULL, "", "");
+  SETS(NULL, "'max_output':4096,", "");
+  SETS("{'max_tokens_field':'max_completion_tokens'}", "'max_tokens':5,", "'max_completion_tokens':5,");
+  SETS("{'no_stream_usage':true}", "'temperature':0.0,", "'temperature':0.0,");
+  expect(__FILE__, __LINE__, "{'no_stream_usage':true}", "{'model':'m','stream':true,'messages':[" HI "]}",
+         "{'model':'m','stream':true,'messages':[" HI "]}", "");
+  WARNS("{'no_sampling':true}", "'temperature':1,'top_p':1,", "", "temperature,top_p");
+  WARNS("{'no_stop':true}", "'stop_sequences':['x'],", "", "stop_sequences");
+  SETS("{'no_stop':true}", "'stop_sequences':[],", "");
+  WARNS(NULL, "'betas':['b'],'cache_retention':'short',", "", "betas,cache_retention");
+  SETS(NULL, "'betas':[],'cache_retention':'none',", "");
+  SETS(NULL, "'metadata':{'user_id':'u'},", "'user':'u',");
+  SETS(NULL, "'metadata':{'k':'v'},", "'metadata':{'k':'v'},");
+  SETS(NULL, "'metadata':{},", "");
+  /* extra never overrides, and an answer is one turn. */
+  WARNS(NULL, "'extra':{'stream':true,'n':2,'seed':1},", "'seed':1,", "extra.n");
+  SETS(NULL, "'extra':{'n':1,'stream_options':{}},", "'n':1,'stream_options':{},");
+}
+
+static void test_thinking(void) {
+  SETS(NULL, "'thinking':'xhigh',", "'reasoning_effort':'xhigh',");
+  SETS(NULL, "'thinking':false,", "");
+  SETS(NULL, "'thinking':{'budget_tokens':4000},", "'reasoning_effort':'low',");
+  SETS(NULL, "'thinking':{'budget_tokens':8000},", "'reasoning_effort':'medium',");
+  SETS(NULL, "'thinking':{'budget_tokens':8001},", "'reasoning_effort':'high',");
+  SETS("{'effort':'reasoning'}", "'thinking':'low',", "'reasoning':{'effort':'low'},");
+  SETS("{'effort':'reasoning'}", "'thinking':{'budget_tokens':2000},", "'reasoning':{'max_tokens':2000},");
+  SETS("{'effort':'reasoning'}", "'thinking':false,", "'reasoning':{'enabled':false},");
+  SETS("{'effort':'thinking'}", "'thinking':'max',", "'thinking':{'type':'enabled'},'reasoning_effort':'max',");
+  SETS("{'effort':'thinking'}", "'thinking':false,", "'thinking':{'type':'disabled'},");
+  SETS("{'effort':'enable_thinking'}", "'thinking':'high',", "'enable_thinking':true,");
+  SETS("{'effort':'enable_thinking'}", "'thinking':false,", "'enable_thinking':false,");
+  WARNS("{'effort':'none'}", "'thinking':'high',", "", "thinking");
+  SETS("{'effort':'none'}", "'thinking':false,", "");
+  WARNS(NULL, "'thinking_mode':'none','thinking':{'budget_tokens':1},", "", "thinking");
+  SETS("{'effort':'reasoning'}", "'thinking_mode':'none','thinking':false,", "");
+  SETS(NULL, "'thinking_mode':'effort','thinking':'low',", "'reasoning_effort':'low',");
+}
+
+static void test_tools(void) {
+#define F "{'name':'f','parameters':{'type':'object','properties':{},'additionalProperties':false},'strict':true," \
+          "'cache_control':{'type':'ephemeral'}}"
+#define OUT "'tools':[{'type':'function','function':{'name':'f','parameters':{"
+  SETS(NULL, "'tools':[" F "],", OUT "'additionalProperties':false,'properties':{},'type':'object'},'strict':true}}],");
+  SETS("{'no_additional_properties':true,'no_strict':true}", "'tools':[" F "],",
+       OUT "'properties':{},'type':'object'}}}],");
+  SETS(NULL, "'tools':[{'name':'f'}],", OUT "'properties':{},'type':'object'}}}],");
+  SETS(NULL, "'tools':[],", "");
+  SETS(NULL, "'tools':[],'tool_choice':'auto',", "");
+#define CHOOSES(quirks, in, out) \
+  SETS(quirks, "'tools':[{'name':'f'}],'tool_choice':" in ",", \
+       OUT "'properties':{},'type':'object'}}}],'tool_choice':" out ",")
+  /* gpt-5.4 and later on this wire (litellm#34569). */
+#define WITH_TOOL "'reasoning_effort':'none'," OUT "'properties':{},'type':'object'}}}],"
+  SETS("{'no_effort_with_tools':true}", "'tools':[{'name':'f'}],", WITH_TOOL);
+  SETS("{'no_effort_with_tools':true}", "'thinking':false,'tools':[{'name':'f'}],", WITH_TOOL);
+  WARNS("{'no_effort_with_tools':true}", "'thinking':'high','tools':[{'name':'f'}],", WITH_TOOL, "thinking");
+  SETS("{'no_effort_with_tools':true}", "'thinking':'high',", "'reasoning_effort':'high',");
+  CHOOSES(NULL, "'auto'", "'auto'");
+  CHOOSES(NULL, "'none'", "'none'");
+  CHOOSES(NULL, "'any'", "'required'");
+  CHOOSES("{'tool_choice_any':'any'}", "'any'", "'any'");
+  CHOOSES(NULL, "{'type':'tool','name':'f'}", "{'type':'function','function':{'name':'f'}}");
+}
+
+/* }}} */
+
+/* {{{ messages */
+
+static void test_text(void) {
+  MESSAGES(NULL, HI, HI);
+  MESSAGES(NULL, USER("[" TEXT("a") "]"), USER("'a'"));
+  MESSAGES(NULL, USER("[" TEXT("a") "," TEXT("b") "]"), USER("'a\\n\\nb'"));
+  MESSAGES(NULL, USER("[{'type':'text','text':'a','cache_control':{'type':'ephemeral'}}]"), USER("'a'"));
+  /* Neighbours of one role become one message. */
+  MESSAGES(NULL, USER("'a'") "," USER("'b'") "," ASSISTANT("'c'") "," ASSISTANT("[" TEXT("d") "]") "," USER("'e'"),
+           USER("'a\\n\\nb'") "," ASSISTANT("'c\\n\\nd'") "," USER("'e'"));
+  MESSAGES(NULL, USER("'\xE2\x80\x94 \xFF \\ud800 \\u0001'"), USER("'\xE2\x80\x94 \xEF\xBF\xBD \xEF\xBF\xBD \\u0001'"));
+  MESSAGES(NULL, USER("'a'") "," ASSISTANT("[" TEXT("x") "," TEXT("y") "]") "," USER("'b'"),
+           USER("'a'") "," ASSISTANT("'xy'") "," USER("'b'"));
+  MESSAGES(NULL, USER("'a'") "," ASSISTANT("[{'type':'refusal','text':'no'}]") "," USER("'b'"),
+           USER("'a'") "," ASSISTANT("'no'") "," USER("'b'"));
+}
+
+static void test_system(void) {
+#define SYSTEM(quirks, system, out) \
+  expect(__FILE__, __LINE__, quirks, "{'model':'m','system':" system ",'messages':[" HI "]}", \
+         "{'model':'m','messages':[" out HI "]}", "")
+  SYSTEM(NULL, "'be brief'", "{'role':'system','content':'be brief'},");
+  SYSTEM(NULL, "[" TEXT("a") "," TEXT("") ",{'type':'text','text':'b','cache_control':{'type':'ephemeral'}}]",
+         "{'role':'system','content':'a\\n\\nb'},");
+  SYSTEM("{'system_role':'developer'}", "'s'", "{'role':'developer','content':'s'},");
+  SYSTEM("{'system_role':'user'}", "'s'", "{'role':'user','content':'s'},");
+  SYSTEM(NULL, "''", "");
+  SYSTEM(NULL, "[]", "");
+}
+
+static void test_calls(void) {
+  /* Results are messages of their own, in the calls' order, before the text. */
+  MESSAGES(NULL,
+           USER("'q'") "," ASSISTANT("[" TEXT("ok") "," USE("a", "f") "," USE("b", "g") "]") ","
+           USER("[" TEXT("also") "," RESULT("b", "'2'") "," RESULT("a", "[" TEXT("1") "," TEXT("one") "]") "]"),
+           USER("'q'") ",{'role':'assistant','content':'ok','tool_calls':[" CALL("a", "f") "," CALL("b", "g") "]},"
+           TOOL("a", "'1\\none'") "," TOOL("b", "'2'") "," USER("'also'"));
+#define TURN(quirks, use, out, result) \
+  MESSAGES(quirks, USER("'q'") "," ASSISTANT("[" use "]") "," USER("[" RESULT("a", "'r'") "]"), \
+           USER("'q'") ",{'role':'assistant'," out "}," result)
+  TURN(NULL, USE("a", "f"), "'content':null,'tool_calls':[" CALL("a", "f") "]", TOOL("a", "'r'"));
+  TURN("{'null_content':'empty'}", USE("a", "f"), "'content':'','tool_calls':[" CALL("a", "f") "]", TOOL("a", "'r'"));
+  TURN("{'null_content':'omit'}", USE("a", "f"), "'tool_calls':[" CALL("a", "f") "]", TOOL("a", "'r'"));
+  TURN("{'tool_result_name':true}", USE("a", "f"), "'content':null,'tool_calls':[" CALL("a", "f") "]",
+       "{'role':'tool','tool_call_id':'a','name':'f','content':'r'}");
+  /* The model's own bytes, where they still say the same. */
+  TURN(NULL, "{'type':'tool_use','id':'a','name':'f','arguments':{'b':1,'a':2},"
+       "'arguments_json':'{\\'b\\': 1, \\'a\\': 2}'}",
+       "'content':null,'tool_calls':[{'id':'a','type':'function','function':{'name':'f','arguments':"
+       "'{\\'b\\': 1, \\'a\\': 2}'}}]", TOOL("a", "'r'"));
+  TURN(NULL, "{'type':'tool_use','id':'a','name':'f','arguments':{'b':1,'a':3},"
+       "'arguments_json':'{\\'b\\': 1, \\'a\\': 2}'}",
+       "'content':null,'tool_calls':[{'id':'a','type':'function','function':{'name':'f','arguments':"
+       "'{\\'a\\':3,\\'b\\':1}'}}]", TOOL("a", "'r'"));
+  /* Fields without a canonical name go back to where they came from. */
+  TURN(NULL, "{'type':'tool_use','id':'a','name':'f','arguments':{}," MINE("{\\'extra_content\\':{\\'s\\':1},"
+       "\\'id\\':\\'z\\',\\'function\\':{\\'thought_signature\\':\\'t\\',\\'name\\':\\'z\\'}}") "}",
+       "'content':null,'tool_calls':[{'id':'a','type':'function','function':{'name':'f','arguments':'{}',"
+       "'thought_signature':'t'},'extra_content':{'s':1}}]", TOOL("a", "'r'"));
+  TURN(NULL, "{'type':'tool_use','id':'a','name':'f','arguments':{},'provider_data':{'provider':'there','model':'m',"
+       "'raw':'{\\'extra_content\\':1}'}}", "'content':null,'tool_calls':[" CALL("a", "f") "]", TOOL("a", "'r'"));
+  /* A raw that is no JSON is none. */
+  TURN(NULL, "{'type':'tool_use','id':'a','name':'f','arguments':{}," MINE("{") "}",
+       "'content':null,'tool_calls':[" CALL("a", "f") "]", TOOL("a", "'r'"));
+}
+
+static void test_results(void) {
+#define ANSWER(quirks, result, out) \
+  MESSAGES(quirks, USER("'q'") "," ASSISTANT("[" USE("a", "f") "]") "," USER("[" result "]"), \
+           USER("'q'") ",{'role':'assistant','content':null,'tool_calls':[" CALL("a", "f") "]}," out)
+#define FAILED(content) "{'type':'tool_result','tool_use_id':'a','is_error':true,'content':" content "}"
+  ANSWER(NULL, FAILED("'boom'"), TOOL("a", "'Error: boom'"));
+  ANSWER(NULL, FAILED("'Error: boom'"), TOOL("a", "'Error: boom'"));
+  ANSWER(NULL, FAILED("[" TEXT("boom") "]"), TOOL("a", "'Error: boom'"));
+  ANSWER(NULL, RESULT("a", "''"), TOOL("a", "''"));
+  ANSWER(NULL, RESULT("a", "[]"), TOOL("a", "''"));
+  /* Images cannot be in a tool message. */
+  ANSWER(NULL, TEXT("look") ",{'type':'image','source':'data:image/png;base64,QQ=='},"
+         RESULT("a", "[" TEXT("shot") ",{'type':'image','source':'QUJD','media_type':'image/png'}]"),
+         TOOL("a", "'shot\\n[attachment 1 of the next user message]'") ","
+         USER("[{'type':'image_url','image_url':{'url':'data:image/png;base64,QUJD'}},"
+              TEXT("look") ",{'type':'image_url','image_url':{'url':'data:image/png;base64,QQ=='}}]"));
+  /* A call that nobody answered, in the middle of a history. */
+  MESSAGES(NULL, USER("'q'") "," ASSISTANT("[" TEXT("ok") "," USE("a", "f") "]") "," USER("'stop'"),
+           USER("'q'") "," ASSISTANT("'ok'") "," USER("'stop'"));
+  REFUSES(NULL, USER("'q'") "," ASSISTANT("[" USE("a", "f") "]"), "messages[2].content[1]");
+}
+
+static void test_ids(void) {
+#define IDS(quirks, id, out) \
+  MESSAGES(quirks, USER("'q'") "," ASSISTANT("[" USE(id, "f") "]") "," USER("[" RESULT(id, "'r'") "]"), \
+           USER("'q'") ",{'role':'assistant','content':null,'tool_calls':[" CALL(out, "f") "]}," TOOL(out, "'r'"))
+  IDS(NULL, "functions.f:0", "functions.f:0");
+  IDS("{'tool_id':'alnum9'}", "g6fVbXS8K", "g6fVbXS8K");
+  IDS("{'tool_id_max':40}", "call_0123456789", "call_0123456789");
+}
+
+static void test_media(void) {
+  MESSAGES(NULL, USER("[" TEXT("a") ",{'type':'image','source':'https://x/y.png'}]"),
+           USER("[" TEXT("a") ",{'type':'image_url','image_url':{'url':'https://x/y.png'}}]"));
+  MESSAGES("{'image_string':true}", USER("[{'type':'image','source':'QUJD','media_type':'image/jpeg'}]"),
+           USER("[{'type':'image_url','image_url':'data:image/jpeg;base64,QUJD'}]"));
+  MESSAGES(NULL, USER("[{'type':'document','source':'QUJD','media_type':'application/pdf','title':'a.pdf'}]"),
+           USER("[{'type':'file','file':{'filename':'a.pdf','file_data':'data:application/pdf;base64,QUJD'}}]"));
+  MESSAGES(NULL, USER("[{'type':'document','source':'data:application/pdf;base64,QQ=='}]"),
+           USER("[{'type':'file','file':{'filename':'document','file_data':'data:application/pdf;base64,QQ=='}}]"));
+#define IMAGE "{'type':'image','source':'https://x/y.png'}"
+#define DATA_IMAGE "{'type':'image','source':'QQ==','media_type':'image/png'}"
+  REFUSES("{'no_images':true}", HI "," USER("[" TEXT("a") "," DATA_IMAGE "]"), "messages[2].content[2]");
+  REFUSES("{'image_data_only':true}", USER("[" IMAGE "]"), "messages[1].content[1]");
+  MESSAGES("{'image_data_only':true}", USER("[" DATA_IMAGE "]"),
+           USER("[{'type':'image_url','image_url':{'url':'data:image/png;base64,QQ=='}}]"));
+  REFUSES("{'no_documents':true}", USER("[{'type':'document','source':'data:,x'}]"), "messages[1].content[1]");
+  REFUSES(NULL, HI "," ASSISTANT("[" DATA_IMAGE "]"), "messages[2].content[1]");
+  REFUSES("{'no_images':true}",
+          HI "," ASSISTANT("[" USE("a", "f") "]") "," USER("[" RESULT("a", "[" DATA_IMAGE "]") "]"),
+          "messages[3].content[1].content[1]");
+}
+
+/* }}} */
+
+/* {{{ reasoning */
+
+/* A turn of reasoning and a call, and what the assistant message becomes. */
+#define REPLAY(quirks, thinking, content, out) \
+  MESSAGES(quirks, USER("'q'") "," ASSISTANT("[" thinking "," USE("a", "f") "]") "," USER("[" RESULT("a", "'r'") "]"), \
+           USER("'q'") ",{'role':'assistant','content':" content "," out "'tool_calls':[" CALL("a", "f") "]}," \
+           TOOL("a", "'r'"))
+#define THOUGHT "{'type':'thinking','thinking':'hm'," ORIGIN "}"
+
+static void test_reasoning(void) {
+  REPLAY(NULL, THOUGHT, "null", "");
+  REPLAY("{'reasoning_field':'reasoning_content'}", THOUGHT, "null", "'reasoning_content':'hm',");
+  REPLAY("{'reasoning_field':'reasoning'}", THOUGHT "," TEXT("t") "," THOUGHT, "'t'", "'reasoning':'hmhm',");
+  REPLAY("{'reasoning_field':'reasoning','reasoning_replay':'never'}", THOUGHT, "null", "");
+  REPLAY("{'reasoning_field':'reasoning'}", "{'type':'thinking','thinking':'hm'," FOREIGN "}", "null", "");
+  REPLAY("{'reasoning_field':'reasoning'}", "{'type':'thinking','thinking':'hm','signature':'s'}", "null", "");
+  REPLAY("{'reasoning_field':'reasoning_content','reasoning_replay':'always'}",
+         "{'type':'thinking','thinking':'hm'," FOREIGN "}", "null", "'reasoning_content':'',");
+  /* Always: from the first turn on, once tools are in use. */
+  expect(__FILE__, __LINE__, "{'reasoning_field':'reasoning_content','reasoning_replay':'always'}",
+         "{'model':'m','tools':[{'name':'f'}],'messages':[" HI "," ASSISTANT("'yes'") "," HI "]}",
+         "{'model':'m'," OUT "'properties':{},'type':'object'}}}],"
+         "'messages':[" HI ",{'role':'assistant','content':'yes','reasoning_content':''}," HI "]}", "");
+  MESSAGES("{'reasoning_field':'reasoning_content','reasoning_replay':'always'}",
+           HI "," ASSISTANT("[" THOUGHT "," TEXT("yes") "]") "," HI, HI "," ASSISTANT("'yes'") "," HI);
+  REPLAY("{'reasoning_field':'reasoning_text'}",
+         "{'type':'thinking','thinking':'hm'," MINE("{\\'reasoning_opaque\\':\\'b+/=\\'}") "}",
+         "null", "'reasoning_text':'hm','reasoning_opaque':'b+/=',");
+  REPLAY("{'reasoning_field':'reasoning_text'}",
+         "{'type':'redacted_thinking','data':'b'," MINE("{\\'reasoning_opaque\\':\\'b\\'}") "}",
+         "null", "'reasoning_opaque':'b',");
+  REPLAY("{'reasoning_field':'reasoning_details'}", "{'type':'thinking','thinking':'hm',"
+         MINE("{\\'reasoning_details\\':[{\\'type\\':\\'reasoning.text\\',\\'text\\':\\'hm\\',\\'signature\\':\\'s\\'},"
+              "{\\'b\\':1,\\'a\\':2}]}") "}",
+         "null", "'reasoning_details':[{'type':'reasoning.text','text':'hm','signature':'s'},{'b':1,'a':2}],");
+  REPLAY("{'reasoning_field':'reasoning_details'}", THOUGHT, "null", "");
+  /* As a part of the content. */
+  REPLAY("{'reasoning_field':'content'}",
+         "{'type':'thinking','thinking':'hm'," MINE("{\\'closed\\':true}") "}," TEXT("t"),
+         "[{'type':'thinking','thinking':[" TEXT("hm") "],'closed':true}," TEXT("t") "]", "");
+  /* What this wire does not know goes back whole, in its place. */
+  REPLAY(NULL, TEXT("t") ",{'type':'opaque','kind':'reference'," MINE("{\\'type\\':\\'reference\\',\\'ids\\':[1]}") "}",
+         "[" TEXT("t") ",{'type':'reference','ids':[1]}]", "");
+  REPLAY(NULL, TEXT("t") ",{'type':'opaque','kind':'x','provider_data':{'provider':'there','model':'m','raw':'{}'}}",
+         "'t'", "");
+  /* Thinking alone says nothing here. */
+  MESSAGES("{'reasoning_field':'reasoning'}", HI "," ASSISTANT("[" THOUGHT "]") "," HI, HI "," HI);
+}
+
+/* }}} */
+
+/* {{{ wrong use, sameness */
+
+static void test_arguments(void) {
+  REFUSES(NULL, "", "messages");
+  REFUSES(NULL, "{'role':'system','content':'x'}", "messages[1].role");
+  REFUSES(NULL, USER("''"), "messages");
+}
+
+/* A longer history only extends the bytes of the shorter one. */
+static void test_prefix(void) {
+  static struct result a, b;
+  struct mem m = mem_libc();
+  const char *head = "{'model':'m','system':'s','tools':[{'name':'f'}],'messages':[" HI "," ASSISTANT("'x'") "," HI;
+  char s[1024];
+  size_t n;
+  snprintf(s, sizeof s, "%s]}", head);
+  CHECK(run(NULL, s, &m, &a) == 0);
+  snprintf(s, sizeof s, "%s," ASSISTANT("[" USE("a", "f") "]") "," USER("[" RESULT("a", "'r'") "]") "]}", head);
+  CHECK(run(NULL, s, &m, &b) == 0);
+  n = strlen(a.body) - 2; /* without the closing brackets */
+  CHECK(strlen(b.body) > n && memcmp(a.body, b.body, n) == 0);
+}
+
+/* }}} */
+
+int main(void) {
+  test_order();
+  test_settings();
+  test_thinking();
+  test_tools();
+  test_text();
+  test_system();
+  test_calls();
+  test_results();
+  test_ids();
+  test_media();
+  test_reasoning();
+  test_arguments();
+  test_prefix();
+  CHECK(codec_chat.render_count == NULL);
+  return test_done("codec_chat_render");
+}

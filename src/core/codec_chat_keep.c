@@ -1,0 +1,356 @@
+/*
+** codec_chat_keep.c: what accumulates beside the text: token figures, and the fields that must go back as they came
+** (reasoning_details, reasoning_opaque) or be shown whole (annotations).
+** May call: json, event, mem, err. The state owns its arena and buffers. Failure: -1 and an err; it can still be freed.
+*/
+#include "codec_chat.h"
+
+/* {{{ shared by the readers */
+
+struct str chat_trim(struct str s) {
+  while (s.n > 0 && memchr(" \t\r\n", s.p[0], 4) != NULL) { s.p++; s.n--; }
+  while (s.n > 0 && memchr(" \t\r\n", s.p[s.n - 1], 4) != NULL) s.n--;
+  return s;
+}
+
+int chat_word(const struct parse *p, struct json *j, struct str *out) {
+  switch (json_next(j)) {
+    case J_ERROR: return -1;
+    case J_STRING: return json_text(j, p->a, out) == 0 ? 0 : err_memory(j->e);
+    case J_INT: case J_BIG: *out = j->text; return 0;
+    default: return json_skip(j);
+  }
+}
+
+int chat_extra(struct buf *b, struct json *j) {
+  struct str key = j->text, raw;
+  if (json_raw(j, &raw) != 0) return -1;
+  if (str_eq(raw, "null")) return 0;
+  if (buf_adds(b, b->n == 0 ? "{\"" : ",\"") == 0 && buf_addstr(b, key) == 0 && buf_adds(b, "\":") == 0 &&
+      buf_addstr(b, raw) == 0) return 0;
+  return err_memory(j->e);
+}
+
+int chat_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e) {
+  *raw = STR_NONE;
+  if (b->n == 0) return 0;
+  if (buf_addc(b, '}') != 0) return err_memory(e);
+  *raw = arena_dup(p->a, buf_str(b));
+  return raw->p == NULL ? err_memory(e) : 0;
+}
+
+/* }}} */
+
+#define COUNT_MAX ((int64_t)1 << 53)
+
+/* {{{ token figures */
+
+void chat_figures_clear(struct chat_figures *f) {
+  *f = (struct chat_figures){ -1, -1, -1, -1, -1, -1 };
+}
+
+/* Reads the next value into *v if it is a count; anything else is skipped and leaves *v. 0 or -1. */
+static int read_count(struct json *j, int64_t *v) {
+  switch (json_next(j)) {
+    case J_ERROR: return -1;
+    case J_INT:
+      if (j->i >= 0 && j->i <= COUNT_MAX) *v = j->i;
+      return 0;
+    case J_DOUBLE:
+      if (j->d >= 0 && j->d <= (double)COUNT_MAX) *v = (int64_t)j->d;
+      return 0;
+    default: return json_skip(j);
+  }
+}
+
+/* Reads prompt_tokens_details or completion_tokens_details. 1 when it is an object, 0, or -1. */
+static int read_details(struct json *j, struct chat_figures *d) {
+  enum token t = json_next(j);
+  if (t == J_ERROR) return -1;
+  if (t != J_OBJECT) return json_skip(j);
+  while ((t = json_next(j)) == J_KEY) {
+    int r = json_is(j, "cached_tokens") ? read_count(j, &d->cached)
+          : json_is(j, "cache_write_tokens") ? read_count(j, &d->written)
+          : json_is(j, "reasoning_tokens") ? read_count(j, &d->reasoning) : json_skip(j);
+    if (r != 0) return -1;
+  }
+  return t == J_ERROR ? -1 : 1;
+}
+
+/* The first of them that is known, or -1. */
+static int64_t first_known(int64_t a, int64_t b, int64_t c) {
+  return a >= 0 ? a : b >= 0 ? b : c;
+}
+
+/* Overwrites a figure where v is known; returns whether it is. */
+static int said(int64_t *to, int64_t v) {
+  if (v >= 0) *to = v;
+  return v >= 0;
+}
+
+int chat_figures_read(struct chat_figures *f, struct json *j) {
+  struct chat_figures top, d;
+  int input = 0, output = 0, any;
+  int64_t hit = -1;
+  enum token t = json_next(j);
+  chat_figures_clear(&top);
+  chat_figures_clear(&d);
+  if (t == J_ERROR) return -1;
+  if (t != J_OBJECT) return json_skip(j);
+  while ((t = json_next(j)) == J_KEY) {
+    int r;
+    if (json_is(j, "prompt_tokens_details")) r = (input = read_details(j, &d)) < 0 ? -1 : 0;
+    else if (json_is(j, "completion_tokens_details")) r = (output = read_details(j, &d)) < 0 ? -1 : 0;
+    else if (json_is(j, "prompt_tokens")) r = read_count(j, &top.prompt);
+    else if (json_is(j, "completion_tokens")) r = read_count(j, &top.completion);
+    else if (json_is(j, "total_tokens")) r = read_count(j, &top.total);
+    else if (json_is(j, "prompt_cache_hit_tokens")) r = read_count(j, &hit);   /* DeepSeek */
+    else if (json_is(j, "cached_tokens")) r = read_count(j, &top.cached);      /* Moonshot */
+    else if (json_is(j, "reasoning_tokens")) r = read_count(j, &top.reasoning);/* Copilot, Gemini models */
+    else r = json_skip(j);
+    if (r != 0) return -1;
+  }
+  if (t == J_ERROR) return -1;
+  any = said(&f->prompt, top.prompt);
+  any |= said(&f->completion, top.completion);
+  any |= said(&f->total, top.total);
+  any |= said(&f->cached, first_known(d.cached, hit, top.cached >= 0 ? top.cached : input ? 0 : -1));
+  any |= said(&f->written, first_known(d.written, -1, input ? 0 : -1));
+  any |= said(&f->reasoning, first_known(d.reasoning, top.reasoning, output ? 0 : -1));
+  return any;
+}
+
+/* Some leave reasoning out of completion_tokens (xAI; Copilot's Gemini models): the quirk or the total says so. */
+static int reasoning_apart(const struct chat_figures *f, const struct quirks *q) {
+  if (f->reasoning <= 0) return 0;
+  return q->reasoning_outside_output ||
+         (f->prompt >= 0 && f->total == f->prompt + f->completion + f->reasoning);
+}
+
+void chat_figures_usage(const struct chat_figures *f, const struct quirks *q, struct usage *u) {
+  int64_t aside = (f->cached > 0 ? f->cached : 0) + (f->written > 0 ? f->written : 0);
+  usage_clear(u);
+  u->cache_read = f->cached;
+  u->cache_creation = f->written;
+  u->reasoning = f->reasoning;
+  if (f->prompt >= 0) u->input = f->prompt > aside ? f->prompt - aside : 0;
+  /* xAI: cached_tokens may exceed prompt_tokens, which then leaves them out. */
+  if (q->reasoning_outside_output && f->prompt >= 0 && f->cached > f->prompt) u->input = f->prompt;
+  if (f->completion >= 0) u->output = f->completion + (reasoning_apart(f, q) ? f->reasoning : 0);
+}
+
+/* }}} */
+
+void chat_keep_init(struct chat_keep *k, const struct mem *m) {
+  memset(k, 0, sizeof *k);
+  arena_init(&k->a, m);
+  buf_init(&k->opaque, m);
+  buf_init(&k->annotations, m);
+}
+
+void chat_keep_free(struct chat_keep *k, const struct mem *m) {
+  for (size_t i = 0; i < k->n; i++) {
+    buf_free(&k->v[i].text);
+    buf_free(&k->v[i].summary);
+    buf_free(&k->v[i].data);
+  }
+  mem_free(m, k->v, k->cap * sizeof *k->v);
+  arena_free(&k->a);
+  buf_free(&k->opaque);
+  buf_free(&k->annotations);
+  chat_keep_init(k, m);
+}
+
+/* Counts bytes that stay until the turn ends. */
+static int hold(struct chat *c, size_t n) {
+  c->keep.held += n;
+  if (c->keep.held <= c->p->limits->decoded) return 0;
+  return err_set(c->e, KIND_LIMIT, "the answer holds more than %zu bytes (limits.decoded)", c->p->limits->decoded);
+}
+
+/* {{{ reasoning_details */
+
+/* True when the member has the same string in both, or one of them leaves it out. */
+static int agree(const struct node *a, const struct node *b) {
+  return !node_is(a, NODE_STRING) || !node_is(b, NODE_STRING) || str_same(a->s, b->s);
+}
+
+/* The entry that a fragment continues: same index, and no other type or id. Without an index only the last entry can
+** be continued, and only its readable text. */
+static struct chat_detail *find(const struct chat_keep *k, const struct node *x) {
+  const struct node *index = node_get(x, "index");
+  for (size_t i = k->n; i-- > 0;) {
+    const struct node *d = k->v[i].node;
+    const struct node *at = node_get(d, "index");
+    int same = agree(node_get(d, "type"), node_get(x, "type")) && agree(node_get(d, "id"), node_get(x, "id"));
+    if (node_is(index, NODE_INT)) {
+      if (same && node_is(at, NODE_INT) && at->u.i == index->u.i) return &k->v[i];
+    } else {
+      return same && !node_is(at, NODE_INT) && node_get(x, "data") == NULL ? &k->v[i] : NULL;
+    }
+  }
+  return NULL;
+}
+
+/* A copy of the node that shares nothing with it, in the state's arena; NULL when out of memory. */
+static struct node *own(struct chat_keep *k, const struct node *v) {
+  void *block = arena_alloc(&k->a, node_size(v));
+  return block == NULL ? NULL : node_pack(block, v);
+}
+
+/* One more entry, made of its first fragment; NULL: too many, or out of memory. */
+static struct chat_detail *new_detail(struct chat *c, const struct node *x) {
+  struct chat_keep *k = &c->keep;
+  const struct parse *p = c->p;
+  struct chat_detail *d;
+  if (k->n >= (size_t)p->limits->blocks) {
+    err_set(c->e, KIND_LIMIT, "the answer has more than %d reasoning details (limits.blocks)", p->limits->blocks);
+    return NULL;
+  }
+  if (k->n == k->cap) {
+    size_t cap = k->cap == 0 ? 4 : k->cap * 2;
+    struct chat_detail *v = mem_realloc(p->m, k->v, k->cap * sizeof *v, cap * sizeof *v);
+    if (v == NULL) { err_memory(c->e); return NULL; }
+    k->v = v;
+    k->cap = cap;
+  }
+  d = &k->v[k->n];
+  d->node = own(k, x);
+  if (d->node == NULL) { err_memory(c->e); return NULL; }
+  buf_init(&d->text, p->m);
+  buf_init(&d->summary, p->m);
+  buf_init(&d->data, p->m);
+  k->n++;
+  return d;
+}
+
+/* Joins a fragment: text, summary and data grow, the last signature wins, of the rest the first that says something. */
+static int join(struct chat_keep *k, struct chat_detail *d, const struct node *x, struct err *e) {
+  for (const struct node *m = x->child; m != NULL; m = m->next) {
+    struct buf *b = str_eq(m->key, "text") ? &d->text : str_eq(m->key, "summary") ? &d->summary
+                  : str_eq(m->key, "data") ? &d->data : NULL;
+    const struct node *old = node_get_(d->node, m->key.p, m->key.n);
+    if (b != NULL) {
+      if (buf_addstr(b, node_str(m)) != 0) return err_memory(e);
+    } else if (m->type != NODE_NULL && (old == NULL || old->type == NODE_NULL || str_eq(m->key, "signature"))) {
+      struct node *copy = own(k, m);
+      struct str key = arena_dup(&k->a, m->key);
+      if (key.p == NULL || node_set(d->node, key, copy) != 0) return err_memory(e);
+    }
+  }
+  return 0;
+}
+
+/* What the entry says to a reader. */
+static struct str readable(const struct node *x) {
+  struct str s = node_str(node_get(x, "text"));
+  return s.n > 0 ? s : node_str(node_get(x, "summary"));
+}
+
+/* The readable text of all entries of a list, joined in the scratch arena. */
+static int readable_all(const struct parse *p, const struct node *list, struct str *text, struct err *e) {
+  size_t n = 0;
+  char *s;
+  for (const struct node *x = list->child; x != NULL; x = x->next) n += readable(x).n;
+  *text = STR_NONE;
+  if (n == 0) return 0;
+  if ((s = arena_alloc(p->a, n)) == NULL) return err_memory(e);
+  *text = (struct str){ s, n };
+  for (const struct node *x = list->child; x != NULL; x = x->next) {
+    struct str part = readable(x);
+    if (part.n > 0) memcpy(s, part.p, part.n);
+    s += part.n;
+  }
+  return 0;
+}
+
+int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text) {
+  struct node *list = json_tree(c->p->a, raw, c->p->limits->depth, c->e);
+  *text = STR_NONE;
+  if (list == NULL || hold(c, raw.n) != 0) return -1;
+  if (list->type != NODE_ARRAY) return 0;
+  for (const struct node *x = list->child; x != NULL; x = x->next) {
+    struct chat_detail *d = x->type == NODE_OBJECT && !whole ? find(&c->keep, x) : NULL;
+    if (x->type != NODE_OBJECT) continue;
+    if (d == NULL && (d = new_detail(c, x)) == NULL) return -1;
+    if (join(&c->keep, d, x, c->e) != 0) return -1;
+  }
+  return readable_all(c->p, list, text, c->e);
+}
+
+/* }}} */
+
+int chat_keep_annotations(struct chat *c, struct str raw) {
+  struct buf *all = &c->keep.annotations;
+  struct json j;
+  enum token t;
+  json_open(&j, raw, c->p->limits->depth, c->e);
+  if (json_next(&j) != J_ARRAY) return 0;
+  if (hold(c, raw.n) != 0) return -1;
+  while ((t = json_next(&j)) != J_ARRAY_END) {
+    const char *start = j.start;
+    if (t == J_ERROR || json_skip(&j) != 0) return -1;
+    if ((all->n > 0 && buf_addc(all, ',') != 0) || buf_add(all, start, (size_t)(j.p - start)) != 0)
+      return err_memory(c->e);
+  }
+  return 0;
+}
+
+/* {{{ at the end */
+
+/* Puts a grown string into its entry. */
+static int settle(struct chat_keep *k, struct node *d, struct str key, const struct buf *b) {
+  if (b->n == 0) return 0;
+  return node_set(d, key, node_string(&k->a, buf_str(b)));
+}
+
+/* {"reasoning_details":[…],"reasoning_opaque":"…"}, what there is of it. */
+static int write_reasoning(struct chat_keep *k, struct buf *b, struct err *e) {
+  int bad = buf_addc(b, '{');
+  if (k->n > 0) bad |= buf_adds(b, "\"reasoning_details\":[");
+  for (size_t i = 0; i < k->n && !bad; i++) {
+    struct chat_detail *d = &k->v[i];
+    if (i > 0) bad |= buf_addc(b, ',');
+    bad |= settle(k, d->node, STR("text"), &d->text) | settle(k, d->node, STR("summary"), &d->summary) |
+           settle(k, d->node, STR("data"), &d->data);
+    if (!bad && json_write(b, d->node, e) != 0) return -1;
+  }
+  if (k->n > 0) bad |= buf_addc(b, ']');
+  if (k->opaque.n > 0) {
+    bad |= buf_adds(b, k->n > 0 ? ",\"reasoning_opaque\":" : "\"reasoning_opaque\":");
+    bad |= json_write_string(b, buf_str(&k->opaque));
+  }
+  bad |= buf_addc(b, '}');
+  return bad ? err_memory(e) : 0;
+}
+
+/* {"annotations":[…]} */
+static int write_annotations(const struct chat_keep *k, struct buf *b, struct err *e) {
+  if (buf_adds(b, "{\"annotations\":[") != 0 || buf_addstr(b, buf_str(&k->annotations)) != 0) return err_memory(e);
+  return buf_adds(b, "]}") == 0 ? 0 : err_memory(e);
+}
+
+/* Pushes PART_RAW with a copy of b. */
+static int push_raw(struct chat *c, int32_t key, const struct buf *b) {
+  struct str copy = arena_dup(c->p->a, buf_str(b));
+  struct event *ev = copy.p == NULL ? NULL : events_push(c->out, PART_RAW, key);
+  if (ev == NULL) return err_memory(c->e);
+  ev->text = copy;
+  return 0;
+}
+
+int chat_keep_end(struct chat *c) {
+  struct chat_keep *k = &c->keep;
+  struct buf b;
+  int r = 0;
+  buf_init(&b, c->p->m);
+  if (c->reasoning_key >= 0 && (k->n > 0 || k->opaque.n > 0))
+    r = write_reasoning(k, &b, c->e) != 0 || push_raw(c, c->reasoning_key, &b) != 0;
+  b.n = 0;
+  if (r == 0 && c->text_key >= 0 && k->annotations.n > 0)
+    r = write_annotations(k, &b, c->e) != 0 || push_raw(c, c->text_key, &b) != 0;
+  buf_free(&b);
+  return r == 0 ? 0 : -1;
+}
+
+/* }}} */
