@@ -10,7 +10,8 @@ end
 
 describe("core.encode", function()
   it("keeps integers, floats, null, arrays and objects apart", function()
-    assert.are.equal("[1,1.0,-9223372036854775808,9223372036854775807]", core.encode { 1, 1.0, math.mininteger, math.maxinteger })
+    assert.are.equal("[1,1.0,-9223372036854775808,9223372036854775807]",
+      core.encode { 1, 1.0, math.mininteger, math.maxinteger })
     assert.are.equal("0.30000000000000004", core.encode(0.1 + 0.2))
     assert.are.equal('{"a":[],"b":{},"c":null}', core.encode { a = core.array {}, b = {}, c = core.null })
   end)
@@ -100,7 +101,8 @@ describe("core.request", function()
   it("refuses what could smuggle a second header or line", function()
     local engine = core.engine()
     for _, bad in ipairs {
-      { url = "http://127.0.0.1:1/a b" }, { url = "http://127.0.0.1:1/\r\nX: y" }, { url = "ftp://127.0.0.1/" }, { url = "" },
+      { url = "http://127.0.0.1:1/a b" }, { url = "http://127.0.0.1:1/\r\nX: y" }, { url = "ftp://127.0.0.1/" },
+      { url = "" },
       { url = "http://127.0.0.1:1/", headers = { ["x-a"] = "1\r\nx-b: 2" } },
       { url = "http://127.0.0.1:1/", headers = { ["x-a: 1\nx-b"] = "2" } },
       { url = "http://127.0.0.1:1/", headers = { ["x-a"] = "\0" } },

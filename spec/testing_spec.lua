@@ -115,6 +115,8 @@ describe("koine.testing", function()
         assert.is_truthy(tostring(err):find(problem), tostring(err))
       end
       assert.is_false((pcall(server.script, server, "sing")))
+      assert.is_false((pcall(testing.start, { script = { {} } })))
+      assert.is_false((pcall(testing.start, { scripts = {} })))
     end)
 
     it("cannot be used when stopped", function()

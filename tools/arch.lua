@@ -1,4 +1,5 @@
--- arch.lua: the arrows between rooms. Reads every include and require, compares them with ALLOWED, and fails on any other.
+-- arch.lua: the arrows between rooms. Reads every include and require, compares them with ALLOWED, and fails on any
+-- other.
 -- Usage: lua5.4 tools/arch.lua   (from the project's root)
 
 -- What a room may include or require; a room is a file, or a group named below. Arrows point only down.

@@ -1,18 +1,29 @@
 #!/bin/sh
-# rock-test.sh BUILD: installs the checkout with LuaRocks into an empty tree and runs an example from there, nothing of the
-# checkout in reach. Dependencies are not fetched: lua-cjson is the system's.
+# rock-test.sh: builds the checkout with LuaRocks, installs it into an empty tree, and runs the demo from there with
+# nothing of the checkout in reach. Dependencies are not fetched: lua-cjson and luv are the system's.
 set -eu
-build=$1
 tools/deps.sh build lint
+lua=${LUA:-lua5.4}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-src=$tree/src
-mkdir "$src"
-git ls-files -z | xargs -0 -I{} cp --parents {} "$src" 2>/dev/null || cp -R src lua rockspec examples "$src"
-(cd "$src" && env -u LUA_PATH -u LUA_CPATH luarocks --lua-version 5.4 --tree "$tree/rocks" make --deps-mode none rockspec/koine-scm-1.rockspec)
+mkdir "$tree/src"
+cp -R src lua rockspec LICENSE "$tree/src"
+cp examples/demo.lua "$tree"
+(
+  cd "$tree/src"
+  env -u LUA_PATH -u LUA_CPATH luarocks --lua-version 5.4 --tree "$tree/rocks" \
+    make --deps-mode none rockspec/koine-scm-1.rockspec
+) >"$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+rm -rf "$tree/src"
+
 cd "$tree"
-out=$(LUA_PATH="$tree/rocks/share/lua/5.4/?.lua;$tree/rocks/share/lua/5.4/?/init.lua;;" \
-      LUA_CPATH="$tree/rocks/lib/lua/5.4/?.so;;" "${LUA:-lua5.4}" "$src/examples/demo.lua")
+unset ANTHROPIC_API_KEY OPENAI_API_KEY # with a key the demo would go out
+export LUA_PATH="$tree/rocks/share/lua/5.4/?.lua;$tree/rocks/share/lua/5.4/?/init.lua;;"
+export LUA_CPATH="$tree/rocks/lib/lua/5.4/?.so;;"
+"$lua" -e 'print("rock-test: " .. package.searchpath("koine", package.path))
+           print("rock-test: " .. package.searchpath("koine.core", package.cpath))' >where
+[ "$(grep -c " $tree/rocks/" where)" = 2 ] || { cat where; echo "rock-test: another Koine was found" >&2; exit 1; }
+out=$("$lua" demo.lua)
 printf '%s\n' "$out"
 case $out in
   *"Take the umbrella"*"Take the umbrella"*) echo "rock-test: the installed library ran the demo" ;;

@@ -1,4 +1,5 @@
--- rockspec-check.lua: the rockspec's file list and the tree agree. `--write` prints the lists as the rockspec wants them.
+-- rockspec-check.lua: the rockspec's file lists and the tree agree. `--write` prints the lists as the rockspec wants
+-- them. Run from the project's root.
 local function files(pattern)
   local list = {}
   local pipe = assert(io.popen("ls " .. pattern .. " 2>/dev/null"))

@@ -91,11 +91,10 @@ local function open(self, messages, settings, streaming)
   local state = core.state(self)
   streaming = streaming or not may_be_plain(state, settings)
   local request = request_of(state, messages, settings, streaming)
-  local body, rendered, warnings = self:render(request)
   local plan = attempt.plan(self, state, settings)
-  plan.request, plan.rendered = request, rendered
-  plan.call = { method = "POST", body = body, stream = streaming, warnings = warnings,
-    request_messages = #request.messages, keep_raw = settings.keep_raw }
+  plan.request = request
+  plan.call = { method = "POST", stream = streaming, request_messages = #request.messages, keep_raw = settings.keep_raw }
+  attempt.render(plan)
   return stream.open(plan)
 end
 

@@ -1,5 +1,6 @@
 --- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
 -- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered}.
+-- `call` is what the core starts, `request` the canonical request it was rendered from, `rendered` the headers that needs.
 --
 -- May call: koine.core, errors, credentials, retry, wait.
 
@@ -39,23 +40,32 @@ local function join(first, second)
   return table.concat(items, ",")
 end
 
--- Fills `call` with url, headers, secrets and timeouts for one attempt at `path`: true, or nil, err. The caller's
--- headers win over the row's and over the key's; where the request itself needs a header (a list of betas), both go
--- out.
+--- Writes the plan's request in a wire format (nil: the adapter's own) into its call. Raises what render raises.
+function attempt.render(plan, codec)
+  local call = plan.call
+  call.codec = codec
+  call.body, plan.rendered, call.warnings = plan.adapter:render(plan.request, "chat", codec)
+end
+
+-- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err. The
+-- caller's headers win over the row's and over the key's; where the request itself needs a header (a list of betas), both
+-- go out.
 local function address(plan, call, path)
-  local state, settings, rendered = plan.state, plan.settings, plan.rendered or {}
-  local access, base = credentials.headers(plan.adapter, state, settings, plan.request)
-  if not access then return nil, base end
+  local state, settings = plan.state, plan.settings
+  local access, err = credentials.access(plan.adapter, state, settings, plan.request)
+  if not access then return nil, err end
+  if not path and access.codec ~= call.codec then attempt.render(plan, access.codec) end
+  local rendered = plan.rendered or {}
   local headers = { ["user-agent"] = USER_AGENT, accept = "application/json" }
   if call.body then headers["content-type"] = "application/json" end
   for name, value in next, state.row.headers or {} do headers[name] = value end
-  for name, value in next, access do headers[name:lower()] = value end
+  for name, value in next, access.headers or {} do headers[name:lower()] = value end
   for name, value in next, rendered do headers[name] = value end
   for name, value in next, settings.headers or {} do
     headers[name] = rendered[name] and join(rendered[name], value) or value
   end
   local timeout = settings.timeout
-  call.url, call.headers = attempt.url(base or state.base_url, path), headers
+  call.url, call.headers = attempt.url(access.base_url or state.base_url, path or access.path or state.row.path), headers
   call.secrets = credentials.secrets(headers)
   call.timeouts = { connect = timeout.connect, first_byte = timeout.first_byte, idle = timeout.idle,
     total = plan.ledger:left() }
@@ -76,7 +86,7 @@ function attempt.launch(plan, stream)
     local gone = stream and closed(plan)
     if gone then return nil, gone end
     local call = plan.call
-    local ready, err = address(plan, call, plan.state.row.path)
+    local ready, err = address(plan, call)
     if not ready and not err.retryable then return nil, err end
     if ready and stream then
       ready, err = stream:restart(call)

@@ -1,7 +1,8 @@
 --- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
 -- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key"), "none", or the name of a module
 -- koine.auth.NAME that logs in on its own:
---   prepare(adapter, request) → {base_url = nil | URL, headers = {name = value}} or nil, err; called once per attempt
+--   prepare(adapter, request) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of which all may be
+--                               missing (the row says then), or nil, err; called once per attempt, request nil for lists
 --   rejected(adapter, err)    → true when the attempt that the provider refused (401) should be sent once more
 --   authenticate(adapter) → true or nil, err; authenticated(adapter) → boolean; logout(adapter): each may be missing.
 --
@@ -20,7 +21,7 @@ local WAYS = {
 }
 
 local SECRET_HEADERS = { "authorization", "x-api-key", "api-key", "cookie" }
-local NO_HEADERS = {}
+local NOTHING = {}
 
 --- The login module of a row, or nil when it goes in with a key or without.
 function credentials.module(row)
@@ -79,22 +80,18 @@ local function given_by_hand(headers)
   end
 end
 
---- The headers that let an attempt of this row in, and the base URL they are good for (nil: the usual one).
+--- What lets an attempt of this row in: {headers, base_url, codec, path}, of which all may be nil: the row says then.
 -- `request` is what goes to a login module. nil, err: an AuthenticationError that names the variable to set, or the
 -- module's error. Raises an ArgumentError when the caller's key function returns something unfit.
-function credentials.headers(adapter, state, settings, request)
+function credentials.access(adapter, state, settings, request)
   local row = state.row
-  if state.auth then
-    local prepared, err = state.auth.prepare(adapter, request)
-    if not prepared then return nil, err end
-    return prepared.headers or NO_HEADERS, prepared.base_url
-  end
-  if row.auth == "none" or given_by_hand(settings.headers) then return NO_HEADERS end
+  if state.auth then return state.auth.prepare(adapter, request) end
+  if row.auth == "none" or given_by_hand(settings.headers) then return NOTHING end
   local key, err = key_of(row, settings)
   if err then return nil, err end
-  if not key then return NO_HEADERS end
+  if not key then return NOTHING end
   local way = WAYS[row.auth]
-  return { [way[1]] = way[2] .. key }
+  return { headers = { [way[1]] = way[2] .. key } }
 end
 
 --- The credentials among an attempt's headers, without the word before them: what must never be shown.
@@ -112,8 +109,8 @@ function credentials.authenticate(adapter, state)
     if not state.auth.authenticate then return true end
     return state.auth.authenticate(adapter)
   end
-  local headers, err = credentials.headers(adapter, state, state.settings)
-  if not headers then return nil, err end
+  local access, err = credentials.access(adapter, state, state.settings)
+  if not access then return nil, err end
   return true
 end
 

@@ -111,6 +111,11 @@ end
 -- collector) ends the child. nil and a ConnectionError when the child cannot start, e.g. without lua-luv. Raises an
 -- ArgumentError for a wrong script.
 function testing.start(opts)
+  for name in pairs(opts or {}) do
+    if name ~= "script" then
+      errors.argument("opts", "no option but script", name)
+    end
+  end
   local handle, line = launch()
   if not handle then
     return nil, line
@@ -119,7 +124,15 @@ function testing.start(opts)
   local server = setmetatable({ handle = handle, port = math.tointeger(tonumber(port)),
     pid = math.tointeger(tonumber(pid)), url = "http://127.0.0.1:" .. tostring(port) }, Server)
   if opts and opts.script then
-    server:script(opts.script)
+    local ok, done, err = pcall(server.script, server, opts.script)
+    if not ok or not done then
+      server:stop()
+    end
+    if not ok then
+      error(done, 0)
+    elseif not done then
+      return nil, err
+    end
   end
   return server
 end

@@ -30,7 +30,8 @@ function wait.set_host(halves)
 end
 
 -- Steps the engine once, for at most `seconds` (nil = until something happens or a signal comes: Lua's own handler of
--- Ctrl-C then raises as soon as Lua code runs). Wakes the host's waiters, and returns whether `token` was among the ready.
+-- Ctrl-C then raises as soon as Lua code runs). Wakes the host's waiters, and returns whether `token` was among the
+-- ready.
 local function step(token, seconds)
   local ready = core.engine():step(seconds)
   local found = false
@@ -45,8 +46,8 @@ local function step(token, seconds)
   return found
 end
 
---- Steps the engine until the token is ready (true) or `seconds` are over (false; nil = no limit). Blocks the thread; also
--- what a host's park does where it cannot yield.
+--- Steps the engine until the token is ready (true) or `seconds` are over (false; nil = no limit). Blocks the thread;
+-- also what a host's park does where it cannot yield.
 function wait.block(token, seconds)
   local deadline = seconds and wait.now() + seconds
   while true do

@@ -21,6 +21,17 @@ static struct str spec_string(lua_State *L, const char *key) {
   return s;
 }
 
+const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *a) {
+  const struct codec *codec = a->codec;
+  if (!lua_isnoneornil(L, idx)) {
+    struct str name;
+    name.p = luaL_checklstring(L, idx, &name.n);
+    codec = codec_by_name(name);
+    if (codec == NULL) raise_argument(L, "codec", "the name of a codec", name.p);
+  }
+  return codec;
+}
+
 static void read_quirks(lua_State *L, struct quirks *q) {
   struct home *h = home_scratch(L);
   struct node *v;
@@ -59,12 +70,16 @@ static int f_adapter(lua_State *L) {
   return 1;
 }
 
-/* adapter:render(request [, "count"]): the body's bytes, headers it needs, warnings. Raises ArgumentError,
-** NotImplementedError. request: codec.h's canonical request as a table. nil when asked to count and the wire cannot. */
+/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings. Raises ArgumentError,
+** NotImplementedError. request: codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned
+** when the wire cannot count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
   struct adapter *ad = check_adapter(L, 1);
   struct home *h = home_scratch(L);
-  int (*render)(struct render *, struct err *) = lua_isnoneornil(L, 3) ? ad->codec->render : ad->codec->render_count;
+  static const char *const WHAT[] = { "chat", "count", NULL };
+  int what = luaL_checkoption(L, 3, "chat", WHAT);
+  const struct codec *codec = optional_codec(L, 4, ad);
+  int (*render)(struct render *, struct err *) = what == 0 ? codec->render : codec->render_count;
   struct render r;
   struct err e;
   if (render == NULL) {

@@ -94,6 +94,8 @@ struct adapter {
   int open;
 };
 struct adapter *check_adapter(lua_State *L, int idx); /* raises when closed */
+/* The codec named at idx; the adapter's own when there is nothing. Raises ArgumentError. */
+const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *a);
 
 /* Pushes a Response made of this tree (compacted into one userdata). Raises on memory. */
 void push_response(lua_State *L, const struct node *turn);

@@ -107,7 +107,8 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   memset(&spec, 0, sizeof spec);
   err_clear(&e);
   read_request(L, 2, &r, &spec.limits, &h->scratch);
-  spec.codec = ad->codec;
+  lua_getfield(L, 2, "codec");
+  spec.codec = optional_codec(L, -1, ad);
   spec.quirks = ad->quirks;
   spec.provider = ad->provider;
   spec.model = ad->model;

@@ -1,6 +1,8 @@
 -- OpenAI, Chat Completions. From gpt-5.4 on this API takes tools only with thinking = "none" (BerriAI/litellm#34569).
 
 local REASONING = { system_role = "developer", no_sampling = true }
+-- From gpt-5.4 on, Chat Completions takes tools only without reasoning.
+local REASONING_ALONE = { system_role = "developer", no_sampling = true, no_effort_with_tools = true }
 local REASONING_NO_STOP = { system_role = "developer", no_sampling = true, no_stop = true }
 
 local function reasoning(prefix, context, max_output, efforts, price, quirks)
@@ -26,10 +28,10 @@ return {
   quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
   models = {
     -- prices that depend on the length of the prompt are left out: gpt-5.4 and later
-    reasoning("gpt-6", 1050000, 128000, { "xhigh", "max" }),
-    reasoning("gpt-5.6", 1050000, 128000, { "none", "xhigh", "max" }),
-    reasoning("gpt-5.5", 1050000, 128000, { "none", "xhigh" }),
-    reasoning("gpt-5.4", 1050000, 128000, { "none", "xhigh" }),
+    reasoning("gpt-6", 1050000, 128000, { "xhigh", "max" }, nil, REASONING_ALONE),
+    reasoning("gpt-5.6", 1050000, 128000, { "none", "xhigh", "max" }, nil, REASONING_ALONE),
+    reasoning("gpt-5.5", 1050000, 128000, { "none", "xhigh" }, nil, REASONING_ALONE),
+    reasoning("gpt-5.4", 1050000, 128000, { "none", "xhigh" }, nil, REASONING_ALONE),
     reasoning("gpt-5.3", 400000, 128000, { "none", "xhigh" }),
     reasoning("gpt-5.2", 400000, 128000, { "none", "xhigh" }, { input = 1.75, output = 14, cache_read = 0.175 }),
     reasoning("gpt-5.1", 400000, 128000, { "none" }, { input = 1.25, output = 10, cache_read = 0.125 }),
