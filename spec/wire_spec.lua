@@ -1,7 +1,7 @@
--- Answers written by hand (spec/wire/FOLDER/NAME.json), each played through the loopback provider whole and byte by byte.
--- A fixture is {note, request, response = {status, headers, body}, expect}; `expect` is what spec.support.replay compares
--- with, and an id `call_*` stands for one that was made up. With response.bytes, each character of the body stands for
--- one byte: JSON cannot hold what is no UTF-8.
+-- Answers written by hand (spec/wire/FOLDER/NAME.json), each played through the loopback provider whole and byte by
+-- byte; plain ones also where a stream was asked for. A fixture is {note, request, response = {status, headers, body},
+-- expect}. `expect` is what spec.support.replay compares with; an id `call_*` in it stands for one that was made up.
+-- With response.bytes, each character of the body stands for one byte: JSON cannot hold what is no UTF-8.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -29,9 +29,10 @@ local function load(folder, name)
   return fixture
 end
 
--- Ids -----------------------------------------------------------------------------------------------------------------
+-- Ids ---------------------------------------------------------------------------------------------------------------
 
--- The expectation with the made-up ids that the answer has in place of `call_*`. Fails where one is misshapen or used twice.
+-- The expectation with the made-up ids that the answer has in place of `call_*`. Fails where one is misshapen or comes
+-- twice.
 local function with_ids(expected, response)
   if not response or not expected.content then return expected end
   local copy, content, used = {}, {}, {}
@@ -51,7 +52,13 @@ local function with_ids(expected, response)
   return copy
 end
 
--- Bytes that are no UTF-8 -----------------------------------------------------------------------------------------------
+-- A call that the end of the body cut says so: nobody may take it for a call without arguments.
+local function check_partial(err)
+  if not err or err.kind ~= "stream_truncated" or not err.partial then return end
+  for _, call in ipairs(err.partial.tool_calls) do assert.is_string(call.arguments_error) end
+end
+
+-- Bytes that are no UTF-8 -------------------------------------------------------------------------------------------
 
 local SERVE = [[
 local socket = require "socket"
@@ -59,6 +66,7 @@ local listener = assert(socket.bind("127.0.0.1", 0))
 local _, port = listener:getsockname()
 print(math.tointeger(tonumber(port)))
 io.stdout:flush()
+listener:settimeout(30)
 local peer = assert(listener:accept())
 local length, line = 0, nil
 repeat
@@ -92,7 +100,7 @@ local function bytes_of(text)
   return (text:gsub(utf8.charpattern, function(c) return string.char(utf8.codepoint(c)) end))
 end
 
--- ---------------------------------------------------------------------------------------------------------------------
+-- -------------------------------------------------------------------------------------------------------------------
 
 describe("an answer", function()
   local server
@@ -115,6 +123,12 @@ describe("an answer", function()
         local whole = play(fixture)
         replay.check(with_ids(fixture.expect, whole.response), whole.response, whole.err, whole.deltas, whole.origin)
         replay.check_same(whole, play(fixture, 1))
+        check_partial(whole.err)
+        if not fixture.streaming and (whole.response or fixture.response.status ~= 200) then
+          local streamed = replay.run(server, fixture, { streaming = true })
+          streamed.deltas = nil
+          replay.check_same(whole, streamed)
+        end
       end)
     end
   end

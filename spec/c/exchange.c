@@ -41,7 +41,7 @@ static int grammar(const struct event *d, int *run, char ids[][80], int *open) {
   for (i = 0; i < *open && strcmp(ids[i], id) != 0; i++) {}
   switch (d->type) {
     case EV_TEXT_START: case EV_THINKING_START:
-      if (*run != 0) return -1;
+      if (*run != 0 || *open != 0) return -1;
       *run = d->type;
       return 0;
     case EV_TEXT_DELTA: case EV_THINKING_DELTA:
@@ -57,7 +57,7 @@ static int grammar(const struct event *d, int *run, char ids[][80], int *open) {
     case EV_TOOL_DELTA: return i < *open && d->text.n > 0 ? 0 : -1;
     case EV_TOOL_END:
       if (i == *open) return -1;
-      strcpy(ids[i], ids[--*open]);
+      memmove(ids[i], ids[--*open], sizeof ids[i]);
       return 0;
     default: return -1;
   }
@@ -220,6 +220,18 @@ static void lower(struct arena *a, struct str *s) {
   *s = copy;
 }
 
+/* A body whose characters stand for bytes (none above U+00FF), which need not be UTF-8. */
+static struct str bytes_of(struct arena *a, struct str s) {
+  struct str copy = arena_dup(a, s);
+  char *to = (char *)copy.p;
+  for (size_t i = 0; i < s.n; i++) {
+    unsigned c = (unsigned char)s.p[i];
+    *to++ = (char)(c < 0x80 ? c : ((c & 0x03) << 6) | ((unsigned char)s.p[++i] & 0x3Fu));
+  }
+  copy.n = (size_t)(to - copy.p);
+  return copy;
+}
+
 /* The dialect of a folder, as its row of data has it. */
 static void dialect(const char *folder, struct quirks *q) {
   quirks_default(q);
@@ -247,6 +259,7 @@ static void check_file(const char *folder, const char *path) {
     dialect(folder, &a.quirks);
     a.status = (int)node_get(response, "status")->u.i;
     a.body = node_str(node_get(response, "body"));
+    if (node_get(response, "bytes") != NULL) a.body = bytes_of(&arena, a.body);
     asked = node_get(node_get(node_get(root, "request"), "body"), "stream");
     a.stream = asked != NULL ? asked->type == NODE_TRUE : a.body.n > 0 && a.body.p[0] != '{';
     for (struct node *h = node_get(response, "headers")->child; h != NULL && a.header_count < 64; h = h->next) {
@@ -285,7 +298,7 @@ int main(void) {
     "anthropic-messages", "openai-chat", "azure-openai-chat", "copilot-chat", "copilot-messages", "deepseek-chat",
     "groq-chat", "mistral-chat", "openrouter-chat", "xai-chat", "vllm-chat", "llamacpp-chat", "ollama-chat"
   };
-  static const char *const OWN[] = { "anthropic-messages", "chat", "xai-chat" };
+  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat" };
   const char *recordings = getenv("KOINE_RECORDINGS");
   int n = 0, own = 0;
   libc = mem_libc();

@@ -254,7 +254,6 @@ static int read_plain(struct exchange *x) {
   if (body.n == 0 || body.p[0] == '<') {
     err_set(&x->err, KIND_PROTOCOL, body.n == 0 ? "the provider answered %d with an empty body"
                                                 : "the provider answered %d with HTML instead of JSON", x->status);
-    x->err.status = x->status;
     return fail(x);
   }
   arena_reset(&x->scratch);

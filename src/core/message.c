@@ -13,7 +13,7 @@ enum block_type { BLOCK_TEXT, BLOCK_THINKING, BLOCK_REFUSAL, BLOCK_TOOL, BLOCK_R
 struct block {
   enum block_type type;
   int32_t key;
-  int started, ended;        /* X_START, X_END were pushed (tools: may lag behind the wire) */
+  int started, ended;        /* X_START was pushed; the block is complete (a text held back: only complete) */
   struct buf text;           /* text, thinking, refusal; a tool's argument bytes; redacted data; opaque's JSON */
   struct buf id, name;       /* tool; name: opaque's type too */
   struct buf signature, raw;
@@ -125,7 +125,8 @@ static int push(struct events *deltas, enum event_type type, struct str id, stru
 
 /* }}} */
 
-/* {{{ text, thinking, refusal: one open at a time */
+/* {{{ text, thinking, refusal: one open at a time. While a tool call is open their deltas are held back, as nothing may stand
+** between its start and its end; they follow it. */
 
 static const struct { enum event_type start, delta, end; } RUN[] = {
   [BLOCK_TEXT] = { EV_TEXT_START, EV_TEXT_DELTA, EV_TEXT_END },
@@ -138,8 +139,14 @@ static const struct str REPLACEMENT = { "\xEF\xBF\xBD", 3 };
 static int run_append(struct message *msg, struct block *b, struct str s, struct events *deltas, struct err *e) {
   if (s.n == 0) return 0;
   if (keep(msg, &b->text, s, e) != 0) return -1;
-  if (RUN[b->type].delta == EV_NONE) return 0;
+  if (RUN[b->type].delta == EV_NONE || !b->started) return 0;
   return push(deltas, RUN[b->type].delta, STR_NONE, STR_NONE, s, e);
+}
+
+static int run_start(struct block *b, struct events *deltas, struct err *e) {
+  b->started = 1;
+  if (RUN[b->type].start == EV_NONE) return 0;
+  return push(deltas, RUN[b->type].start, STR_NONE, STR_NONE, STR_NONE, e);
 }
 
 /* Ends the open text, thinking or refusal block, if there is one. */
@@ -163,9 +170,21 @@ static struct block *run_open(struct message *msg, enum block_type type, int32_t
   if (b != NULL && b->type == type && !b->ended) return b;
   if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, key, e)) == NULL) return NULL;
   msg->open = (int)msg->n - 1;
-  b->started = 1;
-  if (RUN[type].start != EV_NONE && push(deltas, RUN[type].start, STR_NONE, STR_NONE, STR_NONE, e) != 0) return NULL;
+  if (msg->tools_open == 0 && run_start(b, deltas, e) != 0) return NULL;
   return b;
+}
+
+/* The last open tool call has ended: what was held back comes out. */
+static int run_release(struct message *msg, struct events *deltas, struct err *e) {
+  for (size_t i = 0; i < msg->n; i++) {
+    struct block *b = &msg->blocks[i];
+    if (b->type > BLOCK_REFUSAL || b->started) continue;
+    if (run_start(b, deltas, e) != 0) return -1;
+    if (RUN[b->type].delta == EV_NONE) continue;
+    if (b->text.n > 0 && push(deltas, RUN[b->type].delta, STR_NONE, STR_NONE, buf_str(&b->text), e) != 0) return -1;
+    if (b->ended && push(deltas, RUN[b->type].end, STR_NONE, STR_NONE, STR_NONE, e) != 0) return -1;
+  }
+  return 0;
 }
 
 static int is_surrogate(const char *p, size_t n, int low) {
@@ -274,9 +293,11 @@ static int unique_id(struct message *msg, struct block *b, struct err *e) {
 /* Pushes TOOL_START once the name and (an id or the first argument byte, or `now`) are there. */
 static int tool_start(struct message *msg, struct block *b, int now, struct events *deltas, struct err *e) {
   if (b->started || b->name.n == 0 || (b->id.n == 0 && b->text.n == 0 && !now)) return 0;
+  if (run_close(msg, deltas, e) != 0) return -1;
   if (b->id.n == 0 && synthesise_id(msg, b, e) != 0) return -1;
   if (unique_id(msg, b, e) != 0) return -1;
   b->started = 1;
+  msg->tools_open++;
   if (push(deltas, EV_TOOL_START, buf_str(&b->id), buf_str(&b->name), STR_NONE, e) != 0) return -1;
   if (b->text.n == 0) return 0;
   return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, buf_str(&b->text), e);
@@ -289,7 +310,8 @@ static int tool_end(struct message *msg, struct block *b, struct events *deltas,
   }
   if (tool_start(msg, b, 1, deltas, e) != 0) return -1;
   b->ended = 1;
-  return push(deltas, EV_TOOL_END, buf_str(&b->id), STR_NONE, STR_NONE, e);
+  if (push(deltas, EV_TOOL_END, buf_str(&b->id), STR_NONE, STR_NONE, e) != 0) return -1;
+  return --msg->tools_open == 0 ? run_release(msg, deltas, e) : 0;
 }
 
 static struct block *tool_open(struct message *msg, int32_t key, struct events *deltas, struct err *e) {

@@ -19,7 +19,7 @@ struct message {
   size_t n, cap;
   int open;                     /* index of the open text, thinking or refusal block, -1 = none */
   int last;                     /* index of the block that the last part went to */
-  int tools;                    /* tool calls so far */
+  int tools, tools_open;        /* tool calls so far; those that started and did not end */
   size_t retained;              /* bytes of content held */
   struct buf id, reported_model, raw_stop, stop_sequence;
   struct buf warnings;          /* NUL-separated triples */
