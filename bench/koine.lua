@@ -56,7 +56,8 @@ function run.render()
   local history = {}
   for i = 1, 50 do
     local id = "call_" .. i
-    history[#history + 1] = { role = "user", content = "Question " .. i .. ": what is the weather in city " .. i .. "?" }
+    local question = "Question " .. i .. ": what is the weather in city " .. i .. "?"
+    history[#history + 1] = { role = "user", content = question }
     history[#history + 1] = { role = "assistant", content = {
       { type = "text", text = "Let me look that up." },
       { type = "tool_use", id = id, name = "weather", arguments = { city = "city " .. i, unit = "c" },

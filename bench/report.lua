@@ -1,4 +1,5 @@
--- report.lua: reads `name value unit` lines, keeps the best of each name, adds the ratios, prints them in a fixed order.
+-- report.lua: reads `name value unit` lines, keeps the best of each name, adds the ratios, prints them in a fixed
+-- order.
 local best = {}
 for line in io.lines() do
   local name, value = line:match "^(%S+) (%S+) "

@@ -1,6 +1,6 @@
 -- demo.lua: one tool-calling loop, unchanged, against two providers.
--- With ANTHROPIC_API_KEY or OPENAI_API_KEY set it talks to that provider; else Koine's own loopback provider answers, over
--- real HTTP on 127.0.0.1, first with Anthropic's wire format and then with OpenAI's.
+-- With ANTHROPIC_API_KEY or OPENAI_API_KEY set it talks to that provider; else Koine's own loopback provider answers,
+-- over real HTTP on 127.0.0.1, first with Anthropic's wire format and then with OpenAI's.
 local koine = require "koine"
 
 local weather = {
@@ -27,7 +27,8 @@ local function ask(adapter, question)
       print(("\n  -> %s(%s)"):format(call.name, call.arguments_json))
       local result = call.arguments_error or weather.run(call.arguments)
       print("  <- " .. result)
-      results[i] = { type = "tool_result", tool_use_id = call.id, content = result, is_error = call.arguments_error ~= nil }
+      results[i] = { type = "tool_result", tool_use_id = call.id, content = result,
+        is_error = call.arguments_error ~= nil }
     end
     history[#history + 1] = { role = "user", content = results }
   end

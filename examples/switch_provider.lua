@@ -1,5 +1,6 @@
 -- switch_provider.lua: a conversation that begins with one provider and goes on with another.
--- What only the first can read back (signatures, encrypted reasoning) stays in the history and is left out for the second.
+-- What only the first can read back (signatures, encrypted reasoning) stays in the history and is left out for the
+-- second.
 local koine = require "koine"
 
 local first = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })

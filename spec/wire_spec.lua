@@ -132,4 +132,29 @@ describe("an answer", function()
       end)
     end
   end
+
+  -- The outcome when the connection breaks right behind the event that holds `mark`.
+  local function broken_behind(fixture, mark, kind)
+    local body = fixture.response.body
+    local at = select(2, body:find("\n\n", select(2, body:find(mark, 1, true)), true))
+    assert(at < #body)
+    return replay.run(server, fixture, { fault = { [kind] = at } })
+  end
+
+  for _, kind in ipairs { "truncate_after", "reset_after" } do
+    it("that breaks off behind the finish_reason is a success that says so: " .. kind, function()
+      local fixture = load("chat", "text")
+      local got = broken_behind(fixture, '"finish_reason":"stop"', kind)
+      fixture.expect.usage, fixture.expect.warnings = {}, { "unclean_end" }
+      replay.check(fixture.expect, got.response, got.err, got.deltas, got.origin)
+    end)
+
+    it("that breaks off behind the stop_reason but before message_stop is no success: " .. kind, function()
+      local fixture = load("anthropic-messages", "text")
+      local got = broken_behind(fixture, '"stop_reason":"end_turn"', kind)
+      replay.check({ error = { class = "ConnectionError", kind = "stream_truncated", retryable = true, message = "",
+        partial_text = fixture.expect.content[1].text, partial_usage = fixture.expect.usage } },
+        got.response, got.err, got.deltas, got.origin)
+    end)
+  end
 end)

@@ -87,8 +87,8 @@ struct chat_keep {
 void chat_keep_init(struct chat_keep *k, const struct mem *m);
 void chat_keep_free(struct chat_keep *k, const struct mem *m);
 /* Takes reasoning_details (JSON, an array; anything else is ignored); whole: entries, not fragments of them.
-** *text: what they say, joined, in the scratch arena. */
-int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text);
+** *text: what they say, joined, in the scratch arena; *flags: EVENT_SURROGATE where a character was cut. */
+int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text, unsigned *flags);
 /* Takes a delta's annotations (JSON, an array; anything else is ignored). */
 int chat_keep_annotations(struct chat *c, struct str raw);
 /* At the end of the turn: pushes PART_RAW for the first reasoning block and for the last text block. */

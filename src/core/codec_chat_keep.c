@@ -264,10 +264,13 @@ static int readable_all(const struct parse *p, const struct node *list, struct s
   return 0;
 }
 
-int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text) {
-  struct node *list = json_tree(c->p->a, raw, c->p->limits->depth, c->e);
+int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text, unsigned *flags) {
+  struct node *list;
+  struct json j;
   *text = STR_NONE;
-  if (list == NULL || hold(c, raw.n) != 0) return -1;
+  json_open(&j, raw, c->p->limits->depth, c->e);
+  j.surrogates = flags; /* a character may be cut between two fragments */
+  if (json_next(&j) == J_ERROR || (list = json_node(&j, c->p->a)) == NULL || hold(c, raw.n) != 0) return -1;
   if (list->type != NODE_ARRAY) return 0;
   for (const struct node *x = list->child; x != NULL; x = x->next) {
     struct chat_detail *d = x->type == NODE_OBJECT && !whole ? find(&c->keep, x) : NULL;
@@ -299,8 +302,9 @@ int chat_keep_annotations(struct chat *c, struct str raw) {
 /* {{{ at the end */
 
 /* Puts a grown string into its entry. */
-static int settle(struct chat_keep *k, struct node *d, struct str key, const struct buf *b) {
+static int settle(struct chat_keep *k, struct node *d, struct str key, struct buf *b) {
   if (b->n == 0) return 0;
+  b->n = json_join_surrogates(b->p, b->n);
   return node_set(d, key, node_string(&k->a, buf_str(b)));
 }
 

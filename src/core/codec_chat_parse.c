@@ -93,8 +93,9 @@ static int push_thinking(struct chat *c, int choice, struct str s, unsigned flag
 static int emit_details(struct chat *c, int choice, struct str details, int said, int whole) {
   size_t i = c->keep.n;
   struct str text;
-  if (chat_keep_details(c, details, whole, &text) != 0) return -1;
-  if (!said && push_thinking(c, choice, text, 0) != 0) return -1;
+  unsigned flags = 0;
+  if (chat_keep_details(c, details, whole, &text, &flags) != 0) return -1;
+  if (!said && push_thinking(c, choice, text, flags) != 0) return -1;
   for (; i < c->keep.n; i++) {
     struct str data = buf_str(&c->keep.v[i].data);
     if ((data.n > 0 || c->reasoning_key < 0) && push_block(c, PART_REDACTED, STR_NONE, data) != 0) return -1;

@@ -243,16 +243,25 @@ static int read_stream(struct exchange *x) {
 
 /* {{{ plain bodies, errors */
 
+/* The first byte of the body that says something; 0 when there is none. */
+static char first_byte(const struct exchange *x) {
+  const char *p = x->body.p, *end = p + x->body.n;
+  if (x->body.n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3;
+  while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')) p++;
+  return p < end ? *p : '\0';
+}
+
 static int read_plain(struct exchange *x) {
   struct str body = buf_str(&x->body);
+  char first = first_byte(x);
   if (x->body.n > x->spec.limits.body) {
     err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body)", x->spec.limits.body);
     return fail(x);
   }
   if (!x->eof) return 0;
   if (x->broken) return truncated(x);
-  if (body.n == 0 || body.p[0] == '<') {
-    err_set(&x->err, KIND_PROTOCOL, body.n == 0 ? "the provider answered %d with an empty body"
+  if (first == '\0' || first == '<') {
+    err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
                                                 : "the provider answered %d with HTML instead of JSON", x->status);
     return fail(x);
   }
@@ -276,13 +285,11 @@ static int read_refusal(struct exchange *x) {
 
 /* Decides what a 2xx body is from its first byte; the content type only breaks ties. */
 static int sniff(struct exchange *x) {
-  const char *p = x->body.p, *end = p + x->body.n;
-  if (x->body.n == 0 && !x->eof) return 0;
-  if (x->body.n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3;
-  while (p < end && strchr(" \t\r\n", *p) != NULL && *p != '\0') p++;
-  if (p == end && !x->eof) return 0;
-  if (p < end && strchr("{[<", *p) == NULL && (x->head.kind == BODY_SSE || strchr("deir:", *p) != NULL)) x->mode = STREAM;
-  else x->mode = x->spec.stream && p == end ? STREAM : PLAIN;
+  char first = first_byte(x);
+  if ((first == '\0' || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
+  if (first == '\0') x->mode = x->spec.stream ? STREAM : PLAIN;
+  else if (strchr("{[<", first) != NULL) x->mode = PLAIN;
+  else x->mode = x->head.kind == BODY_SSE || strchr("deir:", first) != NULL ? STREAM : PLAIN;
   if (x->mode == STREAM) {
     if (x->spec.keep_raw ? sse_feed(&x->sse, x->body.p, x->body.n, &x->err) != 0
                          : sse_feed_buf(&x->sse, &x->body, &x->err) != 0) return fail(x);

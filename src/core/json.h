@@ -33,6 +33,7 @@ struct json {
   int plain;                 /* J_KEY, J_STRING: text needs no decoding (no escape, valid UTF-8) */
   int64_t i;                 /* J_INT */
   double d;                  /* J_DOUBLE */
+  unsigned *surrogates;      /* NULL, or set after json_open: json_node keeps lone surrogates as json_text_wtf8 does */
   const char *start;         /* where the token began: raw slices are [start, p) after json_skip */
   unsigned char is_object[JSON_DEPTH_MAX / 8];
 };
@@ -53,6 +54,9 @@ int json_raw(struct json *j, struct str *raw);
 int json_text(struct json *j, struct arena *a, struct str *out);
 /* As json_text, but lone surrogates stay as WTF-8 and set EVENT_SURROGATE in *flags (for text cut in deltas). */
 int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags);
+/* WTF-8 to UTF-8 in place: a high surrogate and the low one behind it become their character, one alone U+FFFD.
+** Returns the new length, never more than n. */
+size_t json_join_surrogates(char *p, size_t n);
 /* True when the last J_KEY or J_STRING is this literal (literals hold no character that needs an escape). */
 #define json_is(j, literal) ((j)->plain ? str_eq((j)->text, literal) : json_is_((j), (literal), sizeof(literal) - 1))
 int json_is_(const struct json *j, const char *z, size_t n);

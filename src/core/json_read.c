@@ -40,6 +40,7 @@ void json_open(struct json *j, struct str s, int max_depth, struct err *e) {
   j->text = STR_NONE;
   j->plain = 0;
   j->invalid = 0;
+  j->surrogates = NULL;
   j->i = 0;
   j->d = 0;
   if (s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) j->p += 3;
@@ -183,6 +184,39 @@ int json_text(struct json *j, struct arena *a, struct str *out) {
 /* The same, with surrogates that have no partner kept as WTF-8 and EVENT_SURROGATE set in *flags. */
 int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
   return decode(j, a, out, flags);
+}
+
+/* True when a surrogate in WTF-8 begins at p: a low one, or a high one. */
+static int surrogate_at(const char *p, const char *end, int low) {
+  return end - p >= 3 && (unsigned char)p[0] == 0xED && ((unsigned char)p[1] & 0xF0) == (low ? 0xB0 : 0xA0);
+}
+
+/* The ten bits of the surrogate at p. */
+static unsigned surrogate_bits(const char *p) {
+  return ((unsigned)(p[1] & 0x0F) << 6) | (unsigned)(p[2] & 0x3F);
+}
+
+/* Pairs become characters, what has no partner U+FFFD. */
+size_t json_join_surrogates(char *p, size_t n) {
+  char *out = p;
+  const char *end = p + n;
+  for (const char *from = p; from < end;) {
+    if (surrogate_at(from, end, 0) && surrogate_at(from + 3, end, 1)) {
+      unsigned c = 0x10000 + (surrogate_bits(from) << 10) + surrogate_bits(from + 3);
+      *out++ = (char)(0xF0 | (c >> 18));
+      *out++ = (char)(0x80 | ((c >> 12) & 0x3F));
+      *out++ = (char)(0x80 | ((c >> 6) & 0x3F));
+      *out++ = (char)(0x80 | (c & 0x3F));
+      from += 6;
+    } else if (surrogate_at(from, end, 0) || surrogate_at(from, end, 1)) {
+      memcpy(out, "\xEF\xBF\xBD", 3);
+      out += 3;
+      from += 3;
+    } else {
+      *out++ = *from++;
+    }
+  }
+  return (size_t)(out - p);
 }
 
 /* True when the last key or string decodes to the n bytes at z. */

@@ -202,7 +202,8 @@ static struct node *token_node(struct json *j, struct arena *a, enum token t) {
     return NULL;
   }
   switch (t) {
-    case J_STRING: return json_text(j, a, &v->s) < 0 ? NULL : v;
+    case J_STRING:
+      return (j->surrogates != NULL ? json_text_wtf8(j, a, &v->s, j->surrogates) : json_text(j, a, &v->s)) < 0 ? NULL : v;
     case J_INT: v->u.i = j->i; break;
     case J_DOUBLE: v->u.d = j->d; break;
     case J_BIG: v->s = j->text; break;

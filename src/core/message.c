@@ -187,49 +187,23 @@ static int run_release(struct message *msg, struct events *deltas, struct err *e
   return 0;
 }
 
-static int is_surrogate(const char *p, size_t n, int low) {
-  return n >= 3 && (unsigned char)p[0] == 0xED && ((unsigned char)p[1] & 0xF0) == (low ? 0xB0 : 0xA0);
+static int ends_high(const struct buf *b) {
+  return b->n >= 3 && (unsigned char)b->p[b->n - 3] == 0xED && ((unsigned char)b->p[b->n - 2] & 0xF0) == 0xA0;
 }
 
-/* Rewrites s (WTF-8) into msg->scratch as UTF-8: pairs joined, also with the half held from the last part; lone halves
-** become U+FFFD; a high half at the very end is held back. */
+/* Rewrites s (WTF-8) into msg->scratch as UTF-8, behind the half that was held from the last part; a high surrogate at the
+** very end is held for the next one. */
 static int join_surrogates(struct message *msg, struct block *b, struct str *s, struct err *e) {
   struct buf *out = &msg->scratch;
-  const char *p = s->p, *end = s->p + s->n;
   out->n = 0;
-  while (p < end || b->has_high) {
-    size_t left = (size_t)(end - p);
-    if (b->has_high) {
-      struct str joined = REPLACEMENT;
-      char four[4];
-      if (left == 0) break;
-      if (is_surrogate(p, left, 1)) {
-        unsigned hi = ((unsigned)(b->high[1] & 0x0F) << 6) | (unsigned)(b->high[2] & 0x3F);
-        unsigned lo = ((unsigned)(p[1] & 0x0F) << 6) | (unsigned)(p[2] & 0x3F);
-        unsigned c = 0x10000 + (hi << 10) + lo;
-        four[0] = (char)(0xF0 | (c >> 18));
-        four[1] = (char)(0x80 | ((c >> 12) & 0x3F));
-        four[2] = (char)(0x80 | ((c >> 6) & 0x3F));
-        four[3] = (char)(0x80 | (c & 0x3F));
-        joined = (struct str){ four, 4 };
-        p += 3;
-      }
-      b->has_high = 0;
-      if (buf_addstr(out, joined) != 0) return err_memory(e);
-    } else if (is_surrogate(p, left, 0)) {
-      memcpy(b->high, p, 3);
-      b->has_high = 1;
-      p += 3;
-    } else if (is_surrogate(p, left, 1)) {
-      if (buf_addstr(out, REPLACEMENT) != 0) return err_memory(e);
-      p += 3;
-    } else {
-      const char *q = memchr(p + 1, 0xED, left - 1);
-      if (q == NULL) q = end;
-      if (buf_add(out, p, (size_t)(q - p)) != 0) return err_memory(e);
-      p = q;
-    }
+  if ((b->has_high && buf_add(out, b->high, 3) != 0) || buf_addstr(out, *s) != 0) return err_memory(e);
+  b->has_high = 0;
+  if (ends_high(out)) {
+    out->n -= 3;
+    memcpy(b->high, out->p + out->n, 3);
+    b->has_high = 1;
   }
+  out->n = json_join_surrogates(out->p, out->n);
   *s = buf_str(out);
   return 0;
 }
@@ -303,8 +277,22 @@ static int tool_start(struct message *msg, struct block *b, int now, struct even
   return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, buf_str(&b->text), e);
 }
 
+/* Appends argument bytes; they are handed on once the call has started. */
+static int tool_append(struct message *msg, struct block *b, struct str s, struct events *deltas, struct err *e) {
+  if (s.n == 0) return 0;
+  if (b->text.n + s.n > msg->limits->argument_bytes)
+    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", msg->limits->argument_bytes);
+  if (keep(msg, &b->text, s, e) != 0) return -1;
+  if (!b->started) return tool_start(msg, b, 0, deltas, e);
+  return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, s, e);
+}
+
 static int tool_end(struct message *msg, struct block *b, struct events *deltas, struct err *e) {
   if (b->ended) return 0;
+  if (b->has_high) {
+    b->has_high = 0;
+    if (tool_append(msg, b, REPLACEMENT, deltas, e) != 0) return -1;
+  }
   if (b->name.n == 0) {
     return err_set(e, KIND_PROTOCOL, "the provider sent a tool call without a name");
   }
@@ -330,15 +318,13 @@ static int add_tool(struct message *msg, const struct event *part, struct events
 }
 
 static int add_args(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct str s = part->text;
   struct block *b;
-  if (part->text.n == 0) return 0;
+  if (s.n == 0) return 0;
   b = tool_open(msg, part->key, deltas, e);
   if (b == NULL) return -1;
-  if (b->text.n + part->text.n > msg->limits->argument_bytes)
-    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", msg->limits->argument_bytes);
-  if (keep(msg, &b->text, part->text, e) != 0) return -1;
-  if (!b->started) return tool_start(msg, b, 0, deltas, e);
-  return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, part->text, e);
+  if (((part->flags & EVENT_SURROGATE) || b->has_high) && join_surrogates(msg, b, &s, e) != 0) return -1;
+  return tool_append(msg, b, s, deltas, e);
 }
 
 /* }}} */
