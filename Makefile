@@ -24,6 +24,11 @@ DOOR_OBJ = $(DOOR_SRC:src/%.c=$(BUILD)/obj/%.o)
 CORE_LIB = $(BUILD)/libkoinecore.a
 MODULE   = $(BUILD)/koine/core.so
 
+# One short line a file; `make V=1` shows the commands.
+ifndef V
+QUIET = @echo '  $(notdir $@)';
+endif
+
 # Lua finds the checkout's files before anything installed.
 export LUA_PATH  = ./lua/?.lua;./lua/?/init.lua;;
 export LUA_CPATH = $(BUILD)/?.so;;
@@ -48,19 +53,19 @@ help:
 
 $(BUILD)/obj/core/%.o: src/core/%.c
 	@mkdir -p $(@D)
-	$(CC) $(KOINE_CFLAGS) -Isrc -MMD -MP -c -o $@ $<
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/lua/%.o: src/lua/%.c
 	@mkdir -p $(@D)
-	$(CC) $(KOINE_CFLAGS) -Isrc $(LUA_INC) -MMD -MP -c -o $@ $<
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc $(LUA_INC) -MMD -MP -c -o $@ $<
 
 $(CORE_LIB): $(CORE_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(QUIET)ar rcs $@ $^
 
 $(MODULE): $(CORE_OBJ) $(DOOR_OBJ)
 	@mkdir -p $(@D)
-	$(CC) -shared $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
+	$(QUIET)$(CC) -shared $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
 
 # {{{ tests
 
@@ -70,12 +75,12 @@ SPEC_HOST = $(patsubst spec/host/%.c,$(BUILD)/spec/host/%,$(sort $(wildcard spec
 # The core alone: no Lua, no network.
 $(BUILD)/spec/c/%: spec/c/%.c $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -MMD -MP -o $@ $< $(CORE_LIB) $(CURL_LIB) -lm -lpthread
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -MMD -MP -o $@ $< $(CORE_LIB) $(CURL_LIB) -lm -lpthread
 
 # Programs that host the library.
 $(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(DOOR_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c $(LUA_INC) -MMD -MP -o $@ $< $(DOOR_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) -ldl -lm -lpthread
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c $(LUA_INC) -MMD -MP -o $@ $< $(DOOR_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) -ldl -lm -lpthread
 
 test-c: $(SPEC_C)
 	@set -e; for t in $(SPEC_C); do $$t; done

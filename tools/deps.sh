@@ -6,8 +6,8 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv" ;;
-    test)  echo "lua-busted lua-socket lua-filesystem valgrind" ;;
-    lint)  echo "lua-check clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
+    test)  echo "lua-busted lua-socket lua-filesystem openssl locales" ;;
+    lint)  echo "lua-check valgrind clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
 }
