@@ -1,0 +1,31 @@
+/*
+** leaked_private.h: what leaked.c and leaked_read.c share: the marks of calls and of thoughts, and how text fits them.
+*/
+#ifndef KOINE_LEAKED_PRIVATE_H
+#define KOINE_LEAKED_PRIVATE_H
+
+#include "leaked.h"
+
+/* MiniMax's own, before each of its tags. */
+#define LEAKED_TOKEN "]<]minimax[>["
+#define LEAKED_LIST "[TOOL_CALLS]"
+
+#define THOUGHT_COUNT 4
+
+struct thought {
+  const char *open, *close;
+};
+
+extern const struct thought leaked_thoughts[THOUGHT_COUNT];
+
+enum fit { FIT_NONE, FIT_BEGUN, FIT_WHOLE };
+
+/* Whether s begins with the mark, in any case, or ends within it. */
+enum fit leaked_fits(struct str s, const char *mark);
+
+static inline int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* s from its byte i on. */
+static inline struct str from(struct str s, size_t i) { return (struct str){ s.p + i, s.n - i }; }
+
+#endif
