@@ -1,0 +1,397 @@
+-- The documentation against the code: every Lua block compiles and runs, what it promises to print is printed, every
+-- public name is on some page, and no page names what does not exist.
+--
+-- The blocks of a page are one program, run from top to bottom in an environment where the constructors' adapters talk
+-- to the loopback provider. A block that begins with `-- sketch` is compiled, not run. An HTML comment `<!-- lua … -->`
+-- is code that readers do not see; it scripts the provider (`server`) where a block needs a particular answer, else the
+-- provider echoes. Behind `-->` stands what the line prints.
+
+local core = require "koine.core"
+local koine = require "koine"
+local lfs = require "lfs"
+local rows = require "koine.rows"
+
+local PAGES = { "README.md", "docs/adapter.md", "docs/messages.md", "docs/response.md", "docs/stream.md",
+  "docs/errors.md", "docs/conversation.md", "docs/custom_adapters.md", "docs/testing.md", "docs/normalisation.md",
+  "docs/performance.md" }
+
+local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
+
+-- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, ….
+local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, surfaced = true }
+
+-- Names that pages may mention, saying so, before they exist.
+local PLANNED = { copilot = true, agent = true, run = true, gather = true, gemini = true, ollama = true, auth = true,
+  set_host = true }
+
+local function read(path)
+  local file <close> = assert(io.open(path))
+  return file:read "a"
+end
+
+local texts, all = {}, {}
+for i, path in ipairs(PAGES) do
+  texts[path] = read(path)
+  all[i] = texts[path]
+end
+all = table.concat(all, "\n")
+
+local function lines_of(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
+-- Blocks ------------------------------------------------------------------------------------------------------------
+
+-- The blocks of a page: array of {from = first line, to = last line, sketch = boolean}.
+local function blocks_of(lines)
+  local blocks, from, fence = {}, nil, nil
+  for i, line in ipairs(lines) do
+    if from and line == fence then
+      blocks[#blocks + 1] = { from = from, to = i - 1, sketch = lines[from]:find "^%-%- sketch" ~= nil }
+      from = nil
+    elseif not from and (line == "```lua" or line == "<!-- lua") then
+      from, fence = i + 1, line == "```lua" and "```" or "-->"
+    end
+  end
+  assert(not from, "a block without an end")
+  return blocks
+end
+
+-- The blocks as one chunk whose line numbers are the page's.
+local function program(path, lines, blocks)
+  local code = {}
+  for i = 1, #lines do code[i] = "" end
+  for _, block in ipairs(blocks) do table.move(lines, block.from, block.to, block.from, code) end
+  return load(table.concat(code, "\n"), "@" .. path, "t", {})
+end
+
+-- The names that a page's headings can be linked by, as keys.
+local function anchors(text)
+  local known = {}
+  for heading in text:gmatch "\n#+ ([^\n]*)" do known[heading:lower():gsub("[^%w %-_]", ""):gsub(" ", "-")] = true end
+  return known
+end
+
+-- What a line promises to print, white space made even; nil when nothing.
+local function promise(line)
+  local words = line:match "^.*print.*%-%->%s*(.-)%s*$"
+  return words and words:gsub("%s+", " ") or nil
+end
+
+-- The environment of a page ------------------------------------------------------------------------------------------
+
+-- koine, but its adapters talk to `server`, or to a server that the page started itself.
+local function on_loopback(server)
+  local urls = { server.url }
+
+  local function local_to(url)
+    for _, known in ipairs(urls) do
+      if type(url) == "string" and url:sub(1, #known) == known then return url end
+    end
+    return server.url
+  end
+
+  local function redirected(given)
+    if type(given) ~= "table" then return given end
+    local copy = {}
+    for name, value in pairs(given) do copy[name] = value end
+    copy.base_url, copy.key = local_to(given.base_url), given.key or "docs-key"
+    return copy
+  end
+
+  local testing = setmetatable({ start = function(opts)
+    local started, err = koine.testing.start(opts)
+    if started then urls[#urls + 1] = started.url end
+    return started, err
+  end }, { __index = koine.testing })
+
+  local function by_name(name, given) return koine.adapter(name, redirected(given or {})) end
+  local face = { testing = testing, adapter = by_name }
+  for _, name in ipairs(rows.names) do face[name] = function(given) return koine[name](redirected(given)) end end
+  return setmetatable(face, { __index = koine })
+end
+
+-- Runs a page's blocks; raises what they raise, and names the promises that were broken or never came up.
+local function run(path, server)
+  local lines = lines_of(texts[path])
+  local blocks, open = {}, {}
+  for _, block in ipairs(blocks_of(lines)) do
+    if not block.sketch then
+      blocks[#blocks + 1] = block
+      for i = block.from, block.to do open[i] = promise(lines[i]) end
+    end
+  end
+  local face, sink, env = on_loopback(server), {}, {}
+  function sink.write() return sink end
+  function sink.flush() return sink end
+
+  function env.print(...)
+    local words, i = table.pack(...), debug.getinfo(2, "l").currentline
+    for k = 1, words.n do words[k] = tostring(words[k]) end
+    local promised = promise(lines[i])
+    if promised then
+      assert.are.equal(promised, (table.concat(words, " "):gsub("%s+", " ")), path .. ":" .. i)
+      open[i] = nil
+    end
+  end
+  env.io = setmetatable({ write = sink.write, stdout = sink, stderr = sink }, { __index = io })
+  env.server = server
+  function env.require(name)
+    if name == "koine" then return face end
+    if name == "koine.testing" then return face.testing end
+    return require(name)
+  end
+  function env.describe(_, body) body() end
+  function env.it() end
+  function env.teardown() end
+  setmetatable(env, { __index = _G })
+
+  local chunk = assert(program(path, lines, blocks))
+  assert(debug.setupvalue(chunk, 1, env) == "_ENV")
+  chunk()
+  for i, promised in pairs(open) do error(("%s:%d: never printed: %s"):format(path, i, promised), 0) end
+end
+
+-- Where README's third program wants a tool called.
+local SCRIPTS = { ["README.md"] = {
+  { content = "Because of Rayleigh scattering." },
+  { content = "A small language that is easy to embed." },
+  { content = { { type = "tool_use", name = "add", arguments = { a = 19, b = 23 } } } },
+  { content = "42" },
+  { content = "Quarante-deux." },
+} }
+
+local ADD = { name = "add", description = "Adds two numbers.", parameters = { type = "object",
+  properties = { a = { type = "number" }, b = { type = "number" } }, required = { "a", "b" } } }
+
+describe("documentation", function()
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function()
+    koine.testing.offline(false)
+    server:stop()
+  end)
+
+  before_each(function() assert(server:reset()) end)
+
+  for _, path in ipairs(PAGES) do
+    it(path .. " compiles, block by block", function()
+      local lines = lines_of(texts[path])
+      for _, block in ipairs(blocks_of(lines)) do assert(program(path, lines, { block })) end
+    end)
+
+    it(path .. " runs", function()
+      assert(server:script(SCRIPTS[path] or "echo"))
+      _G.add = ADD
+      local ok, err = xpcall(run, function(err) return type(err) == "string" and debug.traceback(err, 2) or err end,
+        path, server)
+      _G.add = nil
+      if not ok then error(err, 0) end
+      for _, request in ipairs(assert(server:requests())) do
+        assert.are.same({}, request.problems, path .. ": a request that a provider would refuse")
+      end
+    end)
+  end
+
+  it("keeps its lines within the page", function()
+    for _, path in ipairs(PAGES) do
+      for i, line in ipairs(path:find "^docs/" and lines_of(texts[path]) or {}) do
+        local n = utf8.len(line) or math.huge
+        assert.is_true(n <= (line:find "^|" and ROW or WIDTH), ("%s:%d: %d characters"):format(path, i, n))
+      end
+    end
+  end)
+
+  it("links to files that are there", function()
+    for _, path in ipairs(PAGES) do
+      local folder = path:match "^(.*/)" or ""
+      for target in texts[path]:gmatch "%]%(([^)#:]+)[^):]*%)" do
+        assert(io.open(folder .. target)):close()
+      end
+      for target, anchor in texts[path]:gmatch "%]%(([^)#:]*)#([%w%-]+)%)" do
+        local page = target == "" and texts[path] or read(folder .. target)
+        assert.is_true(anchors(page)[anchor], ("%s: no heading %s#%s"):format(path, target, anchor))
+      end
+    end
+  end)
+end)
+
+-- Names -------------------------------------------------------------------------------------------------------------
+
+local function has_word(text, word)
+  return (" " .. text .. " "):find("[^%w_]" .. word:gsub("%p", "%%%0") .. "[^%w_]") ~= nil
+end
+
+-- Asserts that every name of the array stands on the page (a text).
+local function assert_named(names, page, where)
+  assert(#names > 0, "nothing to look for in " .. where)
+  for _, name in ipairs(names) do assert.is_true(has_word(page, name), ("%q is not in %s"):format(name, where)) end
+end
+
+-- All that koine exports: its own fields, the rows, and what its source says that it loads on first use.
+local function exports()
+  local names, seen = {}, {}
+  local function add(name)
+    if not seen[name] and koine[name] ~= nil then names[#names + 1], seen[name] = name, true end
+  end
+  for name in read "lua/koine/init.lua":gmatch "[%a_][%w_]*" do add(name) end
+  for _, name in ipairs(rows.names) do add(name) end
+  table.sort(names)
+  return names
+end
+
+-- The functions of a table that users call, sorted.
+local function functions_of(t)
+  local names = {}
+  for name, value in pairs(t) do
+    if type(value) == "function" and not INTERNAL[name] and not name:find "^_" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+-- The methods of a Response: an upvalue of its __index.
+local function response_methods()
+  local response = koine.response { model = "m", stop_reason = "end_turn" }
+  local _, methods = debug.getupvalue(getmetatable(response).__index, 1)
+  return methods
+end
+
+local function methods_of(object)
+  local index = getmetatable(object).__index
+  return type(index) == "table" and index or {}
+end
+
+-- One object of each class that users hold, with the table of its methods.
+local function classes()
+  local book = koine.playbook { { step = 1, type = "message", content = "Hello." } }
+  local turn = assert(book:open "Hi")
+  local server <close> = assert(koine.testing.start())
+  return {
+    adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
+    error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book, turn = methods_of(turn),
+    conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
+    server = methods_of(server),
+    step = { is = true, turn = true },
+  }
+end
+
+describe("documentation: names", function()
+  it("everything that koine exports is documented", function()
+    for _, name in ipairs(exports()) do
+      assert.is_true(has_word(all, "koine." .. name), "koine." .. name .. " is on no page")
+    end
+  end)
+
+  it("every method and every function of a module is documented", function()
+    local modules = { errors = koine.errors, testing = koine.testing, contract = koine.contract,
+      pricing = koine.pricing, conversation = koine.conversation, playbook = koine.playbook,
+      wait = require "koine.wait" }
+    for class, methods in pairs(classes()) do
+      for _, name in ipairs(functions_of(methods)) do
+        assert.is_truthy(all:find("[:.]" .. name .. "%f[^%w_]"), ("%s:%s is on no page"):format(class, name))
+      end
+    end
+    for module, functions in pairs(modules) do
+      for _, name in ipairs(functions_of(functions)) do
+        assert.is_true(has_word(all, name), ("koine.%s.%s is on no page"):format(module, name))
+      end
+    end
+  end)
+
+  it("no page calls a method that does not exist", function()
+    local known = {}
+    local function learn(methods)
+      for name in pairs(methods) do known[name] = not INTERNAL[name] or nil end
+    end
+    learn(string)
+    learn(getmetatable(io.stdout).__index)
+    for _, methods in pairs(classes()) do learn(methods) end
+    for _, path in ipairs(PAGES) do
+      for i, line in ipairs(lines_of(texts[path])) do
+        for name in line:gmatch "[%w_%])`]:([%l_][%w_]*)%s?[({\"]" do
+          assert.is_true(known[name], ("%s:%d: no method is called %s"):format(path, i, name))
+        end
+      end
+    end
+  end)
+
+  it("no page names a part of koine that does not exist", function()
+    local function exists(name)
+      return koine[name] ~= nil or package.searchpath("koine." .. name, package.path .. ";" .. package.cpath)
+    end
+    for _, path in ipairs(PAGES) do
+      for i, line in ipairs(lines_of(texts[path])) do
+        local at = ("%s:%d: "):format(path, i)
+        for name in line:gmatch "%f[%w]koine%.([%l_][%w_]*)" do
+          local planned = PLANNED[name] and (line:lower():find "planned" or line:find "to come" or line:find "auth")
+          assert(exists(name) or planned, at .. "there is no koine." .. name)
+        end
+        for module, name in line:gmatch "%f[%w]koine%.([%l_]+)%.([%l_][%w_]*)" do
+          local value = koine[module]
+          if type(value) == "table" and not package.searchpath("koine." .. module .. "." .. name, package.path) then
+            assert(value[name] ~= nil, ("%sthere is no koine.%s.%s"):format(at, module, name))
+          end
+        end
+      end
+    end
+  end)
+
+  it("every option is on the adapter's page", function()
+    local options, names = require "koine.options", {}
+    for word in read "lua/koine/options.lua":gmatch "%f[%w_]([%l_][%l_%d]*) = " do
+      for _, try in ipairs { function(v) options.constructor({ [word] = v }, {}, { "name", "api", "auth" }) end,
+        function(v) options.call({ [word] = v }, options.constructor({}, {})) end } do
+        local _, err = pcall(try, coroutine.create(print)) -- a value that no option takes
+        if koine.errors.is_error(err) and err.message:find " expected, got " and err.field == word then
+          names[#names + 1] = "`" .. word .. "`"
+        end
+      end
+    end
+    for _, name in ipairs(names) do
+      assert.is_truthy(texts["docs/adapter.md"]:find(name, 1, true), name .. " is not in docs/adapter.md")
+    end
+    assert.is_true(#names > 20)
+  end)
+
+  -- The captures of a pattern in C or Lua sources.
+  local function in_source(pattern, ...)
+    local names = {}
+    for _, path in ipairs { ... } do
+      for name in read(path):gmatch(pattern) do names[#names + 1] = name end
+    end
+    return names
+  end
+
+  it("every quirk, kind, stop reason, delta and warning has its place", function()
+    assert_named(in_source("%f[%u]%u+%(([%l_]+)[,)]", "src/core/codec.c"), texts["docs/custom_adapters.md"],
+      "docs/custom_adapters.md")
+    assert_named(in_source("%[KIND_[%u_]+%] = { \"([%l_]+)\"", "src/core/err.c"),
+      texts["docs/errors.md"] .. " none memory", "docs/errors.md")
+    assert_named(in_source("case STOP_[%u_]+: return \"([%l_]+)\"", "src/core/event.c"), texts["docs/response.md"],
+      "docs/response.md")
+    assert_named(in_source("case EV_[%u_]+: return \"([%l_]+)\"", "src/core/event.c"), texts["docs/stream.md"],
+      "docs/stream.md")
+    local sources, codes = {}, {}
+    for file in lfs.dir "src/core" do
+      if file:find "%.c$" then sources[#sources + 1] = "src/core/" .. file end
+    end
+    for _, pattern in ipairs { "%f[%w]warn%(&?[or], \"([%l_]+)\"", "codec_warn%([^,]+, [^,]+, \"([%l_]+)\"",
+      "message_warn%([^,]*, \"([%l_]+)\"", "warning%(c, STR%(\"([%l_]+)\"", "ev%->id = STR%(\"([%l_]+)\"" } do
+      table.move(in_source(pattern, table.unpack(sources)), 1, 100, #codes + 1, codes)
+    end
+    assert_named(codes, texts["docs/response.md"], "docs/response.md")
+  end)
+
+  it("every word of a scripted turn is on the page about testing", function()
+    local page, source = texts["docs/testing.md"], read "lua/koine/testing/script.lua"
+    for _, list in ipairs { source:match "TURN = set %[%[(.-)%]%]", source:match "\nlocal ERROR = set \"(.-)\"",
+      source:match "STREAM_ERROR = set \"(.-)\"", source:match "FAULT = set %[%[(.-)%]%]",
+      source:match "REASONING = set \"(.-)\"" } do
+      for word in list:gmatch "%S+" do assert.is_true(has_word(page, word), word .. " is not in docs/testing.md") end
+    end
+  end)
+end)
