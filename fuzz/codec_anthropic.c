@@ -38,7 +38,7 @@ static void scene_open(struct scene *s) {
   s->limits.depth = DEPTH;
   s->limits.blocks = 64;
   s->limits.argument_bytes = 4096;
-  s->p = (struct parse){ &s->m, &s->scratch, &s->quirks, &s->limits };
+  s->p = (struct parse){ &s->m, &s->scratch, &s->quirks, &s->limits, NULL };
   events_init(&s->parts, &s->m);
   events_init(&s->deltas, &s->m);
   message_init(&s->message, &s->m, &s->limits, STR("anthropic"), STR("m"), 1);

@@ -30,6 +30,8 @@ static void dialect(struct quirks *q, unsigned pick) {
   q->null_content = pick & 1 ? "empty" : "null";
   q->dedup_reasoning = q->reasoning_outside_output = q->image_string = q->tool_result_name = pick >> 1 & 1;
   q->no_additional_properties = q->no_stop = q->no_sampling = pick >> 2 & 1;
+  q->inline_think = pick >> 3 & 1;
+  q->leaked_calls = pick >> 4 & 1;
 }
 
 /* {{{ requests */
@@ -91,6 +93,7 @@ struct scene {
 };
 
 static void scene_open(struct scene *s, unsigned pick) {
+  struct err e;
   s->m = mem_libc();
   arena_init(&s->scratch, &s->m);
   arena_init(&s->turn, &s->m);
@@ -100,7 +103,8 @@ static void scene_open(struct scene *s, unsigned pick) {
   s->limits.blocks = 64;
   s->limits.tool_calls = 16;
   s->limits.argument_bytes = 4096;
-  s->p = (struct parse){ &s->m, &s->scratch, &s->quirks, &s->limits };
+  s->p = (struct parse){ &s->m, &s->scratch, &s->quirks, &s->limits, NULL };
+  s->p.tool_names = json_tree(&s->turn, STR("[\"f\"]"), 4, &e);
   events_init(&s->parts, &s->m);
   events_init(&s->deltas, &s->m);
   message_init(&s->message, &s->m, &s->limits, STR("here"), STR("m"), 1);

@@ -255,7 +255,8 @@ static void check_file(const char *folder, const char *path) {
   CHECK(response != NULL);
   if (response != NULL) {
     a.name = path;
-    a.codec = strstr(folder, "messages") != NULL ? &codec_anthropic : &codec_chat;
+    a.codec = strstr(folder, "messages") != NULL ? &codec_anthropic
+            : strstr(folder, "responses") != NULL ? &codec_responses : &codec_chat;
     dialect(folder, &a.quirks);
     a.status = (int)node_get(response, "status")->u.i;
     a.body = node_str(node_get(response, "body"));
@@ -296,9 +297,11 @@ static int check_folder(const char *root, const char *folder) {
 int main(void) {
   static const char *const FOLDERS[] = {
     "anthropic-messages", "openai-chat", "azure-openai-chat", "copilot-chat", "copilot-messages", "deepseek-chat",
-    "groq-chat", "mistral-chat", "openrouter-chat", "xai-chat", "vllm-chat", "llamacpp-chat", "ollama-chat"
+    "groq-chat", "mistral-chat", "openrouter-chat", "xai-chat", "vllm-chat", "llamacpp-chat", "ollama-chat",
+    "openai-responses", "xai-responses", "openrouter-responses", "vllm-responses", "deepseek-responses",
+    "copilot-responses"
   };
-  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat" };
+  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat", "responses" };
   const char *recordings = getenv("KOINE_RECORDINGS");
   int n = 0, own = 0;
   libc = mem_libc();

@@ -229,6 +229,17 @@ static void test_write_string(struct buf *b) {
   CHECK_STR(b->p, b->n, "\"\"");
 }
 
+/* Text that goes out as it came, but for bytes that are no UTF-8. */
+static void test_write_text(struct buf *b) {
+  b->n = 0;
+  CHECK(json_write_text(b, STR("{ \"a\" : 1.50,\"\\u00e9\":\"\xE2\x82\xAC\xF0\x9F\x98\x80\" }")) == 0);
+  CHECK_STR(b->p, b->n, "{ \"a\" : 1.50,\"\\u00e9\":\"\xE2\x82\xAC\xF0\x9F\x98\x80\" }");
+  b->n = 0;
+  CHECK(json_write_text(b, STR("[\"\xFF\xC3\xA9\xED\xA0\x80\",\"\xF0\x9F\"]\xC0")) == 0);
+  CHECK_STR(b->p, b->n, "[\"\xEF\xBF\xBD\xC3\xA9\xEF\xBF\xBD\",\"\xEF\xBF\xBD\"]\xEF\xBF\xBD");
+  CHECK(json_write_text(b, STR_NONE) == 0);
+}
+
 /* --- trees --- */
 
 static void test_rewrite(void) {
@@ -358,7 +369,8 @@ static int equal_text(const char *x, const char *y) {
 static void test_equal(void) {
   CHECK(equal_text("{\"a\":1,\"b\":[2,{\"c\":null}]}", "{\"b\":[2.0,{}],\"a\":1e0}"));
   CHECK(equal_text("{\"a\":null,\"b\":null}", "{}") && equal_text("{\"a\":null,\"b\":1}", "{\"b\":1,\"c\":null}"));
-  CHECK(!equal_text("{\"a\":1}", "{\"b\":1}") && !equal_text("{\"a\":1}", "{\"a\":null}") && !equal_text("[]", "{}"));
+  CHECK(!equal_text("{\"a\":1}", "{\"b\":1}") && !equal_text("{\"a\":1}", "{\"a\":null}") && !equal_text("[1]", "{}"));
+  CHECK(equal_text("[]", "{}") && equal_text("{\"a\":[]}", "{\"a\":{}}") && !equal_text("[]", "0") && !equal_text("[]", "{\"a\":1}"));
   CHECK(!equal_text("[1,2]", "[2,1]") && !equal_text("[null]", "[]") && !equal_text("\"1\"", "1") &&
         equal_text("-0.0", "0"));
   CHECK(!equal_text("9007199254740993", "9007199254740992.0") && equal_text("9007199254740992", "9007199254740992.0"));
@@ -450,6 +462,7 @@ int main(void) {
   test_depth();
   test_strings();
   test_write_string(&b);
+  test_write_text(&b);
   test_rewrite();
   test_many_members();
   test_nodes();

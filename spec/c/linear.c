@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/json.h"
+#include "core/leaked.h"
 #include "core/sse.h"
 #include "test.h"
 
@@ -54,6 +55,26 @@ static size_t read_json(const struct buf *in) {
   return n;
 }
 
+/* Feeds the input in packets, then reads the calls in it; the bytes of the text that is left and one, or 0 on error. */
+static size_t read_leaked(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct leaked k;
+  struct leaked_call *calls;
+  struct arena a;
+  struct str text = STR_NONE;
+  struct node f = { .type = NODE_STRING, .s = STR("f") };
+  struct node names = { .type = NODE_ARRAY, .child = &f, .last = &f, .count = 1 };
+  int r = 0;
+  arena_init(&a, &m);
+  leaked_init(&k, &m);
+  for (size_t at = 0; at < in->n && r == 0; at += PIECE)
+    r = leaked_feed(&k, &a, (struct str){ in->p + at, in->n - at < PIECE ? in->n - at : PIECE }, &text);
+  if (r == 0) r = leaked_recover(&k, &a, &names, 8, 0, &calls, &text);
+  leaked_free(&k);
+  arena_free(&a);
+  return r < 0 ? 0 : text.n + 1;
+}
+
 static const struct {
   const char *name, *head, *unit, *tail;
   size_t (*read)(const struct buf *in);
@@ -69,6 +90,9 @@ static const struct {
   { "json-numbers", "[0", ",1234567,0.125", "]", read_json },
   { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json },
   { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json },
+  { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked },
+  { "leaked-open-values", "", "<invoke name=\"f\"><parameter name=\"a\">", "", read_leaked },
+  { "leaked-open-objects", "", "<tool_call>{\"name\":\"", "", read_leaked },
 };
 
 static size_t run(size_t shape, size_t n) {

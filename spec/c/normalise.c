@@ -201,6 +201,22 @@ static void tool_ids(void) { /* N7 */
         MODEL(CALL("KwQjCc0nf")) "," USER(RESULT("KwQjCc0nf")) "]");
 }
 
+#define NAMED(name) "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"" name "\",\"arguments\":{}}"
+#define TEN "0123456789"
+
+/* A model may call a tool by a name that nobody declared and no wire takes back (N18). */
+static void tool_names(void) {
+  const struct norm *wires[] = { &BARE, &BLOCKS, &TEXTS };
+  for (size_t i = 0; i < 3; i++) {
+    SAME(wires[i], "[" MODEL(NAMED("get_weather-2")) "," USER(RESULT("a")) "]");
+    GIVES(wires[i], "[" MODEL(NAMED("functions.web search/\xC3\xA9")) "," USER(RESULT("a")) "]",
+          "[" MODEL(NAMED("functions_web_search__")) "," USER(RESULT("a")) "]");
+    SAME(wires[i], "[" MODEL(NAMED(TEN TEN TEN TEN TEN TEN "0123")) "," USER(RESULT("a")) "]");
+    GIVES(wires[i], "[" MODEL(NAMED(TEN TEN TEN TEN TEN TEN "01234")) "," USER(RESULT("a")) "]",
+          "[" MODEL(NAMED(TEN TEN TEN TEN TEN TEN "0123")) "," USER(RESULT("a")) "]");
+  }
+}
+
 static void results_come_first(void) { /* N8 */
   GIVES(&TEXTS, "[" MODEL(CALL("a")) "," USER(TEXT("also") "," RESULT("a")) "]",
         "[" MODEL(CALL("a")) "," USER(RESULT("a") "," TEXT("also")) "]");
@@ -362,6 +378,7 @@ int main(void) {
   unanswered_calls();
   said_twice();
   tool_ids();
+  tool_names();
   results_come_first();
   merging_blocks();
   merging_texts();

@@ -10,7 +10,6 @@
 #include "normalise.h"
 
 #define BLOCK_TYPES "text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal or opaque"
-#define NAME_MAX 64
 #define SHOWN 40 /* bytes of a caller's string in a message */
 
 /* Where the check is: the path of the node at hand, and where complaints go. */
@@ -355,7 +354,7 @@ static int legal_name(struct str s) {
     char k = s.p[i];
     if (!((k >= '0' && k <= '9') || (k >= 'A' && k <= 'Z') || (k >= 'a' && k <= 'z') || k == '_' || k == '-')) return 0;
   }
-  return s.n > 0 && s.n <= NAME_MAX;
+  return s.n > 0 && s.n <= TOOL_NAME_MAX;
 }
 
 static int check_tool(struct check *c, const struct node *list, const struct node *tool) {

@@ -62,6 +62,9 @@ static const struct quirk QUIRKS[] = {
   BOOL(no_strict),
   BOOL(dedup_reasoning),
   BOOL(reasoning_outside_output),
+  BOOL(inline_think),
+  BOOL(leaked_calls),
+  BOOL(system_in_input),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

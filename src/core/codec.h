@@ -56,6 +56,18 @@ struct quirks {
   int no_strict;                 /* `strict` on tools is refused: dropped */
   int dedup_reasoning;           /* identical consecutive reasoning deltas are one */
   int reasoning_outside_output;  /* completion_tokens excludes reasoning tokens */
+  int inline_think;              /* leading <think>…</think> in the text is reasoning (think.h). For servers that hand
+                                    the model's tags through: vLLM without --reasoning-parser, llama.cpp with
+                                    --reasoning-format none, MiniMax's own without reasoning_split. The reasoning goes
+                                    back as reasoning_field says, never as tags in the text */
+  int leaked_calls;              /* calls of the tools offered are read from the text of an answer that has no real
+                                    ones (leaked.h). For models that write <invoke>, <tool_call>, [TOOL_CALLS] where
+                                    their server should have read them: MiniMax, Mistral and Hermes templates behind
+                                    compatible servers. Off: an answer that only shows such markup would be obeyed.
+                                    From the first marker on, text waits for the end of the turn */
+  /* OpenAI Responses, which also heeds: no_sampling, effort ("none"), tool_choice_any, no_images, no_documents,
+     image_data_only, no_additional_properties, no_strict, system_role */
+  int system_in_input;           /* the system prompt is the first input item, not `instructions` */
 };
 
 /* Everything at its default. */
@@ -96,10 +108,11 @@ struct parse {
   struct arena *a;             /* scratch, emptied by the caller before every parse_event */
   const struct quirks *quirks;
   const struct limits *limits;
+  const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */
 };
 
 struct codec {
-  const char *name;            /* "anthropic", "chat" */
+  const char *name;            /* "anthropic", "chat", "responses" */
   size_t state_size;
   /* Writes the body. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
   int (*render)(struct render *r, struct err *e);
@@ -118,13 +131,13 @@ struct codec {
   int (*ended)(const void *state);
 };
 
-extern const struct codec codec_anthropic, codec_chat;
+extern const struct codec codec_anthropic, codec_chat, codec_responses;
 /* The codec of that name, or NULL. */
 const struct codec *codec_by_name(struct str name);
 
 /*
 ** Reads an error answer: status (200 for an error object inside a stream), body bytes (JSON in any of the shapes known,
-** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, message, retryable; never fails.
+** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, message, retryable; KIND_MEMORY when the JSON found no room.
 */
 void codec_error(struct arena *a, int status, struct str body, struct err *e);
 /* The same from an error object already read ({type, code, message, status…}, a string, or the object holding "error"). */

@@ -22,7 +22,7 @@ void anthropic_put(struct anthropic_out *o, const char *s) {
 }
 
 void anthropic_put_str(struct anthropic_out *o, struct str s) {
-  if (!o->bad) check(o, buf_addstr(o->r->body, s));
+  if (!o->bad) check(o, json_write_text(o->r->body, s));
 }
 
 void anthropic_put_string(struct anthropic_out *o, struct str s) {

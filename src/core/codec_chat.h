@@ -2,6 +2,7 @@
 ** codec_chat.h: what the files of the Chat Completions codec share. Private to codec_chat*.c.
 **   codec_chat.c        render: a canonical request as the body of POST /chat/completions, with codec_chat_messages.c
 **   codec_chat_parse.c  chunks and whole answers as parts
+**   codec_chat_text.c   the answer's text: reasoning and tool calls written into it
 **   codec_chat_tools.c  tool calls and their fragments
 **   codec_chat_keep.c   usage figures, and the fields that go back as they came
 ** May call: codec, json, event, normalise, mem, err. The state owns its buffers; parts borrow from the data, from the
@@ -10,9 +11,14 @@
 #ifndef KOINE_CODEC_CHAT_H
 #define KOINE_CODEC_CHAT_H
 
-#include "codec.h"
+#include "codec_read.h"
+#include "leaked.h"
+#include "think.h"
 
 struct chat;
+struct out;
+
+enum chat_run { RUN_NONE, RUN_TEXT, RUN_THINKING, RUN_REFUSAL, RUN_TOOLS };
 
 /* {{{ codec_chat_tools.c */
 
@@ -48,25 +54,8 @@ int chat_tools_read(struct chat *c, int choice, struct str calls, int whole);
 
 /* {{{ codec_chat_keep.c */
 
-/* s without white space at its ends. */
-struct str chat_trim(struct str s);
-/* The next value into *out: a string decoded, a number as its digits; anything else is skipped. 0 or -1. */
-int chat_word(const struct parse *p, struct json *j, struct str *out);
-/* Appends the member at hand (j stands behind its key) to a JSON object being written, unless it is null. 0 or -1. */
-int chat_extra(struct buf *b, struct json *j);
-/* Closes that object and copies it to p->a; *raw is empty when nothing was appended. 0 or -1. */
-int chat_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e);
-
-/* The wire's own token figures, each as it was last said; -1 = never. */
-struct chat_figures {
-  int64_t prompt, completion, total, cached, written, reasoning;
-};
-
-void chat_figures_clear(struct chat_figures *f);
-/* Reads the value of a `usage` key (the next token of j) over the figures. 1 when it said anything, 0, or -1. */
-int chat_figures_read(struct chat_figures *f, struct json *j);
 /* The canonical counts of the figures. */
-void chat_figures_usage(const struct chat_figures *f, const struct quirks *q, struct usage *u);
+void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u);
 
 /* One entry of reasoning_details, its fragments joined. */
 struct chat_detail {
@@ -96,9 +85,22 @@ int chat_keep_end(struct chat *c);
 
 /* }}} */
 
-/* {{{ codec_chat_parse.c */
+/* {{{ codec_chat_text.c */
 
-enum chat_run { RUN_NONE, RUN_TEXT, RUN_THINKING, RUN_REFUSAL, RUN_TOOLS };
+void chat_text_init(struct chat *c);
+void chat_text_free(struct chat *c);
+/* Takes text of the answer. 0 or -1, here and below. */
+int chat_text(struct chat *c, int choice, struct str s, unsigned flags);
+/* Another block begins: what text was kept back and cannot be markup any more goes before it. */
+int chat_text_pause(struct chat *c);
+/* A choice's tool_calls (JSON): real calls win, nothing is read from the text any more. */
+int chat_text_calls(struct chat *c, struct str calls);
+/* The turn is over: the text kept back, or the calls it holds. */
+int chat_text_end(struct chat *c);
+
+/* }}} */
+
+/* {{{ codec_chat_parse.c */
 
 struct chat {
   const struct parse *p;
@@ -106,7 +108,7 @@ struct chat {
   struct err *e;                    /* its error */
   struct chat_tools tools;
   struct chat_keep keep;
-  struct chat_figures figures;
+  struct figures figures;
   int32_t next_key;
   enum chat_run run;                /* the kind of block that the last part went to, */
   int run_choice;                   /* its choice */
@@ -119,7 +121,15 @@ struct chat {
   enum stop stop;
   struct buf finish;                /* that finish_reason */
   struct buf last_reasoning;        /* quirk dedup_reasoning */
+  int filtered, leaks;              /* text goes through codec_chat_text.c; it may hold calls */
+  int text_choice;                  /* the choice that text last came from */
+  struct think think;               /* quirk inline_think */
+  struct leaked leaked;             /* quirk leaked_calls */
+  size_t recovered;                 /* calls read from the text */
 };
+
+/* Appends to the block of this kind; nothing for an empty text. 0 or -1. */
+int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags);
 
 void chat_init(void *state, const struct parse *p);
 void chat_free(void *state);
@@ -127,6 +137,15 @@ int chat_parse_event(void *state, struct str name, struct str data, struct event
 int chat_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int chat_parse_end(void *state, struct events *out, struct err *e);
 int chat_ended(const void *state);
+
+/* }}} */
+
+/* {{{ codec_chat_messages.c */
+
+/* True when the message has a block of that type. */
+int chat_has(const struct node *message, const char *type);
+/* Writes the array of messages: the system prompt (array of text blocks, or NULL), then the normalised history. */
+void chat_put_messages(struct out *w, const struct node *system);
 
 /* }}} */
 

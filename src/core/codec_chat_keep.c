@@ -5,138 +5,20 @@
 */
 #include "codec_chat.h"
 
-/* {{{ shared by the readers */
-
-struct str chat_trim(struct str s) {
-  while (s.n > 0 && memchr(" \t\r\n", s.p[0], 4) != NULL) { s.p++; s.n--; }
-  while (s.n > 0 && memchr(" \t\r\n", s.p[s.n - 1], 4) != NULL) s.n--;
-  return s;
-}
-
-int chat_word(const struct parse *p, struct json *j, struct str *out) {
-  switch (json_next(j)) {
-    case J_ERROR: return -1;
-    case J_STRING: return json_text(j, p->a, out) == 0 ? 0 : err_memory(j->e);
-    case J_INT: case J_BIG: *out = j->text; return 0;
-    default: return json_skip(j);
-  }
-}
-
-int chat_extra(struct buf *b, struct json *j) {
-  struct str key = j->text, raw;
-  if (json_raw(j, &raw) != 0) return -1;
-  if (str_eq(raw, "null")) return 0;
-  if (buf_adds(b, b->n == 0 ? "{\"" : ",\"") == 0 && buf_addstr(b, key) == 0 && buf_adds(b, "\":") == 0 &&
-      buf_addstr(b, raw) == 0) return 0;
-  return err_memory(j->e);
-}
-
-int chat_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e) {
-  *raw = STR_NONE;
-  if (b->n == 0) return 0;
-  if (buf_addc(b, '}') != 0) return err_memory(e);
-  *raw = arena_dup(p->a, buf_str(b));
-  return raw->p == NULL ? err_memory(e) : 0;
-}
-
-/* }}} */
-
-#define COUNT_MAX ((int64_t)1 << 53)
-
 /* {{{ token figures */
 
-void chat_figures_clear(struct chat_figures *f) {
-  *f = (struct chat_figures){ -1, -1, -1, -1, -1, -1 };
-}
-
-/* Reads the next value into *v if it is a count; anything else is skipped and leaves *v. 0 or -1. */
-static int read_count(struct json *j, int64_t *v) {
-  switch (json_next(j)) {
-    case J_ERROR: return -1;
-    case J_INT:
-      if (j->i >= 0 && j->i <= COUNT_MAX) *v = j->i;
-      return 0;
-    case J_DOUBLE:
-      if (j->d >= 0 && j->d <= (double)COUNT_MAX) *v = (int64_t)j->d;
-      return 0;
-    default: return json_skip(j);
-  }
-}
-
-/* Reads prompt_tokens_details or completion_tokens_details. 1 when it is an object, 0, or -1. */
-static int read_details(struct json *j, struct chat_figures *d) {
-  enum token t = json_next(j);
-  if (t == J_ERROR) return -1;
-  if (t != J_OBJECT) return json_skip(j);
-  while ((t = json_next(j)) == J_KEY) {
-    int r = json_is(j, "cached_tokens") ? read_count(j, &d->cached)
-          : json_is(j, "cache_write_tokens") ? read_count(j, &d->written)
-          : json_is(j, "reasoning_tokens") ? read_count(j, &d->reasoning) : json_skip(j);
-    if (r != 0) return -1;
-  }
-  return t == J_ERROR ? -1 : 1;
-}
-
-/* The first of them that is known, or -1. */
-static int64_t first_known(int64_t a, int64_t b, int64_t c) {
-  return a >= 0 ? a : b >= 0 ? b : c;
-}
-
-/* Overwrites a figure where v is known; returns whether it is. */
-static int said(int64_t *to, int64_t v) {
-  if (v >= 0) *to = v;
-  return v >= 0;
-}
-
-int chat_figures_read(struct chat_figures *f, struct json *j) {
-  struct chat_figures top, d;
-  int input = 0, output = 0, any;
-  int64_t hit = -1;
-  enum token t = json_next(j);
-  chat_figures_clear(&top);
-  chat_figures_clear(&d);
-  if (t == J_ERROR) return -1;
-  if (t != J_OBJECT) return json_skip(j);
-  while ((t = json_next(j)) == J_KEY) {
-    int r;
-    if (json_is(j, "prompt_tokens_details")) r = (input = read_details(j, &d)) < 0 ? -1 : 0;
-    else if (json_is(j, "completion_tokens_details")) r = (output = read_details(j, &d)) < 0 ? -1 : 0;
-    else if (json_is(j, "prompt_tokens")) r = read_count(j, &top.prompt);
-    else if (json_is(j, "completion_tokens")) r = read_count(j, &top.completion);
-    else if (json_is(j, "total_tokens")) r = read_count(j, &top.total);
-    else if (json_is(j, "prompt_cache_hit_tokens")) r = read_count(j, &hit);   /* DeepSeek */
-    else if (json_is(j, "cached_tokens")) r = read_count(j, &top.cached);      /* Moonshot */
-    else if (json_is(j, "reasoning_tokens")) r = read_count(j, &top.reasoning);/* Copilot, Gemini models */
-    else r = json_skip(j);
-    if (r != 0) return -1;
-  }
-  if (t == J_ERROR) return -1;
-  any = said(&f->prompt, top.prompt);
-  any |= said(&f->completion, top.completion);
-  any |= said(&f->total, top.total);
-  any |= said(&f->cached, first_known(d.cached, hit, top.cached >= 0 ? top.cached : input ? 0 : -1));
-  any |= said(&f->written, first_known(d.written, -1, input ? 0 : -1));
-  any |= said(&f->reasoning, first_known(d.reasoning, top.reasoning, output ? 0 : -1));
-  return any;
-}
-
 /* Some leave reasoning out of completion_tokens (xAI; Copilot's Gemini models): the quirk or the total says so. */
-static int reasoning_apart(const struct chat_figures *f, const struct quirks *q) {
+static int reasoning_apart(const struct figures *f, const struct quirks *q) {
   if (f->reasoning <= 0) return 0;
   return q->reasoning_outside_output ||
          (f->prompt >= 0 && f->total == f->prompt + f->completion + f->reasoning);
 }
 
-void chat_figures_usage(const struct chat_figures *f, const struct quirks *q, struct usage *u) {
-  int64_t aside = (f->cached > 0 ? f->cached : 0) + (f->written > 0 ? f->written : 0);
-  usage_clear(u);
-  u->cache_read = f->cached;
-  u->cache_creation = f->written;
-  u->reasoning = f->reasoning;
-  if (f->prompt >= 0) u->input = f->prompt > aside ? f->prompt - aside : 0;
+void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u) {
+  figures_usage(f, u);
   /* xAI: cached_tokens may exceed prompt_tokens, which then leaves them out. */
   if (q->reasoning_outside_output && f->prompt >= 0 && f->cached > f->prompt) u->input = f->prompt;
-  if (f->completion >= 0) u->output = f->completion + (reasoning_apart(f, q) ? f->reasoning : 0);
+  if (f->completion >= 0 && reasoning_apart(f, q)) u->output += f->reasoning;
 }
 
 /* }}} */

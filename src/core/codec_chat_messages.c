@@ -1,89 +1,21 @@
 /*
 ** codec_chat_messages.c: the messages of a Chat Completions request: the system prompt first, tool results as messages
 ** of their own, everything that is only text as a plain string.
-** May call: codec_chat_out.h, normalise, json, mem, err. Scratch lies in the request's arena. Failure: the `struct out`
-** says so; chat_check_media returns -1 and an err.
+** May call: codec_out.h, normalise, json, mem, err. Scratch lies in the request's arena. Failure: the `struct out` says
+** so.
 */
-#include "codec_chat_out.h"
+#include "codec_chat.h"
+#include "codec_out.h"
 #include "normalise.h"
 
 #include <stdio.h>
 
-#define RAW_DEPTH 512  /* of provider_data.raw, which was within the limits when it came */
-
-/* {{{ blocks */
-
-/* provider_data.raw as an object, or NULL: none, or no JSON. N13 left it only where it came from. */
-static const struct node *raw_of(struct out *w, const struct node *block) {
-  const struct node *raw = node_get(node_get(block, "provider_data"), "raw");
-  struct err scratch;
-  if (node_is(raw, NODE_STRING)) raw = json_tree(w->r->a, raw->s, RAW_DEPTH, &scratch);
-  return node_is(raw, NODE_OBJECT) ? raw : NULL;
-}
-
-enum say { SAY_TEXT, SAY_THINKING };
-
-/* What one block says to a reader, or of the model's thinking; empty when nothing. */
-static struct str said(const struct node *block, enum say what) {
-  if (what == SAY_THINKING) return is_type(block, "thinking") ? node_str(node_get(block, "thinking")) : STR_NONE;
-  if (!is_type(block, "text") && !is_type(block, "refusal")) return STR_NONE;
-  return node_str(node_get(block, "text"));
-}
-
-/* What the blocks say, joined; empty when nothing. Borrowed where one block says it all. */
-static struct str joined(struct out *w, const struct node *content, enum say what, const char *between) {
-  size_t n = 0, parts = 0, gap = strlen(between);
-  struct str one = STR_NONE;
-  char *p, *all;
-  for (const struct node *b = children(content); b != NULL; b = b->next) {
-    struct str s = said(b, what);
-    if (s.n == 0) continue;
-    one = s;
-    n += s.n + (parts++ > 0 ? gap : 0);
-  }
-  if (parts < 2) return one;
-  if ((p = all = arena_alloc(w->r->a, n)) == NULL) { out_memory(w); return STR_NONE; }
-  for (const struct node *b = children(content); b != NULL; b = b->next) {
-    struct str s = said(b, what);
-    if (s.n == 0) continue;
-    if (p > all) { memcpy(p, between, gap); p += gap; }
-    memcpy(p, s.p, s.n);
-    p += s.n;
-  }
-  return (struct str){ all, n };
-}
-
-/* }}} */
-
 /* {{{ media */
-
-static int is_media(const struct node *b) { return is_type(b, "image") || is_type(b, "document"); }
-
-/* True when s starts with these bytes. */
-static int begins(struct str s, const char *with) {
-  size_t n = strlen(with);
-  return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
-/* The source as a URL: as it is, or base64 data as a data: URL. */
-static void put_url(struct out *w, const struct node *block) {
-  struct str source = node_str(node_get(block, "source")), type = node_str(node_get(block, "media_type"));
-  size_t n = sizeof "data:;base64," - 1 + type.n + source.n;
-  char *p;
-  if (begins(source, "data:") || begins(source, "http://") || begins(source, "https://")) {
-    put_string(w, source);
-    return;
-  }
-  if ((p = arena_alloc(w->r->a, n + 1)) == NULL) { out_memory(w); return; }
-  (void)snprintf(p, n + 1, "data:%.*s;base64,", (int)type.n, type.n > 0 ? type.p : "");
-  memcpy(p + n - source.n, source.p, source.n);
-  put_string(w, (struct str){ p, n });
-}
 
 static void put_image(struct out *w, const struct node *block) {
   put(w, "{\"type\":\"image_url\",\"image_url\":");
   put(w, w->q->image_string ? "" : "{\"url\":");
-  put_url(w, block);
+  out_url(w, block);
   put(w, w->q->image_string ? "}" : "}}");
 }
 
@@ -92,7 +24,7 @@ static void put_document(struct out *w, const struct node *block) {
   put(w, "{\"type\":\"file\",\"file\":{\"filename\":");
   put_string(w, title.n > 0 ? title : STR("document"));
   put(w, ",\"file_data\":");
-  put_url(w, block);
+  out_url(w, block);
   put(w, "}}");
 }
 
@@ -101,53 +33,17 @@ static void put_media(struct out *w, const struct node *block) {
   else put_document(w, block);
 }
 
-/* Why this block cannot go out, or NULL. */
-static const char *refused(const struct out *w, const struct node *block, int assistant) {
-  struct str source = node_str(node_get(block, "source"));
-  if (!is_media(block)) return NULL;
-  if (assistant) return "no media in assistant messages";
-  if (is_type(block, "document")) return w->q->no_documents ? "no documents with this provider" : NULL;
-  if (w->q->no_images) return "no images with this provider";
-  if (w->q->image_data_only && begins(source, "http")) return "base64 data or a data: URL with this provider";
-  return NULL;
-}
-
-/* Refuses the first block that cannot go out; `path` is its message's or its result's. */
-static int check_blocks(struct out *w, const struct node *content, const char *path, int assistant) {
-  size_t i = 0;
-  if (!node_is(content, NODE_ARRAY)) return 0;
-  for (const struct node *b = content->child; b != NULL; b = b->next) {
-    const char *why = refused(w, b, assistant);
-    char at[96];
-    (void)snprintf(at, sizeof at, "%s.content[%zu]", path, ++i);
-    if (why != NULL) return err_argument(w->e, at, why, is_type(b, "image") ? "an image" : "a document");
-    if (is_type(b, "tool_result") && check_blocks(w, node_get(b, "content"), at, assistant) != 0) return -1;
-  }
-  return 0;
-}
-
-int chat_check_media(struct out *w) {
-  size_t i = 0;
-  for (const struct node *m = children(node_get(w->request, "messages")); m != NULL; m = m->next) {
-    int assistant = str_eq(node_str(node_get(m, "role")), "assistant");
-    char path[40];
-    (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
-    if (check_blocks(w, node_get(m, "content"), path, assistant) != 0) return -1;
-  }
-  return 0;
-}
-
 /* }}} */
 
 /* Begins a message: {"role":ROLE */
 static void begin_message(struct out *w, const char *role) {
-  put(w, w->messages++ > 0 ? ",{\"role\":" : "{\"role\":");
+  put(w, w->items++ > 0 ? ",{\"role\":" : "{\"role\":");
   put_word(w, role);
 }
 
 /* All of the system prompt as one message (N12). */
 static void put_system(struct out *w, const struct node *system) {
-  struct str text = joined(w, system, SAY_TEXT, "\n\n");
+  struct str text = out_joined(w, system, SAY_TEXT, "\n\n");
   if (text.n == 0) return;
   begin_message(w, w->q->system_role);
   put(w, ",\"content\":");
@@ -183,10 +79,10 @@ static struct str result_text(struct out *w, const struct node *result, size_t *
     buf_init(&b, w->r->a->m);
     for (const struct node *c = content->child; c != NULL; c = c->next) {
       char note[64];
-      if (!is_media(c) && said(c, SAY_TEXT).n == 0) continue;
+      if (!is_media(c) && out_said(c, SAY_TEXT).n == 0) continue;
       if (!first) bad |= buf_addc(&b, '\n');
       first = 0;
-      if (!is_media(c)) { bad |= buf_addstr(&b, said(c, SAY_TEXT)); continue; }
+      if (!is_media(c)) { bad |= buf_addstr(&b, out_said(c, SAY_TEXT)); continue; }
       (void)snprintf(note, sizeof note, "[attachment %zu of the next user message]", ++*media);
       bad |= buf_adds(&b, note);
     }
@@ -238,7 +134,7 @@ static void put_user_parts(struct out *w, const struct node *content) {
   put(w, "[");
   put_result_media(w, content, &first);
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    struct str text = said(b, SAY_TEXT);
+    struct str text = out_said(b, SAY_TEXT);
     if (!is_media(b) && text.n == 0) continue;
     if (!first) put(w, ",");
     first = 0;
@@ -252,7 +148,7 @@ static void put_user_parts(struct out *w, const struct node *content) {
 static void put_user(struct out *w, const struct node *message) {
   const struct node *content = node_get(message, "content");
   size_t media = 0;
-  struct str text = joined(w, content, SAY_TEXT, "\n\n");
+  struct str text = out_joined(w, content, SAY_TEXT, "\n\n");
   for (const struct node *b = content->child; b != NULL; b = b->next) {
     if (is_type(b, "tool_result")) put_result(w, message, b, &media);
     else if (is_media(b)) media++;
@@ -277,7 +173,7 @@ int chat_has(const struct node *message, const char *type) {
 
 /* A block that came from here and has no canonical form goes back whole: its JSON, or NULL. */
 static const struct node *opaque_of(struct out *w, const struct node *block) {
-  return is_type(block, "opaque") ? raw_of(w, block) : NULL;
+  return is_type(block, "opaque") ? out_raw(w, block) : NULL;
 }
 
 /* True when any block goes back whole. */
@@ -292,7 +188,7 @@ static void put_thinking_part(struct out *w, const struct node *block) {
   put(w, "{\"type\":\"thinking\",\"thinking\":[");
   put_text_part(w, node_str(node_get(block, "thinking")));
   put(w, "]");
-  for (const struct node *m = children(raw_of(w, block)); m != NULL; m = m->next) {
+  for (const struct node *m = children(out_raw(w, block)); m != NULL; m = m->next) {
     if (str_eq(m->key, "type") || str_eq(m->key, "thinking")) continue;
     put_key(w, m->key);
     put_kept(w, m);
@@ -312,7 +208,7 @@ static void put_assistant_parts(struct out *w, const struct node *content) {
   for (const struct node *b = content->child; b != NULL; b = b->next) {
     int thinking = is_type(b, "thinking") && replays(w, "content");
     const struct node *opaque = opaque_of(w, b);
-    struct str text = said(b, SAY_TEXT);
+    struct str text = out_said(b, SAY_TEXT);
     if (!thinking && text.n == 0 && opaque == NULL) continue;
     if (!first) put(w, ",");
     first = 0;
@@ -327,7 +223,7 @@ static void put_assistant_parts(struct out *w, const struct node *content) {
 static void put_details(struct out *w, const struct node *content) {
   int any = 0;
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    const struct node *raw = is_type(b, "thinking") || is_type(b, "redacted_thinking") ? raw_of(w, b) : NULL;
+    const struct node *raw = is_type(b, "thinking") || is_type(b, "redacted_thinking") ? out_raw(w, b) : NULL;
     for (const struct node *d = children(node_get(raw, "reasoning_details")); d != NULL; d = d->next) {
       put(w, any ? "," : ",\"reasoning_details\":[");
       any = 1;
@@ -341,7 +237,7 @@ static void put_details(struct out *w, const struct node *content) {
 static void put_reasoning_opaque(struct out *w, const struct node *content) {
   const struct node *opaque = NULL;
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    const struct node *v = node_get(raw_of(w, b), "reasoning_opaque");
+    const struct node *v = node_get(out_raw(w, b), "reasoning_opaque");
     if (v != NULL) opaque = v;
   }
   if (opaque == NULL) return;
@@ -355,7 +251,7 @@ static void put_reasoning(struct out *w, const struct node *content) {
   struct str text;
   if (replays(w, "none") || replays(w, "content") || strcmp(w->q->reasoning_replay, "never") == 0) return;
   if (replays(w, "reasoning_details")) { put_details(w, content); return; }
-  text = joined(w, content, SAY_THINKING, "");
+  text = out_joined(w, content, SAY_THINKING, "");
   if (always ? w->tools_used : text.n > 0) {
     put_key(w, (struct str){ w->q->reasoning_field, strlen(w->q->reasoning_field) });
     put_string(w, text);
@@ -376,7 +272,7 @@ static void put_call_extras(struct out *w, const struct node *raw, int inner) {
 
 /* One tool call. */
 static void put_call(struct out *w, const struct node *block) {
-  const struct node *raw = raw_of(w, block);
+  const struct node *raw = out_raw(w, block);
   struct str arguments = normalise_arguments(w->r->a, block, RAW_DEPTH);
   if (arguments.p == NULL) { out_memory(w); return; }
   put(w, "{\"id\":");
@@ -407,7 +303,7 @@ static void put_assistant(struct out *w, const struct node *message) {
   const struct node *content = node_get(message, "content");
   int calls = chat_has(message, "tool_use"), opaque = has_opaque(w, content);
   int parts = opaque || (replays(w, "content") && chat_has(message, "thinking"));
-  struct str text = joined(w, content, SAY_TEXT, "");
+  struct str text = out_joined(w, content, SAY_TEXT, "");
   if (!calls && !opaque && text.n == 0) return;
   begin_message(w, "assistant");
   if (parts) {

@@ -1,7 +1,7 @@
 /*
 ** codec_chat_parse.c: chat.completion.chunk events and chat.completion bodies as parts. Both go through the same
 ** readers, so that a streamed and a plain answer give the same turn. One pass with the pull reader; text is not copied.
-** May call: codec_chat_tools.c, codec_chat_keep.c, codec, json, event, mem, err. Failure: -1 and an err.
+** May call: codec_chat_text.c, codec_chat_tools.c, codec_chat_keep.c, codec_read.h, codec, json, event, mem, err. Failure: -1 and an err.
 */
 #include "codec_chat.h"
 
@@ -22,19 +22,6 @@ struct chunk {
   int other_wire;           /* an event or object of the Responses API */
 };
 
-/* {{{ readers of single values */
-
-/* The next value as decoded text when it is a string; anything else is skipped and leaves *out. 0 or -1. */
-static int read_text(const struct chat *c, struct json *j, struct str *out, unsigned *flags) {
-  switch (json_next(j)) {
-    case J_ERROR: return -1;
-    case J_STRING: return json_text_wtf8(j, c->p->a, out, flags) == 0 ? 0 : err_memory(j->e);
-    default: return json_skip(j);
-  }
-}
-
-/* }}} */
-
 /* {{{ blocks */
 
 /* The key of the block of this kind that text of this choice goes to: a new one whenever kind or choice changes. */
@@ -48,8 +35,7 @@ static int32_t run_key(struct chat *c, enum chat_run run, int choice) {
   return c->run_key;
 }
 
-/* Appends to the block of this kind; nothing for an empty text. 0 or -1. */
-static int push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags) {
+int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags) {
   static const enum event_type TYPE[] = {
     [RUN_TEXT] = PART_TEXT, [RUN_THINKING] = PART_THINKING, [RUN_REFUSAL] = PART_REFUSAL
   };
@@ -64,7 +50,7 @@ static int push_text(struct chat *c, enum chat_run run, int choice, struct str s
 
 /* A block of its own: what is opaque here, or reasoning that nobody can read. */
 static int push_block(struct chat *c, enum event_type type, struct str name, struct str text) {
-  struct event *ev = events_push(c->out, type, c->next_key);
+  struct event *ev = chat_text_pause(c) != 0 ? NULL : events_push(c->out, type, c->next_key);
   if (ev == NULL) return err_memory(c->e);
   if (type == PART_REDACTED && c->reasoning_key < 0) c->reasoning_key = c->next_key;
   c->next_key++;
@@ -86,7 +72,7 @@ static int push_thinking(struct chat *c, int choice, struct str s, unsigned flag
     c->last_reasoning.n = 0;
     if (buf_addstr(&c->last_reasoning, s) != 0) return err_memory(c->e);
   }
-  return push_text(c, RUN_THINKING, choice, s, flags);
+  return chat_text_pause(c) != 0 ? -1 : chat_push_text(c, RUN_THINKING, choice, s, flags);
 }
 
 /* reasoning_details: their text where no other field said it, and a redacted block for each entry without text. */
@@ -141,7 +127,7 @@ static int read_thinking(struct chat *c, int choice, struct json *j) {
     s = STR_NONE;
     flags = 0;
     while ((t = json_next(j)) == J_KEY)
-      if ((json_is(j, "text") ? read_text(c, j, &s, &flags) : json_skip(j)) != 0) return -1;
+      if ((json_is(j, "text") ? codec_text(j, c->p->a, &s, &flags) : json_skip(j)) != 0) return -1;
     if (t == J_ERROR || push_thinking(c, choice, s, flags) != 0) return -1;
   }
   return 0;
@@ -161,9 +147,9 @@ static int read_thinking_part(struct chat *c, int choice, struct str part) {
   while (r == 0 && (t = json_next(&j)) == J_KEY) {
     if (json_is(&j, "thinking")) r = read_thinking(c, choice, &j);
     else if (json_is(&j, "type")) r = json_skip(&j);
-    else r = chat_extra(&b, &j);
+    else r = codec_extra(&b, &j);
   }
-  if (r == 0) r = chat_extra_end(c->p, &b, &raw, c->e);
+  if (r == 0) r = codec_extra_end(c->p, &b, &raw, c->e);
   buf_free(&b);
   if (r != 0 || raw.n == 0 || c->run != RUN_THINKING) return r;
   if ((ev = events_push(c->out, PART_RAW, c->run_key)) == NULL) return err_memory(c->e);
@@ -180,11 +166,11 @@ static int read_part(struct chat *c, int choice, struct json *j) {
   if (json_skip(j) != 0) return -1;
   raw = (struct str){ j->start, (size_t)(j->p - j->start) };
   while ((t = json_next(&k)) == J_KEY) {
-    int r = json_is(&k, "type") ? chat_word(c->p, &k, &type)
-          : json_is(&k, "text") ? read_text(c, &k, &text, &flags) : json_skip(&k);
+    int r = json_is(&k, "type") ? codec_word(&k, c->p->a, &type)
+          : json_is(&k, "text") ? codec_text(&k, c->p->a, &text, &flags) : json_skip(&k);
     if (r != 0) return -1;
   }
-  if (str_eq(type, "text") || (type.n == 0 && text.n > 0)) return push_text(c, RUN_TEXT, choice, text, flags);
+  if (str_eq(type, "text") || (type.n == 0 && text.n > 0)) return chat_text(c, choice, text, flags);
   if (str_eq(type, "thinking")) return read_thinking_part(c, choice, raw);
   return push_block(c, PART_OPAQUE, type, raw);
 }
@@ -202,7 +188,7 @@ static int emit_parts(struct chat *c, int choice, struct str parts) {
     if (t == J_OBJECT) r = read_part(c, choice, &j);
     else if (t != J_STRING) r = t == J_ERROR ? -1 : json_skip(&j);
     else if (json_text_wtf8(&j, c->p->a, &s, &flags) != 0) r = err_memory(c->e);
-    else r = push_text(c, RUN_TEXT, choice, s, flags);
+    else r = chat_text(c, choice, s, flags);
     if (r != 0) return -1;
   }
   return 0;
@@ -212,17 +198,10 @@ static int emit_parts(struct chat *c, int choice, struct str parts) {
 
 /* {{{ deltas, choices */
 
-/* A value kept as JSON for later, where it is no null. */
-static int read_raw(struct json *j, struct str *raw) {
-  if (json_raw(j, raw) != 0) return -1;
-  if (str_eq(*raw, "null")) *raw = STR_NONE;
-  return 0;
-}
-
 /* `error`: an object or a string that says something. */
 static int read_failure(struct json *j, struct chunk *k) {
   struct str raw;
-  if (read_raw(j, &raw) != 0) return -1;
+  if (codec_raw(j, &raw) != 0) return -1;
   if (raw.n > 0 && !str_eq(raw, "\"\"") && !str_eq(raw, "false")) k->failure = raw;
   return 0;
 }
@@ -244,14 +223,14 @@ static int read_delta(const struct chat *c, struct json *j, struct delta *d) {
   while ((t = json_next(j)) == J_KEY) {
     int r = json_is(j, "content") ? read_content(c, j, d)
           : json_is(j, "role") ? json_skip(j)
-          : json_is(j, "tool_calls") ? read_raw(j, &d->tool_calls)
-          : json_is(j, "reasoning_content") ? read_text(c, j, &d->reasoning[0], &d->reasoning_flags[0])
-          : json_is(j, "reasoning") ? read_text(c, j, &d->reasoning[1], &d->reasoning_flags[1])
-          : json_is(j, "reasoning_text") ? read_text(c, j, &d->reasoning[2], &d->reasoning_flags[2])
-          : json_is(j, "reasoning_details") ? read_raw(j, &d->details)
-          : json_is(j, "reasoning_opaque") ? chat_word(c->p, j, &d->opaque)
-          : json_is(j, "refusal") ? read_text(c, j, &d->refusal, &d->refusal_flags)
-          : json_is(j, "annotations") ? read_raw(j, &d->annotations) : json_skip(j);
+          : json_is(j, "tool_calls") ? codec_raw(j, &d->tool_calls)
+          : json_is(j, "reasoning_content") ? codec_text(j, c->p->a, &d->reasoning[0], &d->reasoning_flags[0])
+          : json_is(j, "reasoning") ? codec_text(j, c->p->a, &d->reasoning[1], &d->reasoning_flags[1])
+          : json_is(j, "reasoning_text") ? codec_text(j, c->p->a, &d->reasoning[2], &d->reasoning_flags[2])
+          : json_is(j, "reasoning_details") ? codec_raw(j, &d->details)
+          : json_is(j, "reasoning_opaque") ? codec_word(j, c->p->a, &d->opaque)
+          : json_is(j, "refusal") ? codec_text(j, c->p->a, &d->refusal, &d->refusal_flags)
+          : json_is(j, "annotations") ? codec_raw(j, &d->annotations) : json_skip(j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 0;
@@ -266,7 +245,7 @@ static int says_something(const struct delta *d) {
 /* Text behind a call that begins here is a block of its own. */
 static int emit_calls(struct chat *c, int choice, struct str calls, int whole) {
   size_t before = c->tools.n;
-  if (chat_tools_read(c, choice, calls, whole) != 0) return -1;
+  if (chat_text_calls(c, calls) != 0 || chat_tools_read(c, choice, calls, whole) != 0) return -1;
   if (c->tools.n > before) c->run = RUN_TOOLS;
   return 0;
 }
@@ -274,21 +253,27 @@ static int emit_calls(struct chat *c, int choice, struct str calls, int whole) {
 /* Pushes what a delta says, always in the same order, whatever the order of its fields. */
 static int emit_delta(struct chat *c, int choice, const struct delta *d, int whole) {
   if (emit_reasoning(c, choice, d, whole) != 0) return -1;
-  if (push_text(c, RUN_TEXT, choice, d->content, d->content_flags) != 0) return -1;
+  if (chat_text(c, choice, d->content, d->content_flags) != 0) return -1;
   if (d->parts.n > 0 && emit_parts(c, choice, d->parts) != 0) return -1;
-  if (push_text(c, RUN_REFUSAL, choice, d->refusal, d->refusal_flags) != 0) return -1;
-  if (d->refusal.n > 0) c->refused = 1;
+  if (d->refusal.n > 0) {
+    c->refused = 1;
+    if (chat_text_pause(c) != 0 || chat_push_text(c, RUN_REFUSAL, choice, d->refusal, d->refusal_flags) != 0) return -1;
+  }
   if (d->annotations.n > 0 && chat_keep_annotations(c, d->annotations) != 0) return -1;
   return d->tool_calls.n > 0 ? emit_calls(c, choice, d->tool_calls, whole) : 0;
 }
 
 /* Reads a usage object and pushes what is known by now. */
 static int emit_usage(struct chat *c, struct json *j) {
-  int r = chat_figures_read(&c->figures, j);
+  static const struct figure_names NAMES = {
+    { "prompt_tokens", 13 }, { "prompt_tokens_details", 21 }, { "completion_tokens", 17 },
+    { "completion_tokens_details", 25 }
+  };
+  int r = figures_read(&c->figures, &NAMES, j);
   struct event *ev;
   if (r <= 0) return r;
   if ((ev = events_push(c->out, PART_USAGE, 0)) == NULL) return err_memory(j->e);
-  chat_figures_usage(&c->figures, c->p->quirks, &ev->usage);
+  chat_usage(&c->figures, c->p->quirks, &ev->usage);
   return 0;
 }
 
@@ -335,8 +320,8 @@ static int read_choice(struct chat *c, struct json *j, struct choice *v, struct 
         v->has_delta = 1;
         r = read_delta(c, j, &v->delta);
       } else r = t == J_ERROR ? -1 : json_skip(j);
-    } else if (json_is(j, "finish_reason")) r = chat_word(c->p, j, &v->finish);
-    else if (json_is(j, "message")) r = read_raw(j, &v->message);
+    } else if (json_is(j, "finish_reason")) r = codec_word(j, c->p->a, &v->finish);
+    else if (json_is(j, "message")) r = codec_raw(j, &v->message);
     else if (json_is(j, "usage")) r = emit_usage(c, j);
     else if (json_is(j, "error")) r = read_failure(j, k);
     else r = json_skip(j);
@@ -388,7 +373,7 @@ static int parse_meta(struct chat *c, struct json *j, int *has, int model) {
   struct str s = STR_NONE;
   struct event *ev;
   if (*has) return json_skip(j);
-  if (chat_word(c->p, j, &s) != 0) return -1;
+  if (codec_word(j, c->p->a, &s) != 0) return -1;
   if (s.n == 0) return 0;
   *has = 1;
   if ((ev = events_push(c->out, PART_META, 0)) == NULL) return err_memory(j->e);
@@ -400,7 +385,7 @@ static int parse_meta(struct chat *c, struct json *j, int *has, int model) {
 /* `object` and `type`: only the other wire's are of interest. */
 static int parse_kind(const struct chat *c, struct json *j, struct chunk *k) {
   struct str s = STR_NONE;
-  if (chat_word(c->p, j, &s) != 0) return -1;
+  if (codec_word(j, c->p->a, &s) != 0) return -1;
   if (str_eq(s, "response") || (s.n > 9 && memcmp(s.p, "response.", 9) == 0)) k->other_wire = 1;
   return 0;
 }
@@ -491,8 +476,9 @@ void chat_init(void *state, const struct parse *p) {
   c->p = p;
   chat_tools_init(&c->tools, p->m);
   chat_keep_init(&c->keep, p->m);
-  chat_figures_clear(&c->figures);
+  figures_clear(&c->figures);
   c->reasoning_key = c->text_key = -1;
+  chat_text_init(c);
   buf_init(&c->finish, p->m);
   buf_init(&c->last_reasoning, p->m);
 }
@@ -501,6 +487,7 @@ void chat_free(void *state) {
   struct chat *c = state;
   chat_tools_free(&c->tools, c->p->m);
   chat_keep_free(&c->keep, c->p->m);
+  chat_text_free(c);
   buf_free(&c->finish);
   buf_free(&c->last_reasoning);
 }
@@ -509,7 +496,7 @@ int chat_parse_event(void *state, struct str name, struct str data, struct event
   struct chat *c = state;
   c->out = out;
   c->e = e;
-  data = chat_trim(data);
+  data = codec_trim(data);
   if (c->done || data.n == 0) return 0;
   if (str_eq(data, "[DONE]")) {
     c->done = 1;
@@ -548,7 +535,7 @@ static int check_finish(const struct chat *c, struct err *e) {
     snprintf(e->code, sizeof e->code, "%.*s", (int)c->finish.n, c->finish.p);
     return -1;
   }
-  if (c->stop == STOP_TOOL_USE && c->tools.n == 0) {
+  if (c->stop == STOP_TOOL_USE && c->tools.n + c->recovered == 0) {
     err_set(e, KIND_PROTOCOL, "the provider announced tool calls but sent none");
     snprintf(e->code, sizeof e->code, "empty_tool_turn");
     e->retryable = 1;
@@ -572,13 +559,13 @@ int chat_parse_end(void *state, struct events *out, struct err *e) {
   enum stop stop = c->stop;
   c->out = out;
   c->e = e;
-  if (check_finish(c, e) != 0 || chat_keep_end(c) != 0) return -1;
+  if (chat_text_end(c) != 0 || check_finish(c, e) != 0 || chat_keep_end(c) != 0) return -1;
   if (c->rank == 0 &&
       push_warning(c, STR("missing_finish_reason"), STR("the answer came without a finish_reason")) != 0) return -1;
   if (c->rank == 1 && stop == STOP_NONE &&
       push_warning(c, STR("unknown_stop_reason"), STR("the finish_reason is not known")) != 0) return -1;
   if (stop == STOP_NONE || stop == STOP_END_TURN)
-    stop = c->tools.n > 0 ? STOP_TOOL_USE : c->refused ? STOP_REFUSAL : STOP_END_TURN;
+    stop = c->tools.n + c->recovered > 0 ? STOP_TOOL_USE : c->refused ? STOP_REFUSAL : STOP_END_TURN;
   if ((ev = events_push(out, PART_STOP, 0)) == NULL) return err_memory(e);
   ev->stop = stop;
   ev->text = buf_str(&c->finish);

@@ -1,7 +1,7 @@
 /*
 ** codec_chat_tools.c: reads `tool_calls` and finds out which call a fragment belongs to. Providers disagree on ids and
 ** indexes: one algorithm serves them all (docs/wire-formats.md, tool-call delta assembly); its cases are (a) to (e).
-** May call: codec_chat_keep.c, json, event, mem, err. The table owns copies of the ids. Failure: -1 and an err; the
+** May call: codec_read.h, json, event, mem, err. The table owns copies of the ids. Failure: -1 and an err; the
 ** table can still be freed.
 */
 #include "codec_chat.h"
@@ -170,45 +170,23 @@ static int add(struct chat *s, const struct piece *x) {
 
 /* {{{ reading */
 
-/* The value of `arguments`: a string as it is; an object or array as its compact JSON. */
-static int read_arguments(const struct parse *p, struct json *j, struct piece *x) {
-  struct str raw;
-  struct node *v;
-  struct buf b;
-  int bad;
-  enum token t = json_next(j);
-  if (t == J_ERROR) return -1;
-  if (t == J_STRING) return json_text_wtf8(j, p->a, &x->args, &x->flags) == 0 ? 0 : err_memory(j->e);
-  if (t == J_NULL) return 0;
-  raw.p = j->start;
-  if (json_skip(j) != 0) return -1;
-  raw.n = (size_t)(j->p - raw.p);
-  if ((v = json_tree(p->a, raw, p->limits->depth, j->e)) == NULL) return -1;
-  buf_init(&b, p->m);
-  bad = json_write(&b, v, j->e);
-  if (bad == 0 && (x->args = arena_dup(p->a, buf_str(&b))).p == NULL) bad = err_memory(j->e);
-  buf_free(&b);
-  x->whole_args = 1;
-  return bad == 0 ? 0 : -1;
-}
-
 /* `function`; its other fields go to `extra`. */
 static int read_function(const struct parse *p, struct json *j, struct piece *x, struct buf *extra) {
   enum token t = json_next(j);
   if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
   while ((t = json_next(j)) == J_KEY) {
-    int r = json_is(j, "arguments") ? read_arguments(p, j, x)
-          : json_is(j, "name") ? chat_word(p, j, &x->name) : chat_extra(extra, j);
+    int r = json_is(j, "arguments") ? codec_arguments(p, j, &x->args, &x->flags, &x->whole_args)
+          : json_is(j, "name") ? codec_word(j, p->a, &x->name) : codec_extra(extra, j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 0;
 }
 
 static int read_index(struct json *j, struct piece *x) {
-  enum token t = json_next(j);
-  if (t == J_ERROR) return -1;
-  if (t == J_INT) { x->has_index = 1; x->index = j->i; }
-  return json_skip(j);
+  x->index = INT64_MIN;
+  if (codec_integer(j, &x->index) != 0) return -1;
+  x->has_index = x->index != INT64_MIN;
+  return 0;
 }
 
 /* The members of one call. Fields without a canonical name (extra_content, thought_signature) go to the two buffers. */
@@ -217,8 +195,8 @@ static int read_members(const struct parse *p, struct json *j, struct piece *x, 
   while ((t = json_next(j)) == J_KEY) {
     int r = json_is(j, "index") ? read_index(j, x)
           : json_is(j, "function") ? read_function(p, j, x, inner)
-          : json_is(j, "id") ? chat_word(p, j, &x->id)
-          : json_is(j, "type") ? json_skip(j) : chat_extra(outer, j);
+          : json_is(j, "id") ? codec_word(j, p->a, &x->id)
+          : json_is(j, "type") ? json_skip(j) : codec_extra(outer, j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 0;
@@ -232,13 +210,13 @@ static int read_piece(const struct parse *p, struct json *j, struct piece *x) {
   buf_init(&outer, p->m);
   buf_init(&inner, p->m);
   r = read_members(p, j, x, &outer, &inner);
-  if (r == 0) r = chat_extra_end(p, &inner, &raw, j->e);
+  if (r == 0) r = codec_extra_end(p, &inner, &raw, j->e);
   if (r == 0 && raw.n > 0 && (buf_adds(&outer, outer.n == 0 ? "{\"function\":" : ",\"function\":") != 0 ||
                               buf_addstr(&outer, raw) != 0)) r = err_memory(j->e);
-  if (r == 0) r = chat_extra_end(p, &outer, &x->raw, j->e);
+  if (r == 0) r = codec_extra_end(p, &outer, &x->raw, j->e);
   buf_free(&outer);
   buf_free(&inner);
-  x->id = chat_trim(x->id);
+  x->id = codec_trim(x->id);
   if (str_eq(x->id, "null")) x->id = STR_NONE; /* Mistral-hosted GLM, in continuations (langchainjs#11505) */
   return r;
 }

@@ -169,17 +169,16 @@ static void read_shape(struct arena *a, const struct node *v, struct facts *f) {
   }
 }
 
-/* The first JSON among the data lines of an event stream, or NULL. */
-static struct node *framed(struct arena *a, struct str body) {
+/* The first JSON among the data lines of an event stream, or NULL and *why. */
+static struct node *framed(struct arena *a, struct str body, struct err *why) {
   const char *p = body.p, *end = body.p + body.n;
   while (p < end) {
     const char *lf = memchr(p, '\n', (size_t)(end - p));
     struct str line = { p, (size_t)((lf ? lf : end) - p) };
-    struct err scratch;
     struct node *v;
     if (line.n > 5 && memcmp(line.p, "data:", 5) == 0) {
-      v = json_tree(a, trim((struct str){ line.p + 5, line.n - 5 }), DEPTH, &scratch);
-      if (v != NULL) return v;
+      v = json_tree(a, trim((struct str){ line.p + 5, line.n - 5 }), DEPTH, why);
+      if (v != NULL || why->kind == KIND_MEMORY) return v;
     }
     p = lf ? lf + 1 : end;
   }
@@ -245,6 +244,7 @@ static int map_status(const struct facts *f) {
   if (status == 0) status = status_of_word(f->type);
   if (status == 0) status = status_of_word(f->word);
   if (status != 0) return status;
+  if (contains(f->code, "image") || contains(f->code, "_policy")) return 400; /* Responses: image_*, bio_policy */
   if (says(f, CREDENTIAL)) return 401;
   if (says(f, OVERFLOW)) return 400;
   if (says(f, OVERLOADED)) return 529;
@@ -329,11 +329,15 @@ void codec_error(struct arena *a, int status, struct str body, struct err *e) {
   struct facts f = { .retry_after = -1 };
   struct node *v = NULL;
   struct err scratch;
+  err_clear(&scratch);
   if (body.n >= 3 && memcmp(body.p, "\xEF\xBB\xBF", 3) == 0) body = (struct str){ body.p + 3, body.n - 3 };
   body = trim(body);
   if (body.n > 0 && strchr("{[\"", body.p[0]) != NULL) v = json_tree(a, body, DEPTH, &scratch);
-  else if (body.n > 0 && strchr("de:", body.p[0]) != NULL) v = framed(a, body);
-  if (v != NULL) {
+  else if (body.n > 0 && strchr("de:", body.p[0]) != NULL) v = framed(a, body, &scratch);
+  if (v == NULL && scratch.kind == KIND_MEMORY) {
+    err_clear(e);
+    err_memory(e);
+  } else if (v != NULL) {
     read_shape(a, v, &f);
     if (f.message.n == 0) f.message = body;
     fill(e, status, &f, "");

@@ -23,7 +23,8 @@ enum event_type {
   PART_OPAQUE,     /* key, name = the provider's type, text = the block's JSON, whole */
   PART_TOOL,       /* key, id, name: opens a tool call or completes it; empty strings say nothing */
   PART_ARGS,       /* key, text: append argument bytes */
-  PART_RAW,        /* key, text = JSON object of the fields without a canonical name; replaces an earlier one */
+  PART_RAW,        /* key, text = JSON object of the fields without a canonical name; replaces an earlier one. With name
+                      "thinking" it opens a thinking block, which may stay without text */
   PART_END,        /* key: this block is finished */
   PART_USAGE,      /* usage: overwrites per field where known */
   PART_STOP,       /* stop, text = raw_stop_reason, name = stop_sequence */
@@ -50,6 +51,8 @@ struct usage {
 
 /* A lone surrogate stands in `text` as three WTF-8 bytes (ED A0..BF xx): message joins pairs split over two parts. */
 #define EVENT_SURROGATE 1u
+/* PART_TEXT, PART_THINKING, PART_REFUSAL, PART_ARGS: `text` replaces what the block holds; no delta says so. */
+#define EVENT_REPLACE 2u
 
 struct event {
   enum event_type type;

@@ -59,6 +59,18 @@ static int own_strings(struct exchange *x) {
   return 0;
 }
 
+/* Copies the names of the tools to where the codec looks for them. */
+static int own_tool_names(struct exchange *x) {
+  const struct node *names = x->spec.tool_names;
+  void *block;
+  x->spec.tool_names = NULL;
+  if (names == NULL) return 0;
+  block = arena_alloc(&x->arena, node_size(names));
+  if (block == NULL) return -1;
+  x->parse.tool_names = node_pack(block, names);
+  return 0;
+}
+
 /* Takes the render's warnings into the message. */
 static int adopt_warnings(struct exchange *x, const struct node *list) {
   for (const struct node *w = list ? list->child : NULL; w != NULL; w = w->next) {
@@ -84,13 +96,13 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   sse_init(&x->sse, m, spec->limits.line, spec->limits.event);
   events_init(&x->parts, m);
   events_init(&x->deltas, m);
-  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits };
+  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL };
   err_clear(&x->err);
   err_clear(&x->transport);
   x->head.retry_after = -1;
   x->head.should_retry = -1;
   message_init(&x->message, m, &x->spec.limits, x->spec.provider, x->spec.model, spec->request_messages);
-  x->state = mem_alloc(m, spec->codec->state_size);
+  x->state = own_tool_names(x) == 0 ? mem_alloc(m, spec->codec->state_size) : NULL;
   if (x->state != NULL) {
     memset(x->state, 0, spec->codec->state_size);
     spec->codec->init(x->state, &x->parse);
@@ -278,8 +290,9 @@ static int read_refusal(struct exchange *x) {
   if (x->body.n > ERROR_BODY_MAX) x->body.n = ERROR_BODY_MAX;
   arena_reset(&x->scratch);
   body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
-  if (body.p == NULL) body = STR_NONE;
-  codec_error(&x->scratch, x->status, body, &x->err);
+  if (x->broken && x->transport.kind == KIND_MEMORY) x->err = x->transport;
+  else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
+  else codec_error(&x->scratch, x->status, body, &x->err);
   return fail(x);
 }
 
@@ -435,13 +448,14 @@ int exchange_surfaced(const struct exchange *x) { return x->surfaced; }
 unsigned long exchange_event_count(const struct exchange *x) { return x->count; }
 
 size_t exchange_retained(const struct exchange *x) {
-  return x->sse.in.cap + x->body.cap + x->scratch.total + x->arena.total + x->message.retained;
+  return sizeof *x + x->spec.codec->state_size + x->names.cap + x->sse.in.cap + x->body.cap + x->scratch.total + x->arena.total +
+         (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
 }
 
 /* Adds what the exchange knows to the message's tree; 0 or -1. */
 static int dress(struct exchange *x, struct node *o) {
   struct arena *a = &x->arena;
-  struct str raw = { x->body.p, x->body.n < RAW_MAX ? x->body.n : RAW_MAX };
+  struct str raw = exchange_raw(x);
   int bad = node_set(o, STR("provider"), node_string(a, x->spec.provider));
   if (x->status != 0) bad |= node_set(o, STR("status_code"), node_int(a, x->status));
   if (x->head.request_id.n > 0) bad |= node_set(o, STR("request_id"), node_string(a, x->head.request_id));
@@ -450,12 +464,24 @@ static int dress(struct exchange *x, struct node *o) {
   return bad;
 }
 
+/* Keeps the secrets out of the turn: out of all of one that failed; of one that succeeded out of what is said beside the
+** answer itself, which is left as it is. 0 or -1. */
+static int blot(struct exchange *x, struct node *o) {
+  static const struct str BESIDE[] = {
+    { "id", 2 }, { "raw_stop_reason", 15 }, { "stop_sequence", 13 }, { "warnings", 8 }
+  };
+  int bad = 0;
+  if (x->stage == FAILED) return redact_node(&x->spec.secrets, &x->arena, o);
+  for (size_t i = 0; i < sizeof BESIDE / sizeof *BESIDE; i++)
+    bad |= redact_node(&x->spec.secrets, &x->arena, node_get_(o, BESIDE[i].p, BESIDE[i].n));
+  return bad;
+}
+
 struct node *exchange_turn(struct exchange *x) {
   if (x->turn != NULL) return x->turn;
   if (x->stage != DONE && (x->stage != FAILED || !anything(x))) return NULL;
   x->turn = message_node(&x->message, &x->arena, x->stage == FAILED);
-  if (x->turn != NULL && dress(x, x->turn) != 0) x->turn = NULL;
-  if (x->turn != NULL && x->stage == FAILED && redact_node(&x->spec.secrets, &x->arena, x->turn) != 0) x->turn = NULL;
+  if (x->turn != NULL && (dress(x, x->turn) != 0 || blot(x, x->turn) != 0)) x->turn = NULL;
   return x->turn;
 }
 

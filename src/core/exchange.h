@@ -23,6 +23,7 @@ struct exchange_spec {
   int keep_raw;                  /* keep the body of a stream too */
   struct secrets secrets;        /* credentials to blot out */
   struct node *warnings;         /* the render's warnings, or NULL */
+  const struct node *tool_names; /* as in struct parse; copied */
 };
 
 enum progress { EXCHANGE_FAILED = -1, EXCHANGE_MORE = 0, EXCHANGE_DELTA = 1, EXCHANGE_DONE = 2 };

@@ -1,13 +1,14 @@
 /*
-** fs.c: reading whole files, and replacing private ones so that nobody ever sees half of one.
-** May call: mem, err, the system. Descriptors are closed before it returns. Failure: -1 and an err; a file that was to
-** be replaced is then as it was, and no temporary file is left.
+** fs.c: reading whole files, replacing private ones so that nobody ever sees half of one, and files under a lock.
+** May call: mem, err, the system. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a
+** file that was to be replaced is then as it was, and no temporary file is left.
 */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #define READ_STEP 16384
 
 static int fail(struct err *e, const char *path, int reason) {
+  if (reason == ENOENT) memcpy(e->code, "absent", sizeof "absent");
   return err_set(e, KIND_OTHER, "%s: %s", path, strerror(reason));
 }
 
@@ -36,18 +38,45 @@ static int read_all(int fd, const char *path, size_t max, struct buf *b, struct 
   }
 }
 
-/* Appends the file's bytes to b: 0, or -1 and b as long as before. */
-int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
+/* Appends what is left of the descriptor's file to b and closes it: 0, or -1 and b as long as before. */
+static int read_and_close(int fd, const char *path, size_t max, struct buf *b, struct err *e) {
   size_t before = b->n;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(e, path, errno);
   int r = read_all(fd, path, max, b, e);
   close(fd);
   if (r < 0) b->n = before;
   return r;
 }
 
-/* Writes everything and flushes it to the disk: 0, or -1 and errno. */
+/* Appends the file's bytes to b: 0, or -1 and b as long as before. */
+int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(e, path, errno);
+  return read_and_close(fd, path, max, b, e);
+}
+
+/* Opens a file that is the owner's alone; `flags` beside those that make it safe. The descriptor, or -1. */
+static int open_private(const char *path, int flags, struct err *e) {
+  struct stat st;
+  int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe would block */
+  if (fd < 0 && errno == ELOOP) return err_set(e, KIND_OTHER, "%s: refused: it is a symbolic link", path);
+  if (fd < 0) return fail(e, path, errno);
+  if (fstat(fd, &st) < 0) fail(e, path, errno);
+  else if (!S_ISREG(st.st_mode)) err_set(e, KIND_OTHER, "%s: refused: it is no regular file", path);
+  else if ((st.st_mode & 077) != 0)
+    err_set(e, KIND_OTHER, "%s: refused: others may read or write it (its mode is %04o, 0600 is needed)", path,
+            (unsigned)(st.st_mode & 07777));
+  else return fd;
+  close(fd);
+  return -1;
+}
+
+/* Appends the bytes of a file that is the owner's alone to b: 0, or -1 and b as long as before. */
+int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e) {
+  int fd = open_private(path, O_RDONLY, e);
+  return fd < 0 ? -1 : read_and_close(fd, path, max, b, e);
+}
+
+/* Writes everything: 0, or -1 and errno. */
 static int write_all(int fd, struct str bytes) {
   while (bytes.n > 0) {
     ssize_t n = write(fd, bytes.p, bytes.n);
@@ -56,7 +85,7 @@ static int write_all(int fd, struct str bytes) {
     bytes.p += n;
     bytes.n -= (size_t)n;
   }
-  return fsync(fd);
+  return 0;
 }
 
 /* Flushes the directory that holds path, so that the rename survives a crash; where that is impossible, nothing. */
@@ -76,7 +105,7 @@ int fs_write_private(const char *path, struct str bytes, struct err *e) {
   if (n < 0 || (size_t)n >= sizeof tmp) return fail(e, path, ENAMETOOLONG);
   int fd = mkostemp(tmp, O_CLOEXEC); /* makes it with mode 0600 */
   if (fd < 0) return fail(e, path, errno);
-  int reason = write_all(fd, bytes) < 0 ? errno : 0;
+  int reason = write_all(fd, bytes) < 0 || fsync(fd) < 0 ? errno : 0;
   if (close(fd) < 0 && reason == 0) reason = errno;
   if (reason == 0 && rename(tmp, path) < 0) reason = errno;
   if (reason != 0) {
@@ -86,3 +115,73 @@ int fs_write_private(const char *path, struct str bytes, struct err *e) {
   flush_directory(tmp);
   return 0;
 }
+
+/* {{{ directories, locks */
+
+/* Makes one directory, or finds it there: 0, or -1 and errno. */
+static int make_directory(const char *path) {
+  struct stat st;
+  if (mkdir(path, 0700) == 0) return 0;
+  if (errno != EEXIST || stat(path, &st) < 0) return -1;
+  errno = ENOTDIR;
+  return S_ISDIR(st.st_mode) ? 0 : -1;
+}
+
+/* Makes the directory and those above it that are missing: 0, or -1. */
+int fs_directory_private(const char *path, struct err *e) {
+  char part[PATH_MAX];
+  size_t n = strlen(path);
+  if (n >= sizeof part) return fail(e, path, ENAMETOOLONG);
+  memcpy(part, path, n + 1);
+  for (size_t i = 1; i <= n; i++) {
+    if (part[i] != '/' && part[i] != '\0') continue;
+    char end = part[i];
+    part[i] = '\0';
+    if (make_directory(part) < 0) return fail(e, part, errno);
+    part[i] = end;
+  }
+  return 0;
+}
+
+/* True when the path still names the file of this descriptor. */
+static int is_current(int fd, const char *path) {
+  struct stat mine, there;
+  return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+         mine.st_dev == there.st_dev;
+}
+
+/* 1 when the file is ours alone from now on, 0 when it is someone else's, or -1. */
+int fs_lock(const char *path, struct fs_lock *l, struct err *e) {
+  int fd = open_private(path, O_RDWR | O_CREAT, e);
+  if (fd < 0) return -1;
+  int locked = flock(fd, LOCK_EX | LOCK_NB) == 0, reason = errno;
+  if (locked && is_current(fd, path)) {
+    *l = (struct fs_lock){ .fd = fd, .held = 1 };
+    return 1;
+  }
+  close(fd);
+  return locked || reason == EWOULDBLOCK || reason == EINTR ? 0 : fail(e, path, reason);
+}
+
+/* Appends the locked file to b: 0, or -1 and b as long as before. */
+int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct buf *b, struct err *e) {
+  size_t before = b->n;
+  if (lseek(l->fd, 0, SEEK_SET) < 0) return fail(e, path, errno);
+  if (read_all(l->fd, path, max, b, e) == 0) return 0;
+  b->n = before;
+  return -1;
+}
+
+/* Replaces the locked file's bytes: 0, or -1 and the file may hold anything. */
+int fs_lock_write(const struct fs_lock *l, const char *path, struct str bytes, struct err *e) {
+  if (lseek(l->fd, 0, SEEK_SET) < 0 || write_all(l->fd, bytes) < 0 || ftruncate(l->fd, (off_t)bytes.n) < 0)
+    return fail(e, path, errno);
+  return 0;
+}
+
+void fs_unlock(struct fs_lock *l) {
+  if (l->held) close(l->fd);
+  l->held = 0;
+}
+
+/* }}} */

@@ -85,7 +85,8 @@ static enum body_kind body_kind(struct str type) {
 }
 
 void head_read(struct head *h, const struct header *v, size_t n, double now) {
-  static const struct str ID[] = { { "request-id", 10 }, { "x-request-id", 12 }, { "apim-request-id", 15 } };
+  static const struct str ID[] = { { "request-id", 10 }, { "x-request-id", 12 }, { "apim-request-id", 15 },
+                                   { "x-github-request-id", 19 } };
   struct str again = find(v, n, STR("x-should-retry"));
   h->request_id = STR_NONE;
   for (size_t i = 0; i < sizeof ID / sizeof *ID && h->request_id.n == 0; i++) h->request_id = find(v, n, ID[i]);

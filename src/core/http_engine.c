@@ -51,11 +51,11 @@ static void mark_pair(struct engine *g) {
 /* A socket is ready. After an error libcurl is told nothing, so that it looks for itself. */
 static void on_socket(void *ud, int fd, int events) {
   struct engine *g = ud;
+  if (g->result != CURLM_OK) return;
   int bits = (events & POLLSET_IN ? CURL_CSELECT_IN : 0) | (events & POLLSET_OUT ? CURL_CSELECT_OUT : 0);
   int running;
   g->now = clock_monotonic();
-  CURLMcode code = curl_multi_socket_action(g->multi, fd, events & POLLSET_ERR ? 0 : bits, &running);
-  if (g->result == CURLM_OK) g->result = code;
+  g->result = curl_multi_socket_action(g->multi, fd, events & POLLSET_ERR ? 0 : bits, &running);
 }
 
 /* libcurl wants a socket watched otherwise. A socket that cannot be watched fails its transfer. */
@@ -87,18 +87,43 @@ static int on_timer(CURLM *multi, long ms, void *ud) {
   return 0;
 }
 
-/* 0, or -1 and *e; engine_free cleans up either way. */
-static int set_up(struct engine *g, struct err *e) {
-  if ((g->poll = pollset_new(g->m, e)) == NULL) return -1;
+/* A multi where there is none: 0, or -1 (memory). */
+int engine_ensure(struct engine *g) {
+  if (g->multi != NULL) return 0;
   engine_expect_pair(g);
   g->multi = curl_multi_init();
   mark_pair(g);
-  if (g->multi == NULL) return err_memory(e);
+  if (g->multi == NULL) return -1;
   curl_multi_setopt(g->multi, CURLMOPT_SOCKETFUNCTION, on_watch);
   curl_multi_setopt(g->multi, CURLMOPT_SOCKETDATA, g);
   curl_multi_setopt(g->multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(g->multi, CURLMOPT_TIMERDATA, g);
   return 0;
+}
+
+/*
+** The multi ran out of memory and cannot be trusted from then on (libcurl 7.88.1 divides by zero when a socket's number
+** comes again). What is in flight fails, its connections close; the next transfer gets a fresh multi.
+*/
+static void give_up(struct engine *g) {
+  struct err e;
+  err_clear(&e);
+  err_memory(&e);
+  for (struct transfer *t = g->all, *next; t != NULL; t = next) {
+    next = t->next;
+    if (t->easy == NULL) continue;
+    transfer_fail(t, &e);
+    transfer_end(t, 0);
+  }
+  curl_multi_cleanup(g->multi);
+  g->multi = NULL;
+  g->curl_at = -1;
+}
+
+/* 0, or -1 and *e; engine_free cleans up either way. */
+static int set_up(struct engine *g, struct err *e) {
+  if ((g->poll = pollset_new(g->m, e)) == NULL) return -1;
+  return engine_ensure(g) == 0 ? 0 : err_memory(e);
 }
 
 /* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. */
@@ -162,15 +187,14 @@ int engine_step(struct engine *g, double timeout, int *interrupted, struct err *
   g->result = CURLM_OK;
   if (pollset_wait(g->poll, wait, interrupted, e) < 0) return -1;
   double now = g->now = clock_monotonic();
-  if (g->curl_at >= 0 && g->curl_at <= now) {
+  if (g->curl_at >= 0 && g->curl_at <= now && g->result == CURLM_OK) {
     g->curl_at = -1;
-    CURLMcode code = curl_multi_socket_action(g->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    if (g->result == CURLM_OK) g->result = code;
+    g->result = curl_multi_socket_action(g->multi, CURL_SOCKET_TIMEOUT, 0, &running);
   }
   collect(g);
   deadline_run(g, now);
-  if (g->result == CURLM_OK) return 0;
-  if (g->result == CURLM_OUT_OF_MEMORY) return err_memory(e);
+  if (g->result == CURLM_OUT_OF_MEMORY) give_up(g); /* its transfers say why */
+  if (g->result == CURLM_OK || g->multi == NULL) return 0;
   return err_set(e, KIND_OTHER, "libcurl: %s", curl_multi_strerror(g->result));
 }
 

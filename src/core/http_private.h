@@ -16,7 +16,7 @@
 struct engine {
   const struct mem *m;
   struct pollset *poll;
-  CURLM *multi;
+  CURLM *multi;                 /* NULL after it ran out of memory, until the next transfer */
   CURLMcode result;             /* the first failure of the multi in this step */
   double curl_at;               /* when libcurl wants to be called, negative = never */
   double now;                   /* clock_monotonic when libcurl was last called: what its callbacks go by */
@@ -63,6 +63,8 @@ struct transfer {
 };
 
 /* http_engine.c */
+/* Sees to it that there is a multi: 0, or -1 (memory). */
+int engine_ensure(struct engine *g);
 /* An easy handle, prepared; NULL when out of memory. */
 CURL *engine_easy(struct engine *g);
 /* Takes a handle back that the multi has let go; `again`: it may serve another request as it is. */

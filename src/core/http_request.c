@@ -90,19 +90,19 @@ static int is_loopback(const char *host) {
   return inet_pton(AF_INET6, inner, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* What the URL says: 0 and whether its host is loopback, its scheme https. -1: no usable URL, or memory. */
-static int url_facts(CURLU *u, int *loopback, int *https) {
+/* What the URL says: CURLUE_OK and whether its host is loopback, its scheme https. Else: no usable URL, or memory. */
+static CURLUcode url_facts(CURLU *u, int *loopback, int *https) {
   char *scheme = NULL, *host = NULL;
-  int ok = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-           curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK;
-  if (ok) {
+  CURLUcode code = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0);
+  if (code == CURLUE_OK) code = curl_url_get(u, CURLUPART_HOST, &host, 0);
+  if (code == CURLUE_OK) {
     *https = strcmp(scheme, "https") == 0;
-    ok = *https || strcmp(scheme, "http") == 0;
+    if (!*https && strcmp(scheme, "http") != 0) code = CURLUE_UNSUPPORTED_SCHEME;
     *loopback = is_loopback(host);
   }
   curl_free(scheme);
   curl_free(host);
-  return ok ? 0 : -1;
+  return code;
 }
 
 /* True when the proxy, given with or without a scheme, is on this machine. */
@@ -131,10 +131,10 @@ static int learn_url(struct engine *g, const char *url, struct err *e) {
   int loopback = 0, https = 0;
   CURLU *u = curl_url();
   CURLUcode code = u == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(u, CURLUPART_URL, url, 0);
-  int good = code == CURLUE_OK && url_facts(u, &loopback, &https) == 0;
+  if (code == CURLUE_OK) code = url_facts(u, &loopback, &https);
   curl_url_cleanup(u);
   if (code == CURLUE_OUT_OF_MEMORY) return err_memory(e);
-  if (!good) return err_argument(e, "url", "an http or https URL", "another string");
+  if (code != CURLUE_OK) return err_argument(e, "url", "an http or https URL", "another string");
   char *copy = mem_realloc(g->m, g->url, g->url_n, n);
   if (copy == NULL) return err_memory(e);
   g->url = memcpy(copy, url, n);

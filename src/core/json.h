@@ -105,7 +105,8 @@ struct node *node_copy(struct arena *a, const struct node *v);
 /* A deep copy into ONE block: size first, then the copy; everything, strings too, lies inside the block. */
 size_t node_size(const struct node *v);
 struct node *node_pack(void *block, const struct node *v);
-/* True for equal values: member order is ignored; 1 equals 1.0; a null member equals an absent one. Linear while
+/* True for equal values: member order is ignored; 1 equals 1.0; a null member equals an absent one; [] equals {},
+** which other JSON libraries cannot tell apart; a number kept as text equals a string of that text. Linear while
 ** members stand in the same order, else quadratic in the members of one object. */
 int node_equal(const struct node *a, const struct node *b);
 /* Sorts n members by the bytes of their keys, equal keys in their old order; tmp has room for n. */
@@ -122,6 +123,8 @@ int json_write(struct buf *b, const struct node *v, struct err *e);
 int json_write_sorted(struct buf *b, const struct node *v, struct err *e);
 /* Appends s as a JSON string with its quotes. 0, or -1 when out of memory. */
 int json_write_string(struct buf *b, struct str s);
+/* Appends JSON text as it is, but for what is no UTF-8, which becomes U+FFFD. 0, or -1 when out of memory. */
+int json_write_text(struct buf *b, struct str json);
 /* Appends the number. 0, or -1: out of memory, or not finite (*e says which). */
 int json_write_double(struct buf *b, double d, struct err *e);
 int json_write_int(struct buf *b, int64_t i);

@@ -371,7 +371,8 @@ static int equal(const struct node *a, const struct node *b, int depth) {
   if (depth > JSON_DEPTH_MAX) return 0;
   if (a->type == NODE_INT && b->type == NODE_DOUBLE) return int_is_double(a->u.i, b->u.d);
   if (a->type == NODE_DOUBLE && b->type == NODE_INT) return int_is_double(b->u.i, a->u.d);
-  if (a->type != b->type) return 0;
+  if ((a->type == NODE_BIG && b->type == NODE_STRING) || (a->type == NODE_STRING && b->type == NODE_BIG)) return str_same(a->s, b->s);
+  if (a->type != b->type) return a->type >= NODE_ARRAY && b->type >= NODE_ARRAY && a->count + b->count == 0;
   switch (a->type) {
     case NODE_INT: return a->u.i == b->u.i;
     case NODE_DOUBLE: return a->u.d >= b->u.d && a->u.d <= b->u.d;

@@ -69,6 +69,22 @@ int json_write_string(struct buf *b, struct str s) {
   return -1;
 }
 
+int json_write_text(struct buf *b, struct str json) {
+  size_t before = b->n;
+  const char *p = json.p, *end = json.n > 0 ? json.p + json.n : json.p;
+  while (p < end) {
+    const char *run = p;
+    int n = 0;
+    while (p < end && (n = utf8_length(p, end)) > 0) p += n;
+    if (buf_add(b, run, (size_t)(p - run)) < 0 || (p < end && buf_add(b, "\xEF\xBF\xBD", 3) < 0)) {
+      b->n = before;
+      return -1;
+    }
+    if (p < end) p -= n;
+  }
+  return 0;
+}
+
 static int write_value(struct writer *w, const struct node *v);
 
 static int write_member(struct writer *w, const struct node *v, int first) {

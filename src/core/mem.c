@@ -111,7 +111,7 @@ void buf_swap(struct buf *a, struct buf *b) {
 
 /* --- arenas --- */
 
-#define CHUNK_MIN ((size_t)4 << 10)
+#define CHUNK_MIN ((size_t)1 << 10)
 #define CHUNK_MAX ((size_t)1 << 20)
 #define ALIGNMENT _Alignof(max_align_t)
 

@@ -60,6 +60,16 @@ void message_free(struct message *msg) {
   buf_free(&msg->scratch);
 }
 
+size_t message_held(const struct message *msg) {
+  size_t n = msg->cap * sizeof *msg->blocks + msg->id.cap + msg->reported_model.cap + msg->raw_stop.cap +
+             msg->stop_sequence.cap + msg->warnings.cap + msg->scratch.cap;
+  for (size_t i = 0; i < msg->n; i++) {
+    const struct block *b = &msg->blocks[i];
+    n += b->text.cap + b->id.cap + b->name.cap + b->signature.cap + b->raw.cap;
+  }
+  return n;
+}
+
 /* {{{ blocks */
 
 /* A new block at the end, or NULL: over the limits or out of memory. */
@@ -101,17 +111,14 @@ static struct block *block_find(struct message *msg, int32_t key) {
   return NULL;
 }
 
-static int keep(struct message *msg, struct buf *b, struct str s, struct err *e) {
-  if (buf_addstr(b, s) != 0) return err_memory(e);
-  msg->retained += s.n;
-  return 0;
+static int keep(struct buf *b, struct str s, struct err *e) {
+  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
 }
 
 /* Replaces what b holds. */
-static int replace(struct message *msg, struct buf *b, struct str s, struct err *e) {
-  msg->retained -= b->n;
+static int replace(struct buf *b, struct str s, struct err *e) {
   b->n = 0;
-  return keep(msg, b, s, e);
+  return keep(b, s, e);
 }
 
 static int push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text, struct err *e) {
@@ -136,9 +143,9 @@ static const struct { enum event_type start, delta, end; } RUN[] = {
 
 static const struct str REPLACEMENT = { "\xEF\xBF\xBD", 3 };
 
-static int run_append(struct message *msg, struct block *b, struct str s, struct events *deltas, struct err *e) {
+static int run_append(struct block *b, struct str s, struct events *deltas, struct err *e) {
   if (s.n == 0) return 0;
-  if (keep(msg, &b->text, s, e) != 0) return -1;
+  if (keep(&b->text, s, e) != 0) return -1;
   if (RUN[b->type].delta == EV_NONE || !b->started) return 0;
   return push(deltas, RUN[b->type].delta, STR_NONE, STR_NONE, s, e);
 }
@@ -156,7 +163,7 @@ static int run_close(struct message *msg, struct events *deltas, struct err *e) 
   b = &msg->blocks[msg->open];
   if (b->has_high) {
     b->has_high = 0;
-    if (run_append(msg, b, REPLACEMENT, deltas, e) != 0) return -1;
+    if (run_append(b, REPLACEMENT, deltas, e) != 0) return -1;
   }
   msg->open = -1;
   b->ended = 1;
@@ -208,14 +215,24 @@ static int join_surrogates(struct message *msg, struct block *b, struct str *s, 
   return 0;
 }
 
+/* The block whose text the part replaces, or NULL: it appends. */
+static struct block *corrected(struct message *msg, const struct event *part, enum block_type type) {
+  struct block *b = part->flags & EVENT_REPLACE ? block_find(msg, part->key) : NULL;
+  return b != NULL && b->type == type ? b : NULL;
+}
+
 static int add_run(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e) {
   struct str s = part->text;
-  struct block *b;
+  struct block *b = corrected(msg, part, type);
+  if (b != NULL) {
+    b->has_high = 0;
+    return replace(&b->text, s, e);
+  }
   if (s.n == 0) return 0;
   b = run_open(msg, type, part->key, deltas, e);
   if (b == NULL) return -1;
   if (((part->flags & EVENT_SURROGATE) || b->has_high) && join_surrogates(msg, b, &s, e) != 0) return -1;
-  return run_append(msg, b, s, deltas, e);
+  return run_append(b, s, deltas, e);
 }
 
 /* }}} */
@@ -242,7 +259,7 @@ static int synthesise_id(struct message *msg, struct block *b, struct err *e) {
   uint64_t h2 = hash(hash(0x9E3779B97F4A7C15u, msg->id.p, msg->id.n), v, sizeof v);
   char id[32];
   int n = snprintf(id, sizeof id, "call_%016llx%08llx", (unsigned long long)h1, (unsigned long long)(h2 & 0xFFFFFFFFu));
-  return replace(msg, &b->id, (struct str){ id, (size_t)n }, e);
+  return replace(&b->id, (struct str){ id, (size_t)n }, e);
 }
 
 static int id_taken(const struct message *msg, const struct block *b) {
@@ -282,7 +299,7 @@ static int tool_append(struct message *msg, struct block *b, struct str s, struc
   if (s.n == 0) return 0;
   if (b->text.n + s.n > msg->limits->argument_bytes)
     return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", msg->limits->argument_bytes);
-  if (keep(msg, &b->text, s, e) != 0) return -1;
+  if (keep(&b->text, s, e) != 0) return -1;
   if (!b->started) return tool_start(msg, b, 0, deltas, e);
   return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, s, e);
 }
@@ -312,14 +329,18 @@ static struct block *tool_open(struct message *msg, int32_t key, struct events *
 static int add_tool(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
   struct block *b = tool_open(msg, part->key, deltas, e);
   if (b == NULL) return -1;
-  if (b->id.n == 0 && !blank(part->id) && keep(msg, &b->id, part->id, e) != 0) return -1;
-  if (b->name.n == 0 && part->name.n > 0 && keep(msg, &b->name, part->name, e) != 0) return -1;
+  if (b->id.n == 0 && !blank(part->id) && keep(&b->id, part->id, e) != 0) return -1;
+  if (b->name.n == 0 && part->name.n > 0 && keep(&b->name, part->name, e) != 0) return -1;
   return tool_start(msg, b, 0, deltas, e);
 }
 
 static int add_args(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
   struct str s = part->text;
-  struct block *b;
+  struct block *b = corrected(msg, part, BLOCK_TOOL);
+  if (b != NULL) {
+    b->has_high = 0;
+    return replace(&b->text, s, e);
+  }
   if (s.n == 0) return 0;
   b = tool_open(msg, part->key, deltas, e);
   if (b == NULL) return -1;
@@ -335,20 +356,28 @@ static int add_whole(struct message *msg, const struct event *part, enum block_t
   struct block *b;
   if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, part->key, e)) == NULL) return -1;
   b->started = b->ended = 1;
-  if (keep(msg, &b->name, part->name, e) != 0) return -1;
-  return keep(msg, &b->text, part->text, e);
+  if (keep(&b->name, part->name, e) != 0) return -1;
+  return keep(&b->text, part->text, e);
 }
 
 static int add_signature(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
   struct block *b = block_find(msg, part->key);
   if (part->text.n == 0) return 0;
   if (b == NULL || b->type != BLOCK_THINKING) b = run_open(msg, BLOCK_THINKING, part->key, deltas, e);
-  return b == NULL ? -1 : replace(msg, &b->signature, part->text, e);
+  return b == NULL ? -1 : replace(&b->signature, part->text, e);
+}
+
+/* Fields without a canonical name; those of reasoning that shows no text open its block. */
+static int add_raw(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  struct block *b = block_find(msg, part->key);
+  if (b == NULL && !str_eq(part->name, "thinking")) return 0;
+  if (b == NULL && (b = run_open(msg, BLOCK_THINKING, part->key, deltas, e)) == NULL) return -1;
+  return replace(&b->raw, part->text, e);
 }
 
 static int add_meta(struct message *msg, const struct event *part, struct err *e) {
-  if (msg->id.n == 0 && keep(msg, &msg->id, part->id, e) != 0) return -1;
-  if (msg->reported_model.n == 0 && keep(msg, &msg->reported_model, part->name, e) != 0) return -1;
+  if (msg->id.n == 0 && keep(&msg->id, part->id, e) != 0) return -1;
+  if (msg->reported_model.n == 0 && keep(&msg->reported_model, part->name, e) != 0) return -1;
   return 0;
 }
 
@@ -369,8 +398,8 @@ static void add_usage(struct usage *to, const struct usage *from) {
 
 static int add_stop(struct message *msg, const struct event *part, struct err *e) {
   if (part->stop != STOP_NONE) msg->stop = part->stop;
-  if (part->text.n > 0 && replace(msg, &msg->raw_stop, part->text, e) != 0) return -1;
-  if (part->name.n > 0 && replace(msg, &msg->stop_sequence, part->name, e) != 0) return -1;
+  if (part->text.n > 0 && replace(&msg->raw_stop, part->text, e) != 0) return -1;
+  if (part->name.n > 0 && replace(&msg->stop_sequence, part->name, e) != 0) return -1;
   return 0;
 }
 
@@ -394,7 +423,6 @@ int message_warn(struct message *msg, const char *code, const char *field, const
 /* }}} */
 
 int message_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
-  struct block *b;
   switch (part->type) {
     case PART_TEXT: return add_run(msg, part, BLOCK_TEXT, deltas, e);
     case PART_THINKING: return add_run(msg, part, BLOCK_THINKING, deltas, e);
@@ -408,7 +436,7 @@ int message_add(struct message *msg, const struct event *part, struct events *de
     case PART_END: return add_end(msg, part, deltas, e);
     case PART_STOP: return add_stop(msg, part, e);
     case PART_USAGE: add_usage(&msg->usage, &part->usage); return 0;
-    case PART_RAW: b = block_find(msg, part->key); return b == NULL ? 0 : replace(msg, &b->raw, part->text, e);
+    case PART_RAW: return add_raw(msg, part, deltas, e);
     case PART_WARNING: return warn(msg, part->id, part->name, part->text) == 0 ? 0 : err_memory(e);
     default: return 0; /* PART_DONE is the exchange's */
   }

@@ -20,7 +20,6 @@ struct message {
   int open;                     /* index of the open text, thinking or refusal block, -1 = none */
   int last;                     /* index of the block that the last part went to */
   int tools, tools_open;        /* tool calls so far; those that started and did not end */
-  size_t retained;              /* bytes of content held */
   struct buf id, reported_model, raw_stop, stop_sequence;
   struct buf warnings;          /* NUL-separated triples */
   struct buf scratch;           /* the last fragment, rewritten */
@@ -36,6 +35,8 @@ void message_free(struct message *msg);
 int message_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
 /* The turn is complete: closes what is open, gives late tool calls their ids, settles the stop reason. */
 int message_end(struct message *msg, struct events *deltas, struct err *e);
+/* Bytes held from the allocator. */
+size_t message_held(const struct message *msg);
 /* Adds a warning ({code, field, message}); field may be "". */
 int message_warn(struct message *msg, const char *code, const char *field, const char *text);
 /*

@@ -8,6 +8,8 @@
 
 #include "json.h"
 
+#define TOOL_NAME_MAX 64 /* of a tool's name: the least that any wire allows (N18) */
+
 /* What a wire format asks of a history. */
 struct norm {
   struct str provider, model;  /* origin that may be replayed (N13) */
@@ -32,7 +34,8 @@ int normalise_check_message(const struct node *message, const char *path, struct
 /*
 ** Rules N1, N13, N3, N4, N5, N8, N7, N9/N10 or N11 over request.messages, in that order. Content is an array of blocks
 ** in every message afterwards, never empty; every tool_use has exactly one tool_result, in the next user message. With
-** drop_blank_text, white space that ends a trailing assistant message goes too. 0, or -1: memory, or KIND_ARGUMENT when
+** drop_blank_text, white space that ends a trailing assistant message goes too. In the names of calls what no
+** tool's name may hold becomes "_", and they are cut to TOOL_NAME_MAX (N18). 0, or -1: memory, or KIND_ARGUMENT when
 ** nothing is left to send.
 */
 int normalise_messages(struct arena *a, struct node *request, const struct norm *n, struct err *e);

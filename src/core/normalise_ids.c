@@ -1,6 +1,7 @@
 /*
-** normalise_ids.c: tool ids as a wire accepts them (N7). An id that is fine and not yet taken stays as it is; every
-** other one becomes a name made of it. Names depend only on the calls before, so a longer history keeps them.
+** normalise_ids.c: tool ids as a wire accepts them (N7), and the names in calls (N18). An id that is fine and not yet
+** taken stays as it is; every other one becomes a name made of it. Names depend only on the calls before, so a longer
+** history keeps them.
 ** May call: json, mem. Everything lies in the history's arena. Failure: -1 (memory).
 */
 #include <stdio.h>
@@ -121,6 +122,15 @@ static int rename_to(struct arena *a, struct node *block, struct str key, struct
   return node_set(block, key, node_string(a, id));
 }
 
+/* A tool's name as every wire takes it, for a model may call what nobody declared (N18): its history would be refused
+** for ever. */
+static int rename_tool(struct arena *a, struct node *block) {
+  struct str given = node_str(node_get(block, "name")), name = given.n > 0 ? word(a, given) : given;
+  if (name.n > TOOL_NAME_MAX) name = with_tail(a, name, "", TOOL_NAME_MAX);
+  if (given.n > 0 && name.p == NULL) return -1;
+  return str_same(given, name) ? 0 : node_set(block, STR("name"), node_string(a, name));
+}
+
 int rules_ids(struct history *h, const struct norm *n) {
   struct taken t;
   struct call *c;
@@ -130,7 +140,7 @@ int rules_ids(struct history *h, const struct norm *n) {
     if (c->block == NULL) continue;
     id = name(h->a, &t, c->id, n);
     if (id.p == NULL || rename_to(h->a, c->block, STR("id"), id) != 0 ||
-        rename_to(h->a, c->result, STR("tool_use_id"), id) != 0)
+        rename_to(h->a, c->result, STR("tool_use_id"), id) != 0 || rename_tool(h->a, c->block) != 0)
       return -1;
   }
   return 0;

@@ -51,7 +51,8 @@ void rules_append(struct node *list, struct node *v);
 
 /* N4, N5, N8: every call has exactly one result, in the message right after its turn. 0, or -1 (memory). */
 int rules_pair(struct history *h, const struct norm *n);
-/* N7: every call has an id of its own that the wire accepts, and its result the same one. 0, or -1 (memory). */
+/* N7: every call has an id of its own that the wire accepts, and its result the same one; and a name (N18). 0, or -1
+** (memory). */
 int rules_ids(struct history *h, const struct norm *n);
 /* N9 with N10, or N11, or nothing. 0, or -1 (memory). */
 int rules_merge(struct history *h, const struct norm *n);

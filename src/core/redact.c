@@ -3,19 +3,60 @@
 */
 #include "redact.h"
 
+#define SHORTEST 4 /* shorter secrets are not looked for: they turn up by themselves */
+#define PART 8     /* bytes of a secret that count as one where the text ends before the rest of it */
+
 static const struct str BLOT = { "[redacted]", 10 };
 
-/* The first secret in s: its offset, and its length in *n; s.n when there is none. */
-static size_t find(const struct secrets *k, struct str s, size_t *n) {
-  size_t first = s.n;
-  for (size_t i = 0; i < k->n; i++) {
-    const char *hit = k->v[i].n < 4 || s.n == 0 ? NULL : memmem(s.p, s.n, k->v[i].p, k->v[i].n);
-    if (hit == NULL || (size_t)(hit - s.p) > first) continue;
-    if ((size_t)(hit - s.p) == first && *n >= k->v[i].n) continue; /* of two at one place the longer */
-    first = (size_t)(hit - s.p);
-    *n = k->v[i].n;
+static int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c = (char)(c | 0x20);
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* How many bytes of s, from `at` on, spell the character c, as it is or as an escape of JSON; 0: they do not; -1: the
+** text ends within the escape. */
+static int spells(struct str s, size_t at, char c) {
+  int code = 0;
+  if (s.p[at] == c) return 1;
+  if (s.p[at] != '\\') return 0;
+  if (at + 1 == s.n) return -1;
+  if (s.p[at + 1] == c) return 2;
+  if (s.p[at + 1] != 'u') return 0;
+  for (size_t i = at + 2; i < at + 6; i++) {
+    if (i == s.n) return -1;
+    if (hex(s.p[i]) < 0) return 0;
+    code = code * 16 + hex(s.p[i]);
   }
-  return first;
+  return code == (unsigned char)c ? 6 : 0;
+}
+
+/* How many bytes of s, from `at` on, spell the secret, or as much of it as there is before s ends; 0: they do not. */
+static size_t match(struct str secret, struct str s, size_t at) {
+  size_t from = at;
+  for (size_t i = 0; i < secret.n; i++) {
+    int n = at < s.n ? spells(s, at, secret.p[i]) : -1;
+    if (n == 0) return 0;
+    if (n < 0) return i >= PART ? s.n - from : 0;
+    at += (size_t)n;
+  }
+  return at - from;
+}
+
+/* The first secret in s: its offset, and its length in *n, of two at one place the longer; s.n when there is none. */
+static size_t find(const struct secrets *k, struct str s, size_t *n) {
+  *n = 0;
+  for (size_t at = 0; at < s.n; at++) {
+    for (size_t i = 0; i < k->n; i++) {
+      struct str secret = k->v[i];
+      size_t found;
+      if (secret.n < SHORTEST || (s.p[at] != secret.p[0] && s.p[at] != '\\')) continue;
+      found = match(secret, s, at);
+      if (found > *n) *n = found;
+    }
+    if (*n > 0) return at;
+  }
+  return s.n;
 }
 
 /* Appends the clean form of s; 0 or -1. */
@@ -35,14 +76,27 @@ struct str redact(const struct secrets *k, struct arena *a, struct str s) {
   struct buf b;
   struct str r;
   size_t n = 0;
-  if (find(k, s, &n) == s.n) return s;
+  if (k->n == 0 || find(k, s, &n) == s.n) return s;
   buf_init(&b, a->m);
   r = clean(k, &b, s) == 0 ? arena_dup(a, buf_str(&b)) : STR_NONE;
   buf_free(&b);
   return r;
 }
 
+/* Where the longest beginning (4 bytes or more) of a secret starts that z, of len bytes, ends with; len when there is none. */
+static size_t cut_secret(const struct secrets *k, const char *z, size_t len) {
+  size_t at = len;
+  for (size_t i = 0; i < k->n; i++)
+    for (size_t n = k->v[i].n < len ? k->v[i].n : len; n >= 4; n--)
+      if (memcmp(z + len - n, k->v[i].p, n) == 0) {
+        if (len - n < at) at = len - n;
+        break;
+      }
+  return at;
+}
+
 void redact_inplace(const struct secrets *k, char *z, size_t size) {
+  if (strlen(z) + 4 >= size) z[cut_secret(k, z, strlen(z))] = '\0'; /* the text was cut, perhaps inside a secret */
   for (size_t from = 0;;) {
     size_t len = strlen(z), n = 0, at = from + find(k, (struct str){ z + from, len - from }, &n), put, tail;
     if (at == len) return;

@@ -108,15 +108,20 @@ static int m_timeout(lua_State *L) {
   return 1;
 }
 
-/* Fills the array that step returns with the streams and requests that have news. */
+/* Fills the array that step returns with the streams and requests that have news. The room for a token is made before
+** the token is taken: what raises for want of memory loses none. */
 static void push_tokens(lua_State *L, struct engine *g) {
   struct transfer *t;
   lua_Integer n = 0;
   lua_getiuservalue(L, 1, 2);
   lua_getiuservalue(L, 1, 1);
-  while ((t = engine_ready(g)) != NULL)
+  for (;;) {
+    lua_pushboolean(L, 0);
+    lua_rawseti(L, -3, n + 1);
+    if ((t = engine_ready(g)) == NULL) break;
     if (lua_rawgetp(L, -1, transfer_owner(t)) == LUA_TNIL) lua_pop(L, 1);
     else lua_rawseti(L, -3, ++n);
+  }
   lua_pop(L, 1);
   for (n++; lua_rawgeti(L, -1, n) != LUA_TNIL; n++) {
     lua_pop(L, 1);

@@ -51,5 +51,6 @@ int luaopen_koine_core(lua_State *L) {
   open_stream(L);
   open_response(L);
   open_request(L);
+  open_file(L);
   return 1;
 }

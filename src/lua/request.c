@@ -198,6 +198,7 @@ static int m_poll(lua_State *L) {
   }
   if (failure != NULL) {
     struct err e = *failure;
+    if (e.kind == KIND_MEMORY) return raise_error(L, &e);
     redact_inplace(&q->secrets, e.message, sizeof e.message);
     lua_pushnil(L);
     push_error(L, &e, STR_NONE, STR_NONE);
@@ -242,8 +243,10 @@ static int f_answer_error(lua_State *L) {
   lua_getfield(L, 2, "body");
   body.p = luaL_optlstring(L, -1, "", &body.n);
   body = redact(&k, &h->scratch, body);
+  if (body.p == NULL) return luaL_error(L, "not enough memory");
   lua_getfield(L, 2, "status");
   codec_error(&h->scratch, (int)luaL_checkinteger(L, -1), body, &e);
+  if (e.kind == KIND_MEMORY) return raise_error(L, &e);
   if (e.retry_after < 0) e.retry_after = head.retry_after;
   if (head.should_retry >= 0) e.retryable = head.should_retry;
   redact_inplace(&k, e.message, sizeof e.message);

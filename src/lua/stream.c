@@ -119,6 +119,8 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   lua_getfield(L, 2, "request_messages");
   spec.request_messages = (size_t)lua_tointeger(L, -1);
   if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) spec.warnings = value_node(L, -1, &h->scratch, "warnings");
+  if (lua_getfield(L, 2, "tool_names") == LUA_TTABLE)
+    spec.tool_names = value_node(L, -1, &h->scratch, "tool_names");
   lua_pushvalue(L, 2);
   read_secrets(L, lua_gettop(L), &spec.secrets);
   if (!spec.stream) r.body_max = spec.limits.body;
