@@ -6,7 +6,7 @@ local replies = { hello = "Hello to you.", bye = "Good bye." }
 
 local parrot = koine.base {
   name = "parrot",
-  model = "parrot-1",
+  options = { model = "parrot-1" },
   open = function(_, messages)
     local last = messages[#messages].content
     local text = replies[last] or ("You said: %s"):format(last)

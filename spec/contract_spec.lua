@@ -74,6 +74,22 @@ local function changed_response(adapter, change)
   end
 end
 
+-- chat whose messages are changed: change(block, message) gives the block to send, nil for none.
+local function changed_blocks(adapter, change)
+  local chat = adapter.chat
+  function adapter:chat(messages, opts)
+    local sent = type(messages) == "table" and records.to_table(messages) or messages
+    for _, message in ipairs(type(sent) == "table" and sent or {}) do
+      local kept = {}
+      for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
+        kept[#kept + 1] = change(block, message)
+      end
+      if type(message.content) == "table" and #message.content > 0 then message.content = kept end
+    end
+    return chat(self, sent, opts)
+  end
+end
+
 local SABOTEURS = {
   { "nothing", {}, function() end },
   { "text lost from the answer", { 1, 4, 18 }, function(adapter)
@@ -102,6 +118,16 @@ local SABOTEURS = {
   { "another usage when streaming", { 18 }, function(adapter)
     changed_response(adapter, function(fields, opts)
       if opts and opts.stream then fields.usage.output_tokens = fields.usage.output_tokens + 1 end
+    end)
+  end },
+  { "an empty answer filled up", { 5 }, function(adapter)
+    changed_response(adapter, function(fields)
+      if #fields.content == 0 then fields.content = "…" end
+    end)
+  end },
+  { "calls in another order", { 3, 18 }, function(adapter)
+    changed_response(adapter, function(fields)
+      table.sort(fields.content, function(a, b) return (a.name or "") > (b.name or "") end)
     end)
   end },
   { "signatures lost", { 17 }, function(adapter)
@@ -134,6 +160,35 @@ local SABOTEURS = {
     function adapter:chat(messages, opts) -- luacheck: no unused
       if type(messages) == "table" and #messages > 0 then core.check { messages = messages, model = "m" } end
       return chat(self, "dropped", opts)
+    end
+  end },
+  { "images lost", { 14 }, function(adapter)
+    changed_blocks(adapter, function(block) return block.type ~= "image" and block or nil end)
+  end },
+  { "failed results told as good ones", { 11 }, function(adapter)
+    changed_blocks(adapter, function(block)
+      if block.type == "tool_result" then block.is_error = nil end
+      return block
+    end)
+  end },
+  { "text beside calls lost on the way out", { 12 }, function(adapter)
+    changed_blocks(adapter, function(block, message)
+      if block.type == "text" and message.role == "assistant" then return nil end
+      return block
+    end)
+  end },
+  { "thinking checked after the request", { 15 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      if opts and opts.thinking == "extreme" then chat(self, messages) end
+      return chat(self, messages, opts)
+    end
+  end },
+  { "an option refused", { 16 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      if opts and opts.limits then error(require("koine.errors").new { kind = "argument", message = "no limits" }) end
+      return chat(self, messages, opts)
     end
   end },
   { "anything accepted as an option", { 15, 16 }, function(adapter)

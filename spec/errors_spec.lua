@@ -22,6 +22,43 @@ describe("errors", function()
     assert.are.equal("ServerError", errors.new { kind = "timeout", message = "m", status_code = 504 }.class)
   end)
 
+  it("have these classes, each of them an Error", function()
+    assert.are.same({ "AuthenticationError", "RateLimitError", "ServerError", "RequestError", "ConnectionError",
+      "CancelledError", "ArgumentError", "NotImplementedError", "Error" }, errors.classes)
+    for _, class in ipairs(errors.classes) do
+      local err = errors.new { kind = "other", class = class, message = "m" }
+      assert.is_true(err:is(class) and err:is "Error")
+    end
+  end)
+
+  it("carry what they are given, and nothing else", function()
+    local err = errors.new { kind = "rate_limit", message = "m", status_code = 429, provider = "row", retry_after = 2.5,
+      request_id = "r", code = "c", raw = "body" }
+    assert.are.same({ 429, "row", 2.5, "r", "c", "body" },
+      { err.status_code, err.provider, err.retry_after, err.request_id, err.code, err.raw })
+    err = errors.new { kind = "rate_limit", message = "m" }
+    for _, field in ipairs { "status_code", "provider", "retry_after", "request_id", "code", "attempts", "partial",
+      "raw" } do
+      assert.is_nil(err[field], field)
+    end
+  end)
+
+  it("stay the same object through pcall, error and assert", function()
+    local err = errors.new { kind = "server", message = "m" }
+    local ok, caught = pcall(error, err)
+    assert.is_false(ok)
+    assert.is_true(rawequal(err, caught))
+    ok, caught = pcall(function()
+      local _, inner = pcall(error, err)
+      error(inner)
+    end)
+    assert.is_false(ok)
+    assert.is_true(rawequal(err, caught))
+    assert.is_true(caught:is "ServerError")
+    assert.are.equal("m", tostring(caught))
+    assert.is_true(rawequal(err, select(2, pcall(_G.assert, nil, err))))
+  end)
+
   it("say what they are", function()
     local err = errors.new { kind = "rate_limit", message = "slow down", retry_after = 3 }
     assert.is_true(err:is "RateLimitError")

@@ -155,6 +155,7 @@ describe("thinking", function()
     local given = { enabled = true, budget_tokens = 2000 }
     assert.are.same({ budget_tokens = 2000 }, settings({ thinking = given }).thinking)
     assert.is_false(settings({ thinking = { enabled = false } }).thinking)
+    assert.is_false(settings({ thinking = { budget_tokens = 0 } }).thinking)
     assert.is_false(settings({ thinking = false }).thinking)
   end)
 
@@ -169,7 +170,7 @@ describe("thinking", function()
     for _, value in ipairs { "huge", 5, true, "" } do
       assert.are.equal("thinking", refused({ thinking = value }).field)
     end
-    assert.are.equal("thinking.budget_tokens", refused({ thinking = { budget_tokens = 0 } }).field)
+    assert.are.equal("thinking.budget_tokens", refused({ thinking = { budget_tokens = -1 } }).field)
     assert.are.equal("thinking.budget_tokens", refused({ thinking = { enabled = true } }).field)
     assert.are.equal("thinking.enabled", refused({ thinking = { enabled = 1, budget_tokens = 5 } }).field)
     assert.are.equal("thinking.budget", refused({ thinking = { budget = 5 } }).field)
@@ -223,6 +224,89 @@ describe("a call's options", function()
     assert.are.equal("options", raised(options.call, "x", base).field)
     local err = raised(options.call, { key = "k" }, base)
     assert.is_truthy(tostring(err):find("this is an option of the constructor", 1, true))
+  end)
+end)
+
+describe("an option of a call", function()
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+
+  local ADD = { name = "add", description = "Adds.", parameters = { type = "object" } }
+  local WITH_TOOL = { tools = { ADD } }
+
+  -- Name, value, what the call has besides. What one wire carries, another may not.
+  local OPTIONS = {
+    { "system", "Be brief." }, { "system", { { type = "text", text = "Be brief." } } }, { "tools", { ADD } },
+    { "max_tokens", 1711 }, { "thinking", "low" }, { "thinking", { budget_tokens = 2048 } }, { "temperature", 0.3 },
+    { "top_p", 0.8 }, { "stop_sequences", { "END" } }, { "cache_retention", "short" }, { "cache_retention", "long" },
+    { "metadata", { user_id = "u" } }, { "metadata", { team = "red" } }, { "betas", "beta-1" },
+    { "betas", { "beta-1", "beta-2" } }, { "tool_choice", "auto" }, { "tool_choice", "any", WITH_TOOL },
+    { "tool_choice", "none", WITH_TOOL }, { "tool_choice", { type = "tool", name = "add" }, WITH_TOOL },
+    { "extra", { model = "another" } }, { "extra", { messages = {} } },
+  }
+
+  local ADAPTERS = { { "anthropic", "claude-sonnet-4-5" }, { "anthropic", "claude-sonnet-4-6" },
+    { "anthropic", "claude-opus-5" }, { "anthropic", "claude-3-haiku" }, { "openai", "gpt-4.1", { api = "chat" } },
+    { "openai", "gpt-5", { api = "chat" } }, { "openai", "o3", { api = "chat" } },
+    { "openai", "gpt-5.4", { api = "chat" } }, { "azure", "d" }, { "cerebras", "m" }, { "compatible", "m" },
+    { "deepseek", "deepseek-v4-flash" }, { "deepseek", "deepseek-chat" }, { "fireworks", "m" }, { "groq", "m" },
+    { "llamacpp", "m" }, { "lmstudio", "m" }, { "mistral", "m" }, { "moonshot", "m" }, { "ollama_compat", "m" },
+    { "openrouter", "m" }, { "perplexity", "m" }, { "together", "m" }, { "vllm", "m" }, { "xai", "grok-4" } }
+
+  -- The bytes and the betas that a call sends, and its warnings.
+  local function sent(adapter, opts)
+    assert(server:reset())
+    assert(server:script { { content = "ok" } })
+    local response = assert(adapter:chat("Hi", opts))
+    local request = assert(server:requests())[1]
+    return request.body .. (request.headers["anthropic-beta"] or ""), response.warnings
+  end
+
+  for _, row in ipairs(ADAPTERS) do
+    it(("of %s %s is sent, or is named in one warning"):format(row[1], row[2]), function()
+      local given = { model = row[2], base_url = server.url, key = "k" }
+      for name, value in pairs(row[3] or {}) do given[name] = value end
+      local adapter = koine[row[1]](given)
+      for i, option in ipairs(OPTIONS) do
+        local name, value, more = table.unpack(option)
+        local with = { max_tokens = 8000, [name] = value }
+        for other, given_too in pairs(more or {}) do with[other] = given_too end
+        local plain = { max_tokens = 8000, tools = with.tools ~= value and with.tools or nil }
+        local before, none = sent(adapter, plain)
+        local after, warnings = sent(adapter, with)
+        local at = ("option %d, %s"):format(i, name)
+        assert.are.same({}, none, at)
+        assert.is_true(#warnings <= 1, at)
+        if warnings[1] then
+          assert.are.equal(name, warnings[1].field, at)
+          assert.is_truthy(#warnings[1].code > 0 and #warnings[1].message > 0, at)
+        else
+          assert.are_not.equal(before, after, at)
+        end
+      end
+    end)
+  end
+
+  it("that belongs to no wire warns of nothing", function()
+    local adapter = koine.compatible { model = "m", base_url = server.url }
+    local _, warnings = sent(adapter, { timeout = 30, limits = { depth = 64 }, retry = { max = 1 }, keep_raw = true,
+      headers = { ["x-team"] = "red" }, extra = { seed = 1 }, stream = true, on_delta = function() end,
+      on_retry = function() end })
+    assert.are.same({}, warnings)
+    local request = assert(server:requests())[1]
+    assert.are.equal("red", request.headers["x-team"])
+    assert.is_truthy(request.body:find('"seed":1', 1, true))
+  end)
+
+  it("extra: works on every wire, sorted, just before the messages, over nothing", function()
+    for _, adapter in ipairs { koine.anthropic { model = "m", base_url = server.url, key = "k" },
+      koine.openai { model = "m", api = "chat", base_url = server.url, key = "k" } } do
+      local body = adapter:render { model = "m", stream = false, messages = { { role = "user", content = "Hi" } },
+        extra = { zeta = { b = 1, a = 2 }, alpha = true } }
+      assert.is_truthy(body:find(',"alpha":true,"zeta":{"a":2,"b":1},"messages":[', 1, true), body)
+    end
   end)
 end)
 

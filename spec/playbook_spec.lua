@@ -13,7 +13,12 @@ local function raised(class, f, ...)
   return err
 end
 
-local function invalid(step) return raised("InvalidPlaybookError", playbook.step, step) end
+-- The error for a step that cannot be; its text names the field and what was expected.
+local function invalid(step)
+  local err = raised("InvalidPlaybookError", playbook.step, step)
+  assert.is_truthy(tostring(err):find(err.field .. ": " .. err.expected .. " expected, got ", 1, true), tostring(err))
+  return err
+end
 
 -- The deltas of one streamed call, then its Response.
 local function streamed(book)

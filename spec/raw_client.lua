@@ -61,8 +61,11 @@ function client.receive(tcp)
     end
     answer.body = table.concat(answer.chunks)
   else
-    local body, why, partial = tcp:receive(tonumber(answer.headers["content-length"]))
-    answer.body, answer.err = body or partial, why
+    local length = tonumber(answer.headers["content-length"])
+    if length ~= 0 then -- LuaSocket waits for a byte even when none is asked for
+      local body, why, partial = tcp:receive(length)
+      answer.body, answer.err = body or partial, why
+    end
   end
   return answer
 end

@@ -85,6 +85,12 @@ describe("every record", function()
     end)
   end
 
+  it("is made by the public face", function()
+    local koine = require "koine"
+    for name in pairs(REQUIRED) do assert.are.equal(records[name], koine[name], name) end
+    assert.are.equal(records.response, koine.response)
+  end)
+
   it("carries its type when it is a block", function()
     for _, name in ipairs(BLOCKS) do
       assert.are.equal(name, records[name](REQUIRED[name]).type)

@@ -34,6 +34,28 @@ describe("a Response", function()
     assert.are.same({}, koine.response { content = "", model = "m", stop_reason = "end_turn" }.content)
   end)
 
+  it("holds every field that it is made of", function()
+    local given = { content = {}, model = "m", stop_reason = "stop_sequence", raw_stop_reason = "stop",
+      stop_sequence = "END", usage = { input_tokens = 1, output_tokens = 2, cache_read_tokens = 3,
+      cache_creation_tokens = 4, reasoning_tokens = 5 }, id = "i", request_id = "r", provider = "p", status_code = 200,
+      headers = { ["x-a"] = "b" }, warnings = { { code = "c", field = "f", message = "m" } },
+      attempts = { { status_code = 200, waited = 0 } }, partial = true, degenerate = true }
+    local r = koine.response(given)
+    for field, value in pairs(given) do assert.are.same(value, r[field], field) end
+    local copy = r:to_table()
+    for field, value in pairs(given) do assert.are.same(value, copy[field], field) end
+    assert.is_nil(r:raw())
+  end)
+
+  it("has for absent fields nil, but arrays where there are arrays", function()
+    local r = koine.response { model = "m", stop_reason = "end_turn" }
+    for _, field in ipairs { "raw_stop_reason", "stop_sequence", "id", "request_id", "provider", "status_code",
+      "headers", "attempts", "partial", "degenerate" } do
+      assert.is_nil(r[field], field)
+    end
+    for _, count in ipairs { "input_tokens", "output_tokens", "cache_read_tokens" } do assert.is_nil(r.usage[count]) end
+  end)
+
   it("makes its tables once, and tool_calls are the very tables of content", function()
     local r = sample()
     assert.are.equal(r.content, r.content)

@@ -7,14 +7,15 @@ local CORE = {
   mem = "", err = "", event = "mem err", clock = "mem",
   json = "mem err event", sse = "mem err", fs = "mem err", pollset = "mem err",
   head = "clock json mem", redact = "json mem",
-  normalise = "json mem err", codec = "json event normalise mem err",
+  normalise = "json mem err", think = "mem", leaked = "json mem err",
+  codec = "think leaked json event normalise mem err",
   message = "codec normalise json event mem err",
   exchange = "sse message codec head redact clock json event mem err",
   http = "pollset clock head mem err", call = "exchange http clock",
 }
 
 -- Files that belong to a room whose name they begin with: codec_anthropic_parse.c lives in codec, json_read.c in json.
-local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange" }
+local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked" }
 local ALIAS = { codecs = "codec", check = "normalise" }
 
 local problems = 0
@@ -107,9 +108,9 @@ end
 
 -- Lua: layers from the bottom; a module may require those of lower layers and, where listed, its neighbours.
 local LAYER = {
-  { "version", "providers", "auth" },
+  { "version", "providers" },
   { "errors" },
-  { "wait", "options", "rows", "retry", "records", "credentials", "pricing" },
+  { "wait", "options", "rows", "retry", "records", "credentials", "pricing", "exchange", "rate_limiter", "auth" },
   { "attempt", "stream" },
   { "models" },
   { "adapter", "base" },
@@ -126,7 +127,7 @@ local function lua_room(file)
   return path:match("^([%w_]+)/") or path
 end
 
-for _, file in ipairs(files("lua/koine/*.lua lua/koine/*/*.lua")) do
+for _, file in ipairs(files("lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua")) do
   local from = lua_room(file)
   local level = layer_of[from]
   if not level then complain(file, 1, "belongs to no layer: name it in tools/arch.lua") end

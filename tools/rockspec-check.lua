@@ -1,5 +1,7 @@
--- rockspec-check.lua: the rockspec's file lists and the tree agree. `--write` prints the lists as the rockspec wants
--- them. Run from the project's root.
+-- rockspec-check.lua: the rockspec's file lists and the tree agree. `--write` brings the lists up to date.
+-- Run from the project's root.
+local ROCKSPEC = "rockspec/koine-scm-1.rockspec"
+
 local function files(pattern)
   local list = {}
   local pipe = assert(io.popen("ls " .. pattern .. " 2>/dev/null"))
@@ -13,21 +15,36 @@ local function module_name(file)
   return (file:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
 end
 
-local expected = {}
-for _, file in ipairs(files "lua/koine/*.lua lua/koine/*/*.lua") do expected[module_name(file)] = file end
+local expected, names = {}, {}
+for _, file in ipairs(files "lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua") do
+  local name = module_name(file)
+  expected[name], names[#names + 1] = file, name
+end
+table.sort(names)
 local sources = files "src/core/*.c src/lua/*.c"
 
+-- The rockspec's text with both lists as the tree has them.
+local function updated(text)
+  local c, lua = {}, {}
+  for i, file in ipairs(sources) do c[i] = ("        %q,\n"):format(file) end
+  for i, name in ipairs(names) do lua[i] = ("    [%q] = %q,\n"):format(name, expected[name]) end
+  text = text:gsub("(\n      sources = {\n).-(      },\n    },\n).-(  },\n}\n)$", function(before, between, after)
+    return before .. table.concat(c) .. between .. table.concat(lua) .. after
+  end)
+  return text
+end
+
 if arg[1] == "--write" then
-  local names = {}
-  for name in pairs(expected) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do print(("    [%q] = %q,"):format(name, expected[name])) end
-  for _, file in ipairs(sources) do print(("        %q,"):format(file)) end
-  return
+  local file = assert(io.open(ROCKSPEC))
+  local text = updated(file:read "a")
+  file:close()
+  file = assert(io.open(ROCKSPEC, "w"))
+  assert(file:write(text))
+  assert(file:close())
 end
 
 local spec = {}
-assert(loadfile("rockspec/koine-scm-1.rockspec", "t", spec))()
+assert(loadfile(ROCKSPEC, "t", spec))()
 local modules, problems = spec.build.modules, {}
 for name, file in pairs(expected) do
   if modules[name] ~= file then problems[#problems + 1] = "the rockspec lacks " .. name .. " = " .. file end
@@ -44,5 +61,8 @@ end
 for file in pairs(listed) do problems[#problems + 1] = "no such source: " .. file end
 table.sort(problems)
 for _, problem in ipairs(problems) do print(problem) end
-if #problems > 0 then os.exit(false) end
+if #problems > 0 then
+  print "lua5.4 tools/rockspec-check.lua --write brings the rockspec up to date"
+  os.exit(false)
+end
 print "rockspec: agrees with the tree"

@@ -24,10 +24,10 @@ local function quirks_of(row, info, given)
   return quirks
 end
 
---- Makes an adapter of a row and a constructor's options (table: model, key, base_url, headers, timeout, …).
+--- Makes an adapter of a row and a constructor's options (table, see options.lua; `model` is required).
 -- Needs no key and makes no connection. Raises an ArgumentError naming the option that is missing, unknown or bad.
 function adapter.new(row, given)
-  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  if type(given) ~= "table" then options.refuse("options", "table", given) end
   if type(given.model) ~= "string" or not given.model:find "%S" then
     errors.argument("model", "model id (non-empty string)", given.model)
   end
@@ -38,16 +38,18 @@ function adapter.new(row, given)
   local base_url = settings.base_url or row.base_url
   if not base_url then errors.argument("base_url", "URL of the server to talk to", nil) end
   local quirks = quirks_of(row, info, settings.quirks)
+  local state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,
+    auth = credentials.module(row), rate_limiter = settings.rate_limiter }
+  if state.auth and state.auth.setup then state.auth.setup(state) end
   return core.adapter { provider = row.name, title = row.title, codec = row.codec, model = model, quirks = quirks,
-    state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,
-      auth = credentials.module(row) } }
+    state = state }
 end
 
 --- The adapter of "provider/model", with the options of that provider's constructor (model may come from either).
 -- Raises an ArgumentError when there is no such provider, suggesting the nearest.
 function adapter.by_name(name, given)
   if type(name) ~= "string" or name == "" then errors.argument("name", '"provider/model"', name) end
-  if given ~= nil and type(given) ~= "table" then errors.argument("options", "table", given) end
+  if given ~= nil and type(given) ~= "table" then options.refuse("options", "table", given) end
   local provider, rest = name:match "^([^/]*)/?(.*)$"
   local row, copy = rows.load(provider), {}
   for option, value in pairs(given or {}) do copy[option] = value end
@@ -66,12 +68,15 @@ local function request_of(state, messages, settings, streaming)
   end
   local info, thinking = state.info, settings.thinking
   if thinking == nil and state.quirks.thinking_default then thinking = false end -- off unless asked for
-  return { model = state.model, messages = messages, system = settings.system, tools = settings.tools,
+  if thinking == false and options.knows_effort(settings, "none") then thinking = "none" end
+  local request = { model = state.model, messages = messages, system = settings.system, tools = settings.tools,
     tool_choice = settings.tool_choice, max_tokens = settings.max_tokens, stream = streaming,
     thinking = thinking, temperature = settings.temperature, top_p = settings.top_p,
     stop_sequences = settings.stop_sequences, cache_retention = settings.cache_retention,
     metadata = settings.metadata, betas = settings.betas, extra = settings.extra,
     thinking_mode = info.thinking, max_output = info.max_output }
+  if state.auth and state.auth.amend then state.auth.amend(request) end
+  return request
 end
 
 -- Room that the core leaves for the answer beside a thinking budget.
@@ -86,6 +91,14 @@ local function may_be_plain(state, settings)
   return length <= most
 end
 
+-- The names of the tools whose calls may be read from text (quirk leaked_calls), nil for none.
+local function recoverable(state, request)
+  if not state.quirks.leaked_calls or request.tool_choice == "none" then return nil end
+  local names = {}
+  for i, tool in ipairs(request.tools or {}) do names[i] = tool.name end
+  return names[1] and names
+end
+
 -- Checks, renders and starts a call: a stream, or nil, err.
 local function open(self, messages, settings, streaming)
   local state = core.state(self)
@@ -93,13 +106,16 @@ local function open(self, messages, settings, streaming)
   local request = request_of(state, messages, settings, streaming)
   local plan = attempt.plan(self, state, settings)
   plan.request = request
-  plan.call = { method = "POST", stream = streaming, request_messages = #request.messages, keep_raw = settings.keep_raw }
+  plan.call = { method = "POST", stream = streaming, request_messages = #request.messages,
+    keep_raw = settings.keep_raw }
   attempt.render(plan)
+  plan.call.tool_names = recoverable(state, request)
   return stream.open(plan)
 end
 
 --- Starts a turn and returns its Stream at once: next(), response(), deltas(), close(), stats().
--- `messages` is a string (one user message) or an array of messages; `opts` is the table of call options, nil for none.
+-- `messages` is a string (one user message) or an array of messages; `opts` is a table of call options (options.lua),
+-- nil for none.
 -- nil, err when it cannot start (an AuthenticationError when there is no key). Raises an ArgumentError for bad messages
 -- or options, a NotImplementedError for what this provider cannot carry.
 function methods:open(messages, opts)
@@ -155,9 +171,10 @@ function methods:provider_name() return core.state(self).row.title end
 --- The size of the model's context in tokens; nil when unknown.
 function methods:max_context_tokens() return core.state(self).quirks.context_window end
 
---- A quota report (records.usage_report); nil where the provider has no quotas to ask for.
-function methods:usage_report() -- luacheck: no unused args
-  return nil
+--- A quota report (records.usage_report), or nil, err; nil where the provider has no quotas to ask for.
+function methods:usage_report()
+  local auth = core.state(self).auth
+  if auth and auth.usage_report then return auth.usage_report(self) end
 end
 
 --- Logs in where the provider needs it, else makes sure that there is a key: true, or nil, err. May be called again.
@@ -166,7 +183,8 @@ function methods:authenticate() return credentials.authenticate(self, core.state
 --- True when there are credentials that may be presumed valid; no network.
 function methods:authenticated() return credentials.authenticated(self, core.state(self)) end
 
---- Forgets the credentials that a login left, in memory and on disk. Keys that the caller gave are left alone.
-function methods:logout() credentials.logout(self, core.state(self)) end
+--- Forgets the credentials that a login left, in memory and on disk; nil, err when that fails on disk. Keys that the
+-- caller gave are left alone.
+function methods:logout() return credentials.logout(self, core.state(self)) end
 
 return adapter

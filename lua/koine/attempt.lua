@@ -1,15 +1,17 @@
 --- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
--- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered}.
--- `call` is what the core starts, `request` the canonical request it was rendered from, `rendered` the headers that needs.
+-- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered,
+-- access, admitted, readmitted}. `call` is what the core starts, `request` the canonical request it was rendered from,
+-- `rendered` the headers that needs, `access` the credentials of the latest attempt; `admitted` is true once the rate
+-- limiter let it go, `readmitted` has the kinds of errors that the login module was shown.
 --
--- May call: koine.core, errors, credentials, retry, wait.
+-- May call: koine.core, errors, exchange, credentials, retry.
 
 local core = require "koine.core"
 local credentials = require "koine.credentials"
 local errors = require "koine.errors"
+local exchange = require "koine.exchange"
 local retry = require "koine.retry"
 local version = require "koine.version"
-local wait = require "koine.wait"
 
 local attempt = {}
 
@@ -19,7 +21,7 @@ local USER_AGENT = "koine/" .. version
 function attempt.plan(adapter, state, settings)
   local total = settings.timeout.total
   if total == 0 then total = nil end
-  return { adapter = adapter, state = state, settings = settings,
+  return { adapter = adapter, state = state, settings = settings, readmitted = {},
     ledger = retry.new(settings.retry, total, settings.on_retry) }
 end
 
@@ -47,13 +49,28 @@ function attempt.render(plan, codec)
   call.body, plan.rendered, call.warnings = plan.adapter:render(plan.request, "chat", codec)
 end
 
+-- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. true, or
+-- nil, err.
+local function admit(plan)
+  local limiter = plan.state.rate_limiter
+  if plan.admitted or not limiter then return true end
+  local ready, err = limiter:wait()
+  if not ready and err then return nil, err end
+  plan.admitted = true
+  return true
+end
+
 -- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err. The
--- caller's headers win over the row's and over the key's; where the request itself needs a header (a list of betas), both
--- go out.
+-- caller's headers win over the row's and over the key's; where the request itself needs a header (a list of betas),
+-- both go out.
 local function address(plan, call, path)
   local state, settings = plan.state, plan.settings
   local access, err = credentials.access(plan.adapter, state, settings, plan.request)
+  plan.access = access
   if not access then return nil, err end
+  local admitted
+  admitted, err = admit(plan)
+  if not admitted then return nil, err end
   if not path and access.codec ~= call.codec then attempt.render(plan, access.codec) end
   local rendered = plan.rendered or {}
   local headers = { ["user-agent"] = USER_AGENT, accept = "application/json" }
@@ -65,8 +82,8 @@ local function address(plan, call, path)
     headers[name] = rendered[name] and join(rendered[name], value) or value
   end
   local timeout = settings.timeout
-  call.url, call.headers = attempt.url(access.base_url or state.base_url, path or access.path or state.row.path), headers
-  call.secrets = credentials.secrets(headers)
+  call.url = attempt.url(access.base_url or state.base_url, path or access.path or state.row.path)
+  call.headers, call.secrets = headers, credentials.secrets(headers, call.url, settings.proxy)
   call.timeouts = { connect = timeout.connect, first_byte = timeout.first_byte, idle = timeout.idle,
     total = plan.ledger:left() }
   call.limits, call.proxy, call.ca_file, call.http2 = settings.limits, settings.proxy, settings.ca_file, settings.http2
@@ -100,19 +117,6 @@ function attempt.launch(plan, stream)
   end
 end
 
--- One plain HTTP exchange: {status, headers, body}, or nil, err.
-local function exchange(call)
-  local request <close>, err = core.request(core.engine(), call)
-  if not request then return nil, err end
-  local answer
-  repeat
-    local _
-    answer, err = request:poll()
-    if answer == false then _, err = wait.park(request) end
-  until answer or err
-  return answer or nil, err
-end
-
 -- The value in an answer, or nil, err.
 local function read(row, answer, secrets)
   if answer.status < 200 or answer.status > 299 then return nil, errors.from_answer(row.name, answer, secrets) end
@@ -132,7 +136,7 @@ function attempt.fetch(plan, method, path, body)
     if not ready and not err.retryable then return nil, err end
     if ready then
       local answer
-      answer, err = exchange(call)
+      answer, err = exchange.send(call)
       if answer then value, err = read(plan.state.row, answer, call.secrets) end
     end
     if value ~= nil then return value end
@@ -143,12 +147,12 @@ function attempt.fetch(plan, method, path, body)
   end
 end
 
--- True when the login module got new credentials for an attempt that was refused; at most once per call.
+-- True when the login module has a remedy for an attempt that was refused; at most once per call and kind of error.
 local function readmitted(plan, err)
-  local auth = plan.state.auth
-  if not auth or not auth.rejected or plan.readmitted or err.kind ~= "auth" then return false end
-  plan.readmitted = true
-  return auth.rejected(plan.adapter, err)
+  local auth, tried = plan.state.auth, plan.readmitted
+  if not auth or not auth.rejected or not plan.access or not err.status_code or tried[err.kind] then return false end
+  tried[err.kind] = true
+  return auth.rejected(plan.adapter, err, plan.access)
 end
 
 --- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.

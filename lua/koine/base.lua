@@ -114,6 +114,9 @@ local function derive(adapter, definition)
     return in_force(settings, given, opts)
   end
 
+  --- Plays a turn to its end: a Response, or nil, err. `messages` is a string or an array of messages, `opts` a table
+  -- of call options (options.lua), nil for none; opts.on_delta is called for every delta. Raises an ArgumentError for
+  -- what is wrong with them, and what on_delta raises.
   function adapter:chat(messages, opts)
     local all = called(self, "chat", opts)
     local on_delta = all.stream ~= false and all.on_delta or nil
@@ -129,14 +132,17 @@ local function derive(adapter, definition)
     return start(self, primitive, messages, all)
   end
 
+  --- Starts a turn: its stream (next, response, deltas, close, stats), or nil, err. Arguments as for chat.
   function adapter:open(messages, opts) return open(self, "open", messages, opts) end
 
+  --- The deltas of a turn for a generic for; raises the error of a turn that fails. Arguments as for chat.
   function adapter:stream(messages, opts)
     local opened, err = open(self, "stream", messages, opts)
     if not opened then error(err, 0) end
     return opened:deltas()
   end
 
+  --- The model that the constructor was given (string); raises a NotImplementedError when it was given none.
   function adapter:model_name()
     if not settings.model then errors.not_implemented(self:provider_name(), "model_name") end
     return settings.model
@@ -160,7 +166,7 @@ function defaults.max_context_tokens() return nil end
 function defaults.usage_report() return nil end
 
 --- Logs in where that needs doing: nothing to do.
-function defaults.authenticate() return nil end
+function defaults.authenticate() return true end
 
 --- Whether credentials are there: true, none are needed.
 function defaults.authenticated() return true end

@@ -1,10 +1,20 @@
 --- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
 -- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key"), "none", or the name of a module
 -- koine.auth.NAME that logs in on its own:
---   prepare(adapter, request) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of which all may be
---                               missing (the row says then), or nil, err; called once per attempt, request nil for lists
---   rejected(adapter, err)    → true when the attempt that the provider refused (401) should be sent once more
---   authenticate(adapter) → true or nil, err; authenticated(adapter) → boolean; logout(adapter): each may be missing.
+--   prepare(adapter, request) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of which all
+--                               may be missing (the row says then), or nil, err; called once per attempt, request nil
+--                               for lists
+-- and may have
+--   setup(state)              checks the constructor's options; raises an ArgumentError
+--   amend(request)            changes the canonical request, not the caller's tables in it, before it is rendered
+--   rejected(adapter, err, access) → true when the attempt that the provider refused should be sent once more; access
+--                               is what prepare returned for it
+--   authenticate(adapter)     → true, or nil, err
+--   authenticated(adapter)    → boolean
+--   logout(adapter)           → nothing, or nil, err
+--   model(adapter, entry, info) → the fields of a ModelInfo for an entry of the provider's list, nil to leave it out;
+--                               info is what the row knows of the model
+--   usage_report(adapter)     → a usage_report, or nil, err
 --
 -- May call: errors, options.
 
@@ -20,7 +30,8 @@ local WAYS = {
   ["api-key"] = { "api-key", "" },
 }
 
-local SECRET_HEADERS = { "authorization", "x-api-key", "api-key", "cookie" }
+-- Words in the names of headers whose values must never be shown.
+local SECRET_WORDS = { "auth", "key", "token", "secret", "cookie" }
 local NOTHING = {}
 
 --- The login module of a row, or nil when it goes in with a key or without.
@@ -51,7 +62,7 @@ local function missing(row)
     or "give the option key"))
 end
 
--- What the caller's function returns: a string, or nil and why.
+-- What the caller's function returns: a string, or nil, err.
 local function from_function(row, f)
   local key, why = f()
   if key == nil then
@@ -62,12 +73,17 @@ local function from_function(row, f)
   return key
 end
 
+--- The key that the caller gave: a string, nil when none was given, or nil, err when the function that gives it fails.
+function credentials.given(row, settings)
+  local given = settings.key
+  if type(given) == "function" then return from_function(row, given) end
+  return given
+end
+
 -- The key for this attempt, nil when the row can do without, or nil, err.
 local function key_of(row, settings)
-  local given = settings.key
-  if type(given) == "string" then return given end
-  if given then return from_function(row, given) end
-  local key, err = from_environment(row)
+  local key, err = credentials.given(row, settings)
+  if not key and not err then key, err = from_environment(row) end
   if key or err then return key, err end
   if row.key_optional then return nil end
   return missing(row)
@@ -94,12 +110,47 @@ function credentials.access(adapter, state, settings, request)
   return { headers = { [way[1]] = way[2] .. key } }
 end
 
---- The credentials among an attempt's headers, without the word before them: what must never be shown.
-function credentials.secrets(headers)
+local BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+local function base64(text)
+  local padding = -#text % 3
+  local digits = (text .. ("\0"):rep(padding)):gsub("...", function(three)
+    local n, four = string.unpack(">I3", three), {}
+    for i = 1, 4 do
+      local at = (n >> (24 - 6 * i) & 63) + 1
+      four[i] = BASE64:sub(at, at)
+    end
+    return table.concat(four)
+  end)
+  return digits:sub(1, #digits - padding) .. ("="):rep(padding)
+end
+
+-- Adds the password in an address ("http://name:password@host"), as it stands there, decoded, and as it goes out in a
+-- header.
+local function add_password(found, address)
+  local login = (address:match "^%a[%w+.-]*://([^/?#]*)" or address:match "^[^/?#]*"):match "^(.*)@"
+  local password = login and login:match ":(.+)$"
+  if not password then return end
+  local decoded = login:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+  found[#found + 1] = password
+  found[#found + 1] = decoded:match ":(.+)$"
+  found[#found + 1] = base64(decoded)
+end
+
+--- The credentials in an attempt's headers, without the word before them, and in its addresses (the URL; the proxy, nil
+-- for none): what must never be shown.
+function credentials.secrets(headers, url, proxy)
   local found = {}
-  for _, name in ipairs(SECRET_HEADERS) do
-    if headers[name] then found[#found + 1] = headers[name]:match "^%a+ +(.+)$" or headers[name] end
+  for name, value in pairs(headers) do
+    for _, word in ipairs(SECRET_WORDS) do
+      if name:lower():find(word, 1, true) then
+        found[#found + 1] = value:match "^%a+ +(.+)$" or value
+        break
+      end
+    end
   end
+  add_password(found, url)
+  if proxy then add_password(found, proxy) end
   return found
 end
 
@@ -122,9 +173,10 @@ function credentials.authenticated(adapter, state)
     or from_environment(row) ~= nil
 end
 
---- Forgets what a login left behind. Keys that the caller gave are the caller's.
+--- Forgets what a login left behind; nil, err when a part of it cannot be removed. Keys that the caller gave are the
+-- caller's.
 function credentials.logout(adapter, state)
-  if state.auth and state.auth.logout then state.auth.logout(adapter) end
+  if state.auth and state.auth.logout then return state.auth.logout(adapter) end
 end
 
 return credentials

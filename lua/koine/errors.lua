@@ -2,7 +2,13 @@
 -- An error is a table: class, kind, message, and where known status_code, provider (row name), retry_after (seconds),
 -- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body); an
 -- ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most of them and
--- chooses class and retryable from the kind; this module fills the metatable they share.
+-- chooses class and retryable from the kind; this module fills the metatable they share. Kinds by class:
+--   AuthenticationError  auth, permission               RateLimitError   rate_limit, billing (not worth a retry)
+--   ServerError          overloaded, server, protocol, timeout with a status_code
+--   RequestError         invalid_request, not_found, too_large, context_overflow
+--   ConnectionError      connect, stream_truncated, timeout without a status_code
+--   CancelledError       cancelled                      Error            limit, other
+--   ArgumentError        argument (raised)              NotImplementedError  not_implemented (raised)
 --
 -- May call: koine.core.
 

@@ -8,6 +8,7 @@
 --   koine.response(t)   a real Response from a table, for adapters written in Lua
 --   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
 --   koine.try(f, …)     f's results, or nil and the error where f raises one of Koine's
+--   koine.rate_limiter { rate_limit_path = …, … }        for the constructors' option rate_limiter
 --   koine.errors, conversation, base, playbook, contract, testing, pricing   modules
 --   koine.version
 
@@ -15,6 +16,14 @@ local core = require "koine.core"
 local rows = require "koine.rows"
 
 local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.version" }
+
+-- The marks that lua-cjson puts on arrays, where its build has any, mean arrays here too.
+local has_cjson, cjson = pcall(require, "cjson")
+if has_cjson then
+  for _, name in ipairs { "array_mt", "empty_array_mt", "empty_array" } do
+    if cjson[name] then core.array_marks[cjson[name]] = true end
+  end
+end
 
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
@@ -25,6 +34,7 @@ local MODULES = { "errors", "conversation", "base", "playbook", "contract", "tes
 local makers = {
   adapter = function() return require("koine.adapter").by_name end,
   try = function() return require("koine.errors").try end,
+  rate_limiter = function() return require("koine.rate_limiter").new end,
 }
 
 for _, name in ipairs(rows.names) do

@@ -67,12 +67,14 @@ local function pricing(info)
     cache_read_per_mtok = price.cache_read, cache_write_per_mtok = price.cache_write }
 end
 
--- One entry of a list as a ModelInfo, nil when it has no id. What the entry does not say, the row may know.
-local function model_info(row, entry)
+-- One entry of a list as the fields of a ModelInfo, nil when it has no id. What the entry does not say, the row may
+-- know.
+local function fields_of(adapter, state, entry)
   local id = type(entry) == "table" and text(entry.id)
   if not id then return nil end
-  local info = rows.model(row, id)
-  return records.model_info {
+  local info = rows.model(state.row, id)
+  if state.auth and state.auth.model then return state.auth.model(adapter, entry, info) end
+  return {
     id = id,
     name = text(entry.display_name) or text(entry.name) or id,
     max_context_tokens = count(entry.max_input_tokens, entry.context_length, entry.context_window,
@@ -105,7 +107,8 @@ function models.list(adapter)
     local answer, err = attempt.fetch(plan, "GET", page_path(row.models_path, after))
     if not answer then return nil, err end
     for _, entry in ipairs(type(answer.data) == "table" and answer.data or answer) do
-      found[#found + 1] = model_info(row, entry)
+      local fields = fields_of(adapter, state, entry)
+      found[#found + 1] = fields and records.model_info(fields)
     end
     after = answer.has_more == true and text(answer.last_id) or nil
     if not after then break end
@@ -118,7 +121,7 @@ function models.count(adapter, request, settings)
   local state = core.state(adapter)
   local body, rendered = adapter:render(request, "count")
   local plan = attempt.plan(adapter, state, settings)
-  plan.request, plan.rendered = request, rendered
+  plan.request, plan.rendered, plan.admitted = request, rendered, true -- only chats and lists are limited
   local answer, err = attempt.fetch(plan, "POST", state.row.count_path, body)
   if not answer then return nil, err end
   local tokens = math.type(answer.input_tokens) and math.tointeger(answer.input_tokens)

@@ -3,6 +3,28 @@
 -- traffic; a bad value raises an ArgumentError whose `field` is the option's name (`timeout.idle`, `headers.x-team`),
 -- an unknown name one that suggests the nearest. The caller's tables are never changed.
 --
+-- Of constructors and calls:
+--   max_tokens      integer, 0 or more
+--   thinking        false, "low", "medium", "high", a further word of the model's row, or {budget_tokens = integer};
+--                   {enabled = false} and a budget of 0 are false
+--   temperature     number from 0 to 2;  top_p  number from 0 to 1
+--   stop_sequences  array of non-empty strings
+--   cache_retention "none", "short" (5 minutes), "long" (1 hour)
+--   metadata        table, e.g. {user_id = "u"};  betas  string or array of strings
+--   extra           table: further fields of the request's body, over none that is there
+--   headers         {name = value}: strings; names do not tell case
+--   timeout         number: seconds in total; or {connect = 30, first_byte = 600, idle = 300, total = no limit}:
+--                   seconds each, 0 = no limit
+--   limits          {line, event, body, decoded, argument_bytes, high_water = bytes; depth, blocks, tool_calls =
+--                   counts}
+--   retry           false, or {max = 2 retries, max_delay = 60 seconds, on_ambiguous = true}
+--   on_retry        function of a failed attempt's record {status_code, class, kind, waited}, before each wait
+--   keep_raw        boolean: a stream's body is kept for response:raw()
+-- Of constructors: model (string, required), key (string, or function → string, or nil and why), base_url, quirks
+-- (table), http2 (boolean), proxy (URL, "" = none), ca_file (path), rate_limiter (object with a method wait).
+-- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
+-- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta).
+--
 -- May call: koine.core, errors.
 
 local core = require "koine.core"
@@ -15,9 +37,10 @@ local DEFAULTS = {
   retry = { max = 2, max_delay = 60, on_ambiguous = true },
 }
 
--- Kinds of values: {expected = words, check = function(value, field, settings) → value to keep, or nil} -------------
+-- Kinds of values: {expected = words, check = function(value, field, settings) → value to keep, or nil, private = true
+-- where errors may not show the value} ------------------------------------------------------------------------------
 
-local function kind(expected, check) return { expected = expected, check = check } end
+local function kind(expected, check, private) return { expected = expected, check = check, private = private } end
 
 local function of_type(name, expected)
   return kind(expected or name, function(value) if type(value) == name then return value end end)
@@ -43,10 +66,15 @@ local function number(expected, most)
   end)
 end
 
+--- Raises the ArgumentError for a value that may be a credential: only its type is shown.
+function options.refuse(field, expected, value)
+  core.raise_argument(field, expected, value == nil and "nothing" or "a " .. type(value))
+end
+
 -- Checks one member; raises with its full name.
 local function checked(spec, value, field, settings)
   local kept = spec.check(value, field, settings)
-  if kept == nil then errors.argument(field, spec.expected, value) end
+  if kept == nil then (spec.private and options.refuse or errors.argument)(field, spec.expected, value) end
   return kept
 end
 
@@ -145,7 +173,7 @@ end)
 local BASE_URL = kind("http:// or https:// URL", function(value)
   if type(value) ~= "string" or not value:find "^https?://[^/%s%c][^%s%c]*$" then return nil end
   return (value:gsub("/$", ""))
-end)
+end, true)
 
 -- {name = value}; names come back in lower case, because HTTP does not tell them apart.
 local HEADERS = kind("table of strings", function(value, field)
@@ -153,7 +181,7 @@ local HEADERS = kind("table of strings", function(value, field)
   local kept = {}
   for name, text in pairs(value) do
     if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+%-.^_`|~]+$" then
-      errors.argument(field, "header names made of letters, digits and dashes", name)
+      options.refuse(field, "header names made of letters, digits and dashes", name)
     end
     if type(text) ~= "string" or text:find "[\0-\8\10-\31\127]" then
       core.raise_argument(field .. "." .. name, "string without control characters",
@@ -162,7 +190,7 @@ local HEADERS = kind("table of strings", function(value, field)
     kept[name:lower()] = text
   end
   return kept
-end)
+end, true)
 
 local TIMEOUTS = record { connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS }
 local TIMEOUT = kind("seconds in total, or a table of connect, first_byte, idle, total", function(value, field)
@@ -181,10 +209,10 @@ local LIMITS = record { line = BYTES, event = BYTES, body = BYTES, decoded = BYT
   high_water = BYTES, depth = COUNT, blocks = COUNT, tool_calls = COUNT }
 
 local EFFORTS = { low = true, medium = true, high = true }
-local BUDGET = integer(1)
+local BUDGET = integer(0)
 
--- What the model at hand takes besides low, medium and high.
-local function knows_effort(settings, word)
+--- True when the model at hand takes this word as `thinking`: low, medium, high, or one of its row's.
+function options.knows_effort(settings, word)
   for _, effort in ipairs(settings.model_info.efforts or {}) do
     if effort == word then return true end
   end
@@ -199,10 +227,10 @@ local function efforts_in_words(settings)
   return table.concat(words, ", ") .. ", {budget_tokens = n} or false"
 end
 
--- Keeps false, a word, or {budget_tokens = n}; {enabled = false} is false.
+-- Keeps false, a word, or {budget_tokens = n}; {enabled = false} and a budget of 0 are false (N19).
 local THINKING = kind("", function(value, field, settings)
   if value == false then return false end
-  if type(value) == "string" and knows_effort(settings, value) then return value end
+  if type(value) == "string" and options.knows_effort(settings, value) then return value end
   if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
   for name in pairs(value) do
     if name ~= "enabled" and name ~= "budget_tokens" then
@@ -211,7 +239,8 @@ local THINKING = kind("", function(value, field, settings)
   end
   if value.enabled ~= nil then checked(BOOLEAN, value.enabled, field .. ".enabled") end
   if value.enabled == false then return false end
-  return { budget_tokens = checked(BUDGET, value.budget_tokens, field .. ".budget_tokens") }
+  local budget = checked(BUDGET, value.budget_tokens, field .. ".budget_tokens")
+  return budget > 0 and { budget_tokens = budget }
 end)
 
 local BETA = list_of(NAME, "string or array of strings")
@@ -232,6 +261,9 @@ local BOTH = {
 
 local CONSTRUCTOR = {
   model = NAME, key = KEY, base_url = BASE_URL, quirks = TABLE, http2 = BOOLEAN, proxy = STRING, ca_file = NAME,
+  rate_limiter = kind("object with a method wait", function(value)
+    if type(value) == "table" and type(value.wait) == "function" then return value end
+  end),
 }
 
 -- The core checks the shapes of system, tools and tool_choice together with the messages.
@@ -246,8 +278,21 @@ local CALL = {
   stream = BOOLEAN, on_delta = FUNCTION,
 }
 
--- Options of one constructor only: a row names those it takes in `options`.
+-- Options of one constructor only: a row's `options` names those of these it takes, …
 local SPECIAL = { name = NAME, auth = one_of("bearer", "x-api-key", "api-key", "none"), api = NAME }
+
+-- … and says of others which kind of value they have: NAME = one of these words.
+local KINDS = {
+  name = NAME, url = BASE_URL, ["function"] = FUNCTION, table = TABLE, number = of_type "number",
+  secret = kind(KEY_EXPECTED, function(value, field)
+    local problem = options.key_problem(value)
+    if problem then core.raise_argument(field, KEY_EXPECTED, problem) end
+    return value
+  end),
+  header = kind("non-empty string without control characters", function(value)
+    if type(value) == "string" and value:find "%S" and not value:find "%c" then return value end
+  end),
+}
 
 -- A new table: what `below` holds, and over it what `above` holds.
 local function merge(above, below)
@@ -264,7 +309,7 @@ local MERGED = { timeout = true, limits = true, retry = true, headers = true }
 
 -- Checks `given` against `known` and puts it over what `settings` inherits.
 local function fill(settings, given, known, elsewhere, where)
-  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  if type(given) ~= "table" then options.refuse("options", "table", given) end
   for name, value in next, given do
     local spec = known[name]
     if not spec then
@@ -281,13 +326,15 @@ local function fill(settings, given, known, elsewhere, where)
 end
 
 --- Checks a constructor's options and returns the settings of an adapter: the options given, over the defaults.
--- `info` is the model's row (its `efforts` are accepted as thinking), `special` an array of names of options that only
--- this row takes. Raises an ArgumentError naming the first bad one.
+-- `info` is the model's row (its `efforts` are accepted as thinking), `special` the options that only this row takes:
+-- names, and NAME = kind (a word of KINDS). Raises an ArgumentError naming the first bad one.
 function options.constructor(given, info, special)
   local known = CONSTRUCTOR
   if special then
     known = merge({}, CONSTRUCTOR)
-    for _, name in ipairs(special) do known[name] = SPECIAL[name] end
+    for key, value in next, special do
+      if type(key) == "string" then known[key] = KINDS[value] else known[value] = SPECIAL[value] end
+    end
   end
   local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
   settings.inherited = { __index = settings } -- the metatable of every call's settings

@@ -180,7 +180,8 @@ specs.model_pricing = { required("input_per_mtok", NUMBER), required("output_per
   optional("cache_read_per_mtok", NUMBER, 0.0), optional("cache_write_per_mtok", NUMBER, 0.0) }
 specs.model_info = { required("id", NAME), required("name", NAME), required("max_context_tokens", COUNT),
   required("supports_vision", BOOLEAN), required("supports_tool_use", BOOLEAN), required("supports_streaming", BOOLEAN),
-  optional("premium_request_multiplier", NUMBER), optional("pricing", record "model_pricing") }
+  optional("premium_request_multiplier", NUMBER), optional("pricing", record "model_pricing"),
+  optional("extra", TABLE) }
 
 specs.usage_window = { required("id", NAME), required("label", STRING), optional("duration_ms", NUMBER),
   optional("resets_at", NUMBER) }
@@ -333,7 +334,8 @@ records.delta = constructor "delta"
 -- Models and quotas -----------------------------------------------------------------------------------------------
 
 --- A model: {id, name, max_context_tokens (0 = unknown), supports_vision, supports_tool_use, supports_streaming,
--- premium_request_multiplier = nil | number, pricing = nil | model_pricing}.
+-- premium_request_multiplier = nil | number, pricing = nil | model_pricing, extra = nil | table of what else this
+-- provider says}.
 records.model_info = constructor "model_info"
 
 --- Prices in USD per 1,000,000 tokens: input_per_mtok, output_per_mtok; cache_read_per_mtok and cache_write_per_mtok

@@ -4,20 +4,20 @@
 --     server:script { { content = "Hello." }, { error = { status = 429, headers = { ["retry-after"] = "2" } } } }
 --     local adapter = koine.anthropic { model = "m", base_url = server.url, key = "k" }
 --
--- The provider is a child process on lua-luv. It speaks real HTTP/1.1: POST …/messages, …/messages/count_tokens and
--- …/chat/completions, GET …/models (25 of them; Anthropic's list is paged), …/models/ID. It judges requests strictly:
--- what is wrong is listed in the request's `problems` and answered 400 in the wire's own shape; such a request uses up
--- no turn. When the script is exhausted the answer is 500 and says so. The child ends when its standard input closes:
--- with `stop`, with the server object, or with this process. It can also be run by hand: `lua5.4 -l koine.testing.main`
--- prints "PORT PID".
+-- The provider is a child process on lua-luv. It speaks real HTTP/1.1: POST …/messages, …/messages/count_tokens,
+-- …/chat/completions, …/responses and …/responses/input_tokens, GET …/models (25 of them; Anthropic's list is paged),
+-- …/models/ID. It judges requests strictly: what is wrong is listed in the request's `problems` and answered 400 in the
+-- wire's own shape; such a request uses up no turn. When the script is exhausted the answer is 500 and says so. The
+-- child ends when its standard input closes: with `stop`, with the server object, or with this process. It can also be
+-- run by hand: `lua5.4 -l koine.testing.main` prints "PORT PID".
 --
 -- A TURN is a table with exactly one of
 --   content       string, or array of blocks: {type="text", text}, {type="thinking", thinking, signature},
 --                 {type="redacted_thinking", data}, {type="tool_use", id, name, arguments | arguments_json},
 --                 {type="refusal", text}, {type="opaque", raw = the wire's block}; ids and signatures are made up when
 --                 absent, from the request alone, so that the same request gets the same answer, streamed or plain
---   error         {status=, headers=, type=, code=, message=, param=, body = raw text instead}: an error answer; with
---                 status 200, an error body behind a 200
+--   error         {status=, headers=, type=, code=, message=, param=, body = raw text instead, copilot = see below}: an
+--                 error answer; with status 200, an error body behind a 200
 --   replay        path of a recording ({response = {status, headers, body}}): its bytes, as they are
 --   reply         {status=, headers=, body = text or a table sent as JSON}: any answer, for paths that are no face
 -- and beside content
@@ -29,8 +29,12 @@
 --   interleave    true: the fragments of neighbouring tool calls come in turns
 --   reasoning_field  where the Chat wire puts thinking: reasoning_content (default), reasoning, reasoning_text,
 --                 reasoning_details (with signatures) or content (an array)
---   stream_error  {type=, code=, message=, status=, after = number of deltas first}: an error inside the 200 stream; a
---                 plain answer gets the status that it maps to
+--   rotate_ids    true: on the Responses wire an item has another id in every event (Copilot's way, and the default
+--                 there: false turns it off). What can be sent back is the id of output_item.done or of the last event
+--   split_choices  true: on the Chat wire tool calls come in a choice of their own, as Copilot's Claude models do it
+--   stream_error  {type=, code=, message=, param=, status=, after = number of deltas first}: an error inside the 200
+--                 stream; a plain answer gets the status that it maps to. On the Responses wire `shape` says how the
+--                 event before response.failed is written: "nested" (default) or "flat"
 -- and on any turn
 --   path          this turn serves only requests to exactly this path, in their own order
 --   fault         {delay_ms=, write_bytes=, split_at={offsets}, stall_after=, reset_after=, truncate_after=,
@@ -40,6 +44,35 @@
 --                 compressed spaces before the body; `echo_authorization` repeats the caller's credential in the error
 --                 body (a 401 unless the turn is an error of its own)
 --
+-- On the Responses wire neighbouring texts and refusals are the parts of one message, every other block is an item; a
+-- thinking text is a summary, in several parts where it has blank lines; signatures and redacted data travel as
+-- encrypted_content, where the request includes it. stop_reason max_tokens and sensitive end as incomplete, as does any
+-- word of the wire, which is then the reason.
+--
+-- COPILOT. With `copilot = {...}` (of start, beside the turns of a script, or server:copilot) the server is GitHub too,
+-- at POST /login/device/code, POST /login/oauth/access_token, GET /copilot_internal/v2/token and
+-- GET /copilot_internal/user, and the chat host, at GET /models, POST /chat/completions and POST /responses (with a
+-- Copilot token at no other path), which plays the same turns. It judges headers and models as well. The fields, of
+-- which all may be missing:
+--   github_tokens  accepted by the exchange, beside those that the device flow hands out: { "ghu_loopback" }. One that
+--                  begins with gho_ is answered 404 there and accepted by the chat host, with github_pat_ 403 and 400
+--   client_id      the only one that the device flow accepts; any when absent
+--   device_flow    what each poll is answered, the last one again and again: an error word ("authorization_pending",
+--                  "slow_down", "expired_token", "access_denied", …), {error=, interval=}, {access_token=},
+--                  {status=, body=}; a table may have a `fault`. Default: the first of github_tokens
+--   interval, expires_in  seconds, as the device flow says: 5, 900
+--   token_lifetime, refresh_in  seconds, of each token exchanged: 1500, and 300 less
+--   expire         true: tokens exchanged so far are refused from now on, as expired
+--   chat_enabled, endpoints  false: the exchange says no; names no endpoints (else: this server)
+--   proxy_ep       the host that tokens name in their field proxy-ep: GitHub's for the plan; "" leaves the field out
+--   plan, sku, reset_date, quota  of the account; plan "free" has the shape of free accounts; quota = {NAME =
+--                  {entitlement=, remaining=, unlimited=, overage_permitted=, overage_count=}, …} with the names
+--                  premium_interactions, chat, completions
+--   editors, integrations  names before the slash of Editor-Version, Copilot-Integration-Ids: others are unknown
+--   models         array of models, see koine.testing.copilot_data
+-- A turn's error = {copilot = …} is one of the chat host's own refusals: rate_limited, quota_exceeded, weekly, monthly
+-- (prose, no Retry-After), payment (402), client_too_old (466), wrong_host (421).
+--
 -- May call: koine.core, errors, wait.
 
 local core = require "koine.core"
@@ -48,6 +81,7 @@ local wait = require "koine.wait"
 
 local testing = {}
 
+local OPTIONS = { "copilot", "script", copilot = true, script = true } -- of start, in the order of their use
 local TIMEOUT = 60 -- seconds, for one exchange with the child
 
 local methods = {}
@@ -106,14 +140,14 @@ local function launch()
   return handle, line
 end
 
---- Starts a loopback provider. `opts.script`: as for server:script. Returns the server: `url`
--- ("http://127.0.0.1:PORT"), `port`, `pid`, and the methods below; closing it (a to-be-closed variable, `stop`, or the
--- collector) ends the child. nil and a ConnectionError when the child cannot start, e.g. without lua-luv. Raises an
--- ArgumentError for a wrong script.
+--- Starts a loopback provider. `opts.script` and `opts.copilot` are for server:script and server:copilot. Returns the
+-- server: `url` ("http://127.0.0.1:PORT"), `port`, `pid`, and the methods below; closing it (a to-be-closed variable,
+-- `stop`, or the collector) ends the child. nil and a ConnectionError when the child cannot start, e.g. without
+-- lua-luv. Raises an ArgumentError for a wrong script or wrong settings.
 function testing.start(opts)
   for name in pairs(opts or {}) do
-    if name ~= "script" then
-      errors.argument("opts", "no option but script", name)
+    if not OPTIONS[name] then
+      errors.argument("opts", "no options but script and copilot", name)
     end
   end
   local handle, line = launch()
@@ -123,8 +157,12 @@ function testing.start(opts)
   local port, pid = line:match("^(%d+) (%d+)$")
   local server = setmetatable({ handle = handle, port = math.tointeger(tonumber(port)),
     pid = math.tointeger(tonumber(pid)), url = "http://127.0.0.1:" .. tostring(port) }, Server)
-  if opts and opts.script then
-    local ok, done, err = pcall(server.script, server, opts.script)
+  for _, name in ipairs(OPTIONS) do
+    local given = opts and opts[name]
+    local ok, done, err = true, true, nil
+    if given then
+      ok, done, err = pcall(methods[name], server, given)
+    end
     if not ok or not done then
       server:stop()
     end
@@ -171,21 +209,51 @@ local function control(server, method, path, body)
   return core.decode(answer.body), answer.status
 end
 
---- Sets the script: an array of turns, played in order, or "echo": every request is answered with a text made from its
--- last user message. Requests seen and signatures issued stay remembered. true, or nil, err; raises an ArgumentError
--- that names the turn and the field when the script is wrong.
-function methods:script(turns)
-  if type(turns) ~= "table" and turns ~= "echo" then
-    errors.argument("turns", "array of turns or \"echo\"", turns)
-  end
-  local body = core.encode(turns == "echo" and turns or core.array(table.move(turns, 1, #turns, 1, {})))
-  local answer, status = control(self, "POST", "/__koine/script", body)
+--- Hands a value to a control path: true, or nil, err; raises an ArgumentError with what the child says against it.
+local function hand_over(server, path, value)
+  local answer, status = control(server, "POST", path, core.encode(value))
   if not answer then
     return nil, status
   elseif status ~= 200 then
     core.raise(errors.new { kind = "argument", message = answer.error })
   end
   return true
+end
+
+--- Sets the script: an array of turns, played in order, or "echo": every request is answered with a text made from its
+-- last user message. A field `copilot` beside the turns is handed to server:copilot first. Requests seen and signatures
+-- issued stay remembered. true, or nil, err; raises an ArgumentError that names the turn and the field when the script
+-- is wrong.
+function methods:script(turns)
+  if type(turns) ~= "table" and turns ~= "echo" then
+    errors.argument("turns", "array of turns or \"echo\"", turns)
+  elseif type(turns) == "table" and turns.copilot then
+    local ok, err = self:copilot(turns.copilot)
+    if not ok then
+      return nil, err
+    end
+  end
+  local list = turns == "echo" and turns or core.array(table.move(turns, 1, #turns, 1, {}))
+  return hand_over(self, "/__koine/script", list)
+end
+
+--- With settings: the server is GitHub Copilot too, from now on, with these settings over the ones it had (see above);
+-- true, or nil, err. Without: what was counted since the start or the last reset: {device_codes, polls, exchanges,
+-- tokens (issued), users, lists (of models), chats = array of {path, status, model, stream, initiator, vision,
+-- editor_version, integration_id (headers as sent), image (true when the body has one)}}; nil, err when the child does
+-- not answer. Raises an ArgumentError for wrong settings, and for none where there never were any.
+function methods:copilot(settings)
+  if settings ~= nil then
+    if type(settings) ~= "table" then
+      errors.argument("settings", "table", settings)
+    end
+    return hand_over(self, "/__koine/copilot", settings)
+  end
+  local answer, status = control(self, "GET", "/__koine/copilot")
+  if answer and status ~= 200 then
+    core.raise(errors.new { kind = "argument", message = answer.error })
+  end
+  return answer, not answer and status or nil
 end
 
 --- Every request so far, oldest first, as an array of {method, path, target (path with query), headers (lower-case

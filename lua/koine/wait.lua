@@ -64,6 +64,11 @@ function wait.park(token, seconds)
   return wait.block(token, seconds)
 end
 
+--- Ends the park of whoever waits for the token, a table of one's own: in a host another coroutine may.
+function wait.wake(token)
+  if host then host.wake(token) end
+end
+
 --- Steps the engine for at most `seconds` (0 = what is ready now) and wakes every token that became ready: what a host
 -- runs in its loop.
 function wait.pump(seconds) step(nil, seconds) end

@@ -30,13 +30,24 @@ local function openai(options)
   return koine.openai(options)
 end
 
+-- A constructor for servers of that name that speak Responses.
+local function responses(name)
+  return function(options)
+    options.name, options.api = name, "responses"
+    return koine.compatible(options)
+  end
+end
+
 -- folder → constructor
 local MAKERS = {
   ["anthropic-messages"] = koine.anthropic, ["copilot-messages"] = koine.anthropic, ["openai-chat"] = openai,
   ["azure-openai-chat"] = koine.azure, ["copilot-chat"] = copilot, ["deepseek-chat"] = koine.deepseek,
   ["groq-chat"] = koine.groq, ["mistral-chat"] = koine.mistral, ["openrouter-chat"] = koine.openrouter,
   ["xai-chat"] = koine.xai, ["vllm-chat"] = koine.vllm, ["llamacpp-chat"] = koine.llamacpp,
-  ["ollama-chat"] = koine.ollama_compat,
+  ["ollama-chat"] = koine.ollama_compat, ["openai-responses"] = responses "openai",
+  ["xai-responses"] = responses "xai", ["openrouter-responses"] = responses "openrouter",
+  ["vllm-responses"] = responses "vllm", ["deepseek-responses"] = responses "deepseek",
+  ["copilot-responses"] = responses "copilot",
 }
 
 --- The folders whose recordings are replayed, sorted.

@@ -98,6 +98,7 @@ local function connections(kit)
     assert.are.equal("ConnectionError", err.class)
     assert.are.equal("timeout", err.kind)
     assert.is_nil(err.status_code)
+    assert.is_true(#err.provider > 0)
   end)
 
   kit:single(21, "a stream that breaks off gives the part that came", kit.supports.wire, function(self)

@@ -160,7 +160,11 @@ local function options(kit)
         thinking = "low", top_p = 0.99 },
       { tools = tools, tool_choice = { type = "tool", name = "add" }, cache_retention = "none", temperature = 0.5 },
       { tools = tools, tool_choice = "none", thinking = false },
-      { tool_choice = "auto" },
+      { tool_choice = "auto", timeout = { connect = 20, first_byte = 30, idle = 30, total = 60 }, keep_raw = true,
+        limits = { line = 1 << 20, event = 1 << 20, body = 1 << 20, decoded = 1 << 20, depth = 64, blocks = 100,
+        tool_calls = 100, argument_bytes = 1 << 20, high_water = 1 << 16 }, headers = { ["x-team"] = "red" } },
+      { timeout = 60, retry = { max = 0, max_delay = 1, on_ambiguous = false }, extra = {} },
+      { retry = false },
     } do
       assert.are.equal("ok", self:answer({ content = "ok" }, nil, opts):text())
     end

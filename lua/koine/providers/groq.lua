@@ -1,4 +1,5 @@
--- Groq. Keys that it does not know are refused, `reasoning_content` among them (freellmapi#1070).
+-- Groq. Keys that it does not know are refused, `reasoning_content` among them (freellmapi#1070). Qwen 3 writes its
+-- reasoning as <think> into the text unless there are tools (console.groq.com/docs/reasoning: reasoning_format "raw").
 
 return {
   name = "groq",
@@ -15,6 +16,7 @@ return {
     { prefix = "openai/gpt-oss-120b", context = 131072, max_output = 65536, thinking = "effort",
       price = { input = 0.15, output = 0.6, cache_read = 0.075 } },
     { prefix = "openai/gpt-oss-20b", context = 131072, max_output = 65536, thinking = "effort" },
+    { prefix = "qwen/qwen3", quirks = { inline_think = true } },
   },
   models_checked = "2026-11-21",
   source = "recordings",

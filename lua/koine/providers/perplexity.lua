@@ -1,4 +1,5 @@
--- Perplexity: no list of models; usage comes unasked, in every chunk.
+-- Perplexity: no list of models; usage comes unasked, in every chunk. The reasoning models write their reasoning as
+-- <think> into the text (docs.perplexity.ai/faq/faq).
 
 return {
   name = "perplexity",
@@ -9,5 +10,9 @@ return {
   env = { "PERPLEXITY_API_KEY" },
   auth = "bearer",
   quirks = { no_stream_usage = true, no_documents = true },
+  models = {
+    { prefix = "sonar-reasoning", quirks = { inline_think = true } },
+  },
+  models_checked = "2026-11-21",
   source = "documentation",
 }

@@ -30,15 +30,16 @@ function chat.status(word)
   return word == "invalid_request_error" and 400 or 500
 end
 
-local function error_object(status, err)
+--- The error itself: {message, type, param, code}, what is missing as the status suggests.
+function chat.error_object(status, err)
   local names = ERRORS[status] or (status < 500 and ERRORS[400]) or { "server_error" }
   return object("message", err.message or "scripted error", "type", err.type or names[1],
     "param", err.param or json.null, "code", err.code or (not err.type and names[2]) or json.null)
 end
 
---- An error body: {message, type, param, code}, what is missing as the status suggests.
+--- An error body: the error object under "error".
 function chat.error_body(status, err)
-  return json.encode(object("error", error_object(status, err)))
+  return json.encode(object("error", chat.error_object(status, err)))
 end
 
 --- The header that carries the request's id.
@@ -163,22 +164,30 @@ function chat.plain(plan)
   local message = object("role", "assistant", "content", content)
   add_reasoning(message, plan, g)
   json.put(message, "refusal", #g.refusal > 0 and table.concat(g.refusal) or json.null)
-  json.put(message, "tool_calls", #g.calls > 0 and g.calls or nil)
+  local messages = { message }
+  if plan.split_choices and #g.calls > 0 then
+    messages[2] = object("role", "assistant", "tool_calls", g.calls)
+  else
+    json.put(message, "tool_calls", #g.calls > 0 and g.calls or nil)
+  end
+  local choices = array {}
+  for i, m in ipairs(messages) do
+    choices[i] = object("index", i - 1, "message", m, "logprobs", json.null, "finish_reason", finish_reason(plan))
+  end
   return json.encode(object("id", plan.id, "object", "chat.completion", "created", CREATED, "model", plan.model,
-    "choices", array { object("index", 0, "message", message, "logprobs", json.null,
-      "finish_reason", finish_reason(plan)) },
-    "usage", plan.usage and usage_object(plan.usage) or nil))
+    "choices", choices, "usage", plan.usage and usage_object(plan.usage) or nil))
 end
 
---- A writer of chunks: with(delta, finish) for a choice, last(usage) for the usage chunk.
+--- A writer of chunks: with(delta, finish, index) for a choice (the first unless said), last(usage) for the usage.
 local function chunk_writer(plan, with_usage)
   local function write(choices, usage)
     return "data: " .. json.encode(object("id", plan.id, "object", "chat.completion.chunk", "created", CREATED,
       "model", plan.model, "choices", choices, "usage", usage)) .. "\n\n"
   end
   local none = with_usage and json.null or nil
-  return function(delta, finish)
-    return write(array { object("index", 0, "delta", delta, "logprobs", json.null, "finish_reason", finish) }, none)
+  return function(delta, finish, index)
+    return write(array { object("index", index or 0, "delta", delta, "logprobs", json.null, "finish_reason", finish) },
+      none)
   end, function(usage)
     return write(array {}, usage)
   end
@@ -248,14 +257,17 @@ function chat.stream(plan, body)
       left = left - 1
     end
     local delta = step_delta(plan, kind, block, fragment, places[block])
-    out[#out + 1] = delta and with(delta, json.null)
+    local choice = plan.split_choices and block.type == "tool_use" and 1 or 0
+    out[#out + 1] = delta and with(delta, json.null, choice)
   end
   if failure then
     local status = failure.status or chat.status(failure.code or failure.type)
-    out[#out + 1] = "data: " .. json.encode(object("error", error_object(status, failure))) .. "\n\n"
+    out[#out + 1] = "data: " .. json.encode(object("error", chat.error_object(status, failure))) .. "\n\n"
     return out
   end
-  out[#out + 1] = with(object(), finish_reason(plan))
+  for choice = 0, plan.split_choices and counts.call and 1 or 0 do
+    out[#out + 1] = with(object(), finish_reason(plan), choice)
+  end
   if with_usage then
     out[#out + 1] = last(usage_object(plan.usage))
   end

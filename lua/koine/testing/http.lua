@@ -12,7 +12,8 @@ local MAX_BODY = 64 * 1024 * 1024
 local REASONS = {
   [200] = "OK", [201] = "Created", [204] = "No Content", [400] = "Bad Request", [401] = "Unauthorized",
   [402] = "Payment Required", [403] = "Forbidden", [404] = "Not Found", [405] = "Method Not Allowed",
-  [408] = "Request Timeout", [413] = "Content Too Large", [422] = "Unprocessable Content", [429] = "Too Many Requests",
+  [408] = "Request Timeout", [413] = "Content Too Large", [421] = "Misdirected Request",
+  [422] = "Unprocessable Content", [429] = "Too Many Requests",
   [431] = "Request Header Fields Too Large", [500] = "Internal Server Error", [502] = "Bad Gateway",
   [503] = "Service Unavailable", [504] = "Gateway Timeout", [529] = "Overloaded",
 }
@@ -68,6 +69,12 @@ function methods:pause(ms)
   timer:stop()
   timer:close()
   return ok, err
+end
+
+--- Where this connection's server is reached; nil when the connection is gone.
+function methods:url()
+  local name = self.tcp:getsockname()
+  return name and "http://127.0.0.1:" .. name.port
 end
 
 --- Does nothing until the peer closes. Returns nil, "closed".
@@ -251,7 +258,8 @@ local function unescape(s)
   return (s:gsub("+", " "):gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
-local function parse_query(text)
+--- The fields of a query or a form, decoded.
+function http.parse_query(text)
   local query = {}
   for name, value in (text or ""):gmatch("([^&=]+)=?([^&]*)") do
     query[unescape(name)] = unescape(value)
@@ -277,7 +285,7 @@ local function read_request(conn)
     return nil, status
   end
   local path, query = target:match("^([^?]*)%??(.*)$")
-  return { method = method, target = target, path = path, query = parse_query(query), version = version,
+  return { method = method, target = target, path = path, query = http.parse_query(query), version = version,
            headers = headers, body = body }
 end
 

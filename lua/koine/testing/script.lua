@@ -1,6 +1,7 @@
---- What a scripted turn may say, and what it means: checks turns and lays one out as a plan that both faces render.
+--- What a scripted turn may say, and what it means: checks turns and lays one out as a plan that the faces render.
 -- Pure; errors are returned as text naming the turn and the field. The vocabulary is documented in koine.testing.
 
+local copilot = require "koine.testing.copilot_data"
 local json = require "koine.testing.json"
 
 local script = {}
@@ -13,15 +14,16 @@ local function set(words)
   return t
 end
 
-local TURN = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field headers
-  error stream_error fault replay path reply]]
-local ERROR = set "status headers type code message param body"
-local STREAM_ERROR = set "status type code message after"
+local TURN = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field rotate_ids
+  split_choices headers error stream_error fault replay path reply]]
+local ERROR = set "status headers type code message param body copilot"
+local STREAM_ERROR = set "status type code message param after shape"
 local REPLY = set "status headers body"
 local FAULT = set [[delay_ms write_bytes split_at stall_after reset_after truncate_after end_after content_type gzip
   gzip_bomb echo_authorization]]
 local USAGE = set "input_tokens output_tokens cache_read_tokens cache_creation_tokens reasoning_tokens"
 local REASONING = set "reasoning_content reasoning reasoning_text reasoning_details content"
+local SHAPES = set "flat nested"
 local BLOCKS = {
   text = { text = "string" },
   thinking = { thinking = "string" },
@@ -74,7 +76,8 @@ local function check_content(path, content)
   end
 end
 
-local function check_fault(path, fault)
+--- What is wrong with a fault table, or nil.
+function script.check_fault(path, fault)
   local problem = known(path, fault, FAULT)
     or check_numbers(path, fault, "delay_ms write_bytes stall_after reset_after truncate_after end_after gzip_bomb")
   if problem then
@@ -126,16 +129,26 @@ local function check_turn(path, turn)
     or turn.error ~= nil and known(path .. ".error", turn.error, ERROR)
     or turn.reply ~= nil and known(path .. ".reply", turn.reply, REPLY)
     or turn.stream_error ~= nil and known(path .. ".stream_error", turn.stream_error, STREAM_ERROR)
-    or turn.fault ~= nil and check_fault(path .. ".fault", turn.fault)
+    or turn.fault ~= nil and script.check_fault(path .. ".fault", turn.fault)
     or turn.usage and (known(path .. ".usage", turn.usage, USAGE)
       or check_numbers(path .. ".usage", turn.usage, "input_tokens output_tokens cache_read_tokens " ..
         "cache_creation_tokens reasoning_tokens"))
     or check_numbers(path, turn, "chunk")
+  for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
+    if not problem and turn[field] ~= nil and type(turn[field]) ~= "boolean" then
+      problem = ("%s.%s: a boolean expected"):format(path, field)
+    end
+  end
   if problem then
     return problem
   elseif turn.reasoning_field ~= nil and not REASONING[turn.reasoning_field] then
     return path .. ".reasoning_field: reasoning_content, reasoning, reasoning_text, reasoning_details or content " ..
       "expected"
+  elseif turn.stream_error and turn.stream_error.shape ~= nil and not SHAPES[turn.stream_error.shape] then
+    return path .. ".stream_error.shape: flat or nested expected"
+  elseif turn.error and turn.error.copilot ~= nil and not copilot.errors[turn.error.copilot] then
+    return path .. ".error.copilot: rate_limited, quota_exceeded, weekly, monthly, payment, client_too_old or " ..
+      "wrong_host expected"
   elseif turn.replay ~= nil then
     local ok, err = script.recording(turn.replay)
     return not ok and path .. ".replay: " .. err or nil
@@ -171,7 +184,7 @@ local function fragments(text, size)
 end
 
 --- A value for `data` that looks like the opaque text of real servers and depends on it alone.
-local function digest(data)
+function script.digest(data)
   local a, b = 0xCBF29CE484222325, 0x9E3779B97F4A7C15
   for i = 1, #data do
     a = (a ~ data:byte(i)) * 0x100000001B3
@@ -195,7 +208,7 @@ local function plan_block(block, number, where, chunk)
     b.fragments = fragments(b.text, chunk)
   elseif block.type == "thinking" then
     b.text = block.thinking
-    b.signature = block.signature or "Eq" .. digest(block.thinking)
+    b.signature = block.signature or "Eq" .. script.digest(block.thinking)
     b.fragments = fragments(b.text, chunk)
   elseif block.type == "redacted_thinking" then
     b.data = block.data
@@ -270,7 +283,8 @@ local function plan_usage(usage, blocks, where)
 end
 
 --- Lays out a turn with content. `where` describes the request it answers: {messages = how many, bytes = their size,
--- model = as requested, tool_prefix, id_prefix = for made-up ids}. Made-up ids depend on the request alone, so that the
+-- model = as requested, tool_prefix, id_prefix = for made-up ids, reasoning_field, rotate_ids = what is said when the
+-- turn does not}. Made-up ids depend on the request alone, so that the
 -- same request gets the same answer, streamed or plain.
 function script.plan(turn, where)
   local content = turn.content or {}
@@ -289,12 +303,21 @@ function script.plan(turn, where)
     usage = plan_usage(turn.usage, blocks, where),
     model = turn.model or where.model,
     id = turn.id or ("%s%024x"):format(where.id_prefix, where.messages),
-    reasoning_field = turn.reasoning_field or "reasoning_content",
+    seed = ("%024x"):format(where.messages),
+    reasoning_field = turn.reasoning_field or where.reasoning_field or "reasoning_content",
+    split_choices = turn.split_choices,
+    rotate_ids = turn.rotate_ids == nil and where.rotate_ids or turn.rotate_ids,
     stream_error = turn.stream_error,
   }
 end
 
---- The turn that the "echo" script gives for a decoded request of either wire: it repeats the last user's text.
+--- What was said so far in a decoded request of any wire: an array of messages or items.
+function script.history(request)
+  local history = request.messages or request.input
+  return type(history) == "string" and json.array { { role = "user", content = history } } or history
+end
+
+--- The turn that the "echo" script gives for a decoded request of any wire: it repeats the last user's text.
 function script.echo(request)
   local function text_of(content)
     if type(content) == "string" then
@@ -306,10 +329,11 @@ function script.echo(request)
     end
     return table.concat(parts, "\n")
   end
-  for i = #request.messages, 1, -1 do
-    local message = request.messages[i]
-    if message.role == "user" or message.role == "tool" then
-      return { content = "You said: " .. text_of(message.content) }
+  local history = script.history(request)
+  for i = #history, 1, -1 do
+    local message = history[i]
+    if message.role == "user" or message.role == "tool" or message.type == "function_call_output" then
+      return { content = "You said: " .. text_of(message.content or message.output) }
     end
   end
   return { content = "You said nothing." }

@@ -1,10 +1,13 @@
---- What the loopback provider answers: the control paths under /__koine, the two faces, scripted plain paths. Holds the
+--- What the loopback provider answers: the control paths under /__koine, the faces, scripted plain paths. Holds the
 -- state of one server: the script, the log of requests, what was handed out.
 
 local anthropic = require "koine.testing.anthropic"
 local chat = require "koine.testing.chat"
+local copilot = require "koine.testing.copilot"
+local data = require "koine.testing.copilot_data"
 local fault = require "koine.testing.fault"
 local json = require "koine.testing.json"
+local responses = require "koine.testing.responses"
 local script = require "koine.testing.script"
 
 local service = {}
@@ -18,12 +21,16 @@ local JSON = { "content-type", "application/json" }
 local SSE = { "content-type", "text/event-stream; charset=utf-8" }
 
 local function new_issued()
-  return { thinking = {}, redacted = {}, opaque = {}, strict = false, open = false }
+  return { thinking = {}, redacted = {}, opaque = {}, encrypted = {}, items = {}, stored = {},
+           strict = false, open = false }
 end
 
 local function reset(state)
   state.log, state.issued, state.requests = {}, new_issued(), 0
   state.turns, state.next, state.by_path, state.echo = {}, 1, {}, false
+  if state.copilot then
+    state.copilot:reset()
+  end
 end
 
 local function set_script(state, turns)
@@ -87,7 +94,7 @@ local function copy_with(t, key, value)
 end
 
 local function scripted_error(face, turn, request, record)
-  local err = turn.error
+  local err = turn.error.copilot and data.error(turn.error) or turn.error
   local status = err.status or 500
   if turn.fault and turn.fault.echo_authorization then
     err = copy_with(err, "message", ("%s (authorization: %s)"):format(err.message or "scripted error",
@@ -127,9 +134,10 @@ local function replayed(turn)
 end
 
 local function scripted_content(state, face, turn, body, record)
-  local plan = script.plan(turn, { messages = #body.messages, bytes = #json.encode(body.messages),
-                                   model = body.model, tool_prefix = face.tool_prefix,
-                                   id_prefix = face.id_prefix })
+  local history = script.history(body)
+  local plan = script.plan(turn, { messages = #history, bytes = #json.encode(history), model = body.model,
+                                   tool_prefix = face.tool_prefix, id_prefix = face.id_prefix,
+                                   reasoning_field = face.reasoning_field, rotate_ids = face.rotate_ids })
   local failure = turn.stream_error
   if failure and not body.stream then
     local status = failure.status or face.status(failure.code or failure.type)
@@ -139,7 +147,7 @@ local function scripted_content(state, face, turn, body, record)
   if body.stream then
     pieces, why = face.stream(plan, body)
   else
-    pieces, why = face.plain(plan)
+    pieces, why = face.plain(plan, body)
   end
   if not pieces then
     return error_response(face, 500, { message = "the script cannot be played: " .. why }, record)
@@ -168,14 +176,18 @@ local function play(state, face, turn, request, body, record)
 end
 
 local function answer_chat(state, face, request, record)
+  local refusal = face.admit and face.admit(request, record)
+  if refusal then
+    return refusal
+  end
   local missing = face.missing_key(request.headers)
-  local body, problems = face.check(request, false, state.issued)
+  local body, problems, code = face.check(request, false, state.issued)
   record.problems = problems
   if missing then
     problems[#problems + 1] = missing
     return error_response(face, 401, { message = missing }, record)
   elseif #problems > 0 then
-    return error_response(face, 400, { message = table.concat(problems, "; ") }, record)
+    return error_response(face, 400, { message = table.concat(problems, "; "), code = code }, record)
   end
   local turn = next_turn(state, request.path, true) or state.echo and script.echo(body)
   if not turn then
@@ -185,16 +197,16 @@ local function answer_chat(state, face, request, record)
   return play(state, face, turn, request, body, record), turn.fault
 end
 
-local function answer_count(state, request, record)
-  local missing = anthropic.missing_key(request.headers)
-  local _, problems = anthropic.check(request, true, state.issued)
+local function answer_count(state, face, request, record)
+  local missing = face.missing_key(request.headers)
+  local _, problems = face.check(request, true, state.issued)
   record.problems = problems
   if missing then
-    return error_response(anthropic, 401, { message = missing }, record)
+    return error_response(face, 401, { message = missing }, record)
   elseif #problems > 0 then
-    return error_response(anthropic, 400, { message = table.concat(problems, "; ") }, record)
+    return error_response(face, 400, { message = table.concat(problems, "; ") }, record)
   end
-  return plain_response(200, anthropic.count((#request.body + 3) // 4), anthropic.id_header(record.request_id))
+  return plain_response(200, face.count((#request.body + 3) // 4), face.id_header(record.request_id))
 end
 
 local function answer_models(face, request, record, id)
@@ -225,20 +237,34 @@ local function face_of(request)
 end
 
 local function route(state, request, record)
-  local path, post = request.path, request.method == "POST"
-  local chats = path:find("/chat/completions$") and chat or path:find("/messages$") and anthropic
+  local path, post, login = request.path, request.method == "POST", state.copilot
+  local chats = login and login:face(request)
+  if not chats and not (login and copilot.holds(request)) then
+    chats = path:find("/chat/completions$") and chat or path:find("/messages$") and anthropic
+      or path:find("/responses$") and responses
+  end
   if chats and post then
     return answer_chat(state, chats, request, record)
   end
   local face = face_of(request)
-  local turn = next_turn(state, path, false)
-  if not turn and state.turns[state.next] and state.turns[state.next].replay then
+  local turn, response, transport = next_turn(state, path, false), nil, nil
+  if login then
+    login:count(request)
+    if not turn then
+      response, transport = login:answer(request, record)
+    end
+  end
+  if response then
+    return response, transport
+  elseif not turn and state.turns[state.next] and state.turns[state.next].replay then
     turn = next_turn(state, path, true)
   end
   if turn then
     return play(state, face, turn, request, nil, record), turn.fault
   elseif path:find("/messages/count_tokens$") and post then
-    return answer_count(state, request, record)
+    return answer_count(state, anthropic, request, record)
+  elseif path:find("/responses/input_tokens$") and post then
+    return answer_count(state, responses, request, record)
   elseif request.method == "GET" and path:find("/models$") then
     return answer_models(face, request, record)
   elseif request.method == "GET" and path:find("/models/[^/]+$") then
@@ -256,6 +282,17 @@ local function control(state, request)
   elseif action == "POST /__koine/reset" then
     reset(state)
     return plain_response(200, "{}")
+  elseif action == "POST /__koine/copilot" then
+    local settings, err = json.decode(request.body)
+    local problem = settings == nil and "not valid JSON: " .. tostring(err) or copilot.check(settings)
+    if problem then
+      return plain_response(400, json.encode(json.object("error", problem)))
+    end
+    state.copilot = state.copilot or copilot.new()
+    state.copilot:configure(settings)
+    return plain_response(200, "{}")
+  elseif action == "GET /__koine/copilot" and state.copilot then
+    return plain_response(200, json.encode(state.copilot:counters()))
   elseif action == "POST /__koine/script" then
     local turns, err = json.decode(request.body)
     local problem = turns == nil and "not valid JSON: " .. tostring(err)
@@ -267,7 +304,8 @@ local function control(state, request)
     return plain_response(200, "{}")
   end
   return plain_response(404, json.encode(json.object("error",
-    "GET /__koine/requests, POST /__koine/script or POST /__koine/reset expected")))
+    "GET /__koine/requests, POST /__koine/script, POST /__koine/reset, or, where settings for Copilot were given, " ..
+    "GET /__koine/copilot expected")))
 end
 
 --- A handler for http.listen with a state of its own.
@@ -285,6 +323,9 @@ function service.new()
       request_id = ("req_%024x"):format(state.requests),
     }
     state.log[#state.log + 1] = record
+    if state.copilot then
+      state.copilot.url = state.copilot.url or conn:url()
+    end
     local response, transport = route(state, request, record)
     json.array(record.problems)
     record.status = response.status

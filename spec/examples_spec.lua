@@ -1,0 +1,111 @@
+-- Every example, run as a reader would run it, with the loopback provider in the place of the real ones.
+
+local koine = require "koine"
+local lfs = require "lfs"
+
+local LUA = os.getenv "KOINE_LUA" or "lua5.4"
+local WITH_KEYS = "env KOINE_BASE_URL=%s ANTHROPIC_API_KEY=test-key-1 OPENAI_API_KEY=test-key-2 "
+local WITHOUT = "env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u KOINE_BASE_URL "
+
+-- What `command` prints, its errors too, and whether it succeeded.
+local function output_of(command)
+  local pipe = assert(io.popen(command .. " 2>&1"))
+  local text = pipe:read "a"
+  return text, pipe:close() == true
+end
+
+describe("the example", function()
+  local server
+  local tested = {}
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
+
+  -- Runs examples/NAME.lua against the script and returns what it printed; `input` is its standard input.
+  local function run(name, turns, arguments, input)
+    tested[name] = true
+    assert(server:script(turns))
+    local text, ok = output_of(("printf '%s' | "):format(input or "") .. WITH_KEYS:format(server.url)
+      .. ("%s examples/%s.lua %s"):format(LUA, name, arguments or ""))
+    assert.is_true(ok, text)
+    local requests = assert(server:requests())
+    for _, request in ipairs(requests) do assert.are.same({}, request.problems) end
+    return text, requests
+  end
+
+  it("ask asks", function()
+    local usage = { input_tokens = 7, output_tokens = 9 }
+    local text = run("ask", { { content = "Rayleigh scattering.", usage = usage, model = "m-1" } })
+    assert.are.equal("Rayleigh scattering.\n[m-1, end_turn: 7 tokens in, 9 out]\n", text)
+    local _, requests = run("ask", { { content = "Yes." } }, "openai/gpt-4.1 'Is it?'")
+    assert.is_truthy(requests[2].body:find("Is it?", 1, true))
+    assert.are.equal("Bearer test-key-2", requests[2].headers.authorization)
+  end)
+
+  it("stream prints the answer as it is written", function()
+    local text = run("stream", { { content = "A small language.", chunk = 3 } })
+    assert.are.equal("A small language.\n", text)
+  end)
+
+  it("tools runs what the model calls until it is done", function()
+    local text, requests = run("tools", {
+      { content = { { type = "tool_use", name = "add", arguments_json = '{"a": 19, "b": 23}' } } },
+      { content = { { type = "tool_use", name = "add", arguments_json = '{"a": 1.5, "b": 1}' } } },
+      { content = "It is 42." },
+    })
+    assert.are.equal('called\tadd\t{"a": 19, "b": 23}\t=>\t42\n'
+      .. 'called\tadd\t{"a": 1.5, "b": 1}\t=>\t2.5\nIt is 42.\n', text)
+    assert.are.equal(3, #requests)
+    assert.is_truthy(requests[3].body:find('"content":"2.5"', 1, true))
+  end)
+
+  it("conversation remembers, and survives a failure", function()
+    local text, requests = run("conversation", {
+      { content = "Hello to you." }, { error = { status = 400, message = "no such thing" } },
+      { content = "You said hi." },
+    }, "", "hi\\noops\\nwhat did I say?\\n\\nnot read\\n")
+    assert.are.equal("> Hello to you.\n> \n[no such thing]\n> You said hi.\n> ", text)
+    assert.are.equal(3, #requests)
+    assert.is_truthy(requests[3].body:find("Hello to you.", 1, true))
+    assert.is_nil(requests[3].body:find("oops", 1, true))
+  end)
+
+  it("switch_provider goes on with another", function()
+    local text, requests = run("switch_provider", { { content = "The Loire." }, { content = "Nantes and Tours." } })
+    assert.are.equal("Anthropic: The Loire.\nOpenAI: Nantes and Tours.\n", text)
+    assert.are.same({ "/v1/messages", "/v1/chat/completions" }, { requests[1].path, requests[2].path })
+    assert.is_truthy(requests[2].body:find("The Loire.", 1, true))
+  end)
+
+  it("custom_adapter answers without a network", function()
+    local text, requests = run("custom_adapter", {})
+    assert.are.equal("> hello\nHello to you.\n> What is Koine?\nYou said: What is Koine?\n> bye\nGood bye.\n", text)
+    assert.are.equal(0, #requests)
+  end)
+
+  it("demo runs one loop against two wires", function()
+    tested.demo = true
+    local text, ok = output_of(WITHOUT .. LUA .. " examples/demo.lua")
+    assert.is_true(ok, text)
+    local anthropic, openai = text:match "^(%-%-%- Anthropic, .-)(%-%-%- OpenAI, .*)$"
+    for _, part in ipairs { anthropic, openai } do
+      assert.is_truthy(part:find("Let me look. \n  -> weather({\"city\":\"Paris\"})\n"
+        .. "  <- 18 degrees and rain in Paris\nYes: it is raining in Paris, at 18 degrees. Take the umbrella.\n"
+        .. "[end_turn; 233 tokens in, 38 out]", 1, true))
+    end
+  end)
+
+  it("that has no key says which variable to set", function()
+    local text, ok = output_of(WITHOUT .. LUA .. " examples/ask.lua")
+    assert.is_false(ok)
+    assert.is_truthy(text:find("ANTHROPIC_API_KEY", 1, true))
+  end)
+
+  it("is here for every file", function()
+    for file in lfs.dir "examples" do
+      local name = file:match "^(.*)%.lua$"
+      if name then assert.is_true(tested[name], file .. " is not run by this spec") end
+    end
+  end)
+end)

@@ -1,0 +1,87 @@
+--- One request that uses most of what a request may hold: nested schemas, a history with calls, results, images and
+-- thinking, metadata, extra, headers. The two wires share it, but for the fields that only one of them knows.
+
+local koine = require "koine"
+
+local sample = {}
+
+-- Nine pixels of a GIF.
+sample.gif = "R0lGODlhAwADAIAAAP///wAAACH5BAAAAAAALAAAAAADAAMAAAIDhI9WADs="
+
+sample.tools = {
+  {
+    name = "weather",
+    description = "The weather in a city.",
+    parameters = {
+      type = "object",
+      properties = {
+        city = { type = "string", description = "its name", minLength = 1 },
+        unit = { type = "string", enum = { "c", "f" }, default = "c" },
+        days = { type = "array", items = { type = "object", additionalProperties = false,
+          properties = { date = { type = "string" }, hours = { type = "array", items = { type = "number" } } },
+          required = { "date" } } },
+        options = { type = "object", properties = {}, additionalProperties = { type = "boolean" } },
+      },
+      required = { "city" },
+      additionalProperties = false,
+    },
+    strict = true,
+    run = print,
+  },
+  { name = "time", description = "The time in a city.", parameters = { type = "object", properties = {} } },
+  { name = "add", parameters = { type = "object", properties = { a = { type = "number" }, b = { type = "number" },
+    c = { type = "number" }, d = { type = "number" } }, required = { "a", "b" } } },
+}
+
+--- The history, as it grew; every prefix that ends with a user message is a legal request. `provider` and `model` are
+-- where the assistant's blocks come from.
+function sample.history(provider, model)
+  local origin = { provider = provider, model = model }
+  return {
+    { role = "user", content = { { type = "text", text = "What is this? é 😀 \"q\" \\ \n \t" },
+      { type = "image", source = sample.gif, media_type = "image/gif" } } },
+    { role = "assistant", content = {
+      { type = "thinking", thinking = "A picture. ", signature = "c2lnbmF0dXJlLTE=", provider_data = origin },
+      { type = "text", text = "Let me look." },
+      { type = "tool_use", id = "toolu_a", name = "weather",
+        arguments = { city = "Köln", days = { { date = "2026-01-01", hours = { 1, 2.5, 1e21, 0.1 + 0.2 } } },
+          options = {} } },
+      { type = "tool_use", id = "toolu_b", name = "add",
+        arguments = { a = 9007199254740993, b = -0.5, c = math.maxinteger, d = math.mininteger },
+        arguments_json = '{"b": -0.5, "a":9007199254740993,"d":-9223372036854775808, "c":9223372036854775807}' },
+    } },
+    { role = "user", content = {
+      { type = "tool_result", tool_use_id = "toolu_a", content = "18 degrees" },
+      { type = "tool_result", tool_use_id = "toolu_b", content = { { type = "text", text = "no such number" } },
+        is_error = true },
+    } },
+    { role = "assistant", content = "It rains in Köln." },
+    { role = "user", content = "And now?" },
+    { role = "assistant", content = {
+      { type = "thinking", thinking = "The clock.", signature = "c2lnbmF0dXJlLTI=", provider_data = origin },
+      { type = "tool_use", id = "toolu_c", name = "time", arguments = {}, arguments_json = "{}" },
+    } },
+    { role = "user", content = { { type = "tool_result", tool_use_id = "toolu_c",
+      content = { { type = "text", text = "noon" },
+        { type = "image", source = sample.gif, media_type = "image/gif" } } },
+      { type = "text", text = "Go on." } } },
+    { role = "assistant", content = { { type = "text", text = "It is noon." } } },
+    { role = "user", content = "Thanks." },
+  }
+end
+
+--- The options of the call.
+function sample.options(chat)
+  return {
+    system = { { type = "text", text = "Be brief." }, { type = "text", text = "Be kind." } },
+    tools = sample.tools, tool_choice = "auto", max_tokens = 300, temperature = 0.7, top_p = 0.95,
+    stop_sequences = { "END", "STOP" },
+    metadata = chat and { user_id = "u-1", team = "blue", zone = "eu", a = "1", b = "2" } or { user_id = "u-1" },
+    betas = { "beta-one-2026-01-01", "beta-two-2026-01-01" },
+    headers = { ["X-Team"] = "blue", ["x-a"] = "1", ["X-Zone"] = "eu", ["x-trace"] = "t-1" },
+    extra = chat and { seed = 7, logit_bias = { ["50256"] = -100, ["11"] = 1.5, ["198"] = 3, ["7"] = 0 }, user = "u" }
+      or { service_tier = "auto", container = { id = "c", skills = koine.array {}, a = koine.null, b = { x = 1 } } },
+  }
+end
+
+return sample
