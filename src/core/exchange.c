@@ -33,8 +33,9 @@ struct exchange {
   int status;
   struct head head;             /* its strings point into `headers` */
   struct node *headers;         /* OBJECT in the arena */
-  int eof, broken, stop_reading, surfaced;
-  struct err transport, err;
+  int eof, stop_reading, surfaced;
+  struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
+  struct err err;
   unsigned long count;          /* stream events parsed */
   struct node *turn;
 };
@@ -98,7 +99,6 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   events_init(&x->deltas, m);
   x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL };
   err_clear(&x->err);
-  err_clear(&x->transport);
   x->head.retry_after = -1;
   x->head.should_retry = -1;
   message_init(&x->message, m, &x->spec.limits, x->spec.provider, x->spec.model, spec->request_messages);
@@ -160,8 +160,9 @@ static int fail(struct exchange *x) {
 
 /* The body ended before the turn did. */
 static int truncated(struct exchange *x) {
-  if (x->broken && x->transport.kind != KIND_CONNECT && x->transport.kind != KIND_STREAM_TRUNCATED) x->err = x->transport;
-  else if (x->broken) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", x->transport.message);
+  const struct err *t = x->transport;
+  if (t != NULL && t->kind != KIND_CONNECT && t->kind != KIND_STREAM_TRUNCATED) x->err = *t;
+  else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
   else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the turn was complete");
   return fail(x);
 }
@@ -223,7 +224,7 @@ static int finish_stream(struct exchange *x) {
   if (!x->spec.codec->ended(x->state)) return truncated(x);
   arena_reset(&x->scratch);
   if (x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
-  if (x->broken && !x->stop_reading &&
+  if (x->transport != NULL && !x->stop_reading &&
       message_warn(&x->message, "unclean_end", "", "the connection broke after the turn was complete") != 0) {
     err_memory(&x->err);
     return fail(x);
@@ -271,7 +272,7 @@ static int read_plain(struct exchange *x) {
     return fail(x);
   }
   if (!x->eof) return 0;
-  if (x->broken) return truncated(x);
+  if (x->transport != NULL) return truncated(x);
   if (first == '\0' || first == '<') {
     err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
                                                 : "the provider answered %d with HTML instead of JSON", x->status);
@@ -290,7 +291,7 @@ static int read_refusal(struct exchange *x) {
   if (x->body.n > ERROR_BODY_MAX) x->body.n = ERROR_BODY_MAX;
   arena_reset(&x->scratch);
   body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
-  if (x->broken && x->transport.kind == KIND_MEMORY) x->err = x->transport;
+  if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
   else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
   else codec_error(&x->scratch, x->status, body, &x->err);
   return fail(x);
@@ -377,8 +378,14 @@ int exchange_feed(struct exchange *x, struct buf *b) {
 void exchange_eof(struct exchange *x, const struct err *transport) {
   if (x->eof) return;
   x->eof = 1;
-  x->broken = transport != NULL;
-  if (transport != NULL) x->transport = *transport;
+  if (transport == NULL) return;
+  x->transport = arena_alloc(&x->arena, sizeof *x->transport);
+  if (x->transport != NULL) {
+    *x->transport = *transport;
+  } else if (x->stage == READING) {
+    err_memory(&x->err);
+    fail(x);
+  }
 }
 
 /* }}} */
@@ -392,7 +399,7 @@ static int advance(struct exchange *x) {
       switch (x->mode) {
         case WAITING:
           if (!x->eof) return 0;
-          if (x->broken) x->err = x->transport;
+          if (x->transport != NULL) x->err = *x->transport;
           else err_set(&x->err, KIND_CONNECT, "the connection closed before an answer came");
           return fail(x);
         case SNIFF: return sniff(x);
