@@ -42,7 +42,8 @@ describe("the login of koine.copilot:", function()
     count = count + 1
     assert(server:reset())
     assert(server:copilot { github_tokens = { "ghu_first_" .. count, "ghu_second_" .. count }, device_flow = {},
-      client_id = "Iv1.b507a08c87ecfe98", interval = 5, expires_in = 900, token_lifetime = 1500, chat_enabled = true, endpoints = true })
+      client_id = "Iv1.b507a08c87ecfe98", interval = 5, expires_in = 900, token_lifetime = 1500, chat_enabled = true,
+      endpoints = true })
     environment, slept, printed = {}, {}, {}
     os.getenv = function(name) return environment[name] end -- luacheck: ignore
     io.stderr = { write = function(_, text) printed[#printed + 1] = text end } -- luacheck: ignore
@@ -127,7 +128,8 @@ describe("the login of koine.copilot:", function()
       assert.are.equal("scope=copilot", rest)
       client, rest = polled[1].body:match(FORM)
       assert.are.equal("Iv1.b507a08c87ecfe98", client)
-      assert.is_truthy(rest:find("^device_code=%x+&grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant%-type%%3Adevice_code$"))
+      assert.is_truthy(rest:find("^device_code=%x+&grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant%-type"
+        .. "%%3Adevice_code$"))
       for _, request in ipairs { asked[1], polled[1] } do
         assert.are.equal("application/json", request.headers.accept)
         assert.are.equal("application/x-www-form-urlencoded", request.headers["content-type"])
@@ -234,7 +236,8 @@ describe("the login of koine.copilot:", function()
 
     it("ends at an answer that makes no sense", function()
       freeze()
-      for _, said in ipairs { { body = "nothing" }, { body = { access_token = 5 } }, { body = { access_token = "a\nb" } } } do
+      for _, said in ipairs { { body = "nothing" }, { body = { access_token = 5 } },
+        { body = { access_token = "a\nb" } } } do
         assert(server:copilot { device_flow = { said } })
         local ok, err = copilot():authenticate()
         assert.is_nil(ok)
@@ -345,7 +348,8 @@ describe("the login of koine.copilot:", function()
       editors("apps", core.encode { [name .. ":Iv1.x"] = { oauth_token = "ghu_of_apps" .. count } })
       environment.XDG_CONFIG_HOME = directory
       assert.are.equal("token ghu_of_apps" .. count, goes_in_with())
-      editors("hosts", core.encode { [name] = { oauth_token = "ghu_of_hosts" .. count }, other = { oauth_token = "x" } })
+      editors("hosts", core.encode { [name] = { oauth_token = "ghu_of_hosts" .. count },
+        other = { oauth_token = "x" } })
       assert.are.equal("token ghu_of_hosts" .. count, goes_in_with())
       environment.GITHUB_TOKEN = "ghu_of_codespaces" .. count
       assert.are.equal("token ghu_of_hosts" .. count, goes_in_with())
@@ -471,8 +475,8 @@ describe("the login of koine.copilot:", function()
     it("that is refused is an AuthenticationError with the status and what to do", function()
       local hints = { [401] = "authenticate()", [403] = "plan", [404] = "key", [400] = "" }
       for status, hint in pairs(hints) do
-        assert(server:script { { path = EXCHANGE, reply = { status = status, headers = { ["x-github-request-id"] = "GH:1" },
-          body = { message = "No, " .. token() } } } })
+        assert(server:script { { path = EXCHANGE, reply = { status = status,
+          headers = { ["x-github-request-id"] = "GH:1" }, body = { message = "No, " .. token() } } } })
         local result, err = copilot({ github_token = token() }):chat "Hi"
         assert.is_nil(result)
         assert.are.equal("AuthenticationError", err.class)
@@ -531,6 +535,15 @@ describe("the login of koine.copilot:", function()
       assert.are.equal("chat_disabled", err.code)
     end)
 
+    it("is not made where the caller gives the header", function()
+      assert(server:copilot { github_tokens = { "gho_" .. count } })
+      assert(server:script { { content = "a" } })
+      local adapter = copilot { headers = { Authorization = "Bearer gho_" .. count } }
+      assert.is_true(adapter:authenticated())
+      assert.are.equal("a", assert(adapter:chat "Hi"):text())
+      assert.are.equal(0, counted().exchanges)
+    end)
+
     it("of kinds of tokens that are not exchanged says so; as key they go in as they are", function()
       assert(server:copilot { github_tokens = { "gho_" .. count, "github_pat_" .. count } })
       local result, err = copilot({ github_token = "gho_" .. count }):chat "Hi"
@@ -559,11 +572,12 @@ describe("the login of koine.copilot:", function()
     end)
 
     it("must be GitHub's", function()
-      for _, url in ipairs { "https://evil.example", "http://api.githubcopilot.com", "https://githubcopilot.com.evil.example",
-        "https://evil.example/.githubcopilot.com", "https://api.githubcopilot.com@evil.example", "ftp://x", "//x",
+      for _, url in ipairs { "https://evil.example", "http://api.githubcopilot.com",
+        "https://githubcopilot.com.evil.example", "https://evil.example/.githubcopilot.com",
+        "https://api.githubcopilot.com@evil.example", "ftp://x", "//x",
         "https://xgithubcopilot.com", "https://api.githubcopilot.com\\.evil.example" } do
-        assert(server:script { { path = EXCHANGE, reply = { body = { token = "tid=secret;x=1", endpoints = { api = url } } } },
-          { path = EXCHANGE, reply = { body = { token = "tid=secret;x=1", endpoints = { api = url } } } } })
+        local reply = { body = { token = "tid=secret;x=1", endpoints = { api = url } } }
+        assert(server:script { { path = EXCHANGE, reply = reply }, { path = EXCHANGE, reply = reply } })
         local given = "ghu_" .. url:gsub("%W", "_")
         local result, err = copilot({ github_token = given, retry = false }):chat "Hi"
         assert.is_nil(result)
@@ -589,7 +603,8 @@ describe("the login of koine.copilot:", function()
       for _, plan in ipairs { "individual", "business", "enterprise" } do
         local url = ("https://api.%s.githubcopilot.com"):format(plan)
         assert.are.equal(url, answers(public, url))
-        assert.are.equal(url, answers(public, nil, ("tid=1;exp=2;proxy-ep=proxy.%s.githubcopilot.com;st=x"):format(plan)))
+        assert.are.equal(url,
+          answers(public, nil, ("tid=1;exp=2;proxy-ep=proxy.%s.githubcopilot.com;st=x"):format(plan)))
         assert.are.equal(url, answers(company, url .. "/"))
       end
       assert.are.equal("https://x.acme.ghe.com", answers(company, "https://x.acme.ghe.com"))
@@ -605,8 +620,8 @@ describe("the login of koine.copilot:", function()
     end)
 
     it("of enterprises is an option, checked at once", function()
-      for _, bad in ipairs { "http://github.com", "ftp://github.com", "git hub.com", "github.com/path", "user@github.com",
-        "github", "github.com:443", ".com", "https://x.ghe.com:8443" } do
+      for _, bad in ipairs { "http://github.com", "ftp://github.com", "git hub.com", "github.com/path",
+        "user@github.com", "github", "github.com:443", ".com", "https://x.ghe.com:8443" } do
         assert.are.equal("github_host", raised(copilot, { github_host = bad }).field, bad)
       end
       local adapter = copilot { github_host = "acme.ghe.com", key = "k-1" }
@@ -628,6 +643,21 @@ describe("the login of koine.copilot:", function()
       end
       assert.are.equal(1, counted().exchanges)
       assert.are.equal(50, #counted().chats)
+    end)
+
+    it("serves an adapter that slept and one that is new alike", function()
+      keep(token())
+      assert(server:script "echo")
+      local old = copilot()
+      assert(old:chat "Hi")
+      session.clock = function() return clock() + 2000 end
+      assert(server:copilot { token_lifetime = 5000 })
+      assert(copilot({ github_token = token(2) }):authenticate()) -- sessions that are over are let go of
+      collectgarbage()
+      assert(copilot():chat "Hi")
+      assert(old:chat "Hi")
+      assert.are.equal(3, counted().exchanges) -- one each, and one for the two after the half hour
+      assert.are.equal(3, #counted().chats)
     end)
 
     it("serves fifty coroutines at once", function()
@@ -663,7 +693,8 @@ describe("the login of koine.copilot:", function()
 
     it("whose coroutine goes away is taken over by another", function()
       keep(token())
-      assert(server:script { { path = EXCHANGE, reply = { body = {} }, fault = { delay_ms = 60000 } }, { content = "a" } })
+      assert(server:script { { path = EXCHANGE, reply = { body = {} }, fault = { delay_ms = 60000 } },
+        { content = "a" } })
       local adapter, answer = copilot(), nil
       local first = coroutine.create(function() adapter:chat "Hi" end)
       wait.set_host { park = function() return coroutine.yield() end, wake = function() end }
@@ -702,13 +733,15 @@ describe("the login of koine.copilot:", function()
         io.stderr = { write = function() end }
         local koine = require "koine"
         for i = 1, 5 do
-          local adapter = koine.copilot { model = "gpt-4.1", github_host = %q, token_path = %q, min_request_interval = 0 }
+          local adapter = koine.copilot { model = "gpt-4.1", github_host = %q, token_path = %q,
+            min_request_interval = 0 }
           if i == 1 then assert(adapter:authenticate()) end
           print(assert(adapter:chat "Hi"):text())
         end]]):format(package.path, package.cpath, server.url, token_path)
       local children = {}
       for i = 1, 2 do
-        children[i] = assert(io.popen(("%s -e '%s'"):format(getenv "KOINE_LUA" or "lua5.4", code:gsub("'", "'\\''")), "r"))
+        children[i] = assert(io.popen(("%s -e '%s'"):format(getenv "KOINE_LUA" or "lua5.4",
+          code:gsub("'", "'\\''")), "r"))
       end
       for _, child in ipairs(children) do
         for _ = 1, 5 do assert.are.equal("You said: Hi", child:read "l") end

@@ -2,13 +2,13 @@
 -- A row (providers/NAME.lua) is a table: `name`, `title`; `codec`, `base_url`, `path` (of a chat), `models_path` and
 -- `count_path` (nil: the provider has no such call); `env` (array of variables that may hold the key), `auth`
 -- ("bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login` is a table of facts),
--- `key_optional`; `headers`; `quirks` (codec.h); `plain_max_tokens` (a plain answer may not be longer: such chats stream
--- inside); `options` (constructor options of its own: options.lua); `apis` (name → fields that replace the row's; `api`
--- is the default); `own_ids` (patterns of model ids that begin with the row's own name and a slash); `models`,
--- `models_checked` (date); `source` ("recordings" or "documentation"). `models` is an array of {prefix, context,
--- max_output, thinking, efforts, vision, price, multiplier, quirks}: the longest prefix of the model id counts; thinking
--- is "budget", "adaptive", "effort" or "none"; price is USD per million tokens {input, output, cache_read, cache_write},
--- multiplier premium requests per request; quirks go over the row's.
+-- `key_optional`; `headers`; `quirks` (codec.h); `plain_max_tokens` (a plain answer may not be longer: such chats
+-- stream inside); `options` (constructor options of its own: options.lua); `apis` (name → fields that replace the
+-- row's; `api` is the default); `own_ids` (patterns of model ids that begin with the row's own name and a slash);
+-- `models`, `models_checked` (date); `source` ("recordings" or "documentation"). `models` is an array of {prefix,
+-- context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the longest prefix of the model id
+-- counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million tokens {input, output,
+-- cache_read, cache_write}, multiplier premium requests per request; quirks go over the row's.
 --
 -- May call: options.
 

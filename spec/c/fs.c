@@ -113,7 +113,7 @@ static void test_private(const char *dir) {
 
 static void test_directories(const char *dir) {
   struct err e;
-  char path[200], deep[260], sub[280];
+  char path[200], deep[260], sub[280], under[300];
   err_clear(&e);
   mode_t mask = umask(0);
   snprintf(path, sizeof path, "%s/a", dir);
@@ -125,8 +125,8 @@ static void test_directories(const char *dir) {
   CHECK(rmdir(sub) == 0 && fs_write_private(deep, STR("x"), &e) == -1);
   snprintf(sub, sizeof sub, "%s/file", path);
   CHECK(fs_write_private(sub, STR("x"), &e) == 0);
-  snprintf(deep, sizeof deep, "%s/under", sub);
-  CHECK(fs_directory_private(deep, &e) == -1 && strstr(e.message, sub) != NULL && e.kind == KIND_OTHER);
+  snprintf(under, sizeof under, "%s/under", sub);
+  CHECK(fs_directory_private(under, &e) == -1 && strstr(e.message, sub) != NULL && e.kind == KIND_OTHER);
   CHECK(unlink(sub) == 0);
   snprintf(deep, sizeof deep, "%s/b", path);
   CHECK(rmdir(deep) == 0 && rmdir(path) == 0);

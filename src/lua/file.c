@@ -38,11 +38,11 @@ static int settle(lua_State *L, int r, const struct err *e) {
 static int f_read(lua_State *L) {
   const char *path = check_path(L, 1);
   size_t max = check_max(L, 2);
-  struct home *h = home_scratch(L);
+  struct scratch *s = home_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_read_private(path, max, &h->text, &e) < 0) return fail(L, &e);
-  push_str(L, buf_str(&h->text));
+  if (fs_read_private(path, max, &s->text, &e) < 0) return fail(L, &e);
+  push_str(L, buf_str(&s->text));
   return 1;
 }
 
@@ -98,11 +98,11 @@ static int m_read(lua_State *L) {
   const char *path;
   struct fs_lock *l = check_lock(L, &path);
   size_t max = check_max(L, 2);
-  struct home *h = home_scratch(L);
+  struct scratch *s = home_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_lock_read(l, path, max, &h->text, &e) < 0) return fail(L, &e);
-  push_str(L, buf_str(&h->text));
+  if (fs_lock_read(l, path, max, &s->text, &e) < 0) return fail(L, &e);
+  push_str(L, buf_str(&s->text));
   return 1;
 }
 

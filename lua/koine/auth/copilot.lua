@@ -146,7 +146,8 @@ local function session_of(state, quietly)
   return login.session
 end
 
--- What lets a request in: {token = string, base_url, copilot = what the session holds}, or nil, err.
+-- What lets a request in: {token = string, base_url; where it was exchanged session, copilot = what that holds}, or
+-- nil, err.
 local function access_of(state)
   local settings = state.settings
   local base_url = settings.api_base or settings.base_url
@@ -162,20 +163,21 @@ local function access_of(state)
   held, err = session.access(state, one)
   if not held then return nil, err end
   base_url = base_url or held.base_url
-  if base_url then return { token = held.token(), base_url = base_url, copilot = held } end
+  if base_url then return { token = held.token(), base_url = base_url, session = one, copilot = held } end
   return nil, github.failure(state.row, { kind = "protocol",
     message = ("the token exchange names an API host that is not GitHub's, %s; the option api_base overrides it")
       :format(held.stranger:sub(1, 100)) })
 end
 
---- What an attempt is made with: see credentials. `api` and `copilot` in it are for `rejected`.
+--- What an attempt is made with: see credentials. `api`, `session` and `copilot` in it are for `rejected`.
 function copilot.prepare(adapter, request)
   local state = core.state(adapter)
   local headers = headers_for(state, request)
   local access, err = access_of(state)
   if not access then return nil, err end
   if access.token then headers.authorization = "Bearer " .. access.token end
-  local prepared = { headers = headers, base_url = access.base_url, copilot = access.copilot }
+  local prepared = { headers = headers, base_url = access.base_url, session = access.session,
+    copilot = access.copilot }
   if not request then return prepared end
   local api, path = endpoint.choose(state)
   if not api then return nil, path end
@@ -189,8 +191,8 @@ end
 function copilot.rejected(adapter, err, access)
   local state = core.state(adapter)
   if err.status_code == 401 then
-    if access.copilot then session.reject(state.login.session, access.copilot) end
-    return access.copilot ~= nil or type(state.settings.key) == "function"
+    if access.session then session.reject(access.session, access.copilot) end
+    return access.session ~= nil or type(state.settings.key) == "function"
   end
   if err.message:find("Editor-Version", 1, true) then
     err.message = err.message .. ' (the option editor_version sets that header, e.g. "vscode/1.99.0")'

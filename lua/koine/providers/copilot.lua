@@ -19,7 +19,7 @@ return {
   models_path = "/models",
   env = { "GH_COPILOT_TOKEN" },
   auth = "copilot",
-  quirks = { reasoning_field = "reasoning_text", null_content = "omit" },
+  quirks = { reasoning_field = "reasoning_text", null_content = "omit", system_in_input = true },
   options = { "api", github_token = "secret", token_path = "name", github_host = "name", api_base = "url",
     client_id = "name", integration_id = "header", editor_version = "header", on_device_code = "function",
     rate_limit = "table", min_request_interval = "number", rate_limit_path = "name" },

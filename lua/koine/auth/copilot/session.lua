@@ -21,7 +21,9 @@ local PATIENCE = 60   -- seconds that a coroutine waits for another one's exchan
 --- Returns the Unix seconds that tokens expire in; specs put their own function here.
 session.clock = core.wall
 
-local all = {} -- array of sessions: {host = name, github = function → token, copilot = nil | {…}, closed}
+-- Sets of sessions, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that somebody
+-- holds, and those that are held here because their token is good.
+local known, good = setmetatable({}, { __mode = "k" }), {}
 
 local function sealed(text) return function() return text end end
 
@@ -29,26 +31,19 @@ local function fresh(copilot) return copilot and session.clock() < copilot.expir
 
 --- The session of a GitHub token at a host (hosts.of).
 function session.of(host, token)
-  local kept = {}
-  for _, one in ipairs(all) do
+  for one in next, known do
     if one.host == host.name and one.github() == token then return one end
-    if fresh(one.copilot) or one.flight then kept[#kept + 1] = one end
+    if not fresh(one.copilot) then good[one] = nil end
   end
   local made = { host = host.name, github = sealed(token), models = {} }
-  kept[#kept + 1] = made
-  all = kept
+  known[made] = true
   return made
 end
 
 --- Forgets a session; adapters that have it look for a token again.
 function session.close(one)
   one.closed, one.copilot = true, nil
-  for i, other in ipairs(all) do
-    if other == one then
-      table.remove(all, i)
-      return
-    end
-  end
+  known[one], good[one] = nil, nil
 end
 
 local HINTS = {
@@ -117,7 +112,7 @@ function session.access(state, one)
   return flight.run(one, PATIENCE, function()
     if fresh(one.copilot) then return one.copilot end
     local copilot, err = fetch(state, one)
-    one.copilot = copilot
+    one.copilot, good[one] = copilot, copilot and true
     return copilot, err
   end)
 end
