@@ -213,7 +213,8 @@ describe("koine.rate_limiter", function()
   describe("a state", function()
     it("that cannot be read is as good as none", function()
       freeze()
-      for _, text in ipairs { "", "{", "[]", '"x"', "5", "null", "true", "[1,2]", '{"last_request_at":"x","request_log":[]}',
+      for _, text in ipairs { "", "{", "[]", '"x"', "5", "null", "true", "[1,2]",
+        '{"last_request_at":"x","request_log":[]}',
         '{"last_request_at":1e999,"request_log":[]}', '{"last_request_at":null,"request_log":["x"]}',
         '{"last_request_at":null,"request_log":[null]}', '{"last_request_at":null}', '{"request_log":5}',
         '{"last_request_at":{},"request_log":[]}', '{"last_request_at":NaN,"request_log":[]}', ("["):rep(5000),
@@ -229,9 +230,11 @@ describe("koine.rate_limiter", function()
     it("from the future delays by no more than the interval or the period, once", function()
       freeze()
       for _, options in ipairs { { min_request_interval = 3 }, { rate_limit = window(1, 3) },
-        { min_request_interval = 2, rate_limit = window(1, 3) }, { min_request_interval = 3, rate_limit = window(2, 1) } } do
+        { min_request_interval = 2, rate_limit = window(1, 3) },
+        { min_request_interval = 3, rate_limit = window(2, 1) } } do
         slept = {}
-        write_file(path, core.encode { last_request_at = time + 1e6, request_log = core.array { time + 5e5, time + 1e6 } })
+        write_file(path, core.encode { last_request_at = time + 1e6,
+          request_log = core.array { time + 5e5, time + 1e6 } })
         assert.is_true(limiter(options):wait())
         local total = 0
         for _, seconds in ipairs(slept) do total = total + seconds end
@@ -379,6 +382,52 @@ describe("koine.rate_limiter", function()
   end)
 end)
 
+describe("a private file of the core's", function()
+  local path
+
+  before_each(function() path = os.tmpname() end)
+  after_each(function() os.remove(path) end)
+
+  it("is written whole, for its owner, and read up to a limit", function()
+    assert(os.execute("chmod 644 " .. path))
+    assert.is_true(core.file_write(path, "a\0b"))
+    assert.are.equal("rw-------", lfs.attributes(path, "permissions"))
+    assert.are.equal("a\0b", core.file_read(path, 3))
+    local text, err = core.file_read(path, 2)
+    assert.is_nil(text)
+    assert.are.equal("limit", err.kind)
+    text, err = core.file_read(path .. ".none", 3)
+    assert.is_nil(text)
+    assert.are.equal("absent", err.code)
+    local ok
+    ok, err = core.file_write(path .. "/none", "x")
+    assert.is_nil(ok)
+    assert.is_true(err:is "Error")
+    assert.are.equal("path", raised(core.file_read, "a\0b", 3).field)
+  end)
+
+  it("is held by one lock at a time, which closing frees", function()
+    assert(os.execute("chmod 600 " .. path))
+    do
+      local lock <close> = assert(core.file_lock(path))
+      assert.is_false(core.file_lock(path))
+      assert.is_true(lock:write "longer")
+      assert.is_true(lock:write "short")
+      assert.are.equal("short", lock:read(5))
+      assert.are.equal("limit", select(2, lock:read(4)).kind)
+    end
+    local lock = assert(core.file_lock(path))
+    lock:close()
+    lock:close()
+    assert.are.equal("lock", raised(lock.read, lock, 5).field)
+    assert.are.equal("lock", raised(lock.write, lock, "x").field)
+    assert(core.file_lock(path))
+    collectgarbage()
+    collectgarbage()
+    assert.is_truthy(core.file_lock(path)) -- nobody held the other one
+  end)
+end)
+
 describe("an adapter's rate limiter", function()
   local server, waits
 
@@ -445,7 +494,8 @@ describe("an adapter's rate limiter", function()
     local path = os.tmpname()
     assert(os.execute("chmod 600 " .. path))
     assert(server:script { { content = "a" }, { content = "b" } })
-    local adapter = claude { rate_limiter = koine.rate_limiter { rate_limit_path = path, min_request_interval = 0.001 } }
+    local limiting = koine.rate_limiter { rate_limit_path = path, min_request_interval = 0.001 }
+    local adapter = claude { rate_limiter = limiting }
     assert(adapter:chat "Hi")
     local first = state_in(path).last_request_at
     assert(adapter:chat "Hi")

@@ -33,16 +33,17 @@ end
 -- Ctrl-C then raises as soon as Lua code runs). Wakes the host's waiters, and returns whether `token` was among the
 -- ready.
 local function step(token, seconds)
-  local ready = core.engine():step(seconds)
-  local found = false
-  if host then ready = table.move(ready, 1, #ready, 1, {}) end -- a waiter that runs may step the engine again
+  local ready, found, others = core.engine():step(seconds), false, {}
   for i = 1, #ready do
-    if ready[i] == token then
+    local one = ready[i]
+    ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
+    if one == token then
       found = true
     elseif host then
-      host.wake(ready[i])
+      others[#others + 1] = one
     end
   end
+  for i = 1, #others do host.wake(others[i]) end -- who runs now may step the engine again
   return found
 end
 
