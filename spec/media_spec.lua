@@ -124,6 +124,8 @@ describe("media", function()
     refused(adapter_of("deepseek", "deepseek-chat"), document(PDF, "application/pdf"))
     refused(adapter_of("cerebras", "llama"), image(PNG, "image/png"))
     refused(adapter_of("ollama_compat", "llava"), image "https://example.org/b.png")
+    refused(openai(), document "https://example.org/b.pdf") -- Chat carries documents, but no links to them
+    refused(anthropic(), image(PNG, "image/png"), "assistant")
     for _, adapter in ipairs { anthropic(), openai() } do
       refused(adapter, image(PNG))                          -- base64 of what?
       refused(adapter, { type = "image" })

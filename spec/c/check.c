@@ -163,7 +163,7 @@ static void places(void) {
           "messages[1].content[1].type: another type (this one belongs in an assistant message) expected, "
           "got \"thinking\"");
   REQUEST(MESSAGES(MODEL(RESULT("a"))),
-          "messages[1].content[1].type: another type (a tool_result belongs in a user message) expected, "
+          "messages[1].content[1].type: another type (this one belongs in a user message) expected, "
           "got \"tool_result\"");
   REQUEST(MESSAGES(USER("\"words\"")), "messages[1].content[1]: block (a table with a type) expected, got \"words\"");
   REQUEST(MESSAGES(USER("") "," USER("{\"type\":\"text\",\"text\":\"x\"},{\"type\":\"text\"}")),

@@ -233,7 +233,7 @@ static void test_media(void) {
   MESSAGES("{'image_data_only':true}", USER("[" DATA_IMAGE "]"),
            USER("[{'type':'image_url','image_url':{'url':'data:image/png;base64,QQ=='}}]"));
   REFUSES("{'no_documents':true}", USER("[{'type':'document','source':'data:,x'}]"), "messages[1].content[1]");
-  REFUSES(NULL, HI "," ASSISTANT("[" DATA_IMAGE "]"), "messages[2].content[1]");
+  REFUSES(NULL, HI "," ASSISTANT("[" DATA_IMAGE "]"), "messages[2].content[1].type");
   REFUSES("{'no_images':true}",
           HI "," ASSISTANT("[" USE("a", "f") "]") "," USER("[" RESULT("a", "[" DATA_IMAGE "]") "]"),
           "messages[3].content[1].content[1]");
@@ -300,21 +300,6 @@ static void test_arguments(void) {
   REFUSES(NULL, USER("''"), "messages");
 }
 
-/* A longer history only extends the bytes of the shorter one. */
-static void test_prefix(void) {
-  static struct result a, b;
-  struct mem m = mem_libc();
-  const char *head = "{'model':'m','system':'s','tools':[{'name':'f'}],'messages':[" HI "," ASSISTANT("'x'") "," HI;
-  char s[1024];
-  size_t n;
-  snprintf(s, sizeof s, "%s]}", head);
-  CHECK(run(NULL, s, &m, &a) == 0);
-  snprintf(s, sizeof s, "%s," ASSISTANT("[" USE("a", "f") "]") "," USER("[" RESULT("a", "'r'") "]") "]}", head);
-  CHECK(run(NULL, s, &m, &b) == 0);
-  n = strlen(a.body) - 2; /* without the closing brackets */
-  CHECK(strlen(b.body) > n && memcmp(a.body, b.body, n) == 0);
-}
-
 /* }}} */
 
 int main(void) {
@@ -330,7 +315,7 @@ int main(void) {
   test_media();
   test_reasoning();
   test_arguments();
-  test_prefix();
+  expect_prefix();
   CHECK(codec_chat.render_count == NULL);
   return test_done("codec_chat_render");
 }

@@ -231,7 +231,7 @@ static const char *misplaced(struct str type, enum place place) {
   int result = str_eq(type, "tool_result"), call = str_eq(type, "tool_use");
   int media = str_eq(type, "image") || str_eq(type, "document");
   if (place == IN_RESULT && !str_eq(type, "text") && !media) return "text, image or document (in a tool_result)";
-  if (place == IN_ASSISTANT && result) return "another type (a tool_result belongs in a user message)";
+  if (place == IN_ASSISTANT && (result || media)) return "another type (this one belongs in a user message)";
   if (place != IN_USER) return NULL;
   if (call || str_eq(type, "thinking") || str_eq(type, "redacted_thinking") || str_eq(type, "refusal"))
     return "another type (this one belongs in an assistant message)";

@@ -124,7 +124,9 @@ void out_unsupported(struct out *w) {
 const struct node *out_raw(struct out *w, const struct node *block) {
   const struct node *raw = node_get(node_get(block, "provider_data"), "raw");
   struct err scratch;
+  err_clear(&scratch);
   if (node_is(raw, NODE_STRING)) raw = json_tree(w->r->a, raw->s, RAW_DEPTH, &scratch);
+  if (scratch.kind == KIND_MEMORY) out_memory(w);
   return node_is(raw, NODE_OBJECT) ? raw : NULL;
 }
 
@@ -176,26 +178,24 @@ void out_url(struct out *w, const struct node *block) {
 }
 
 /* Why this block cannot go out, or NULL. */
-static const char *refused(const struct out *w, const struct node *block, int assistant) {
-  struct str source = node_str(node_get(block, "source"));
+static const char *refused(const struct out *w, const struct node *block) {
+  int image = is_type(block, "image"), url = out_begins(node_str(node_get(block, "source")), "http");
   if (!is_media(block)) return NULL;
-  if (assistant) return "no media in assistant messages";
-  if (is_type(block, "document")) return w->q->no_documents ? "no documents with this provider" : NULL;
-  if (w->q->no_images) return "no images with this provider";
-  if (w->q->image_data_only && out_begins(source, "http")) return "base64 data or a data: URL with this provider";
+  if (image ? w->q->no_images : w->q->no_documents) return image ? "no images with this provider" : "no documents with this provider";
+  if (url && (image ? w->q->image_data_only : !w->file_urls)) return "base64 data or a data: URL with this provider";
   return NULL;
 }
 
 /* Refuses the first block that cannot go out; `path` is its message's or its result's. */
-static int check_blocks(struct out *w, const struct node *content, const char *path, int assistant) {
+static int check_blocks(struct out *w, const struct node *content, const char *path) {
   size_t i = 0;
   if (!node_is(content, NODE_ARRAY)) return 0;
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    const char *why = refused(w, b, assistant);
+    const char *why = refused(w, b);
     char at[96];
     (void)snprintf(at, sizeof at, "%s.content[%zu]", path, ++i);
     if (why != NULL) return err_argument(w->e, at, why, is_type(b, "image") ? "an image" : "a document");
-    if (is_type(b, "tool_result") && check_blocks(w, node_get(b, "content"), at, assistant) != 0) return -1;
+    if (is_type(b, "tool_result") && check_blocks(w, node_get(b, "content"), at) != 0) return -1;
   }
   return 0;
 }
@@ -203,10 +203,9 @@ static int check_blocks(struct out *w, const struct node *content, const char *p
 int out_check_media(struct out *w) {
   size_t i = 0;
   for (const struct node *m = children(node_get(w->request, "messages")); m != NULL; m = m->next) {
-    int assistant = str_eq(node_str(node_get(m, "role")), "assistant");
     char path[40];
     (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
-    if (check_blocks(w, node_get(m, "content"), path, assistant) != 0) return -1;
+    if (check_blocks(w, node_get(m, "content"), path) != 0) return -1;
   }
   return 0;
 }

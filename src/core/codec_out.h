@@ -20,6 +20,7 @@ struct out {
   const char *fields[FIELDS_MAX]; /* top-level keys so far */
   int n;
   size_t items;                   /* elements of the history so far */
+  int file_urls;                  /* Responses: a document may be an http URL */
   int tools_used;                 /* Chat: tools are offered, or the history has calls */
 };
 
