@@ -9,7 +9,8 @@ local lfs = require "lfs"
 local replay = require "spec.support.replay"
 
 local DIRECTORY = "spec/wire"
-local DIALECT = { chat = "openai-chat", responses = "openai-responses" } -- folder → the one whose row plays it, where that is another
+-- folder → the one whose row plays it, where that is another
+local DIALECT = { chat = "openai-chat", responses = "openai-responses" }
 
 -- The names in a folder, sorted; of files without ".json".
 local function names(path, pattern)

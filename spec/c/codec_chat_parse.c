@@ -397,35 +397,11 @@ static void test_bodies(void) {
 /* {{{ limits */
 
 static void test_limits(void) {
-  struct mem m = mem_libc();
-  struct quirks q;
-  struct limits l;
-  struct arena a;
-  struct events out;
-  struct err e;
-  struct parse p = { .m = &m, .a = &a, .quirks = &q, .limits = &l };
-  void *state = calloc(1, codec_chat.state_size);
-  int r = 0;
-  quirks_default(&q);
-  limits_default(&l);
-  l.tool_calls = 3;
-  l.depth = 8;
-  arena_init(&a, &m);
-  events_init(&out, &m);
-  codec_chat.init(state, &p);
-  for (int i = 0; i < 4 && r == 0; i++) {
-    char s[128];
-    snprintf(s, sizeof s, CALL("{'index':%d,'function':{'name':'f'}}"), i);
-    r = codec_chat.parse_event(state, STR_NONE, (struct str){ json(s), strlen(s) }, &out, &e);
-    CHECK(r == (i < 3 ? 0 : -1));
-  }
-  CHECK(e.kind == KIND_LIMIT);
-  r = codec_chat.parse_event(state, STR_NONE, STR("{\"a\":[[[[[[[[1]]]]]]]]}"), &out, &e);
-  CHECK(r == -1 && e.kind == KIND_LIMIT);
-  codec_chat.free(state);
-  free(state);
-  events_free(&out);
-  arena_free(&a);
+  static const struct limits TIGHT = { .tool_calls = 3, .depth = 8, .blocks = 8, .argument_bytes = 64, .decoded = 4096 };
+#define NAMED(index) CALL("{'index':" #index ",'function':{'name':'f'}}")
+  CHECK(limited(&TIGHT, CHUNKS(NAMED(0), NAMED(1), NAMED(2))) == KIND_NONE);
+  CHECK(limited(&TIGHT, CHUNKS(NAMED(0), NAMED(1), NAMED(2), NAMED(3))) == KIND_LIMIT);
+  CHECK(limited(&TIGHT, CHUNKS("{'a':[[[[[[[[1]]]]]]]]}")) == KIND_LIMIT);
 }
 
 /* }}} */

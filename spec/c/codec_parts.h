@@ -177,6 +177,30 @@ static void expect(const char *file, int line, const struct input *in, const cha
   expect(__FILE__, __LINE__, &(struct input){ quirks, CHUNKS(__VA_ARGS__), NULL }, parts)
 #define BODY(parts, body) expect(__FILE__, __LINE__, &(struct input){ NULL, NULL, body }, parts)
 
+/* Feeds events under these limits; the kind of the first error. */
+static enum kind limited(const struct limits *limits, const char *const *chunks) {
+  struct mem m = mem_libc();
+  struct quirks q;
+  struct arena a;
+  struct events out;
+  struct err e;
+  struct parse p = { .m = &m, .a = &a, .quirks = &q, .limits = limits };
+  void *state = calloc(1, CODEC.state_size);
+  int r = 0;
+  err_clear(&e);
+  quirks_default(&q);
+  arena_init(&a, &m);
+  events_init(&out, &m);
+  CODEC.init(state, &p);
+  for (size_t i = 0; chunks[i] != NULL && r == 0; i++)
+    r = CODEC.parse_event(state, STR_NONE, (struct str){ json(chunks[i]), strlen(chunks[i]) }, &out, &e);
+  CODEC.free(state);
+  free(state);
+  events_free(&out);
+  arena_free(&a);
+  return r == 0 ? KIND_NONE : e.kind;
+}
+
 /* }}} */
 
 #endif

@@ -117,6 +117,23 @@ static void expect_error(const char *file, int line, const char *quirks, const c
   test_str(file, line, r.e.field, strlen(r.e.field), field);
 }
 
+/* A longer history only extends the bytes of the shorter one. */
+static void expect_prefix(void) {
+  static struct result a, b;
+  struct mem m = mem_libc();
+  const char *head = "{'model':'m','system':'s','tools':[{'name':'f'}],'messages':[{'role':'user','content':'a'},"
+                     "{'role':'assistant','content':'b'},{'role':'user','content':'c'}";
+  char s[1024];
+  size_t n;
+  snprintf(s, sizeof s, "%s]}", head);
+  CHECK(run(NULL, s, &m, &a) == 0);
+  snprintf(s, sizeof s, "%s,{'role':'assistant','content':[{'type':'tool_use','id':'t','name':'f','arguments':{}}]},"
+           "{'role':'user','content':[{'type':'tool_result','tool_use_id':'t','content':'d'}]}]}", head);
+  CHECK(run(NULL, s, &m, &b) == 0);
+  n = strlen(a.body) - 2; /* without the closing brackets */
+  CHECK(strlen(b.body) > n && memcmp(a.body, b.body, n) == 0);
+}
+
 /* }}} */
 
 #endif

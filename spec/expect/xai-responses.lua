@@ -1,4 +1,5 @@
--- What the recordings of xAI's Responses say, read by hand. Here output_tokens has the reasoning in it (199 + 160 = 359).
+-- What the recordings of xAI's Responses say, read by hand. Here output_tokens has the reasoning in it (199 + 160 =
+-- 359).
 
 return {
   ["error-400-key"] = {

@@ -87,6 +87,7 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   temperature, top_p  number    stop_sequences  array of strings
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
 **   extra          object: merged in sorted order just before the messages, never over a field already written
+**   no_reasoning   true: the reasoning of earlier turns is not replayed (Responses), with a warning
 **   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
 **   max_output     integer, from the model's row
 ** Absent members are absent, never null.

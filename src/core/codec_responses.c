@@ -154,6 +154,9 @@ static int prepare(struct out *w, struct node **system) {
       normalise_system(w->r->a, w->request, system, w->e) != 0)
     return -1;
   out_check_choice(w);
+  if (node_get(w->request, "no_reasoning") != NULL &&
+      codec_warn(w->r->a, w->r->warnings, "reasoning_dropped", "messages",
+                 "the provider could not open the reasoning of earlier turns: left out") != 0) return err_memory(w->e);
   return normalise_tools(w->r->a, w->request, w->q->no_additional_properties, w->e);
 }
 
@@ -172,7 +175,7 @@ static void put_input(struct out *w, const struct node *system) {
 }
 
 static int render(struct render *r, int count, struct err *e) {
-  struct out w = { .r = r, .q = r->quirks, .request = r->request, .e = e };
+  struct out w = { .r = r, .q = r->quirks, .request = r->request, .e = e, .file_urls = 1 };
   struct node *system = NULL;
   if (prepare(&w, &system) != 0) return -1;
   put(&w, "{");

@@ -5,8 +5,8 @@
 **   codec_responses_parse.c     events and whole answers as parts
 **   codec_responses_item.c      output items, from their first delta to the end
 **   codec_responses_parallel.c  several calls in one (`multi_tool_use.parallel`), taken apart and put together again
-** May call: codec, codec_out.h, codec_read.h, json, event, normalise, mem, err. The state owns its buffers; parts borrow
-** from the data, from the scratch arena of `struct parse` and from the state. Failure: -1 and an err.
+** May call: codec, codec_out.h, codec_read.h, json, event, normalise, mem, err. The state owns its buffers; parts
+** borrow from the data, from the scratch arena of `struct parse` and from the state. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_RESPONSES_H
 #define KOINE_CODEC_RESPONSES_H
@@ -50,7 +50,7 @@ struct responses {
   struct events *out;    /* of the call at hand, */
   struct err *e;         /* its error */
   struct responses_piece *v;
-  size_t n, cap, last;   /* in order of appearance; the one touched last */
+  size_t n, cap;         /* in order of appearance */
   int32_t next_key;
   int64_t item;          /* output_index of the last event that had one, -1 = none */
   int items_done;        /* an output_item.done was seen */
@@ -99,8 +99,8 @@ struct event *responses_push(struct responses *s, enum event_type type, int32_t 
 
 /* True for the names under which models call several tools in one, undeclared (vercel/ai 6be0f51). */
 int responses_is_parallel(struct str name);
-/* Pushes each call of one that is made of several as a tool call. `item` (JSON, or empty) is kept with the first, so that
-** the whole can go back as it came. 1, 0 when the arguments are not what the name says, or -1. */
+/* Pushes each call of one that is made of several as a tool call. `item` (JSON, or empty) is kept with the first, so
+** that the whole can go back as it came. 1, 0 when the arguments are not what the name says, or -1. */
 int responses_expand(struct responses *s, struct str call_id, struct str arguments, struct str item);
 /* Puts such calls of the history, and their results, together again where they go back to their origin. 0 or -1
 ** (memory). */

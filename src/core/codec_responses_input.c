@@ -96,9 +96,11 @@ static void put_item(struct out *w, const struct node *block, const struct node 
   else if (buf_addstr(w->r->body, json) != 0) out_memory(w);
 }
 
-/* Reasoning that can go back: sealed, or with the text of open models, which want it before each call (rikkahub#1690). */
+/* Reasoning that can go back: sealed, or with the text of open models; DeepSeek wants it before each call
+** (rikkahub#1690). */
 static const struct node *reasoning_of(struct out *w, const struct node *block) {
-  const struct node *raw = is_type(block, "thinking") ? out_raw(w, block) : NULL;
+  int wanted = is_type(block, "thinking") && node_get(w->request, "no_reasoning") == NULL;
+  const struct node *raw = wanted ? out_raw(w, block) : NULL;
   if (!str_eq(node_str(node_get(raw, "type")), "reasoning")) return NULL;
   return node_str(node_get(raw, "encrypted_content")).n > 0 || children(node_get(raw, "content")) != NULL ? raw : NULL;
 }

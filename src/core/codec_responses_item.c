@@ -17,11 +17,9 @@ struct event *responses_push(struct responses *s, enum event_type type, int32_t 
 /* {{{ pieces */
 
 static struct responses_piece *find(struct responses *s, int64_t item, int64_t at, enum responses_kind kind) {
-  struct responses_piece *x = s->v + s->last;
-  if (s->n > 0 && x->item == item && x->at == at && x->kind == kind) return x;
   for (size_t i = s->n; i-- > 0;) {
-    x = &s->v[i];
-    if (x->item == item && x->at == at && x->kind == kind) { s->last = i; return x; }
+    struct responses_piece *x = &s->v[i];
+    if (x->item == item && x->at == at && x->kind == kind) return x;
   }
   return NULL;
 }
@@ -53,8 +51,7 @@ static struct responses_piece *new_piece(struct responses *s, int64_t item, int6
     s->v = v;
     s->cap = cap;
   }
-  s->last = s->n++;
-  x = &s->v[s->last];
+  x = &s->v[s->n++];
   memset(x, 0, sizeof *x);
   x->item = item;
   x->at = at;
@@ -137,7 +134,8 @@ static int settle(struct responses *s, struct responses_piece *x, size_t base, s
   return say(s, x, (struct str){ full.p + had.n, full.n - had.n }, 0);
 }
 
-/* Reasoning: its parts are set apart by a blank line. Of an item's own text and its summary, the first to come counts. */
+/* Reasoning: its parts are set apart by a blank line. Of an item's own text and its summary, the first to come
+** counts. */
 static int add_thinking(struct responses *s, struct responses_piece *x, const struct responses_text *t) {
   if (x->text.n == 0) {
     x->content = t->content;
@@ -373,7 +371,7 @@ static int keep_call(struct responses *s, const struct responses_piece *x, struc
   return responses_push(s, PART_RAW, x->key, raw) != NULL ? 0 : -1;
 }
 
-/* A call that was held back: the calls in it, or, when it is none of those, itself. kept: the JSON to replay, if any. */
+/* A call that was held back: the calls in it, or, when it holds none, itself. kept: the JSON to replay, if any. */
 static int release(struct responses *s, struct responses_piece *x, const struct item *it, struct str kept) {
   struct str arguments = arena_dup(s->p->a, buf_str(&x->text));
   int r;

@@ -1,7 +1,7 @@
 /*
 ** codec_responses_parallel.c: several calls in one. Some models call an undeclared tool `parallel` or
-** `multi_tool_use.parallel` with {tool_uses: [{recipient_name: "functions.NAME", parameters}]} (vercel/ai 6be0f51): users
-** see the calls that it holds; the history sends the one call back, its results as one.
+** `multi_tool_use.parallel` with {tool_uses: [{recipient_name: "functions.NAME", parameters}]} (vercel/ai 6be0f51):
+** users see the calls that it holds; the history sends the one call back, its results as one.
 ** May call: codec_out.h, normalise, json, event, mem, err. Owns nothing: results lie in the scratch arena, the history
 ** is changed in place. Failure: -1 and an err.
 */
@@ -150,7 +150,8 @@ static int move_content(struct arena *a, struct node *result, struct node *list)
 }
 
 /* Makes one result of those of the calls from `first` to `last`. 0 or -1 (memory). */
-static int join_results(struct out *w, struct node *message, struct node *first, struct node *last, struct str call_id) {
+static int join_results(struct out *w, struct node *message, struct node *first, struct node *last,
+                        struct str call_id) {
   struct node *list = node_new(w->r->a, NODE_ARRAY), *into = NULL, *in;
   if (list == NULL) return -1;
   for (struct node *b = first; b != last->next; b = b->next) {

@@ -1,6 +1,6 @@
 /*
-** codec_responses_parse.c: events and whole answers of the Responses format as parts. One pass with the pull reader; text
-** is not copied. What ends a stream: response.completed, response.incomplete, response.failed, error.
+** codec_responses_parse.c: events and whole answers of the Responses format as parts. One pass with the pull reader;
+** text is not copied. What ends a stream: response.completed, response.incomplete, response.failed, error.
 ** May call: codec_responses_item.c, codec_read.h, codec, json, event, mem, err. Failure: -1 and an err.
 */
 #include "codec_responses.h"
@@ -345,6 +345,7 @@ int responses_parse_body(void *state, struct str body, struct events *out, struc
   if (read_whole(s, &j, &w) != 0 || json_next(&j) != J_EOF) return -1;
   if (w.output.n == 0 && w.error.n > 0) return fail(s, body);
   if (out_begins(w.object, "chat.completion")) return wrong_endpoint(s);
-  if (w.output.n == 0 || w.output.p[0] != '[') return err_set(e, KIND_PROTOCOL, "the provider's answer has no `output`");
+  if (w.output.n == 0 || w.output.p[0] != '[')
+    return err_set(e, KIND_PROTOCOL, "the provider's answer has no `output`");
   return end_turn(s, &w, w.status.n > 0 ? w.status : STR("completed"));
 }

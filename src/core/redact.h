@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-#define SECRETS_MAX 8
+#define SECRETS_MAX 16
 
 /* Credentials of one call; the strings are owned by whoever filled them in. Those under 4 bytes are not looked for. */
 struct secrets {

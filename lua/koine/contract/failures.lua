@@ -103,7 +103,7 @@ local function connections(kit)
 
   kit:single(21, "a stream that breaks off gives the part that came", kit.supports.wire, function(self)
     self = setmetatable({ streamed = true }, { __index = self })
-    for _, fault in ipairs { { reset_after = 1400 }, { truncate_after = 1400 }, { end_after = 1400 } } do
+    for _, fault in ipairs { { reset_after = 4000 }, { truncate_after = 4000 }, { end_after = 4000 } } do
       local err = self:failure({ content = ("words "):rep(400), fault = fault }, nil, nil, NO_RETRY)
       assert.are.equal("ConnectionError", err.class, tostring(err))
       local text = err.partial:text()

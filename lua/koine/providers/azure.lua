@@ -4,8 +4,12 @@
 return {
   name = "azure",
   title = "Azure OpenAI",
-  codec = "chat",
-  path = "/chat/completions",
+  options = { "api" },
+  api = "chat",
+  apis = {
+    chat = { codec = "chat", path = "/chat/completions" },
+    responses = { codec = "responses", path = "/responses" },
+  },
   models_path = "/models",
   env = { "AZURE_OPENAI_API_KEY" },
   auth = "api-key",

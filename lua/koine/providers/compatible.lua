@@ -1,6 +1,6 @@
 -- Any server that speaks a known wire format: base_url is required; `name` (the row name in errors and replayed
--- blocks), `api` ("chat", "responses" or "anthropic"), `auth` and `quirks` say how it differs. A key is sent when one is
--- given.
+-- blocks), `api` ("chat", "responses" or "anthropic"), `auth` and `quirks` say how it differs. A key is sent when one
+-- is given.
 
 local anthropic = require "koine.providers.anthropic"
 

@@ -3,22 +3,31 @@
 
 local V4 = { reasoning_replay = "always", thinking_default = true }
 
+local function models(v4)
+  return {
+    { prefix = "deepseek-v4", context = 1000000, max_output = 384000, thinking = "effort", efforts = { "max" },
+      quirks = v4 },
+    { prefix = "deepseek-reasoner", thinking = "effort", quirks = { reasoning_replay = "never" } },
+    { prefix = "deepseek-chat", thinking = "none" },
+  }
+end
+
 return {
   name = "deepseek",
   title = "DeepSeek",
-  codec = "chat",
   base_url = "https://api.deepseek.com",
-  path = "/chat/completions",
+  options = { "api" },
+  api = "chat",
+  apis = {
+    chat = { codec = "chat", path = "/chat/completions" },
+    -- here nothing tells V4 not to think
+    responses = { codec = "responses", path = "/responses", quirks = { no_documents = true }, models = models() },
+  },
   models_path = "/models",
   env = { "DEEPSEEK_API_KEY" },
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true },
-  models = {
-    { prefix = "deepseek-v4", context = 1000000, max_output = 384000, thinking = "effort", efforts = { "max" },
-      quirks = V4 },
-    { prefix = "deepseek-reasoner", thinking = "effort", quirks = { reasoning_replay = "never" } },
-    { prefix = "deepseek-chat", thinking = "none" },
-  },
+  models = models(V4),
   models_checked = "2026-11-21",
   source = "recordings",
 }

@@ -1,4 +1,5 @@
--- OpenAI, Chat Completions. From gpt-5.4 on this API takes tools only with thinking = "none" (BerriAI/litellm#34569).
+-- OpenAI: Responses, or Chat Completions with api = "chat". From gpt-5.4 on the latter takes tools only with
+-- thinking = "none" (BerriAI/litellm#34569).
 
 local REASONING = { system_role = "developer", no_sampling = true }
 -- From gpt-5.4 on, Chat Completions takes tools only without reasoning.
@@ -23,8 +24,11 @@ return {
   env = { "OPENAI_API_KEY" },
   auth = "bearer",
   options = { "api" },
-  api = "chat",
-  apis = { chat = { codec = "chat", path = "/chat/completions" } },
+  api = "responses",
+  apis = {
+    responses = { codec = "responses", path = "/responses", count_path = "/responses/input_tokens" },
+    chat = { codec = "chat", path = "/chat/completions" },
+  },
   quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
   models = {
     -- prices that depend on the length of the prompt are left out: gpt-5.4 and later

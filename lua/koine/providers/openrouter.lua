@@ -4,9 +4,13 @@
 return {
   name = "openrouter",
   title = "OpenRouter",
-  codec = "chat",
   base_url = "https://openrouter.ai/api/v1",
-  path = "/chat/completions",
+  options = { "api" },
+  api = "chat",
+  apis = {
+    chat = { codec = "chat", path = "/chat/completions" },
+    responses = { codec = "responses", path = "/responses", quirks = {} },
+  },
   models_path = "/models",
   env = { "OPENROUTER_API_KEY" },
   auth = "bearer",

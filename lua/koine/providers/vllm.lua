@@ -3,9 +3,13 @@
 return {
   name = "vllm",
   title = "vLLM",
-  codec = "chat",
   base_url = "http://127.0.0.1:8000/v1",
-  path = "/chat/completions",
+  options = { "api" },
+  api = "chat",
+  apis = {
+    chat = { codec = "chat", path = "/chat/completions" },
+    responses = { codec = "responses", path = "/responses", quirks = { no_documents = true } },
+  },
   models_path = "/models",
   env = { "VLLM_API_KEY" },
   auth = "bearer",

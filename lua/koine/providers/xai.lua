@@ -4,9 +4,14 @@
 return {
   name = "xai",
   title = "xAI",
-  codec = "chat",
   base_url = "https://api.x.ai/v1",
-  path = "/chat/completions",
+  options = { "api" },
+  api = "chat",
+  apis = {
+    chat = { codec = "chat", path = "/chat/completions" },
+    responses = { codec = "responses", path = "/responses",
+      quirks = { no_additional_properties = true, no_documents = true } },
+  },
   models_path = "/models",
   env = { "XAI_API_KEY" },
   auth = "bearer",

@@ -101,7 +101,7 @@ local function check_call(ctx, path, call, seen)
   end
   seen[call.id] = true
   local f = call["function"]
-  if not ctx.check:object(path .. ".function", f, set "name arguments", "name arguments") then
+  if not ctx.check:object(path .. ".function", f, set "name arguments thought_signature", "name arguments") then
     return
   end
   ctx.check:string(path .. ".function.name", f.name, "^[%w_-]+$", "a name of the form ^[a-zA-Z0-9_-]{1,64}$")

@@ -1,0 +1,232 @@
+/*
+** codec_fuzz.h: the targets of codecs: whatever a provider sends becomes parts that a message accepts, or an error that
+** says so, and a finished turn can always be sent back; whatever request passes becomes one JSON object, the same one
+** twice. The first byte picks: lines as events of a stream, a plain answer, a request, an error answer; the second one
+** the dialect. CODEC and dialect() are the target's.
+*/
+#ifndef KOINE_CODEC_FUZZ_H
+#define KOINE_CODEC_FUZZ_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/codec.h"
+#include "core/message.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define DEPTH 64
+#define REQUIRE(cond) ((cond) ? (void)0 : abort())
+
+/* A dialect for each value of a byte. */
+static void dialect(struct quirks *q, unsigned pick);
+/* Whether a request only counts tokens. */
+#define COUNTS(pick) ((pick) & 64 && CODEC.render_count != NULL)
+
+/* {{{ requests */
+
+/* Renders into b: 0, or -1. */
+static int render(struct arena *a, struct node *request, const struct quirks *q, int count, struct buf *b,
+                  struct err *e) {
+  struct render r = { .provider = STR("here"), .a = a, .quirks = q, .body = b, .request = request };
+  r.headers = node_new(a, NODE_OBJECT);
+  r.warnings = node_new(a, NODE_ARRAY);
+  err_clear(e);
+  return (count ? CODEC.render_count : CODEC.render)(&r, e);
+}
+
+static int render_text(struct str in, const struct quirks *q, int count, struct buf *b) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct err e;
+  struct node *request;
+  int r = -1;
+  arena_init(&a, &m);
+  request = json_tree(&a, in, DEPTH, &e);
+  if (node_is(request, NODE_OBJECT)) {
+    r = render(&a, request, q, count, b, &e);
+    REQUIRE(r == 0 || (e.kind != KIND_NONE && e.kind != KIND_MEMORY));
+    if (r == 0) REQUIRE(node_is(json_tree(&a, buf_str(b), JSON_DEPTH_MAX, &e), NODE_OBJECT));
+  }
+  arena_free(&a);
+  return r;
+}
+
+static void request(struct str in, unsigned pick) {
+  struct mem m = mem_libc();
+  struct quirks q;
+  struct buf once, twice;
+  dialect(&q, pick);
+  buf_init(&once, &m);
+  buf_init(&twice, &m);
+  if (render_text(in, &q, COUNTS(pick), &once) == 0)
+    REQUIRE(render_text(in, &q, COUNTS(pick), &twice) == 0 && str_same(buf_str(&once), buf_str(&twice)));
+  buf_free(&once);
+  buf_free(&twice);
+}
+
+/* }}} */
+
+/* {{{ answers */
+
+/* A codec and the message it fills. */
+struct scene {
+  struct mem m;
+  struct arena scratch, turn;
+  struct quirks quirks;
+  struct limits limits;
+  struct parse p;
+  struct events parts, deltas;
+  struct message message;
+  struct err e;
+  void *state;
+};
+
+static void scene_open(struct scene *s, unsigned pick) {
+  struct err e;
+  s->m = mem_libc();
+  arena_init(&s->scratch, &s->m);
+  arena_init(&s->turn, &s->m);
+  dialect(&s->quirks, pick);
+  limits_default(&s->limits);
+  s->limits.depth = DEPTH;
+  s->limits.blocks = 64;
+  s->limits.tool_calls = 16;
+  s->limits.argument_bytes = 4096;
+  s->p = (struct parse){ .m = &s->m, .a = &s->scratch, .quirks = &s->quirks, .limits = &s->limits };
+  s->p.tool_names = json_tree(&s->turn, STR("[\"f\"]"), 4, &e);
+  events_init(&s->parts, &s->m);
+  events_init(&s->deltas, &s->m);
+  message_init(&s->message, &s->m, &s->limits, STR("here"), STR("m"), 1);
+  err_clear(&s->e);
+  s->state = calloc(1, CODEC.state_size);
+  REQUIRE(s->state != NULL);
+  CODEC.init(s->state, &s->p);
+}
+
+static void scene_close(struct scene *s) {
+  CODEC.free(s->state);
+  free(s->state);
+  message_free(&s->message);
+  events_free(&s->parts);
+  events_free(&s->deltas);
+  arena_free(&s->scratch);
+  arena_free(&s->turn);
+}
+
+/* Hands the parts on; those that carry JSON must carry JSON, and counts are never negative. 0, or -1: refused. */
+static int pass_on(struct scene *s) {
+  const struct event *part;
+  struct err scratch;
+  while ((part = events_take(&s->parts)) != NULL) {
+    if (part->type == PART_RAW || part->type == PART_OPAQUE)
+      REQUIRE(node_is(json_tree(&s->turn, part->text, JSON_DEPTH_MAX, &scratch), NODE_OBJECT));
+    if (part->type == PART_USAGE) REQUIRE(part->usage.input >= -1 && part->usage.output >= -1);
+    if (message_add(&s->message, part, &s->deltas, &s->e) != 0) return -1;
+    events_clear(&s->deltas);
+  }
+  return 0;
+}
+
+static void member(struct node *o, struct str key, struct node *v) {
+  REQUIRE(o != NULL && v != NULL && node_set(o, key, v) == 0);
+}
+
+static void add_message(struct arena *a, struct node *messages, struct str role, struct node *content) {
+  struct node *m = node_new(a, NODE_OBJECT);
+  member(m, STR("role"), node_string(a, role));
+  member(m, STR("content"), content);
+  REQUIRE(node_add(messages, m) == 0);
+}
+
+/* The turn in a history, every call answered, is a legal request. */
+static void send_back(struct scene *s, struct node *turn) {
+  struct arena *a = &s->turn;
+  struct node *o = node_new(a, NODE_OBJECT), *messages = node_new(a, NODE_ARRAY), *answers = node_new(a, NODE_ARRAY);
+  struct node *content = node_get(turn, "content");
+  struct buf b;
+  struct err e;
+  for (const struct node *c = content->child; c != NULL; c = c->next) {
+    struct node *r = node_new(a, NODE_OBJECT);
+    if (!str_eq(node_str(node_get(c, "type")), "tool_use")) continue;
+    member(r, STR("type"), node_string(a, STR("tool_result")));
+    member(r, STR("tool_use_id"), node_string(a, node_str(node_get(c, "id"))));
+    member(r, STR("content"), node_string(a, STR("fine")));
+    REQUIRE(node_add(answers, r) == 0);
+  }
+  add_message(a, messages, STR("user"), node_string(a, STR("q")));
+  add_message(a, messages, STR("assistant"), content);
+  add_message(a, messages, STR("user"), answers->count > 0 ? answers : node_string(a, STR("go on")));
+  member(o, STR("model"), node_string(a, STR("m")));
+  member(o, STR("messages"), messages);
+  buf_init(&b, &s->m);
+  REQUIRE(render(a, o, &s->quirks, 0, &b, &e) == 0);
+  REQUIRE(node_is(json_tree(a, buf_str(&b), JSON_DEPTH_MAX, &e), NODE_OBJECT));
+  buf_free(&b);
+}
+
+static void finish(struct scene *s) {
+  struct node *turn;
+  if (!CODEC.ended(s->state) || CODEC.parse_end(s->state, &s->parts, &s->e) != 0 || pass_on(s) != 0 ||
+      message_end(&s->message, &s->deltas, &s->e) != 0) return;
+  turn = message_node(&s->message, &s->turn, 0);
+  REQUIRE(turn != NULL);
+  send_back(s, turn);
+}
+
+static void stream(struct str in, unsigned pick) {
+  struct scene s;
+  int r = 0;
+  scene_open(&s, pick);
+  while (in.n > 0 && r == 0) {
+    const char *lf = memchr(in.p, '\n', in.n);
+    struct str line = { in.p, lf != NULL ? (size_t)(lf - in.p) : in.n };
+    arena_reset(&s.scratch);
+    r = CODEC.parse_event(s.state, STR_NONE, line, &s.parts, &s.e);
+    if (r == 0) r = pass_on(&s);
+    else REQUIRE(s.e.kind != KIND_NONE && s.e.message[0] != '\0');
+    in.p += line.n + (lf != NULL);
+    in.n -= line.n + (lf != NULL);
+  }
+  if (r == 0) finish(&s);
+  scene_close(&s);
+}
+
+static void plain(struct str in, unsigned pick) {
+  struct scene s;
+  scene_open(&s, pick);
+  if (CODEC.parse_body(s.state, in, &s.parts, &s.e) == 0) {
+    REQUIRE(CODEC.ended(s.state));
+    if (pass_on(&s) == 0) finish(&s);
+  } else {
+    REQUIRE(s.e.kind != KIND_NONE && s.e.message[0] != '\0');
+  }
+  scene_close(&s);
+}
+
+/* An error answer, whose status follows from its length. */
+static void failure(struct str in) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct err e;
+  arena_init(&a, &m);
+  codec_error(&a, in.n % 2 ? 400 + (int)(in.n % 200) : 200, in, &e);
+  REQUIRE(e.kind != KIND_NONE && e.message[0] != '\0' && e.status >= 400);
+  arena_free(&a);
+}
+
+/* }}} */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct str in = { (const char *)data + 2, size - 2 };
+  if (size < 2) return 0;
+  switch (data[0] % 4) {
+    case 0: stream(in, data[1]); break;
+    case 1: plain(in, data[1]); break;
+    case 2: request(in, data[1]); break;
+    default: failure(in); break;
+  }
+  return 0;
+}
+
+#endif
