@@ -52,6 +52,7 @@ describe("an adapter", function()
   local function gpt(options)
     options = options or {}
     options.model = options.model or "gpt-4o"
+    options.api = options.api or "chat"
     options.base_url = server.url
     options.key = options.key or "test-key-2"
     return koine.openai(options)

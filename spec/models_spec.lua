@@ -20,7 +20,7 @@ describe("models", function()
   before_each(function()
     assert(server:reset())
     claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-1" }
-    gpt = koine.openai { model = "gpt-4o", base_url = server.url, key = "test-key-2" }
+    gpt = koine.openai { model = "gpt-4o", api = "chat", base_url = server.url, key = "test-key-2" }
     retry.random = function() return 0 end
     wait.park = function(token, seconds) return type(token) ~= "table" and park(token, seconds) end
   end)
@@ -157,6 +157,16 @@ describe("models", function()
       assert.is_nil(body.max_tokens)
       assert.is_nil(body.stream)
       assert.are.equal("add", body.tools[1].name)
+    end)
+
+    it("asks OpenAI on its Responses wire", function()
+      local counting = koine.openai { model = "gpt-5", base_url = server.url, key = "test-key-2" }
+      assert.are.equal("integer", math.type(counting:count_tokens("Hello.", { tools = { { name = "add" } },
+        system = "Be brief.", max_tokens = 20, thinking = "low" })))
+      local request = assert(server:requests())[1]
+      assert.are.equal("/responses/input_tokens", request.path)
+      assert.are.same({}, request.problems)
+      assert.are.equal("Be brief.", core.decode(request.body).instructions)
     end)
 
     it("is -1 where the provider does not count", function()

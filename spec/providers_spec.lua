@@ -30,7 +30,7 @@ describe("provider rows", function()
       assert.are.equal(name, row.name)
       assert.is_string(row.title)
       local chosen = rows.chosen(row, {})
-      assert.is_truthy(chosen.codec == "chat" or chosen.codec == "anthropic")
+      assert.is_truthy(set("chat", "anthropic", "responses")[chosen.codec])
       assert.is_truthy(chosen.path:find "^/")
       local by_key = set("bearer", "x-api-key", "api-key", "none")[chosen.auth]
       if not by_key then assert.is_function(require("koine.auth." .. chosen.auth).prepare) end

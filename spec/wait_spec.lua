@@ -101,6 +101,15 @@ describe("wait", function()
       assert.are.equal(other, woken[1])
     end)
 
+    it("wakes a token that a caller made up; plain Lua has nobody to wake", function()
+      local mine, woken = {}, {}
+      wait.wake(mine)
+      wait.set_host { park = function() end, wake = function(token) woken[#woken + 1] = token end }
+      wait.wake(mine)
+      assert.are.equal(1, #woken)
+      assert.are.equal(mine, woken[1])
+    end)
+
     it("must have both halves", function()
       local ok, err = pcall(wait.set_host, { park = function() end })
       assert.is_false(ok)

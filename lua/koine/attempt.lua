@@ -155,9 +155,30 @@ local function readmitted(plan, err)
   return auth.rejected(plan.adapter, err, plan.access)
 end
 
+-- True when the messages of a request that was rendered hold any thinking.
+local function has_thinking(messages)
+  for _, message in ipairs(messages) do
+    for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
+      if block.type == "thinking" then return true end
+    end
+  end
+  return false
+end
+
+-- True when the provider could not open the reasoning of earlier turns, which is sealed for one organisation, model and
+-- deployment: the request is rendered again without it, once per call, and its warnings say so.
+local function unsealed(plan, err)
+  local request = plan.request
+  if err.code ~= "invalid_encrypted_content" or not plan.call or request.no_reasoning then return false end
+  if not has_thinking(request.messages) then return false end
+  request.no_reasoning = true
+  attempt.render(plan, plan.call.codec)
+  return true
+end
+
 --- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(plan, err)
-  if readmitted(plan, err) then
+  if readmitted(plan, err) or unsealed(plan, err) then
     plan.ledger:enter(err)
     return true
   end

@@ -62,9 +62,8 @@ end
 
 -- A row's price as a record, nil when it has none.
 local function pricing(info)
-  local price = info.price
-  return price and records.model_pricing { input_per_mtok = price.input, output_per_mtok = price.output,
-    cache_read_per_mtok = price.cache_read, cache_write_per_mtok = price.cache_write }
+  local price = rows.pricing(info)
+  return price and records.model_pricing(price)
 end
 
 -- One entry of a list as the fields of a ModelInfo, nil when it has no id. What the entry does not say, the row may

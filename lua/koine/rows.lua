@@ -51,6 +51,13 @@ function rows.model(row, id)
   return best
 end
 
+--- A model's price as a ModelPricing record's fields, nil when the row has none.
+function rows.pricing(info)
+  local price = info.price
+  return price and { input_per_mtok = price.input, output_per_mtok = price.output,
+    cache_read_per_mtok = price.cache_read, cache_write_per_mtok = price.cache_write }
+end
+
 --- The row as a constructor's options want it: the fields of one of its `apis` put in place, name and auth replaced
 -- where the row lets the caller choose them. Raises an ArgumentError for an unknown api; other options are not looked
 -- at.

@@ -1,10 +1,11 @@
 --- What a stream does in Lua: it waits for deltas and, as long as none was handed out, makes failed attempts again.
 -- Adds next, response and deltas to the methods of the core's `koine.stream` userdata (stats, __close are C's).
 --
--- May call: koine.core, attempt, wait.
+-- May call: koine.core, attempt, pricing, wait.
 
 local core = require "koine.core"
 local attempt = require "koine.attempt"
+local pricing = require "koine.pricing"
 local wait = require "koine.wait"
 
 local stream = {}
@@ -18,16 +19,15 @@ local function advance(self, discard)
     local delta, err = self:poll(discard)
     if err then
       local again = false
+      plan.failure = err -- what remains when on_retry raises
       if self:surfaced() then
         plan.ledger:enter(err)
       else
         again, err = attempt.again(plan, err)
         if again then again, err = attempt.launch(plan, self) end
       end
-      if not again then
-        plan.failure = err
-        return nil, err
-      end
+      plan.failure = err
+      if not again then return nil, err end
     elseif delta == false then
       local _, interrupted = wait.park(self)
       if interrupted then return nil, interrupted end
@@ -55,6 +55,7 @@ function methods:response()
     local attempts = plan.ledger.attempts
     attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
     core.annotate(response, "attempts", attempts)
+    response.usage.cost = pricing.calculate(response.usage, plan.state)
   end
   return response
 end

@@ -23,7 +23,7 @@ session.clock = core.wall
 
 -- Sets of sessions, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that somebody
 -- holds, and those that are held here because their token is good.
-local known, good = setmetatable({}, { __mode = "k" }), {}
+local known, good = setmetatable({}, { __mode = "k" }), {} -- luacheck: ignore 241
 
 local function sealed(text) return function() return text end end
 
