@@ -42,7 +42,7 @@ end
 
 local has = os.getenv
 if has "ANTHROPIC_API_KEY" then show(koine.anthropic { model = has "KOINE_MODEL" or "claude-sonnet-4-5" }) end
-if has "OPENAI_API_KEY" then show(koine.openai { model = has "KOINE_MODEL" or "gpt-4.1", api = "chat" }) end
+if has "OPENAI_API_KEY" then show(koine.openai { model = has "KOINE_MODEL" or "gpt-4.1" }) end
 if has "ANTHROPIC_API_KEY" or has "OPENAI_API_KEY" then return end
 
 local turns = {
@@ -56,4 +56,4 @@ local server <close> = koine.testing.start()
 server:script(turns)
 show(koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "loopback" })
 server:script(turns)
-show(koine.openai { model = "gpt-4.1", api = "chat", base_url = server.url .. "/v1", key = "loopback" })
+show(koine.openai { model = "gpt-4.1", base_url = server.url .. "/v1", key = "loopback" })

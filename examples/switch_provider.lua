@@ -1,13 +1,10 @@
 -- switch_provider.lua: a conversation that begins with one provider and goes on with another.
--- What only the first can read back (signatures, encrypted reasoning) stays in the history and is left out for the
--- second.
+-- What only the first can read back (signatures, encrypted reasoning) stays in the history, left out for the second.
 local koine = require "koine"
 
-local first = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
-local second = koine.adapter(arg[2] or "openai/gpt-4.1", {
-  api = "chat",
-  base_url = os.getenv "KOINE_BASE_URL" and os.getenv "KOINE_BASE_URL" .. "/v1",
-})
+local base = os.getenv "KOINE_BASE_URL"
+local first = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = base })
+local second = koine.adapter(arg[2] or "openai/gpt-4.1", { base_url = base and base .. "/v1" })
 
 local history = { { role = "user", content = "Name a river in France." } }
 local response = assert(first:chat(history))

@@ -13,7 +13,7 @@ local rows = require "koine.rows"
 
 local PAGES = { "README.md", "docs/adapter.md", "docs/messages.md", "docs/response.md", "docs/stream.md",
   "docs/errors.md", "docs/conversation.md", "docs/custom_adapters.md", "docs/testing.md", "docs/normalisation.md",
-  "docs/performance.md" }
+  "docs/performance.md", "docs/copilot.md", "docs/rate_limiting.md" }
 
 local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
 
@@ -274,7 +274,7 @@ local function classes()
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
     error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book, turn = methods_of(turn),
     conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
-    server = methods_of(server),
+    server = methods_of(server), limiter = methods_of(koine.rate_limiter {}),
     step = { is = true, turn = true },
   }
 end

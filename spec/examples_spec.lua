@@ -74,7 +74,7 @@ describe("the example", function()
   it("switch_provider goes on with another", function()
     local text, requests = run("switch_provider", { { content = "The Loire." }, { content = "Nantes and Tours." } })
     assert.are.equal("Anthropic: The Loire.\nOpenAI: Nantes and Tours.\n", text)
-    assert.are.same({ "/v1/messages", "/v1/chat/completions" }, { requests[1].path, requests[2].path })
+    assert.are.same({ "/v1/messages", "/v1/responses" }, { requests[1].path, requests[2].path })
     assert.is_truthy(requests[2].body:find("The Loire.", 1, true))
   end)
 
@@ -94,6 +94,44 @@ describe("the example", function()
         .. "  <- 18 degrees and rain in Paris\nYes: it is raining in Paris, at 18 degrees. Take the umbrella.\n"
         .. "[end_turn; 233 tokens in, 38 out]", 1, true))
     end
+  end)
+
+  it("login logs in once, tells the quotas, and logs out", function()
+    tested.login = true
+    local github <close> = assert(koine.testing.start { copilot = { interval = 0.01 } })
+    local directory = os.tmpname()
+    os.remove(directory)
+    local command = ("env -u GH_COPILOT_TOKEN -u CODESPACES KOINE_GITHUB_HOST=%s XDG_CONFIG_HOME=%s "
+      .. "%s examples/login.lua "):format(github.url, directory, LUA)
+    local quotas = "Logged in.\n  Premium requests ok        250 of 300 left\n  Chat             ok        no limit\n"
+      .. "  Completions      ok        no limit\n"
+    assert.are.equal(("Open %s/login/device and enter the code KOIN-0001 (within 15 minutes).\n"):format(github.url)
+      .. quotas, (output_of(command)))
+    assert.are.equal(quotas, (output_of(command)))
+    assert.are.equal("Logged out.\n", (output_of(command .. "logout")))
+    assert.is_nil(lfs.attributes(directory .. "/koine/copilot_github_token"))
+    assert(os.execute("rm -r " .. directory))
+  end)
+
+  it("three_providers says the same on each of them", function()
+    tested.three_providers = true
+    local host <close> = assert(koine.testing.start { copilot = {} })
+    local directory = os.tmpname()
+    os.remove(directory)
+    local usage, turns = { input_tokens = 1000, output_tokens = 100, cache_read_tokens = 0 }, {}
+    for i = 1, 3 do turns[i] = { content = "The common Greek.", usage = usage } end
+    assert(host:script(turns))
+    local text, ok = output_of(WITH_KEYS:format(host.url) .. ("GH_COPILOT_TOKEN=ghu_loopback XDG_CONFIG_HOME=%s "
+      .. "%s examples/three_providers.lua"):format(directory, LUA))
+    assert.is_true(ok, text)
+    assert.are.equal("Anthropic (claude-sonnet-4-5): The common Greek.\n"
+      .. "  [end_turn; 1000 tokens in, 100 out, 0.004500 USD]\n"
+      .. "GitHub Copilot (gpt-4.1): The common Greek.\n  [end_turn; 1000 tokens in, 100 out, price unknown]\n"
+      .. "OpenAI (gpt-4.1): The common Greek.\n  [end_turn; 1000 tokens in, 100 out, 0.002800 USD]\n", text)
+    os.execute("rm -rf " .. directory)
+    local none = output_of(("%s-u GH_COPILOT_TOKEN -u CODESPACES XDG_CONFIG_HOME=%s "):format(WITHOUT, directory)
+      .. LUA .. " examples/three_providers.lua")
+    assert.are.equal("Anthropic: no key, no login\nGitHub Copilot: no key, no login\nOpenAI: no key, no login\n", none)
   end)
 
   it("that has no key says which variable to set", function()
