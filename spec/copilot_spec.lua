@@ -258,6 +258,48 @@ describe("koine.copilot", function()
       assert.are.equal("add", body.tools[1]["function"].name)
       assert.is_true(body.stream_options.include_usage)
     end)
+
+    it("a whole body to the letter, on either wire", function()
+      local schema = { type = "object", properties = { a = { type = "integer" } } }
+      local messages = {
+        { role = "user", content = { { type = "text", text = "What is this?" }, IMAGE } },
+        { role = "assistant", content = { { type = "tool_use", id = "call_1", name = "add", arguments = { a = 1 } },
+          { type = "tool_use", id = "call_2", name = "add", arguments = { a = 2 } } } },
+        { role = "user", content = {
+          { type = "tool_result", tool_use_id = "call_1", content = { { type = "text", text = "2" },
+            { type = "text", text = "3" } } },
+          { type = "tool_result", tool_use_id = "call_2", content = "no", is_error = true },
+          { type = "text", text = "And?" } } },
+      }
+      local call = { system = { { type = "text", text = "Be brief." }, { type = "text", text = "Add." } },
+        tools = { TOOL }, tool_choice = "any", max_tokens = 100 }
+      local url = "data:image/gif;base64," .. IMAGE.source
+      assert.are.same({ model = "gpt-4.1", max_tokens = 100, tool_choice = "required",
+        tools = { { type = "function", ["function"] = { name = "add", description = "Adds.", parameters = schema } } },
+        messages = {
+          { role = "system", content = "Be brief.\n\nAdd." },
+          { role = "user", content = { { type = "text", text = "What is this?" },
+            { type = "image_url", image_url = { url = url } } } },
+          { role = "assistant", tool_calls = {
+            { id = "call_1", type = "function", ["function"] = { name = "add", arguments = '{"a":1}' } },
+            { id = "call_2", type = "function", ["function"] = { name = "add", arguments = '{"a":2}' } } } },
+          { role = "tool", tool_call_id = "call_1", content = "2\n3" },
+          { role = "tool", tool_call_id = "call_2", content = "Error: no" },
+          { role = "user", content = "And?" },
+        } }, sent(nil, messages, call).body)
+      assert.are.same({ model = "gpt-5-mini", max_output_tokens = 100, store = false, tool_choice = "required",
+        tools = { { type = "function", name = "add", description = "Adds.", parameters = schema, strict = false } },
+        input = {
+          { role = "system", content = "Be brief.\n\nAdd." },
+          { role = "user", content = { { type = "input_text", text = "What is this?" },
+            { type = "input_image", image_url = url } } },
+          { type = "function_call", call_id = "call_1", name = "add", arguments = '{"a":1}' },
+          { type = "function_call", call_id = "call_2", name = "add", arguments = '{"a":2}' },
+          { type = "function_call_output", call_id = "call_1", output = "2\n3" },
+          { type = "function_call_output", call_id = "call_2", output = "Error: no" },
+          { role = "user", content = "And?" },
+        } }, sent({ model = "gpt-5-mini", api = "responses" }, messages, call).body)
+    end)
   end)
 
   describe("when the Copilot token expires", function()
@@ -561,6 +603,7 @@ describe("koine.copilot", function()
         local request = last_chat()
         assert.are.same({}, request.problems)
         assert.are.equal("agent", request.headers["x-initiator"])
+        assert.are.equal(stream or nil, request.body.stream)
         local kinds = {}
         for i, item in ipairs(request.body.input) do kinds[i] = item.type or item.role end
         assert.is_truthy(table.concat(kinds, " "):find "reasoning .*function_call function_call_output$")

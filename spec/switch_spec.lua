@@ -7,17 +7,25 @@ local koine = require "koine"
 
 local GIF = "R0lGODlhAwADAIAAAP///wAAACH5BAAAAAAALAAAAAADAAMAAAIDhI9WADs="
 
--- What differs between the rows: how thinking comes, and whether it can be encrypted.
+-- What differs between the adapters: their options, how thinking comes, and whether it can be signed or sealed. One
+-- model is there of two providers, and of each on two wires: what one of them sealed must not reach another either.
 local ROWS = {
   { name = "anthropic", model = "claude-sonnet-4-5", redacted = true, signed = true },
   { name = "anthropic", model = "claude-opus-4-1", redacted = true, signed = true },
-  { name = "openai", model = "gpt-5.1", field = "reasoning_content" },
+  { name = "openai", model = "gpt-5-mini", api = "responses", redacted = true, signed = true },
+  { name = "openai", model = "gpt-5-mini", api = "chat", field = "reasoning_content" },
+  { name = "copilot", model = "gpt-5-mini", api = "responses", redacted = true, signed = true, when_asked = true },
+  { name = "copilot", model = "gpt-5-mini", api = "chat", field = "reasoning_text", signed = true },
   { name = "mistral", model = "mistral-large-latest", field = "content" },
   { name = "deepseek", model = "deepseek-v4", field = "reasoning_content" },
   { name = "groq", model = "openai/gpt-oss-120b", field = "reasoning" },
   { name = "openrouter", model = "anthropic/claude-sonnet-4.5", field = "reasoning_details", redacted = true,
     signed = true },
 }
+for i, row in ipairs(ROWS) do
+  row.mark = ("%s.%d"):format(row.name, i)
+  row.title = ("%s/%s%s"):format(row.name, row.model, row.api and ", " .. row.api or "")
+end
 
 local TOOLS = {
   { name = "weather", description = "The weather.", parameters = { type = "object",
@@ -61,68 +69,101 @@ local function user(n, calls)
   return { { type = "tool_result", tool_use_id = calls[1].id, content = "" } }
 end
 
+local SAID = { "Let me look.", "It rains.", "", "It snows.", "Good bye." }
+local CALLS = { 2, 0, 1, 0, 0 }
+
 describe("a conversation", function()
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
+  setup(function() server = assert(koine.testing.start { copilot = { github_tokens = { "ghu_switch" } } }) end)
   teardown(function() server:stop() end)
 
   local function adapter_of(row)
-    return koine[row.name] { model = row.model, key = "test-key", base_url = server.url, retry = false,
-      api = row.name == "openai" and "chat" or nil }
+    local options = { model = row.model, api = row.api, retry = false }
+    if row.name == "copilot" then
+      options.github_host, options.github_token, options.min_request_interval = server.url, "ghu_switch", 0
+    else
+      options.base_url = server.url .. (row.name == "anthropic" and "" or "/v1") -- the server's root is Copilot's
+      options.key = "test-key"
+    end
+    return koine[row.name](options)
   end
 
-  -- Plays the four turns and a last question; `who(n)` is the row that answers turn n. Returns the bodies sent.
-  local function talk(who, thinking)
+  -- The bodies of the chats that were answered; fails where the provider had something to say against a request.
+  local function answered()
+    local list = {}
+    for _, request in ipairs(assert(server:requests())) do
+      assert.are.same({}, request.problems)
+      if request.status == 200 and request.method == "POST" then
+        list[#list + 1] = request.body
+      else -- the exchange of tokens, a token that the reset made worthless, a scripted failure
+        assert(request.status == 200 or request.status == 401 or request.status == 503, request.status)
+      end
+    end
+    assert.are.equal(5, #list)
+    return list
+  end
+
+  -- Plays the four turns and a last question; `who(n)` is the row that answers turn n, `fails(n)` the row that was
+  -- asked before it and failed, if any. Returns the bodies that were answered.
+  local function talk(who, thinking, fails)
     assert(server:reset())
     local history, calls, script, made = {}, nil, {}, {}
-    for n = 1, 5 do
-      local row = who(n)
-      script[n] = n == 5 and { content = "Good bye." } or answers(row, row.name .. #row.model)[n]
+    local function adapter(row)
       made[row] = made[row] or adapter_of(row)
+      return made[row]
+    end
+    for n = 1, 5 do
+      local row, failing = who(n), fails and fails(n)
+      if failing then script[#script + 1] = { error = { status = 503, message = "Overloaded." } } end
+      script[#script + 1] = n == 5 and { content = SAID[5] } or answers(row, row.mark)[n]
     end
     assert(server:script(script))
     for n = 1, 5 do
+      local options = { tools = TOOLS, max_tokens = 9000, thinking = thinking, stream = n % 2 == 1 }
       history[#history + 1] = { role = "user", content = n == 5 and "Thanks." or user(n, calls) }
-      local response, err = made[who(n)]:chat(history, { tools = TOOLS, max_tokens = 9000, thinking = thinking,
-        stream = n % 2 == 1 })
-      if not response then error(("turn %d, %s: %s"):format(n, who(n).name, tostring(err)), 0) end
-      assert.are.equal(n == 5 and "Good bye." or table.concat { n == 1 and "Let me look." or n == 2 and "It rains."
-        or n == 4 and "It snows." or "" }, response:text())
+      local failing = fails and fails(n)
+      if failing then
+        local result, err = adapter(failing):chat(history, options)
+        assert.is_nil(result)
+        assert.are.equal("Overloaded.", err.message)
+      end
+      local response, err = adapter(who(n)):chat(history, options)
+      if not response then error(("turn %d, %s: %s"):format(n, who(n).title, tostring(err)), 0) end
+      assert.are.equal(SAID[n], response:text())
       calls = response.tool_calls
-      assert.are.equal(({ 2, 0, 1, 0, 0 })[n], #calls)
+      assert.are.equal(CALLS[n], #calls)
       history[#history + 1] = response:message()
     end
-    local bodies = {}
-    for i, request in ipairs(assert(server:requests())) do
-      assert.are.same({}, request.problems)
-      assert.are.equal(200, request.status)
-      bodies[i] = request.body
-    end
-    assert.are.equal(5, #bodies)
-    return bodies
+    return answered()
   end
 
   local function has(body, part) return body:find(part, 1, true) ~= nil end
 
+  -- True when a row's answers are signed: where it is not known that a model reasons, only when it was asked to.
+  local function signs(row, thinking) return row.signed and (thinking or not row.when_asked) end
+
   for i, from in ipairs(ROWS) do
     for k, to in ipairs(ROWS) do
-      local title = ("goes from %s/%s to %s/%s"):format(from.name, from.model, to.name, to.model)
+      local title = ("goes from %s to %s"):format(from.title, to.title)
       for _, thinking in ipairs { false, "low" } do
         it(title .. (thinking and " thinking" or ""), function()
-          local mark = from.name .. #from.model
           for away = 1, 4 do -- and back again
             local bodies = talk(function(n) return n == away and to or from end, thinking)
             local last = bodies[5]
-            if from.signed and i ~= k then
+            if signs(from, thinking) and i ~= k then
               for n = 1, 4 do
                 -- never shown to another, and there again for the one who signed it
-                if n ~= 2 and n < away then assert.is_false(has(bodies[away], ("c2ln%d%s"):format(n, mark))) end
-                if n ~= 2 and n ~= away then assert.is_true(has(last, ("c2ln%d%s"):format(n, mark)), last) end
+                local signature = ("c2ln%d%s"):format(n, from.mark)
+                if n ~= 2 and n < away then assert.is_false(has(bodies[away], signature)) end
+                if n ~= 2 and n ~= away then assert.is_true(has(last, signature), last) end
               end
-              if from.redacted and away ~= 1 then assert.is_true(has(last, "cmVk" .. mark)) end
+              if from.redacted and away ~= 1 then assert.is_true(has(last, "cmVk" .. from.mark), last) end
             end
-            if to.signed and i ~= k then assert.is_false(has(last, "c2ln" .. away .. to.name .. #to.model)) end
+            if to.signed and i ~= k then
+              assert.is_false(has(last, ("c2ln%d%s"):format(away, to.mark)))
+              assert.is_false(has(last, "cmVk" .. to.mark))
+            end
           end
         end)
       end
@@ -135,14 +176,24 @@ describe("a conversation", function()
     end
   end
 
-  it("goes round all rows, one turn each", function()
+  it("goes round all adapters, one turn each", function()
     for shift = 0, #ROWS - 1 do
       talk(function(n) return ROWS[(n + shift - 1) % #ROWS + 1] end, "low")
     end
   end)
 
+  it("goes on at the next adapter when one fails, at every turn", function()
+    for shift = 0, #ROWS - 1 do
+      local function row(n) return ROWS[(n + shift - 1) % #ROWS + 1] end
+      talk(function(n) return row(n + 1) end, "low", row)
+      talk(function() return row(1) end, "low", function(n) return row(n + 1) end)
+    end
+  end)
+
   it("keeps text, calls and results wherever it goes", function()
-    local bodies = talk(function(n) return ROWS[n] end)
+    local order = {}
+    for _, at in ipairs { 1, 3, 5, 7, 10 } do order[#order + 1] = ROWS[at] end
+    local bodies = talk(function(n) return order[n] end)
     for n = 2, 5 do
       for _, part in ipairs { "Let me look.", "Paris", "weather", "clock" } do assert.is_true(has(bodies[n], part)) end
     end
