@@ -653,7 +653,19 @@ describe("an adapter", function()
       adapter:close()
       assert.is_true(adapter:closed())
       assert.are.equal("Hello.", assert(stream:response()):text())
-      assert.are.equal("ArgumentError", raised(adapter.chat, adapter, "Hi").class)
+      for _, method in ipairs { "chat", "open", "stream", "count_tokens", "list_models" } do
+        assert.are.equal("adapter", raised(adapter[method], adapter, "Hi").field)
+      end
+      assert.are.equal(1, #assert(server:requests()))
+    end)
+
+    it("makes no further attempt for a list", function()
+      assert(server:script { { path = "/v1/models", error = { status = 529 } }, { path = "/v1/models", content = "" } })
+      local adapter
+      adapter = claude { on_retry = function() adapter:close() end }
+      local models, err = adapter:list_models()
+      assert.is_nil(models)
+      assert.are.equal("cancelled", err.kind)
     end)
 
     it("happens at the end of its block", function()

@@ -86,6 +86,70 @@ describe("core.decode", function()
   end)
 end)
 
+-- Finalizers run wherever Lua allocates, in the middle of the core's functions too.
+describe("a finalizer that uses the core", function()
+  local ran, armed
+
+  local function arm()
+    setmetatable({}, { __gc = function()
+      if not armed then return end
+      ran = ran + 1
+      core.encode { ("overwritten "):rep(500) }
+      core.decode('["' .. ("over\\nwritten"):rep(500) .. '"]')
+      arm()
+    end })
+  end
+
+  before_each(function()
+    ran, armed = 0, true
+    for _ = 1, 3 do arm() end
+  end)
+
+  after_each(function() armed = false end)
+
+  it("leaves the value alone that is being decoded", function()
+    local parts = {}
+    for i = 1, 500 do parts[i] = ('{"key%d":["a\\nb",{"c":"d\\t%d"}]}'):format(i, i) end
+    local text = "[" .. table.concat(parts, ",") .. "]"
+    for _ = 1, 200 do
+      local value = core.decode(text)
+      for i = 1, 500 do
+        local list = value[i]["key" .. i]
+        if list[1] ~= "a\nb" or list[2].c ~= "d\t" .. i then error("wrong in element " .. i) end
+      end
+    end
+    assert.is_true(ran > 0)
+  end)
+
+  it("is told so when it runs after the core was closed with its state", function()
+    local name = os.tmpname()
+    local file = assert(io.open(name, "w"))
+    file:write [[
+      local core
+      local older = setmetatable({}, { __gc = function() print(pcall(core.encode, { 1 })) end })
+      core = require "koine.core"
+      core.engine()
+      print(older ~= nil and core.encode { 1 })
+    ]]
+    file:close()
+    local child = assert(io.popen((os.getenv "KOINE_LUA" or "lua5.4") .. " " .. name))
+    local said = child:read "a"
+    child:close()
+    os.remove(name)
+    assert.matches("^%[1%]\nfalse\t[^\n]*Koine was closed with its Lua state\n$", said)
+  end)
+
+  it("leaves the Response alone that is being made", function()
+    local content = {}
+    for i = 1, 500 do content[i] = { type = "text", text = "block " .. i } end
+    for _ = 1, 500 do
+      local response = core.response { content = content, model = "m", stop_reason = "end_turn" }
+      if response.content[500].text ~= "block 500" then error "wrong" end
+    end
+    assert.is_true(ran > 0)
+  end)
+end)
+
 describe("core.engine", function()
   it("is one per state, pollable, and idle at first", function()
     local engine = core.engine()
@@ -110,5 +174,13 @@ describe("core.request", function()
     } do
       raised(core.request, engine, bad)
     end
+  end)
+
+  it("refuses more credentials than it can keep secret", function()
+    local call = { url = "http://127.0.0.1:1/", secrets = {} }
+    for i = 1, 16 do call.secrets[i] = "credential-" .. i end
+    core.request(core.engine(), call):close()
+    call.secrets[17] = "credential-17"
+    assert.are.equal("headers", raised(core.request, core.engine(), call).field)
   end)
 end)

@@ -44,7 +44,14 @@ describe("a Response", function()
     for field, value in pairs(given) do assert.are.same(value, r[field], field) end
     local copy = r:to_table()
     for field, value in pairs(given) do assert.are.same(value, copy[field], field) end
+    assert.are.same(copy, r:to_table "an argument too many")
     assert.is_nil(r:raw())
+  end)
+
+  it("is made without asking the table's metatable, which could call the core meanwhile", function()
+    local t = setmetatable({ content = "hello", model = "m", stop_reason = "end_turn" },
+      { __index = function() error "asked" end })
+    assert.are.equal("hello", koine.response(t):text())
   end)
 
   it("has for absent fields nil, but arrays where there are arrays", function()
@@ -119,6 +126,14 @@ describe("a Response", function()
       assert.is_false(ok)
       assert.are.equal(field, err.field)
       assert.matches("response_spec%.lua:%d+: ", err.message)
+    end
+  end)
+
+  it("rejects content that is neither a string nor an array", function()
+    for _, content in ipairs { 5, 1.5, true, koine.null, print } do
+      local ok, err = pcall(koine.response, { model = "m", stop_reason = "end_turn", content = content })
+      assert.is_false(ok)
+      assert.are.equal("content", err.field)
     end
   end)
 

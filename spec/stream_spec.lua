@@ -117,6 +117,76 @@ describe("a stream", function()
     assert.are.same({ 529, 500, 200 }, { attempts[1].status_code, attempts[2].status_code, attempts[3].status_code })
   end)
 
+  it("keeps the error when on_retry raises", function()
+    assert(server:script { { error = { status = 529 } }, { content = "never" } })
+    local mine = {}
+    local stream <close> = assert(claude:open("Hi", { on_retry = function() error(mine) end }))
+    assert.are.equal(mine, raised(stream.next, stream))
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal(529, err.status_code)
+    assert.are.equal(1, #err.attempts)
+    assert.are.equal(1, #assert(server:requests()))
+  end)
+
+  it("gives the error, not as a Response, after it failed and was closed", function()
+    assert(server:script { { error = { status = 400, message = "no" } } })
+    local stream = assert(claude:open "Hi")
+    local _, err = stream:next()
+    stream:close()
+    local response, again = stream:finish()
+    assert.is_nil(response)
+    assert.are.equal(err, again)
+  end)
+
+  it("may be closed, not read, by a finalizer that runs while it is read", function()
+    local turns = {}
+    for i = 1, 20 do
+      turns[i] = { chunk = 7, content = { { type = "text", text = ("hello world "):rep(2000) } } }
+    end
+    assert(server:script(turns))
+    local child = assert(io.popen(("%s spec/support/finalizers.lua %s %d"):format(os.getenv "KOINE_LUA" or "lua5.4",
+      server.url, #turns)))
+    local said = child:read "a"
+    child:close()
+    assert.are.equal("some closed, some refused, wrong: \n", said)
+  end)
+
+  it("that is closed wakes the coroutine that waits for it", function()
+    assert(server:script { LONG_AND_STUCK })
+    local waiting, outcome = {}, nil
+    wait.park = park
+    wait.set_host {
+      park = function(token)
+        waiting[token] = coroutine.running()
+        return coroutine.yield()
+      end,
+      wake = function(token)
+        local thread = waiting[token]
+        waiting[token] = nil
+        if thread then assert(coroutine.resume(thread, true)) end
+      end,
+    }
+    local stream = assert(claude:open "Hi")
+    assert(coroutine.resume(coroutine.create(function()
+      local delta, err
+      repeat delta, err = stream:next() until not delta
+      outcome = err
+    end)))
+    assert.is_nil(outcome)
+    stream:close()
+    wait.set_host(nil)
+    assert.are.equal("CancelledError", outcome.class)
+  end)
+
+  it("takes limits of any size", function()
+    assert(server:script { { content = "Hello." } })
+    local most = math.maxinteger
+    local limits = { line = most, event = most, body = most, decoded = most, argument_bytes = most, high_water = most,
+      blocks = 1 << 32, tool_calls = 1 << 31 }
+    assert.are.equal("Hello.", assert(claude:chat("Hi", { stream = true, limits = limits })):text())
+  end)
+
   it("is never made again afterwards: the error carries what had arrived", function()
     assert(server:script { { content = "Hello there, all of you.", chunk = 4,
       stream_error = { type = "overloaded_error", message = "busy", after = 3 } }, { content = "never" } })

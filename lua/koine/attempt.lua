@@ -17,8 +17,10 @@ local attempt = {}
 
 local USER_AGENT = "koine/" .. version
 
---- The plan of a call with these settings: a fresh ledger; the deadline begins to run.
+--- The plan of a call with these settings: a fresh ledger; the deadline begins to run. Raises an ArgumentError when the
+-- adapter was closed.
 function attempt.plan(adapter, state, settings)
+  if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
   local total = settings.timeout.total
   if total == 0 then total = nil end
   return { adapter = adapter, state = state, settings = settings, readmitted = {},
@@ -130,6 +132,8 @@ end
 -- nil, err. `body` is JSON text, nil = none.
 function attempt.fetch(plan, method, path, body)
   while true do
+    local gone = closed(plan)
+    if gone then return nil, gone end
     local call = { method = method, body = body }
     local value
     local ready, err = address(plan, call, path)

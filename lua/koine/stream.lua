@@ -72,11 +72,13 @@ function methods:deltas() return iterate, self, nil, self end
 
 local close = methods.close
 
---- Cancels what is in flight. Any number of times; a turn that waits for its next attempt makes none.
+--- Cancels what is in flight. Any number of times; a turn that waits for its next attempt makes none, and a coroutine
+-- that waits for the next delta gets the CancelledError.
 function methods:close()
   local plan = core.state(self).plan
   if plan then plan.closed = true end
   close(self)
+  wait.wake(self)
 end
 
 --- Starts a plan's call: the stream, or nil, err.

@@ -294,6 +294,81 @@ static int check_folder(const char *root, const char *folder) {
 
 /* }}} */
 
+/* {{{ hostile heads and bodies */
+
+/* Everything allocated through it is counted; it fails beyond `max`. */
+struct meter { size_t held, max; };
+
+static void *metered(void *ud, void *p, size_t osize, size_t nsize) {
+  struct meter *m = ud;
+  if (p == NULL) osize = 0;
+  if (m->held - osize + nsize > m->max) return NULL;
+  m->held += nsize - osize;
+  if (nsize == 0) { free(p); return NULL; }
+  return realloc(p, nsize);
+}
+
+static struct exchange *metered_exchange(const struct mem *m, int stream) {
+  struct exchange_spec spec;
+  struct err e;
+  struct exchange *x;
+  memset(&spec, 0, sizeof spec);
+  spec.codec = &codec_chat;
+  quirks_default(&spec.quirks);
+  limits_default(&spec.limits);
+  spec.provider = spec.model = STR("test");
+  spec.stream = stream;
+  x = exchange_new(m, &spec, &e);
+  CHECK(x != NULL);
+  return x;
+}
+
+/* A head of n lines: names all alike, or all different. */
+static void check_head(size_t n, int alike, enum kind kind) {
+  struct meter meter = { 0, 2 << 20 };
+  const struct mem m = { metered, &meter };
+  struct exchange *x = metered_exchange(&m, 0);
+  struct header *h = calloc(n, sizeof *h);
+  char (*name)[8] = calloc(n, sizeof *name);
+  struct event d;
+  for (size_t i = 0; i < n; i++) {
+    snprintf(name[i], sizeof name[i], "x%05zu", alike ? 0 : i % 100000);
+    h[i] = (struct header){ { name[i], 6 }, STR("v") };
+  }
+  exchange_head(x, 500, h, n);
+  exchange_eof(x, NULL);
+  CHECK(exchange_next(x, &d) == EXCHANGE_FAILED);
+  CHECK(exchange_error(x)->kind == kind);
+  exchange_free(x);
+  CHECK(meter.held == 0);
+  free(name);
+  free(h);
+}
+
+/* White space for a long time, then the answer: every byte is looked at once. */
+static void check_blank(void) {
+  static const char answer[] =
+    "{\"id\":\"c\",\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}";
+  struct meter meter = { 0, 32 << 20 };
+  const struct mem m = { metered, &meter };
+  struct exchange *x = metered_exchange(&m, 1);
+  struct event d;
+  exchange_head(x, 200, NULL, 0);
+  for (int i = 0; i < 300000; i++) {
+    feed(x, "\n\n\n\n", 4);
+    CHECK(exchange_next(x, &d) == EXCHANGE_MORE);
+  }
+  feed(x, answer, sizeof answer - 1);
+  exchange_eof(x, NULL);
+  while (exchange_next(x, &d) == EXCHANGE_DELTA) {}
+  CHECK(exchange_next(x, &d) == EXCHANGE_DONE);
+  CHECK(exchange_turn(x) != NULL);
+  exchange_free(x);
+  CHECK(meter.held == 0);
+}
+
+/* }}} */
+
 int main(void) {
   static const char *const FOLDERS[] = {
     "anthropic-messages", "openai-chat", "azure-openai-chat", "copilot-chat", "copilot-messages", "deepseek-chat",
@@ -310,6 +385,11 @@ int main(void) {
   for (size_t i = 0; recordings != NULL && i < sizeof FOLDERS / sizeof *FOLDERS; i++) n += check_folder(recordings, FOLDERS[i]);
   CHECK(own > 0);
   CHECK(recordings == NULL || n > 50);
+  check_head(1000, 0, KIND_SERVER);
+  check_head(1000, 1, KIND_SERVER);
+  check_head(40000, 0, KIND_LIMIT);
+  check_head(40000, 1, KIND_LIMIT);
+  check_blank();
   printf("exchange: %d answers of our own, %d recordings\n", own, n);
   return test_done("exchange");
 }

@@ -106,7 +106,7 @@ struct render {
 /* What parsing needs to know about the call. */
 struct parse {
   const struct mem *m;
-  struct arena *a;             /* scratch, emptied by the caller before every parse_event */
+  struct arena *a;             /* scratch, emptied by the caller once the parts were taken */
   const struct quirks *quirks;
   const struct limits *limits;
   const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */

@@ -12,6 +12,7 @@
 
 #define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
 #define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
+#define HEADERS_MAX 1000                 /* header lines of an answer */
 
 enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
 enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
@@ -26,14 +27,15 @@ struct exchange {
   struct arena arena;           /* the turn */
   struct sse sse;
   struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
+  size_t blank;                 /* so many bytes of the body before it says something */
   struct message message;
   struct events parts, deltas;
   enum mode mode;
   enum stage stage;
   int status;
-  struct head head;             /* its strings point into `headers` */
+  struct head head;             /* its strings lie in the arena */
   struct node *headers;         /* OBJECT in the arena */
-  int eof, stop_reading, surfaced;
+  int eof, stop_reading;
   struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
   struct err err;
   unsigned long count;          /* stream events parsed */
@@ -161,7 +163,7 @@ static int fail(struct exchange *x) {
 /* The body ended before the turn did. */
 static int truncated(struct exchange *x) {
   const struct err *t = x->transport;
-  if (t != NULL && t->kind != KIND_CONNECT && t->kind != KIND_STREAM_TRUNCATED) x->err = *t;
+  if (t != NULL && t->kind != KIND_CONNECT) x->err = *t;
   else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
   else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the turn was complete");
   return fail(x);
@@ -181,7 +183,6 @@ static int complete_json(struct exchange *x, struct str s) {
 
 static int parse_data(struct exchange *x, struct str name, struct str data) {
   x->count++;
-  arena_reset(&x->scratch);
   return x->spec.codec->parse_event(x->state, name, data, &x->parts, &x->err);
 }
 
@@ -201,6 +202,7 @@ static int parse_record(struct exchange *x, const struct sse_record *r) {
   struct str data = r->data;
   const char *p = data.p, *end;
   if (data.n == 0) return 0;
+  arena_reset(&x->scratch); /* once per record: the parts of all its lines wait in the queue together */
   if (memchr(data.p, '\n', data.n) == NULL || complete_json(x, data) || !each_line_json(x, data))
     return parse_data(x, r->event, data);
   for (end = data.p + data.n; p < end;) {
@@ -244,7 +246,7 @@ static int read_stream(struct exchange *x) {
     if (!x->eof) return 0;
     got = sse_eof(&x->sse, &r, &x->err);
     if (got < 0) return fail(x);
-    if (got == 0 || !(str_eq(r.data, "[DONE]") || complete_json(x, r.data))) return finish_stream(x);
+    if (got == 0 || !(complete_json(x, r.data) || each_line_json(x, r.data))) return finish_stream(x);
   }
   if (parse_record(x, &r) == 0) return 1;
   keep_event(x, r.data);
@@ -256,30 +258,32 @@ static int read_stream(struct exchange *x) {
 
 /* {{{ plain bodies, errors */
 
-/* The first byte of the body that says something; 0 when there is none. */
-static char first_byte(const struct exchange *x) {
-  const char *p = x->body.p, *end = p + x->body.n;
-  if (x->body.n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3;
-  while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')) p++;
-  return p < end ? *p : '\0';
+/* The first byte of the body that says something; 0 when there is none. No byte is looked at twice. */
+static char first_byte(struct exchange *x) {
+  struct str s = buf_str(&x->body);
+  size_t i = x->blank;
+  if (i == 0 && s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) i = 3;
+  while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\r' || s.p[i] == '\n')) i++;
+  x->blank = i;
+  return i < s.n ? s.p[i] : '\0';
 }
 
 static int read_plain(struct exchange *x) {
-  struct str body = buf_str(&x->body);
-  char first = first_byte(x);
+  char first;
   if (x->body.n > x->spec.limits.body) {
     err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body)", x->spec.limits.body);
     return fail(x);
   }
   if (!x->eof) return 0;
   if (x->transport != NULL) return truncated(x);
+  first = first_byte(x);
   if (first == '\0' || first == '<') {
     err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
                                                 : "the provider answered %d with HTML instead of JSON", x->status);
     return fail(x);
   }
   arena_reset(&x->scratch);
-  if (x->spec.codec->parse_body(x->state, body, &x->parts, &x->err) != 0) return fail(x);
+  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0) return fail(x);
   if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
   x->stage = ENDING;
   return 1;
@@ -303,7 +307,7 @@ static int sniff(struct exchange *x) {
   if ((first == '\0' || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
   if (first == '\0') x->mode = x->spec.stream ? STREAM : PLAIN;
   else if (strchr("{[<", first) != NULL) x->mode = PLAIN;
-  else x->mode = x->head.kind == BODY_SSE || strchr("deir:", first) != NULL ? STREAM : PLAIN;
+  else x->mode = x->head.is_sse || strchr("deir:", first) != NULL ? STREAM : PLAIN;
   if (x->mode == STREAM) {
     if (x->spec.keep_raw ? sse_feed(&x->sse, x->body.p, x->body.n, &x->err) != 0
                          : sse_feed_buf(&x->sse, &x->body, &x->err) != 0) return fail(x);
@@ -315,28 +319,39 @@ static int sniff(struct exchange *x) {
 
 /* {{{ in */
 
-/* The headers as an object of the arena, secrets blotted out; the same name twice: joined by ", ". */
-static int keep_headers(struct exchange *x, const struct header *h, size_t n) {
-  x->headers = node_new(&x->arena, NODE_OBJECT);
-  if (x->headers == NULL) return -1;
+/* The values of the first header and of those behind it with the same name, joined by ", ", secrets blotted out. */
+static int join_values(struct exchange *x, const struct header *h, size_t n, struct buf *out) {
+  out->n = 0;
   for (size_t i = 0; i < n; i++) {
-    struct str value = redact(&x->spec.secrets, &x->scratch, h[i].value);
-    struct node *old = node_get_(x->headers, h[i].name.p, h[i].name.n);
+    struct str value;
+    if (!str_same(h[i].name, h->name)) continue;
+    value = redact(&x->spec.secrets, &x->scratch, h[i].value);
     if (value.p == NULL && h[i].value.n > 0) return -1;
-    if (old != NULL) {
-      char *joined = arena_alloc(&x->arena, old->s.n + 2 + value.n);
-      if (joined == NULL) return -1;
-      memcpy(joined, old->s.p, old->s.n);
-      memcpy(joined + old->s.n, ", ", 2);
-      memcpy(joined + old->s.n + 2, value.p, value.n);
-      old->s = (struct str){ joined, old->s.n + 2 + value.n };
-    } else {
-      struct str name = arena_dup(&x->arena, h[i].name);
-      struct str copy = arena_dup(&x->arena, value);
-      if (name.p == NULL || copy.p == NULL || node_set(x->headers, name, node_string(&x->arena, copy)) != 0) return -1;
-    }
+    if ((i > 0 && buf_adds(out, ", ") != 0) || buf_addstr(out, value) != 0) return -1;
   }
   return 0;
+}
+
+static int keep_header(struct exchange *x, struct str name, struct str value) {
+  name = arena_dup(&x->arena, name);
+  value = arena_dup(&x->arena, value);
+  return name.p == NULL || value.p == NULL ? -1 : node_set(x->headers, name, node_string(&x->arena, value));
+}
+
+/* The headers as an object of the arena, one member per name. */
+static int keep_headers(struct exchange *x, const struct header *h, size_t n) {
+  struct buf joined;
+  int bad = 0;
+  x->headers = node_new(&x->arena, NODE_OBJECT);
+  if (x->headers == NULL) return -1;
+  buf_init(&joined, x->m);
+  for (size_t i = 0; i < n && bad == 0; i++) {
+    if (node_get_(x->headers, h[i].name.p, h[i].name.n) != NULL) continue;
+    bad = join_values(x, h + i, n - i, &joined);
+    if (bad == 0) bad = keep_header(x, h[i].name, buf_str(&joined));
+  }
+  buf_free(&joined);
+  return bad;
 }
 
 int exchange_head(struct exchange *x, int status, const struct header *h, size_t n) {
@@ -344,6 +359,10 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   if (x->mode != WAITING || x->stage != READING) return 0;
   x->status = status;
   x->mode = status >= 200 && status < 300 ? SNIFF : REFUSED;
+  if (n > HEADERS_MAX) {
+    err_set(&x->err, KIND_LIMIT, "the answer has more than %d headers", HEADERS_MAX);
+    return fail(x);
+  }
   head_read(&head, h, n, clock_wall());
   head.request_id = redact(&x->spec.secrets, &x->arena, head.request_id);
   head.request_id = arena_dup(&x->arena, head.request_id);
@@ -427,7 +446,6 @@ enum progress exchange_next(struct exchange *x, struct event *delta) {
     const struct event *ev = events_take(&x->deltas);
     if (ev != NULL) {
       *delta = *ev;
-      x->surfaced = 1;
       return EXCHANGE_DELTA;
     }
     if (x->stage == DONE) return EXCHANGE_DONE;
@@ -442,15 +460,9 @@ enum progress exchange_next(struct exchange *x, struct event *delta) {
   }
 }
 
-int exchange_finished(const struct exchange *x) {
-  return x->stop_reading || x->stage != READING;
-}
-
 int exchange_ended(const struct exchange *x) {
   return x->mode == STREAM && x->stage == READING && x->spec.codec->ended(x->state);
 }
-
-int exchange_surfaced(const struct exchange *x) { return x->surfaced; }
 
 unsigned long exchange_event_count(const struct exchange *x) { return x->count; }
 

@@ -32,7 +32,7 @@ struct exchange;
 
 struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *spec, struct err *e);
 void exchange_free(struct exchange *x);
-/* Status and headers of the final response. 0, or -1 (memory). */
+/* Status and headers of the final response. 0, or -1 (memory, limits: reported by exchange_next). */
 int exchange_head(struct exchange *x, int status, const struct header *h, size_t n);
 /* Takes over the bytes of b (left empty). 0, or -1 (memory, limits: reported by exchange_next). */
 int exchange_feed(struct exchange *x, struct buf *b);
@@ -40,11 +40,8 @@ int exchange_feed(struct exchange *x, struct buf *b);
 void exchange_eof(struct exchange *x, const struct err *transport);
 /* The next delta (borrowed until the next call), or why there is none. DONE and FAILED are final. */
 enum progress exchange_next(struct exchange *x, struct event *delta);
-/* True when nothing more is wanted from the socket: the turn is complete, failed, or the wire said stop. */
-int exchange_finished(const struct exchange *x);
 /* True when the turn is complete and only usage may follow: the caller bounds the wait (5 s). */
 int exchange_ended(const struct exchange *x);
-int exchange_surfaced(const struct exchange *x);
 unsigned long exchange_event_count(const struct exchange *x);
 size_t exchange_retained(const struct exchange *x); /* bytes held */
 /* After DONE: the turn's tree (message.h) plus request_id, provider, status_code, headers, raw?. In the exchange's arena:

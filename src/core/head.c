@@ -77,13 +77,6 @@ static int has_prefix(struct str s, const char *z) {
   return 1;
 }
 
-static enum body_kind body_kind(struct str type) {
-  if (has_prefix(type, "text/event-stream")) return BODY_SSE;
-  if (has_prefix(type, "application/json")) return BODY_JSON;
-  if (has_prefix(type, "text/html")) return BODY_HTML;
-  return BODY_UNKNOWN;
-}
-
 void head_read(struct head *h, const struct header *v, size_t n, double now) {
   static const struct str ID[] = { { "request-id", 10 }, { "x-request-id", 12 }, { "apim-request-id", 15 },
                                    { "x-github-request-id", 19 } };
@@ -92,5 +85,5 @@ void head_read(struct head *h, const struct header *v, size_t n, double now) {
   for (size_t i = 0; i < sizeof ID / sizeof *ID && h->request_id.n == 0; i++) h->request_id = find(v, n, ID[i]);
   h->retry_after = read_delay(v, n, now);
   h->should_retry = str_eq(again, "true") ? 1 : str_eq(again, "false") ? 0 : -1;
-  h->kind = body_kind(find(v, n, STR("content-type")));
+  h->is_sse = has_prefix(find(v, n, STR("content-type")), "text/event-stream");
 }

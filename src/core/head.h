@@ -1,6 +1,6 @@
 /*
 ** head.h: what the headers of an answer say that every wire format shares: request id, how long to wait, whether to try
-** again, what the body claims to be. May call: clock, mem. Borrows from the headers.
+** again, whether the body claims to be an event stream. May call: clock, mem. Borrows from the headers.
 */
 #ifndef KOINE_HEAD_H
 #define KOINE_HEAD_H
@@ -10,13 +10,11 @@
 /* A response header: the name in lower case. Borrowed. */
 struct header { struct str name, value; };
 
-enum body_kind { BODY_UNKNOWN, BODY_SSE, BODY_JSON, BODY_HTML };
-
 struct head {
   struct str request_id;   /* empty when none */
   double retry_after;      /* seconds, >= 0; negative = not said */
   int should_retry;        /* x-should-retry: 1, 0, or -1 = not said */
-  enum body_kind kind;     /* what content-type says */
+  int is_sse;              /* content-type is text/event-stream */
 };
 
 /*

@@ -259,7 +259,8 @@ static struct transfer *create(struct engine *g, const struct http_request *r, v
 /* Hands t to libcurl: 0, or -1 and *e. */
 static int launch(struct transfer *t, const struct http_request *r, struct err *e) {
   struct engine *g = t->g;
-  if (deadline_reserve(g, g->flying + 1) < 0 || engine_ensure(g) < 0 || (t->easy = engine_easy(g)) == NULL) return err_memory(e);
+  if (deadline_reserve(g, g->flying + 1) < 0 || engine_ensure(g) < 0) return err_memory(e);
+  if ((t->easy = engine_easy(g)) == NULL) return err_memory(e);
   if (request_apply(t, r, e) == 0 && bind_callbacks(t) == 0 && curl_multi_add_handle(g->multi, t->easy) == CURLM_OK) {
     g->flying++;
     g->active++;

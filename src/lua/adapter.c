@@ -33,12 +33,12 @@ const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *
 }
 
 static void read_quirks(lua_State *L, struct quirks *q) {
-  struct home *h = home_scratch(L);
+  struct scratch *s = home_scratch(L);
   struct node *v;
   struct err e;
   quirks_default(q);
   if (lua_getfield(L, 1, "quirks") == LUA_TTABLE) {
-    v = value_node(L, -1, &h->scratch, "quirks");
+    v = value_node(L, -1, &s->arena, "quirks");
     err_clear(&e);
     for (v = v->child; v != NULL; v = v->next)
       if (quirks_set(q, v->key, v, &e) != 0) raise_error(L, &e);
@@ -75,7 +75,7 @@ static int f_adapter(lua_State *L) {
 ** when the wire cannot count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
   struct adapter *ad = check_adapter(L, 1);
-  struct home *h = home_scratch(L);
+  struct scratch *s = home_scratch(L);
   static const char *const WHAT[] = { "chat", "count", NULL };
   int what = luaL_checkoption(L, 3, "chat", WHAT);
   const struct codec *codec = optional_codec(L, 4, ad);
@@ -88,16 +88,16 @@ static int m_render(lua_State *L) {
   }
   memset(&r, 0, sizeof r);
   err_clear(&e);
-  r.a = &h->scratch;
+  r.a = &s->arena;
   r.quirks = &ad->quirks;
   r.provider = ad->provider;
-  r.request = value_request(L, 2, &h->scratch);
-  r.body = &h->text;
-  r.headers = node_new(&h->scratch, NODE_OBJECT);
-  r.warnings = node_new(&h->scratch, NODE_ARRAY);
+  r.request = value_request(L, 2, &s->arena);
+  r.body = &s->text;
+  r.headers = node_new(&s->arena, NODE_OBJECT);
+  r.warnings = node_new(&s->arena, NODE_ARRAY);
   if (r.headers == NULL || r.warnings == NULL) err_memory(&e);
   if (e.kind != KIND_NONE || render(&r, &e) != 0) return raise_error(L, &e);
-  push_str(L, buf_str(&h->text));
+  push_str(L, buf_str(&s->text));
   push_node(L, r.headers, 0);
   push_node(L, r.warnings, 0);
   return 3;
@@ -105,10 +105,10 @@ static int m_render(lua_State *L) {
 
 /* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
 static int f_check(lua_State *L) {
-  struct home *h = home_scratch(L);
+  struct scratch *s = home_scratch(L);
   struct err e;
   err_clear(&e);
-  if (normalise_check(value_request(L, 1, &h->scratch), &e) != 0) return raise_error(L, &e);
+  if (normalise_check(value_request(L, 1, &s->arena), &e) != 0) return raise_error(L, &e);
   return 0;
 }
 

@@ -24,25 +24,34 @@
 #define TYPE_ERROR "koine.error"
 #define TYPE_ARRAY "koine.array"
 
+/* Memory of the door function that runs: nothing in it outlives one call from Lua. */
+struct scratch {
+  struct arena arena;
+  struct buf text;
+};
+
 /*
 ** The one engine of a lua_State, anchored in its registry. Its libcurl half is made on first use.
 ** User value 1: weak table from the address of a stream or request to its userdata (tokens of step); 2: the array that
 ** step returns.
 */
 struct home {
-  struct mem mem;       /* the state's own allocator */
-  struct engine *engine;/* NULL until something is sent */
-  struct arena scratch; /* of the door function that runs: nothing in it outlives one call from Lua */
-  struct buf text;      /* the same, for bytes */
-  int offline;
+  struct mem mem;           /* the state's own allocator */
+  struct engine *engine;    /* NULL until something is sent */
+  struct scratch scratch[2];/* [1]: within finalizers, which run in the middle of a function that uses [0] */
+  int offline, closed;
 };
 
 /* The state's home, pushed when `push` is set. Raises on memory. */
 struct home *home_get(lua_State *L, int push);
 /* Its libcurl half, made if need be; raises the error when that fails. */
 struct engine *home_engine(lua_State *L, struct home *h);
-/* Empties the scratch arena and buffer; the start of every door function that uses them. */
-struct home *home_scratch(lua_State *L);
+/* The scratch memory, emptied: the start of every door function that uses it. From then on that function may make Lua
+** values (which may run finalizers), but call nothing that may run other Lua code. Raises once the state closes. */
+struct scratch *home_scratch(lua_State *L);
+/* True within a finalizer: whatever door function allocates a Lua value may be in the middle of its work further down
+** the stack. Also true while the host has stopped the collector: no finalizer runs by itself then. */
+static inline int in_finalizer(lua_State *L) { return lua_gc(L, LUA_GCISRUNNING) != 1; }
 /* Ties the address that transfers report to the userdata at idx (weakly). */
 void home_register(lua_State *L, const void *owner, int idx);
 
@@ -104,7 +113,7 @@ void push_response(lua_State *L, const struct node *turn);
 /* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
 ** Raises ArgumentError. */
 void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a);
-/* Reads `secrets`, an array of strings, borrowed. */
+/* Reads `secrets`, an array of strings, borrowed. Raises ArgumentError when there are more than can be looked for. */
 void read_secrets(lua_State *L, int idx, struct secrets *k);
 
 /* }}} */

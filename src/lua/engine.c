@@ -13,8 +13,10 @@ static struct home *home_new(lua_State *L) {
   struct home *h = lua_newuserdatauv(L, sizeof *h, 2);
   memset(h, 0, sizeof *h);
   h->mem.f = lua_getallocf(L, &h->mem.ud);
-  arena_init(&h->scratch, &h->mem);
-  buf_init(&h->text, &h->mem);
+  for (int i = 0; i < 2; i++) {
+    arena_init(&h->scratch[i].arena, &h->mem);
+    buf_init(&h->scratch[i].text, &h->mem);
+  }
   luaL_setmetatable(L, TYPE_ENGINE);
   lua_newtable(L); /* address -> userdata, weak */
   lua_createtable(L, 0, 1);
@@ -41,9 +43,15 @@ struct home *home_get(lua_State *L, int push) {
   return h;
 }
 
+/* Objects older than the home are finalized after it: what they allocated here nobody would free. */
+static void check_open(lua_State *L, const struct home *h) {
+  if (h->closed) luaL_error(L, "Koine was closed with its Lua state");
+}
+
 struct engine *home_engine(lua_State *L, struct home *h) {
   struct err e;
   if (h->engine != NULL) return h->engine;
+  check_open(L, h);
   err_clear(&e);
   if (http_global_init(&e) == 0) h->engine = engine_new(&h->mem, &e);
   if (h->engine == NULL) raise_error(L, &e);
@@ -51,12 +59,14 @@ struct engine *home_engine(lua_State *L, struct home *h) {
   return h->engine;
 }
 
-struct home *home_scratch(lua_State *L) {
+struct scratch *home_scratch(lua_State *L) {
   struct home *h = home_get(L, 0);
-  arena_reset(&h->scratch);
-  if (h->text.cap > TEXT_KEPT) buf_free(&h->text);
-  h->text.n = 0;
-  return h;
+  struct scratch *s = &h->scratch[in_finalizer(L)];
+  check_open(L, h);
+  arena_reset(&s->arena);
+  if (s->text.cap > TEXT_KEPT) buf_free(&s->text);
+  s->text.n = 0;
+  return s;
 }
 
 void home_register(lua_State *L, const void *owner, int idx) {
@@ -151,8 +161,11 @@ static int m_gc(lua_State *L) {
   struct home *h = check_home(L);
   engine_free(h->engine);
   h->engine = NULL;
-  arena_free(&h->scratch);
-  buf_free(&h->text);
+  h->closed = 1;
+  for (int i = 0; i < 2; i++) {
+    arena_free(&h->scratch[i].arena);
+    buf_free(&h->scratch[i].text);
+  }
   return 0;
 }
 

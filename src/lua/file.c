@@ -84,10 +84,11 @@ static int f_lock(lua_State *L) {
   return 1;
 }
 
-/* The lock at 1, its path pushed. Raises when it was closed. */
+/* The lock at 1, its path pushed behind one argument. Raises when it was closed. */
 static struct fs_lock *check_lock(lua_State *L, const char **path) {
   struct fs_lock *l = luaL_checkudata(L, 1, TYPE_LOCK);
   if (!l->held) raise_argument(L, "lock", "a lock that is held", "a closed one");
+  lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   *path = lua_tostring(L, -1);
   return l;

@@ -35,8 +35,8 @@ static const luaL_Reg FUNCTIONS[] = {
 
 static void pin(void) {
   Dl_info self;
-  union { int (*f)(lua_State *); void *p; } entry = { luaopen_koine_core };
-  if (dladdr(entry.p, &self) != 0 && self.dli_fname != NULL)
+  union { void (*f)(void); void *p; } here = { pin }; /* not luaopen_koine_core: a host may have one of its own */
+  if (dladdr(here.p, &self) != 0 && self.dli_fname != NULL)
     (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE); /* no handle is kept: nothing to close */
 }
 

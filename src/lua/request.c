@@ -5,6 +5,7 @@
 #include "door.h"
 #include "core/clock.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #define RAW_MAX ((size_t)64 << 10) /* of a body, kept in err.raw */
@@ -77,6 +78,11 @@ static size_t field_size(lua_State *L, const char *key, size_t otherwise) {
   return v;
 }
 
+static int field_count(lua_State *L, const char *key, int otherwise) {
+  size_t v = field_size(L, key, (size_t)otherwise);
+  return v < INT_MAX ? (int)v : INT_MAX;
+}
+
 static void read_limits(lua_State *L, int idx, struct limits *l) {
   limits_default(l);
   if (lua_getfield(L, idx, "limits") == LUA_TTABLE) {
@@ -86,9 +92,9 @@ static void read_limits(lua_State *L, int idx, struct limits *l) {
     l->decoded = field_size(L, "decoded", l->decoded);
     l->argument_bytes = field_size(L, "argument_bytes", l->argument_bytes);
     l->high_water = field_size(L, "high_water", l->high_water);
-    l->depth = (int)field_size(L, "depth", (size_t)l->depth);
-    l->blocks = (int)field_size(L, "blocks", (size_t)l->blocks);
-    l->tool_calls = (int)field_size(L, "tool_calls", (size_t)l->tool_calls);
+    l->depth = field_count(L, "depth", l->depth);
+    l->blocks = field_count(L, "blocks", l->blocks);
+    l->tool_calls = field_count(L, "tool_calls", l->tool_calls);
     if (l->depth > JSON_DEPTH_MAX) raise_argument(L, "limits.depth", "at most 1024", "more");
   }
   lua_pop(L, 1);
@@ -125,7 +131,8 @@ void read_request(lua_State *L, int idx, struct http_request *r, struct limits *
 void read_secrets(lua_State *L, int idx, struct secrets *k) {
   k->n = 0;
   if (lua_getfield(L, idx, "secrets") == LUA_TTABLE)
-    for (lua_Integer i = 1; i <= SECRETS_MAX && lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
+      if (k->n == SECRETS_MAX) raise_argument(L, "headers", "at most 16 credentials, those in URLs included", "more");
       k->v[k->n].p = lua_tolstring(L, -1, &k->v[k->n].n);
       k->n++;
       lua_pop(L, 1);
@@ -146,14 +153,13 @@ static int f_request(lua_State *L) {
   struct err e;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  home_scratch(L);
   err_clear(&e);
   q = lua_newuserdatauv(L, sizeof *q, 1);
   memset(q, 0, sizeof *q);
   luaL_setmetatable(L, TYPE_REQUEST);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 3, 1);
-  read_request(L, 2, &r, &limits, &h->scratch);
+  read_request(L, 2, &r, &limits, &home_scratch(L)->arena);
   lua_settop(L, 3);
   lua_pushvalue(L, 2);
   read_secrets(L, 4, &q->secrets);
@@ -223,7 +229,7 @@ static int m_poll(lua_State *L) {
 /* core.answer_error(provider, {status, headers, body} [, secrets]): the error that an answer outside 200–299 stands for, read as a
 ** chat's would be: kind, class, code, message, retry_after, retryable, request_id, raw (at most 64 KiB), secrets blotted out. */
 static int f_answer_error(lua_State *L) {
-  struct home *h = home_scratch(L);
+  struct arena *a = &home_scratch(L)->arena;
   struct http_request r;
   struct secrets k;
   struct str provider, body;
@@ -237,20 +243,20 @@ static int f_answer_error(lua_State *L) {
   lua_setfield(L, 3, "secrets");
   read_secrets(L, 3, &k);
   memset(&r, 0, sizeof r);
-  read_headers(L, 2, &r, &h->scratch);
+  read_headers(L, 2, &r, a);
   err_clear(&e);
   head_read(&head, r.headers, r.header_count, clock_wall());
   lua_getfield(L, 2, "body");
   body.p = luaL_optlstring(L, -1, "", &body.n);
-  body = redact(&k, &h->scratch, body);
+  body = redact(&k, a, body);
   if (body.p == NULL) return luaL_error(L, "not enough memory");
   lua_getfield(L, 2, "status");
-  codec_error(&h->scratch, (int)luaL_checkinteger(L, -1), body, &e);
+  codec_error(a, (int)luaL_checkinteger(L, -1), body, &e);
   if (e.kind == KIND_MEMORY) return raise_error(L, &e);
   if (e.retry_after < 0) e.retry_after = head.retry_after;
   if (head.should_retry >= 0) e.retryable = head.should_retry;
   redact_inplace(&k, e.message, sizeof e.message);
-  push_error(L, &e, provider, redact(&k, &h->scratch, head.request_id));
+  push_error(L, &e, provider, redact(&k, a, head.request_id));
   if (body.n > 0) {
     push_str(L, (struct str){ body.p, body.n < RAW_MAX ? body.n : RAW_MAX });
     lua_setfield(L, -2, "raw");

@@ -145,9 +145,10 @@ static int m_raw(lua_State *L) {
   return 1;
 }
 
-/* response:to_table(): a plain table of every field that is set, sharing no table with the Response. */
+/* response:to_table(): a plain table of every field that is set, sharing none but `attempts` with the Response. */
 static int m_to_table(lua_State *L) {
   const struct node *o = root(L, 1);
+  lua_settop(L, 1);
   lua_newtable(L);
   for (const struct node *v = o->child; v != NULL; v = v->next) {
     if (str_eq(v->key, "raw")) continue;
@@ -217,10 +218,16 @@ static void set(lua_State *L, struct node *o, const char *key, struct node *v) {
 
 static int is_empty(const struct node *v) { return v == NULL || v->count == 0; }
 
+/* Pushes a field of the table at 1, whose metatable is not asked: its code would find the scratch memory in use. */
+static int field(lua_State *L, const char *key) {
+  lua_pushstring(L, key);
+  return lua_rawget(L, 1);
+}
+
 /* The blocks of tool_calls that content does not hold already (by id). */
 static void add_calls(lua_State *L, struct arena *a, struct node *content) {
   struct node *calls;
-  if (lua_getfield(L, 1, "tool_calls") == LUA_TTABLE) {
+  if (field(L, "tool_calls") == LUA_TTABLE) {
     calls = value_content(L, -1, a, "tool_calls");
     for (struct node *c = calls->child, *next; c != NULL; c = next) {
       const struct node *b = content->child;
@@ -241,7 +248,7 @@ static struct node *read_content(lua_State *L, struct arena *a) {
   struct err e;
   err_clear(&e);
   if (content == NULL || message == NULL) luaL_error(L, "not enough memory");
-  if (lua_getfield(L, 1, "content") == LUA_TSTRING) {
+  if (field(L, "content") == LUA_TSTRING) {
     struct node *block = node_new(a, NODE_OBJECT);
     struct str s;
     s.p = lua_tolstring(L, -1, &s.n);
@@ -250,10 +257,11 @@ static struct node *read_content(lua_State *L, struct arena *a) {
     set(L, block, "text", node_string(a, s));
     if (s.n > 0 && node_add(content, block) != 0) luaL_error(L, "not enough memory");
   } else if (!lua_isnil(L, -1)) {
+    if (!lua_istable(L, -1)) raise_type(L, "content", "a string or an array of blocks", -1);
     content = value_content(L, -1, a, "content");
   }
   lua_pop(L, 1);
-  if (content->type == NODE_ARRAY) add_calls(L, a, content);
+  add_calls(L, a, content);
   set(L, message, "role", node_string(a, STR("assistant")));
   set(L, message, "content", content);
   if (!is_empty(content) && normalise_check_message(message, "response", &e) != 0) raise_error(L, &e);
@@ -263,8 +271,7 @@ static struct node *read_content(lua_State *L, struct arena *a) {
 /* core.response{content, model, stop_reason, usage, …}: a Response from a table (for adapters written in Lua). content: a string or
 ** an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are required. */
 static int f_response(lua_State *L) {
-  struct home *h = home_scratch(L);
-  struct arena *a = &h->scratch;
+  struct arena *a = &home_scratch(L)->arena;
   struct node *o;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
@@ -273,7 +280,7 @@ static int f_response(lua_State *L) {
   if (o == NULL) luaL_error(L, "not enough memory");
   set(L, o, "content", read_content(L, a));
   for (const char *const *f = FIELDS + 2; *f != NULL; f++) {
-    int type = lua_getfield(L, 1, *f);
+    int type = field(L, *f);
     int table = strcmp(*f, "usage") == 0 || strcmp(*f, "warnings") == 0;
     if ((strcmp(*f, "model") == 0 || strcmp(*f, "stop_reason") == 0) && type != LUA_TSTRING) raise_type(L, *f, "a string", -1);
     if (table && type != LUA_TNIL && type != LUA_TTABLE) raise_type(L, *f, "a table", -1);

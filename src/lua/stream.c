@@ -1,17 +1,22 @@
 /*
 ** stream.c: userdata koine.stream: one call in flight, polled. Its methods that wait are lua/koine/stream.lua's.
-** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is one.
-** May call: call. Owns the call; closed by close, __close and __gc alike. The call is freed as soon as the turn is over: what
-** remains is one Response, which the collector can see.
+** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is
+** one, 4 the call, a userdata of its own.
+** May call: call. The call is freed as soon as the turn is over: what remains is one Response, which the collector can
+** see. It is freed by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle
+** longer, and all it refers to with it, the Response too; each cycle would then be longer than the one before.
 */
 #include "door.h"
 
 enum state { CLOSED, OPEN, ENDED, BROKEN };
 
+#define TYPE_CALL "koine.call"
+
 struct stream {
-  struct call call;
+  struct call *call;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
   enum state state;
   int surfaced;            /* a delta was handed out */
+  int busy;                /* values are being made of what the call holds: a finalizer must leave it alone */
   unsigned long events;
   size_t peak;             /* most bytes held at once */
 };
@@ -24,21 +29,34 @@ static int push_outcome(lua_State *L, int idx) {
 }
 
 static void note_stats(struct stream *s) {
+  const struct call *c = s->call;
   size_t n;
-  if (s->call.exchange == NULL) return;
-  s->events = exchange_event_count(s->call.exchange);
-  n = exchange_retained(s->call.exchange) + (s->call.transfer ? transfer_body(s->call.transfer)->cap : 0);
+  if (c->exchange == NULL) return;
+  s->events = exchange_event_count(c->exchange);
+  n = exchange_retained(c->exchange) + (c->transfer ? transfer_body(c->transfer)->cap : 0);
   if (n > s->peak) s->peak = n;
 }
 
 static void release(struct stream *s) {
   note_stats(s);
-  call_close(&s->call);
+  call_close(s->call);
+}
+
+/* The stream at index 1. */
+static struct stream *check_stream(lua_State *L) {
+  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  if (s->state == OPEN && s->call->exchange == NULL) s->state = CLOSED;
+  return s;
+}
+
+/* Raises when a finalizer wants what a function further down the stack is at work on. */
+static void check_idle(lua_State *L, const struct stream *s) {
+  if (s->busy && in_finalizer(L)) raise_argument(L, "stream", "one that nobody is reading", "one that is being read");
 }
 
 /* The turn is over: makes the Response, frees the call. */
 static void end(lua_State *L, struct stream *s) {
-  struct node *turn = exchange_turn(s->call.exchange);
+  struct node *turn = exchange_turn(s->call->exchange);
   if (turn == NULL) luaL_error(L, "not enough memory");
   push_response(L, turn);
   lua_setiuservalue(L, 1, 3);
@@ -48,7 +66,7 @@ static void end(lua_State *L, struct stream *s) {
 
 /* The call failed: makes the error, with what had arrived as `partial`, frees the call. */
 static void broken(lua_State *L, struct stream *s) {
-  struct exchange *x = s->call.exchange;
+  struct exchange *x = s->call->exchange;
   const struct err *e = exchange_error(x);
   struct node *turn;
   struct str raw;
@@ -99,14 +117,14 @@ static int push_failure(lua_State *L, struct stream *s) {
 static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   struct home *h = home_get(L, 0);
   struct engine *g = home_engine(L, h);
+  struct arena *a = &home_scratch(L)->arena;
   struct http_request r;
   struct exchange_spec spec;
   struct err e;
   int top = lua_gettop(L);
-  home_scratch(L);
   memset(&spec, 0, sizeof spec);
   err_clear(&e);
-  read_request(L, 2, &r, &spec.limits, &h->scratch);
+  read_request(L, 2, &r, &spec.limits, a);
   lua_getfield(L, 2, "codec");
   spec.codec = optional_codec(L, -1, ad);
   spec.quirks = ad->quirks;
@@ -118,15 +136,15 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   spec.keep_raw = lua_toboolean(L, -1) || !spec.stream;
   lua_getfield(L, 2, "request_messages");
   spec.request_messages = (size_t)lua_tointeger(L, -1);
-  if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) spec.warnings = value_node(L, -1, &h->scratch, "warnings");
+  if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) spec.warnings = value_node(L, -1, a, "warnings");
   if (lua_getfield(L, 2, "tool_names") == LUA_TTABLE)
-    spec.tool_names = value_node(L, -1, &h->scratch, "tool_names");
+    spec.tool_names = value_node(L, -1, a, "tool_names");
   lua_pushvalue(L, 2);
   read_secrets(L, lua_gettop(L), &spec.secrets);
   if (!spec.stream) r.body_max = spec.limits.body;
   r.high_water = spec.limits.high_water;
-  home_register(L, s, idx);
-  if (call_start(&s->call, &h->mem, g, &r, &spec, s, &e) != 0) {
+  home_register(L, s->call, idx);
+  if (call_start(s->call, &h->mem, g, &r, &spec, s->call, &e) != 0) {
     if (e.kind == KIND_ARGUMENT || e.kind == KIND_MEMORY) raise_error(L, &e);
     redact_inplace(&spec.secrets, e.message, sizeof e.message);
     lua_settop(L, top);
@@ -144,8 +162,12 @@ static int m_start(lua_State *L) {
   struct stream *s;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  s = lua_newuserdatauv(L, sizeof *s, 3);
+  s = lua_newuserdatauv(L, sizeof *s, 4);
   memset(s, 0, sizeof *s);
+  s->call = lua_newuserdatauv(L, sizeof *s->call, 0);
+  memset(s->call, 0, sizeof *s->call);
+  luaL_setmetatable(L, TYPE_CALL);
+  lua_setiuservalue(L, 3, 4);
   luaL_setmetatable(L, TYPE_STREAM);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 3, 1);
@@ -161,10 +183,11 @@ static int m_start(lua_State *L) {
 
 /* stream:restart(call): another attempt in the same object, while no delta was handed out: true, or nil, err. */
 static int m_restart(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  struct stream *s = check_stream(L);
   struct adapter *ad;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
+  check_idle(L, s);
   if (s->surfaced || s->state == CLOSED) raise_argument(L, "stream", "one that nothing was read from", "one that was read or closed");
   lua_getiuservalue(L, 1, 1);
   ad = check_adapter(L, 3);
@@ -216,14 +239,10 @@ static void push_delta(lua_State *L, const struct event *d) {
   }
 }
 
-/* stream:poll([discard]): the next delta; false when nothing has arrived (wait for the engine); nil at the end; nil, err when the
-** call failed. With discard true, deltas are consumed without making tables. */
-static int m_poll(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
-  int discard = lua_toboolean(L, 2);
+static int poll(lua_State *L, struct stream *s, int discard) {
   struct event d;
   while (s->state == OPEN) {
-    switch (call_next(&s->call, &d)) {
+    switch (call_next(s->call, &d)) {
       case EXCHANGE_DELTA:
         if (discard) continue;
         s->surfaced = 1;
@@ -244,10 +263,24 @@ static int m_poll(lua_State *L) {
   return push_failure(L, s);
 }
 
-/* stream:finish(): the Response, once poll has said nil; nil before; nil, err after a failure. */
+/* stream:poll([discard]): the next delta; false when nothing has arrived (wait for the engine); nil at the end; nil, err
+** when the call failed. With discard true, deltas are consumed without making tables. */
+static int m_poll(lua_State *L) {
+  struct stream *s = check_stream(L);
+  int n;
+  check_idle(L, s);
+  s->busy = 1;
+  n = poll(L, s, lua_toboolean(L, 2));
+  s->busy = 0;
+  if (s->state == CLOSED) release(s);
+  return n;
+}
+
+/* stream:finish(): the Response, once poll has said nil; nil before; nil, err after a failure, or a close before the
+** end. */
 static int m_finish(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
-  if (s->state == BROKEN) return push_failure(L, s);
+  struct stream *s = check_stream(L);
+  if (s->state == BROKEN || s->state == CLOSED) return push_failure(L, s);
   push_outcome(L, 1);
   return 1;
 }
@@ -256,29 +289,36 @@ static int m_finish(lua_State *L) {
 
 /* stream:surfaced(): whether a delta was handed out: from then on there is no other attempt. */
 static int m_surfaced(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  struct stream *s = check_stream(L);
   lua_pushboolean(L, s->surfaced);
   return 1;
 }
 
-/* stream:close(): cancels what is in flight and frees it. Idempotent; also __close and __gc. */
+/* stream:close(): cancels what is in flight and frees it; where a finalizer interrupts poll, poll does that. Idempotent;
+** also __close. */
 static int m_close(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
-  release(s);
+  struct stream *s = check_stream(L);
+  if (!s->busy || !in_finalizer(L)) release(s);
   if (s->state != ENDED) s->state = CLOSED;
+  return 0;
+}
+
+/* The finalizer of the call: nobody is at work on a stream that is collected. */
+static int call_gc(lua_State *L) {
+  call_close(luaL_checkudata(L, 1, TYPE_CALL));
   return 0;
 }
 
 /* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire, stream events parsed, most and
 ** present bytes held, seconds from the start to the first delta (nil before), seconds since the last byte (nil after the end). */
 static int m_stats(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
-  struct transfer_stats t = s->call.last;
-  size_t retained = s->call.exchange ? exchange_retained(s->call.exchange) : 0;
+  struct stream *s = check_stream(L);
+  struct transfer_stats t = s->call->last;
+  size_t retained = s->call->exchange ? exchange_retained(s->call->exchange) : 0;
   note_stats(s);
-  if (s->call.transfer != NULL) {
-    transfer_stats(s->call.transfer, &t);
-    retained += transfer_body(s->call.transfer)->cap;
+  if (s->call->transfer != NULL) {
+    transfer_stats(s->call->transfer, &t);
+    retained += transfer_body(s->call->transfer)->cap;
   }
   lua_createtable(L, 0, 6);
   lua_pushinteger(L, (lua_Integer)t.received);
@@ -289,11 +329,11 @@ static int m_stats(lua_State *L) {
   lua_setfield(L, -2, "peak");
   lua_pushinteger(L, (lua_Integer)retained);
   lua_setfield(L, -2, "retained");
-  if (s->call.first > 0) {
-    lua_pushnumber(L, s->call.first - s->call.started);
+  if (s->call->first > 0) {
+    lua_pushnumber(L, s->call->first - s->call->started);
     lua_setfield(L, -2, "first_delta");
   }
-  if (s->call.transfer != NULL) {
+  if (s->call->transfer != NULL) {
     lua_pushnumber(L, t.idle);
     lua_setfield(L, -2, "idle");
   }
@@ -302,7 +342,7 @@ static int m_stats(lua_State *L) {
 
 static int m_tostring(lua_State *L) {
   static const char *const NAMES[] = { "closed", "open", "ended", "failed" };
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  struct stream *s = check_stream(L);
   lua_pushfstring(L, TYPE_STREAM " (%s)", NAMES[s->state]);
   return 1;
 }
@@ -318,13 +358,16 @@ static const luaL_Reg METHODS[] = {
 };
 
 static const luaL_Reg META[] = {
-  { "__gc", m_close },
   { "__close", m_close },
   { "__tostring", m_tostring },
   { NULL, NULL }
 };
 
 void open_stream(lua_State *L) {
+  luaL_newmetatable(L, TYPE_CALL);
+  lua_pushcfunction(L, call_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pop(L, 1);
   luaL_newmetatable(L, TYPE_STREAM);
   luaL_setfuncs(L, META, 0);
   luaL_newlib(L, METHODS);

@@ -311,24 +311,24 @@ void push_node(lua_State *L, const struct node *v, int mark) {
 
 /* core.encode(value): its JSON text, keys sorted by bytes. Raises ArgumentError for what JSON cannot say. */
 static int f_encode(lua_State *L) {
-  struct home *h = home_scratch(L);
+  struct scratch *s = home_scratch(L);
   struct err e;
   luaL_checkany(L, 1);
   err_clear(&e);
-  if (json_write(&h->text, value_node(L, 1, &h->scratch, "value"), &e) != 0) return raise_error(L, &e);
-  push_str(L, buf_str(&h->text));
+  if (json_write(&s->text, value_node(L, 1, &s->arena, "value"), &e) != 0) return raise_error(L, &e);
+  push_str(L, buf_str(&s->text));
   return 1;
 }
 
 /* core.decode(text): the value, arrays marked, null as core.null; nil, err for what is no JSON. */
 static int f_decode(lua_State *L) {
-  struct home *h = home_scratch(L);
+  struct scratch *scratch = home_scratch(L);
   struct node *v;
   struct str s;
   struct err e;
   s.p = luaL_checklstring(L, 1, &s.n);
   err_clear(&e);
-  v = json_tree(&h->scratch, s, VALUE_DEPTH, &e);
+  v = json_tree(&scratch->arena, s, VALUE_DEPTH, &e);
   if (v != NULL) {
     push_node(L, v, 1);
     return 1;
