@@ -85,7 +85,7 @@ $(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(DOOR_OBJ)
 test-c: $(SPEC_C)
 	@set -e; for t in $(SPEC_C); do $$t; done
 
-test-host: $(SPEC_HOST)
+test-host: $(MODULE) $(SPEC_HOST)
 	@set -e; for t in $(SPEC_HOST); do $$t; done
 
 test-lua: $(MODULE)

@@ -1,6 +1,6 @@
 /*
-** memory.c: every allocation of Lua, of the core and of libcurl fails once in turn. A turn then gives its whole answer or
-** an error, never a wrong answer and no crash; the state goes on to work; nothing is left when it is closed.
+** memory.c: every allocation of Lua, of the core and of libcurl fails once in turn. A turn then gives its whole answer
+** or an error, never a wrong answer and no crash; the state goes on to work; nothing is left when it is closed.
 */
 #include <errno.h>
 #include <string.h>
@@ -12,20 +12,22 @@
 
 static struct provider provider;
 
-/* {{{ what is done while memory fails: `go` returns true, or nil and an error; `again` must work whatever came before */
+/* {{{ what is done while memory fails: `go` returns true, or nil and an error; `again` must work whatever came first */
 
 static const char PRELUDE[] =
   "local base = ...\n"
   "local koine, core = require 'koine', require 'koine.core'\n"
-  "local _ = koine.anthropic, koine.openai, koine.response, koine.errors, require 'koine.models'\n"
+  "local _ = koine.anthropic, koine.compatible, koine.openai, koine.response, koine.errors, require 'koine.models'\n"
   "local TEXT = '" PROVIDER_TEXT "'\n"
   "local tools = { { name = 'weather', description = 'Tells it.', parameters = { type = 'object',\n"
   "  properties = { city = { type = 'string' } } } } }\n"
   "local history = { { role = 'user', content = 'Weather?' },\n"
-  "  { role = 'assistant', content = { { type = 'tool_use', id = 'toolu_0', name = 'weather', arguments = { city = 'Rome' } } } },\n"
+  "  { role = 'assistant', content = {\n"
+  "    { type = 'tool_use', id = 'toolu_0', name = 'weather', arguments = { city = 'Rome' } } } },\n"
   "  { role = 'user', content = { { type = 'tool_result', tool_use_id = 'toolu_0', content = 'Sun.' } } } }\n"
   "local function options(what)\n"
-  "  return { model = 'some-model', key = 'a-secret-key', base_url = base .. what, retry = { max = 1, max_delay = 0.1 } }\n"
+  "  return { model = 'some-model', key = 'a-secret-key', base_url = base .. what,\n"
+  "    retry = { max = 1, max_delay = 0.1 } }\n"
   "end\n"
   "local function same(got, expected)\n"
   "  if got ~= expected then error('wrong answer: ' .. tostring(got)) end\n"
@@ -92,21 +94,23 @@ static const char PRELUDE[] =
   "local function two()\n"
   "  local a, err = koine.anthropic(options 'text'):open 'Hi'\n"
   "  if not a then return nil, err end\n"
-  "  local b, err = koine.openai(options 'text'):open 'Hi'\n"
+  "  local b, err = koine.compatible(options 'text'):open 'Hi'\n"
   "  if not b then return nil, err end\n"
   "  local good, err = answered(a:response())\n"
   "  if not good then return nil, err end\n"
   "  return answered(b:response())\n"
   "end\n"
   "local function refuse_argument()\n"
-  "  local ok, err = pcall(koine.anthropic(options 'text').chat, koine.anthropic(options 'text'), { { role = 'nobody' } })\n"
+  "  local a = koine.anthropic(options 'text')\n"
+  "  local ok, err = pcall(a.chat, a, { { role = 'nobody' } })\n"
   "  same(ok, false)\n"
   "  if type(err) ~= 'table' then error(err, 0) end\n"
   "  same(err.field, 'messages[1].role')\n"
   "  return true\n"
   "end\n"
   "local function from_table()\n"
-  "  return answered(koine.response { content = TEXT, model = 'm', stop_reason = 'end_turn', usage = { output_tokens = 5 } })\n"
+  "  return answered(koine.response { content = TEXT, model = 'm', stop_reason = 'end_turn',\n"
+  "    usage = { output_tokens = 5 } })\n"
   "end\n"
   "local function json()\n"
   "  local text = core.encode { b = { 1, 2.5, 'x', core.null, { c = true } }, a = core.array {} }\n"
@@ -128,14 +132,18 @@ static const struct { const char *name, *prelude, *go; } TURNS[] = {
   { "loading the core", "again = function() return require 'koine.core' ~= nil end", "go = again" },
   { "a plain chat", PRELUDE, "function go() return chat(koine.anthropic, 'text') end" },
   { "a stream", PRELUDE, "function go() return stream(koine.anthropic) end" },
-  { "a loop over a stream", PRELUDE, "function go() return loop(koine.openai) end" },
-  { "a plain chat on the other wire", PRELUDE, "function go() return chat(koine.openai, 'text') end" },
+  { "a loop over a stream of Chat", PRELUDE, "function go() return loop(koine.compatible) end" },
+  { "a loop over a stream of Responses", PRELUDE, "function go() return loop(koine.openai) end" },
+  { "a plain chat of Chat", PRELUDE, "function go() return chat(koine.compatible, 'text') end" },
+  { "a plain chat of Responses", PRELUDE, "function go() return chat(koine.openai, 'text') end" },
   { "a turn with tools", PRELUDE, "function go() return tool(koine.anthropic, false) end" },
   { "a stream with tools", PRELUDE, "function go() return tool(koine.anthropic, true) end" },
-  { "a stream with tools on the other wire", PRELUDE, "function go() return tool(koine.openai, true) end" },
+  { "a stream with tools of Chat", PRELUDE, "function go() return tool(koine.compatible, true) end" },
+  { "a stream with tools of Responses", PRELUDE, "function go() return tool(koine.openai, true) end" },
   { "a stream that is paused", PRELUDE,
     "function go() return stream(koine.anthropic, { limits = { high_water = 1 } }) end" },
-  { "a stream whose bytes are kept", PRELUDE, "function go() return stream(koine.openai, { keep_raw = true }) end" },
+  { "a stream whose bytes are kept", PRELUDE,
+    "function go() return stream(koine.compatible, { keep_raw = true }) end" },
   { "a stream that is cancelled", PRELUDE, "go = cancelled" },
   { "two streams at once", PRELUDE, "go = two" },
   { "an error answer", PRELUDE, "go = refused" },
@@ -240,9 +248,9 @@ static int round_of(size_t i, long n, int for_good, const struct level *before) 
   CHECK(after.curl == before->curl && after.curl_blocks == before->curl_blocks);
   CHECK(after.descriptors == before->descriptors);
   if (test_failed > failed)
-    fprintf(stderr, "  %s, allocation %ld%s: Lua holds %ld in %ld, libcurl %ld in %ld (before: %ld in %ld), %d descriptors "
-            "(%d)\n", TURNS[i].name, n, for_good ? " and after" : "", meter.lua, meter.lua_blocks, after.curl,
-            after.curl_blocks, before->curl, before->curl_blocks, after.descriptors, before->descriptors);
+    fprintf(stderr, "  %s, allocation %ld%s: Lua holds %ld in %ld, libcurl %ld in %ld (before: %ld in %ld), "
+            "%d descriptors (%d)\n", TURNS[i].name, n, for_good ? " and after" : "", meter.lua, meter.lua_blocks,
+            after.curl, after.curl_blocks, before->curl, before->curl_blocks, after.descriptors, before->descriptors);
   meter.lua = meter.lua_blocks = meter.wrong = 0;
   return !reached;
 }

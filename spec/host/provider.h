@@ -1,10 +1,10 @@
 /*
 ** provider.h: a provider on 127.0.0.1, in a process of its own, so that its memory and descriptors are not the test's.
 ** Its answers are fixed; a request's path says which one, and how much of it comes:
-**   /WHAT/…        text, tool, echo-tool, refused, busy-once, big, count (see SCRIPTS)
+**   /WHAT/…        text, tool, count (see SCRIPTS), big, refused, so-busy, busy-once
 **   /WHAT/K/…      a stream up to its Kth event, then silence until the client closes; 0 = only the head
 **   /mute/…        not a byte
-** A request whose body says "stream":true gets the events; /chat/completions is the Chat wire, else Anthropic's.
+** A request whose body says "stream":true gets the events; the path's end says which wire is spoken.
 ** It counts in shared memory, and ends when the test's process does.
 */
 #ifndef KOINE_SPEC_PROVIDER_H
@@ -39,16 +39,19 @@ struct provider {
 
 /* {{{ answers */
 
+enum wire { WIRE_ANTHROPIC, WIRE_CHAT, WIRE_RESPONSES };
+
 struct script {
   const char *what;
-  int chat;                             /* the wire: 1 = Chat */
+  enum wire wire;
   const char *plain;
   const char *event[PROVIDER_EVENTS];
 };
 
 #define USAGE "\"usage\":{\"input_tokens\":7,\"output_tokens\":5}"
-#define STARTS "{\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\"," \
-  "\"model\":\"claude-test\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null," USAGE "}}"
+#define STARTS "{\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"id\":\"msg_1\"," \
+  "\"role\":\"assistant\",\"model\":\"claude-test\",\"content\":[],\"stop_reason\":null," \
+  "\"stop_sequence\":null," USAGE "}}"
 #define STOPS(reason) "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason "\",\"stop_sequence\":null}," \
   "\"usage\":{\"output_tokens\":5}}"
 #define DELTA(i, what, key, text) "{\"type\":\"content_block_delta\",\"index\":" i ",\"delta\":{\"type\":\"" what \
@@ -57,18 +60,30 @@ struct script {
 #define CHUNK(delta, finish) "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"gpt-test\"," \
   "\"choices\":[{\"index\":0,\"delta\":{" delta "},\"finish_reason\":" finish "}]}"
 
+#define AT "\"output_index\":0,"
+#define RESPONSE(status, output, usage) "{\"id\":\"resp_1\",\"object\":\"response\",\"model\":\"gpt-test\"," \
+  "\"status\":\"" status "\",\"output\":[" output "]" usage "}"
+#define SPENT ",\"usage\":{\"input_tokens\":7,\"output_tokens\":5,\"total_tokens\":12}"
+#define SAID(text) "{\"type\":\"output_text\",\"text\":\"" text "\",\"annotations\":[]}"
+#define MESSAGE(parts) "{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"content\":[" parts "]}"
+#define CALL(arguments) "{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":\"weather\"," \
+  "\"arguments\":\"" arguments "\"}"
+
 static const struct script SCRIPTS[] = {
-  { "text", 0,
+  { "text", WIRE_ANTHROPIC,
     "{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"model\":\"claude-test\",\"content\":"
-    "[{\"type\":\"text\",\"text\":\"" PROVIDER_TEXT "\"}],\"stop_reason\":\"end_turn\",\"stop_sequence\":null," USAGE "}",
+    "[{\"type\":\"text\",\"text\":\"" PROVIDER_TEXT "\"}],\"stop_reason\":\"end_turn\",\"stop_sequence\":null,"
+    USAGE "}",
     { STARTS, "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}",
       DELTA("0", "text_delta", "text", "Hello"), DELTA("0", "text_delta", "text", ", "), "{\"type\":\"ping\"}",
       DELTA("0", "text_delta", "text", "h\\u00e9llo!"), STOP("0"), STOPS("end_turn"), "{\"type\":\"message_stop\"}" } },
-  { "tool", 0,
+  { "tool", WIRE_ANTHROPIC,
     "{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"model\":\"claude-test\",\"content\":"
     "[{\"type\":\"thinking\",\"thinking\":\"Hm.\",\"signature\":\"c2ln\"},{\"type\":\"tool_use\",\"id\":\"toolu_1\","
-    "\"name\":\"weather\",\"input\":{\"city\":\"Paris\"}}],\"stop_reason\":\"tool_use\",\"stop_sequence\":null," USAGE "}",
-    { STARTS, "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}",
+    "\"name\":\"weather\",\"input\":{\"city\":\"Paris\"}}],\"stop_reason\":\"tool_use\",\"stop_sequence\":null,"
+    USAGE "}",
+    { STARTS, "{\"type\":\"content_block_start\",\"index\":0,"
+      "\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}",
       DELTA("0", "thinking_delta", "thinking", "Hm"), DELTA("0", "thinking_delta", "thinking", "."),
       DELTA("0", "signature_delta", "signature", "c2ln"), STOP("0"),
       "{\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"toolu_1\","
@@ -76,21 +91,42 @@ static const struct script SCRIPTS[] = {
       DELTA("1", "input_json_delta", "partial_json", "{\\\"city\\\":"),
       DELTA("1", "input_json_delta", "partial_json", "\\\"Paris\\\"}"),
       STOP("1"), STOPS("tool_use"), "{\"type\":\"message_stop\"}" } },
-  { "text", 1,
-    "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"model\":\"gpt-test\",\"choices\":[{\"index\":0,\"message\":"
-    "{\"role\":\"assistant\",\"content\":\"" PROVIDER_TEXT "\"},\"finish_reason\":\"stop\"}],"
+  { "text", WIRE_CHAT,
+    "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"model\":\"gpt-test\",\"choices\":[{\"index\":0,"
+    "\"message\":{\"role\":\"assistant\",\"content\":\"" PROVIDER_TEXT "\"},\"finish_reason\":\"stop\"}],"
     "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5,\"total_tokens\":12}}",
     { CHUNK("\"role\":\"assistant\",\"content\":\"\"", "null"), CHUNK("\"content\":\"Hello\"", "null"),
       CHUNK("\"content\":\", h\\u00e9\"", "null"), CHUNK("\"content\":\"llo!\"", "null"), CHUNK("", "\"stop\""),
       "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"gpt-test\",\"choices\":[],"
       "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5,\"total_tokens\":12}}", "[DONE]" } },
-  { "tool", 1, NULL,
-    { CHUNK("\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\","
-            "\"function\":{\"name\":\"weather\",\"arguments\":\"\"}}]", "null"),
+  { "tool", WIRE_CHAT, NULL,
+    { CHUNK("\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"call_1\","
+            "\"type\":\"function\",\"function\":{\"name\":\"weather\",\"arguments\":\"\"}}]", "null"),
       CHUNK("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"city\\\":\"}}]", "null"),
       CHUNK("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\\\"Paris\\\"}\"}}]", "null"),
       CHUNK("", "\"tool_calls\""), "[DONE]" } },
-  { "count", 0, "{\"input_tokens\":7}", { NULL } }
+  { "text", WIRE_RESPONSES, RESPONSE("completed", MESSAGE(SAID(PROVIDER_TEXT)), SPENT),
+    { "{\"type\":\"response.created\",\"response\":" RESPONSE("in_progress", "", "") "}",
+      "{\"type\":\"response.output_item.added\"," AT "\"item\":" MESSAGE("") "}",
+      "{\"type\":\"response.content_part.added\"," AT "\"content_index\":0,\"part\":" SAID("") "}",
+      "{\"type\":\"response.output_text.delta\"," AT "\"content_index\":0,\"delta\":\"Hello\"}",
+      "{\"type\":\"response.output_text.delta\"," AT "\"content_index\":0,\"delta\":\", h\\u00e9\"}",
+      "{\"type\":\"response.output_text.delta\"," AT "\"content_index\":0,\"delta\":\"llo!\"}",
+      "{\"type\":\"response.output_text.done\"," AT "\"content_index\":0,\"text\":\"" PROVIDER_TEXT "\"}",
+      "{\"type\":\"response.content_part.done\"," AT "\"content_index\":0,\"part\":" SAID(PROVIDER_TEXT) "}",
+      "{\"type\":\"response.output_item.done\"," AT "\"item\":" MESSAGE(SAID(PROVIDER_TEXT)) "}",
+      "{\"type\":\"response.completed\",\"response\":"
+      RESPONSE("completed", MESSAGE(SAID(PROVIDER_TEXT)), SPENT) "}" } },
+  { "tool", WIRE_RESPONSES, NULL,
+    { "{\"type\":\"response.created\",\"response\":" RESPONSE("in_progress", "", "") "}",
+      "{\"type\":\"response.output_item.added\"," AT "\"item\":" CALL("") "}",
+      "{\"type\":\"response.function_call_arguments.delta\"," AT "\"delta\":\"{\\\"city\\\":\"}",
+      "{\"type\":\"response.function_call_arguments.delta\"," AT "\"delta\":\"\\\"Paris\\\"}\"}",
+      "{\"type\":\"response.function_call_arguments.done\"," AT "\"arguments\":\"{\\\"city\\\":\\\"Paris\\\"}\"}",
+      "{\"type\":\"response.output_item.done\"," AT "\"item\":" CALL("{\\\"city\\\":\\\"Paris\\\"}") "}",
+      "{\"type\":\"response.completed\",\"response\":"
+      RESPONSE("completed", CALL("{\\\"city\\\":\\\"Paris\\\"}"), SPENT) "}" } },
+  { "count", WIRE_ANTHROPIC, "{\"input_tokens\":7}", { NULL } }
 };
 
 #define REFUSED "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no such luck\"}}"
@@ -124,17 +160,34 @@ static struct answer_bytes provider_stream(const char *const *event) {
   return a;
 }
 
-static struct answer_bytes provider_big(void) {
-  static const char before[] = "{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"model\":\"claude-test\","
-                               "\"content\":[{\"type\":\"text\",\"text\":\"";
-  static const char after[] = "\"}],\"stop_reason\":\"end_turn\",\"stop_sequence\":null," USAGE "}";
-  char *body = malloc(sizeof before + PROVIDER_BIG + sizeof after);
-  memcpy(body, before, sizeof before);
-  memset(body + sizeof before - 1, 'x', PROVIDER_BIG);
-  memcpy(body + sizeof before - 1 + PROVIDER_BIG, after, sizeof after);
-  struct answer_bytes a = provider_plain(200, "", body);
+/* `n` x's in place of the first `%s` of `format`; freed by the caller. */
+static char *provider_fill(const char *format, size_t n) {
+  const char *at = strstr(format, "%s");
+  size_t before = (size_t)(at - format);
+  char *p = malloc(strlen(format) + n);
+  memcpy(p, format, before);
+  memset(p + before, 'x', n);
+  strcpy(p + before + n, at + 2);
+  return p;
+}
+
+/* A text of PROVIDER_BIG bytes: plain, and as a stream of sixteen deltas. */
+static void provider_big(struct answer_bytes *plain, struct answer_bytes *stream) {
+  enum { PARTS = 16 };
+  char *body = provider_fill("{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"model\":\"claude-test\","
+                             "\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],\"stop_reason\":\"end_turn\","
+                             "\"stop_sequence\":null," USAGE "}", PROVIDER_BIG);
+  char *delta = provider_fill(DELTA("0", "text_delta", "text", "%s"), PROVIDER_BIG / PARTS);
+  const char *event[PARTS + 6] = { STARTS, "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":"
+                                   "{\"type\":\"text\",\"text\":\"\"}}" };
+  for (int i = 0; i < PARTS; i++) event[2 + i] = delta;
+  event[PARTS + 2] = STOP("0");
+  event[PARTS + 3] = STOPS("end_turn");
+  event[PARTS + 4] = "{\"type\":\"message_stop\"}";
+  *plain = provider_plain(200, "", body);
+  *stream = provider_stream(event);
   free(body);
-  return a;
+  free(delta);
 }
 
 /* }}} */
@@ -149,33 +202,37 @@ struct provider_connection {
   size_t n;
   const struct answer_bytes *out;  /* being sent */
   size_t sent, stop;               /* bytes of it; `stop` < out->n: silence after those */
-  struct answer_bytes own;         /* an answer made for this request alone: freed with it */
 };
 
 struct provider_service {
   struct provider_counts *seen;
-  struct answer_bytes plain[SCRIPT_COUNT], stream[SCRIPT_COUNT], refused, busy, big, none;
+  struct answer_bytes plain[SCRIPT_COUNT], stream[SCRIPT_COUNT], refused, busy, busy_now, none, big, big_stream;
   int busy_next;                   /* /busy-once: every other request is refused */
   struct provider_connection c[PROVIDER_CONNECTIONS];
 };
+
+/* The wire of the request in c->in, by its path. */
+static enum wire provider_wire(const struct provider_connection *c) {
+  const char *line = strchr(c->in, '\n'), *chat = strstr(c->in, "/chat/completions"), *r = strstr(c->in, "/responses");
+  return chat != NULL && chat < line ? WIRE_CHAT : r != NULL && r < line ? WIRE_RESPONSES : WIRE_ANTHROPIC;
+}
 
 /* The answer to the request in c->in. */
 static const struct answer_bytes *provider_route(struct provider_service *s, const struct provider_connection *c,
                                                  long *stop) {
   char what[32] = "";
   int streaming = strstr(c->in, "\"stream\":true") != NULL;
-  const char *line = strchr(c->in, '\n');
-  const char *chat_path = strstr(c->in, "/chat/completions");
-  int chat = chat_path != NULL && chat_path < line;
+  enum wire wire = provider_wire(c);
   *stop = -1;
   sscanf(c->in, "%*s /%31[^/]/%ld/", what, stop);
   if (strcmp(what, "mute") == 0) *stop = -2;
   if (strcmp(what, "refused") == 0) return &s->refused;
-  if (strcmp(what, "big") == 0) return &s->big;
-  if (strcmp(what, "busy-once") == 0 && (s->busy_next = !s->busy_next) != 0) return &s->busy;
+  if (strcmp(what, "big") == 0) return streaming ? &s->big_stream : &s->big;
+  if (strcmp(what, "so-busy") == 0) return &s->busy;
+  if (strcmp(what, "busy-once") == 0 && (s->busy_next = !s->busy_next) != 0) return &s->busy_now;
   if (strcmp(what, "busy-once") == 0) strcpy(what, "text");
   for (size_t i = 0; i < SCRIPT_COUNT; i++)
-    if (strcmp(what, SCRIPTS[i].what) == 0 && chat == SCRIPTS[i].chat) return streaming ? &s->stream[i] : &s->plain[i];
+    if (strcmp(what, SCRIPTS[i].what) == 0 && wire == SCRIPTS[i].wire) return streaming ? &s->stream[i] : &s->plain[i];
   return &s->none;
 }
 
@@ -265,9 +322,10 @@ static void provider_child(struct provider_counts *seen, int fd, int leash) {
   s->seen = seen;
   for (size_t i = 0; i < PROVIDER_CONNECTIONS; i++) s->c[i].fd = -1;
   s->refused = provider_plain(400, "", REFUSED);
-  s->busy = provider_plain(529, "retry-after: 0\r\n", BUSY);
+  s->busy = provider_plain(529, "retry-after: 30\r\nConnection: close\r\n", BUSY);
+  s->busy_now = provider_plain(529, "retry-after: 0\r\n", BUSY);
   s->none = provider_plain(404, "", "{}");
-  s->big = provider_big();
+  provider_big(&s->big, &s->big_stream);
   for (size_t i = 0; i < SCRIPT_COUNT; i++) {
     s->plain[i] = provider_plain(200, "", SCRIPTS[i].plain != NULL ? SCRIPTS[i].plain : "{}");
     s->stream[i] = provider_stream(SCRIPTS[i].event);
@@ -311,10 +369,10 @@ static inline int provider_open(const struct provider *p) {
   return atomic_load(&p->seen->opened) - atomic_load(&p->seen->closed);
 }
 
-/* Waits until the provider has seen all its connections but n end: 1. A hang is the test's alarm. */
+/* Waits until the provider has seen all its connections but n end: 1, or 0 when they do not within ten seconds. */
 static inline int provider_wait(const struct provider *p, int n) {
-  while (provider_open(p) != n) usleep(200);
-  return 1;
+  for (int i = 0; i < 50000 && provider_open(p) != n; i++) usleep(200);
+  return provider_open(p) == n;
 }
 
 #endif

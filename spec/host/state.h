@@ -1,4 +1,4 @@
-/* state.h: Lua states with Koine linked in, as a host makes them, and what a process holds: shared by the programs here. */
+/* state.h: Lua states with Koine linked in, as a host makes them, and what a process holds. */
 #ifndef KOINE_SPEC_STATE_H
 #define KOINE_SPEC_STATE_H
 
