@@ -221,6 +221,9 @@ static void choices(void) {
   REQUEST("{" HI ",\"stop_sequences\":\"a\"}", "stop_sequences: array of strings expected, got \"a\"");
   REQUEST("{" HI ",\"stop_sequences\":[\"a\",1]}", "stop_sequences[2]: string expected, got 1");
   REQUEST("{" HI ",\"betas\":[1]}", "betas[1]: string expected, got 1");
+  REQUEST("{" HI ",\"metadata\":{\"user_id\":\"u\"},\"extra\":{}}", FINE);
+  REQUEST("{" HI ",\"metadata\":[1]}", "metadata: table with string keys expected, got an array");
+  REQUEST("{" HI ",\"extra\":[1]}", "extra: table with string keys expected, got an array");
 }
 
 /* JSON text cannot say NaN, a Lua table can. */

@@ -179,9 +179,38 @@ static void test_memory(void) {
   close(fd[0]), close(fd[1]);
 }
 
+static void reader(void *ud, int fd, int events) {
+  struct seen *s = ud;
+  char c;
+  (void)events;
+  s->calls += read(fd, &c, 1) == 1;
+}
+
+/* More descriptors are ready than the system tells of at a time: one wait serves them all, each once. */
+static void test_many(const struct mem *m) {
+  enum { N = 300 };
+  struct seen s;
+  struct err e;
+  static int fd[N][2];
+  int intr;
+  struct pollset *p = fresh(m, &s);
+  for (int i = 0; i < N; i++) {
+    CHECK(pipe(fd[i]) == 0 && write(fd[i][1], "x", 1) == 1);
+    CHECK(pollset_set(p, fd[i][0], POLLSET_IN, reader, &s, &e) == 0);
+  }
+  CHECK(pollset_wait(p, 0, &intr, &e) == N && s.calls == N);
+  for (int i = 0; i < N; i++) {
+    pollset_remove(p, fd[i][0]);
+    close(fd[i][0]);
+    close(fd[i][1]);
+  }
+  pollset_free(p);
+}
+
 int main(void) {
   struct mem m = mem_libc();
   test_events(&m);
+  test_many(&m);
   test_remove_inside(&m, 0);
   test_remove_inside(&m, 1);
   test_reused_number(&m);

@@ -410,12 +410,19 @@ static int check_tool_choice(struct check *c, const struct node *request) {
 
 /* }}} */
 
+/* A free-form member: a table of names, where it is there. */
+static int check_free_form(struct check *c, const struct node *request, struct str key) {
+  const struct node *v = member(request, key);
+  return v == NULL || v->type == NODE_OBJECT ? 0 : refuse_member(c, key, "table with string keys", v);
+}
+
 int normalise_check(const struct node *request, struct err *e) {
   struct check c = { .e = e };
   if (!node_is(request, NODE_OBJECT)) return err_argument(e, "request", "table", "something else");
   if (check_messages(&c, request) != 0 || check_system(&c, request) != 0 || check_tools(&c, request) != 0 ||
       check_tool_choice(&c, request) != 0 || check_strings(&c, request, STR("stop_sequences")) != 0)
     return -1;
+  if (check_free_form(&c, request, STR("metadata")) != 0 || check_free_form(&c, request, STR("extra")) != 0) return -1;
   return check_strings(&c, request, STR("betas"));
 }
 

@@ -95,17 +95,16 @@ static int milliseconds(double seconds) {
   return (double)ms < seconds * 1000 ? ms + 1 : ms;
 }
 
-static int system_wait(struct pollset *p, double timeout) {
+static int system_wait(struct pollset *p, double timeout, int *ran) {
   struct epoll_event ev[BATCH];
-  int ran = 0;
   int n = epoll_wait(p->fd, ev, BATCH, milliseconds(timeout));
   for (int i = 0; i < n; i++) {
     uint32_t got = ev[i].events;
     int events = (got & EPOLLIN ? POLLSET_IN : 0) | (got & EPOLLOUT ? POLLSET_OUT : 0) |
                  (got & (EPOLLERR | EPOLLHUP) ? POLLSET_ERR : 0);
-    ran += dispatch(p, (int)(ev[i].data.u64 & UINT32_MAX), (uint32_t)(ev[i].data.u64 >> 32), events);
+    *ran += dispatch(p, (int)(ev[i].data.u64 & UINT32_MAX), (uint32_t)(ev[i].data.u64 >> 32), events);
   }
-  return n < 0 ? -1 : ran;
+  return n;
 }
 
 #else
@@ -135,10 +134,9 @@ static void system_remove(struct pollset *p, int fd, int old) {
   filter(p, fd, NULL, EVFILT_WRITE, old & POLLSET_OUT, 0);
 }
 
-static int system_wait(struct pollset *p, double timeout) {
+static int system_wait(struct pollset *p, double timeout, int *ran) {
   struct kevent ev[BATCH];
   struct timespec ts;
-  int ran = 0;
   if (timeout > INT_MAX) timeout = INT_MAX;
   ts.tv_sec = timeout < 0 ? 0 : (time_t)timeout;
   ts.tv_nsec = timeout < 0 ? 0 : (long)((timeout - (double)ts.tv_sec) * 1e9);
@@ -146,9 +144,9 @@ static int system_wait(struct pollset *p, double timeout) {
   for (int i = 0; i < n; i++) {
     int events = ev[i].filter == EVFILT_READ ? POLLSET_IN : POLLSET_OUT;
     if ((ev[i].flags & EV_EOF) && ev[i].fflags != 0) events |= POLLSET_ERR;
-    ran += dispatch(p, (int)ev[i].ident, (uint32_t)(uintptr_t)ev[i].udata, events);
+    *ran += dispatch(p, (int)ev[i].ident, (uint32_t)(uintptr_t)ev[i].udata, events);
   }
-  return n < 0 ? -1 : ran;
+  return n;
 }
 
 #endif
@@ -206,9 +204,14 @@ void pollset_remove(struct pollset *p, int fd) {
 
 /* Waits, then runs the handlers of what is ready: how many ran, 0 on time-out and on EINTR, -1 and *e on failure. */
 int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err *e) {
+  size_t rounds = p->cap / BATCH + 1; /* a bound, where descriptors stay ready */
+  int ran = 0, n;
   *interrupted = 0;
-  int n = system_wait(p, timeout);
-  if (n >= 0) return n;
+  do {
+    n = system_wait(p, timeout, &ran);
+    timeout = 0;
+  } while (n == BATCH && --rounds > 0);
+  if (n >= 0 || ran > 0) return ran;
   if (errno == EINTR) {
     *interrupted = 1;
     return 0;
