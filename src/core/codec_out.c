@@ -181,7 +181,8 @@ void out_url(struct out *w, const struct node *block) {
 static const char *refused(const struct out *w, const struct node *block) {
   int image = is_type(block, "image"), url = out_begins(node_str(node_get(block, "source")), "http");
   if (!is_media(block)) return NULL;
-  if (image ? w->q->no_images : w->q->no_documents) return image ? "no images with this provider" : "no documents with this provider";
+  if (image && w->q->no_images) return "no images with this provider";
+  if (!image && w->q->no_documents) return "no documents with this provider";
   if (url && (image ? w->q->image_data_only : !w->file_urls)) return "base64 data or a data: URL with this provider";
   return NULL;
 }

@@ -467,7 +467,8 @@ int exchange_ended(const struct exchange *x) {
 unsigned long exchange_event_count(const struct exchange *x) { return x->count; }
 
 size_t exchange_retained(const struct exchange *x) {
-  return sizeof *x + x->spec.codec->state_size + x->names.cap + x->sse.in.cap + x->body.cap + x->scratch.total + x->arena.total +
+  return sizeof *x + x->spec.codec->state_size + x->names.cap + x->sse.in.cap + x->body.cap + x->scratch.total +
+         x->arena.total +
          (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
 }
 

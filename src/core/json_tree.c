@@ -203,7 +203,8 @@ static struct node *token_node(struct json *j, struct arena *a, enum token t) {
   }
   switch (t) {
     case J_STRING:
-      return (j->surrogates != NULL ? json_text_wtf8(j, a, &v->s, j->surrogates) : json_text(j, a, &v->s)) < 0 ? NULL : v;
+      if (j->surrogates != NULL) return json_text_wtf8(j, a, &v->s, j->surrogates) < 0 ? NULL : v;
+      return json_text(j, a, &v->s) < 0 ? NULL : v;
     case J_INT: v->u.i = j->i; break;
     case J_DOUBLE: v->u.d = j->d; break;
     case J_BIG: v->s = j->text; break;
@@ -371,7 +372,8 @@ static int equal(const struct node *a, const struct node *b, int depth) {
   if (depth > JSON_DEPTH_MAX) return 0;
   if (a->type == NODE_INT && b->type == NODE_DOUBLE) return int_is_double(a->u.i, b->u.d);
   if (a->type == NODE_DOUBLE && b->type == NODE_INT) return int_is_double(b->u.i, a->u.d);
-  if ((a->type == NODE_BIG && b->type == NODE_STRING) || (a->type == NODE_STRING && b->type == NODE_BIG)) return str_same(a->s, b->s);
+  if ((a->type == NODE_BIG && b->type == NODE_STRING) || (a->type == NODE_STRING && b->type == NODE_BIG))
+    return str_same(a->s, b->s);
   if (a->type != b->type) return a->type >= NODE_ARRAY && b->type >= NODE_ARRAY && a->count + b->count == 0;
   switch (a->type) {
     case NODE_INT: return a->u.i == b->u.i;

@@ -121,7 +121,8 @@ static int replace(struct buf *b, struct str s, struct err *e) {
   return keep(b, s, e);
 }
 
-static int push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text, struct err *e) {
+static int push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text,
+                struct err *e) {
   struct event *d = events_push(deltas, type, 0);
   if (d == NULL) return err_memory(e);
   d->id = id;
@@ -172,7 +173,8 @@ static int run_close(struct message *msg, struct events *deltas, struct err *e) 
 }
 
 /* The block that a part of this kind and key goes to, opened if need be; others of the three kinds are ended first. */
-static struct block *run_open(struct message *msg, enum block_type type, int32_t key, struct events *deltas, struct err *e) {
+static struct block *run_open(struct message *msg, enum block_type type, int32_t key, struct events *deltas,
+                              struct err *e) {
   struct block *b = block_find(msg, key);
   if (b != NULL && b->type == type && !b->ended) return b;
   if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, key, e)) == NULL) return NULL;
@@ -221,7 +223,8 @@ static struct block *corrected(struct message *msg, const struct event *part, en
   return b != NULL && b->type == type ? b : NULL;
 }
 
-static int add_run(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e) {
+static int add_run(struct message *msg, const struct event *part, enum block_type type, struct events *deltas,
+                   struct err *e) {
   struct str s = part->text;
   struct block *b = corrected(msg, part, type);
   if (b != NULL) {
@@ -298,7 +301,8 @@ static int tool_start(struct message *msg, struct block *b, int now, struct even
 static int tool_append(struct message *msg, struct block *b, struct str s, struct events *deltas, struct err *e) {
   if (s.n == 0) return 0;
   if (b->text.n + s.n > msg->limits->argument_bytes)
-    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", msg->limits->argument_bytes);
+    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)",
+                   msg->limits->argument_bytes);
   if (keep(&b->text, s, e) != 0) return -1;
   if (!b->started) return tool_start(msg, b, 0, deltas, e);
   return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, s, e);
@@ -352,7 +356,8 @@ static int add_args(struct message *msg, const struct event *part, struct events
 
 /* {{{ everything else */
 
-static int add_whole(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e) {
+static int add_whole(struct message *msg, const struct event *part, enum block_type type, struct events *deltas,
+                     struct err *e) {
   struct block *b;
   if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, part->key, e)) == NULL) return -1;
   b->started = b->ended = 1;
@@ -417,7 +422,8 @@ static int warn(struct message *msg, struct str code, struct str field, struct s
 }
 
 int message_warn(struct message *msg, const char *code, const char *field, const char *text) {
-  return warn(msg, (struct str){ code, strlen(code) }, (struct str){ field, strlen(field) }, (struct str){ text, strlen(text) });
+  return warn(msg, (struct str){ code, strlen(code) }, (struct str){ field, strlen(field) },
+              (struct str){ text, strlen(text) });
 }
 
 /* }}} */
@@ -473,7 +479,10 @@ static void set_tool(struct message *msg, struct arena *a, struct node *o, const
   const char *problem;
   set(a, o, STR("id"), buf_str(&b->id), bad);
   set(a, o, STR("name"), buf_str(&b->name), bad);
-  if (normalise_read_arguments(a, buf_str(&b->text), msg->limits->depth, &arguments, &json, &problem) != 0) { *bad = 1; return; }
+  if (normalise_read_arguments(a, buf_str(&b->text), msg->limits->depth, &arguments, &json, &problem) != 0) {
+    *bad = 1;
+    return;
+  }
   if (partial && !b->ended && problem == NULL) problem = "the answer broke off before the call was complete";
   if (node_set(o, STR("arguments"), arguments) != 0) *bad = 1;
   set(a, o, STR("arguments_json"), json, bad);

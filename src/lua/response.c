@@ -282,7 +282,8 @@ static int f_response(lua_State *L) {
   for (const char *const *f = FIELDS + 2; *f != NULL; f++) {
     int type = field(L, *f);
     int table = strcmp(*f, "usage") == 0 || strcmp(*f, "warnings") == 0;
-    if ((strcmp(*f, "model") == 0 || strcmp(*f, "stop_reason") == 0) && type != LUA_TSTRING) raise_type(L, *f, "a string", -1);
+    if ((strcmp(*f, "model") == 0 || strcmp(*f, "stop_reason") == 0) && type != LUA_TSTRING)
+      raise_type(L, *f, "a string", -1);
     if (table && type != LUA_TNIL && type != LUA_TTABLE) raise_type(L, *f, "a table", -1);
     if (type != LUA_TNIL) {
       struct node *v = value_node(L, -1, a, *f);

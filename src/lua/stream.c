@@ -188,7 +188,8 @@ static int m_restart(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   check_idle(L, s);
-  if (s->surfaced || s->state == CLOSED) raise_argument(L, "stream", "one that nothing was read from", "one that was read or closed");
+  if (s->surfaced || s->state == CLOSED)
+    raise_argument(L, "stream", "one that nothing was read from", "one that was read or closed");
   lua_getiuservalue(L, 1, 1);
   ad = check_adapter(L, 3);
   release(s);

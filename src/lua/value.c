@@ -129,7 +129,8 @@ static struct node *to_table(lua_State *L, int idx, struct arena *a, const struc
     } else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && lua_tointeger(L, -2) <= len && o == NULL) {
       integers++;
     } else {
-      raise_at(L, p, "a table with only string keys or only 1..n", lua_isinteger(L, -2) ? "an array with holes or mixed keys" : "another kind of key");
+      raise_at(L, p, "a table with only string keys or only 1..n",
+               lua_isinteger(L, -2) ? "an array with holes or mixed keys" : "another kind of key");
     }
     lua_pop(L, 1);
   }
@@ -196,7 +197,8 @@ static const char *known_key(const char *const *keys, const char *z) {
 static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
 
 /* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
-static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys, int depth) {
+static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                              int depth) {
   struct node *o;
   idx = lua_absindex(L, idx);
   if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
@@ -220,7 +222,8 @@ static struct node *to_record(lua_State *L, int idx, struct arena *a, const stru
 }
 
 /* An array of records; anything else as it is. */
-static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys, int depth) {
+static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                               int depth) {
   struct node *list;
   lua_Integer n;
   idx = lua_absindex(L, idx);
