@@ -93,15 +93,8 @@ static void put_settings(struct out *w) {
 /* {{{ tools */
 
 static void put_tool(struct out *w, const struct node *tool) {
-  const struct node *description = node_get(tool, "description"), *strict = node_get(tool, "strict");
-  put(w, "{\"type\":\"function\",\"function\":{\"name\":");
-  put_string(w, node_str(node_get(tool, "name")));
-  if (node_is(description, NODE_STRING)) {
-    put(w, ",\"description\":");
-    put_string(w, description->s);
-  }
-  put(w, ",\"parameters\":");
-  put_value(w, node_get(tool, "parameters"));
+  const struct node *strict = node_get(tool, "strict");
+  out_function(w, "{\"type\":\"function\",\"function\":{\"name\":", tool);
   if (strict != NULL && !w->q->no_strict) {
     put(w, ",\"strict\":");
     put_value(w, strict);
@@ -109,31 +102,8 @@ static void put_tool(struct out *w, const struct node *tool) {
   put(w, "}}");
 }
 
-static void put_tool_choice(struct out *w) {
-  const struct node *choice = node_get(w->request, "tool_choice");
-  if (node_is(choice, NODE_OBJECT)) {
-    out_field(w, "tool_choice");
-    put(w, "{\"type\":\"function\",\"function\":{\"name\":");
-    put_string(w, node_str(node_get(choice, "name")));
-    put(w, "}}");
-  } else if (node_is(choice, NODE_STRING)) {
-    out_field(w, "tool_choice");
-    if (str_eq(choice->s, "any")) put_word(w, w->q->tool_choice_any);
-    else put_string(w, choice->s);
-  }
-}
-
 static void put_tools(struct out *w) {
-  const struct node *tools = node_get(w->request, "tools");
-  if (children(tools) == NULL) return;
-  out_field(w, "tools");
-  put(w, "[");
-  for (const struct node *t = tools->child; t != NULL; t = t->next) {
-    if (t != tools->child) put(w, ",");
-    put_tool(w, t);
-  }
-  put(w, "]");
-  put_tool_choice(w);
+  out_tools(w, put_tool, "{\"type\":\"function\",\"function\":{\"name\":", "}}");
 }
 
 /* }}} */

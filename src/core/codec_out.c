@@ -105,6 +105,47 @@ void out_extra(struct out *w, const char *last) {
   }
 }
 
+void out_function(struct out *w, const char *open, const struct node *tool) {
+  const struct node *description = node_get(tool, "description");
+  put(w, open);
+  put_string(w, node_str(node_get(tool, "name")));
+  if (node_is(description, NODE_STRING)) {
+    put(w, ",\"description\":");
+    put_string(w, description->s);
+  }
+  put(w, ",\"parameters\":");
+  put_value(w, node_get(tool, "parameters"));
+}
+
+static void put_tool_choice(struct out *w, const char *open, const char *close) {
+  const struct node *choice = node_get(w->request, "tool_choice");
+  if (!node_is(choice, NODE_OBJECT) && !node_is(choice, NODE_STRING)) return;
+  out_field(w, "tool_choice");
+  if (choice->type == NODE_OBJECT) {
+    put(w, open);
+    put_string(w, node_str(node_get(choice, "name")));
+    put(w, close);
+  } else if (str_eq(choice->s, "any")) {
+    put_word(w, w->q->tool_choice_any);
+  } else {
+    put_string(w, choice->s);
+  }
+}
+
+void out_tools(struct out *w, void (*put_tool)(struct out *w, const struct node *tool), const char *open,
+               const char *close) {
+  const struct node *tools = node_get(w->request, "tools");
+  if (children(tools) == NULL) return;
+  out_field(w, "tools");
+  put(w, "[");
+  for (const struct node *t = tools->child; t != NULL; t = t->next) {
+    if (t != tools->child) put(w, ",");
+    put_tool(w, t);
+  }
+  put(w, "]");
+  put_tool_choice(w, open, close);
+}
+
 void out_check_choice(struct out *w) {
   if (node_get(w->request, "tool_choice") != NULL && children(node_get(w->request, "tools")) == NULL)
     out_warn(w, "tool_choice", "there are no tools to choose from: left out");

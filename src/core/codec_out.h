@@ -84,6 +84,11 @@ void out_metadata(struct out *w);
 /* What the caller adds, sorted, never over a field that was written, nor over the history that is `last`: then a
 ** warning. */
 void out_extra(struct out *w, const char *last);
+/* A tool's name, description and parameters behind `open`; what follows them is the format's own. */
+void out_function(struct out *w, const char *open, const struct node *tool);
+/* `tools`, each written by put_tool, and `tool_choice`; a tool chosen by name stands between open and close. */
+void out_tools(struct out *w, void (*put_tool)(struct out *w, const struct node *tool), const char *open,
+               const char *close);
 /* A warning for a tool_choice without tools, which normalise_tools drops: called before it. */
 void out_check_choice(struct out *w);
 /* Warnings for options that no format of OpenAI's has a word for. */

@@ -98,45 +98,15 @@ static void put_instructions(struct out *w, const struct node *system) {
 
 /* A tool. Left out, `strict` would mean true here. */
 static void put_tool(struct out *w, const struct node *tool) {
-  const struct node *description = node_get(tool, "description"), *strict = node_get(tool, "strict");
-  put(w, "{\"type\":\"function\",\"name\":");
-  put_string(w, node_str(node_get(tool, "name")));
-  if (node_is(description, NODE_STRING)) {
-    put(w, ",\"description\":");
-    put_string(w, description->s);
+  out_function(w, "{\"type\":\"function\",\"name\":", tool);
+  if (!w->q->no_strict) {
+    put(w, node_is(node_get(tool, "strict"), NODE_TRUE) ? ",\"strict\":true" : ",\"strict\":false");
   }
-  put(w, ",\"parameters\":");
-  put_value(w, node_get(tool, "parameters"));
-  if (!w->q->no_strict) put(w, node_is(strict, NODE_TRUE) ? ",\"strict\":true" : ",\"strict\":false");
   put(w, "}");
 }
 
-static void put_tool_choice(struct out *w) {
-  const struct node *choice = node_get(w->request, "tool_choice");
-  if (choice == NULL) return;
-  out_field(w, "tool_choice");
-  if (node_is(choice, NODE_OBJECT)) {
-    put(w, "{\"type\":\"function\",\"name\":");
-    put_string(w, node_str(node_get(choice, "name")));
-    put(w, "}");
-  } else if (str_eq(node_str(choice), "any")) {
-    put_word(w, w->q->tool_choice_any);
-  } else {
-    put_string(w, node_str(choice));
-  }
-}
-
 static void put_tools(struct out *w) {
-  const struct node *tools = node_get(w->request, "tools");
-  if (children(tools) == NULL) return;
-  out_field(w, "tools");
-  put(w, "[");
-  for (const struct node *t = tools->child; t != NULL; t = t->next) {
-    if (t != tools->child) put(w, ",");
-    put_tool(w, t);
-  }
-  put(w, "]");
-  put_tool_choice(w);
+  out_tools(w, put_tool, "{\"type\":\"function\",\"name\":", "}");
 }
 
 /* }}} */
