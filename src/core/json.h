@@ -62,7 +62,7 @@ size_t json_join_surrogates(char *p, size_t n);
 int json_is_(const struct json *j, const char *z, size_t n);
 
 enum node_type {
-  NODE_NULL, NODE_FALSE, NODE_TRUE, NODE_INT, NODE_DOUBLE, NODE_BIG, NODE_STRING, NODE_RAW, NODE_ARRAY, NODE_OBJECT
+  NODE_NULL, NODE_FALSE, NODE_TRUE, NODE_INT, NODE_DOUBLE, NODE_BIG, NODE_STRING, NODE_ARRAY, NODE_OBJECT
 };
 
 /* One JSON value. Children of arrays and objects form a list; members carry their key. */
@@ -70,7 +70,7 @@ struct node {
   enum node_type type;
   unsigned mark;             /* free for the room that made the tree; 0 at first */
   struct str key;            /* as a member of an object */
-  struct str s;              /* STRING: decoded bytes; BIG: its text; RAW: JSON text, written as it is */
+  struct str s;              /* STRING: decoded bytes; BIG: its text */
   union { int64_t i; double d; } u;
   struct node *child, *last; /* ARRAY, OBJECT */
   struct node *next;
@@ -88,7 +88,6 @@ struct node *node_string(struct arena *a, struct str s);
 struct node *node_int(struct arena *a, int64_t i);
 struct node *node_double(struct arena *a, double d);
 struct node *node_bool(struct arena *a, int b);
-struct node *node_raw(struct arena *a, struct str json);
 /* Appends; v may be NULL (out of memory earlier): returns -1 then, else 0. A node lives in one list only. */
 int node_add(struct node *array, struct node *v);
 int node_set(struct node *object, struct str key, struct node *v); /* replaces a member of that key in place */

@@ -36,12 +36,6 @@ struct node *node_bool(struct arena *a, int b) {
   return node_new(a, b ? NODE_TRUE : NODE_FALSE);
 }
 
-struct node *node_raw(struct arena *a, struct str json) {
-  struct node *v = node_new(a, NODE_RAW);
-  if (v != NULL) v->s = json;
-  return v;
-}
-
 static inline void append(struct node *parent, struct node *v) {
   if (parent->last != NULL) parent->last->next = v;
   else parent->child = v;
@@ -378,7 +372,7 @@ static int equal(const struct node *a, const struct node *b, int depth) {
   switch (a->type) {
     case NODE_INT: return a->u.i == b->u.i;
     case NODE_DOUBLE: return a->u.d >= b->u.d && a->u.d <= b->u.d;
-    case NODE_BIG: case NODE_STRING: case NODE_RAW: return str_same(a->s, b->s);
+    case NODE_BIG: case NODE_STRING: return str_same(a->s, b->s);
     case NODE_ARRAY: return equal_lists(a, b, depth + 1);
     case NODE_OBJECT: return equal_objects(a, b, depth + 1);
     default: return 1;

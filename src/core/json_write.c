@@ -153,7 +153,7 @@ static int write_value(struct writer *w, const struct node *v) {
     case NODE_TRUE: r = buf_add(w->b, "true", 4); break;
     case NODE_INT: r = json_write_int(w->b, v->u.i); break;
     case NODE_DOUBLE: return json_write_double(w->b, v->u.d, w->e);
-    case NODE_BIG: case NODE_RAW: r = buf_addstr(w->b, v->s); break;
+    case NODE_BIG: r = buf_addstr(w->b, v->s); break;
     case NODE_STRING: r = add_string(w->b, v->s); break;
     case NODE_ARRAY: case NODE_OBJECT: return write_container(w, v);
   }

@@ -290,7 +290,7 @@ void push_node(lua_State *L, const struct node *v, int mark) {
     case NODE_FALSE: case NODE_TRUE: lua_pushboolean(L, v->type == NODE_TRUE); return;
     case NODE_INT: lua_pushinteger(L, v->u.i); return;
     case NODE_DOUBLE: lua_pushnumber(L, v->u.d); return;
-    case NODE_STRING: case NODE_BIG: case NODE_RAW: push_str(L, v->s); return;
+    case NODE_STRING: case NODE_BIG: push_str(L, v->s); return;
     case NODE_ARRAY:
       lua_createtable(L, (int)v->count, 0);
       for (const struct node *c = v->child; c != NULL; c = c->next) {
