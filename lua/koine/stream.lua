@@ -86,6 +86,7 @@ function stream.open(plan)
   local opened, err = attempt.launch(plan)
   if not opened then return nil, err end
   core.state(opened).plan = plan
+  wait.adopt(opened)
   return opened
 end
 

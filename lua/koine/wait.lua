@@ -1,9 +1,10 @@
 --- Waiting: how the caller sleeps until the engine has news.
--- park(token, seconds) suspends the caller until the token's turn comes or the time is over. In plain Lua the caller is
--- the pump: it steps the engine itself. A host (a scheduler, an event loop) installs its own park and a wake, and runs
--- `wait.pump` whenever the engine's descriptor is readable or its timeout is over. A token is the stream or request
--- userdata that waits, or a fresh table for a sleep, which nobody wakes. Waking early is harmless: every caller looks
--- again.
+-- park(token, seconds) suspends the caller until somebody wakes the token or the time is over. Who the caller is
+-- decides how: a task of koine.run yields to its scheduler (loop.lua); with a host installed (an event loop, a game)
+-- the host's own park suspends; anybody else (plain Lua, a user's own coroutine within a task) steps the engine itself
+-- and blocks. A token is the userdata that waits for the engine (a stream, a request, a process), or a table of one's
+-- own, which only `wake` wakes. Waking early is harmless: every caller looks again.
+-- The engine's news come out of `step` and go to their waiters here, whoever stepped.
 --
 -- May call: koine.core, errors.
 
@@ -12,16 +13,25 @@ local errors = require "koine.errors"
 
 local wait = {}
 
-local host -- {park = function(token, seconds), wake = function(token)}, or nil in plain Lua
+local host       -- {park = function(token, seconds), wake = function(token)}, or nil
+local task       -- the task of a scheduler that runs now, or nil
+local parked = {} -- token → the task that waits for it; others that do are behind its field `behind`
+local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
 
+--- The engine of this Lua state: pollfd() (a descriptor that is readable when there is work), events() ("r"), timeout()
+-- (seconds until it must be stepped though the descriptor is silent, or nil), step(seconds, opts). Host loops watch the
+-- descriptor and the timeout, and call `pump`.
+function wait.engine() return core.engine() end
+
 --- Installs a host's halves of waiting: {park = function(token, seconds) → true when woken, false when the time is
--- over, or nil, err; wake = function(token)}. nil goes back to plain Lua. Raises an ArgumentError when one of them is
--- missing.
+-- over, or nil, err; wake = function(token)}. nil goes back to plain Lua. The host's loop runs `pump` whenever the
+-- engine's descriptor is readable or its timeout is over. Raises an ArgumentError when a half is missing.
 function wait.set_host(halves)
   if halves ~= nil then
+    if type(halves) ~= "table" then errors.argument("host", "table", halves) end
     for _, name in ipairs { "park", "wake" } do
       if type(halves[name]) ~= "function" then errors.argument("host." .. name, "function", halves[name]) end
     end
@@ -29,57 +39,109 @@ function wait.set_host(halves)
   host = halves
 end
 
--- Steps the engine once, for at most `seconds` (nil = until something happens or a signal comes: Lua's own handler of
--- Ctrl-C then raises as soon as Lua code runs). Wakes the host's waiters, and returns whether `token` was among the
--- ready.
-local function step(token, seconds)
-  local ready, found, others = core.engine():step(seconds), false, {}
-  for i = 1, #ready do
-    local one = ready[i]
-    ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
-    if one == token then
-      found = true
-    elseif host then
-      others[#others + 1] = one
-    end
+--- Ends the park of whoever waits for the token.
+function wait.wake(token)
+  local waiter = parked[token]
+  parked[token] = nil
+  while waiter do
+    local behind = waiter.behind
+    waiter.behind = nil
+    waiter:woken()
+    waiter = behind
   end
-  for i = 1, #others do host.wake(others[i]) end -- who runs now may step the engine again
-  return found
+  if blocked[token] == false then
+    blocked[token] = true
+  elseif host then
+    host.wake(token)
+  end
 end
 
---- Steps the engine until the token is ready (true) or `seconds` are over (false; nil = no limit). Blocks the thread;
+--- Steps the engine for at most `seconds` (0: what is ready now; nil: until something happens or a signal comes: Lua's
+-- own handler of Ctrl-C then raises as soon as Lua code runs), and wakes every token that became ready: what a host
+-- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
+function wait.pump(seconds, opts)
+  local ready, woken = core.engine():step(seconds, opts), {}
+  for i = 1, #ready do
+    woken[i] = ready[i]
+    ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
+  end
+  for i = 1, #woken do wait.wake(woken[i]) end -- who runs now may step the engine again
+end
+
+--- Steps the engine until the token is woken (true) or `seconds` are over (false; nil = no limit). Blocks the thread;
 -- also what a host's park does where it cannot yield.
 function wait.block(token, seconds)
   local deadline = seconds and wait.now() + seconds
-  while true do
-    local left = deadline and deadline - wait.now()
-    if left and left <= 0 then return false end
-    if step(token, left) then return true end
-  end
+  local left = seconds
+  blocked[token] = false
+  repeat
+    wait.pump(left)
+    if blocked[token] then
+      blocked[token] = nil
+      return true
+    end
+    left = deadline and deadline - wait.now()
+  until left and left <= 0
+  blocked[token] = nil
+  return false
 end
 
---- Suspends the caller until the token is ready (true) or `seconds` are over (false; nil = no limit); nil, err
--- (CancelledError) when a host cancelled its task. Specs put their own function here.
+--- Suspends the caller until the token is woken (true) or `seconds` are over (false; nil = no limit); nil, err
+-- (CancelledError) when a host cancelled it. Specs put their own function here.
 function wait.park(token, seconds)
-  if host then return host.park(token, seconds) end
+  if task then
+    if task:yields() then return task:park(token, seconds) end
+  elseif host then
+    blocked[token] = nil
+    return host.park(token, seconds)
+  end
   return wait.block(token, seconds)
 end
 
---- Ends the park of whoever waits for the token, a table of one's own: in a host another coroutine may.
-function wait.wake(token)
-  if host then host.wake(token) end
-end
-
---- Steps the engine for at most `seconds` (0 = what is ready now) and wakes every token that became ready: what a host
--- runs in its loop.
-function wait.pump(seconds) step(nil, seconds) end
-
---- Sleeps for so many seconds: true, or nil, err when a host cancelled its task.
+--- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller.
 function wait.sleep(seconds)
+  if type(seconds) ~= "number" then errors.argument("seconds", "number", seconds) end
   if seconds <= 0 then return true end
   local _, err = wait.park({}, seconds)
   if err then return nil, err end
   return true
+end
+
+-- For schedulers ----------------------------------------------------------------------------------------------------
+
+--- Makes `new` (nil: none) the task that runs, and returns the one before. A task has yields() (whether it runs in its
+-- own coroutine), park(token, seconds), woken(), adopt(closable).
+function wait.switch(new)
+  local before = task
+  task = new
+  return before
+end
+
+--- The task that runs, or nil.
+function wait.task() return task end
+
+--- Has the task woken with the token.
+function wait.register(token, waiter)
+  waiter.behind = parked[token]
+  parked[token] = waiter
+end
+
+--- Takes the task back; what is not registered stays as it is.
+function wait.forget(token, waiter)
+  local one = parked[token]
+  if one == waiter then
+    parked[token] = waiter.behind
+  else
+    while one and one.behind ~= waiter do one = one.behind end
+    if one then one.behind = waiter.behind end
+  end
+  waiter.behind = nil
+end
+
+--- Tells the task that runs, if there is one, that it opened something with a method `close`: cancelling the task
+-- closes it.
+function wait.adopt(closable)
+  if task then task:adopt(closable) end
 end
 
 return wait
