@@ -110,11 +110,14 @@ end
 local LAYER = {
   { "version", "providers" },
   { "errors" },
-  { "wait", "options", "rows", "retry", "records", "credentials", "pricing", "exchange", "rate_limiter", "auth" },
-  { "attempt", "stream" },
-  { "models" },
+  { "wait", "options", "rows", "retry", "records", "credentials", "pricing", "exchange", "rate_limiter", "auth",
+    "schema" },
+  { "attempt", "stream", "loop", "process" },
+  { "models", "hosts", "tool", "artifacts" },
   { "adapter", "base" },
-  { "conversation", "playbook", "testing", "contract" },
+  { "conversation", "playbook", "testing", "contract", "fallback", "turn" },
+  { "agent", "executor" },
+  { "session", "dispatcher" },
   { "init" },
 }
 local layer_of = {}

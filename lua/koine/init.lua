@@ -9,6 +9,9 @@
 --   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
 --   koine.try(f, …)     f's results, or nil and the error where f raises one of Koine's
 --   koine.rate_limiter { rate_limit_path = …, … }        for the constructors' option rate_limiter
+--   koine.run(f, …), spawn, gather, timeout, sleep       many conversations in one thread (loop.lua)
+--   koine.engine(), koine.pump(seconds), koine.set_host  inside somebody else's event loop (wait.lua, hosts/)
+--   koine.fallback { a, b }                              an adapter that tries the next one
 --   koine.errors, conversation, base, playbook, contract, testing, pricing   modules
 --   koine.version
 
@@ -28,7 +31,9 @@ end
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
   "usage_amount", "usage_limit_entry", "usage_report" }
-local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing" }
+local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing", "fallback" }
+local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
+local WAIT = { "set_host", "pump", "engine" }
 
 -- name → function that makes the value on first use
 local makers = {
@@ -45,6 +50,12 @@ for _, name in ipairs(rows.names) do
 end
 for _, name in ipairs(RECORDS) do
   makers[name] = function() return require("koine.records")[name] end
+end
+for _, name in ipairs(LOOP) do
+  makers[name] = function() return require("koine.loop")[name] end
+end
+for _, name in ipairs(WAIT) do
+  makers[name] = function() return require("koine.wait")[name] end
 end
 for _, name in ipairs(MODULES) do
   makers[name] = function() return require("koine." .. name) end
