@@ -292,3 +292,44 @@ describe("over a wire", function()
     assert.are.equal("user assistant", roles(talk.history))
   end)
 end)
+
+describe("slice", function()
+  local function user(...) return { role = "user", content = { ... } } end
+  local function assistant(...) return { role = "assistant", content = { ... } } end
+  local function text(words) return { type = "text", text = words } end
+  local function result(id) return { type = "tool_result", tool_use_id = id, content = "5" } end
+
+  local history = { { role = "user", content = "Add." }, assistant(text "Well.", add "a"),
+    user(result "a", text "Go on."), assistant(add "b"), user(result "b"), assistant(text "Five.") }
+
+  it("keeps a part that stands by itself, with the same message tables", function()
+    local part = conversation.slice(history)
+    assert.are.same(history, part)
+    for i, message in ipairs(part) do assert.are.equal(history[i], message) end
+    assert.are.same({ history[2], history[3] }, conversation.slice(history, 2, 3))
+    assert.are.same({}, conversation.slice({}))
+  end)
+
+  it("trims results at the beginning", function()
+    assert.are.same({ user(text "Go on."), history[4], history[5] }, conversation.slice(history, 3, 5))
+    assert.are.same({ history[6] }, conversation.slice(history, 5))
+    assert.are.same({ history[1] }, conversation.slice { user(result "x"), user(result "y"), history[1] })
+  end)
+
+  it("trims calls at the end", function()
+    assert.are.same({ history[1], assistant(text "Well.") }, conversation.slice(history, 1, 2))
+    assert.are.same({ history[1], history[2], history[3] }, conversation.slice(history, 1, 4))
+    assert.are.same({}, conversation.slice(history, 4, 4))
+  end)
+
+  it("leaves the messages it was given alone", function()
+    conversation.slice(history, 3, 4)
+    assert.are.equal(2, #history[3].content)
+    assert.are.equal(1, #history[4].content)
+  end)
+
+  it("wants messages", function()
+    assert.are.equal("messages", raised(conversation.slice, "x").field)
+    assert.are.equal("messages[1].role", raised(conversation.slice, { { role = "robot", content = "x" } }).field)
+  end)
+end)

@@ -174,6 +174,35 @@ function conversation.load(adapter, dumped, opts)
   return new(adapter, opts or {}, records.to_table(dumped.history))
 end
 
+-- The message without its blocks of that type: the same one when it has none, nil when nothing else is in it.
+local function without(message, kind)
+  local content, kept = message.content, core.array {}
+  if type(content) ~= "table" then return message end
+  for _, block in ipairs(content) do
+    if block.type ~= kind then kept[#kept + 1] = block end
+  end
+  if #kept == #content then return message end
+  return #kept > 0 and { role = message.role, content = kept } or nil
+end
+
+--- A part of a history that stands by itself, for whoever shortens one: messages `first` to `last` (1 and all of them
+-- when left out) without the tool results at its beginning, whose calls were cut off, and the tool calls at its end,
+-- which nobody answered. A new array of the same message tables; those that were trimmed are new. Raises an
+-- ArgumentError for what is no array of messages.
+function conversation.slice(messages, first, last)
+  check_history(messages, "messages")
+  local part = core.array(table.move(messages, first or 1, last or #messages, 1, {}))
+  while part[1] do
+    local whole = part[1]
+    part[1] = without(whole, "tool_result")
+    if part[1] == whole then break end
+    if part[1] == nil then table.remove(part, 1) end
+  end
+  local n = #part
+  if n > 0 and part[n].role == "assistant" then part[n] = without(part[n], "tool_use") end
+  return part
+end
+
 --- koine.conversation(adapter, opts): a conversation without a history. `opts` are the options of every call (system,
 -- tools, max_tokens, thinking, …), checked by the adapter. Fields of its own: `history`, the array of messages so far
 -- (read it; change it only between exchanges), `adapter`, `opts`.
