@@ -23,13 +23,14 @@ describe("timers", function()
     local heap, seed = timers.new(), 42
     for i = 1, 500 do
       seed = (seed * 1103515245 + 12345) % 2147483648
-      heap:add({ at = seed % 37, number = i }).off = i % 3 == 1
+      local one = heap:add { at = seed % 37, number = i }
+      if i % 3 == 1 then heap:cancel(one) end
     end
     local last, count = { at = -1, number = 0 }, 0
     for now = 0, 36 do
       local one = heap:due(now)
       while one do
-        assert.is_false(one.off)
+        assert.is_nil(one.off)
         assert.are.equal(now, one.at)
         assert.is_true(one.at > last.at or one.number > last.number)
         last, count = one, count + 1
@@ -302,6 +303,136 @@ describe("koine.spawn", function()
       error "over"
     end)
     assert.are.equal("ArgumentError", refused.class)
+  end)
+end)
+
+describe("waits that cannot end", function()
+  local function refused(f)
+    local err
+    koine.run(function()
+      local other = koine.spawn(koine.sleep, 1000)
+      coroutine.yield()
+      err = select(2, pcall(f, other))
+      other:cancel()
+    end)
+    assert.are.equal("ArgumentError", err.class)
+    assert.are.equal("task", err.field)
+  end
+
+  it("are refused: for oneself", function() refused(function() wait.task():wait() end) end)
+
+  it("are refused: in a coroutine of the user's own", function()
+    refused(function(other) error(select(2, coroutine.resume(coroutine.create(other.wait), other)), 0) end)
+  end)
+
+  it("are refused: in a to-be-closed variable of a task being closed", function()
+    refused(function(other)
+      local err
+      local closing = koine.spawn(function()
+        local mark <close> = setmetatable({}, { __close = function() err = select(2, pcall(other.wait, other)) end })
+        return koine.sleep(1000), mark
+      end)
+      coroutine.yield()
+      closing:cancel()
+      error(err, 0)
+    end)
+  end)
+end)
+
+describe("tasks", function()
+  it("that wait for one token are woken in the order of their coming, cancelled ones left out", function()
+    local log, token, tasks = {}, {}, {}
+    koine.run(function()
+      for i = 1, 6 do
+        tasks[i] = koine.spawn(function()
+          wait.park(token)
+          log[#log + 1] = i
+        end)
+      end
+      coroutine.yield()
+      for _, i in ipairs { 1, 4, 6 } do tasks[i]:cancel() end
+      wait.wake(token)
+    end)
+    assert.are.same({ 2, 3, 5 }, log)
+  end)
+
+  it("let the others run when they sleep for no time", function()
+    koine.run(function()
+      local flag = false
+      koine.spawn(function() flag = true end)
+      while not flag do koine.sleep(0) end
+    end)
+  end)
+
+  it("leave no timers behind that were not needed", function()
+    koine.run(function()
+      local sleeper <close> = koine.spawn(koine.sleep, 1000)
+      for _ = 1, 1000 do koine.timeout(2000, coroutine.yield) end
+      assert.is_true(sleeper.run.timers.n <= 130)
+    end)
+  end)
+
+  it("go with a run that nobody finishes", function()
+    local streams = setmetatable({}, { __mode = "k" })
+    for _ = 1, 10 do
+      coroutine.wrap(function()
+        koine.run(function()
+          koine.spawn(function()
+            local token = {}
+            streams[token] = true
+            wait.park(token)
+          end)
+          coroutine.yield()
+          coroutine.yield()
+        end)
+      end)()
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(next(streams))
+  end)
+
+  it("that fail close what they opened, and may spawn while they do", function()
+    local spawned = false
+    local ok = pcall(koine.run, function()
+      koine.spawn(function()
+        local mark <close> = setmetatable({}, { __close = function() -- luacheck: ignore
+          spawned = wait.task() ~= nil and koine.spawn(function() end) ~= nil
+        end })
+        coroutine.yield()
+        error "over"
+      end)
+      koine.sleep(1000)
+    end)
+    assert.is_false(ok)
+    assert.is_true(spawned)
+  end)
+
+  it("of a group whose caller is gone fail the run", function()
+    local ok, err = pcall(koine.run, function()
+      local parent = wait.task()
+      koine.gather(function()
+        parent:cancel()
+        error("heard", 0)
+      end)
+    end)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(err):find("heard", 1, true))
+  end)
+
+  it("cannot be nested without end", function()
+    local function nest() return koine.gather(nest) end
+    local ok, err = pcall(koine.run, nest)
+    assert.is_false(ok)
+    assert.are.equal("ArgumentError", err.class)
+  end)
+
+  it("refuse times that are no numbers", function()
+    for _, bad in ipairs { 0 / 0, "1", true } do
+      local ok, err = pcall(koine.sleep, bad)
+      assert.is_false(ok)
+      assert.are.equal("seconds", err.field)
+    end
   end)
 end)
 

@@ -14,8 +14,9 @@
 -- the task's; other errors that are strings carry it in their text once they leave the run.
 -- Cancelling a task closes its coroutine at once (its to-be-closed variables run), and the streams it opened.
 --
--- May call: errors, wait, loop/timers.
+-- May call: koine.core, errors, wait, loop/timers.
 
+local core = require "koine.core"
 local errors = require "koine.errors"
 local timers = require "koine.loop.timers"
 local wait = require "koine.wait"
@@ -29,18 +30,23 @@ local KOINE = {} -- what a task yields when Koine waits; any other yield is the 
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
 -- {run, co, args | results | err, group, token, timer, queued, answer, streams, done, failed, cancelled, closing,
--- origin (the task of a group whose error it was handed)}
+-- origin (the task of a group whose error it was handed), depth}
 
 local methods = {}
 local task_mt = { __index = methods, __name = "koine.task" }
 
 local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
 
+local function stop_timer(task)
+  if task.timer then task.run.timers:cancel(task.timer) end
+  task.timer = nil
+end
+
 -- Puts a task behind those that are ready to run; `woken` is what its park returns.
 local function ready(task, woken)
   if task.queued or task.done then return end
   local run = task.run
-  if task.timer then task.timer.off, task.timer = true, nil end
+  stop_timer(task)
   task.queued, task.answer, task.token = true, woken, nil
   run.last = run.last + 1
   run.queue[run.last] = task
@@ -69,11 +75,11 @@ function methods:adopt(closable)
   self.streams[closable] = true
 end
 
--- The task is over: tells its group, or fails the run.
+-- The task is over: tells its group, or fails the run where nobody listens any more.
 local function settle(task)
   local run, group = task.run, task.group
   task.done, run.live[task], run.alive = true, nil, run.alive - 1
-  if task.failed and not group and not run.failure then run.failure = task end
+  if task.failed and (not group or group.closed) and not run.failure then run.failure = task end
   if group then
     group.left = group.left - 1
     if task.failed and not group.failed then group.failed = task end
@@ -83,26 +89,32 @@ local function settle(task)
   if run.alive == 0 and run.idle then wait.wake(run) end
 end
 
--- A task that raised: keeps the error with the traceback of where it came from, and closes what it left open.
+-- Closes what the task leaves open: its coroutine's variables, then its streams. What coroutine.close returns.
+local function close_all(task)
+  task.closing = true
+  local before = wait.switch(task)
+  local clean, err = close(task.co)
+  for stream in next, task.streams or {} do pcall(stream.close, stream) end
+  wait.switch(before)
+  return clean, err
+end
+
+-- A task that raised: keeps the error with the traceback of where it came from.
 local function fail(task, err)
   local origin = task.origin
   local same = origin and rawequal(origin.err, err)
   task.failed, task.err, task.traceback = true, err, same and origin.traceback or debug.traceback(task.co)
   if errors.is_error(err) and err.traceback == nil then err.traceback = task.traceback end
-  task.closing = true
-  close(task.co)
+  close_all(task)
   settle(task)
 end
 
--- Ends a suspended task: closes its coroutine and its streams.
+-- Ends a suspended task.
 local function unwind(task)
   if task.token then wait.forget(task.token, task) end
-  if task.timer then task.timer.off, task.timer = true, nil end
-  task.token, task.closing = nil, true
-  local before = wait.switch(task)
-  local clean, err = close(task.co)
-  for stream in next, task.streams or {} do pcall(stream.close, stream) end
-  wait.switch(before)
+  stop_timer(task)
+  task.token = nil
+  local clean, err = close_all(task)
   task.err = cancelled()
   if not clean then task.failed, task.err = true, err end
   settle(task)
@@ -131,8 +143,14 @@ local function settled(task, ok, ...)
 end
 
 --- Waits for the task's end: the results of its function; nil, err (CancelledError) when it was cancelled. A task that
--- fails ends the whole run.
+-- fails ends the whole run. Raises an ArgumentError where the wait could never end: in the task itself, and where the
+-- tasks of its run cannot go on (a coroutine of the user's own, a to-be-closed variable of a task being closed).
 function methods:wait()
+  local caller = wait.task()
+  if not self.done and caller and caller.run == self.run and (caller == self or not caller:yields()) then
+    core.raise_argument("task", "one that can go on meanwhile", caller == self and "the waiting one itself" or
+      tostring(self))
+  end
   while not self.done do
     local _, err = wait.park(self)
     if err then return nil, err end
@@ -163,15 +181,16 @@ end
 
 -- Runs --------------------------------------------------------------------------------------------------------------
 
--- A new task of the run, ready to start.
-local function spawn(run, group, f, ...)
-  if run.over then
-    errors.argument("task", "a run that goes on", "one that is being closed")
-  end
-  local task = setmetatable({ run = run, group = group, co = create(f) }, task_mt)
+local DEEPEST = 1000 -- closing what is nested recurses in C
+
+-- A new task of the run, ready to start. `depth` counts the tasks that wait for it, one around the other.
+local function spawn(run, group, depth, f, ...)
+  if run.over then core.raise_argument("task", "a run that goes on", "one that is being closed") end
+  if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
+  local task = setmetatable({ run = run, group = group, depth = depth, co = create(f), args = table.pack(...) },
+    task_mt)
   run.live[task], run.alive = true, run.alive + 1
   if group then group[#group + 1], group.left = task, group.left + 1 end
-  task.args = table.pack(...)
   ready(task)
   return task
 end
@@ -208,10 +227,9 @@ local function idle(run)
   local timer = run.timers:due(now)
   while timer do
     local task = timer.task
-    if not timer.off then
-      wait.forget(task.token, task)
-      ready(task, false)
-    end
+    task.timer = nil
+    wait.forget(task.token, task)
+    ready(task, false)
     timer = run.timers:due(now)
   end
 end
@@ -219,10 +237,12 @@ end
 -- Closes every task that is left.
 local function finish(run)
   run.over = true
-  local task = next(run.live)
-  while task do
-    unwind(task)
-    task = next(run.live)
+  while next(run.live) do
+    local left = {}
+    for task in next, run.live do left[#left + 1] = task end
+    for _, task in ipairs(left) do
+      if not task.done then unwind(task) end
+    end
   end
 end
 
@@ -238,7 +258,8 @@ function loop.run(f, ...)
   check_function("f", f)
   local run <close> = setmetatable({ live = {}, alive = 0, queue = {}, first = 1, last = 0, timers = timers.new() },
     run_mt)
-  local main = spawn(run, nil, f, ...)
+  local outer = wait.task()
+  local main = spawn(run, nil, outer and outer.depth + 1 or 0, f, ...)
   while run.alive > 0 and not run.failure do
     round(run)
     if run.alive > 0 and not run.failure then idle(run) end
@@ -251,10 +272,10 @@ function loop.run(f, ...)
   return main:wait()
 end
 
--- The run whose task's own coroutine is running, or nil.
+-- The task whose own coroutine is running, or nil.
 local function here()
   local task = wait.task()
-  return task and task:yields() and task.run or nil
+  return task and task:yields() and task or nil
 end
 
 --- Starts f(…) as another task of the run: the task. It runs when the caller waits next. Raises an ArgumentError
@@ -262,11 +283,12 @@ end
 function loop.spawn(f, ...)
   check_function("f", f)
   local task = wait.task()
-  if not task then errors.argument("spawn", "koine.run around it", nil) end
-  return spawn(task.run, nil, f, ...)
+  if not task then core.raise_argument("spawn", "koine.run around it", "none") end
+  return spawn(task.run, nil, 0, f, ...)
 end
 
 local function cancel_all(group)
+  group.closed = true
   for i = #group, 1, -1 do group[i]:cancel() end
 end
 
@@ -290,11 +312,11 @@ end
 -- cancelled and its error is raised (so wrap in assert what should count as a failure). Outside of koine.run, blocks.
 function loop.gather(...)
   for i = 1, select("#", ...) do check_function("function " .. i, (select(i, ...))) end
-  local run = here()
-  if not run then return loop.run(loop.gather, ...) end
+  local task = here()
+  if not task then return loop.run(loop.gather, ...) end
   local group <close> = setmetatable({ left = 0 }, group_mt)
   local n = select("#", ...)
-  for i = 1, n do spawn(run, group, (select(i, ...))) end
+  for i = 1, n do spawn(task.run, group, task.depth + 1, (select(i, ...))) end
   join(group)
   local results = {}
   for i = 1, n do results[i] = group[i]:wait() end
@@ -304,13 +326,13 @@ end
 --- Runs f(…) for at most `seconds`: its results, or nil, err (kind "timeout") after cancelling it. Raises what f
 -- raises. Outside of koine.run, blocks.
 function loop.timeout(seconds, f, ...)
-  if type(seconds) ~= "number" then errors.argument("seconds", "number", seconds) end
+  if type(seconds) ~= "number" or seconds ~= seconds then errors.argument("seconds", "number", seconds) end
   check_function("f", f)
-  local run = here()
-  if not run then return loop.run(loop.timeout, seconds, f, ...) end
+  local task = here()
+  if not task then return loop.run(loop.timeout, seconds, f, ...) end
   local group <close> = setmetatable({ left = 0 }, group_mt)
-  local task = spawn(run, group, f, ...)
-  if join(group, seconds) then return task:wait() end
+  local child = spawn(task.run, group, task.depth + 1, f, ...)
+  if join(group, seconds) then return child:wait() end
   return nil, errors.new { kind = "timeout", message = ("no result within %g s"):format(seconds) }
 end
 

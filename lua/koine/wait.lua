@@ -15,7 +15,9 @@ local wait = {}
 
 local host       -- {park = function(token, seconds), wake = function(token)}, or nil
 local task       -- the task of a scheduler that runs now, or nil
-local parked = {} -- token → the task that waits for it; others that do are behind its field `behind`
+-- token → the first task that waits for it; the others follow in a ring of `after` and `before`. A run that is dropped
+-- takes its tasks along: mostly they alone hold their tokens.
+local parked = setmetatable({}, { __mode = "k" })
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
@@ -41,13 +43,16 @@ end
 
 --- Ends the park of whoever waits for the token.
 function wait.wake(token)
-  local waiter = parked[token]
-  parked[token] = nil
-  while waiter do
-    local behind = waiter.behind
-    waiter.behind = nil
-    waiter:woken()
-    waiter = behind
+  local first = parked[token]
+  if first then
+    parked[token] = nil
+    local waiter = first
+    repeat
+      local after = waiter.after
+      waiter.after, waiter.before = nil, nil
+      waiter:woken()
+      waiter = after
+    until waiter == first
   end
   if blocked[token] == false then
     blocked[token] = true
@@ -98,11 +103,12 @@ function wait.park(token, seconds)
   return wait.block(token, seconds)
 end
 
---- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller.
+--- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there
+-- are others. Raises an ArgumentError for what is no number.
 function wait.sleep(seconds)
-  if type(seconds) ~= "number" then errors.argument("seconds", "number", seconds) end
-  if seconds <= 0 then return true end
-  local _, err = wait.park({}, seconds)
+  if type(seconds) ~= "number" or seconds ~= seconds then errors.argument("seconds", "number", seconds) end
+  if seconds <= 0 and not task and not host then return true end
+  local _, err = wait.park({}, math.max(seconds, 0))
   if err then return nil, err end
   return true
 end
@@ -120,22 +126,25 @@ end
 --- The task that runs, or nil.
 function wait.task() return task end
 
---- Has the task woken with the token.
+--- Has the task woken with the token, after those that wait for it already.
 function wait.register(token, waiter)
-  waiter.behind = parked[token]
-  parked[token] = waiter
+  local first = parked[token]
+  if not first then
+    parked[token], waiter.after, waiter.before = waiter, waiter, waiter
+    return
+  end
+  local last = first.before
+  last.after, waiter.before = waiter, last
+  waiter.after, first.before = first, waiter
 end
 
 --- Takes the task back; what is not registered stays as it is.
 function wait.forget(token, waiter)
-  local one = parked[token]
-  if one == waiter then
-    parked[token] = waiter.behind
-  else
-    while one and one.behind ~= waiter do one = one.behind end
-    if one then one.behind = waiter.behind end
-  end
-  waiter.behind = nil
+  local after, before = waiter.after, waiter.before
+  if not after then return end
+  after.before, before.after = before, after
+  if parked[token] == waiter then parked[token] = after ~= waiter and after or nil end
+  waiter.after, waiter.before = nil, nil
 end
 
 --- Tells the task that runs, if there is one, that it opened something with a method `close`: cancelling the task

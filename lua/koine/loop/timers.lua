@@ -1,27 +1,50 @@
 --- Timers: who is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
--- first. Removing is lazy: an entry whose field `off` is set is dropped when its turn comes.
+-- first. What is turned off stays until its turn comes or until half of the heap is off.
 --
 -- May call: nothing.
 
 local timers = {}
 timers.__index = timers
 
+local FEW = 64 -- entries that are off and not worth a clean-up
+
 --- An empty heap.
-function timers.new() return setmetatable({ n = 0, count = 0 }, timers) end
+function timers.new() return setmetatable({ n = 0, count = 0, idle = 0 }, timers) end
 
 local function before(a, b) return a.at < b.at or a.at == b.at and a.order < b.order end
 
---- Adds an entry with `at` (seconds of some clock); returns it.
-function timers:add(entry)
-  local i = self.n + 1
-  self.n, self.count = i, self.count + 1
-  entry.order = self.count
+-- Puts an entry where it belongs among the first i.
+local function lift(self, entry, i)
   while i > 1 and before(entry, self[i // 2]) do
     self[i] = self[i // 2]
     i = i // 2
   end
   self[i] = entry
+end
+
+--- Adds an entry with `at` (seconds of some clock); returns it.
+function timers:add(entry)
+  self.n, self.count = self.n + 1, self.count + 1
+  entry.order = self.count
+  lift(self, entry, self.n)
   return entry
+end
+
+--- Turns an entry off: it will not come out. Once for each entry that has not come out.
+function timers:cancel(entry)
+  entry.off, entry.task = true, nil
+  self.idle = self.idle + 1
+  if self.idle < FEW or self.idle * 2 < self.n then return end
+  local n = self.n
+  self.n, self.idle = 0, 0
+  for i = 1, n do
+    local one = self[i]
+    self[i] = nil
+    if not one.off then
+      self.n = self.n + 1
+      lift(self, one, self.n)
+    end
+  end
 end
 
 -- Takes the first entry out.
@@ -41,9 +64,12 @@ local function pop(self)
   self[i] = last
 end
 
---- The earliest entry, or nil.
+--- The earliest entry that is on, or nil.
 function timers:first()
-  while self.n > 0 and self[1].off do pop(self) end
+  while self.n > 0 and self[1].off do
+    pop(self)
+    self.idle = self.idle - 1
+  end
   return self[1]
 end
 
