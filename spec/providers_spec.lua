@@ -318,7 +318,12 @@ describe("koine", function()
     for _, name in ipairs { "conversation", "base", "playbook", "pricing", "testing" } do
       assert.are.equal(require("koine." .. name), koine[name])
     end
-    assert.is_nil(koine.set_host)
+    for _, name in ipairs { "run", "spawn", "gather", "timeout", "sleep" } do
+      assert.are.equal(require "koine.loop"[name], koine[name])
+    end
+    for _, name in ipairs { "set_host", "pump", "engine" } do
+      assert.are.equal(require "koine.wait"[name], koine[name])
+    end
     assert.is_nil(koine.nothing_of_the_sort)
   end)
 end)

@@ -1,8 +1,8 @@
 --- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
 -- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered,
 -- access, admitted, readmitted}. `call` is what the core starts, `request` the canonical request it was rendered from,
--- `rendered` the headers that needs, `access` the credentials of the latest attempt; `admitted` is true once the rate
--- limiter let it go, `readmitted` has the kinds of errors that the login module was shown.
+-- `rendered` the headers that needs (nil: none), `access` the credentials of the latest attempt; `admitted` is true
+-- once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was shown.
 --
 -- May call: koine.core, errors, exchange, credentials, retry.
 
@@ -47,8 +47,10 @@ end
 --- Writes the plan's request in a wire format (nil: the adapter's own) into its call. Raises what render raises.
 function attempt.render(plan, codec)
   local call = plan.call
+  local rendered
   call.codec = codec
-  call.body, plan.rendered, call.warnings = plan.adapter:render(plan.request, "chat", codec)
+  call.body, rendered, call.warnings = plan.adapter:render(plan.request, "chat", codec)
+  plan.rendered = next(rendered) and rendered
 end
 
 -- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. true, or
@@ -62,32 +64,53 @@ local function admit(plan)
   return true
 end
 
--- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err. The
--- caller's headers win over the row's and over the key's; where the request itself needs a header (a list of betas),
--- both go out.
+-- What an attempt goes out in: {access, given, url, headers, secrets}. The caller's headers win over the row's and over
+-- the key's; where the request itself needs a header (a list of betas), both go out.
+local function dress(plan, call, path)
+  local state, access, given, rendered = plan.state, plan.access, plan.settings.headers, plan.rendered or {}
+  local headers = { ["user-agent"] = USER_AGENT, accept = "application/json" }
+  if call.body then headers["content-type"] = "application/json" end
+  for name, value in next, state.row.headers or {} do headers[name] = value end
+  for name, value in next, access.headers or {} do headers[name:lower()] = value end
+  for name, value in next, rendered do headers[name] = value end
+  for name, value in next, given or {} do
+    headers[name] = rendered[name] and join(rendered[name], value) or value
+  end
+  local url = attempt.url(access.base_url or state.base_url, path or access.path or state.row.path)
+  return { access = access, given = given, url = url, headers = headers,
+    secrets = credentials.secrets(headers, url, plan.settings.proxy) }
+end
+
+-- The same, made once for all chats that have the same access and nothing of their own.
+local function dressed(plan, call, path)
+  if path or plan.rendered then return dress(plan, call, path) end
+  local state, worn = plan.state, plan.state.worn
+  if not worn or worn.access ~= plan.access or worn.given ~= plan.settings.headers then
+    worn = dress(plan, call)
+    state.worn = worn
+  end
+  return worn
+end
+
+-- The seconds of each phase, with what is left of the call's total.
+local function timeouts(plan)
+  local given, left = plan.settings.timeout, plan.ledger:left()
+  if not left and not given.total then return given end
+  return { connect = given.connect, first_byte = given.first_byte, idle = given.idle, total = left }
+end
+
+-- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
 local function address(plan, call, path)
-  local state, settings = plan.state, plan.settings
-  local access, err = credentials.access(plan.adapter, state, settings, plan.request)
+  local settings = plan.settings
+  local access, err = credentials.access(plan.adapter, plan.state, settings, plan.request)
   plan.access = access
   if not access then return nil, err end
   local admitted
   admitted, err = admit(plan)
   if not admitted then return nil, err end
   if not path and access.codec ~= call.codec then attempt.render(plan, access.codec) end
-  local rendered = plan.rendered or {}
-  local headers = { ["user-agent"] = USER_AGENT, accept = "application/json" }
-  if call.body then headers["content-type"] = "application/json" end
-  for name, value in next, state.row.headers or {} do headers[name] = value end
-  for name, value in next, access.headers or {} do headers[name:lower()] = value end
-  for name, value in next, rendered do headers[name] = value end
-  for name, value in next, settings.headers or {} do
-    headers[name] = rendered[name] and join(rendered[name], value) or value
-  end
-  local timeout = settings.timeout
-  call.url = attempt.url(access.base_url or state.base_url, path or access.path or state.row.path)
-  call.headers, call.secrets = headers, credentials.secrets(headers, call.url, settings.proxy)
-  call.timeouts = { connect = timeout.connect, first_byte = timeout.first_byte, idle = timeout.idle,
-    total = plan.ledger:left() }
+  local worn = dressed(plan, call, path)
+  call.url, call.headers, call.secrets, call.timeouts = worn.url, worn.headers, worn.secrets, timeouts(plan)
   call.limits, call.proxy, call.ca_file, call.http2 = settings.limits, settings.proxy, settings.ca_file, settings.http2
   return true
 end

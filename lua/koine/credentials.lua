@@ -97,6 +97,7 @@ local function given_by_hand(headers)
 end
 
 --- What lets an attempt of this row in: {headers, base_url, codec, path}, of which all may be nil: the row says then.
+-- The same table as long as the key is the same.
 -- `request` is what goes to a login module. nil, err: an AuthenticationError that names the variable to set, or the
 -- module's error. Raises an ArgumentError when the caller's key function returns something unfit.
 function credentials.access(adapter, state, settings, request)
@@ -106,8 +107,12 @@ function credentials.access(adapter, state, settings, request)
   local key, err = key_of(row, settings)
   if err then return nil, err end
   if not key then return NOTHING end
-  local way = WAYS[row.auth]
-  return { headers = { [way[1]] = way[2] .. key } }
+  local access, way = state.access, WAYS[row.auth]
+  if not access or access.key ~= key then
+    access = { key = key, headers = { [way[1]] = way[2] .. key } }
+    state.access = access
+  end
+  return access
 end
 
 local BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

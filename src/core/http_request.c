@@ -53,14 +53,19 @@ static int same_name(struct str s, const char *lower) {
   return 1;
 }
 
+/* -1 and *e, naming the header. */
+static int bad_header(const struct header *h, const char *expected, const char *got, struct err *e) {
+  char field[sizeof e->field];
+  snprintf(field, sizeof field, "headers.%.*s", h->name.n > 64 ? 64 : (int)h->name.n, h->name.p);
+  return err_argument(e, field, expected, got);
+}
+
 /* 0, or -1 and *e. */
 static int check_header(const struct header *h, struct err *e) {
-  char field[sizeof e->field];
   if (!is_token(h->name)) return err_argument(e, "headers", "names of letters, digits and hyphens", "another one");
-  snprintf(field, sizeof field, "headers.%.*s", h->name.n > 64 ? 64 : (int)h->name.n, h->name.p);
-  if (!is_value(h->value)) return err_argument(e, field, "text without control characters", "some");
+  if (!is_value(h->value)) return bad_header(h, "text without control characters", "some", e);
   if (same_name(h->name, "content-length") || same_name(h->name, "transfer-encoding"))
-    return err_argument(e, field, "nothing (it is made from the body)", "a value");
+    return bad_header(h, "nothing (it is made from the body)", "a value", e);
   return 0;
 }
 

@@ -1,6 +1,8 @@
 /*
 ** redact.c: see redact.h. Copies only where something was found.
 */
+#include <limits.h>
+
 #include "redact.h"
 
 #define SHORTEST 4 /* shorter secrets are not looked for: they turn up by themselves */
@@ -45,13 +47,15 @@ static size_t match(struct str secret, struct str s, size_t at) {
 
 /* The first secret in s: its offset, and its length in *n, of two at one place the longer; s.n when there is none. */
 static size_t find(const struct secrets *k, struct str s, size_t *n) {
+  unsigned char begins[UCHAR_MAX + 1] = { 0 }; /* whether a secret may begin with the byte */
   *n = 0;
+  begins['\\'] = 1;
+  for (size_t i = 0; i < k->n; i++)
+    if (k->v[i].n >= SHORTEST) begins[(unsigned char)k->v[i].p[0]] = 1;
   for (size_t at = 0; at < s.n; at++) {
+    if (!begins[(unsigned char)s.p[at]]) continue;
     for (size_t i = 0; i < k->n; i++) {
-      struct str secret = k->v[i];
-      size_t found;
-      if (secret.n < SHORTEST || (s.p[at] != secret.p[0] && s.p[at] != '\\')) continue;
-      found = match(secret, s, at);
+      size_t found = k->v[i].n < SHORTEST ? 0 : match(k->v[i], s, at);
       if (found > *n) *n = found;
     }
     if (*n > 0) return at;
