@@ -103,6 +103,12 @@ function wait.park(token, seconds)
   return wait.block(token, seconds)
 end
 
+--- Whether park would suspend the caller, and let others go on, rather than block.
+function wait.suspends()
+  if task then return task:yields() end
+  return host ~= nil and coroutine.isyieldable()
+end
+
 --- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there
 -- are others. Raises an ArgumentError for what is no number.
 function wait.sleep(seconds)
