@@ -1,0 +1,105 @@
+--- What schemas and values are made of: the kinds of values that JSON Schema tells apart, the schemas within a schema,
+-- references, and which keywords are judged.
+--
+-- May call: koine.core.
+
+local core = require "koine.core"
+
+local parts = {}
+
+-- Kinds of values ---------------------------------------------------------------------------------------------------
+
+--- Whether a value may be an array: a sequence, or marked, or an empty table.
+function parts.is_array(value)
+  if type(value) ~= "table" then return false end
+  return #value > 0 or next(value) == nil or getmetatable(value) == core.array_mt
+end
+
+--- Whether a value may be an object: a table that is neither a sequence nor marked.
+function parts.is_object(value)
+  return type(value) == "table" and #value == 0 and getmetatable(value) ~= core.array_mt
+end
+
+--- Whether a value is a number without a fraction.
+function parts.is_integer(value)
+  if math.type(value) == "integer" then return true end
+  return math.type(value) == "float" and value - value == 0 and math.floor(value) == value
+end
+
+--- The words of the keyword type: word → function(value) → boolean.
+parts.types = {
+  string = function(value) return type(value) == "string" end,
+  number = function(value) return type(value) == "number" end,
+  integer = parts.is_integer,
+  boolean = function(value) return type(value) == "boolean" end,
+  null = function(value) return value == core.null end,
+  array = parts.is_array,
+  object = parts.is_object,
+}
+
+-- Schemas within schemas --------------------------------------------------------------------------------------------
+
+-- Keywords with one schema, with an array of them, with an object of them.
+local ONE = { "items", "additionalProperties", "not" }
+local LIST = { "prefixItems", "anyOf", "oneOf", "allOf" }
+local MAP = { "properties", "$defs", "definitions" }
+
+--- Calls f(part, where) for every schema directly within `s`, until it returns something: that.
+function parts.each(s, f)
+  for _, name in ipairs(ONE) do
+    local found = s[name] ~= nil and f(s[name], name)
+    if found then return found end
+  end
+  for _, names in ipairs { LIST, MAP } do
+    for _, name in ipairs(names) do
+      for key, part in next, type(s[name]) == "table" and s[name] or {} do
+        local found = f(part, name .. (math.type(key) and "[" .. key .. "]" or "." .. tostring(key)))
+        if found then return found end
+      end
+    end
+  end
+end
+
+--- The schema that a reference names: nil when there is none, false when it names another document.
+function parts.resolve(root, reference)
+  local pointer = reference:match "^#(.*)$"
+  if not pointer then return false end
+  local at = root
+  for step in pointer:gmatch "/([^/]*)" do
+    if type(at) ~= "table" then return nil end
+    step = step:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+    step = step:gsub("~1", "/"):gsub("~0", "~")
+    local index = math.tointeger(tonumber(step))
+    local found = at[step]
+    if found == nil and index then found = at[index + 1] end
+    at = found
+  end
+  if type(at) ~= "table" and type(at) ~= "boolean" then return nil end
+  return at
+end
+
+-- Keywords that are judged, or say nothing about a value.
+local KNOWN = { title = true, description = true, default = true, examples = true, deprecated = true, readOnly = true,
+  writeOnly = true, type = true, enum = true, const = true, required = true, minProperties = true,
+  maxProperties = true, minItems = true, maxItems = true, uniqueItems = true, minLength = true, maxLength = true,
+  minimum = true, maximum = true, exclusiveMinimum = true, exclusiveMaximum = true, multipleOf = true,
+  ["$schema"] = true, ["$id"] = true, ["$comment"] = true, ["$ref"] = true }
+for _, names in ipairs { ONE, LIST, MAP } do
+  for _, name in ipairs(names) do KNOWN[name] = true end
+end
+
+local function is_vague(root, s, seen)
+  if type(s) ~= "table" or seen[s] then return false end
+  seen[s] = true
+  for name in next, s do
+    if not KNOWN[name] then return true end
+  end
+  local target = s["$ref"] and parts.resolve(root, s["$ref"])
+  if s["$ref"] and not target or is_vague(root, target, seen) then return true end
+  return parts.each(s, function(part) return is_vague(root, part, seen) end) or false
+end
+
+--- Whether a schema, or one within it, has a keyword that is not judged: what fits it may in truth not fit.
+function parts.is_vague(root, s) return is_vague(root, s, {}) end
+
+return parts
