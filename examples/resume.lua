@@ -1,0 +1,44 @@
+-- resume.lua: an agent that survives its process. The run is saved at every checkpoint; end it at any moment, with
+-- Ctrl-C or kill -9, and start it again with the same file: it goes on where it was, and no tool runs twice for a call.
+--   lua5.4 examples/resume.lua run.json [provider/model [N: kill myself when sheep N is counted]]
+local koine = require "koine"
+
+local path, kill_at = arg[1] or "run.json", tonumber(arg[3])
+local adapter = koine.adapter(arg[2] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
+
+-- The file is whole at any moment: the new one is written beside it, then put in its place.
+local function save(run)
+  local file = assert(io.open(path .. ".new", "w"))
+  assert(file:write(run:dump()))
+  assert(file:close())
+  assert(os.rename(path .. ".new", path))
+end
+
+local count = koine.tool {
+  name = "count",
+  description = "Counts one sheep; say which.",
+  example = { sheep = 1 },
+  run = function(args)
+    print("counting sheep " .. args.sheep)
+    if args.sheep == kill_at then os.execute "kill -9 $PPID" end
+    return "counted"
+  end,
+}
+
+local agent = koine.agent { adapter = adapter, tools = { count }, checkpoint = save }
+
+-- The run of the file, or a new one.
+local function begin()
+  local file <close> = io.open(path)
+  if not file then return agent:start "Count three sheep, one at a time." end
+  local run = assert(koine.agent.load(agent, file:read "a"))
+  print(("going on after %d model calls"):format(run:summary().steps))
+  return run
+end
+
+local result = assert(begin():result())
+for _, call in ipairs(result.calls) do
+  print(call.arguments_json, call.is_error and "interrupted" or "done")
+end
+print(result.text)
+os.remove(path)

@@ -1,0 +1,126 @@
+--- The calls of a turn: running their tools, one at a time or all at once, and telling the answers in order.
+-- Written ahead: a call is marked as started, and the run's checkpoint told so, before its tool runs. A call that is
+-- marked and has no answer when its turn comes was interrupted; it is never run again.
+--
+-- May call: errors, loop, records, tool, agent.state.
+
+local errors = require "koine.errors"
+local loop = require "koine.loop"
+local records = require "koine.records"
+local state = require "koine.agent.state"
+local tool = require "koine.tool"
+
+local calls = {}
+
+--- The calls that wait for approval, in order.
+function calls.undecided(self)
+  local waiting = {}
+  for _, call in ipairs(self.calls or {}) do
+    if call.approval == "asked" then waiting[#waiting + 1] = call end
+  end
+  return waiting
+end
+
+--- How many calls wait for their answer.
+function calls.pending(self)
+  local n = 0
+  for _, call in ipairs(self.calls or {}) do
+    if call.content == nil then n = n + 1 end
+  end
+  return n
+end
+
+--- The calls that are next: the first without an answer, or with `parallel` all of them. nil when approval is missing.
+function calls.next(self, parallel)
+  local batch = {}
+  for _, call in ipairs(self.calls) do
+    if call.content == nil then
+      if call.approval == "asked" then return nil end
+      batch[#batch + 1] = call
+      if not parallel then break end
+    end
+  end
+  return batch
+end
+
+-- Answers a call whose tool need not or must not run: true when it is one.
+local function settled(call, tools)
+  if call.started then
+    state.interrupt(call)
+  elseif call.problem then
+    call.content, call.is_error = call.problem, true
+  elseif call.approval == "denied" then
+    call.content, call.is_error, call.blocked = "denied: " .. (call.reason or "no reason given"), true, true
+  elseif not tool.find(tools, call.name) then
+    call.content, call.is_error = "not run: the tool is not there any more", true
+  else
+    return false
+  end
+  return true
+end
+
+-- Runs the tool of a call and keeps its answer; raises the error that ends the run.
+local function execute(run, call, tools)
+  local arguments = records.to_table(call.edited or call.arguments)
+  local outcome, err = tool.execute(tool.find(tools, call.name), arguments,
+    { call = { id = call.id, name = call.name }, run = run })
+  if not outcome then error(err, 0) end
+  call.content, call.is_error, call.blocked, call.reason = outcome.content, outcome.is_error, outcome.blocked,
+    outcome.reason
+  run:save()
+end
+
+-- Runs the tools of several calls at once.
+local function execute_all(run, batch, tools)
+  if #batch == 1 then return execute(run, batch[1], tools) end
+  local jobs = {}
+  for i, call in ipairs(batch) do jobs[i] = function() execute(run, call, tools) end end
+  loop.gather(table.unpack(jobs))
+end
+
+--- Answers the calls of `batch`: true, or nil, err for an error that ends the run. To be called in a task of its own.
+function calls.run(run, batch, tools)
+  local due = {}
+  for _, call in ipairs(batch) do
+    if not settled(call, tools) then due[#due + 1] = call end
+  end
+  if #due == 0 then return true end
+  for _, call in ipairs(due) do call.started = true end
+  run:save()
+  local ok, err = pcall(execute_all, run, due, tools)
+  if ok then return true end
+  if errors.is_error(err) and (err.kind == "executor" or err.kind == "cancelled") then return nil, err end
+  error(err, 0)
+end
+
+local function text_of(content)
+  if type(content) == "string" then return content end
+  local parts = {}
+  for _, block in ipairs(content) do
+    if block.type == "text" then parts[#parts + 1] = block.text end
+  end
+  return table.concat(parts, "\n")
+end
+
+-- Makes the event of an answered call, and its entry in the log.
+local function tell(self, call)
+  call.told = true
+  state.tell(self, { kind = "tool_result", content = text_of(call.content), tool_name = call.name,
+    tool_call_id = call.id, is_error = call.is_error })
+  self.log[#self.log + 1] = { id = call.id, name = call.name, arguments_json = call.arguments_json,
+    is_error = call.is_error, blocked = call.blocked, reason = call.reason, executed = call.started == true }
+end
+
+--- Tells the answers that have not been told, in the calls' order; when all calls are answered, the history gets them.
+function calls.tell(self)
+  local whole = true
+  for _, call in ipairs(self.calls) do
+    whole = whole and call.content ~= nil
+    if call.content ~= nil and not call.told then tell(self, call) end
+  end
+  if not whole then return end
+  self.messages[#self.messages + 1] = state.answers(self.calls)
+  self.calls = nil
+end
+
+return calls

@@ -1,0 +1,266 @@
+--- A run of an agent: one conversation on its way to an end, driven a unit at a time. A unit is one model call, or one
+-- tool call (all those of a turn with `parallel`); between units the run can be saved, stopped, and given to another
+-- process. All that must outlive the process is in its state (state.lua).
+--
+-- May call: koine.core, errors, loop, records, schema, tool, wait, agent.*.
+
+local calls = require "koine.agent.calls"
+local core = require "koine.core"
+local errors = require "koine.errors"
+local loop = require "koine.loop"
+local records = require "koine.records"
+local schema = require "koine.schema"
+local state = require "koine.agent.state"
+local stop = require "koine.agent.stop"
+local tool = require "koine.tool"
+local turn = require "koine.agent.turn"
+local wait = require "koine.wait"
+
+local run = {}
+
+local methods = {}
+local run_mt = { __index = methods, __name = "koine.agent.run" }
+
+--- A run with this state. `spec` is the agent's fields in force, `check` checks one of them (see agent.lua).
+function run.new(spec, check, self)
+  if self.calls then calls.tell(self) end -- answers whose process ended before it told them
+  return setmetatable({ spec = spec, check = check, state = self, since = core.monotonic(), unread = {} }, run_mt)
+end
+
+local function elapsed(self) return self.state.elapsed + core.monotonic() - self.since end
+
+-- Units -------------------------------------------------------------------------------------------------------------
+
+-- Runs f as a task that cancel can end: what pcall gives, or nil and the error when it was cancelled.
+local function in_task(self, f)
+  local current = wait.task()
+  if not (current and current:yields()) then return loop.run(in_task, self, f) end
+  local task <close> = loop.spawn(pcall, f)
+  self.task = task
+  return task:wait()
+end
+
+-- Raises what a task raised: wrong use, which in the task had no caller's line to name, with the line of our caller.
+local function reraise(failure)
+  local first = errors.is_error(failure) and (failure.field or failure.adapter)
+  if first and failure.message:sub(1, #first) == first then core.raise(failure) end
+  error(failure, 0)
+end
+
+-- Runs f so that cancel can end it: its two results, or nil, err when it was cancelled. Raises what f raises.
+local function apart(self, f)
+  local called, ok, result, err = pcall(in_task, self, f)
+  if called and ok then return result, err end
+  local failure = result
+  if not called then failure = ok end -- a host cancelled the loop around the task
+  if errors.is_error(failure) and failure.kind == "cancelled" then return nil, failure end
+  reraise(failure)
+end
+
+local function ask(self)
+  local plan = turn.plan(self.spec, self.state, self.check)
+  if self.cancelled then return nil end -- in prepare
+  local response, err = apart(self, function() return plan.adapter:chat(plan.messages, plan.options) end)
+  if self.cancelled then return nil end
+  if not response then return nil, err end
+  self.response, self.tools = response, plan.tools
+  local recorded
+  recorded, err = turn.record(self.state, response, plan.tools)
+  if not recorded then return nil, err end
+  self:save()
+  return true
+end
+
+local function answer(self, batch)
+  local tools = self.tools or self.spec.tools
+  local done, err = apart(self, function() return calls.run(self, batch, tools) end)
+  calls.tell(self.state)
+  if self.cancelled then return nil end
+  if done then self:save() end
+  return done, err
+end
+
+-- The reason to stop now, or nil.
+local function reason_to_stop(self)
+  local s = self.state
+  return stop.reason(self.spec.stop, { steps = s.steps, usage = s.usage, calls = s.log, elapsed = elapsed(self),
+    pending = calls.pending(s), stop_reason = s.stop_reason })
+end
+
+-- The next unit: true, nil when there is none, or nil, err.
+local function advance(self)
+  local s = self.state
+  if self.cancelled then s.status = "cancelled" end
+  if s.status ~= "running" then return nil end
+  local batch = s.calls and calls.next(s, self.spec.parallel)
+  local reason = reason_to_stop(self)
+  if reason then
+    s.status, s.reason = "stopped", reason
+    return nil
+  end
+  if s.calls and not batch then return nil end -- paused
+  local done, err
+  if batch then done, err = answer(self, batch) else done, err = ask(self) end
+  if self.cancelled then
+    s.status = "cancelled"
+    return nil
+  end
+  return done, err
+end
+
+-- Hands out the events that were made.
+local function flush(self)
+  local made, outbox, on_event = {}, self.state.outbox, self.spec.on_event
+  while outbox[1] do
+    local event = table.remove(outbox, 1)
+    made[#made + 1] = event
+    if on_event then on_event(event, self) end
+  end
+  return made
+end
+
+-- Holds the run for one step.
+local function hold(self)
+  if self.busy then core.raise_argument("step", "one step of a run at a time", "a second one") end
+  self.busy = true
+  return setmetatable({}, { __close = function() self.busy, self.task = false, nil end })
+end
+
+--- Makes the next unit: the array of the events it made; nil when there is nothing more to do, because the run is over
+-- or waits for approval; nil, err when the model call failed or the machine behind the tools did. The history is then
+-- as before the call, and another step tries again; the third result is the array of events it made all the same.
+-- Events that were not handed out, of a run that was loaded, come first, by themselves. Raises what on_event, on_delta,
+-- prepare and checkpoint raise, what the adapter raises, and an ArgumentError while another step is under way.
+function methods:step()
+  local held <close> = hold(self) -- luacheck: ignore held
+  if #self.state.outbox > 0 then return flush(self) end
+  self.err = nil
+  local done, err = advance(self)
+  self.err = err
+  if err then return nil, err, flush(self) end
+  if done or #self.state.outbox > 0 then return flush(self) end
+  return nil
+end
+
+-- The user's interface ----------------------------------------------------------------------------------------------
+
+local function next_event(self)
+  local unread = self.unread
+  while not unread[1] do
+    local err = unread.err
+    unread.err = nil
+    if err then error(err, 0) end
+    local made, failed, before = self:step()
+    if not made and not failed then return nil end
+    unread.err = failed
+    table.move(made or before, 1, #(made or before), 1, unread)
+  end
+  return table.remove(unread, 1)
+end
+
+--- Drives the run in a generic for: `for event in run:events() do … end`. Leaving the loop leaves the run where it is;
+-- another loop goes on. A failure is raised.
+function methods:events() return next_event, self end
+
+--- Drives the run to its end: its result (see summary), or nil, err.
+function methods:result()
+  local made, err
+  repeat made, err = self:step() until not made
+  if err then return nil, err end
+  return self:summary()
+end
+
+local function status(self)
+  local s = self.state
+  if s.status ~= "running" then return s.status end
+  if self.err then return "failed" end
+  if s.calls and not calls.next(s, self.spec.parallel) then return "paused" end
+  return "running"
+end
+
+-- The calls that wait for approval, for the user.
+local function pending(self)
+  local list = {}
+  for i, call in ipairs(calls.undecided(self.state)) do
+    list[i] = { id = call.id, name = call.name, arguments = call.arguments, arguments_json = call.arguments_json }
+  end
+  return list
+end
+
+--- What the run has come to, at any time: a table of
+--   status       "completed" (the model ended its turn), "stopped" (by a condition), "paused" (waits for approval),
+--                "cancelled"; before the end "running", or "failed" after a step that failed
+--   reason       the condition's word, when stopped
+--   messages     the history: legal as it is, also where calls were never run, which it answers as not run
+--   text         the text of the last turn, "" when there is none
+--   stop_reason  the last turn's; response its Response (nil in a run that was loaded and asked nothing since)
+--   usage        the sum of all model calls: counts, model_calls, incomplete, cost (nil when one is not known)
+--   steps        number of model calls;  events  number of events
+--   calls        array of {id, name, arguments_json, is_error, blocked, reason, executed}: answered tool calls
+--   pending      array of {id, name, arguments, arguments_json}: calls that wait for approval
+--   error        of the last step, when it failed
+function methods:summary()
+  local s, now = self.state, status(self)
+  return { status = now, reason = s.reason, messages = state.history(s, s.reason or now), text = s.text,
+    stop_reason = s.stop_reason, response = self.response, usage = records.to_table(s.usage), steps = s.steps,
+    events = s.events, calls = records.to_table(s.log), pending = pending(self), error = self.err }
+end
+
+--- Ends the run: what is under way is broken off, its history is as before the call; a tool that was running counts as
+-- interrupted. True, or false when the run was over.
+function methods:cancel()
+  if self.state.status ~= "running" or self.cancelled then return false end
+  self.cancelled = true
+  if self.task then
+    self.task:cancel()
+  elseif not self.busy then
+    self.state.status = "cancelled"
+  end
+  return true
+end
+
+-- The call of that id that waits for approval.
+local function undecided(self, id)
+  for _, call in ipairs(calls.undecided(self.state)) do
+    if call.id == id then return call end
+  end
+  errors.argument("call_id", "id of a call that waits for approval", id)
+end
+
+--- Approves a call that the run paused for; `arguments` (table, nil = the model's) go to the tool in place of the
+-- model's, which stay in the history as they are. Then step again. Raises an ArgumentError when no such call waits, and
+-- when the arguments do not fit the tool.
+function methods:approve(call_id, arguments)
+  local call = undecided(self, call_id)
+  if arguments ~= nil then
+    if type(arguments) ~= "table" then errors.argument("arguments", "table", arguments) end
+    local found = tool.find(self.tools or self.spec.tools, call.name)
+    local fits, why = true, nil
+    if found then fits, why = schema.validate(found.parameters, arguments, "arguments") end
+    if not fits then core.raise_argument("arguments", "arguments that fit the tool", why) end
+    call.edited = records.to_table(arguments)
+  end
+  call.approval = "given"
+  return true
+end
+
+--- Denies a call that the run paused for: the model is told so, with the reason (string, nil for none). Then step
+-- again. Raises an ArgumentError when no such call waits.
+function methods:deny(call_id, reason)
+  if reason ~= nil and type(reason) ~= "string" then errors.argument("reason", "string", reason) end
+  local call = undecided(self, call_id)
+  call.approval, call.reason = "denied", reason
+  return true
+end
+
+--- The run as JSON text, for koine.agent.load: history, usage, pending calls, approvals, events not handed out. Neither
+-- the adapter nor tools, functions and options are in it. May be called at any time; between steps, in on_event and in
+-- checkpoint nothing is lost.
+function methods:dump() return state.encode(self.state, elapsed(self)) end
+
+-- Tells the checkpoint that the state has changed.
+function methods:save()
+  if self.spec.checkpoint then self.spec.checkpoint(self) end
+end
+
+return run

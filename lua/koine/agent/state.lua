@@ -1,0 +1,146 @@
+--- The state of a run: plain data, all that a dump holds.
+--   status    "running", or how it ended: "completed", "stopped", "cancelled"; `reason` says more
+--   messages  the history; its last message may be a turn of the assistant with calls that wait
+--   calls     nil, or the calls of that turn, in order, until all are answered: {id, name, arguments, arguments_json;
+--             problem = why it cannot be run, nil when it can; approval = nil | "asked" | "given" | "denied";
+--             edited = the arguments that approval put in place; started = true from just before its tool runs;
+--             content, is_error, blocked, reason = its answer; told = true once its event was made}
+--   log       every call that was answered: {id, name, arguments_json, is_error, blocked, reason, executed}
+--   outbox    events that were made and not handed out yet
+--   usage, steps, events, pauses (in a row), stop_reason, text, elapsed (seconds, of earlier processes)
+--
+-- May call: koine.core, errors, records, schema, agent.usage.
+
+local core = require "koine.core"
+local errors = require "koine.errors"
+local records = require "koine.records"
+local schema = require "koine.schema"
+local usage = require "koine.agent.usage"
+
+local state = {}
+
+local FORMAT, VERSION = "koine.agent", 1
+
+local INTERRUPTED = "interrupted: the program ended while this call was running; it may have had its effect or not"
+local NOT_RUN = "not run: "
+
+--- The state of a run that begins with these messages (array, copied).
+function state.new(messages)
+  return { status = "running", messages = records.to_table(messages), log = core.array {}, outbox = core.array {},
+    usage = usage.zero(), steps = 0, events = 0, pauses = 0, elapsed = 0.0, text = "" }
+end
+
+--- Makes an event of a run and puts it into its outbox.
+function state.tell(self, event)
+  self.events = self.events + 1
+  event.seq, event.timestamp = self.events, core.wall()
+  self.outbox[#self.outbox + 1] = event
+end
+
+-- Histories ---------------------------------------------------------------------------------------------------------
+
+--- The content of a message as an array of blocks.
+function state.blocks(content)
+  if type(content) == "string" then return core.array { { type = "text", text = content } } end
+  return content
+end
+
+--- The answer of a call as a block.
+local function result_block(call)
+  return { type = "tool_result", tool_use_id = call.id, content = call.content, is_error = call.is_error }
+end
+
+--- The user's message that answers all of these calls; a call without an answer is answered as not run because of
+-- `why`, as interrupted when it had started.
+function state.answers(calls, why)
+  local blocks = core.array {}
+  for i, call in ipairs(calls) do
+    local answered = call.content ~= nil and call
+      or { id = call.id, content = call.started and INTERRUPTED or NOT_RUN .. why, is_error = true }
+    blocks[i] = result_block(answered)
+  end
+  return { role = "user", content = blocks }
+end
+
+--- Answers a call that had started when its process ended.
+function state.interrupt(call) call.content, call.is_error = INTERRUPTED, true end
+
+--- The history so far as a legal one: a new array of the same messages, calls that wait answered as not run because of
+-- `why`.
+function state.history(self, why)
+  local messages = table.move(self.messages, 1, #self.messages, 1, {})
+  if self.calls then
+    messages[#messages + 1] = state.answers(self.calls, ("the run ended before this call (%s)"):format(why))
+  end
+  return messages
+end
+
+-- Dumps -------------------------------------------------------------------------------------------------------------
+
+local STRING, BOOLEAN, NUMBER = { type = "string" }, { type = "boolean" }, { type = "number" }
+local COUNT, OBJECT = { type = "integer", minimum = 0 }, { type = "object" }
+
+local function object(properties, required) return { type = "object", properties = properties, required = required } end
+local function list(items) return { type = "array", items = items } end
+
+local CALL = object({ id = STRING, name = STRING, arguments = OBJECT, arguments_json = STRING, problem = STRING,
+  approval = { enum = { "asked", "given", "denied" } }, edited = OBJECT, started = BOOLEAN,
+  content = { type = { "string", "array" } }, is_error = BOOLEAN, blocked = BOOLEAN, reason = STRING, told = BOOLEAN },
+  { "id", "name", "arguments", "arguments_json" })
+
+local COSTS = object({ input = NUMBER, output = NUMBER, cache_read = NUMBER, cache_write = NUMBER, total = NUMBER },
+  { "input", "output", "cache_read", "cache_write", "total" })
+
+local USAGE = object({ input_tokens = COUNT, output_tokens = COUNT, cache_read_tokens = COUNT,
+  cache_creation_tokens = COUNT, reasoning_tokens = COUNT, model_calls = COUNT, incomplete = BOOLEAN,
+  premium_requests = NUMBER, cost = COSTS }, { "input_tokens", "output_tokens", "cache_read_tokens",
+  "cache_creation_tokens", "reasoning_tokens", "model_calls" })
+
+local EVENT = object({ kind = STRING, content = STRING, tool_name = STRING, tool_input = STRING, tool_call_id = STRING,
+  is_error = BOOLEAN, redacted = BOOLEAN, seq = COUNT, timestamp = NUMBER }, { "kind", "content", "seq", "timestamp" })
+
+local LOGGED = object({ id = STRING, name = STRING, arguments_json = STRING, is_error = BOOLEAN, blocked = BOOLEAN,
+  reason = STRING, executed = BOOLEAN }, { "id", "name", "arguments_json", "is_error", "executed" })
+
+local STATE = object({ status = { enum = { "running", "completed", "stopped", "cancelled" } }, reason = STRING,
+  messages = list(OBJECT), calls = list(CALL), log = list(LOGGED), outbox = list(EVENT), usage = USAGE, steps = COUNT,
+  events = COUNT, pauses = COUNT, stop_reason = STRING, text = STRING, elapsed = { type = "number", minimum = 0 } },
+  { "status", "messages", "log", "outbox", "usage", "steps", "events", "pauses", "text", "elapsed" })
+
+local DUMP = object({ format = { const = FORMAT }, version = { const = VERSION }, state = STATE },
+  { "format", "version", "state" })
+DUMP.additionalProperties, STATE.additionalProperties, CALL.additionalProperties = false, false, false
+
+--- The state as JSON text; `elapsed` is the seconds that belong in it.
+function state.encode(self, elapsed)
+  local copy = {}
+  for name, value in next, self do copy[name] = value end
+  copy.elapsed = elapsed
+  return core.encode { format = FORMAT, version = VERSION, state = copy }
+end
+
+local function foreign(why)
+  return nil, errors.new { kind = "other", code = "bad_dump", message = "this is no dump of an agent's run: " .. why }
+end
+
+local function check_messages(messages)
+  for i, message in ipairs(messages) do records.check_message(message, "messages[" .. i .. "]") end
+  return true
+end
+
+--- The state that a text holds, or nil, err when it is no dump.
+function state.decode(text)
+  local dump, err = core.decode(text)
+  if dump == nil then return foreign(err.message) end
+  local fits, why = schema.validate(DUMP, dump)
+  if not fits then return foreign(why) end
+  local self = dump.state
+  fits, err = errors.try(check_messages, self.messages)
+  if not fits then return foreign(err.message) end
+  if self.calls and (#self.calls == 0 or #self.messages == 0 or self.messages[#self.messages].role ~= "assistant") then
+    return foreign "calls that no message makes"
+  end
+  return self
+end
+
+return state

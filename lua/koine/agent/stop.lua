@@ -1,0 +1,76 @@
+--- Conditions that stop a run, as values: a condition is a function of the run's state that returns the reason to stop
+-- (a string; true says "stopped"), or nil. It is asked before every model call and every tool call. The state:
+--   steps     model calls so far                     usage    their sum, as in the result
+--   elapsed   seconds since the run began            calls    tool calls that were answered, as in the result
+--   pending   how many calls of the last turn wait for their answer
+--   stop_reason  of the last turn, nil before the first
+--
+-- May call: errors.
+
+local errors = require "koine.errors"
+
+local stop = {}
+
+local function positive(name, value)
+  if type(value) ~= "number" or value <= 0 then errors.argument(name, "number, more than 0", value) end
+end
+
+--- After n model calls, once the tool calls of the last one are answered. Reason "steps".
+function stop.steps(n)
+  if math.type(n) ~= "integer" or n < 1 then errors.argument("steps", "integer, 1 or more", n) end
+  return function(state)
+    if state.steps >= n and state.pending == 0 then return "steps" end
+  end
+end
+
+--- Once a call of the tool was answered without an error. Reason "tool".
+function stop.tool(name)
+  if type(name) ~= "string" then errors.argument("tool", "name of a tool", name) end
+  return function(state)
+    for _, call in ipairs(state.calls) do
+      if call.name == name and not call.is_error then return "tool" end
+    end
+  end
+end
+
+--- Once n tokens were used: input, cached or not, and output. What a provider does not say is not counted. Reason
+-- "tokens".
+function stop.tokens(n)
+  positive("tokens", n)
+  return function(state)
+    local usage = state.usage
+    if usage.input_tokens + usage.cache_read_tokens + usage.cache_creation_tokens + usage.output_tokens >= n then
+      return "tokens"
+    end
+  end
+end
+
+--- Once the model calls cost so many USD. Reason "cost"; and "cost unknown" after a call whose price is not known.
+function stop.cost(usd)
+  positive("cost", usd)
+  return function(state)
+    if state.steps == 0 then return nil end
+    local cost = state.usage.cost
+    if not cost then return "cost unknown" end
+    if cost.total >= usd then return "cost" end
+  end
+end
+
+--- After so many seconds of the monotonic clock, whatever is under way being finished first. In a run that was loaded
+-- the time before the dump counts, the time between does not. Reason "deadline".
+function stop.deadline(seconds)
+  positive("deadline", seconds)
+  return function(state)
+    if state.elapsed >= seconds then return "deadline" end
+  end
+end
+
+--- The first reason of an array of conditions to stop, or nil.
+function stop.reason(conditions, state)
+  for _, condition in ipairs(conditions) do
+    local reason = condition(state)
+    if reason then return reason == true and "stopped" or tostring(reason) end
+  end
+end
+
+return stop
