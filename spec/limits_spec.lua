@@ -8,6 +8,8 @@ local WIRES = {
   openai = { model = "gpt-4.1", api = "chat", new = koine.openai },
 }
 
+local LOOK = { name = "look", description = "Looks.", parameters = { type = "object" } }
+
 local function tool(n) return { type = "tool_use", name = "look", arguments = { n = n } } end
 
 describe("a limit", function()
@@ -17,12 +19,15 @@ describe("a limit", function()
   teardown(function() server:stop() end)
   before_each(function() assert(server:reset()) end)
 
+  local function new_adapter(wire)
+    return wire.new { model = wire.model, api = wire.api, key = "test-key", base_url = server.url, retry = false,
+      timeout = 20 }
+  end
+
   -- The outcome of a chat that gets this turn, under these limits.
   local function ask(wire, turn, limits, streaming)
     assert(server:script { turn })
-    local adapter = wire.new { model = wire.model, api = wire.api, key = "test-key", base_url = server.url,
-      retry = false, timeout = 20 }
-    return adapter:chat("Hi", { limits = limits, stream = streaming, max_tokens = 100 })
+    return new_adapter(wire):chat("Hi", { limits = limits, stream = streaming, max_tokens = 100 })
   end
 
   -- Passes without the limit and with a generous one, fails with a narrow one.
@@ -86,6 +91,18 @@ describe("a limit", function()
           body = '{"id":"x","unknown":' .. nested .. "}" } }
         local _, err = ask(wire, reply, { depth = 20 }, false)
         assert.is_truthy(err.kind == "limit" or err.kind == "protocol")
+      end)
+
+      it("of depth lets back out what it let in", function()
+        local deep = ('{"a":'):rep(127) .. "1" .. ("}"):rep(127)
+        local turn = { content = { { type = "tool_use", id = "call_1", name = "look", arguments_json = deep } } }
+        local first = assert(ask(wire, turn, nil, true))
+        assert.is_nil(first.tool_calls[1].arguments_error)
+        assert(server:script { { content = "Seen." } })
+        local adapter = new_adapter(wire)
+        local history = { { role = "user", content = "Look." }, first:message(),
+          { role = "user", content = { { type = "tool_result", tool_use_id = "call_1", content = "ok" } } } }
+        assert.are.equal("Seen.", assert(adapter:chat(history, { tools = { LOOK } })):text())
       end)
 
       it("of blocks and of tool calls holds", function()

@@ -121,6 +121,9 @@ describe("koine.run", function()
     local _, same = pcall(koine.run, function() koine.gather(fails "boom") end)
     assert.is_truthy(same:find("loop_spec.lua:%d+: in upvalue 'deep'"))
 
+    local _, nested = pcall(koine.run, koine.run, koine.run, fails "boom")
+    assert.are.equal(1, select(2, nested:gsub("stack traceback:", "")))
+
     local ours = errors.new { kind = "other", message = "an error of ours" }
     local _, err = pcall(koine.run, function() koine.spawn(fails(ours)) end)
     assert.are.equal("an error of ours", tostring(err))
@@ -163,6 +166,13 @@ describe("koine.run", function()
       side:wait()
     end)
     assert.are.same({ "generator", "side" }, log)
+  end)
+
+  it("blocks where C called: in a function of string.gsub, in a comparator", function()
+    koine.run(function()
+      assert.are.equal("yes", (("x"):gsub("x", function() return koine.sleep(0.001) and "yes" end)))
+      assert.are.equal("both", (("x"):gsub("x", function() return koine.gather(function() return "both" end) end)))
+    end)
   end)
 
   it("hands yields that are not Koine's to whoever resumed the run", function()

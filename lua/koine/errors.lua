@@ -7,7 +7,7 @@
 --   ServerError          overloaded, server, protocol, timeout with a status_code
 --   RequestError         invalid_request, not_found, too_large, context_overflow
 --   ConnectionError      connect, stream_truncated, timeout without a status_code
---   CancelledError       cancelled                      Error            limit, other
+--   CancelledError       cancelled                      Error            limit, executor, other
 --   ArgumentError        argument (raised)              NotImplementedError  not_implemented (raised)
 --
 -- May call: koine.core.

@@ -53,8 +53,8 @@ local function ready(task, woken)
   if run.idle then wait.wake(run) end
 end
 
---- Whether the code that runs is in the task's own coroutine, and may yield.
-function methods:yields() return self.co == running() and not self.closing end
+--- Whether the code that runs is in the task's own coroutine, and may yield: not in a function that C called.
+function methods:yields() return self.co == running() and not self.closing and isyieldable() end
 
 --- Suspends the task: what wait.park does in one.
 function methods:park(token, seconds)
@@ -248,6 +248,13 @@ end
 
 local run_mt = { __name = "koine.run", __close = finish }
 
+-- The error of a task as it leaves the run: a string takes the traceback along, once.
+local function explained(failed)
+  local err, traceback = failed.err, failed.traceback
+  if type(err) ~= "string" or not traceback or err:find("\nstack traceback:", 1, true) then return err end
+  return err .. "\n" .. traceback
+end
+
 local function check_function(field, f)
   if type(f) ~= "function" then errors.argument(field, "function", f) end
 end
@@ -265,10 +272,7 @@ function loop.run(f, ...)
     if run.alive > 0 and not run.failure then idle(run) end
   end
   local failed = run.failure
-  if failed then
-    local err = failed.err
-    error(type(err) == "string" and failed.traceback and err .. "\n" .. failed.traceback or err, 0)
-  end
+  if failed then error(explained(failed), 0) end
   return main:wait()
 end
 

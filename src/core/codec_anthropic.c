@@ -276,7 +276,6 @@ static struct str beta_name(struct render *r, struct str s, struct err *e) {
 /* The header that asks for betas: each once, in the caller's order. */
 static int put_betas(struct render *r, struct err *e) {
   const struct node *betas = given(r, "betas");
-  struct str value = STR_NONE;
   struct buf b;
   int bad = 0;
   buf_init(&b, r->a->m);
@@ -293,7 +292,7 @@ static int put_betas(struct render *r, struct err *e) {
       bad = err_memory(e);
   }
   if (bad == 0 && b.n > 0) {
-    value = arena_dup(r->a, buf_str(&b));
+    struct str value = arena_dup(r->a, buf_str(&b));
     if (value.p == NULL || node_set(r->headers, STR("anthropic-beta"), node_string(r->a, value)) != 0)
       bad = err_memory(e);
   }

@@ -139,12 +139,11 @@ static int read_thinking_part(struct chat *c, int choice, struct str part) {
   struct buf b;
   struct str raw = STR_NONE;
   struct event *ev;
-  enum token t;
   int r = 0;
   buf_init(&b, c->p->m);
   json_open(&j, part, c->p->limits->depth, c->e);
   (void)json_next(&j);
-  while (r == 0 && (t = json_next(&j)) == J_KEY) {
+  while (r == 0 && json_next(&j) == J_KEY) {
     if (json_is(&j, "thinking")) r = read_thinking(c, choice, &j);
     else if (json_is(&j, "type")) r = json_skip(&j);
     else r = codec_extra(&b, &j);
@@ -162,10 +161,9 @@ static int read_part(struct chat *c, int choice, struct json *j) {
   struct json k = *j;
   struct str type = STR_NONE, text = STR_NONE, raw;
   unsigned flags = 0;
-  enum token t;
   if (json_skip(j) != 0) return -1;
   raw = (struct str){ j->start, (size_t)(j->p - j->start) };
-  while ((t = json_next(&k)) == J_KEY) {
+  while (json_next(&k) == J_KEY) {
     int r = json_is(&k, "type") ? codec_word(&k, c->p->a, &type)
           : json_is(&k, "text") ? codec_text(&k, c->p->a, &text, &flags) : json_skip(&k);
     if (r != 0) return -1;

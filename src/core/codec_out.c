@@ -214,7 +214,7 @@ void out_url(struct out *w, const struct node *block) {
   }
   if ((p = arena_alloc(w->r->a, n + 1)) == NULL) { out_memory(w); return; }
   (void)snprintf(p, n + 1, "data:%.*s;base64,", (int)type.n, type.n > 0 ? type.p : "");
-  memcpy(p + n - source.n, source.p, source.n);
+  if (source.n > 0) memcpy(p + n - source.n, source.p, source.n);
   put_string(w, (struct str){ p, n });
 }
 

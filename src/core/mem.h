@@ -76,7 +76,9 @@ struct str arena_dup(struct arena *a, struct str s);
 void arena_reset(struct arena *a);
 void arena_free(struct arena *a);
 
-static inline int str_is(struct str s, const char *z, size_t n) { return s.n == n && memcmp(s.p, z, n) == 0; }
+static inline int str_is(struct str s, const char *z, size_t n) {
+  return s.n == n && (n == 0 || memcmp(s.p, z, n) == 0);
+}
 /* True when s equals the string literal. */
 #define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
 static inline int str_same(struct str a, struct str b) {

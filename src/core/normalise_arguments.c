@@ -105,6 +105,7 @@ static struct str sorted_json(struct arena *a, const struct node *v) {
   struct buf b;
   struct err e;
   struct str s;
+  err_clear(&e);
   buf_init(&b, a->m);
   s = json_write_sorted(&b, v, &e) == 0 ? arena_dup(a, buf_str(&b)) : STR_NONE;
   buf_free(&b);

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define VALUE_DEPTH 128
+#define VALUE_DEPTH 192 /* an answer may be 128 deep, and is wrapped in a message and a request when it goes back */
 
 static const char ARRAY_MARKS = 0; /* registry key: set of metatables and light userdata that mean "array" */
 
@@ -152,7 +152,7 @@ static struct node *to_number(lua_State *L, int idx, struct arena *a, const stru
 static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct str s;
   idx = lua_absindex(L, idx);
-  if (depth > VALUE_DEPTH) raise_at(L, p, "at most 128 levels of tables", "more (or a cycle)");
+  if (depth > VALUE_DEPTH) raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
   luaL_checkstack(L, 6, "too many nested tables");
   switch (lua_type(L, idx)) {
     case LUA_TSTRING:
@@ -236,7 +236,7 @@ static struct node *to_records(lua_State *L, int idx, struct arena *a, const str
       raise_at(L, p, "an array", "a table with other keys");
     }
   }
-  if (depth > VALUE_DEPTH) raise_at(L, p, "at most 128 levels of tables", "more (or a cycle)");
+  if (depth > VALUE_DEPTH) raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
   list = need(L, node_new(a, NODE_ARRAY));
   for (lua_Integer i = 1; i <= n; i++) {
     struct path here = { p, NULL, i };
