@@ -5,7 +5,7 @@
 -- What a room may include or require; a room is a file, or a group named below. Arrows point only down.
 local CORE = {
   mem = "", err = "", event = "mem err", clock = "mem",
-  json = "mem err event", sse = "mem err", fs = "mem err", pollset = "mem err",
+  json = "mem err event", sse = "mem err", fs = "mem err", tree = "mem err", pollset = "mem err",
   head = "clock json mem", redact = "json mem",
   normalise = "json mem err", think = "mem", leaked = "json mem err",
   codec = "think leaked json event normalise mem err",
@@ -15,7 +15,7 @@ local CORE = {
 }
 
 -- Files that belong to a room whose name they begin with: codec_anthropic_parse.c lives in codec, json_read.c in json.
-local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked" }
+local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked", "tree" }
 local ALIAS = { codecs = "codec", check = "normalise" }
 
 local problems = 0

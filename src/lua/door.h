@@ -95,6 +95,7 @@ void open_stream(lua_State *L);
 void open_response(lua_State *L);
 void open_request(lua_State *L);
 void open_file(lua_State *L);
+void open_tree(lua_State *L);
 
 /* An adapter as the stream sees it. */
 struct adapter {

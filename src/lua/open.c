@@ -52,5 +52,6 @@ int luaopen_koine_core(lua_State *L) {
   open_response(L);
   open_request(L);
   open_file(L);
+  open_tree(L);
   return 1;
 }
