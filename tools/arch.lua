@@ -6,6 +6,7 @@
 local CORE = {
   mem = "", err = "", event = "mem err", clock = "mem",
   json = "mem err event", sse = "mem err", fs = "mem err", tree = "mem err", pollset = "mem err",
+  process = "pollset clock mem err",
   head = "clock json mem", redact = "json mem",
   normalise = "json mem err", think = "mem", leaked = "json mem err",
   codec = "think leaked json event normalise mem err",
@@ -15,7 +16,7 @@ local CORE = {
 }
 
 -- Files that belong to a room whose name they begin with: codec_anthropic_parse.c lives in codec, json_read.c in json.
-local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked", "tree" }
+local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked", "tree", "process" }
 local ALIAS = { codecs = "codec", check = "normalise" }
 
 local problems = 0

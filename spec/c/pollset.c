@@ -1,4 +1,4 @@
-/* pollset.c: entries come, change and go, also from inside handlers; one descriptor stands for all. */
+/* pollset.c: entries come, change and go, also from inside handlers; one descriptor stands for all; turns; news. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -207,8 +207,83 @@ static void test_many(const struct mem *m) {
   pollset_free(p);
 }
 
+/* One a call, in turn: the lap begins anew with the first that is served again; new and changed entries join in. */
+static void test_one(const struct mem *m) {
+  enum { N = 5 };
+  struct seen s[N];
+  struct err e;
+  int fd[N][2], lap, intr;
+  struct pollset *p = fresh(m, &s[0]);
+  CHECK(pollset_one(p, &lap, &e) == 0 && !lap);
+  for (int i = 0; i < N; i++) {
+    s[i] = (struct seen){ .p = p, .fd = -1 };
+    CHECK(pipe(fd[i]) == 0 && write(fd[i][1], "x", 1) == 1);
+    CHECK(pollset_set(p, fd[i][0], POLLSET_IN, handler, &s[i], &e) == 0);
+  }
+  for (int round = 1; round <= 3; round++)
+    for (int i = 0; i < N; i++) {
+      CHECK(pollset_one(p, &lap, &e) == 1);
+      CHECK(lap == (round > 1 && i == 0));
+      for (int k = 0, sum = 0; k < N; k++) {
+        CHECK(s[k].calls == round || s[k].calls == round - 1);
+        sum += s[k].calls;
+        if (k == N - 1) CHECK(sum == (round - 1) * N + i + 1);
+      }
+    }
+  CHECK(pollset_await(p, -1, &intr, &e) == 1 && !intr && s[0].calls == 3);
+  for (int i = 0; i < N; i++) CHECK(pollset_set(p, fd[i][0], POLLSET_IN, leaver, &s[i], &e) == 0);
+  for (int i = 0; i < N; i++) CHECK(pollset_one(p, &lap, &e) == 1 && lap == (i == 0));
+  CHECK(pollset_one(p, &lap, &e) == 0 && !lap && pollset_await(p, 0, &intr, &e) == 0);
+  for (int i = 0; i < N; i++) {
+    CHECK(s[i].calls == 4);
+    close(fd[i][0]), close(fd[i][1]);
+  }
+  pollset_free(p);
+}
+
+/* An event of a descriptor that was closed and replaced behind the set's back costs nobody a turn. */
+static void test_one_stale(const struct mem *m) {
+  struct seen s;
+  struct err e;
+  int a[2], b[2], copy, lap;
+  struct pollset *p = fresh(m, &s);
+  CHECK(pipe(a) == 0 && pipe(b) == 0 && write(a[1], "x", 1) == 1 && write(b[1], "x", 1) == 1);
+  CHECK((copy = dup(a[0])) >= 0); /* epoll goes on to watch the file */
+  CHECK(pollset_set(p, a[0], POLLSET_IN, handler, &s, &e) == 0);
+  close(a[0]);
+  pollset_remove(p, a[0]); /* too late: the number is gone */
+  CHECK(pollset_set(p, b[0], POLLSET_IN, leaver, &s, &e) == 0);
+  CHECK(pollset_one(p, &lap, &e) == 1 && s.calls == 1);
+  CHECK(pollset_one(p, &lap, &e) == 0 && s.calls == 1);
+  close(copy), close(a[1]), close(b[0]), close(b[1]);
+  pollset_free(p);
+}
+
+/* First in, first out; putting in and taking out twice is no more than once. */
+static void test_news(const struct mem *m) {
+  struct seen s;
+  struct news n[4] = { { .owner = &n[0] }, { .owner = &n[1] }, { .owner = &n[2] }, { .owner = &n[3] } };
+  struct pollset *p = fresh(m, &s);
+  CHECK(!pollset_has_news(p) && pollset_ready(p) == NULL);
+  for (int i = 0; i < 4; i++) pollset_news(p, &n[i]);
+  pollset_news(p, &n[0]);
+  pollset_forget(p, &n[1]);
+  pollset_forget(p, &n[1]);
+  pollset_forget(p, &n[3]);
+  CHECK(pollset_has_news(p) && pollset_ready(p)->owner == &n[0]);
+  pollset_news(p, &n[1]);
+  CHECK(pollset_ready(p) == &n[2] && pollset_ready(p) == &n[1] && pollset_ready(p) == NULL);
+  pollset_news(p, &n[0]);
+  pollset_forget(p, &n[0]);
+  CHECK(!pollset_has_news(p));
+  pollset_free(p);
+}
+
 int main(void) {
   struct mem m = mem_libc();
+  test_one(&m);
+  test_one_stale(&m);
+  test_news(&m);
   test_events(&m);
   test_many(&m);
   test_remove_inside(&m, 0);

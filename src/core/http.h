@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "err.h"
 #include "head.h" /* struct header */
+#include "pollset.h"
 
 struct engine;
 struct transfer;
@@ -45,8 +46,15 @@ double engine_timeout(struct engine *g);
 /* Waits at most `timeout` seconds for anything to happen (negative = for ever), does it, and returns: 0, or -1 and *e.
 ** Returns early on EINTR with *interrupted set. */
 int engine_step(struct engine *g, double timeout, int *interrupted, struct err *e);
-/* A transfer that has news (bytes, head, end) since it was last returned here; NULL when there is none. */
+/* The same, but works for `budget` seconds after the wait, and ends with the piece of work it is at then: a socket's,
+** libcurl's timers, or the end of one transfer that is overdue; budget 0 is one piece. The next step goes on where this
+** one stopped: every socket that is ready has its turn before one has a second. */
+int engine_step_budget(struct engine *g, double timeout, double budget, int *interrupted, struct err *e);
+/* A transfer that has news (bytes, head, end) since it was last returned here; NULL when there is none. Where other
+** things share the engine's pollset, pollset_ready tells of all of them instead. */
 struct transfer *engine_ready(struct engine *g);
+/* Descriptors watched here are served by engine_step; everything in it is removed before the engine is freed. */
+struct pollset *engine_pollset(struct engine *g);
 /* Non-zero: every connection to a host that is not loopback fails before DNS (KIND_CONNECT, code "offline"). */
 void engine_offline(struct engine *g, int on);
 int engine_active(const struct engine *g); /* transfers in flight that were not released */

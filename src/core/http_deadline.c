@@ -117,8 +117,9 @@ static void overdue(struct transfer *t, enum which which) {
 }
 
 /* Ends what is overdue or has failed, pushes back what is not. */
-void deadline_run(struct engine *g, double now) {
-  while (g->heap_n > 0 && g->heap[0]->due <= now) {
+size_t deadline_run(struct engine *g, double now, size_t most) {
+  size_t n = 0;
+  while (n < most && g->heap_n > 0 && g->heap[0]->due <= now) {
     struct transfer *t = g->heap[0];
     enum which which = TOTAL;
     double at = earliest(t, &which);
@@ -129,5 +130,7 @@ void deadline_run(struct engine *g, double now) {
     }
     if (!t->failed) overdue(t, which);
     transfer_end(t, 0);
+    n++;
   }
+  return n;
 }

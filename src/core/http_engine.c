@@ -1,10 +1,11 @@
 /*
-** http_engine.c: one libcurl multi behind one pollset, driven by curl_multi_socket_action alone, and the list of
-** transfers with news. May call: pollset, clock, mem, err, libcurl, the rest of the room. The engine owns the multi,
-** the pollset, idle connections and spare handles. Failure: NULL or -1 and an err.
+** http_engine.c: one libcurl multi behind one pollset, driven by curl_multi_socket_action alone.
+** May call: pollset, clock, mem, err, libcurl, the rest of the room. The engine owns the multi, the pollset, idle
+** connections and spare handles. Failure: NULL or -1 and an err.
 */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -160,7 +161,7 @@ int engine_pollfd(const struct engine *g) {
 /* Seconds, 0 = now; -1 = only the descriptor matters. */
 double engine_timeout(struct engine *g) {
   double at = g->curl_at;
-  if (g->ready != NULL) return 0;
+  if (pollset_has_news(g->poll)) return 0;
   if (g->heap_n > 0 && (at < 0 || g->heap[0]->due < at)) at = g->heap[0]->due;
   if (at < 0) return -1;
   double left = at - clock_monotonic();
@@ -179,30 +180,81 @@ static void collect(struct engine *g) {
   }
 }
 
-/* One round: waits, lets libcurl work, ends what is over. */
-int engine_step(struct engine *g, double timeout, int *interrupted, struct err *e) {
-  double wait = engine_timeout(g);
+/* Calls libcurl when it wants that: 1, or 0 when it does not. */
+static int run_timers(struct engine *g, double now) {
   int running;
-  if (timeout >= 0 && (wait < 0 || timeout < wait)) wait = timeout;
-  g->result = CURLM_OK;
-  if (pollset_wait(g->poll, wait, interrupted, e) < 0) return -1;
-  double now = g->now = clock_monotonic();
-  if (g->curl_at >= 0 && g->curl_at <= now && g->result == CURLM_OK) {
-    g->curl_at = -1;
-    g->result = curl_multi_socket_action(g->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-  }
-  collect(g);
-  deadline_run(g, now);
+  if (g->curl_at < 0 || g->curl_at > now || g->result != CURLM_OK) return 0;
+  g->now = now;
+  g->curl_at = -1;
+  g->result = curl_multi_socket_action(g->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+  return 1;
+}
+
+/* How long a step that may take `timeout` waits. */
+static double waiting(struct engine *g, double timeout) {
+  double wait = engine_timeout(g);
+  return timeout >= 0 && (wait < 0 || timeout < wait) ? timeout : wait;
+}
+
+/* The end of a step: 0, or -1 and *e when libcurl failed. */
+static int settle(struct engine *g, struct err *e) {
   if (g->result == CURLM_OUT_OF_MEMORY) give_up(g); /* its transfers say why */
   if (g->result == CURLM_OK || g->multi == NULL) return 0;
   return err_set(e, KIND_OTHER, "libcurl: %s", curl_multi_strerror(g->result));
 }
 
+/* One round: waits, lets libcurl work, ends what is over. */
+int engine_step(struct engine *g, double timeout, int *interrupted, struct err *e) {
+  g->result = CURLM_OK;
+  if (pollset_wait(g->poll, waiting(g, timeout), interrupted, e) < 0) return -1;
+  double now = g->now = clock_monotonic();
+  run_timers(g, now);
+  collect(g);
+  deadline_run(g, now, SIZE_MAX);
+  g->turn = TURN_SOCKETS;
+  return settle(g, e);
+}
+
+/* One piece of work, of whatever kind is next: 1, 0 when there is none, -1 and *e. */
+static int work(struct engine *g, struct err *e) {
+  for (int kinds = 0, n, lap; kinds < 3; kinds++) {
+    if (g->turn == TURN_SOCKETS) {
+      if ((n = pollset_one(g->poll, &lap, e)) == 0 || lap) g->turn = TURN_TIMERS;
+      if (n != 0) return n;
+    } else if (g->turn == TURN_TIMERS) {
+      g->turn = TURN_DEADLINES;
+      if (run_timers(g, clock_monotonic())) return 1;
+    } else {
+      if (deadline_run(g, clock_monotonic(), 1) > 0) return 1;
+      g->turn = TURN_SOCKETS;
+    }
+  }
+  return 0;
+}
+
+/* Waits, then works piece by piece while there is time. */
+int engine_step_budget(struct engine *g, double timeout, double budget, int *interrupted, struct err *e) {
+  double wait = waiting(g, timeout);
+  int n;
+  *interrupted = 0;
+  g->result = CURLM_OK;
+  if (wait != 0 && pollset_await(g->poll, wait, interrupted, e) < 0) return -1;
+  double end = clock_monotonic() + budget;
+  do {
+    n = work(g, e);
+    collect(g);
+  } while (n > 0 && g->result == CURLM_OK && clock_monotonic() < end);
+  return n < 0 ? -1 : settle(g, e);
+}
+
 /* The one that waited longest, or NULL. */
 struct transfer *engine_ready(struct engine *g) {
-  struct transfer *t = g->ready;
-  if (t != NULL) engine_forget(g, t);
-  return t;
+  return (struct transfer *)(void *)pollset_ready(g->poll);
+}
+
+/* For what else waits beside the transfers. */
+struct pollset *engine_pollset(struct engine *g) {
+  return g->poll;
 }
 
 /* From the next transfer on. */
@@ -213,27 +265,6 @@ void engine_offline(struct engine *g, int on) {
 /* Released transfers do not count. */
 int engine_active(const struct engine *g) {
   return g->active;
-}
-
-/* Appends t to the list. */
-void engine_news(struct engine *g, struct transfer *t) {
-  if (t->queued) return;
-  t->queued = 1;
-  t->ready_prev = g->ready_last;
-  t->ready_next = NULL;
-  if (g->ready_last != NULL) g->ready_last->ready_next = t;
-  else g->ready = t;
-  g->ready_last = t;
-}
-
-/* Takes t from the list; idempotent. */
-void engine_forget(struct engine *g, struct transfer *t) {
-  if (!t->queued) return;
-  t->queued = 0;
-  if (t->ready_prev != NULL) t->ready_prev->ready_next = t->ready_next;
-  else g->ready = t->ready_next;
-  if (t->ready_next != NULL) t->ready_next->ready_prev = t->ready_prev;
-  else g->ready_last = t->ready_prev;
 }
 
 /* A spare handle, else a new one; NULL when out of memory. */

@@ -13,15 +13,18 @@
 #define SPARE_MAX 8          /* easy handles kept for the next transfers */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
+/* What a step with a budget does next. */
+enum turn { TURN_SOCKETS, TURN_TIMERS, TURN_DEADLINES };
+
 struct engine {
   const struct mem *m;
   struct pollset *poll;
   CURLM *multi;                 /* NULL after it ran out of memory, until the next transfer */
   CURLMcode result;             /* the first failure of the multi in this step */
+  enum turn turn;
   double curl_at;               /* when libcurl wants to be called, negative = never */
   double now;                   /* clock_monotonic when libcurl was last called: what its callbacks go by */
   struct transfer *all;         /* every transfer that is not closed */
-  struct transfer *ready, *ready_last;
   struct transfer **heap;       /* those with a deadline, earliest first */
   size_t heap_n, heap_cap;
   char *url;                    /* the last URL that was found good, and what it said: chats repeat theirs */
@@ -36,12 +39,11 @@ struct engine {
 };
 
 struct transfer {
+  struct news news;             /* first: engine_ready goes by it */
   const struct mem *m;
   struct engine *g;             /* NULL once the engine is gone */
   CURL *easy;                   /* NULL once it is over */
-  void *owner;
   struct transfer *prev, *next; /* in engine.all */
-  struct transfer *ready_prev, *ready_next;
   char *sent;                   /* header list and body as given to libcurl; NULL once they are sent */
   size_t sent_n, upload;        /* bytes of that block, of the body in it */
   struct buf body;              /* unread */
@@ -56,7 +58,7 @@ struct transfer {
   double grace_at;              /* end of the grace period, 0 = none */
   size_t heap_i;                /* place in the heap + 1, 0 = not in it */
   int status;
-  unsigned head_done : 1, encoded : 1, paused : 1, released : 1, queued : 1, failed : 1;
+  unsigned head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */
@@ -69,9 +71,6 @@ int engine_ensure(struct engine *g);
 CURL *engine_easy(struct engine *g);
 /* Takes a handle back that the multi has let go; `again`: it may serve another request as it is. */
 void engine_retire(struct engine *g, CURL *easy, int again);
-/* Puts t among those with news; idempotent. */
-void engine_news(struct engine *g, struct transfer *t);
-void engine_forget(struct engine *g, struct transfer *t);
 /* The next engine_step calls libcurl whatever it asked for. */
 void engine_kick(struct engine *g);
 /* libcurl is about to make a pair of descriptors. */
@@ -87,8 +86,8 @@ void deadline_now(struct engine *g, struct transfer *t);
 void deadline_drop(struct engine *g, struct transfer *t);
 /* KIND_TIMEOUT: code `which`, message "WHAT so many seconds (WHICH)". */
 void deadline_err(struct err *e, const char *which, const char *what, double seconds);
-/* Ends every transfer whose deadline has passed. */
-void deadline_run(struct engine *g, double now);
+/* Ends the transfers whose deadline has passed, at most so many: how many. */
+size_t deadline_run(struct engine *g, double now, size_t most);
 
 /* http_request.c */
 /* The err of what is forbidden offline. */

@@ -114,7 +114,7 @@ static int end_head(struct transfer *t) {
     p += h->value.n + 1;
   }
   t->head_done = 1;
-  engine_news(t->g, t);
+  pollset_news(t->g->poll, &t->news);
   /* Once it is answered a request is never sent again, so a long stream need not hold its body. */
   curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
   if (t->upload > 0 && (size_t)uploaded >= t->upload) {
@@ -161,7 +161,7 @@ static size_t on_body(char *p, size_t size, size_t count, void *ud) {
   if (buf_add(&t->body, p, n) < 0) return no_memory(t);
   if (t->body.n > t->peak) t->peak = t->body.n;
   if (first) deadline_update(t->g, t);
-  engine_news(t->g, t);
+  pollset_news(t->g->poll, &t->news);
   return n;
 }
 
@@ -221,7 +221,7 @@ static int bind_callbacks(struct transfer *t) {
 /* Everything a transfer holds but its easy handle. */
 static void destroy(struct transfer *t) {
   if (t->g != NULL) {
-    engine_forget(t->g, t);
+    pollset_forget(t->g->poll, &t->news);
     if (t->prev != NULL) t->prev->next = t->next;
     else t->g->all = t->next;
     if (t->next != NULL) t->next->prev = t->prev;
@@ -241,7 +241,7 @@ static struct transfer *create(struct engine *g, const struct http_request *r, v
   memset(t, 0, sizeof *t);
   t->m = g->m;
   t->g = g;
-  t->owner = owner;
+  t->news.owner = owner;
   t->timeouts = r->timeouts;
   t->head_max = r->head_max > 0 ? r->head_max : HEAD_MAX;
   t->body_max = r->body_max;
@@ -303,7 +303,7 @@ static void detach(struct transfer *t, int whole) {
 void transfer_end(struct transfer *t, int whole) {
   detach(t, whole);
   if (t->released) destroy(t);
-  else engine_news(t->g, t);
+  else pollset_news(t->g->poll, &t->news);
 }
 
 /* True for what ends a connection that was in use. */
@@ -367,7 +367,7 @@ void transfer_orphan(struct transfer *t) {
     destroy(t);
     return;
   }
-  engine_forget(g, t);
+  pollset_forget(g->poll, &t->news);
   g->all = t->next;
   if (t->next != NULL) t->next->prev = NULL;
   t->g = NULL;
@@ -377,7 +377,7 @@ void transfer_orphan(struct transfer *t) {
 
 /* What transfer_start was given. */
 void *transfer_owner(const struct transfer *t) {
-  return t->owner;
+  return t->news.owner;
 }
 
 /* 0 until the final head is complete. */
@@ -438,9 +438,9 @@ void transfer_release(struct transfer *t, double seconds) {
     return;
   }
   t->released = 1;
-  t->owner = NULL;
+  t->news.owner = NULL;
   t->g->active--;
-  engine_forget(t->g, t);
+  pollset_forget(t->g->poll, &t->news);
   buf_free(&t->body);
   transfer_grace(t, seconds);
   transfer_taken(t);

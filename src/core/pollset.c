@@ -1,11 +1,13 @@
 /*
-** pollset.c: many descriptors behind one: epoll on Linux, kqueue elsewhere (unverified until someone runs it).
+** pollset.c: many descriptors behind one, and news: epoll on Linux, kqueue elsewhere (unverified until someone runs
+** it).
 ** May call: mem, err, the system. A pollset owns its own descriptor and a table of entries indexed by descriptor, never
 ** the descriptors in it. Failure: NULL or -1 and an err (KIND_MEMORY, KIND_OTHER with the system's reason).
 */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@ struct entry {
   pollset_handler handler; /* NULL = no entry */
   void *ud;
   uint32_t round;
+  uint32_t lap;            /* in which it was served last; 0 = never */
   int events;
 };
 
@@ -33,6 +36,8 @@ struct pollset {
   const struct mem *m;
   struct entry *entries; /* by descriptor: the system gives out the lowest free number */
   size_t cap;
+  uint32_t lap;              /* begins anew when one that had its turn is served again */
+  struct news *first, *last; /* those with news */
   int fd;
 };
 
@@ -54,11 +59,21 @@ static int grow(struct pollset *p, int fd) {
   return 0;
 }
 
+/* Whole milliseconds, rounded up: waking early would only mean waiting again. */
+static int milliseconds(double seconds) {
+  if (seconds < 0) return -1;
+  if (seconds >= INT_MAX / 1000) return INT_MAX;
+  int ms = (int)(seconds * 1000);
+  return (double)ms < seconds * 1000 ? ms + 1 : ms;
+}
+
 /* Runs the handler of fd unless its entry is gone or another one by now: 1 when it ran. */
 static int dispatch(struct pollset *p, int fd, uint32_t round, int events) {
   if ((size_t)fd >= p->cap) return 0;
   struct entry n = p->entries[fd];
   if (n.handler == NULL || n.round != round) return 0;
+  if (n.lap == p->lap) p->lap++;
+  p->entries[fd].lap = p->lap;
   n.handler(n.ud, fd, events);
   return 1;
 }
@@ -87,17 +102,10 @@ static void system_remove(struct pollset *p, int fd, int old) {
   epoll_ctl(p->fd, EPOLL_CTL_DEL, fd, &ev);
 }
 
-/* Whole milliseconds, rounded up: waking early would only mean waiting again. */
-static int milliseconds(double seconds) {
-  if (seconds < 0) return -1;
-  if (seconds >= INT_MAX / 1000) return INT_MAX;
-  int ms = (int)(seconds * 1000);
-  return (double)ms < seconds * 1000 ? ms + 1 : ms;
-}
-
-static int system_wait(struct pollset *p, double timeout, int *ran) {
+/* A descriptor that stays ready goes to the end of epoll's own line when it was told of. */
+static int system_wait(struct pollset *p, int most, double timeout, int *ran) {
   struct epoll_event ev[BATCH];
-  int n = epoll_wait(p->fd, ev, BATCH, milliseconds(timeout));
+  int n = epoll_wait(p->fd, ev, most, milliseconds(timeout));
   for (int i = 0; i < n; i++) {
     uint32_t got = ev[i].events;
     int events = (got & EPOLLIN ? POLLSET_IN : 0) | (got & EPOLLOUT ? POLLSET_OUT : 0) |
@@ -134,13 +142,13 @@ static void system_remove(struct pollset *p, int fd, int old) {
   filter(p, fd, NULL, EVFILT_WRITE, old & POLLSET_OUT, 0);
 }
 
-static int system_wait(struct pollset *p, double timeout, int *ran) {
+static int system_wait(struct pollset *p, int most, double timeout, int *ran) {
   struct kevent ev[BATCH];
   struct timespec ts;
   if (timeout > INT_MAX) timeout = INT_MAX;
   ts.tv_sec = timeout < 0 ? 0 : (time_t)timeout;
   ts.tv_nsec = timeout < 0 ? 0 : (long)((timeout - (double)ts.tv_sec) * 1e9);
-  int n = kevent(p->fd, NULL, 0, ev, BATCH, timeout < 0 ? NULL : &ts);
+  int n = kevent(p->fd, NULL, 0, ev, most, timeout < 0 ? NULL : &ts);
   for (int i = 0; i < n; i++) {
     int events = ev[i].filter == EVFILT_READ ? POLLSET_IN : POLLSET_OUT;
     if ((ev[i].flags & EV_EOF) && ev[i].fflags != 0) events |= POLLSET_ERR;
@@ -158,7 +166,7 @@ struct pollset *pollset_new(const struct mem *m, struct err *e) {
     err_memory(e);
     return NULL;
   }
-  *p = (struct pollset){ m, NULL, 0, system_open() };
+  *p = (struct pollset){ .m = m, .lap = 1, .fd = system_open() };
   if (p->fd < 0) {
     fail_errno(e, "cannot create a poll descriptor");
     mem_free(m, p, sizeof *p);
@@ -186,7 +194,7 @@ int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *
   if (grow(p, fd) < 0) return err_memory(e);
   struct entry *n = &p->entries[fd];
   int fresh = n->handler == NULL;
-  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, events };
+  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, fresh ? 0 : n->lap, events };
   if ((fresh || n->events != events) && system_set(p, fd, &next, n->events, fresh) < 0)
     return fail_errno(e, "cannot watch a descriptor");
   *n = next;
@@ -202,19 +210,72 @@ void pollset_remove(struct pollset *p, int fd) {
   n->ud = NULL;
 }
 
+/* What a wait that failed returns: 0 after EINTR, else -1 and *e. */
+static int fail_wait(int *interrupted, struct err *e) {
+  if (errno != EINTR) return fail_errno(e, "cannot wait for descriptors");
+  *interrupted = 1;
+  return 0;
+}
+
 /* Waits, then runs the handlers of what is ready: how many ran, 0 on time-out and on EINTR, -1 and *e on failure. */
 int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err *e) {
   size_t rounds = p->cap / BATCH + 1; /* a bound, where descriptors stay ready */
   int ran = 0, n;
   *interrupted = 0;
   do {
-    n = system_wait(p, timeout, &ran);
+    n = system_wait(p, BATCH, timeout, &ran);
     timeout = 0;
   } while (n == BATCH && --rounds > 0);
-  if (n >= 0 || ran > 0) return ran;
-  if (errno == EINTR) {
-    *interrupted = 1;
-    return 0;
-  }
-  return fail_errno(e, "cannot wait for descriptors");
+  return n >= 0 || ran > 0 ? ran : fail_wait(interrupted, e);
+}
+
+/* Waits without serving anybody: 1, 0 on time-out and on EINTR, -1 and *e on failure. */
+int pollset_await(struct pollset *p, double timeout, int *interrupted, struct err *e) {
+  struct pollfd pf = { p->fd, POLLIN, 0 };
+  *interrupted = 0;
+  int n = poll(&pf, 1, milliseconds(timeout));
+  return n >= 0 ? n > 0 : fail_wait(interrupted, e);
+}
+
+/* Serves one descriptor: 1, 0 when none is ready, -1 and *e on failure. */
+int pollset_one(struct pollset *p, int *lap, struct err *e) {
+  uint32_t before = p->lap;
+  int ran = 0, n, interrupted, tries = 2;
+  do n = system_wait(p, 1, 0, &ran);
+  while (n > 0 && ran == 0 && --tries > 0); /* an event of an entry that is gone */
+  *lap = p->lap != before;
+  return n >= 0 ? ran : fail_wait(&interrupted, e);
+}
+
+/* Appends n to the list. */
+void pollset_news(struct pollset *p, struct news *n) {
+  if (n->queued) return;
+  n->queued = 1;
+  n->prev = p->last;
+  n->next = NULL;
+  if (p->last != NULL) p->last->next = n;
+  else p->first = n;
+  p->last = n;
+}
+
+/* Takes n from the list. */
+void pollset_forget(struct pollset *p, struct news *n) {
+  if (!n->queued) return;
+  n->queued = 0;
+  if (n->prev != NULL) n->prev->next = n->next;
+  else p->first = n->next;
+  if (n->next != NULL) n->next->prev = n->prev;
+  else p->last = n->prev;
+}
+
+/* The one that waited longest, or NULL. */
+struct news *pollset_ready(struct pollset *p) {
+  struct news *n = p->first;
+  if (n != NULL) pollset_forget(p, n);
+  return n;
+}
+
+/* True when pollset_ready has one. */
+int pollset_has_news(const struct pollset *p) {
+  return p->first != NULL;
 }

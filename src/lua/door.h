@@ -21,6 +21,7 @@
 #define TYPE_STREAM "koine.stream"
 #define TYPE_RESPONSE "koine.response"
 #define TYPE_REQUEST "koine.request"
+#define TYPE_PROCESS "koine.process"
 #define TYPE_ERROR "koine.error"
 #define TYPE_ARRAY "koine.array"
 
@@ -32,7 +33,7 @@ struct scratch {
 
 /*
 ** The one engine of a lua_State, anchored in its registry. Its libcurl half is made on first use.
-** User value 1: weak table from the address of a stream or request to its userdata (tokens of step); 2: the array that
+** User value 1: weak table from the address of a stream, request or process to its userdata (tokens of step); 2: the array that
 ** step returns.
 */
 struct home {
@@ -52,7 +53,7 @@ struct scratch *home_scratch(lua_State *L);
 /* True within a finalizer: whatever door function allocates a Lua value may be in the middle of its work further down
 ** the stack. Also true while the host has stopped the collector: no finalizer runs by itself then. */
 static inline int in_finalizer(lua_State *L) { return lua_gc(L, LUA_GCISRUNNING) != 1; }
-/* Ties the address that transfers report to the userdata at idx (weakly). */
+/* Ties the address that the engine's news report to the userdata at idx (weakly). */
 void home_register(lua_State *L, const void *owner, int idx);
 
 /* {{{ errors */
@@ -73,7 +74,7 @@ void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the tab
 /* {{{ values */
 
 /* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects have
-** their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth > 128, mixed
+** their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth > 192, mixed
 ** keys, NaN). */
 struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
 /* A request, message list and tools included, with only the fields that design knows at record level. */
@@ -96,6 +97,7 @@ void open_response(lua_State *L);
 void open_request(lua_State *L);
 void open_file(lua_State *L);
 void open_tree(lua_State *L);
+void open_process(lua_State *L);
 
 /* An adapter as the stream sees it. */
 struct adapter {

@@ -1,6 +1,7 @@
 /*
 ** engine.c: userdata koine.engine, the one engine of a lua_State, and the state's scratch memory.
-** May call: http, mem. Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled.
+** May call: http, mem. Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is
+** cancelled.
 */
 #include "door.h"
 
@@ -109,7 +110,7 @@ static int m_events(lua_State *L) {
   return 1;
 }
 
-/* engine:timeout(): seconds until step must be called though the descriptor is silent; nil when there is no such time. */
+/* engine:timeout(): seconds until step must be called though the descriptor is silent; nil: there is no such time. */
 static int m_timeout(lua_State *L) {
   struct home *h = check_home(L);
   double t = h->engine == NULL ? -1 : engine_timeout(h->engine);
@@ -118,18 +119,18 @@ static int m_timeout(lua_State *L) {
   return 1;
 }
 
-/* Fills the array that step returns with the streams and requests that have news. The room for a token is made before
-** the token is taken: what raises for want of memory loses none. */
+/* Fills the array that step returns with the streams, requests and processes that have news. The room for a token is
+** made before the token is taken: what raises for want of memory loses none. */
 static void push_tokens(lua_State *L, struct engine *g) {
-  struct transfer *t;
+  struct news *news;
   lua_Integer n = 0;
   lua_getiuservalue(L, 1, 2);
   lua_getiuservalue(L, 1, 1);
   for (;;) {
     lua_pushboolean(L, 0);
     lua_rawseti(L, -3, n + 1);
-    if ((t = engine_ready(g)) == NULL) break;
-    if (lua_rawgetp(L, -1, transfer_owner(t)) == LUA_TNIL) lua_pop(L, 1);
+    if ((news = pollset_ready(engine_pollset(g))) == NULL) break;
+    if (lua_rawgetp(L, -1, news->owner) == LUA_TNIL) lua_pop(L, 1);
     else lua_rawseti(L, -3, ++n);
   }
   lua_pop(L, 1);
@@ -141,17 +142,38 @@ static void push_tokens(lua_State *L, struct engine *g) {
   lua_pop(L, 1);
 }
 
-/* engine:step([seconds]): waits at most so long (nil: until something happens; 0: not at all), does what there is to do, and
-** returns the array of tokens that became ready (reused by the next step) and true when a signal cut the wait short.
-** Raises when the operating system fails. */
+/* The options of step, at 3: seconds of the budget; -1: none. Raises ArgumentError. */
+static double read_budget(lua_State *L) {
+  double budget = -1;
+  if (lua_isnoneornil(L, 3)) return budget;
+  if (lua_type(L, 3) != LUA_TTABLE) raise_type(L, "options", "a table", 3);
+  for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) raise_type(L, "options", "names of options", -2);
+    if (strcmp(lua_tostring(L, -2), "budget_ms") != 0)
+      raise_argument(L, lua_tostring(L, -2), "the option budget_ms", "another one");
+    if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 0))
+      raise_type(L, "budget_ms", "a number of milliseconds, 0 or more", -1);
+    budget = lua_tonumber(L, -1) / 1000;
+  }
+  return budget;
+}
+
+/* engine:step([seconds [, {budget_ms = n}]]): waits at most so long (nil: until something happens; 0: not at all), does
+** what there is to do, and returns the array of tokens that became ready (reused by the next step) and true when a
+** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
+** work it is at then; with 0 it does one piece: a descriptor's. Raises ArgumentError, and when the system fails. */
 static int m_step(lua_State *L) {
   struct home *h = check_home(L);
-  double seconds = luaL_optnumber(L, 2, -1);
-  int interrupted = 0;
+  double seconds = luaL_optnumber(L, 2, -1), budget = read_budget(L);
+  int interrupted = 0, r;
+  struct engine *g;
   struct err e;
   err_clear(&e);
   lua_settop(L, 1);
-  if (engine_step(home_engine(L, h), seconds, &interrupted, &e) != 0) return raise_error(L, &e);
+  g = home_engine(L, h);
+  if (budget < 0) r = engine_step(g, seconds, &interrupted, &e);
+  else r = engine_step_budget(g, seconds, budget, &interrupted, &e);
+  if (r != 0) return raise_error(L, &e);
   push_tokens(L, h->engine);
   lua_pushboolean(L, interrupted);
   return 2;
