@@ -1,0 +1,27 @@
+-- cqueues.lua: three questions at once in a cqueues controller, with whatever else runs there.
+-- Usage: lua5.4 examples/cqueues.lua [provider/model]
+local koine = require "koine"
+local cqueues = require "cqueues"
+
+local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
+
+koine.hosts.cqueues.install()
+
+local controller, left = cqueues.new(), 0
+
+for _, question in ipairs { "Name a river.", "Name a mountain.", "Name a sea." } do
+  left = left + 1
+  controller:wrap(function()
+    print(question, assert(adapter:chat(question)):text()) -- waits here; the others go on
+    left = left - 1
+  end)
+end
+
+controller:wrap(function()
+  while left > 0 do
+    cqueues.sleep(0.5)
+    io.stderr:write "."
+  end
+end)
+
+assert(controller:loop())

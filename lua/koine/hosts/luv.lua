@@ -1,0 +1,64 @@
+--- Koine under luv: whatever waits in a coroutine yields, and a callback of libuv's loop resumes it.
+-- A poll handle watches the engine's descriptor, a timer the next moment at which the engine or somebody parked wants a
+-- turn; they keep the loop alive only while somebody is parked. An error in a coroutine that is resumed here goes where
+-- errors of callbacks go. Koine yields in every coroutine: generators of one's own want koine.run around them.
+--
+-- May call: errors, hosts/parking, wait; luv.
+
+local errors = require "koine.errors"
+local parking = require "koine.hosts.parking"
+local uv = require "luv"
+local wait = require "koine.wait"
+
+local host = {}
+
+local lot         -- who is parked, while installed
+local poll, timer -- stopped and kept, not closed: luv may crash when the state closes before uv has closed them
+local turn, turning
+
+local function arm()
+  if not lot or turning then return end
+  local seconds = lot:patience(wait.engine():timeout())
+  uv.update_time()
+  if seconds then timer:start(math.ceil(seconds * 1000), 0, turn) else timer:stop() end
+  if lot.count > 0 then poll:ref() else poll:unref() end
+end
+
+local function step()
+  wait.pump(0)
+  lot:run()
+end
+
+function turn()
+  turning = true
+  local ok, err = pcall(step)
+  turning = false
+  arm()
+  if not ok then error(tostring(err) .. (errors.is_error(err) and "\n" .. err.traceback or ""), 0) end
+end
+
+local function park(token, seconds)
+  if not coroutine.isyieldable() then return wait.block(token, seconds) end
+  return lot:park(token, seconds)
+end
+
+--- From now on Koine parks in libuv's default loop, which the program runs.
+function host.install()
+  lot = parking.new(arm)
+  poll, timer = poll or uv.new_poll(wait.engine():pollfd()), timer or uv.new_timer()
+  timer:unref()
+  poll:start("r", turn)
+  poll:unref()
+  wait.set_host { park = park, wake = function() end }
+end
+
+--- Back to plain Lua; when nobody waits any more.
+function host.uninstall()
+  if not lot then return end
+  wait.set_host(nil)
+  poll:stop()
+  timer:stop()
+  lot = nil
+end
+
+return host

@@ -1,0 +1,418 @@
+-- Koine inside other event loops: cqueues, luv, and the loop of its own on select. What a host's coroutines do here
+-- would never end if one of them blocked the others; the time limits are nets, not measures.
+
+local cqueues = require "cqueues"
+local koine = require "koine"
+local socket = require "socket"
+local uv = require "luv"
+local wait = require "koine.wait"
+
+local NET = { idle = 60, first_byte = 60 }
+
+-- name → function that runs the functions at once, as coroutines of that host, until its loop ends by itself
+local loops = {
+  cqueues = function(...)
+    local controller = cqueues.new()
+    for _, f in ipairs { ... } do controller:wrap(f) end
+    assert(controller:loop())
+  end,
+  luv = function(...)
+    for _, f in ipairs { ... } do coroutine.wrap(f)() end
+    uv.run()
+  end,
+  poll = function(...)
+    for _, f in ipairs { ... } do koine.hosts.poll.spawn(f) end
+    koine.hosts.poll.run()
+  end,
+}
+
+describe("hosts", function()
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
+
+  local function adapter(path, opts)
+    local options = { model = "m", base_url = server.url .. (path or ""), key = "k", retry = false, timeout = NET }
+    for name, value in pairs(opts or {}) do options[name] = value end
+    return koine.anthropic(options)
+  end
+
+  -- A turn at /PATH of which there is one delta (and the start of its block), then silence.
+  local function silent(path)
+    return { path = path .. "/v1/messages", content = ("x"):rep(4000), chunk = 1000, fault = { stall_after = 1800 } }
+  end
+
+  -- Waits until the server saw a caller leave in the middle: the request.
+  local function left()
+    while true do
+      for _, request in ipairs(assert(server:requests())) do
+        if request.closed_after then return request end
+      end
+      wait.block({}, 0.005)
+    end
+  end
+
+  for _, name in ipairs { "cqueues", "luv", "poll" } do
+    local run = loops[name]
+    describe(name, function()
+      local host = koine.hosts[name]
+      before_each(host.install)
+      after_each(host.uninstall)
+
+      -- Runs the functions at once and raises what one of them raised: a host may do something else with it.
+      local function together(...)
+        local functions, failed = { ... }, nil
+        for i, f in ipairs(functions) do
+          functions[i] = function()
+            local ok, err = xpcall(f, function(err)
+              return type(err) == "string" and debug.traceback(err) or err
+            end)
+            if not ok then failed = failed or { err } end
+          end
+        end
+        run(table.unpack(functions))
+        if failed then error(failed[1], 0) end
+      end
+
+      it("chats while a stream is silent, and closing the stream wakes its reader", function()
+        assert(server:script { silent "/a", { content = "Here." } })
+        local stream, err, answer
+        together(function()
+          stream = assert(adapter "/a":open "Hi")
+          local delta
+          repeat delta, err = stream:next() until not delta
+        end, function()
+          answer = assert(adapter():chat "Hi"):text()
+          while stream:stats().events < 3 do assert(koine.sleep(0.001)) end
+          stream:close()
+        end)
+        assert.are.equal("Here.", answer)
+        assert.are.equal("cancelled", err.kind)
+        assert.are.equal(1800, left().closed_after)
+      end)
+
+      it("runs two calls at once on one engine", function()
+        assert(server:script "echo")
+        local answers = {}
+        together(function() answers[1] = assert(adapter():chat "one"):text() end,
+          function() answers[2] = assert(adapter():chat "two"):text() end)
+        assert.are.same({ "You said: one", "You said: two" }, answers)
+      end)
+
+      it("sleeps without stopping the others", function()
+        local here, there = false, false
+        together(function()
+          here = true
+          while not there do assert.is_true(koine.sleep(0.001)) end
+        end, function()
+          there = true
+          while not here do assert.is_true(koine.sleep(0.001)) end
+        end)
+      end)
+
+      it("wakes for the core's deadlines, though nothing else happens", function()
+        assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+        together(function()
+          local response, err = adapter(nil, { timeout = { first_byte = 0.02 } }):chat "Hi"
+          assert.is_nil(response)
+          assert.are.equal("timeout", err.kind)
+        end)
+      end)
+
+      it("gives up what takes too long", function()
+        assert(server:script { silent "/a" })
+        together(function()
+          local response, err = koine.timeout(0.05, function() return adapter "/a":chat("Hi", { stream = true }) end)
+          assert.is_nil(response)
+          assert.are.equal("timeout", err.kind)
+        end)
+      end)
+
+      it("gathers inside a coroutine, while another one chats", function()
+        assert(server:script "echo")
+        local answers = {}
+        local function say(word)
+          return function() return assert(adapter():chat(word)):text() end
+        end
+        together(function() answers.a, answers.b = koine.gather(say "a", say "b") end,
+          function() answers.c = say "c"() end,
+          function() answers.d, answers.e = koine.gather(say "d", say "e") end)
+        for word, answer in pairs(answers) do assert.are.equal("You said: " .. word, answer) end
+        assert.are.equal(5, #assert(server:requests()))
+      end)
+
+      it("keeps who is parked through a collection", function()
+        assert(server:script { { content = "Here.", fault = { delay_ms = 20 } } })
+        local answer
+        together(function() answer = assert(adapter():chat "Hi"):text() end, function()
+          while not answer do
+            collectgarbage()
+            koine.sleep(0.002)
+          end
+        end)
+        assert.are.equal("Here.", answer)
+      end)
+
+      it("wakes every coroutine that waits for the same", function()
+        local token, woken = {}, 0
+        local function waiter()
+          if wait.park(token, 60) then woken = woken + 1 end
+        end
+        together(waiter, waiter, function()
+          koine.sleep(0.001)
+          wait.wake(token)
+        end)
+        assert.are.equal(2, woken)
+      end)
+
+      it("tells who was woken from whose time was over", function()
+        local token, over = {}, {}
+        together(function() over[1] = wait.park(token, 0.001) end, function() over[2] = wait.park(token, 60) end,
+          function()
+            koine.sleep(0.02)
+            while over[1] == nil do koine.sleep(0.001) end
+            wait.wake(token)
+          end)
+        assert.are.same({ false, true }, over)
+      end)
+
+      it("goes on after its loop has ended, with a stream left open", function()
+        assert(server:script { silent "/a", { content = "One." }, { content = "Two." } })
+        local stream
+        together(function()
+          stream = assert(adapter "/a":open "Hi")
+          assert(stream:next())
+        end)
+        together(function() assert.are.equal("One.", assert(adapter():chat "Hi"):text()) end)
+        together(function() assert.are.equal("Two.", assert(adapter():chat "Hi"):text()) end)
+        stream:close()
+      end)
+
+      it("keeps a generator of the user's own", function()
+        assert(server:script { { content = "some words in pieces", chunk = 4 } })
+        local function pieces()
+          return coroutine.wrap(function()
+            for delta in adapter():stream "Hi" do
+              if delta.text then coroutine.yield(delta.text) end
+            end
+          end)
+        end
+        together(function()
+          koine.run(function()
+            local said = {}
+            for piece in pieces() do said[#said + 1] = piece end
+            assert.are.equal("some words in pieces", table.concat(said))
+          end)
+        end)
+      end)
+
+      it("blocks where Lua cannot yield", function()
+        assert(server:script "echo")
+        local words, answers = { "b", "a" }, {}
+        together(function()
+          table.sort(words, function(x, y)
+            answers[#answers + 1] = assert(adapter():chat(x)):text()
+            return x < y
+          end)
+        end)
+        assert.are.same({ "a", "b" }, words)
+        assert.is_truthy(answers[1]:find "^You said: [ab]$")
+      end)
+
+      it("blocks where there is no coroutine, and waits as before once it is gone", function()
+        assert(server:script "echo")
+        assert.are.equal("You said: Hi", assert(adapter():chat "Hi"):text())
+        host.uninstall()
+        assert.are.equal("You said: Hi", assert(adapter():chat "Hi"):text())
+      end)
+    end)
+  end
+
+  it("has no others", function() assert.is_nil(koine.hosts.none) end)
+
+  describe("cqueues", function()
+    before_each(koine.hosts.cqueues.install)
+    after_each(koine.hosts.cqueues.uninstall)
+
+    it("hands errors to the controller", function()
+      local controller = cqueues.new()
+      controller:wrap(function()
+        koine.sleep(0.001)
+        error("oh no", 0)
+      end)
+      local ok, err = controller:loop()
+      assert.is_false(ok)
+      assert.are.equal("oh no", err)
+      assert.is_true(controller:loop()) -- the pump ends too
+    end)
+
+    it("runs controllers side by side", function()
+      assert(server:script "echo")
+      local outer, inner, answers = cqueues.new(), cqueues.new(), {}
+      inner:wrap(function() answers.inner = assert(adapter():chat "inner"):text() end)
+      outer:wrap(function() answers.outer = assert(adapter():chat "outer"):text() end)
+      outer:wrap(function() assert(inner:loop()) end)
+      assert(outer:loop())
+      assert.are.same({ inner = "You said: inner", outer = "You said: outer" }, answers)
+    end)
+
+    it("cancels what a controller that is dropped waited for", function()
+      assert(server:script { silent "/a" })
+      local controller, deltas = cqueues.new(), 0
+      controller:wrap(function()
+        for _ in adapter "/a":stream "Hi" do deltas = deltas + 1 end
+      end)
+      while deltas < 2 do assert(controller:step(60)) end
+      assert(controller:step(0))
+      controller:close()
+      controller = nil -- luacheck: ignore
+      collectgarbage()
+      collectgarbage()
+      assert.are.equal(1800, left().closed_after)
+    end)
+  end)
+
+  describe("luv", function()
+    before_each(koine.hosts.luv.install)
+    after_each(koine.hosts.luv.uninstall)
+
+    it("hands errors of coroutines to luv, with their traceback", function()
+      local program = [[
+        local koine, uv = require "koine", require "luv"
+        koine.hosts.luv.install()
+        local function fails()
+          koine.sleep(0.001)
+          error(koine.errors.new { kind = "other", message = "oh no" })
+        end
+        coroutine.wrap(function() %s end)()
+        uv.run()
+        print "not reached"]]
+      for _, body in ipairs { "fails()", "koine.run(function() fails() end)" } do
+        local command = ("%s -e '%s' 2>&1"):format(os.getenv "KOINE_LUA" or "lua5.4", program:format(body))
+        local pipe = assert(io.popen(command))
+        local text = pipe:read "a"
+        assert.is_nil(pipe:close())
+        assert.is_truthy(text:find("Uncaught Error: oh no", 1, true), text)
+        assert.is_truthy(text:find("in upvalue 'fails'", 1, true), text)
+        assert.is_nil(text:find("not reached", 1, true))
+      end
+    end)
+
+    it("forgets a coroutine that was closed", function()
+      local woken = false
+      local co = coroutine.create(function() woken = wait.park({}, 3600) end)
+      assert(coroutine.resume(co))
+      assert(coroutine.close(co))
+      uv.run() -- nobody is parked any more
+      assert.is_false(woken)
+    end)
+
+    it("says that a parked coroutine is the host's to resume", function()
+      local co = coroutine.create(function() koine.sleep(3600) end)
+      assert(coroutine.resume(co))
+      local ok, err = coroutine.resume(co)
+      assert.is_false(ok)
+      assert.are.equal("coroutine", err.field)
+      uv.run() -- nobody is parked any more
+    end)
+
+    it("lets the other handles of the loop work meanwhile", function()
+      assert(server:script { silent "/a" })
+      local stream, kind, timer = assert(adapter "/a":open "Hi"), nil, uv.new_timer()
+      coroutine.wrap(function()
+        local delta, err
+        repeat delta, err = stream:next() until not delta
+        kind = err.kind
+      end)()
+      timer:start(1, 1, function()
+        if stream:stats().events < 3 then return end
+        stream:close()
+        timer:close()
+      end)
+      uv.run()
+      assert.are.equal("cancelled", kind)
+    end)
+  end)
+
+  describe("poll", function()
+    local poll = koine.hosts.poll
+    before_each(poll.install)
+    after_each(poll.uninstall)
+
+    it("waits for descriptors beside chats", function()
+      assert(server:script { silent "/a", { content = "Here." } })
+      local listener = assert(socket.bind("127.0.0.1", 0))
+      local _, port = listener:getsockname()
+      local stream, err, got, ready = nil, nil, nil, false
+      poll.spawn(function()
+        stream = assert(adapter "/a":open "Hi")
+        local delta
+        repeat delta, err = stream:next() until not delta
+      end)
+      poll.spawn(function()
+        assert.is_false(poll.await(listener, "r", 0.001))
+        ready = true
+        assert.is_true(poll.await(listener, "r", 60))
+        local peer = assert(listener:accept())
+        assert.is_true(koine.run(poll.await, peer, "r", 60))
+        got = peer:receive()
+        peer:close()
+        stream:close()
+      end)
+      poll.spawn(function()
+        local text = assert(adapter():chat "Hi"):text()
+        while not ready or stream:stats().events < 3 do assert(koine.sleep(0.001)) end
+        local client = assert(socket.connect("127.0.0.1", port))
+        assert.is_true(poll.await(client, "w", 60))
+        assert(client:send(text .. "\n"))
+        client:close()
+      end)
+      poll.run()
+      listener:close()
+      assert.are.equal("Here.", got)
+      assert.are.equal("cancelled", err.kind)
+    end)
+
+    it("raises what a coroutine raises, with its traceback; the others go on", function()
+      local function fails() error "oh no" end
+      local done = false
+      poll.spawn(function()
+        koine.sleep(0.001)
+        fails()
+      end)
+      poll.spawn(function()
+        koine.sleep(0.01)
+        done = true
+      end)
+      local ok, err = pcall(poll.run)
+      assert.is_false(ok)
+      assert.is_truthy(err:find("oh no\nstack traceback", 1, true), err)
+      assert.is_truthy(err:find("'fails'", 1, true), err)
+      poll.run()
+      assert.is_true(done)
+    end)
+
+    it("blocks in a generator of the user's own", function()
+      assert(server:script "echo")
+      local answer
+      poll.spawn(function() answer = coroutine.wrap(function() return assert(adapter():chat "Hi"):text() end)() end)
+      poll.run()
+      assert.are.equal("You said: Hi", answer)
+    end)
+
+    it("raises for wrong use", function()
+      local listener = assert(socket.bind("127.0.0.1", 0))
+      local function field(f, ...)
+        local ok, err = pcall(f, ...)
+        assert.is_false(ok)
+        return err.field
+      end
+      assert.are.equal("f", field(poll.spawn, "no function"))
+      assert.are.equal("mode", field(poll.await, listener, "x"))
+      assert.are.equal("await", field(poll.await, listener, "r"))
+      listener:close()
+    end)
+  end)
+end)
