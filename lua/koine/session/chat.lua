@@ -1,0 +1,153 @@
+--- A session by way of an adapter: an agent (agent.lua) is the loop; here is what a session adds to it: tools behind an
+-- executor, limits between the rounds, the audit log, and what the end of the run means.
+--
+-- May call: koine.core, agent, errors, session.context, session.frame, session.input, session.tools.
+
+local core = require "koine.core"
+local agents = require "koine.agent"
+local context = require "koine.session.context"
+local errors = require "koine.errors"
+local frame = require "koine.session.frame"
+local inputs = require "koine.session.input"
+local tools = require "koine.session.tools"
+
+local chat = {}
+
+local methods = {}
+local work_mt = { __index = methods }
+
+-- Raises unless the adapter is one, and for the model that the session is for.
+local function check_adapter(adapter, model)
+  local found = (type(adapter) == "table" or type(adapter) == "userdata") and adapter.chat
+  if type(found) ~= "function" then errors.argument("adapter", "adapter or provider", adapter) end
+  local name = adapter.model_name and errors.try(adapter.model_name, adapter)
+  if name and model ~= name and model:sub(-#name - 1) ~= "/" .. name then
+    errors.argument("model", ("the adapter's model, %q"):format(name), model)
+  end
+end
+
+-- The adapter as the agent sees it: the model is offered the allowed tools only, though the agent knows how to refuse
+-- others.
+local function narrowed(work, adapter, offered)
+  return {
+    chat = function(_, messages, options)
+      options.tools = #offered > 0 and offered or nil
+      local response, err = adapter:chat(messages, options)
+      work.paused = response and response.stop_reason == "pause_turn"
+      return response, err
+    end,
+  }
+end
+
+local function tokens_of(usage)
+  return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_creation_tokens
+end
+
+-- What ends a run between two rounds: a reason, or nil.
+local function limit(work, input)
+  return function(state)
+    if state.pending > 0 or state.steps == 0 then return nil end
+    if work.blocked then return "blocked" end
+    if state.steps >= input.max_rounds then return "limit:max_rounds" end
+    if input.max_tokens_total and tokens_of(state.usage) >= input.max_tokens_total then
+      return "limit:max_tokens_total"
+    end
+    if input.deadline_seconds and state.elapsed >= input.deadline_seconds and not work.paused then
+      return "checkpoint"
+    end
+  end
+end
+
+--- Begins a session of an adapter: a frame (frame.lua). `given` as in input.lua. Raises an ArgumentError for inputs.
+function chat.open(adapter, given)
+  local input = inputs.check(given)
+  check_adapter(adapter, input.model)
+  local work = setmetatable({ input = input }, work_mt)
+  work.frame = frame.new(input, work)
+  local offered, all, skipped = tools.make(work)
+  work.frame.facts.skipped_tools = skipped
+  work.agent = agents { adapter = narrowed(work, adapter, offered), tools = all, system = input.system,
+    options = input.options, stop = { limit(work, input) },
+    on_event = function(event) frame.tell(work.frame, event) end,
+    on_delta = input.on_delta and function(delta) frame.consume(work.frame, input.on_delta, delta) end }
+  return work.frame
+end
+
+local STOPPED = {}
+
+function STOPPED.checkpoint(frm)
+  frm.verdict.checkpoint, frm.facts.stop_reason = true, "checkpoint"
+end
+
+function STOPPED.blocked() end
+
+-- What the end of the run means for the session.
+local function judge(self, frm)
+  local summary = self.run:summary()
+  frm.facts.stop_reason = summary.stop_reason
+  if summary.status == "completed" then
+    frm.verdict:stopped(summary.stop_reason)
+  elseif summary.status == "stopped" and STOPPED[summary.reason] then
+    STOPPED[summary.reason](frm)
+  else
+    frm.verdict:fail(errors.new { kind = summary.status == "stopped" and "limit" or "other",
+      message = summary.reason or summary.status })
+  end
+end
+
+--- A unit of the run; see frame.lua.
+function methods:step(frm)
+  if not self.run then
+    local message, about = context.message(self.input)
+    if not message then
+      frm.verdict:fail(about)
+      return false
+    end
+    frm.facts.skipped_context, frm.facts.cut_context = about.skipped, about.cut
+    self.run = self.agent:start(message)
+  end
+  local made, err = self.run:step()
+  if made then return true end
+  if err then frm.verdict:fail(err) else judge(self, frm) end
+  return false
+end
+
+-- One record for each call that the model made; `started` has the ids of those that reached the executor.
+local function write_audit(frm, calls, started)
+  local answered, times = {}, {}
+  for _, call in ipairs(calls) do
+    answered[call.id] = answered[call.id] or {}
+    table.insert(answered[call.id], call)
+  end
+  for _, event in ipairs(frm.events) do
+    if event.kind == "tool_result" then times[event.tool_call_id] = event.timestamp end
+  end
+  for _, event in ipairs(frm.events) do
+    if event.kind == "tool_call" then
+      local call = table.remove(answered[event.tool_call_id] or {}, 1)
+        or { blocked = not started[event.tool_call_id], reason = "not run" }
+      local arguments = core.decode(event.tool_input)
+      frame.audit(frm, { tool_name = event.tool_name, tool_input = type(arguments) == "table" and arguments or {},
+        blocked = call.blocked or false, block_reason = call.blocked and (call.reason or "blocked") or "",
+        timestamp = times[event.tool_call_id] or event.timestamp })
+    end
+  end
+end
+
+--- Ends the run, and enters usage and audit log into the frame.
+function methods:close(frm)
+  if self.blocked then frm.verdict:worsen("blocked", self.blocked) end
+  if self.run then
+    self.run:cancel()
+    local summary, usage = self.run:summary(), frm.usage
+    local sum = summary.usage
+    usage.tokens_in, usage.tokens_out = sum.input_tokens, sum.output_tokens
+    usage.cache_read_tokens, usage.cache_creation_tokens = sum.cache_read_tokens, sum.cache_creation_tokens
+    usage.reasoning_tokens, usage.model_calls = sum.reasoning_tokens, sum.model_calls
+    usage.incomplete, usage.cost_usd = sum.incomplete, sum.cost and sum.cost.total
+    write_audit(frm, summary.calls, self.started)
+  end
+  if self.executor then self.executor:close() end
+end
+
+return chat

@@ -1,0 +1,252 @@
+--- Sessions by way of a program that is a whole agent itself: it is started in the working directory, gets the task on
+-- its standard input, and writes what happens as lines of JSON.
+-- A program is data, a definition (session/cli/NAME.lua):
+--   name      what it is called in errors;  program  what it is called in PATH
+--   flags     array of arguments that are always given; `flags` of the options may replace them
+--   required  array of flags without which nothing is started, and by role those of the role alone
+--   roles     role → array of further arguments
+--   output    array of arguments that ask for lines of JSON;  model  the argument before the model id
+--   lines     type of a line → function(line, sink); `line` is the decoded object. The sink has event(fields),
+--             usage(tokens_in, tokens_out) and done(status)
+-- The program has tools of its own, which run where and as it likes: allowed_tools is only compared with what it says
+-- that it did.
+--
+-- May call: koine.core, errors, executor.text, options, process, rows, session.context, .frame, .input, .prohibited,
+-- .verdict.
+
+local core = require "koine.core"
+local context = require "koine.session.context"
+local errors = require "koine.errors"
+local frame = require "koine.session.frame"
+local inputs = require "koine.session.input"
+local options = require "koine.options"
+local process = require "koine.process"
+local prohibited = require "koine.session.prohibited"
+local rows = require "koine.rows"
+local texts = require "koine.executor.text"
+local verdicts = require "koine.session.verdict"
+
+local cli = {}
+
+local TIMEOUT = 3600        -- seconds
+local OUTPUT_MAX = 64 << 20 -- bytes
+local TAIL = 300            -- bytes of the standard error that a reason shows
+
+-- Inputs that a program knows nothing of.
+local IGNORED = { "executor", "system", "options", "on_delta", "max_rounds", "max_tokens_total", "deadline_seconds",
+  "ignore_unknown_tools" }
+
+-- Lines -------------------------------------------------------------------------------------------------------------
+
+local STATUS = { success = "completed", completed = "completed", cancelled = "blocked" }
+
+--- The outcome that a program's word for its end means.
+function cli.outcome(status) return STATUS[status] or "error" end
+
+--- Reads the lines that a program wrote: {events (array of fields), usage = {tokens_in, tokens_out, incomplete},
+-- verdict}. Blank lines, lines that are no JSON object, and types that the definition does not know are passed over; of
+-- several usages the last counts, of several ends the worst.
+function cli.parse(definition, text)
+  local parsed = { events = {}, usage = { incomplete = true }, verdict = verdicts.new() }
+  local sink = {}
+  function sink.event(fields) parsed.events[#parsed.events + 1] = fields end
+  function sink.usage(tokens_in, tokens_out)
+    tokens_in, tokens_out = math.tointeger(tokens_in), math.tointeger(tokens_out)
+    parsed.usage = { tokens_in = tokens_in, tokens_out = tokens_out,
+      incomplete = not (tokens_in and tokens_out) or nil }
+  end
+  function sink.done(status)
+    status = tostring(status)
+    parsed.verdict:worsen(cli.outcome(status), ("%s: %s"):format(definition.name, status))
+  end
+  for line in text:gmatch "[^\r\n]+" do
+    local object = line:find "^%s*{" and core.decode(line)
+    local read = type(object) == "table" and definition.lines[object.type]
+    if read then read(object, sink) end
+  end
+  return parsed
+end
+
+--- The text of a member of a line: a string, or the joined texts of an array of parts; nil for anything else.
+function cli.text(value)
+  if type(value) == "string" then return value end
+  if type(value) ~= "table" then return nil end
+  local parts = {}
+  for _, part in ipairs(value) do
+    local text = type(part) == "table" and part.text or part
+    if type(text) == "string" then parts[#parts + 1] = text end
+  end
+  return parts[1] and table.concat(parts) or nil
+end
+
+--- A string member of a line, nil for anything else.
+function cli.string(value) return type(value) == "string" and value or nil end
+
+-- The command -------------------------------------------------------------------------------------------------------
+
+local function append(list, more) table.move(more or {}, 1, #(more or {}), #list + 1, list) end
+
+-- The argument vector of a session.
+local function command(self, input)
+  local definition, argv = self.definition, { self.options.program or self.definition.program }
+  append(argv, self.options.flags or definition.flags)
+  append(argv, not self.options.flags and definition.roles[input.role] or nil)
+  append(argv, definition.output)
+  argv[#argv + 1], argv[#argv + 2] = definition.model, input.model
+  return argv
+end
+
+-- The required flag that the argument vector lacks, or nil.
+local function unlocked(definition, role, argv)
+  local given = {}
+  for i = 2, #argv do given[argv[i]] = true end
+  for _, list in ipairs { definition.required, definition.required[role] or {} } do
+    for _, flag in ipairs(list) do
+      if not given[flag] then return flag end
+    end
+  end
+end
+
+-- What went wrong -----------------------------------------------------------------------------------------------------
+
+-- The text without the credentials that the environment holds under any of the names that Koine's rows know.
+local function redacted(text, env)
+  for _, name in ipairs(rows.names) do
+    for _, variable in ipairs(rows.load(name).env or {}) do
+      local secret = env and env[variable] or not env and os.getenv(variable)
+      if secret and #secret >= 8 then text = text:gsub(secret:gsub("%p", "%%%0"), "[redacted]") end
+    end
+  end
+  return text
+end
+
+-- The end of what the program wrote to its standard error, on one line, or "".
+local function tail(done, env)
+  local text = redacted(texts.repair(done.stderr), env):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+  if #text > TAIL then text = "…" .. text:sub(utf8.offset(text, 0, #text - TAIL) or -TAIL) end
+  return text == "" and "" or ": " .. text
+end
+
+-- Judges how the program ended.
+local function judge(self, frm, done, parsed)
+  local judged, name = frm.verdict, self.definition.name
+  local function fail(text)
+    judged:fail(errors.new { kind = "other", code = "program", message = name .. ": " .. text .. tail(done, self.env) })
+  end
+  if done.timed_out then
+    fail(("timed out after %g seconds"):format(self.options.timeout or TIMEOUT))
+  elseif done.signal then
+    fail("ended by signal " .. done.signal)
+  elseif done.code ~= 0 and parsed.verdict.outcome ~= "blocked" then -- who was cancelled may say so this way too
+    fail("exit code " .. done.code)
+  elseif done.dropped.stdout > 0 then
+    fail "too much output"
+  elseif #parsed.events == 0 then
+    fail "no output"
+  elseif parsed.verdict.outcome == "error" then
+    fail((parsed.verdict.reason:gsub("^" .. name .. ": ", "")))
+  end
+  judged:worsen(parsed.verdict.outcome, parsed.verdict.reason)
+end
+
+-- Enters a tool call: the audit log, and the verdict where it must not be. The program has run it already.
+local function check_call(frm, event, allowed)
+  local arguments = event.tool_input and core.decode(event.tool_input)
+  local reason = prohibited.within(type(arguments) == "table" and arguments or event.tool_input)
+  if reason then frm.verdict:worsen("blocked", "prohibited: " .. reason) end
+  frame.audit(frm, { tool_name = event.tool_name or "", tool_input = type(arguments) == "table" and arguments or {},
+    not_allowed = not allowed[event.tool_name] or nil, block_reason = reason and "prohibited: " .. reason or nil,
+    timestamp = core.wall() })
+end
+
+-- Work --------------------------------------------------------------------------------------------------------------
+
+local work = {}
+local work_mt = { __index = work }
+
+-- The session could not even begin: one event says why.
+local function refuse(self, frm, err)
+  frm.verdict:fail(err)
+  frame.tell(frm, { kind = "output", content = ("%s: %s"):format(self.definition.name, err.message) })
+  return false
+end
+
+-- Runs the program: process.run's result, or nil, err.
+local function start(self, message)
+  local argv = command(self, self.input)
+  local missing = unlocked(self.definition, self.input.role, argv)
+  if missing then
+    return nil, errors.new { kind = "other", code = "lockdown", message = "lockdown: " .. missing .. " is missing" }
+  end
+  return process.run(argv, { cwd = self.input.workdir, stdin = message, env = self.env,
+    timeout = self.options.timeout or TIMEOUT, output_max = OUTPUT_MAX })
+end
+
+--- The whole session in one step; see frame.lua.
+function work:step(frm)
+  local message, about = context.message(self.input)
+  if not message then return refuse(self, frm, about) end
+  frm.facts.skipped_context, frm.facts.cut_context, frm.facts.ignored = about.skipped, about.cut, self.ignored
+  local done, err = start(self, message)
+  if not done then return refuse(self, frm, err) end
+  local parsed, allowed = cli.parse(self.definition, done.stdout), {}
+  for _, name in ipairs(self.input.allowed_tools) do allowed[name] = true end
+  judge(self, frm, done, parsed)
+  for _, event in ipairs(parsed.events) do
+    frame.tell(frm, event)
+    if event.kind == "tool_call" then check_call(frm, event, allowed) end
+  end
+  for name, value in next, parsed.usage do frm.usage[name] = value end
+  return false
+end
+
+--- Nothing is left of a program when its run returns.
+function work.close() end
+
+-- Providers ---------------------------------------------------------------------------------------------------------
+
+local methods = {}
+local provider_mt = { __index = methods, __name = "koine.session.provider" }
+
+--- Begins a session: what session.events returns.
+function methods:open_session(given)
+  local input = inputs.check(given)
+  if input.model:find "^%-" then errors.argument("model", "model id that is no flag", input.model) end
+  if input.blocked_phrases == nil then
+    input.blocked_phrases = self.options.blocked_phrases or verdicts.PHRASES
+  end
+  local ignored = core.array {}
+  for _, name in ipairs(IGNORED) do
+    if given[name] ~= nil then ignored[#ignored + 1] = name end
+  end
+  return frame.new(input, setmetatable({ definition = self.definition, options = self.options, env = self.options.env,
+    input = input, ignored = ignored }, work_mt))
+end
+
+--- Runs a session: the result.
+function methods:run_session(given)
+  local opened <close> = self:open_session(given)
+  return opened:result()
+end
+
+local OPTIONS = { program = "string", flags = "table", timeout = "number", env = "table", blocked_phrases = "table" }
+
+--- A provider that runs the program of a definition. Options, none required:
+--   program          name or path of the program
+--   flags            array of arguments in place of the definition's, those of the role too; what the definition
+--                    requires has to be among them, else nothing is started
+--   timeout          seconds that the program may take, 3600
+--   env              {NAME = value}, its whole environment; else this program's
+--   blocked_phrases  array of phrases, in lower case, that block the session when the last output has one
+-- Raises an ArgumentError naming the bad option.
+function cli.new(definition, given)
+  given = given == nil and {} or given
+  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  for name, value in next, given do
+    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if type(value) ~= OPTIONS[name] then options.refuse(name, OPTIONS[name], value) end
+  end
+  return setmetatable({ name = definition.name, definition = definition, options = given }, provider_mt)
+end
+
+return cli

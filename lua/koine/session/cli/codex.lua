@@ -1,0 +1,41 @@
+--- The program codex as data: see session/cli.lua. Not checked against a release of the program. `type` of a line says
+-- what it is:
+--   message (role "assistant"), reasoning, function_call (name, arguments = JSON text), function_call_output, usage
+--   (input_tokens, output_tokens), done (status)
+--
+-- May call: session.cli.
+
+local cli = require "koine.session.cli"
+
+local lines = {}
+
+function lines.message(line, sink)
+  local text = line.role == "assistant" and cli.text(line.content)
+  if text then sink.event { kind = "output", content = text } end
+end
+
+function lines.reasoning(line, sink)
+  local text = cli.text(line.content) or cli.text(line.text)
+  if text then sink.event { kind = "reasoning", content = text } end
+end
+
+function lines.function_call(line, sink)
+  sink.event { kind = "tool_call", tool_name = cli.string(line.name), tool_input = cli.string(line.arguments) or "{}",
+    tool_call_id = cli.string(line.call_id) }
+end
+
+function lines.function_call_output(line, sink)
+  sink.event { kind = "tool_result", content = cli.text(line.output) or "", tool_name = cli.string(line.name),
+    tool_call_id = cli.string(line.call_id) }
+end
+
+function lines.usage(line, sink) sink.usage(line.input_tokens, line.output_tokens) end
+
+function lines.done(line, sink) sink.done(line.status) end
+
+return {
+  name = "codex", program = "codex",
+  flags = { "--approval-mode", "full-auto", "--sandbox" }, required = { "--sandbox" }, roles = {},
+  output = { "--output-format", "json" }, model = "--model",
+  lines = lines,
+}

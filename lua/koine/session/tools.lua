@@ -1,0 +1,147 @@
+--- The tools of a session: what the model is offered, and what it is refused.
+-- A name is offered when allowed_tools has it, the executor knows it, and the role may use it: an orchestrator gets
+-- nothing of Koine's own executor that changes files. Whatever else the model calls is refused when it is called.
+--
+-- May call: koine.core, errors, executor, tool.
+
+local core = require "koine.core"
+local errors = require "koine.errors"
+local executors = require "koine.executor"
+local tool = require "koine.tool"
+
+local tools = {}
+
+local REPORT = "report_blocked"
+local NOT_ALLOWED = "tool not allowed"
+
+local function set_of(list)
+  local set = {}
+  for _, name in ipairs(list) do set[name] = true end
+  return set
+end
+
+-- Trouble of the machine behind the tools: it ends the session.
+local function trouble(name, what)
+  if errors.is_error(what) then
+    if what.kind == "executor" or what.kind == "cancelled" then return what end
+    what = what.message
+  end
+  return errors.new { kind = "executor", message = ("executor: %s: %s"):format(name, tostring(what)) }
+end
+
+-- The function of a tool that hands its calls to the executor.
+local function through(executor, name, work)
+  return function(arguments, ctx)
+    ctx.workdir = work.input.workdir
+    work.started[ctx.call.id] = true
+    local ok, text, info = pcall(executor.run, name, arguments, ctx)
+    if not ok then return nil, trouble(name, text) end
+    if type(text) == "string" then return text, type(info) == "table" and info or nil end
+    return nil, trouble(name, text == nil and info or "text expected, got " .. errors.describe(text))
+  end
+end
+
+local function refuse()
+  return "Permission denied: " .. NOT_ALLOWED, { is_error = true, blocked = true, reason = NOT_ALLOWED }
+end
+
+local function refusing(name)
+  return tool { name = name, description = "", parameters = { type = "object" }, run = refuse }
+end
+
+local function report_tool(work)
+  return tool {
+    name = REPORT,
+    description = "Ends the session because it cannot go on without a decision or an action of a human. Say what is "
+      .. "needed. Call it instead of asking in prose.",
+    example = { reason = "what the human has to decide or do" },
+    run = function(arguments)
+      work.blocked = work.blocked or arguments.reason
+      return "The session ends here."
+    end,
+  }
+end
+
+-- True when the executor says itself which tools it has.
+local function has_tools(executor) return executor ~= nil and type(executor.tools) == "function" end
+
+-- The definitions of tools by their names: the executor's, or for one that has only `run`, those of Koine's own.
+local function definitions(executor, names, workdir)
+  if has_tools(executor) then return executor:tools(names) end
+  local catalogue <close>, err = executors { workdir = workdir }
+  if not catalogue then core.raise_argument("workdir", "directory that can be opened", err.message) end
+  return catalogue:tools(names)
+end
+
+-- The tools of these names (but report_blocked), by name: each hands its calls to the executor.
+local function handing_over(executor, names, work)
+  local own, made = {}, {}
+  for _, name in ipairs(names) do
+    if name ~= REPORT then own[#own + 1] = name end
+  end
+  for _, one in ipairs(definitions(executor, own, work.input.workdir)) do
+    made[one.name] = tool { name = one.name, description = one.description, parameters = one.parameters,
+      run = through(executor, one.name, work) }
+  end
+  return made
+end
+
+-- The names in allowed_tools that are known, as a list, and those that are not. Raises for an unknown one unless such
+-- are to be skipped.
+local function known_of(input, known)
+  local names, skipped, seen = {}, core.array {}, {}
+  for i, name in ipairs(input.allowed_tools) do
+    if not known[name] and not input.ignore_unknown_tools then
+      errors.argument(("allowed_tools[%d]"):format(i), "name of a tool that the executor knows", name)
+    end
+    local list = known[name] and names or skipped
+    if not seen[name] then list[#list + 1] = name end
+    seen[name] = true
+  end
+  return names, skipped
+end
+
+-- Takes out the names that the role may not use; they are skipped too.
+local function keep_role(role, names, skipped)
+  local own, fitting, kept = set_of(executors.names), set_of(executors.role_tools(role)), {}
+  for _, name in ipairs(names) do
+    local fits = role == "implementor" or fitting[name] or not own[name]
+    local list = fits and kept or skipped
+    list[#list + 1] = name
+  end
+  return kept
+end
+
+-- The executor of a session: the user's, or one of its own, which the work has to close.
+local function executor_of(work)
+  if work.input.executor then return work.input.executor end
+  local own, err = executors { workdir = work.input.workdir }
+  if not own then core.raise_argument("workdir", "directory that can be opened", err.message) end
+  work.executor = own
+  return own
+end
+
+--- Makes the tools of a session: those that the model is offered (array of koine.tool); all, these and those that
+-- refuse; and the names in allowed_tools that are not offered. `work` has the session's `input`; it gets `executor`
+-- when one was made for it, `started`, the ids of the calls that reached the executor, and `blocked` (text) once the
+-- model calls report_blocked. Raises an ArgumentError for unknown names.
+function tools.make(work)
+  local input = work.input
+  work.started = {}
+  local known = set_of(has_tools(input.executor) and input.executor.names or executors.names)
+  known[REPORT] = true
+  local allowed, skipped = known_of(input, known)
+  allowed = keep_role(input.role, allowed, skipped)
+  local made = #allowed > 0 and handing_over(executor_of(work), allowed, work) or {}
+  made[REPORT] = report_tool(work)
+  local offered, all, others, seen = {}, {}, {}, set_of(allowed)
+  for i, name in ipairs(allowed) do offered[i], all[i] = made[name], made[name] end
+  for name in next, known do
+    if not seen[name] then others[#others + 1] = name end
+  end
+  table.sort(others)
+  for _, name in ipairs(others) do all[#all + 1] = refusing(name) end
+  return offered, all, skipped
+end
+
+return tools

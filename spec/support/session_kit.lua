@@ -1,0 +1,51 @@
+-- What the specs of sessions share: scripted adapters, executors and inputs.
+
+local koine = require "koine"
+
+local kit = {}
+
+--- What f raises; fails when it raises nothing.
+function kit.raised(f, ...)
+  local ok, err = pcall(f, ...)
+  assert(not ok, "nothing was raised")
+  return err
+end
+
+--- A playbook of turns (the playbook's fields of a "turn").
+function kit.play(turns)
+  local steps = {}
+  for i, turn in ipairs(turns) do
+    local step = { step = i, type = "turn" }
+    for name, value in pairs(turn) do step[name] = value end
+    steps[i] = step
+  end
+  return koine.playbook { model = "m-1", steps = steps }
+end
+
+--- A tool call as a block.
+function kit.call(id, name, arguments)
+  return { type = "tool_use", id = id, name = name, arguments = arguments or {} }
+end
+
+--- A call of bash.
+function kit.bash(id, command) return kit.call(id, "bash", { command = command }) end
+
+--- An executor that answers every call with f(name, input, ctx).
+function kit.answering(f) return { run = f } end
+
+--- The kinds of events, as words.
+function kit.kinds(events)
+  local list = {}
+  for i, event in ipairs(events) do list[i] = event.kind end
+  return table.concat(list, " ")
+end
+
+--- The inputs of a session in a directory, with others in the place of the usual ones.
+function kit.inputs(workdir, given)
+  local all = { workdir = workdir, role = "implementor", model = "m-1", allowed_tools = {}, prompt = "Do it.",
+    context_files = {} }
+  for name, value in pairs(given or {}) do all[name] = value end
+  return all
+end
+
+return kit
