@@ -12,7 +12,11 @@
 --   koine.run(f, …), spawn, gather, timeout, sleep       many conversations in one thread (loop.lua)
 --   koine.engine(), koine.pump(seconds), koine.set_host  inside somebody else's event loop (wait.lua, hosts/)
 --   koine.fallback { a, b }                              an adapter that tries the next one
---   koine.errors, conversation, base, playbook, contract, testing, pricing   modules
+--   koine.tool {…}, koine.agent {…}                      tools and loops around them
+--   koine.executor {…}                                   tools that touch files and run commands
+--   koine.dispatcher {…}                                 many people's messages, packed into turns
+--   koine.errors, conversation, base, playbook, contract, testing, pricing, hosts, process, schema, artifacts, session,
+--   turn                                                 modules
 --   koine.version
 
 local core = require "koine.core"
@@ -31,7 +35,8 @@ end
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
   "usage_amount", "usage_limit_entry", "usage_report" }
-local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing", "fallback" }
+local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing", "hosts", "fallback",
+  "tool", "agent", "executor", "dispatcher", "process", "schema", "artifacts", "session", "turn" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 
