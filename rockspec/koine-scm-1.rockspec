@@ -10,14 +10,15 @@ source = { url = "git+file://." }
 description = {
   summary = "One tongue for every LLM provider",
   detailed = [[
-Adapters for Anthropic's Messages API and for everything that speaks OpenAI's Chat Completions: the same calls, blocks
-and errors, streams that cannot lie, histories that survive a change of provider, and requests that are the same bytes
-in every process. A C core on libcurl; whatever waits or decides is Lua.]],
+Adapters for Claude, OpenAI, GitHub Copilot and everything that speaks their wire formats: the same calls, blocks and
+errors, streams that cannot lie, histories that survive a change of provider, requests that are the same bytes in every
+process; many conversations in one thread, agents, coding sessions, a command line. A C core on libcurl; whatever waits
+or decides is Lua.]],
   license = "MIT",
   labels = { "llm", "ai", "http", "streaming" },
 }
 
-dependencies = { "lua >= 5.4", "lua-cjson" }
+dependencies = { "lua >= 5.4", "lua-cjson", "argparse" }
 
 -- The library only: Debian keeps curl.h in the directory of the architecture, where LuaRocks 3.8 does not look and the
 -- compiler does.
@@ -25,6 +26,7 @@ external_dependencies = { CURL = { library = "curl" } }
 
 build = {
   type = "builtin",
+  install = { bin = { koine = "bin/koine" } },
   modules = {
     ["koine.core"] = {
       defines = { "_GNU_SOURCE" },

@@ -144,10 +144,9 @@ for _, file in ipairs(files("lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.l
     end
   end
 end
-for _, file in ipairs(files("examples/*.lua")) do
+for _, file in ipairs(files("examples/*.lua examples/*/*.lua bin/koine")) do
   for n, l in lines(file) do
-    local name = l:match('require%s*%(?%s*"koine%.([%w_.]+)')
-    if name then complain(file, n, 'examples use require "koine" only') end
+    if l:find '"koine%.[%w_.]+"' then complain(file, n, 'examples and bin use require "koine" only') end
   end
 end
 

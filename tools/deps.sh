@@ -5,8 +5,8 @@ set -eu
 
 packages() {
   case $1 in
-    build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv" ;;
-    test)  echo "lua-busted lua-socket lua-filesystem openssl locales" ;;
+    build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv lua-argparse" ;;
+    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues openssl locales" ;;
     lint)  echo "lua-check valgrind clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
@@ -22,10 +22,12 @@ look() {
   pkg-config --exists "${LUA_PC:-lua5.4}" 2>/dev/null || missing="$missing Lua 5.4's headers (set LUA_PC=…),"
   "${LUA:-lua5.4}" -e 'require "cjson"' 2>/dev/null || missing="$missing lua-cjson,"
   "${LUA:-lua5.4}" -e 'require "luv"' 2>/dev/null || missing="$missing luv,"
+  "${LUA:-lua5.4}" -e 'require "argparse"' 2>/dev/null || missing="$missing argparse,"
   case " $* " in *" test "*)
     command -v busted >/dev/null 2>&1 || missing="$missing busted,"
     "${LUA:-lua5.4}" -e 'require "socket"' 2>/dev/null || missing="$missing luasocket,"
-    "${LUA:-lua5.4}" -e 'require "lfs"' 2>/dev/null || missing="$missing LuaFileSystem," ;;
+    "${LUA:-lua5.4}" -e 'require "lfs"' 2>/dev/null || missing="$missing LuaFileSystem,"
+    "${LUA:-lua5.4}" -e 'require "cqueues"' 2>/dev/null || missing="$missing cqueues," ;;
   esac
   [ -z "$missing" ] && return 0
   echo "Koine needs, and could not find:${missing%,}. Install them with your system's packages or LuaRocks." >&2

@@ -17,12 +17,13 @@
 --   koine.dispatcher {…}                                 many people's messages, packed into turns
 --   koine.errors, conversation, base, playbook, contract, testing, pricing, hosts, process, schema, artifacts, session,
 --   turn                                                 modules
---   koine.version
+--   koine.version, koine.libcurl                         versions of Koine and of the libcurl that is running
 
 local core = require "koine.core"
 local rows = require "koine.rows"
 
-local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.version" }
+local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.version",
+  libcurl = core.libcurl() }
 
 -- The marks that lua-cjson puts on arrays, where its build has any, mean arrays here too.
 local has_cjson, cjson = pcall(require, "cjson")

@@ -111,7 +111,7 @@ end
 
 --- Starts the child with its standard input in our hand and its standard output in a fifo. Returns the handle and the
 -- line it printed, or nil, err.
-local function launch()
+local function launch(port)
   local base = os.tmpname()
   local directory = base .. ".d"
   local fifo = directory .. "/line"
@@ -122,7 +122,8 @@ local function launch()
   end
   local program = ("package.path, package.cpath = %q, %q; require 'koine.testing.main'")
     :format(package.path, package.cpath)
-  local handle, err = io.popen(("exec %s -e %s > %s"):format(quote(interpreter()), quote(program), quote(fifo)), "w")
+  local handle, err = io.popen(("exec env KOINE_LOOPBACK_PORT=%d %s -e %s > %s"):format(port, quote(interpreter()),
+    quote(program), quote(fifo)), "w")
   local line
   if handle then
     local reader = assert(io.open(fifo, "r"))
@@ -140,17 +141,21 @@ local function launch()
   return handle, line
 end
 
---- Starts a loopback provider. `opts.script` and `opts.copilot` are for server:script and server:copilot. Returns the
--- server: `url` ("http://127.0.0.1:PORT"), `port`, `pid`, and the methods below; closing it (a to-be-closed variable,
+--- Starts a loopback provider. `opts.script` and `opts.copilot` are for server:script and server:copilot, `opts.port`
+-- (integer) is where it listens; nil = at a free port. Returns the server: `url` ("http://127.0.0.1:PORT"), `port`, `pid`, and the methods below; closing it (a to-be-closed variable,
 -- `stop`, or the collector) ends the child. nil and a ConnectionError when the child cannot start, e.g. without
 -- lua-luv. Raises an ArgumentError for a wrong script or wrong settings.
 function testing.start(opts)
   for name in pairs(opts or {}) do
-    if not OPTIONS[name] then
-      errors.argument("opts", "no options but script and copilot", name)
+    if not OPTIONS[name] and name ~= "port" then
+      errors.argument("opts", "no options but script, copilot and port", name)
     end
   end
-  local handle, line = launch()
+  local wanted = opts and opts.port or 0
+  if math.type(wanted) ~= "integer" or wanted < 0 or wanted > 65535 then
+    errors.argument("port", "integer from 1 to 65535", wanted)
+  end
+  local handle, line = launch(wanted)
   if not handle then
     return nil, line
   end

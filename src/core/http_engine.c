@@ -28,6 +28,11 @@ int http_global_init(struct err *e) {
   return err_set(e, KIND_OTHER, "libcurl: %s", curl_easy_strerror(global_result));
 }
 
+/* libcurl's own word. */
+const char *http_library(void) {
+  return curl_version_info(CURLVERSION_NOW)->version;
+}
+
 /*
 ** libcurl makes its wake-up pairs (one per multi, one per name lookup) without close-on-exec and tells nobody their
 ** numbers. The system hands out the lowest free ones, so they are known just before, and marked just after.

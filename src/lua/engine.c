@@ -89,6 +89,12 @@ static int f_engine(lua_State *L) {
   return 1;
 }
 
+/* core.libcurl(): the version of the libcurl that is running. */
+static int f_libcurl(lua_State *L) {
+  lua_pushstring(L, http_library());
+  return 1;
+}
+
 /* core.offline(on): from now on only loopback hosts can be reached; anything else fails before DNS. */
 static int f_offline(lua_State *L) {
   struct home *h = home_get(L, 0);
@@ -221,4 +227,6 @@ void open_engine(lua_State *L) {
   lua_setfield(L, -2, "engine");
   lua_pushcfunction(L, f_offline);
   lua_setfield(L, -2, "offline");
+  lua_pushcfunction(L, f_libcurl);
+  lua_setfield(L, -2, "libcurl");
 }

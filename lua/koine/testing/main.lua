@@ -1,4 +1,4 @@
---- The process of the loopback provider: listens, prints "PORT PID" on one line, serves until its standard input ends.
+--- The process of the loopback provider: listens (at KOINE_LOOPBACK_PORT, else at a free port), prints "PORT PID" on one line, serves until its standard input ends.
 -- What keeps it from starting is printed on that line instead, after "error: ".
 
 local function serve()
@@ -8,7 +8,7 @@ local function serve()
   end
   local http = require "koine.testing.http"
   local service = require "koine.testing.service"
-  local port = http.listen(service.new())
+  local port = http.listen(service.new(), tonumber(os.getenv "KOINE_LOOPBACK_PORT") or 0)
   local kind = uv.guess_handle(0)
   if kind == "pipe" or kind == "tty" then
     local input = kind == "tty" and uv.new_tty(0, true) or uv.new_pipe(false)

@@ -1,0 +1,151 @@
+-- bin/koine on a terminal, and its chat there and behind a pipe, against the loopback provider.
+
+local cjson = require "cjson"
+local cli = require "spec.support.cli"
+local koine = require "koine"
+
+local TEXT = string.rep("All that glitters. ", 200)
+local REFUSED = { error = { status = 400, message = "no such thing" } }
+local ENV = { ANTHROPIC_API_KEY = "cli-test-key-2", KOINE_MODEL = "anthropic/claude-sonnet-4-5" }
+
+describe("koine chat", function()
+  local server, home
+
+  setup(function()
+    server = assert(koine.testing.start())
+    home = cli.directory()
+  end)
+  teardown(function()
+    server:stop()
+    assert(os.execute("rm -r " .. home))
+  end)
+  before_each(function() assert(server:reset()) end)
+  after_each(cli.clean_up)
+
+  -- Starts it with a script, on a terminal unless `lines` are its standard input: then what came of it.
+  local function chat(turns, lines, ...)
+    assert(server:script(turns))
+    local arguments = { "chat", "--base-url", server.url, ... }
+    if lines then return cli.run(arguments, { env = ENV, input = lines }) end
+    return cli.start(arguments, { env = ENV, terminal = true })
+  end
+
+  -- The messages of the n-th request.
+  local function messages(n) return cjson.decode(assert(server:requests())[n].body).messages end
+
+  describe("behind a pipe", function()
+    it("remembers, and prints nothing but the answers", function()
+      local r = chat({ { content = "Hello to you." }, { content = "You said hi." } }, "hi\n\nwhat did I say?\n")
+      assert.are.same({ code = 0, signal = 0, out = "Hello to you.\nYou said hi.\n", err = "" }, r)
+      local said = messages(2)
+      assert.are.same({ "hi", "Hello to you.", "what did I say?" },
+        { said[1].content[1].text, said[2].content[1].text, said[3].content[1].text })
+    end)
+
+    it("ends with the first failure, and its exit code", function()
+      local r = chat({ REFUSED }, "hi\nthere\n")
+      assert.are.same({ code = 1, signal = 0, out = "", err = "koine: no such thing\n" }, r)
+      assert.are.equal(4, chat({ { content = "No.", stop_reason = "refusal" } }, "hi\nthere\n").code)
+      r = chat({}, "/dance\n")
+      assert.are.same({ 2, "koine: /dance: no such command; /reset, /save, /load, /model, /quit\n" }, { r.code, r.err })
+    end)
+
+    it("/quit ends, /reset forgets", function()
+      local r = chat({ { content = "One." }, { content = "Two." } }, "a\n/reset\nb\n/quit\nnot sent\n")
+      assert.are.same({ 0, "One.\nTwo.\n" }, { r.code, r.out })
+      assert.are.equal(1, #messages(2))
+    end)
+
+    it("/save keeps a conversation for /load, and koine.conversation reads it", function()
+      local path = home .. "/talk.json"
+      local r = chat({ { content = "The Loire." } }, "A river?\n/save " .. path .. "\n")
+      assert.are.same({ 0, "koine: 2 messages saved in " .. path .. "\n" }, { r.code, r.err })
+      local file <close> = assert(io.open(path))
+      local dumped = cjson.decode(file:read "a")
+      assert.are.equal("The Loire.", koine.conversation.load(koine.playbook { steps = {
+        { step = 1, type = "message", content = "x" } } }, dumped).history[2].content[1].text)
+      assert(server:reset())
+      r = chat({ { content = "Nantes." } }, "/load " .. path .. "\nIts cities?\n")
+      assert.are.same({ 0, "Nantes.\n", "koine: 2 messages loaded from " .. path .. "\n" }, { r.code, r.out, r.err })
+      assert.are.equal("The Loire.", messages(1)[2].content[1].text)
+    end)
+
+    it("/save and /load say what is wrong", function()
+      local function wrong(line)
+        local r = chat({}, line .. "\n")
+        assert.are.same({ 2, "" }, { r.code, r.out })
+        return r.err
+      end
+      assert.are.equal("koine: /none/x: No such file or directory\n", wrong "/save /none/x")
+      assert.are.equal("koine: /dev/full: cannot be written\n", wrong "/save /dev/full")
+      assert.are.equal("koine: " .. home .. "/none: No such file or directory\n", wrong("/load " .. home .. "/none"))
+      local path = cli.file(home .. "/bad.json", "no JSON")
+      assert.are.equal("koine: " .. path .. ": no JSON object or array\n", wrong("/load " .. path))
+      path = cli.file(home .. "/other.json", '{"format": "other"}')
+      assert.are.equal('koine: dump.format: "koine.conversation" expected, got "other"\n', wrong("/load " .. path))
+    end)
+
+    it("/model says which, and goes on with another", function()
+      local r = chat({ { content = "One." }, { content = "Two." } },
+        "a\n/model\n/model anthropic/other\nb\n", "--system", "Be brief.")
+      assert.are.equal("One.\nTwo.\n", r.out)
+      assert.are.equal("koine: anthropic/claude-sonnet-4-5\nkoine: anthropic/other\n", r.err)
+      local body = cjson.decode(assert(server:requests())[2].body)
+      assert.are.same({ "other", "Be brief.", 3 }, { body.model, body.system, #body.messages })
+    end)
+
+    it("sends invalid UTF-8 repaired, and says so", function()
+      local r = chat({ { content = "Ah." } }, "caf\xE9\n")
+      assert.are.same({ "Ah.\n", "koine: the line: not UTF-8; what is wrong goes out as U+FFFD\n" }, { r.out, r.err })
+      assert.are.equal("caf\u{FFFD}", messages(1)[1].content[1].text)
+    end)
+  end)
+
+  describe("on a terminal", function()
+    it("prompts, streams, goes on after a failure, and ends with the input", function()
+      local child = chat { { content = "Hello to you." }, REFUSED, { content = "Still here." } }
+      child:expect("out", "> ")
+      child:write "hi\n"
+      child:expect("out", "Hello to you.\r\n> ")
+      child:write "oops\n"
+      child:expect("out", "koine: no such thing\r\n> ")
+      child:write "there?\n"
+      child:expect("out", "Still here.\r\n> ")
+      child:write "\4"
+      local r = child:wait()
+      assert.are.equal(0, r.code)
+      assert.is_truthy(assert(server:requests())[1].body:find('"stream":true', 1, true))
+      assert.are.equal(3, #messages(3)) -- the failed one is not in the history
+    end)
+
+    it("ends by Ctrl-C at the prompt", function()
+      local child = chat {}
+      child:expect("out", "> ")
+      child:write "\3"
+      assert.are.equal(130, child:wait().code)
+    end)
+
+    it("breaks an answer off by Ctrl-C, and goes on; the next one ends it", function()
+      local child = chat { { content = TEXT, chunk = 10, fault = { stall_after = 3000 } }, { content = "Still here." } }
+      child:expect("out", "> ")
+      child:write "hi\n"
+      child:expect("out", "All that glitters.")
+      child:write "\3"
+      child:expect("out", "\r\n> ")
+      child:write "there?\n"
+      child:expect("out", "Still here.\r\n> ")
+      assert.are.equal("there?", messages(2)[1].content[1].text)
+      child:write "\3"
+      assert.are.equal(130, child:wait().code)
+    end)
+
+    it("shows what is waited for, and nothing that a terminal would obey", function()
+      local child = chat { { content = "a\27[31mb\u{9B}31mc\7\n" } }
+      child:expect("out", "> ")
+      child:write "hi\n"
+      child:expect("out", "\27[Kwaiting for claude-sonnet-4-5\r\27[Ka[31mb31mc\r\n> ")
+      child:write "/quit\n"
+      assert.are.equal(0, child:wait().code)
+    end)
+  end)
+end)
