@@ -41,15 +41,22 @@ help:
 	@echo 'make demo       dependencies, build, then a tool loop against the loopback provider (or a real one: see README)'
 	@echo 'make test       dependencies, build, then every test: C, host programs, specs, contract suite'
 	@echo 'make            build $(MODULE)'
+	@echo 'make examples   the C program of examples/embed'
 	@echo 'make lint       luacheck, and the C code under extra warnings as errors'
 	@echo 'make arch       the arrows between rooms'
+	@echo 'make docs-check every public function is explained in its source; pages and code agree'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
-	@echo 'make tsan       the HTTP room, several engines on several threads, under TSan'
+	@echo 'make tsan       several engines, and several Lua states, on several threads, under TSan'
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
+	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the door and every Lua module'
+	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
+	@echo 'make uninstall  takes them away again'
+	@echo 'make dist       koine-VERSION.tar.gz and its rockspec, from the last commit (SOURCE_URL: where it will be)'
+	@echo 'make pack-test  install, LuaRocks and libkoine.a, each from an empty folder'
 
 $(BUILD)/obj/core/%.o: src/core/%.c
 	@mkdir -p $(@D)
@@ -66,6 +73,67 @@ $(CORE_LIB): $(CORE_OBJ)
 $(MODULE): $(CORE_OBJ) $(DOOR_OBJ)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) -shared $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
+
+# {{{ embedding and installing
+
+VERSION := $(shell sed -n 's/^return "\(.*\)"/\1/p' lua/koine/version.lua)
+LUA_SRC := $(sort $(wildcard lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua))
+LIB      = $(BUILD)/libkoine.a
+
+$(BUILD)/modules.c: $(LUA_SRC) tools/embed.lua
+	@mkdir -p $(@D)
+	$(QUIET)$(LUA) tools/embed.lua $(LUA_SRC) >$@
+
+$(BUILD)/obj/embed/%.o: src/embed/%.c
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(KOINE_CFLAGS) $(LUA_INC) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/embed/modules.o: $(BUILD)/modules.c src/embed/modules.h
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc/embed -c -o $@ $<
+
+$(LIB): $(CORE_OBJ) $(DOOR_OBJ) $(BUILD)/obj/embed/preload.o $(BUILD)/obj/embed/modules.o
+	@rm -f $@
+	$(QUIET)ar rcs $@ $^
+
+lib: $(LIB)
+
+PREFIX ?= /usr/local
+bindir  = $(DESTDIR)$(PREFIX)/bin
+incdir  = $(DESTDIR)$(PREFIX)/include
+libdir  = $(DESTDIR)$(PREFIX)/lib
+luadir  = $(DESTDIR)$(PREFIX)/share/lua/5.4
+moddir  = $(libdir)/lua/5.4
+
+install: $(MODULE) $(LIB)
+	install -d $(bindir) $(incdir) $(libdir)/pkgconfig $(moddir)/koine
+	install -m 755 bin/koine $(bindir)/koine
+	install -m 644 src/embed/koine.h $(incdir)/koine.h
+	install -m 644 $(LIB) $(libdir)/libkoine.a
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: koine' 'Description: One tongue for every LLM provider, for Lua 5.4' \
+	  'Version: $(VERSION)' 'Requires: $(LUA_PC) libcurl >= 7.84' 'Cflags: -I$${prefix}/include' \
+	  'Libs: -L$${prefix}/lib -lkoine -ldl -lm -lpthread' >$(libdir)/pkgconfig/koine.pc
+	install -m 755 $(MODULE) $(moddir)/koine/core.so
+	set -e; for f in $(LUA_SRC); do install -D -m 644 $$f $(luadir)/$${f#lua/}; done
+
+uninstall:
+	rm -rf $(luadir)/koine $(moddir)/koine
+	rm -f $(bindir)/koine $(incdir)/koine.h $(libdir)/libkoine.a $(libdir)/pkgconfig/koine.pc
+
+# Where LuaRocks will find the release.
+SOURCE_URL ?= file://$(CURDIR)/koine-$(VERSION).tar.gz
+dist:
+	git archive --format=tar.gz --prefix=koine-$(VERSION)/ -o koine-$(VERSION).tar.gz HEAD
+	sed -e 's/^version = .*/version = "$(VERSION)-1"/' \
+	  -e 's|^source = .*|source = { url = "$(SOURCE_URL)", dir = "koine-$(VERSION)" }|' \
+	  -e '1,/^rockspec_format/{/^--/d}' rockspec/koine-scm-1.rockspec >koine-$(VERSION)-1.rockspec
+	@echo 'koine-$(VERSION).tar.gz koine-$(VERSION)-1.rockspec'
+
+pack-test:
+	@tools/deps.sh build lint
+	@tools/pack-test.sh $(BUILD)
+
+# }}}
 
 # {{{ tests
 
@@ -91,6 +159,13 @@ test-host: $(MODULE) $(SPEC_HOST)
 test-lua: $(MODULE)
 	$(BUSTED) --output=utfTerminal spec
 
+# A C program with a loop of its own; its Lua finds the module through LUA_CPATH.
+$(BUILD)/examples/%: examples/embed/%.c
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(KOINE_CFLAGS) $(LUA_INC) -o $@ $< $(LUA_LIB) -lm
+
+examples: $(MODULE) $(BUILD)/examples/embed
+
 deps-build:
 	@tools/deps.sh build
 deps-test:
@@ -111,8 +186,12 @@ demo: deps-build
 arch:
 	@$(LUA) tools/arch.lua
 
+docs-check: $(MODULE)
+	@$(LUA) tools/docs-check.lua
+	@$(BUSTED) --output=plainTerminal spec/docs_spec.lua
+
 lint: $(MODULE)
-	luacheck --quiet --std lua54 --max-line-length 120 lua examples tools bench
+	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench
 	luacheck --quiet --std lua54+busted --max-line-length 120 spec
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint OPT='-O1 -Werror' SAN= all
 	@$(LUA) tools/rockspec-check.lua
@@ -125,14 +204,15 @@ asan:
 	  $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' test-lua
 
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect
-valgrind: $(SPEC_C) $(MODULE)
+valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 	@set -e; for t in $(SPEC_C); do KOINE_EVERY=97 $(VALGRIND) $$t; done
+	$(VALGRIND) $(BUILD)/spec/host/threads
 	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/stream_spec.lua
 
 tsan:
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
-	  $(BUILD)/tsan/spec/host/http $(BUILD)/tsan/spec/host/http_flow
-	@set -e; for t in http http_flow; do $(BUILD)/tsan/spec/host/$$t; done
+	  $(BUILD)/tsan/spec/host/http $(BUILD)/tsan/spec/host/http_flow $(BUILD)/tsan/spec/host/threads
+	@set -e; for t in http http_flow threads; do $(BUILD)/tsan/spec/host/$$t; done
 
 linear: $(BUILD)/spec/c/linear
 	@tools/linear.sh $(BUILD)/spec/c/linear
@@ -154,4 +234,4 @@ clean:
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
 
-.PHONY: all help test-c test-host test-lua test demo deps-build deps-test arch lint asan valgrind tsan linear fuzz bench rock-test clean
+.PHONY: all help examples test-c test-host test-lua test demo deps-build deps-test arch docs-check lint asan valgrind tsan linear fuzz bench rock-test clean

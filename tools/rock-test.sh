@@ -7,7 +7,7 @@ lua=${LUA:-lua5.4}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/src"
-cp -R src lua rockspec LICENSE "$tree/src"
+cp -R src lua bin rockspec LICENSE "$tree/src"
 cp examples/demo.lua "$tree"
 (
   cd "$tree/src"

@@ -23,6 +23,9 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef KOINE_STATIC /* libkoine.a is linked in: no file of Koine's is read */
+#include <koine.h>
+#endif
 
 struct task {
   lua_State *co;
@@ -215,6 +218,9 @@ static void connect_koine(struct host *h) {
 static int f_main(lua_State *L) {
   struct host *h = host_of(L);
   luaL_openlibs(L);
+#ifdef KOINE_STATIC
+  koine_preload(L);
+#endif
   connect_koine(h);
   if (open_descriptors(h) != 0) return luaL_error(L, "%s", strerror(errno));
   if (luaL_loadfile(L, lua_tostring(L, 1)) != LUA_OK) return lua_error(L);
