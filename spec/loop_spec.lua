@@ -502,6 +502,42 @@ describe("koine.gather", function()
     end)
   end)
 
+  local function bad_to_close()
+    local bad <close> = setmetatable({}, { __close = function() error("in close", 0) end }) -- luacheck: ignore
+    koine.sleep(1000)
+  end
+
+  it("raises the first error when closing the others raises too, and the run goes on", function()
+    koine.run(function()
+      local ok, err = pcall(koine.gather, bad_to_close, function()
+        coroutine.yield()
+        error("first", 0)
+      end)
+      assert.is_false(ok)
+      assert.are.equal("first", err)
+      koine.sleep(0)
+    end)
+  end)
+
+  it("raises what closing a cancelled task of it raised", function()
+    koine.run(function()
+      local ok, err = pcall(koine.timeout, 0.001, bad_to_close)
+      assert.is_false(ok)
+      assert.are.equal("in close", err)
+      local inner
+      ok, err = pcall(koine.gather, function()
+        inner = wait.task()
+        bad_to_close()
+      end, function()
+        inner:cancel()
+        koine.sleep(1000)
+      end)
+      assert.is_false(ok)
+      assert.are.equal("in close", err)
+      koine.sleep(0)
+    end)
+  end)
+
   it("refuses what is no function before it starts any", function()
     local started = false
     local ok, err = pcall(koine.gather, function() started = true end, 5)

@@ -10,7 +10,7 @@
 -- yields; outside, the very same calls block. Tasks are run in the order in which they became ready. While all wait,
 -- the run itself waits the way its caller does: it blocks in plain Lua, and parks inside another run or a host's loop.
 -- A run ends when all of its tasks have. A task that fails ends the run: every other task is closed, then koine.run
--- raises the error; gather and timeout hand it to their caller instead. Errors of Koine's type get a field `traceback`,
+-- raises the error; gather and timeout hand it to their caller instead, also an error of a to-be-closed variable. Errors of Koine's type get a field `traceback`,
 -- the task's; other errors that are strings carry it in their text once they leave the run.
 -- Cancelling a task closes its coroutine at once (its to-be-closed variables run), and the streams it opened.
 --
@@ -79,7 +79,7 @@ end
 local function settle(task)
   local run, group = task.run, task.group
   task.done, run.live[task], run.alive = true, nil, run.alive - 1
-  if task.failed and (not group or group.closed) and not run.failure then run.failure = task end
+  if task.failed and (not group or group.gone) and not run.failure then run.failure = task end
   if group then
     group.left = group.left - 1
     if task.failed and not group.failed then group.failed = task end
@@ -291,9 +291,11 @@ function loop.spawn(f, ...)
   return spawn(task.run, nil, 0, f, ...)
 end
 
-local function cancel_all(group)
-  group.closed = true
+-- Cancels what is left of a group. An error that came up in that is raised, unless there is one already.
+local function cancel_all(group, err)
   for i = #group, 1, -1 do group[i]:cancel() end
+  group.gone = true
+  if err == nil and group.failed then error(group.failed.err, 0) end
 end
 
 local group_mt = { __close = cancel_all }
