@@ -10,8 +10,9 @@
 -- yields; outside, the very same calls block. Tasks are run in the order in which they became ready. While all wait,
 -- the run itself waits the way its caller does: it blocks in plain Lua, and parks inside another run or a host's loop.
 -- A run ends when all of its tasks have. A task that fails ends the run: every other task is closed, then koine.run
--- raises the error; gather and timeout hand it to their caller instead, also an error of a to-be-closed variable. Errors of Koine's type get a field `traceback`,
--- the task's; other errors that are strings carry it in their text once they leave the run.
+-- raises the error; gather and timeout hand it to their caller instead, also an error of a to-be-closed variable.
+-- Errors of Koine's type get a field `traceback`, the task's; other errors that are strings carry it in their text once
+-- they leave the run.
 -- Cancelling a task closes its coroutine at once (its to-be-closed variables run), and the streams it opened.
 --
 -- May call: koine.core, errors, wait, loop/timers.
