@@ -48,6 +48,8 @@ help:
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
 	@echo 'make tsan       several engines, and several Lua states, on several threads, under TSan'
+	@echo 'make analyse    gcc -fanalyzer, cppcheck and clang-tidy: no findings'
+	@echo 'make callgrind  instructions per delta and per chat inside our own code, against bench/callgrind.txt'
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make bench      figures as `name value unit` lines'
@@ -214,6 +216,13 @@ tsan:
 	  $(BUILD)/tsan/spec/host/http $(BUILD)/tsan/spec/host/http_flow $(BUILD)/tsan/spec/host/threads
 	@set -e; for t in http http_flow threads; do $(BUILD)/tsan/spec/host/$$t; done
 
+analyse:
+	@tools/deps.sh build analyse
+	@tools/analyse.sh
+
+callgrind: $(MODULE)
+	@bench/callgrind.sh $(BUILD)
+
 linear: $(BUILD)/spec/c/linear
 	@tools/linear.sh $(BUILD)/spec/c/linear
 
@@ -234,4 +243,5 @@ clean:
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
 
-.PHONY: all help examples test-c test-host test-lua test demo deps-build deps-test arch docs-check lint asan valgrind tsan linear fuzz bench rock-test clean
+.PHONY: all help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
+  arch docs-check lint asan valgrind tsan analyse callgrind linear fuzz chaos interop bench rock-test clean

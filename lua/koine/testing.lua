@@ -142,9 +142,10 @@ local function launch(port)
 end
 
 --- Starts a loopback provider. `opts.script` and `opts.copilot` are for server:script and server:copilot, `opts.port`
--- (integer) is where it listens; nil = at a free port. Returns the server: `url` ("http://127.0.0.1:PORT"), `port`, `pid`, and the methods below; closing it (a to-be-closed variable,
--- `stop`, or the collector) ends the child. nil and a ConnectionError when the child cannot start, e.g. without
--- lua-luv. Raises an ArgumentError for a wrong script or wrong settings.
+-- (integer) is where it listens; nil = at a free port. Returns the server: `url` ("http://127.0.0.1:PORT"), `port`,
+-- `pid`, and the methods below; closing it (a to-be-closed variable, `stop`, or the collector) ends the child. nil and
+-- a ConnectionError when the child cannot start, e.g. without lua-luv. Raises an ArgumentError for a wrong script or
+-- wrong settings.
 function testing.start(opts)
   for name in pairs(opts or {}) do
     if not OPTIONS[name] and name ~= "port" then

@@ -23,6 +23,7 @@ struct anthropic_out {
   size_t n;
 };
 
+/* Appends bytes to the body; what fails is kept in the out. */
 void anthropic_put(struct anthropic_out *o, const char *s);
 void anthropic_put_str(struct anthropic_out *o, struct str s);    /* JSON text, as it is (N2) */
 void anthropic_put_string(struct anthropic_out *o, struct str s); /* as a JSON string */
@@ -87,6 +88,7 @@ struct anthropic {
   struct buf stop_reason, stop_sequence;
 };
 
+/* What the codec fills its table with: see struct codec. */
 void anthropic_init(void *state, const struct parse *p);
 void anthropic_free(void *state);
 int anthropic_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);

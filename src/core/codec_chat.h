@@ -44,6 +44,7 @@ struct chat_tools {
   struct buf ids;
 };
 
+/* Empty; and what it holds given back. */
 void chat_tools_init(struct chat_tools *t, const struct mem *m);
 void chat_tools_free(struct chat_tools *t, const struct mem *m);
 /* Takes a choice's tool_calls (JSON, an array; anything else is ignored) and pushes their parts. whole: complete calls,
@@ -73,6 +74,7 @@ struct chat_keep {
   struct buf annotations;           /* elements, comma-separated */
 };
 
+/* Empty; and what it holds given back. */
 void chat_keep_init(struct chat_keep *k, const struct mem *m);
 void chat_keep_free(struct chat_keep *k, const struct mem *m);
 /* Takes reasoning_details (JSON, an array; anything else is ignored); whole: entries, not fragments of them.
@@ -87,6 +89,7 @@ int chat_keep_end(struct chat *c);
 
 /* {{{ codec_chat_text.c */
 
+/* Readies what the quirks ask for; and gives back what it holds. */
 void chat_text_init(struct chat *c);
 void chat_text_free(struct chat *c);
 /* Takes text of the answer. 0 or -1, here and below. */
@@ -131,6 +134,7 @@ struct chat {
 /* Appends to the block of this kind; nothing for an empty text. 0 or -1. */
 int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags);
 
+/* What the codec fills its table with: see struct codec. */
 void chat_init(void *state, const struct parse *p);
 void chat_free(void *state);
 int chat_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);

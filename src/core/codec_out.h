@@ -24,19 +24,23 @@ struct out {
   int tools_used;                 /* Chat: tools are offered, or the history has calls */
 };
 
+/* Notes that memory is out, unless something failed before. */
 static inline void out_memory(struct out *w) {
   if (!w->failed) err_memory(w->e);
   w->failed = 1;
 }
 
+/* JSON text, as it is. */
 static inline void put(struct out *w, const char *s) {
   if (!w->failed && buf_adds(w->r->body, s) != 0) out_memory(w);
 }
 
+/* A JSON string. */
 static inline void put_string(struct out *w, struct str s) {
   if (!w->failed && json_write_string(w->r->body, s) != 0) out_memory(w);
 }
 
+/* The same, of a C string. */
 static inline void put_word(struct out *w, const char *s) {
   put_string(w, (struct str){ s, strlen(s) });
 }
@@ -58,11 +62,13 @@ static inline void put_key(struct out *w, struct str key) {
   put(w, ":");
 }
 
+/* The first child; NULL of nothing. */
 static inline const struct node *children(const struct node *v) { return v == NULL ? NULL : v->child; }
 
 /* The type of a block. */
 #define is_type(block, literal) str_eq(node_str(node_get(block, "type")), literal)
 
+/* True for a block that is an image or a document. */
 static inline int is_media(const struct node *b) { return is_type(b, "image") || is_type(b, "document"); }
 
 /* {{{ fields */

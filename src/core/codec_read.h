@@ -36,6 +36,7 @@ struct figure_names {
   struct str prompt, prompt_details, completion, completion_details;
 };
 
+/* All never said. */
 void figures_clear(struct figures *f);
 /* Reads the value of a `usage` key (the next token of j) over the figures. 1 when it said anything, 0, or -1. */
 int figures_read(struct figures *f, const struct figure_names *names, struct json *j);

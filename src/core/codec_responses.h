@@ -60,6 +60,7 @@ struct responses {
   struct buf reason;     /* its status, or why it was cut */
 };
 
+/* What the codec fills its table with: see struct codec. */
 void responses_init(void *state, const struct parse *p);
 void responses_free(void *state);
 int responses_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);

@@ -30,6 +30,7 @@ enum progress { EXCHANGE_FAILED = -1, EXCHANGE_MORE = 0, EXCHANGE_DELTA = 1, EXC
 
 struct exchange;
 
+/* An exchange that waits for its head; m outlives it. NULL and *e: memory. */
 struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *spec, struct err *e);
 void exchange_free(struct exchange *x);
 /* Status and headers of the final response. 0, or -1 (memory, limits: reported by exchange_next). */

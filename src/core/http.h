@@ -43,6 +43,8 @@ int http_global_init(struct err *e);
 /* The version of the libcurl that is running, "7.88.1". */
 const char *http_library(void);
 
+/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. Freeing
+** it cancels what is in flight. Its descriptor is readable when there is something to do. */
 struct engine *engine_new(const struct mem *m, struct err *e);
 void engine_free(struct engine *g);
 int engine_pollfd(const struct engine *g);

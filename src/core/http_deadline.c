@@ -109,7 +109,7 @@ void deadline_err(struct err *e, const char *which, const char *what, double sec
 static void overdue(struct transfer *t, enum which which) {
   static const char *const names[] = { "total", "first_byte", "idle" };
   static const char *const what[] = { "not finished within", "no answer within", "nothing received for" };
-  if (t->grace_at > 0) return;
+  if (which == GRACE || t->grace_at > 0) return;
   double s = which == TOTAL ? t->timeouts.total : which == FIRST_BYTE ? t->timeouts.first_byte : t->timeouts.idle;
   struct err e;
   deadline_err(&e, names[which], what[which], s);

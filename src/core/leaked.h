@@ -27,6 +27,7 @@ struct leaked_call {
   struct leaked_call *next;
 };
 
+/* Nothing kept back; and its memory given back. */
 void leaked_init(struct leaked *k, const struct mem *m);
 void leaked_free(struct leaked *k);
 /* Takes text (WTF-8); *out is what may be shown by now: borrowed from s, or in the arena. 0 or -1. */

@@ -23,6 +23,7 @@ enum fit { FIT_NONE, FIT_BEGUN, FIT_WHOLE };
 /* Whether s begins with the mark, in any case, or ends within it. */
 enum fit leaked_fits(struct str s, const char *mark);
 
+/* True for ASCII white space. */
 static inline int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* s from its byte i on. */

@@ -51,6 +51,7 @@ void *mem_realloc(const struct mem *m, void *p, size_t osize, size_t nsize);
 /* Frees p of n bytes; NULL is fine. */
 void mem_free(const struct mem *m, void *p, size_t n);
 
+/* Empty, no memory yet; and its memory given back. */
 void buf_init(struct buf *b, const struct mem *m);
 void buf_free(struct buf *b);
 /* Makes room for `extra` more bytes (amortised doubling): 0, or -1 and nothing changed. */
@@ -65,6 +66,7 @@ void buf_drop(struct buf *b, size_t n);
 void buf_swap(struct buf *a, struct buf *b);
 static inline struct str buf_str(const struct buf *b) { return (struct str){ b->p, b->n }; }
 
+/* Empty, no memory yet. */
 void arena_init(struct arena *a, const struct mem *m);
 /* n bytes aligned for any type, or NULL. */
 void *arena_alloc(struct arena *a, size_t n);
@@ -76,6 +78,7 @@ struct str arena_dup(struct arena *a, struct str s);
 void arena_reset(struct arena *a);
 void arena_free(struct arena *a);
 
+/* True when s is the n bytes at z. */
 static inline int str_is(struct str s, const char *z, size_t n) {
   return s.n == n && (n == 0 || memcmp(s.p, z, n) == 0);
 }

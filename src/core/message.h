@@ -28,6 +28,7 @@ struct message {
   struct usage usage;
 };
 
+/* An empty turn; and its memory given back. `provider` and `model` stay the caller's. */
 void message_init(struct message *msg, const struct mem *m, const struct limits *l, struct str provider, struct str model,
                   size_t request_messages);
 void message_free(struct message *msg);

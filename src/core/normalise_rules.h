@@ -29,11 +29,13 @@ struct history {
   size_t mask;
 };
 
+/* True when the block is of that type. */
 static inline int rules_type(const struct node *block, const char *type, size_t n) {
   return str_is(node_str(node_get(block, "type")), type, n);
 }
 #define is_block(block, literal) rules_type((block), (literal), sizeof(literal) - 1)
 
+/* Of a message: whose it is, its blocks; of a block: whether it is thinking, readable or not. */
 static inline int is_assistant(const struct node *message) {
   return str_eq(node_str(node_get(message, "role")), "assistant");
 }

@@ -25,6 +25,7 @@ struct news {
   int queued;
 };
 
+/* A pollset that watches nothing, or NULL and *e. */
 struct pollset *pollset_new(const struct mem *m, struct err *e);
 void pollset_free(struct pollset *p);           /* closes its own descriptor, none of the entries' */
 int pollset_fd(const struct pollset *p);        /* readable when an entry is ready */

@@ -28,6 +28,7 @@ struct think {
   size_t tag;       /* how many of held's last bytes may be a tag */
 };
 
+/* A splitter at the beginning of an answer; and its memory given back. */
 void think_init(struct think *t, const struct mem *m);
 void think_free(struct think *t);
 /* Takes a piece from the front of *in: its kind, or -1. *out borrows from *in or lies in the arena. Called again until

@@ -90,6 +90,7 @@ void open_value(lua_State *L); /* adds core.null, core.array, core.encode, core.
 
 /* {{{ objects */
 
+/* Each adds its metatable, its methods and its functions to the table core on top of the stack. */
 void open_engine(lua_State *L);
 void open_adapter(lua_State *L);
 void open_stream(lua_State *L);

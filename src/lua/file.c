@@ -118,6 +118,7 @@ static int m_write(lua_State *L) {
   return settle(L, fs_lock_write(l, path, bytes, &e), &e);
 }
 
+/* lock:close(): gives the lock and its descriptor back; any number of times. */
 static int m_close(lua_State *L) {
   fs_unlock(luaL_checkudata(L, 1, TYPE_LOCK));
   return 0;

@@ -25,7 +25,10 @@ static const char *const *read_strings(lua_State *L, const char *field, struct a
   if (lua_getfield(L, 1, field) == LUA_TTABLE) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
     v = arena_alloc(a, ((size_t)n + 1) * sizeof *v);
-    if (v == NULL) luaL_error(L, "not enough memory");
+    if (v == NULL) {
+      luaL_error(L, "not enough memory");
+      return NULL;
+    }
     for (lua_Integer i = 1; i <= n; i++) {
       lua_rawgeti(L, -1, i);
       if ((v[i - 1] = top_string(L, field)) == NULL) raise_type(L, field, "an array of strings", -1);

@@ -115,6 +115,7 @@ static int m_list(lua_State *L) {
   return 2;
 }
 
+/* tree:close(): gives the descriptor back; any number of times. */
 static int m_close(lua_State *L) {
   tree_close(luaL_checkudata(L, 1, TYPE_TREE));
   return 0;

@@ -42,7 +42,7 @@ function kit:ask(adapter, messages, opts)
   return response, err, deltas
 end
 
---- Scripts one turn and asks a new adapter for it; results as for ask. `given` are the constructor's options.
+--- Scripts one turn and asks a new adapter for it: what ask returns. `given` are the constructor's options.
 function kit:play(turn, messages, opts, given)
   self.script { turn }
   return self:ask(self.new(given), messages or "Hello?", opts)

@@ -125,7 +125,7 @@ function data.prose(status, text)
   return { status = status, headers = { { "content-type", "text/plain; charset=utf-8" } }, pieces = { text .. "\n" } }
 end
 
---- Notes a problem of the request; GitHub's hosts and the chat host say it in plain text.
+--- Notes a problem of the request. Returns the answer that says so, in plain text as GitHub's hosts do.
 function data.refuse(record, text)
   record.problems[#record.problems + 1] = text
   return data.prose(400, text)

@@ -1,5 +1,6 @@
---- The process of the loopback provider: listens (at KOINE_LOOPBACK_PORT, else at a free port), prints "PORT PID" on one line, serves until its standard input ends.
--- What keeps it from starting is printed on that line instead, after "error: ".
+--- The process of the loopback provider: listens (at KOINE_LOOPBACK_PORT, or at a free port), prints "PORT PID" on one
+-- line, serves until its standard input ends. What keeps it from starting is printed on that line instead, after
+-- "error: ".
 
 local function serve()
   local found, uv = pcall(require, "luv")
