@@ -92,6 +92,19 @@ describe("wait", function()
       assert.are.equal(b, woken[2])
     end)
 
+    it("keeps what is behind a waiter that raises for the next pump", function()
+      local a, b, c, woken = {}, {}, {}, {}
+      local asked = scripted { { ready = { a, b } }, { ready = { c } } }
+      wait.set_host { park = function() end, wake = function(token)
+        if token == a then error "from the waiter" end
+        woken[#woken + 1] = token
+      end }
+      assert.is_false((pcall(wait.pump, 5)))
+      wait.pump(5)
+      assert.are.same({ b, c }, woken)
+      assert.are.same({ 5, 0 }, asked) -- nobody sleeps on news
+    end)
+
     it("wakes others while a caller blocks", function()
       local mine, other, woken = {}, {}, {}
       scripted { { ready = { other } }, { ready = { mine } } }

@@ -20,6 +20,8 @@ local task       -- the task of a scheduler that runs now, or nil
 local parked = setmetatable({}, { __mode = "k" })
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
+local news, first, last = {}, 1, 0 -- tokens that became ready and were not woken yet
+
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
 
@@ -64,13 +66,20 @@ end
 --- Steps the engine for at most `seconds` (0: what is ready now; nil: until something happens or a signal comes: Lua's
 -- own handler of Ctrl-C then raises as soon as Lua code runs), and wakes every token that became ready: what a host
 -- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
+-- Raises what a waiter raises that a host runs in its wake; the tokens behind it come with the next pump.
 function wait.pump(seconds, opts)
-  local ready, woken = core.engine():step(seconds, opts), {}
+  if first <= last then seconds = 0 end
+  local ready = core.engine():step(seconds, opts)
   for i = 1, #ready do
-    woken[i] = ready[i]
+    news[last + 1] = ready[i]
+    last = last + 1
     ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
   end
-  for i = 1, #woken do wait.wake(woken[i]) end -- who runs now may step the engine again
+  while first <= last do
+    local token = news[first]
+    news[first], first = nil, first + 1
+    wait.wake(token) -- who runs now may pump again, and then takes what is left
+  end
 end
 
 --- Steps the engine until the token is woken (true) or `seconds` are over (false; nil = no limit). Blocks the thread;
