@@ -1,4 +1,5 @@
-/* baseline_streams.c: LABEL URL N: N streams open at once on one multi; memory once each has received something. */
+/* baseline_streams.c: LABEL URL N [each]: N streams open at once on one multi; memory once each has received something;
+** with `each` divided by N, without what the process had before. */
 #include "baseline.h"
 
 static int started;
@@ -14,7 +15,7 @@ static size_t first(char *p, size_t size, size_t n, void *ud) {
 int main(int argc, char **argv) {
   int running = 0;
   struct rlimit files;
-  if (argc != 4) bench_die("usage: baseline_streams LABEL URL N");
+  if (argc != 4 && argc != 5) bench_die("usage: baseline_streams LABEL URL N [each]");
   int n = atoi(argv[3]);
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
@@ -24,6 +25,7 @@ int main(int argc, char **argv) {
   CURL **c = calloc((size_t)n, sizeof *c);
   char *flags = calloc((size_t)n, 1);
   if (m == NULL || c == NULL || flags == NULL) bench_die("memory");
+  double before = bench_rss();
   for (int i = 0; i < n; i++) {
     c[i] = baseline_post(argv[2], first, &flags[i]);
     curl_multi_add_handle(m, c[i]);
@@ -33,7 +35,8 @@ int main(int argc, char **argv) {
     if (started < n && running == n) curl_multi_poll(m, NULL, 0, 1000, NULL);
   } while (started < n && running == n);
   if (running < n) bench_die("a stream ended");
-  bench_report(argv[1], "", bench_rss(), "MiB");
+  if (argc == 5) bench_report(argv[1], "", (bench_rss() - before) * 1024 / n, "KiB");
+  else bench_report(argv[1], "", bench_rss(), "MiB");
   for (int i = 0; i < n; i++) {
     curl_multi_remove_handle(m, c[i]);
     curl_easy_cleanup(c[i]);

@@ -22,16 +22,23 @@ static inline double bench_wall(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Memory in use (VmRSS) in MiB, 0 where the system does not say. */
-static inline double bench_rss(void) {
+/* A line of /proc/self/status in MiB, 0 where the system does not say. */
+static inline double bench_status(const char *name) {
   char line[256];
+  size_t n = strlen(name);
   long kib = 0;
   FILE *f = fopen("/proc/self/status", "r");
   while (f != NULL && fgets(line, sizeof line, f) != NULL)
-    if (sscanf(line, "VmRSS: %ld", &kib) == 1) break;
+    if (strncmp(line, name, n) == 0 && sscanf(line + n, ": %ld", &kib) == 1) break;
   if (f != NULL) fclose(f);
   return (double)kib / 1024;
 }
+
+/* Memory in use. */
+static inline double bench_rss(void) { return bench_status("VmRSS"); }
+
+/* The most memory that ever was in use. */
+static inline double bench_peak(void) { return bench_status("VmHWM"); }
 
 static inline void bench_report(const char *label, const char *what, double value, const char *unit) {
   printf("%s%s %.4g %s\n", label, what, value, unit);

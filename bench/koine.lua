@@ -1,17 +1,22 @@
--- koine.lua WHAT LABEL URL [N]: Koine's half of the benchmark: what the C programs beside it do, from Lua.
+-- koine.lua WHAT LABEL URL [N [DELTAS]]: Koine's half of the benchmark: what the C programs beside it do, from Lua.
 -- Prints `LABEL value unit`. CPU is the process's own, user and system.
-local what, label, url, n = arg[1], arg[2], arg[3], tonumber(arg[4])
+local what, label, url, n, deltas = arg[1], arg[2], arg[3], tonumber(arg[4]), tonumber(arg[5])
 local koine = require "koine"
+local now = require("koine.core").monotonic
 
 local function report(suffix, value, unit) print(("%s%s %.4g %s"):format(label, suffix, value, unit)) end
 
--- Memory in use, MiB.
-local function rss()
+-- A line of /proc/self/status, MiB.
+local function status(name)
   for line in io.lines "/proc/self/status" do
-    local kib = line:match "^VmRSS:%s*(%d+)"
+    local kib = line:match("^" .. name .. ":%s*(%d+)")
     if kib then return kib / 1024 end
   end
 end
+
+-- Memory in use; the most that ever was.
+local function rss() return status "VmRSS" end
+local function peak() return status "VmHWM" end
 
 local function adapter(path)
   local make = path:find "openai" and koine.openai or koine.anthropic
@@ -77,16 +82,89 @@ function run.render()
   report("", (os.clock() - before) * 1e6 / n, "us")
 end
 
--- n streams open at once, each past its first delta.
-function run.streams()
-  local a, open = adapter "idle", {}
+-- n streams of `a` open at once, each past its first delta.
+local function open_streams(a)
+  local open = {}
   for i = 1, n do open[i] = assert(a:open "hello") end
   for i = 1, n do
     local d
     repeat d = assert(open[i]:next()) until d.type == "text_delta"
   end
+  return open
+end
+
+-- The memory with n streams open.
+function run.streams()
+  local open = open_streams(adapter "idle")
   report("", rss(), "MiB")
   for i = 1, n do open[i]:close() end
+end
+
+-- What each of n open streams takes, beyond the process and one chat.
+function run.each()
+  local a = adapter "idle"
+  assert(adapter "chat":chat "hello")
+  collectgarbage()
+  local before = rss()
+  local open = open_streams(a)
+  report("", (rss() - before) * 1024 / n, "KiB")
+  for i = 1, n do open[i]:close() end
+end
+
+-- n streams of `deltas` numbered deltas, one every 20 ms, each in a task: CPU per delta, most memory held.
+function run.paced()
+  local a, expected, ended = adapter("paced?n=" .. deltas), {}, 0
+  for i = 1, deltas do expected[i] = ("%06d"):format(i - 1) end
+  local function read()
+    local seen = 0
+    for d in a:stream "hello" do
+      if d.type == "text_delta" then
+        seen = seen + 1
+        assert(d.text == expected[seen], "a delta out of order")
+      end
+    end
+    assert(seen == deltas, "not every delta arrived")
+    ended = ended + 1
+  end
+  assert(adapter "chat":chat "hello")
+  local before = os.clock()
+  koine.run(function()
+    for _ = 1, n do koine.spawn(read) end
+  end)
+  assert(ended == n, "not every stream ended")
+  report("_us", (os.clock() - before) * 1e6 / (n * deltas), "us/delta")
+  report("_peak_mb", peak(), "MiB")
+end
+
+-- From task:cancel() of a task that waits for a silent stream to the moment at which the server sees the close: the
+-- median of n, and the most.
+function run.cancel()
+  local a, asking, took = adapter "idle", adapter "closes", {}
+  local function closes()
+    local count, at = assert(asking:chat "hello"):text():match "^(%d+) (%S+)$"
+    return tonumber(count), tonumber(at)
+  end
+  koine.run(function()
+    local before = closes()
+    for i = 1, n do
+      local waits
+      local task = koine.spawn(function()
+        local stream <close> = assert(a:open "hello")
+        repeat waits = assert(stream:next()).type == "text_delta" until waits
+        stream:next()
+      end)
+      repeat koine.sleep(0.001) until waits
+      local cancelled = now()
+      task:cancel()
+      repeat
+        local count, at = closes()
+        took[i] = at - cancelled
+      until count == before + i
+    end
+  end)
+  table.sort(took)
+  report("_median_us", took[(n + 1) // 2] * 1e6, "us")
+  report("_most_us", took[n] * 1e6, "us")
 end
 
 -- The library loaded and libcurl ready.

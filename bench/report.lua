@@ -31,3 +31,19 @@ say("start_baseline_ms", best.start_baseline_ms, "ms")
 say("start_koine_ms", best.start_koine_ms, "ms")
 say("streams_1000_baseline_rss_mb", best.streams_1000_baseline, "MiB")
 say("streams_1000_koine_rss_mb", best.streams_1000_koine_rss_mb, "MiB")
+say("idle_5000_baseline_each_kb", best.idle_5000_baseline, "KiB")
+say("idle_5000_koine_each_kb", best.idle_5000_koine, "KiB")
+for _, count in ipairs { "1", "1000" } do
+  for _, who in ipairs { "baseline", "koine" } do
+    local name = ("paced_%s_%s"):format(count, who)
+    say(name .. "_us", best[name .. "_us"], "us")
+    say(name .. "_peak_mb", best[name .. "_peak_mb"], "MiB")
+  end
+end
+say("paced_ratio", best.paced_1000_koine_us / best.paced_1000_baseline_us, "x")
+say("paced_many_to_one", best.paced_1000_koine_us / best.paced_1_koine_us, "x")
+say("cancel_median_us", best.cancel_median_us, "us")
+say("cancel_most_us", best.cancel_most_us, "us")
+say("dispatcher_events_per_second", 1e6 / best.dispatcher_us, "1/s")
+say("dispatcher_scaling_ratio", best.dispatcher_us / best.dispatcher_few_us, "x")
+say("dispatcher_idle_lane_bytes", best.dispatcher_idle_lane_bytes, "B")

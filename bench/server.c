@@ -3,6 +3,9 @@
 ** port and runs until it is ended. What it answers is chosen by the request's path, or by an X-Bench header's value:
 **   anthropic-stream, openai-stream   N events (n=N) of 121 and 292 bytes between proper start and end events
 **   idle                              an Anthropic stream that stops after one delta and stays open
+**   paced                             an Anthropic stream of N deltas, one every PACE seconds, numbered "%06zu" from 0
+**   closes                            a plain Anthropic answer whose text is how many held streams their clients have
+**                                     closed, and when the last of them (seconds of the monotonic clock)
 **   anything else                     a small plain Anthropic answer
 ** Streams go out chunked, every event a chunk of its own as providers send them, in writes of at most 16 KiB.
 ** One thread, epoll, keep-alive.
@@ -19,58 +22,15 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "answers.h"
 
 #define WRITE_MAX 16384
 #define HEAD_MAX 16384
+#define PACE 0.020 /* seconds between the deltas of a paced stream */
 #define FRAMING 7 /* bytes around a chunk of 16 to 4095 */
-
-/* One format's stream: bytes before, one event, bytes after. */
-struct shape {
-  const char *start, *event_head, *event_tail, *end;
-  size_t event_n;  /* exact length of an event; its text fills what head and tail leave */
-  char *block;     /* `per_block` events with their framing */
-  size_t block_n, per_block;
-};
-
-static struct shape anthropic = {
-  "event: message_start\n"
-  "data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_01Bench\",\"type\":\"message\",\"role\":\"assistant\","
-  "\"model\":\"claude-sonnet-4-5\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,"
-  "\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n"
-  "event: content_block_start\n"
-  "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
-  "event: content_block_delta\n"
-  "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"",
-  "\"}}\n\n",
-  "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
-  "event: message_delta\n"
-  "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},"
-  "\"usage\":{\"output_tokens\":1500}}\n\n"
-  "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
-  121, NULL, 0, 0
-};
-
-#define CHUNK_HEAD \
-  "data: {\"id\":\"chatcmpl-Bench0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1750000000," \
-  "\"model\":\"gpt-4.1-2025-04-14\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_0123456789\","
-
-static struct shape openai = {
-  CHUNK_HEAD "\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"logprobs\":null,"
-  "\"finish_reason\":null}]}\n\n",
-  CHUNK_HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"",
-  "\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n",
-  CHUNK_HEAD "\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\n"
-  CHUNK_HEAD "\"choices\":[],\"usage\":{\"prompt_tokens\":25,\"completion_tokens\":1500,\"total_tokens\":1525}}\n\n"
-  "data: [DONE]\n\n",
-  292, NULL, 0, 0
-};
-
-static const char plain[] =
-  "{\"id\":\"msg_01Bench\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\","
-  "\"content\":[{\"type\":\"text\",\"text\":\"The sky is blue because air scatters short waves most.\"}],"
-  "\"stop_reason\":\"end_turn\",\"stop_sequence\":null,"
-  "\"usage\":{\"input_tokens\":25,\"output_tokens\":15}}";
 
 /* Bytes to send, a number of times over. */
 struct segment { const char *p; size_t n, times; };
@@ -83,9 +43,18 @@ struct connection {
   struct segment out[4]; /* what is being sent: out[at] from `done` on */
   size_t segments, at, done;
   char *own[3];          /* buffers behind `out` that are this answer's own */
+  size_t deltas, delta;  /* of a paced stream: how many, the next one */
+  double due;            /* when */
+  struct connection *before, *behind; /* in the queue of paced streams */
 };
 
 static int epoll_fd;
+
+/* The paced streams, earliest first: all have the same pace, so each goes to the end after its turn. */
+static struct { struct connection *first, *last; } paced;
+
+/* Held streams that their clients closed; when the last one was. */
+static struct { size_t n; double at; } closes;
 
 static void die(const char *what) {
   perror(what);
@@ -100,6 +69,13 @@ static void *alloc(size_t n) {
 
 /* --- answers --- */
 
+/* Seconds of the monotonic clock. */
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 /* n bytes as one HTTP chunk in a buffer of its own. */
 static char *chunk(const char *p, size_t n, size_t *length) {
   char *c = alloc(n + 32);
@@ -110,15 +86,22 @@ static char *chunk(const char *p, size_t n, size_t *length) {
   return c;
 }
 
-/* `count` events, each a chunk. */
-static char *events(const struct shape *s, size_t count, size_t *length) {
+/* One event; its text begins with `label`. */
+static char *event_of(const struct shape *s, const char *label) {
   static const char words[] = "the common tongue ";
-  size_t head = strlen(s->event_head), tail = strlen(s->event_tail), text = s->event_n - head - tail, one_n;
+  size_t head = strlen(s->event_head), tail = strlen(s->event_tail), text = s->event_n - head - tail;
   char *event = alloc(s->event_n);
   memcpy(event, s->event_head, head);
   for (size_t k = 0; k < text; k++) event[head + k] = words[k % (sizeof words - 1)];
+  memcpy(event + head, label, strlen(label) < text ? strlen(label) : text);
   memcpy(event + head + text, s->event_tail, tail);
-  char *one = chunk(event, s->event_n, &one_n), *all = alloc(count * one_n);
+  return event;
+}
+
+/* `count` events, each a chunk. */
+static char *events(const struct shape *s, size_t count, size_t *length) {
+  size_t one_n;
+  char *event = event_of(s, ""), *one = chunk(event, s->event_n, &one_n), *all = alloc(count * one_n);
   for (size_t i = 0; i < count; i++) memcpy(all + i * one_n, one, one_n);
   free(event);
   free(one);
@@ -139,10 +122,21 @@ static void put(struct connection *c, const char *p, size_t n, size_t times) {
   if (n > 0 && times > 0) c->out[c->segments++] = (struct segment){ p, n, times };
 }
 
+/* The end of a stream, and of its body. */
+static void put_end(struct connection *c, const struct shape *s) {
+  size_t end_n;
+  char *end = chunk(s->end, strlen(s->end), &end_n);
+  c->own[2] = alloc(end_n + 8);
+  memcpy(c->own[2], end, end_n);
+  memcpy(c->own[2] + end_n, "0\r\n\r\n", 5);
+  free(end);
+  put(c, c->own[2], end_n + 5, 1);
+}
+
 static void answer_stream(struct connection *c, const struct shape *s, size_t n, int hold) {
   static const char head[] =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n";
-  size_t start_n, rest_n = 0, end_n;
+  size_t start_n, rest_n = 0;
   char *start = chunk(s->start, strlen(s->start), &start_n);
   c->own[0] = alloc(sizeof head + start_n);
   memcpy(c->own[0], head, sizeof head - 1);
@@ -153,13 +147,41 @@ static void answer_stream(struct connection *c, const struct shape *s, size_t n,
   if (n % s->per_block > 0) c->own[1] = events(s, n % s->per_block, &rest_n);
   put(c, c->own[1], rest_n, 1);
   c->hold = hold;
-  if (hold) return;
-  char *end = chunk(s->end, strlen(s->end), &end_n);
-  c->own[2] = alloc(end_n + 8);
-  memcpy(c->own[2], end, end_n);
-  memcpy(c->own[2] + end_n, "0\r\n\r\n", 5);
-  free(end);
-  put(c, c->own[2], end_n + 5, 1);
+  if (!hold) put_end(c, s);
+}
+
+/* Puts the connection at the end of the queue of paced streams. */
+static void enqueue(struct connection *c, double due) {
+  c->due = due;
+  c->behind = NULL;
+  c->before = paced.last;
+  if (paced.last != NULL) paced.last->behind = c;
+  else paced.first = c;
+  paced.last = c;
+}
+
+static void dequeue(struct connection *c) {
+  if (c->before != NULL) c->before->behind = c->behind;
+  else paced.first = c->behind;
+  if (c->behind != NULL) c->behind->before = c->before;
+  else paced.last = c->before;
+}
+
+/* A stream whose deltas the queue of paced streams sends. */
+static void answer_paced(struct connection *c, size_t n) {
+  answer_stream(c, &anthropic, 0, 1);
+  c->deltas = n;
+  c->delta = 0;
+  enqueue(c, now() + PACE);
+}
+
+/* How many held streams were closed, and when the last one. */
+static void answer_closes(struct connection *c) {
+  char body[sizeof plain + 64];
+  int n = snprintf(body, sizeof body, PLAIN_HEAD "%zu %.6f" PLAIN_TAIL, closes.n, closes.at);
+  c->own[0] = alloc((size_t)n + 128);
+  n = sprintf(c->own[0], "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", n, body);
+  put(c, c->own[0], (size_t)n, 1);
 }
 
 static void answer_plain(struct connection *c) {
@@ -182,6 +204,8 @@ static void answer(struct connection *c, const char *p, size_t n) {
   if (strstr(what, "anthropic-stream") != NULL) answer_stream(c, &anthropic, number, 0);
   else if (strstr(what, "openai-stream") != NULL) answer_stream(c, &openai, number, 0);
   else if (strstr(what, "idle") != NULL) answer_stream(c, &anthropic, 1, 1);
+  else if (strstr(what, "paced") != NULL) answer_paced(c, number);
+  else if (strstr(what, "closes") != NULL) answer_closes(c);
   else answer_plain(c);
 }
 
@@ -203,6 +227,11 @@ static void forget_answer(struct connection *c) {
 }
 
 static void close_connection(struct connection *c) {
+  if (c->hold) {
+    closes.n++;
+    closes.at = now();
+  }
+  if (c->delta < c->deltas) dequeue(c);
   forget_answer(c);
   close(c->fd);
   free(c->in);
@@ -286,6 +315,33 @@ static void serve(struct connection *c) {
   }
 }
 
+/* Sends the next delta of a paced stream; after the last one the end. */
+static void tick(struct connection *c) {
+  char label[32];
+  size_t n;
+  dequeue(c);
+  if (c->at == c->segments) { /* else the client is slow: this delta has to wait */
+    sprintf(label, "%06zu", c->delta++);
+    free(c->own[1]);
+    char *event = event_of(&anthropic, label);
+    c->own[1] = chunk(event, anthropic.event_n, &n);
+    free(event);
+    c->segments = c->at = 0;
+    put(c, c->own[1], n, 1);
+    c->hold = c->delta < c->deltas;
+    if (!c->hold) put_end(c, &anthropic);
+  }
+  if (c->hold) enqueue(c, now() + PACE); /* never two at once, though the server be late */
+  serve(c);
+}
+
+/* Sends all deltas that are due: milliseconds until the next one, -1 = none. */
+static int run_paced(void) {
+  double t = now();
+  while (paced.first != NULL && paced.first->due <= t) tick(paced.first);
+  return paced.first == NULL ? -1 : (int)((paced.first->due - t) * 1e3) + 1;
+}
+
 static void accept_all(int fd) {
   for (int s, on = 1; (s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
     struct connection *c = alloc(sizeof *c);
@@ -313,7 +369,7 @@ int main(void) {
   printf("%d\n", ntohs(a.sin_port));
   fflush(stdout);
   for (;;) {
-    int count = epoll_wait(epoll_fd, ready, 256, -1);
+    int count = epoll_wait(epoll_fd, ready, 256, run_paced());
     for (int i = 0; i < count; i++) {
       if (ready[i].data.ptr == NULL) accept_all(fd);
       else serve(ready[i].data.ptr);

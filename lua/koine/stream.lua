@@ -11,6 +11,11 @@ local wait = require "koine.wait"
 local stream = {}
 local methods = core.stream_methods
 
+-- There will be no other attempt: the request, which may be large, need not be kept.
+local function forget_request(plan)
+  plan.call, plan.request, plan.rendered, plan.access = nil, nil, nil, nil
+end
+
 -- The next delta (`true` in its place when discarding), nil at the end, or nil, err.
 local function advance(self, discard)
   local plan = core.state(self).plan
@@ -32,6 +37,7 @@ local function advance(self, discard)
       local _, interrupted = wait.park(self)
       if interrupted then return nil, interrupted end
     else
+      if plan.call then forget_request(plan) end
       return delta
     end
   end

@@ -20,6 +20,8 @@ int call_start(struct call *c, const struct mem *m, struct engine *g, const stru
                const struct exchange_spec *s, void *owner, struct err *e);
 /* As exchange_next, after moving what has arrived from the transfer. EXCHANGE_MORE: wait for the engine. */
 enum progress call_next(struct call *c, struct event *delta);
+/* The transfer's figures, also after its end. */
+void call_stats(const struct call *c, struct transfer_stats *s);
 /* Cancels and frees; idempotent. */
 void call_close(struct call *c);
 

@@ -28,12 +28,15 @@ static int push_outcome(lua_State *L, int idx) {
   return lua_getiuservalue(L, idx, 3);
 }
 
+/* Bytes that the call holds. */
+static size_t held(const struct call *c) {
+  if (c->exchange == NULL) return 0;
+  return exchange_retained(c->exchange) + (c->transfer ? transfer_body(c->transfer)->cap : 0);
+}
+
 static void note_stats(struct stream *s) {
-  const struct call *c = s->call;
-  size_t n;
-  if (c->exchange == NULL) return;
-  s->events = exchange_event_count(c->exchange);
-  n = exchange_retained(c->exchange) + (c->transfer ? transfer_body(c->transfer)->cap : 0);
+  size_t n = held(s->call);
+  if (s->call->exchange != NULL) s->events = exchange_event_count(s->call->exchange);
   if (n > s->peak) s->peak = n;
 }
 
@@ -310,17 +313,15 @@ static int call_gc(lua_State *L) {
   return 0;
 }
 
-/* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire, stream events parsed, most and
-** present bytes held, seconds from the start to the first delta (nil before), seconds since the last byte (nil after the end). */
+/* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire and stream events parsed in
+** the latest attempt, most and present bytes held, seconds from that attempt's start to its first delta (nil before),
+** seconds since its last byte or its start (nil after the end). */
 static int m_stats(lua_State *L) {
   struct stream *s = check_stream(L);
-  struct transfer_stats t = s->call->last;
-  size_t retained = s->call->exchange ? exchange_retained(s->call->exchange) : 0;
+  struct transfer_stats t;
+  size_t retained = held(s->call);
   note_stats(s);
-  if (s->call->transfer != NULL) {
-    transfer_stats(s->call->transfer, &t);
-    retained += transfer_body(s->call->transfer)->cap;
-  }
+  call_stats(s->call, &t);
   lua_createtable(L, 0, 6);
   lua_pushinteger(L, (lua_Integer)t.received);
   lua_setfield(L, -2, "bytes");
