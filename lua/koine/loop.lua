@@ -27,6 +27,7 @@ local loop = {}
 local close, create, isyieldable, resume, running, status, yield = coroutine.close, coroutine.create,
   coroutine.isyieldable, coroutine.resume, coroutine.running, coroutine.status, coroutine.yield
 
+local WEAK = { __mode = "k" }
 local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ function methods:woken() ready(self, true) end
 
 --- Remembers what the task opened, as long as somebody else does.
 function methods:adopt(closable)
-  if not self.streams then self.streams = setmetatable({}, { __mode = "k" }) end
+  if not self.streams then self.streams = setmetatable({}, WEAK) end
   self.streams[closable] = true
 end
 

@@ -13,6 +13,8 @@ local errors = require "koine.errors"
 
 local wait = {}
 
+local SIGNAL = 1 -- seconds; a signal just before the engine sleeps does not wake it: Lua hears of it after so long
+
 local host       -- {park = function(token, seconds), wake = function(token)}, or nil
 local task       -- the task of a scheduler that runs now, or nil
 -- token → the first task that waits for it; the others follow in a ring of `after` and `before`. A run that is dropped
@@ -89,7 +91,7 @@ function wait.block(token, seconds)
   local left = seconds
   blocked[token] = false
   repeat
-    wait.pump(left)
+    wait.pump(math.min(left or SIGNAL, SIGNAL))
     if blocked[token] then
       blocked[token] = nil
       return true
