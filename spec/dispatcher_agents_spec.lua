@@ -157,6 +157,104 @@ describe("agents behind a dispatcher", function()
     assert.are.same({ "T1 m1: As I said.", "T2 m2 failed: auth", "slack:T1 ok", "slack:T2 session_error" }, log)
   end)
 
+  -- A tool; run() is called for each of its calls.
+  local function counter(run, needs_approval)
+    return { name = "count", description = "Counts.", parameters = { type = "object" }, run = run,
+      needs_approval = needs_approval }
+  end
+
+  -- A turn of the model that calls the tool.
+  local function call(id) return { content = { { type = "tool_use", id = id, name = "count", arguments = {} } } } end
+
+  it("keep in their history what tools did when a callback raises", function()
+    assert(server:script { call "c1", { content = "Well." } })
+    local log, bad = {}, true
+    local d, target = new(function()
+      return koine.agent { adapter = claude "x", tools = { counter(function() return "one" end) },
+        on_event = function(event)
+          if event.kind ~= "tool_result" or not bad then return end
+          bad = false
+          error("the display broke", 0)
+        end }
+    end, log)
+    for i = 1, 2 do
+      d:submit(thread "T1", message("alice", "m" .. i))
+      step_out(d)
+      assert.is_nil(target.sessions["slack:T1"].run)
+    end
+    assert.are.same({ "T1 m1 failed: other", "slack:T1 error", "T1 m2: Well.", "slack:T1 ok" }, log)
+    assert.are.equal("one", sent(2)[3].content[1].content)
+    for _, request in ipairs(assert(server:requests())) do assert.are.same({}, request.problems) end
+  end)
+
+  it("keep it when the turn is closed in the midst, by a sweep or by the end of koine.run", function()
+    for _, close in ipairs { "sweep", "end" } do
+      assert(server:reset())
+      assert(server:script { call "c1", call "c2", { content = "Well." } })
+      local log, ran = {}, 0
+      local agent = koine.agent { adapter = claude "x", tools = { counter(function()
+        ran = ran + 1
+        if ran == 2 then wait.park {} end
+        return "one"
+      end) } }
+      local d, target = new(function() return agent end, log)
+      target.cancel = nil
+      pcall(koine.run, function()
+        koine.spawn(d.run, d)
+        d:submit(thread "T1", message("alice", "m1"))
+        while ran < 2 do wait.park({}, 0.001) end
+        if close == "end" then error "the ship sinks" end
+        d:cancel_turn(thread "T1")
+        d:sweep(wait.now() * 1000 + 60000)
+        d:shutdown()
+      end)
+      local session = target.sessions["slack:T1"]
+      assert.is_nil(session.run)
+      assert.are.equal(5, #session.messages)
+      assert.are.equal("one", session.messages[3].content[1].content)
+      assert.is_truthy(session.messages[5].content[1].content:find "interrupted")
+    end
+  end)
+
+  it("that wait for approval fail their turn; what was done stays", function()
+    assert(server:script { call "c1", { content = "Then not." } })
+    local log, ran, told = {}, 0, nil
+    local agent = koine.agent { adapter = claude "x", tools = { counter(function() ran = ran + 1 end, true) } }
+    local d = koine.dispatcher { target = koine.dispatcher.agents(function() return agent end),
+      on_done = function(_, _, result) log[#log + 1] = result.text end,
+      on_warning = function(text) told = text end }
+    for i = 1, 2 do
+      d:submit(thread "T1", message("alice", "m" .. i))
+      step_out(d)
+    end
+    assert.are.equal(0, ran)
+    assert.is_truthy(told:find('"count" needs approval', 1, true))
+    assert.are.same({ "Then not." }, log)
+    assert.is_truthy(sent(2)[3].content[1].content:find "not run")
+    for _, request in ipairs(assert(server:requests())) do assert.are.same({}, request.problems) end
+  end)
+
+  it("are checked before they are kept, and asked for again with the next turn", function()
+    assert(server:script { { content = "At last." } })
+    local answers = { { {} }, { "agent" }, { true, "history" }, { true, { { role = "system", content = "x" } } },
+      { true } }
+    local fields, made = {}, 0
+    local target = koine.dispatcher.agents(function()
+      made = made + 1
+      local agent, messages = table.unpack(answers[made])
+      return agent == true and koine.agent { adapter = claude "x" } or agent, messages
+    end)
+    local said
+    local d = koine.dispatcher { target = target, on_error = function(_, _, err) fields[#fields + 1] = err.field end,
+      on_done = function(_, _, result) said = result.text end }
+    for i = 1, 5 do
+      d:submit(thread "T1", message("alice", "m" .. i))
+      step_out(d)
+    end
+    assert.are.same({ "agent", "agent", "messages", "messages[1].role" }, fields)
+    assert.are.equal("At last.", said)
+  end)
+
   it("need a function that makes them", function()
     local ok, err = pcall(koine.dispatcher.agents, {})
     assert.is_false(ok)

@@ -109,7 +109,8 @@ local function submit(self)
     sender = { sender_id = sender, sender_name = "n", display_name = "d", channel = "chat", channel_id = "C",
       is_bot = false, n = id } }
   for i = 1, random(3) - 1 do
-    message.extras[i] = random(2) == 1 and { type = "text", text = "voice " .. id } or { type = "image", data = "aW1n" }
+    message.extras[i] = random(2) == 1 and { type = "text", text = "voice " .. id }
+      or { type = "image", media_type = "image/png", source = "aW1n" }
   end
   self.messages[id] = message
   local function hand_in()

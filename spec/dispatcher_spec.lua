@@ -73,6 +73,30 @@ describe("the dispatcher's options", function()
     assert.is_true(d:submit(thread "T1", { sender_json = "{}", sender_id = "UA", prompt = "hello" }))
     assert.are.equal(1, d:stats().queued)
   end)
+
+  it("extras are blocks that a user may send, whole: one bad block would lose its whole batch", function()
+    local d = new {}
+    local function extra(block)
+      local extras = { { type = "text", text = "voice" }, block }
+      return refused(d.submit, d, thread "T1", message("alice", "hello", { extras = extras }))
+    end
+    assert.are.equal("message.extras[2].type", extra { type = "texxt" })
+    assert.are.equal("message.extras[2].type", extra { type = "tool_result", tool_use_id = "x", content = "y" })
+    assert.are.equal("message.extras[2].source", extra { type = "image" })
+    assert.are.equal("message.extras[2].media_type", extra { type = "document", source = "aW1n" })
+    assert.are.equal("message.extras[2].cache_control", extra { type = "text", text = "x", cache_control = true })
+    assert.are.equal("message.extras[2]", extra { type = "text", text = "x", more = print })
+    assert.are.equal(0, d:stats().lanes)
+    assert.is_true(d:submit(thread "T1", message("alice", "", { extras = {
+      { type = "image", source = "https://example.org/x.png" },
+      { type = "document", source = "aW1n", media_type = "application/pdf" } } })))
+  end)
+
+  it("the time of a sweep is a number", function()
+    local d = new {}
+    assert.are.equal("now", refused(d.sweep, d, "x"))
+    assert.are.equal("now", refused(d.sweep, d, 0 / 0))
+  end)
 end)
 
 describe("a message", function()
@@ -146,7 +170,7 @@ describe("a message", function()
   end)
 
   it("layout and what the packer is given go through unchanged", function()
-    local extras = { { type = "image", media_type = "image/png", data = "aW1n" }, { type = "text", text = "voice" } }
+    local extras = { { type = "image", media_type = "image/png", source = "aW1n" }, { type = "text", text = "voice" } }
     for layout, expected in pairs { split = "<alice> voice  p  image", combined = "<alice> image voice" } do
       local lab = chat_lab.new { layout = layout }
       lab:say("T1", "alice", " p ", { extras = extras })

@@ -11,7 +11,7 @@
 -- tasks, which yield while they wait; anywhere else as coroutines of its own, in which the target blocks or yields of
 -- its own accord, to be resumed by the next step.
 --
--- May call: errors, loop, options, turn, wait, and its own files.
+-- May call: errors, loop, wait, and its own files.
 
 local agents = require "koine.dispatcher.agents"
 local coroutines = require "koine.dispatcher.coroutines"
@@ -33,12 +33,6 @@ local DEATH = "dispatch consumer exited unexpectedly"
 local methods = {}
 local metatable = { __index = methods, __name = "koine.dispatcher" }
 
-local function remove(self, lane)
-  local thread = lane.thread
-  if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
-  threads.tidy(self.threads, thread)
-end
-
 -- Tickets -----------------------------------------------------------------------------------------------------------
 
 -- Puts a lane in line for its thread's session.
@@ -58,13 +52,14 @@ local function died(self, lane)
     if lanes.has_work(lane) then want(self, lane) end
     return
   end
-  local events, parked = lanes.drop(lane, "consumer_dead")
+  local thread, events, parked = lane.thread, lanes.drop(lane, "consumer_dead")
   table.move(parked, 1, #parked, #events + 1, events)
   local err = errors.new { kind = "other", message = DEATH }
-  for _, event in ipairs(events) do side.issue(self, lane.thread, "on_error", event.message, event.thread, err) end
+  for _, event in ipairs(events) do side.issue(self, thread, "on_error", event.message, event.thread, err) end
   local last = events[#events]
-  if last then side.issue(self, lane.thread, "on_warning", DEATH, last.thread, { err = err }) end
-  remove(self, lane)
+  if last then side.issue(self, thread, "on_warning", DEATH, last.thread, { err = err }) end
+  if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
+  threads.tidy(self.threads, thread)
 end
 
 -- The turn of the next lane in line, nil when none has work.
@@ -102,15 +97,13 @@ end
 
 -- The body of a turn's coroutine.
 local function take_turn(self, turn)
-  self.formed[turn] = nil
   if not pcall(dispatch.run, self, turn, release) then died(self, turn.lane) end
 end
 
--- Starts again what was formed and never began, because the run of its task ended before.
-local function start_again(self)
-  for turn in next, self.formed do
-    if turn.coroutine and turn.coroutine.done then turn.coroutine = coroutines.start(self, take_turn, turn) end
-  end
+-- The body of the coroutine in which the hooks of a thread are called.
+local function call_hooks(self, thread)
+  side.drain(self, thread)
+  threads.tidy(self.threads, thread)
 end
 
 -- Public methods ----------------------------------------------------------------------------------------------------
@@ -132,11 +125,12 @@ end
 --   "full"           the lane is, and the caller cannot be suspended; in a task of koine.run and in a host's coroutine
 --                    the call waits instead, behind those before it
 --   "closed"         the dispatcher is shut down
---   "cancelled"      it waited, and cancel_all dropped it
+--   "cancelled"      it waited, and cancel_all dropped it, or a host cancelled the caller
 --   "consumer_dead"  it waited, and the lane failed twice
 -- `thread` is {platform = name without a colon, thread_id | channel_id = string, …}; `message` is {sender = table |
 -- sender_json = string, sender_id (per-lane, with sender_json), sender_name, prompt, extras, other_bot_present =
--- boolean, estimated_tokens = integer, …}. Hooks and target get the same two tables; do not change them afterwards.
+-- boolean, estimated_tokens = integer, …}; extras are an array of text, image and document blocks. Hooks and target get
+-- the same two tables; do not change them afterwards.
 -- Raises an ArgumentError naming the bad field.
 function methods:submit(thread, message)
   settings.check_thread(thread)
@@ -156,16 +150,16 @@ end
 --- Starts the turns and the hooks that are due; in plain Lua also resumes once whatever yielded before. Returns whether
 -- another step would find something to do now.
 function methods:step()
-  start_again(self)
   coroutines.resume(self)
   for _ = 1, due.count(self) do
     local thread = due.next(self)
     local turn = not thread.turn and grant(self, thread) or nil
-    if side.waits(thread) then coroutines.start(self, side.drain, thread) end
+    if side.waits(thread) then coroutines.start(self, call_hooks, thread) end
     if turn then
-      self.formed[turn], self.turns = true, self.turns + 1
-      turn.coroutine = coroutines.start(self, take_turn, turn)
+      self.turns = self.turns + 1
+      turn.coroutine = coroutines.start_apart(self, take_turn, turn)
     end
+    threads.tidy(self.threads, thread)
   end
   return due.count(self) > 0 or #self.running > 0
 end
@@ -189,9 +183,11 @@ function methods:run()
 end
 
 --- Removes the lanes that have been idle for their time, and closes turns that were cancelled half a minute ago and
--- have not returned: the number of lanes removed. `now` is in milliseconds of the dispatcher's clock (nil: its now).
+-- have not returned: the number of lanes removed. `now` is in milliseconds of the dispatcher's clock (nil: its now);
+-- raises an ArgumentError for what is no number.
 function methods:sweep(now)
-  now = now or self.now_ms()
+  if now == nil then now = self.now_ms() end
+  if type(now) ~= "number" or now ~= now then errors.argument("now", "number of milliseconds", now) end
   local removed = 0
   for _, thread in ipairs(threads.list(self.threads)) do
     local turn = thread.turn
@@ -279,19 +275,20 @@ function methods:shutdown()
   for _, thread in ipairs(threads.list(self.threads)) do
     for _, lane in ipairs(threads.lanes(thread)) do lost[#lost + 1] = lose(self, lane) end
     cancel_running(self, thread)
+    threads.tidy(self.threads, thread)
   end
-  self.threads = {}
   wait.wake(self)
   return lost
 end
 
 --- Counts of the moment: {threads, lanes, queued = messages in lanes, parked = submitters that wait, turns = those that
--- run, dispatches = turns so far, respawns, hook_errors}. Looks at every lane.
+-- run, hooks = calls of hooks that wait or are under way, dispatches = turns so far, respawns, hook_errors}. Looks at
+-- every lane.
 function methods:stats()
-  local stats = { threads = 0, lanes = 0, queued = 0, parked = 0, turns = self.turns, dispatches = self.dispatches,
-    respawns = self.respawns, hook_errors = self.hook_errors }
+  local stats = { threads = 0, lanes = 0, queued = 0, parked = 0, hooks = 0, turns = self.turns,
+    dispatches = self.dispatches, respawns = self.respawns, hook_errors = self.hook_errors }
   for _, thread in ipairs(threads.list(self.threads)) do
-    stats.threads = stats.threads + 1
+    stats.threads, stats.hooks = stats.threads + 1, stats.hooks + side.count(thread)
     for _, lane in next, thread.lanes do
       local queued, parked = lanes.counts(lane)
       stats.lanes, stats.queued, stats.parked = stats.lanes + 1, stats.queued + queued, stats.parked + parked
@@ -323,7 +320,7 @@ end
 -- Raises an ArgumentError naming the bad field.
 local function new(_, options)
   local self = settings.constructor(options)
-  self.threads, self.due, self.running, self.formed = {}, fifo.new(), {}, {}
+  self.threads, self.due, self.launched, self.running = {}, fifo.new(), {}, {}
   self.turns, self.dispatches, self.respawns, self.hook_errors = 0, 0, 0, 0
   self.closed = false
   return setmetatable(self, metatable)

@@ -6,14 +6,9 @@ local wait = require "koine.wait"
 
 local chat_lab = {}
 
-local function in_task()
-  local task = wait.task()
-  return task and task:yields()
-end
-
 -- Suspends the turn until it is settled: parks in a task, else yields to step.
 local function pause(turn)
-  if in_task() then return wait.park(turn) end
+  if wait.suspends() then return wait.park(turn) end
   coroutine.yield()
 end
 
@@ -50,7 +45,7 @@ function methods:settle()
   repeat
     local n = #self.log
     for _ = 1, 4 do
-      if in_task() then wait.park({}, 0) else self.d:step() end
+      if wait.suspends() then wait.park({}, 0) else self.d:step() end
     end
   until #self.log == n
 end

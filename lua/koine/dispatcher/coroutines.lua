@@ -1,5 +1,6 @@
 --- The coroutines that turns and hooks run in: tasks where a task of koine.run starts them, else coroutines of the
--- dispatcher's own, which its step resumes.
+-- dispatcher's own, which its step resumes. A dispatcher keeps two arrays of them: `launched`, those that perhaps have
+-- not begun, and `running`, those of its own that yielded.
 --
 -- May call: loop, wait.
 
@@ -8,41 +9,78 @@ local wait = require "koine.wait"
 
 local coroutines = {}
 
-local own = {}
-own.__index = own
-
---- What a task's cancel does: closes the coroutine, unless it is running.
-function own:cancel()
-  if coroutine.status(self.co) == "suspended" then coroutine.close(self.co) end
-end
+local methods = {}
+local metatable = { __index = methods }
 
 --- Whether the caller is in a task's own coroutine, which Koine may suspend.
-function coroutines.in_task()
-  local task = wait.task()
-  return task ~= nil and task:yields()
+function coroutines.in_task() return wait.task() ~= nil and wait.suspends() end
+
+-- Calls the function. A launch whose run ended before it got here is made again.
+local function begin(self)
+  self.begun = true
+  self.f(self.dispatcher, self.what)
 end
 
--- Resumes one, and keeps it in dispatcher.running unless it came to its end.
-local function resume(dispatcher, one, ...)
-  if coroutine.status(one.co) == "suspended" then assert(coroutine.resume(one.co, ...)) end
-  if coroutine.status(one.co) == "dead" then return end
-  dispatcher.running[#dispatcher.running + 1] = one
+-- The body of a task around another one: what the inner one raises while it is closed goes no further.
+local function watch(self)
+  local ok, err = pcall(loop.gather, function()
+    self.task = wait.task()
+    begin(self)
+  end)
+  if not ok and not self.cancelled then error(err, 0) end
 end
 
---- Starts f(dispatcher, what): a task, or a coroutine that runs at once and is kept in the array dispatcher.running
--- when it yields. Both have a method `cancel`.
-function coroutines.start(dispatcher, f, what)
-  if coroutines.in_task() then return loop.spawn(f, dispatcher, what) end
-  local started = setmetatable({ co = coroutine.create(f) }, own)
-  resume(dispatcher, started, dispatcher, what)
-  return started
+-- Resumes a coroutine of the dispatcher's own, and keeps it in dispatcher.running unless it came to its end.
+local function resume(self)
+  if coroutine.status(self.co) == "suspended" then assert(coroutine.resume(self.co, self)) end
+  if coroutine.status(self.co) == "dead" then return end
+  local running = self.dispatcher.running
+  running[#running + 1] = self
 end
 
---- Resumes each of dispatcher.running once.
+local function launch(self)
+  if coroutines.in_task() then
+    local launched = self.dispatcher.launched
+    launched[#launched + 1], self.around = self, loop.spawn(self.body, self)
+  else
+    self.co = coroutine.create(begin)
+    resume(self)
+  end
+end
+
+--- Closes a coroutine that start_apart started: its to-be-closed variables run. One that is running goes on: a task to
+-- its next wait, any other to its end.
+function methods:cancel()
+  self.cancelled = true
+  if self.task then
+    self.task:cancel()
+  elseif self.co and coroutine.status(self.co) == "suspended" then
+    coroutine.close(self.co)
+  end
+end
+
+local function start(body, dispatcher, f, what)
+  local self = setmetatable({ body = body, dispatcher = dispatcher, f = f, what = what, begun = false }, metatable)
+  launch(self)
+  return self
+end
+
+--- Starts f(dispatcher, what): as a task, or as a coroutine that runs at once.
+function coroutines.start(...) start(begin, ...) end
+
+--- As start, so that the coroutine can be closed alone: what it returns has a method `cancel`.
+function coroutines.start_apart(...) return start(watch, ...) end
+
+--- Starts again what never began, because the run of its task ended before; resumes each of dispatcher.running once.
 function coroutines.resume(dispatcher)
-  local yielded = dispatcher.running
-  dispatcher.running = {}
-  for _, one in ipairs(yielded) do resume(dispatcher, one) end
+  local launched, running = dispatcher.launched, dispatcher.running
+  dispatcher.launched, dispatcher.running = {}, {}
+  for _, one in ipairs(launched) do
+    if not one.begun then
+      if one.around.done then launch(one) else table.insert(dispatcher.launched, one) end
+    end
+  end
+  for _, one in ipairs(running) do resume(one) end
 end
 
 return coroutines

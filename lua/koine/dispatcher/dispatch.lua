@@ -1,6 +1,7 @@
 --- One dispatch: a batch of a lane becomes one turn of the target, and one record.
--- A turn is {lane, thread, batch, blocks, ctx, record, began, coroutine, cancelled_at, over}. The session of its thread
--- is its own from `form` to `release`. Once it runs, it ends in exactly one way, also when its coroutine is closed.
+-- A turn is {lane, thread, batch, blocks, ctx, record, began, coroutine, cancelled_at, over, and once it runs
+-- dispatcher, release}. The session of its thread is its own from `form` to `release`. Once it runs, it ends in exactly
+-- one way, also when its coroutine is closed.
 --
 -- May call: errors, turn, lane, side.
 
@@ -60,13 +61,17 @@ function dispatch.form(dispatcher, lane)
   return turn
 end
 
+-- An error of Koine's for whatever was raised or returned.
+local function error_of(err)
+  return errors.is_error(err) and err or errors.new { kind = "other", message = tostring(err) }
+end
+
 -- What a method of the target returns, or nil and an error of Koine's; one that it raises counts as returned.
 local function call(target, method, ...)
   local ok, result, err = pcall(target[method], target, ...)
   if ok and result then return result end
   if not ok then err = result end
-  if errors.is_error(err) then return nil, err end
-  return nil, errors.new { kind = "other", message = err == nil and method .. " returned nothing" or tostring(err) }
+  return nil, error_of(err == nil and method .. " returned nothing" or err)
 end
 
 -- Plays the turn: its outcome, then the result or nil, err.
@@ -107,10 +112,12 @@ local function finish(dispatcher, turn, outcome, result, err)
   turn.lane.deaths = 0
 end
 
--- Closing a turn gives its session back, after ending it where its coroutine was closed in its midst.
-turn_mt.__close = function(turn)
+-- Closing a turn gives its session back, after ending it where its coroutine was closed in its midst; `raised` is what
+-- was raised in that.
+turn_mt.__close = function(turn, raised)
   local dispatcher = turn.dispatcher
-  if not turn.over then pcall(finish, dispatcher, turn, "cancelled", nil, dispatch.cancelled()) end
+  local err = raised == nil and dispatch.cancelled() or error_of(raised)
+  if not turn.over then pcall(finish, dispatcher, turn, "cancelled", nil, err) end
   turn.release(dispatcher, turn)
 end
 

@@ -18,7 +18,7 @@ end
 --- How many there are.
 function due.count(dispatcher) return fifo.count(dispatcher.due) end
 
---- Takes the first one out.
+--- The first one, taken out.
 function due.next(dispatcher)
   local thread = fifo.pop(dispatcher.due)
   thread.due = false

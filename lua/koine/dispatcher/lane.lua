@@ -101,7 +101,8 @@ function lane.drain(self, cap, max_tokens, now)
   return batch
 end
 
---- Empties the lane; parked submitters are told why. The events that it held, and those of the submitters, in order.
+--- Empties the lane; parked submitters are told why. Returns the events that it held, and those of the submitters, in
+-- order.
 function lane.drop(self, why)
   local events = self.batch or {}
   events[#events + 1] = self.held

@@ -1,11 +1,12 @@
 --- What users hand to a dispatcher, checked: its options, the address of a thread, a message.
 --
--- May call: koine.core, errors, options, turn, wait.
+-- May call: koine.core, errors, options, records, turn, wait.
 
 local core = require "koine.core"
 local errors = require "koine.errors"
 local options = require "koine.options"
 local packing = require "koine.turn"
+local records = require "koine.records"
 local wait = require "koine.wait"
 
 local settings = {}
@@ -19,6 +20,7 @@ local MODES = {
   ["per-lane"] = { by_sender = true, idle = 300 },
 }
 local LAYOUTS = { split = true, combined = true }
+local USER_BLOCKS = { text = true, image = true, document = true }
 local HOOKS = { "on_queued", "on_done", "on_error", "on_warning", "on_dispatch" }
 local OPTIONS = { target = true, mode = true, max_buffered_messages = true, max_batch_tokens = true, layout = true,
   count_envelope = true, idle_timeout = true, now_ms = true }
@@ -73,12 +75,14 @@ function settings.constructor(given)
   local layout = given.layout == nil and "split" or given.layout
   if not LAYOUTS[layout] then errors.argument("layout", '"split" or "combined"', layout) end
   local mode, is = mode_of(given.mode == nil and "per-message" or given.mode)
+  local hooks = {}
+  for _, name in ipairs(HOOKS) do hooks[name] = given[name] end
   local buffer = count("max_buffered_messages", given.max_buffered_messages, BUFFER)
   return { target = target, mode = mode, by_sender = is.by_sender, cap = is.cap or buffer,
     max_batch_tokens = count("max_batch_tokens", given.max_batch_tokens, TOKENS), layout = layout,
     count_envelope = given.count_envelope ~= false,
     idle_ms = seconds("idle_timeout", given.idle_timeout, is.idle) * 1000, now_ms = given.now_ms or milliseconds,
-    hooks = given }
+    hooks = hooks }
 end
 
 local function is_name(value) return type(value) == "string" and value ~= "" end
@@ -112,12 +116,24 @@ local function check_message(message)
   if bot ~= nil and type(bot) ~= "boolean" then errors.argument("message.other_bot_present", "boolean", bot) end
 end
 
--- What a function of the packer says of a message, with the field named as the caller knows it.
-local function ask(f, value)
-  local result, err = errors.try(f, value)
+-- What another room says of a part of a message, with the field named as the caller knows it.
+local function ask(f, ...)
+  local result, err = errors.try(f, ...)
   if not err then return result end
   local field = err.field:gsub("^event%f[%W]", "message"):gsub("^sender%f[%W]", "message.sender")
+    :gsub("^message%.content%f[%W]", "message.extras")
   core.raise_argument(field, err.expected, err.message:match ", got (.*)$" or "something else")
+end
+
+-- Checks that each extra is a block that every adapter takes: a bad one would fail the whole batch.
+local function check_extras(extras)
+  for i, block in ipairs(extras) do
+    local field = ("message.extras[%d]"):format(i)
+    if not USER_BLOCKS[block.type] then errors.argument(field .. ".type", "text, image or document", block.type) end
+    local fits, err = pcall(core.encode, { { { { content = { block } } } } }) -- with the levels that a dump has around
+    if not fits then core.raise_argument(field, "values that JSON has", tostring(err)) end
+  end
+  ask(records.check_message, { role = "user", content = extras }, "message")
 end
 
 --- The event of a message, as the packer takes it, its costs estimated: {sender_json, prompt, extras, message, thread,
@@ -135,8 +151,9 @@ function settings.event(dispatcher, thread, message)
     end
   end
   event.envelope_tokens = ask(packing.envelope_tokens, event)
-  event.tokens = ask(packing.estimate, event)
-  event.tokens = message.estimated_tokens or event.tokens
+  local estimate = ask(packing.estimate, event)
+  if event.extras then check_extras(event.extras) end
+  event.tokens = message.estimated_tokens or estimate
   event.cost = event.tokens + (dispatcher.count_envelope and event.envelope_tokens or 0)
   return event
 end

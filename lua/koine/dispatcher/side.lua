@@ -14,6 +14,9 @@ function side.waits(thread)
   return thread.side ~= nil and not thread.draining and fifo.count(thread.side) > 0
 end
 
+--- How many calls wait, the one under way included.
+function side.count(thread) return (thread.side and fifo.count(thread.side) or 0) + (thread.draining and 1 or 0) end
+
 --- Enters a call of the hook of that name, if the host has one; the next step makes it.
 function side.issue(dispatcher, thread, name, ...)
   local hook = dispatcher.hooks[name]
