@@ -178,6 +178,38 @@ describe("hosts", function()
         assert.are.same({ false, true }, over)
       end)
 
+      it("parks for longer than any loop can count", function()
+        local token, over = {}, nil
+        together(function() over = wait.park(token, 1e300) end, function()
+          koine.sleep(0.001)
+          wait.wake(token)
+        end)
+        assert.is_true(over)
+      end)
+
+      it("knows where it suspends", function()
+        local inside, cannot
+        together(function()
+          inside = wait.suspends()
+          table.sort({ 1, 2 }, function(x, y)
+            cannot = wait.suspends()
+            return x < y
+          end)
+        end)
+        assert.is_true(inside)
+        assert.is_false(cannot)
+        assert.is_false(wait.suspends())
+      end)
+
+      if name ~= "luv" then
+        it("knows that it blocks in other people's coroutines", function()
+          local within
+          together(function() within = coroutine.wrap(wait.suspends)() end)
+          assert.is_false(within)
+          assert.is_false(coroutine.wrap(wait.suspends)())
+        end)
+      end
+
       it("goes on after its loop has ended, with a stream left open", function()
         assert(server:script { silent "/a", { content = "One." }, { content = "Two." } })
         local stream
@@ -258,6 +290,25 @@ describe("hosts", function()
       assert.are.same({ inner = "You said: inner", outer = "You said: outer" }, answers)
     end)
 
+    it("ends its pump when the last that was parked is closed", function()
+      local controller, token, sleeper = cqueues.new(), {}, nil
+      controller:wrap(function()
+        sleeper = coroutine.running()
+        wait.park(token)
+      end)
+      assert(controller:step(0))
+      assert(controller:step(0))
+      assert.are.equal(2, controller:count())
+      assert(coroutine.close(sleeper))
+      wait.wake(token) -- nobody is there any more
+      local turns = 0
+      while controller:count() > 1 and turns < 5 do -- cqueues itself keeps the one that was closed
+        assert(controller:step(0))
+        turns = turns + 1
+      end
+      assert.are.equal(1, controller:count())
+    end)
+
     it("cancels what a controller that is dropped waited for", function()
       assert(server:script { silent "/a" })
       local controller, deltas = cqueues.new(), 0
@@ -298,6 +349,19 @@ describe("hosts", function()
         assert.is_truthy(text:find("in upvalue 'fails'", 1, true), text)
         assert.is_nil(text:find("not reached", 1, true))
       end
+    end)
+
+    it("hands on what the engine fails with", function()
+      local pipe = assert(io.popen((os.getenv "KOINE_LUA" or "lua5.4") .. [[ -e '
+        local koine, uv = require "koine", require "luv"
+        koine.hosts.luv.install()
+        coroutine.wrap(function() koine.sleep(0.001) end)()
+        local fails = function() error(koine.errors.new { kind = "other", message = "no descriptor" }) end
+        require("koine.core").engine = function() return { timeout = function() end, step = fails } end
+        uv.run()' 2>&1]]))
+      local text = pipe:read "a"
+      assert.is_nil(pipe:close())
+      assert.is_truthy(text:find("Uncaught Error: no descriptor", 1, true), text)
     end)
 
     it("forgets a coroutine that was closed", function()
@@ -400,6 +464,41 @@ describe("hosts", function()
       poll.spawn(function() answer = coroutine.wrap(function() return assert(adapter():chat "Hi"):text() end)() end)
       poll.run()
       assert.are.equal("You said: Hi", answer)
+    end)
+
+    it("refuses a descriptor that select cannot watch; the others go on", function()
+      local done, err = false, nil
+      poll.spawn(function()
+        local high = { getfd = function() return 1024 end, dirty = function() return false end }
+        err = select(2, pcall(poll.await, high, "r", 60))
+      end)
+      poll.spawn(function()
+        koine.sleep(0.001)
+        done = true
+      end)
+      poll.run()
+      assert.are.equal("object", err.field)
+      assert.is_true(done)
+    end)
+
+    it("says that its own descriptor is too high, and goes on without those of the program", function()
+      local pipe = assert(io.popen("ulimit -n 2048 2>&1 && " .. (os.getenv "KOINE_LUA" or "lua5.4") .. [[ -e '
+        local socket = require "socket"
+        local listener, files = assert(socket.bind("127.0.0.1", 0)), {}
+        for i = 1, 1100 do files[i] = assert(io.open "/dev/null") end
+        local koine = require "koine"
+        local poll = koine.hosts.poll
+        poll.install()
+        poll.spawn(function()
+          local ok, err = pcall(poll.await, listener, "r", 60)
+          print(ok, err.class, err.message)
+        end)
+        poll.spawn(function() print(koine.sleep(0.001)) end)
+        poll.run()' 2>&1]]))
+      local text, ended = pipe:read "a", pipe:close()
+      if text:find "ulimit" then return pending "only where a program may have 2,048 descriptors" end
+      assert.is_true(ended, text)
+      assert.is_truthy(text:find("^false\tArgumentError\t[^\n]*1024[^\n]*\ntrue\n$"), text)
     end)
 
     it("raises for wrong use", function()

@@ -123,10 +123,26 @@ describe("wait", function()
       assert.are.equal(mine, woken[1])
     end)
 
+    it("asks the host where park suspends; else it does wherever Lua can yield", function()
+      local inside = coroutine.wrap(function() return wait.suspends() end)
+      assert.is_false(wait.suspends())
+      wait.set_host { park = function() end, wake = function() end }
+      assert.is_false(wait.suspends())
+      assert.is_true(inside())
+      local answer = true
+      wait.set_host { park = function() end, wake = function() end, suspends = function() return answer end }
+      assert.is_true(wait.suspends())
+      answer = false
+      assert.is_false(coroutine.wrap(function() return wait.suspends() end)())
+    end)
+
     it("must have both halves", function()
       local ok, err = pcall(wait.set_host, { park = function() end })
       assert.is_false(ok)
       assert.are.equal("host.wake", err.field)
+      ok, err = pcall(wait.set_host, { park = function() end, wake = function() end, suspends = true })
+      assert.is_false(ok)
+      assert.are.equal("host.suspends", err.field)
     end)
   end)
 end)

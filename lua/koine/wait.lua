@@ -15,14 +15,14 @@ local wait = {}
 
 local SIGNAL = 1 -- seconds; a signal just before the engine sleeps does not wake it: Lua hears of it after so long
 
-local host       -- {park = function(token, seconds), wake = function(token)}, or nil
+local host       -- {park = function(token, seconds), wake = function(token), suspends = function() or nil}, or nil
 local task       -- the task of a scheduler that runs now, or nil
 -- token → the first task that waits for it; the others follow in a ring of `after` and `before`. A run that is dropped
 -- takes its tasks along: mostly they alone hold their tokens.
 local parked = setmetatable({}, { __mode = "k" })
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
-local news, first, last = {}, 1, 0 -- tokens that became ready and were not woken yet
+local news, head, tail = {}, 1, 0 -- tokens that became ready and were not woken yet
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
@@ -33,14 +33,17 @@ wait.now = core.monotonic
 function wait.engine() return core.engine() end
 
 --- Installs a host's halves of waiting: {park = function(token, seconds) → true when woken, false when the time is
--- over, or nil, err; wake = function(token)}. nil goes back to plain Lua. The host's loop runs `pump` whenever the
--- engine's descriptor is readable or its timeout is over. Raises an ArgumentError when a half is missing.
+-- over, or nil, err; wake = function(token)}, and, where park suspends in some coroutines only, suspends = function() →
+-- whether it would in the one that runs. nil goes back to plain Lua. The host's loop runs `pump` whenever the engine's
+-- descriptor is readable or its timeout is over. Raises an ArgumentError when a half is missing.
 function wait.set_host(halves)
   if halves ~= nil then
     if type(halves) ~= "table" then errors.argument("host", "table", halves) end
     for _, name in ipairs { "park", "wake" } do
       if type(halves[name]) ~= "function" then errors.argument("host." .. name, "function", halves[name]) end
     end
+    local suspends = halves.suspends
+    if suspends ~= nil and type(suspends) ~= "function" then errors.argument("host.suspends", "function", suspends) end
   end
   host = halves
 end
@@ -70,16 +73,16 @@ end
 -- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
 -- Raises what a waiter raises that a host runs in its wake; the tokens behind it come with the next pump.
 function wait.pump(seconds, opts)
-  if first <= last then seconds = 0 end
+  if head <= tail then seconds = 0 end
   local ready = core.engine():step(seconds, opts)
   for i = 1, #ready do
-    news[last + 1] = ready[i]
-    last = last + 1
+    news[tail + 1] = ready[i]
+    tail = tail + 1
     ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
   end
-  while first <= last do
-    local token = news[first]
-    news[first], first = nil, first + 1
+  while head <= tail do
+    local token = news[head]
+    news[head], head = nil, head + 1
     wait.wake(token) -- who runs now may pump again, and then takes what is left
   end
 end
@@ -117,7 +120,8 @@ end
 --- Whether park would suspend the caller, and let others go on, rather than block.
 function wait.suspends()
   if task then return task:yields() end
-  return host ~= nil and coroutine.isyieldable()
+  if not host then return false end
+  return (host.suspends or coroutine.isyieldable)() and true or false
 end
 
 --- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there

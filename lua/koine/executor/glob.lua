@@ -1,9 +1,12 @@
 --- Patterns of paths: `*` any characters of a name, `?` one, `[a-z]`, `[!a-z]`, `{a,b}`, and `**` for any number of
 -- directories. A name that begins with a dot matches only a part that does so too. Matching goes along a path name by
--- name, so that a walk knows which directories cannot lead to a match; its cost is linear in the pattern and the path.
+-- name, so that a walk knows which directories cannot lead to a match. A name costs at most its length times the
+-- pattern's; patterns are a model's, so their length and their braces have limits.
 
 local glob = {}
 
+local PATTERN_MAX = 4096    -- bytes
+local BRACES_MAX = 32       -- pairs of them
 local ALTERNATIVES_MAX = 64 -- that braces may make
 
 local DEEP, STAR, ANY = {}, {}, {}
@@ -99,23 +102,28 @@ local function compile_one(pattern)
   local parts = {}
   for part in pattern:gmatch "[^/]+" do
     if part == ".." then return nil, "without .." end
-    if part ~= "." then parts[#parts + 1] = part == "**" and DEEP or tokens(part) end
+    local made = part == "**" and DEEP or part ~= "." and tokens(part)
+    if made and (made ~= DEEP or parts[#parts] ~= DEEP) then parts[#parts + 1] = made end
   end
   local start = {}
   reach(parts, start, 1)
   return { parts = parts, start = start }
 end
 
---- Compiles a pattern: an object for glob.start, or nil and what was expected.
+--- Compiles a pattern: an object for glob.start, or nil and what was expected. Its field `size` is what one byte of a
+-- name may cost, in bytes of patterns.
 function glob.compile(pattern)
   if pattern == "" then return nil, "not empty" end
+  if #pattern > PATTERN_MAX then return nil, ("at most %d bytes"):format(PATTERN_MAX) end
+  local _, braces = pattern:gsub("{", "")
+  if braces > BRACES_MAX then return nil, ("at most %d pairs of braces"):format(BRACES_MAX) end
   if pattern:sub(1, 1) == "/" then return nil, "relative, without a slash at the beginning" end
-  local list, made = {}, {}
+  local list, made = {}, { size = 0 }
   if not expand(pattern, list) then return nil, ("at most %d alternatives in braces"):format(ALTERNATIVES_MAX) end
   for i, alternative in ipairs(list) do
     local one, expected = compile_one(alternative)
     if not one then return nil, expected end
-    made[i] = one
+    made[i], made.size = one, made.size + #alternative
   end
   return made
 end

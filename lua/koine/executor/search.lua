@@ -10,29 +10,45 @@ local paths = require "koine.executor.paths"
 local text = require "koine.executor.text"
 
 local VISITS_MAX = 200000     -- entries that one search looks at
-local VISITS_AT_ONCE = 500    -- between two moments for others
 local NAMES_MAX = 1000        -- that glob returns
 local MATCHES_MAX = 200       -- lines that grep returns
 local LINE_MAX = 300          -- bytes of a line that grep shows
+local TEXT_MAX = 4096         -- bytes of what grep looks for
+local WINDOW = 64 << 10       -- bytes that grep searches at once
+
+-- Work is measured in bytes that are searched.
+local WORK_AT_ONCE = 1 << 20  -- between two moments for others
+local ENTRY_WORK = 2 << 10    -- what an entry of a directory costs
+local LINE_WORK = 64          -- what a line costs
 
 -- A search under way: {machine, left = entries it may still look at, unread = directories that could not be read,
--- found = lines of the result, most = how many it may have}.
-local function new_search(machine, most)
-  return { machine = machine, left = VISITS_MAX, unread = 0, found = {}, most = most }
+-- found = lines of the result, most = how many it may have, weight = what a byte of a name costs, work = done since
+-- others had a moment}. `pattern` is what names are matched with, nil for nothing.
+local function new_search(machine, most, pattern)
+  return { machine = machine, left = VISITS_MAX, unread = 0, found = {}, most = most,
+    weight = pattern and pattern.size or 0, work = 0 }
 end
 
--- Counts one entry: true to go on; false when the search is over, nil, err when it was cancelled.
-local function count(search)
-  search.left = search.left - 1
-  if search.left <= 0 or #search.found >= search.most then return false end
-  if search.left % VISITS_AT_ONCE ~= 0 then return true end
+-- Counts work, and gives others a moment when it is much: true, or nil, err when the search was cancelled.
+local function spend(search, work)
+  search.work = search.work + work
+  if search.work < WORK_AT_ONCE then return true end
+  search.work = 0
   local _, err = wait.park({}, 0)
   if err then return nil, err end
   return true
 end
 
--- Calls visit(path, name, kind, state) → the state to go into a directory with, or nil not to, for everything below the
--- directory `dir`. true, false when the search is over before the end, or nil, err when it was cancelled.
+-- Counts one entry: true to go on; false when the search is over, nil, err when it was cancelled.
+local function count(search, name)
+  search.left = search.left - 1
+  if search.left <= 0 or #search.found >= search.most then return false end
+  return spend(search, ENTRY_WORK + search.weight * #name)
+end
+
+-- Calls visit(path, name, kind, state) → the state to go into a directory with, nil not to, or nil, err when it was
+-- cancelled, for everything below the directory `dir`. true, false when the search is over before the end, or nil, err
+-- when it was cancelled.
 local function walk(search, dir, state, visit)
   local names, kinds = search.machine.tree:list(dir, files.ENTRIES_MAX)
   if not names then
@@ -40,10 +56,11 @@ local function walk(search, dir, state, visit)
     return true
   end
   for i, name in ipairs(names) do
-    local going, err = count(search)
+    local going, err = count(search, name)
     if not going then return going, err end
     local path = paths.join(dir, name)
-    local inner = visit(path, name, kinds[i], state)
+    local inner, stopped = visit(path, name, kinds[i], state)
+    if stopped then return nil, stopped end
     if inner and kinds[i] == "directory" and name ~= ".git" then
       going, err = walk(search, path, inner, visit)
       if not going then return going, err end
@@ -83,7 +100,7 @@ local function run_glob(machine, input)
   local kind, fail = start_of(machine, from)
   if not kind then return fail() end
   if kind ~= "directory" then return text.mistake(from .. ": no directory") end
-  local search = new_search(machine, NAMES_MAX)
+  local search = new_search(machine, NAMES_MAX, pattern)
   local whole, err = walk(search, from, glob.start(pattern), function(path, name, is, state)
     local after, done, more = glob.step(pattern, state, name)
     if done and is ~= "directory" then search.found[#search.found + 1] = path end
@@ -95,26 +112,53 @@ end
 
 -- grep --------------------------------------------------------------------------------------------------------------
 
--- Adds the lines of a file that hold `wanted`.
+-- Where `wanted` is first found at or behind `at`; nil when it is not, nil, err when the search was cancelled.
+local function find(search, bytes, wanted, at, fold)
+  while at <= #bytes do
+    local window = bytes:sub(at, at + WINDOW + #wanted - 2)
+    local hit = (fold and window:lower() or window):find(wanted, 1, true)
+    local _, err = spend(search, hit or #window)
+    if err then return nil, err end
+    if hit then return at + hit - 1 end
+    at = at + WINDOW
+  end
+end
+
+-- The line that holds the byte at `hit`, of those from `at`, where one begins: how many are before it, its first byte
+-- and where it ends; or nil, err when the search was cancelled.
+local function line_of(search, bytes, at, hit)
+  local before, stop = 0, bytes:find("\n", at, true) or #bytes + 1
+  while stop < hit do
+    local going, err = spend(search, LINE_WORK + stop - at)
+    if not going then return nil, err end
+    before, at = before + 1, stop + 1
+    stop = bytes:find("\n", at, true) or #bytes + 1
+  end
+  return before, at, stop
+end
+
+-- A line as it is shown: its bytes from `start` to before `stop`.
+local function shown(bytes, start, stop)
+  if bytes:byte(stop - 1) == 13 then stop = stop - 1 end
+  local line, cut = text.cut(bytes:sub(start, math.min(stop - 1, start + LINE_MAX)), LINE_MAX)
+  return cut and line .. " …" or line
+end
+
+-- Adds the lines of a file that hold `wanted`: nothing, or nil, err when the search was cancelled.
 local function grep_file(search, path, bytes, wanted, fold)
-  local searched = fold and bytes:lower() or bytes
-  if not searched:find(wanted, 1, true) then return end
   local number, at = 1, 1
   while #search.found < search.most do
-    local hit = searched:find(wanted, at, true)
-    if not hit then return end
-    local _, before = bytes:sub(at, hit - 1):gsub("\n", "")
+    local hit, err = find(search, bytes, wanted, at, fold)
+    if not hit then return nil, err end
+    local before, start, stop = line_of(search, bytes, at, hit)
+    if not before then return nil, start end
     number = number + before
-    local stop = bytes:find("\n", hit, true) or #bytes + 1
-    local start = hit
-    while start > 1 and bytes:byte(start - 1) ~= 10 do start = start - 1 end
-    local line, cut = text.cut(bytes:sub(start, stop - 1):gsub("\r$", ""), LINE_MAX)
-    search.found[#search.found + 1] = ("%s:%d:%s%s"):format(path, number, line, cut and " …" or "")
+    search.found[#search.found + 1] = ("%s:%d:%s"):format(path, number, shown(bytes, start, stop))
     at, number = stop + 1, number + 1
   end
 end
 
--- Looks into one file; counts in `skipped` why one was not looked into.
+-- Looks into one file; counts in `skipped` why one was not looked into. Nothing, or nil, err when it was cancelled.
 local function look(search, path, input, skipped, ctx)
   if search.machine.denied("read_file", { path = path }, ctx) then
     skipped.policy = skipped.policy + 1
@@ -123,9 +167,12 @@ local function look(search, path, input, skipped, ctx)
   local bytes = search.machine.tree:read(path, files.FILE_MAX)
   if not bytes then
     skipped.unread = skipped.unread + 1
-  elseif not text.is_binary(bytes) then
-    grep_file(search, path, bytes, input.ignore_case and input.text:lower() or input.text, input.ignore_case)
+    return
   end
+  local _, err = spend(search, #bytes) -- reading
+  if err then return nil, err end
+  if text.is_binary(bytes) then return end
+  return grep_file(search, path, bytes, input.ignore_case and input.text:lower() or input.text, input.ignore_case)
 end
 
 -- The notes about files that were not looked into.
@@ -143,22 +190,25 @@ local function filter_of(input)
 end
 
 local function run_grep(machine, input, ctx)
-  if not input.text:find "^[^\n]+$" then return text.mistake "text: one line, not empty, expected" end
+  if #input.text > TEXT_MAX or not input.text:find "^[^\n]+$" then
+    return text.mistake(("text: one line, not empty, at most %d bytes, expected"):format(TEXT_MAX))
+  end
   local filter, expected = filter_of(input)
   if expected then return text.mistake("glob: " .. expected .. " expected") end
   local from = input.path or "."
   local kind, fail = start_of(machine, from)
   if not kind then return fail() end
-  local search, skipped = new_search(machine, MATCHES_MAX), { policy = 0, unread = 0 }
+  local search, skipped = new_search(machine, MATCHES_MAX, filter), { policy = 0, unread = 0 }
   if kind ~= "directory" then
-    look(search, from, input, skipped, ctx)
+    local _, err = look(search, from, input, skipped, ctx)
+    if err then return nil, err end
     return result(search, #search.found < search.most, notes_of(skipped))
   end
   local whole, err = walk(search, from, filter and glob.start(filter) or {}, function(path, name, is, state)
     local after, done, more = state, true, true
     if filter then after, done, more = glob.step(filter, state, name) end
-    if is == "file" and done then look(search, path, input, skipped, ctx) end
-    return more and after or nil
+    if is ~= "file" or not done then return more and after or nil end
+    return look(search, path, input, skipped, ctx)
   end)
   if err then return nil, err end
   return result(search, whole and #search.found < search.most, notes_of(skipped))

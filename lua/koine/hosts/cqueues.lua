@@ -41,25 +41,38 @@ local function enter(self, change)
   self.changed:signal()
 end
 
-local function woken(waiter)
-  waiter.over = true
-  waiter.condition:signal()
+local waiter_mt = { __index = {} }
+
+function waiter_mt.__index:woken()
+  self.over = true
+  self.condition:signal()
+end
+
+-- Its time is over, it was woken, or its coroutine was closed.
+function waiter_mt:__close()
+  wait.forget(self.token, self)
+  enter(self.pump, -1)
+end
+
+-- Whether park can yield here, and the controller.
+local function suspends()
+  local controller, own = cqueues.running()
+  return own == true and coroutine.isyieldable(), controller
 end
 
 local function park(token, seconds)
-  local controller, own = cqueues.running()
-  if not own or not coroutine.isyieldable() then return wait.block(token, seconds) end
-  local waiter, self = { condition = condition.new(), over = false, woken = woken }, pump_of(controller)
+  local can, controller = suspends()
+  if not can then return wait.block(token, seconds) end
+  local waiter <close> = setmetatable({ pump = pump_of(controller), token = token, condition = condition.new(),
+    over = false }, waiter_mt)
+  enter(waiter.pump, 1)
   wait.register(token, waiter)
-  enter(self, 1)
   cqueues.poll(waiter.condition, seconds)
-  enter(self, -1)
-  wait.forget(token, waiter)
   return waiter.over
 end
 
 --- From now on Koine parks in the controllers of cqueues.
-function host.install() wait.set_host { park = park, wake = function() end } end
+function host.install() wait.set_host { park = park, wake = function() end, suspends = suspends } end
 
 --- Back to plain Lua; when nobody waits any more.
 function host.uninstall() wait.set_host(nil) end

@@ -10,6 +10,8 @@ local parking = require "koine.hosts.parking"
 local uv = require "luv"
 local wait = require "koine.wait"
 
+local LONGEST = 1e9 -- seconds that a timer of libuv's is set to: it counts milliseconds in an integer
+
 local host = {}
 
 local lot         -- who is parked, while installed
@@ -20,7 +22,7 @@ local function arm()
   if not lot or turning then return end
   local seconds = lot:patience(wait.engine():timeout())
   uv.update_time()
-  if seconds then timer:start(math.ceil(seconds * 1000), 0, turn) else timer:stop() end
+  if seconds then timer:start(math.ceil(math.min(seconds, LONGEST) * 1000), 0, turn) else timer:stop() end
   if lot.count > 0 then poll:ref() else poll:unref() end
 end
 
@@ -34,7 +36,7 @@ function turn()
   local ok, err = pcall(step)
   turning = false
   arm()
-  if not ok then error(tostring(err) .. (errors.is_error(err) and "\n" .. err.traceback or ""), 0) end
+  if not ok then error(tostring(err) .. (errors.is_error(err) and err.traceback and "\n" .. err.traceback or ""), 0) end
 end
 
 local function park(token, seconds)

@@ -15,6 +15,7 @@ local parking = require "koine.hosts.parking"
 local socket = require "socket"
 local wait = require "koine.wait"
 
+local MOST = socket._SETSIZE or 1024 -- descriptors from this one on are beyond select
 local PATIENCE = 1 -- seconds: select goes on sleeping when a signal comes; Ctrl-C is answered between two
 
 local poll = {}
@@ -23,15 +24,17 @@ local lot, watched -- while installed: who is parked; for "r" and "w", object â†
 
 local engine = { getfd = function() return wait.engine():pollfd() end, dirty = function() return false end }
 
+local function suspends() return coroutine.running() == lot.current and coroutine.isyieldable() end
+
 local function park(token, seconds)
-  if coroutine.running() == lot.current and coroutine.isyieldable() then return lot:park(token, seconds) end
+  if suspends() then return lot:park(token, seconds) end
   return wait.block(token, seconds)
 end
 
 --- From now on Koine parks in the coroutines of `spawn`.
 function poll.install()
   lot, watched = parking.new(), { r = {}, w = {} }
-  wait.set_host { park = park, wake = function() end }
+  wait.set_host { park = park, wake = function() end, suspends = suspends }
 end
 
 --- Back to plain Lua; when nobody waits any more.
@@ -46,14 +49,25 @@ function poll.spawn(f, ...)
   lot:start(f, ...)
 end
 
+-- Raises where select cannot watch the object: one such would stop the whole loop.
+local function check(field, object)
+  local fd = math.tointeger(object:getfd())
+  if not fd or fd < 0 or fd >= MOST then
+    errors.argument(field, ("open, with a descriptor below %d"):format(MOST), fd)
+  end
+end
+
 --- Suspends the coroutine, one that was spawned or a task of a koine.run there, until the object can be read ("r") or
 -- written ("w"): true, or false when `seconds` (nil: no limit) are over. One coroutine for an object and a mode. Raises
--- an ArgumentError elsewhere.
+-- an ArgumentError elsewhere, for an object that is closed, and for a descriptor (the object's or the engine's) that
+-- select cannot watch.
 function poll.await(object, mode, seconds)
   local waiting, task = watched[mode] or errors.argument("mode", '"r" or "w"', mode), wait.task()
   if not (task and task:yields() or coroutine.running() == lot.current) then
     errors.argument("await", "a coroutine of spawn around it", nil)
   end
+  check("object", object)
+  check("engine", engine)
   local token <close> = setmetatable({}, { __close = function() waiting[object] = nil end })
   waiting[object] = token
   return wait.park(token, seconds)
