@@ -31,7 +31,7 @@ local agent = koine.agent { adapter = adapter, tools = { count }, checkpoint = s
 local function begin()
   local file <close> = io.open(path)
   if not file then return agent:start "Count three sheep, one at a time." end
-  local run = assert(koine.agent.load(agent, file:read "a"))
+  local run = assert(agent:load(file:read "a"))
   print(("going on after %d model calls"):format(run:summary().steps))
   return run
 end

@@ -116,6 +116,15 @@ describe("approval", function()
     assert.are.same({}, ran)
   end)
 
+  it("of two calls with one id decides the first that waits", function()
+    local _, run = assert(careful(true, nil, { use("c1", { a = 1, b = 0 }), use("c1", { a = 2, b = 0 }) }):run "Go")
+    run:deny("c1", "not this one")
+    run:approve "c1"
+    local result = assert(run:result())
+    assert.are.same({ 2 }, ran)
+    assert.are.same({ "denied: not this one", "r2" }, answers(result.messages[3]))
+  end)
+
   it("raises for calls that do not wait for it", function()
     local _, run = assert(careful(true):run "Go")
     assert.are.equal("call_id", raised(run.approve, run, "c9").field)

@@ -145,6 +145,9 @@ describe("stop", function()
     for name, value in pairs { steps = 0, tool = 5, tokens = -1, cost = "1", deadline = 0 } do
       assert.are.equal(name, raised(agent[name], value).field)
     end
+    for _, name in ipairs { "tokens", "cost", "deadline" } do
+      assert.are.equal(name, raised(agent[name], 0 / 0).field)
+    end
   end)
 end)
 
@@ -220,6 +223,51 @@ describe("cancel", function()
     assert.are.equal(0, #book.call_log)
   end)
 
+  it("breaks off what prepare, needs_approval and checkpoint wait for; the run is whole", function()
+    for _, name in ipairs { "prepare", "needs_approval", "checkpoint" } do
+      local began, run = false, nil
+      local function waits()
+        if began then return end
+        began = true
+        koine.sleep(3600)
+      end
+      local more = { tools = { add(nil, name == "needs_approval" and { needs_approval = waits } or nil) } }
+      if name ~= "needs_approval" then more[name] = waits end
+      local book = play(calls(use "c1"), { content = "x" })
+      run = make(book, more):start "Go"
+      local result = koine.run(function()
+        koine.spawn(function()
+          repeat koine.sleep(0) until began
+          run:cancel()
+        end)
+        return assert(run:result())
+      end)
+      assert.are.equal("cancelled", result.status)
+      assert.are.equal(name == "prepare" and 0 or 1, #book.call_log)
+      assert.are.equal(name == "checkpoint" and "user assistant user" or "user", roles(result.messages))
+      assert_legal(result.messages)
+      assert.are.equal("cancelled", assert(make(book):load(run:dump()):result()).status)
+    end
+  end)
+
+  it("from on_event, a condition and the checkpoint holds at once, in a dump too", function()
+    for _, name in ipairs { "on_event", "stop", "checkpoint" } do
+      local ran, text, run = 0, nil, nil
+      local function cancels(_, r)
+        run:cancel()
+        text = run:dump()
+        return name == "stop" and "too late" or r and nil
+      end
+      local one = make(play(calls(use "c1"), { content = "x" }), { tools = { add(function() ran = ran + 1 end) },
+        [name] = cancels })
+      run = one:start "Go"
+      assert.are.same({ "cancelled", 0 }, { assert(run:result()).status, ran })
+      assert.are.equal("cancelled", assert(one:load(text):result()).status)
+      assert.are.equal(0, ran)
+      assert.is_false(run:cancel())
+    end
+  end)
+
   it("from a tool keeps its answer when it comes to its end", function()
     local tool = add(function(_, ctx)
       ctx.run:cancel()
@@ -254,6 +302,24 @@ describe("cancel", function()
       assert.is_truthy(result.messages[3].content[1].content:find "^interrupted: ")
       assert_legal(result.messages)
     end
+  end)
+
+  it("ends a tool whose closing raises, and nothing else", function()
+    local began = false
+    local tool = add(function()
+      local bad <close> = setmetatable({}, { __close = function() error("in close", 0) end }) -- luacheck: ignore bad
+      began = true
+      koine.sleep(3600)
+    end)
+    local run = make(play(calls(use "c1"), { content = "x" }), { tools = { tool } }):start "Go"
+    local status = koine.run(function()
+      koine.spawn(function()
+        repeat koine.sleep(0) until began
+        run:cancel()
+      end)
+      return assert(run:result()).status
+    end)
+    assert.are.equal("cancelled", status)
   end)
 
   it("of the task around leaves a run that can go on", function()

@@ -5,7 +5,24 @@ local koine = require "koine"
 local kit = require "spec.support.agent_kit"
 
 local agent = koine.agent
-local add, make, play, raised, use = kit.add, kit.make, kit.play, kit.raised, kit.use
+local add, calls, make, play, raised, use = kit.add, kit.calls, kit.make, kit.play, kit.raised, kit.use
+
+-- Dumps of a run whose calls wait, which are not those of its last message.
+local function spoilt_calls()
+  local run = make(play(calls(use "c1", use "c2"))):start "Go"
+  run:step()
+  local good, list = run:dump(), {}
+  for i, change in ipairs { function(s) s.calls[1].id = "c9" end, function(s) s.calls[2] = nil end,
+    function(s) s.calls = nil end, function(s) s.calls[1], s.calls[2] = s.calls[2], s.calls[1] end,
+    function(s) s.messages[#s.messages + 1] = { role = "user", content = "x" } end,
+    function(s) s.calls[1].name = "sub" end,
+    function(s) s.messages[2].content = "no calls" end } do
+    local dump = core.decode(good)
+    change(dump.state)
+    list[i] = core.encode(dump)
+  end
+  return list
+end
 
 describe("a dump", function()
   it("goes on in another run from every step, to the same end", function()
@@ -132,7 +149,8 @@ describe("a dump", function()
       spoilt(function(d) d.state.calls = { { id = 1 } } end), spoilt(function(d) d.state.steps = -1 end),
       spoilt(function(d) d.state.calls = core.array {} end), spoilt(function(d) d.state.more = 1 end),
       spoilt(function(d) d.state.outbox = { { kind = 1 } } end), spoilt(function(d) d.state.elapsed = "1" end),
-      spoilt(function(d) d.state.calls = { { id = "c", name = "n", arguments = {}, arguments_json = "{}" } } end) } do
+      spoilt(function(d) d.state.calls = { { id = "c", name = "n", arguments = {}, arguments_json = "{}" } } end),
+      table.unpack(spoilt_calls()) } do
       local run, err = agent.load(one, text)
       assert.is_nil(run, text)
       assert.are.same({ "Error", "bad_dump" }, { err.class, err.code })
@@ -142,6 +160,7 @@ describe("a dump", function()
     end
     assert.are.equal("text", raised(agent.load, one, good).field)
     assert.are.equal("agent", raised(agent.load, {}, "").field)
+    assert.are.equal("completed", assert(one:load(core.encode(good)):result()).status)
   end)
 
   it("counts the time before it, not the time between", function()
@@ -197,7 +216,7 @@ describe("write-ahead", function()
     assert.are.equal(1, ran)
     local result = assert(assert(agent.load(one, saved)):result())
     assert.are.equal(2, ran) -- c2
-    assert.are.equal("interrupted: the program ended while this call was running; it may have had its effect or not",
+    assert.are.equal("interrupted: this call did not come to its end; it may have had its effect or not",
       result.messages[3].content[1].content)
     assert.are.same({ true, "ok" }, { result.messages[3].content[1].is_error, result.messages[3].content[2].content })
     assert.is_true(result.calls[1].executed)

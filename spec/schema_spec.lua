@@ -131,6 +131,9 @@ local CASES = {
     { '{"$defs":{"r":{"type":"array"}},"properties":{"foo":{"$ref":"#/$defs/r","maxItems":2}}}',
       { '{"foo":[]}' }, { '{"foo":[1,2,3]}', '{"foo":"string"}' } },
     { '{"$ref":"https://example.org/other"}', { "1", '"x"' }, {} },
+    { '{"type":"object","$defs":{"n":{"$anchor":"n","type":"string"}},"properties":{"a":{"$ref":"#n"}}}',
+      { '{"a":"x"}', '{"a":{}}' }, { "1" } },
+    { '{"not":{"$ref":"#n"}}', { "1" }, {} },
     { '{"type":"object","properties":{"value":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}},' ..
       '"required":["value"]}', { '{"value":"a","children":[{"value":"b"}]}' }, { '{"value":"a","children":[{}]}' } },
   },
@@ -208,6 +211,14 @@ describe("validate", function()
     assert.are.equal("value: at most 128 levels of schemas expected", why('{"$ref":"#"}', "1"))
     assert.are.equal("value: at most 128 levels of schemas expected",
       why('{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}', "1"))
+  end)
+
+  it("ends with one that refers to itself in several ways", function()
+    assert.are.equal("value: at most 1000000 judgements of its parts expected",
+      why('{"not":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}', "1"))
+    local deep = ('{"a":'):rep(100) .. "1" .. ("}"):rep(100)
+    assert.are.equal("arguments: at most 1000000 judgements of its parts expected",
+      why('{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}', deep, "arguments"))
   end)
 
   it("judges a long array of different tables", function()

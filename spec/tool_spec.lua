@@ -45,6 +45,10 @@ describe("a tool", function()
     assert.are_not.equal(given, tool(given))
     assert.are.same({ c = 1 }, given.example)
     assert.is_nil(given.parameters)
+    local parameters = { type = "object", properties = { a = { type = "integer" } } }
+    local made_of = tool { name = "a", description = "b", parameters = parameters, run = print }
+    parameters.properties.a.type = "string"
+    assert.are.equal("integer", made_of.parameters.properties.a.type)
   end)
 
   it("is refused when a field is missing, unknown or bad", function()
@@ -53,7 +57,7 @@ describe("a tool", function()
       name = { name = "a b" }, description = { description = false }, run = { run = "print" },
       timeout = { timeout = 0 },
       needs_approval = { needs_approval = "yes" }, ["parameters.type"] = { parameters = { type = "text" } },
-      example = { example = { 1 } }, strict = { strict = 1 },
+      example = { example = { 1 } }, strict = { strict = 1 }, hidden = { hidden = 1 },
     } do
       local all = {}
       for name, value in pairs(good) do all[name] = value end
@@ -64,6 +68,15 @@ describe("a tool", function()
     assert.are.equal("example", refused { name = "a", description = "d", run = print, parameters = {},
       example = {} }.field)
     assert.are.equal("tool", refused("add").field)
+    for _, seconds in ipairs { 0, -1, 0 / 0 } do
+      assert.are.equal("timeout", refused { name = "a", description = "d", run = print, timeout = seconds }.field)
+    end
+    for _, parameters in ipairs { {}, { type = "string" }, { city = "Paris" }, { type = { "object" } } } do
+      assert.are.equal("parameters.type", refused { name = "a", description = "d", run = print,
+        parameters = parameters }.field)
+    end
+    assert.are.equal("parameters", refused { name = "a", description = "d", run = print, parameters = {
+      type = "object", default = { f = print } } }.field)
     local err = refused { name = "a", description = "d", run = print, parametres = {} }
     assert.is_truthy(err.message:find('did you mean "parameters"', 1, true))
   end)
@@ -82,7 +95,8 @@ describe("answer", function()
 
   it("takes text, numbers, blocks and nothing", function()
     local blocks = { { type = "text", text = "one" }, { type = "image", source = "R0lG", media_type = "image/gif" } }
-    assert.are.equal(blocks, answer(function() return blocks end).content)
+    assert.are.same(blocks, answer(function() return blocks end).content)
+    assert.are_not.equal(blocks, answer(function() return blocks end).content)
     assert.are.equal("5", answer(function() return 5 end).content)
     assert.are.equal("", answer(function() return "" end).content)
     assert.are.equal("(no output)", answer(function() end).content)
@@ -107,6 +121,9 @@ describe("answer", function()
     local seen
     answer(function(_, ctx) seen = ctx end, nil, nil, { mine = 7 })
     assert.are.same({ call = { id = "c1", name = "add" }, mine = 7 }, seen)
+    local ctx = { mine = 7 }
+    answer(function(_, given) given.mine = 8 end, nil, nil, ctx)
+    assert.are.same({ mine = 7 }, ctx)
   end)
 
   it("is an error result when the tool raises or returns nil, err", function()
@@ -166,10 +183,15 @@ describe("answer", function()
 
   it("refuses what is no array of tools and no call", function()
     for field, f in pairs { tools = function() tool.answer("add", call()) end,
-      call = function() tool.answer({ made() }, "add") end } do
+      call = function() tool.answer({ made() }, "add") end, ["call.id"] = function()
+        tool.answer({ made() }, { type = "tool_use", name = "add", arguments = {} })
+      end, ["call.name"] = function() tool.answer({ made() }, { type = "tool_use", id = "c1", arguments = {} }) end,
+      ctx = function() tool.answer({ made() }, call(), "ctx") end,
+      ["tools[2]"] = function() tool.answer({ made(), { name = "sub" } }, call()) end } do
       local ok, err = pcall(f)
       assert.is_false(ok)
       assert.are.equal(field, err.field)
     end
+    assert.are.equal("tools", select(2, pcall(tool.answer, made(), call())).field)
   end)
 end)

@@ -3,9 +3,11 @@
 -- Judged: type (a word or an array of words), enum, const; properties, required, additionalProperties, minProperties,
 -- maxProperties; items, prefixItems, minItems, maxItems, uniqueItems; minLength, maxLength (code points); minimum,
 -- maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; anyOf, oneOf, allOf, not; $ref within the document.
--- Not judged, whatever else a schema says: pattern, format, references to other documents, and all other keywords. They
--- reach the model as they are, but a value is never refused for them: where a schema with such a keyword stands in not
--- or oneOf, or patternProperties beside additionalProperties, that keyword is not judged either.
+-- Not judged, whatever else a schema says: pattern, format, references to other documents and to anchors, and all other
+-- keywords. They reach the model as they are, but a value is never refused for them: where a schema with such a keyword
+-- stands in not or oneOf, or patternProperties beside additionalProperties, that keyword is not judged either.
+-- A schema may refer to itself in several ways, so that judging by it has no end: a value that takes more than 1000000
+-- judgements is refused.
 --
 -- Values are what the core's JSON reader makes: an integer is a number without a fraction, 1.0 too; koine.null is null;
 -- arrays are sequences or marked with koine.array; an empty table without the mark is an empty object and an empty
@@ -24,7 +26,8 @@ local records = require "koine.records"
 
 local schema = {}
 
-local DEPTH = 128 -- of schemas within schemas while one value is judged; a reference to itself ends here
+local DEPTH = 128        -- of schemas within schemas while one value is judged; a reference to itself ends here
+local BUDGET = 1000000   -- of schemas that one value is judged by; references in several ways end here
 
 local is_array, is_integer, is_object = parts.is_array, parts.is_integer, parts.is_object
 
@@ -40,7 +43,7 @@ local function fits_type(value, names)
 end
 
 -- Judging -----------------------------------------------------------------------------------------------------------
--- A rule is function(s, value, path, context) → nil, or what is wrong. context = {root, depth}.
+-- A rule is function(s, value, path, context) → nil, or what is wrong. context = {root, depth, left = of the budget}.
 
 local judge
 
@@ -236,6 +239,8 @@ end
 function judge(s, value, path, context)
   if s == true then return nil end
   if s == false then return at(path) .. ": no value is allowed here" end
+  context.left = context.left - 1
+  if context.left < 0 then return "too much" end -- validate says it
   if context.depth == DEPTH then return ("%s: at most %d levels of schemas expected"):format(at(path), DEPTH) end
   context.depth = context.depth + 1
   local wrong = judge_all(s, value, path, context)
@@ -250,7 +255,11 @@ function schema.validate(given, value, name)
   if type(given) ~= "table" and type(given) ~= "boolean" then
     errors.argument("schema", "table, true or false", given)
   end
-  local wrong = judge(given, value, name or "", { root = given, depth = 0 })
+  local context = { root = given, depth = 0, left = BUDGET }
+  local wrong = judge(given, value, name or "", context)
+  if context.left < 0 then
+    return nil, ("%s: at most %d judgements of its parts expected"):format(at(name or ""), BUDGET)
+  end
   if wrong then return nil, wrong end
   return true
 end
@@ -260,7 +269,7 @@ end
 schema.check = check
 
 --- A JSON Schema from arguments by example, see schema/example.lua: `{ city = "Paris", days = 1, tags = { "a" } }`.
--- Raises an ArgumentError for what is no example.
+-- Raises an ArgumentError for what is no example; `name` (default "example") begins the path of what is wrong.
 schema.expand = example.expand
 
 return schema

@@ -12,6 +12,11 @@ local tool = require "koine.tool"
 
 local calls = {}
 
+--- Calls the checkpoint of a run, where there is one: there is something to save.
+function calls.save(run)
+  if run.spec.checkpoint then run.spec.checkpoint(run) end
+end
+
 --- The calls that wait for approval, in order.
 function calls.undecided(self)
   local waiting = {}
@@ -59,6 +64,19 @@ local function settled(call, tools)
   return true
 end
 
+-- Marks calls as started and has that saved: whether their tools may run now. Where it could not be saved, or the run
+-- ended meanwhile, no tool runs, and the marks are taken back.
+local function write_ahead(run, due)
+  local saved = false
+  local marks <close> = setmetatable({}, { __close = function() -- luacheck: ignore marks
+    for _, call in ipairs(due) do call.started = saved or nil end
+  end })
+  for _, call in ipairs(due) do call.started = true end
+  calls.save(run)
+  saved = run.state.status == "running"
+  return saved
+end
+
 -- Runs the tool of a call and keeps its answer; raises the error that ends the run.
 local function execute(run, call, tools)
   local arguments = records.to_table(call.edited or call.arguments)
@@ -67,45 +85,41 @@ local function execute(run, call, tools)
   if not outcome then error(err, 0) end
   call.content, call.is_error, call.blocked, call.reason = outcome.content, outcome.is_error, outcome.blocked,
     outcome.reason
-  run:save()
 end
 
--- Runs the tools of several calls at once.
+-- Runs the tools of several calls at once. A checkpoint that fails does not break off the others; it is raised then.
 local function execute_all(run, batch, tools)
-  if #batch == 1 then return execute(run, batch[1], tools) end
-  local jobs = {}
-  for i, call in ipairs(batch) do jobs[i] = function() execute(run, call, tools) end end
-  loop.gather(table.unpack(jobs))
+  local jobs, failure = {}, nil
+  for i, call in ipairs(batch) do
+    jobs[i] = function()
+      execute(run, call, tools)
+      local ok, err = pcall(calls.save, run)
+      if not ok then failure = failure or { err } end
+    end
+  end
+  if #jobs == 1 then jobs[1]() else loop.gather(table.unpack(jobs)) end
+  if failure then error(failure[1], 0) end
 end
 
---- Answers the calls of `batch`: true, or nil, err for an error that ends the run. To be called in a task of its own.
+--- Answers the calls of `batch`: true; nil when the run was cancelled; or nil, err for an error that ends the run. To
+-- be called in a task of its own. Raises what the checkpoint raises.
 function calls.run(run, batch, tools)
   local due = {}
   for _, call in ipairs(batch) do
     if not settled(call, tools) then due[#due + 1] = call end
   end
   if #due == 0 then return true end
-  for _, call in ipairs(due) do call.started = true end
-  run:save()
+  if not write_ahead(run, due) then return nil end
   local ok, err = pcall(execute_all, run, due, tools)
   if ok then return true end
   if errors.is_error(err) and (err.kind == "executor" or err.kind == "cancelled") then return nil, err end
   error(err, 0)
 end
 
-local function text_of(content)
-  if type(content) == "string" then return content end
-  local parts = {}
-  for _, block in ipairs(content) do
-    if block.type == "text" then parts[#parts + 1] = block.text end
-  end
-  return table.concat(parts, "\n")
-end
-
 -- Makes the event of an answered call, and its entry in the log.
 local function tell(self, call)
   call.told = true
-  state.tell(self, { kind = "tool_result", content = text_of(call.content), tool_name = call.name,
+  state.tell(self, { kind = "tool_result", content = state.text_of(call.content, "\n"), tool_name = call.name,
     tool_call_id = call.id, is_error = call.is_error })
   self.log[#self.log + 1] = { id = call.id, name = call.name, arguments_json = call.arguments_json,
     is_error = call.is_error, blocked = call.blocked, reason = call.reason, executed = call.started == true }

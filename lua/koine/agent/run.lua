@@ -2,12 +2,13 @@
 -- tool call (all those of a turn with `parallel`); between units the run can be saved, stopped, and given to another
 -- process. All that must outlive the process is in its state (state.lua).
 --
--- May call: koine.core, errors, loop, records, schema, tool, wait, agent.*.
+-- May call: koine.core, errors, loop, records, schema, schema.parts, tool, wait, agent.*.
 
 local calls = require "koine.agent.calls"
 local core = require "koine.core"
 local errors = require "koine.errors"
 local loop = require "koine.loop"
+local parts = require "koine.schema.parts"
 local records = require "koine.records"
 local schema = require "koine.schema"
 local state = require "koine.agent.state"
@@ -21,23 +22,34 @@ local run = {}
 local methods = {}
 local run_mt = { __index = methods, __name = "koine.agent.run" }
 
---- A run with this state. `spec` is the agent's fields in force, `check` checks one of them (see agent.lua).
-function run.new(spec, check, self)
-  if self.calls then calls.tell(self) end -- answers whose process ended before it told them
-  return setmetatable({ spec = spec, check = check, state = self, since = core.monotonic(), unread = {} }, run_mt)
+--- A run with this state. `spec` is the agent's fields in force.
+function run.new(spec, self)
+  return setmetatable({ spec = spec, state = self, since = core.monotonic(), unread = {} }, run_mt)
+end
+
+--- A run with a state that was loaded: answers that its process did not come to tell are told, calls that wait are
+-- judged anew.
+function run.resume(spec, self)
+  if self.calls then calls.tell(self) end
+  turn.judge_again(self, spec.tools)
+  return run.new(spec, self)
 end
 
 local function elapsed(self) return self.state.elapsed + core.monotonic() - self.since end
 
 -- Units -------------------------------------------------------------------------------------------------------------
 
--- Runs f as a task that cancel can end: what pcall gives, or nil and the error when it was cancelled.
-local function in_task(self, f)
-  local current = wait.task()
-  if not (current and current:yields()) then return loop.run(in_task, self, f) end
-  local task <close> = loop.spawn(pcall, f)
-  self.task = task
-  return task:wait()
+local function is_over(self) return self.state.status ~= "running" end
+
+-- Runs f(self, …) as a task that cancel can end: what pcall gives, or nothing when it was cancelled.
+local function in_task(self, f, ...)
+  local results, given = { n = 0 }, table.pack(...)
+  loop.gather(function()
+    if is_over(self) then return end
+    self.task = wait.task()
+    results = table.pack(pcall(f, self, table.unpack(given, 1, given.n)))
+  end)
+  return table.unpack(results, 1, results.n)
 end
 
 -- Raises what a task raised: wrong use, which in the task had no caller's line to name, with the line of our caller.
@@ -47,64 +59,65 @@ local function reraise(failure)
   error(failure, 0)
 end
 
--- Runs f so that cancel can end it: its two results, or nil, err when it was cancelled. Raises what f raises.
-local function apart(self, f)
-  local called, ok, result, err = pcall(in_task, self, f)
-  if called and ok then return result, err end
+-- Runs f(self, …) so that cancel can end it: its two results; nil when the run was cancelled, or nil, err when the loop
+-- around it was. Raises what f raises; an error that comes up while what was broken off is closed is nobody's.
+local function apart(self, f, ...)
+  local called, ok, result, err = pcall(in_task, self, f, ...)
+  if called and ok ~= false then return result, err end
+  if not called and self.state.status == "cancelled" then return nil end
   local failure = result
   if not called then failure = ok end -- a host cancelled the loop around the task
   if errors.is_error(failure) and failure.kind == "cancelled" then return nil, failure end
   reraise(failure)
 end
 
+-- The unit of a model call: true, nil when the run was cancelled, or nil, err.
 local function ask(self)
-  local plan = turn.plan(self.spec, self.state, self.check)
-  if self.cancelled then return nil end -- in prepare
-  local response, err = apart(self, function() return plan.adapter:chat(plan.messages, plan.options) end)
-  if self.cancelled then return nil end
-  if not response then return nil, err end
-  self.response, self.tools = response, plan.tools
+  local plan = turn.plan(self.spec, self.state)
+  if is_over(self) then return nil end -- cancelled in prepare
+  local response, err = plan.adapter:chat(plan.messages, plan.options)
+  if is_over(self) then return nil end
+  if response == nil then
+    return nil, err or errors.new { kind = "other", message = "the adapter gave neither a response nor an error" }
+  end
   local recorded
   recorded, err = turn.record(self.state, response, plan.tools)
   if not recorded then return nil, err end
-  self:save()
+  self.response, self.tools = response, plan.tools
+  calls.save(self)
   return true
 end
 
+-- The unit of tool calls, likewise.
 local function answer(self, batch)
-  local tools = self.tools or self.spec.tools
-  local done, err = apart(self, function() return calls.run(self, batch, tools) end)
+  local done, err = calls.run(self, batch, self.tools or self.spec.tools)
   calls.tell(self.state)
-  if self.cancelled then return nil end
-  if done then self:save() end
+  if done and not is_over(self) then calls.save(self) end
   return done, err
 end
 
 -- The reason to stop now, or nil.
 local function reason_to_stop(self)
   local s = self.state
-  return stop.reason(self.spec.stop, { steps = s.steps, usage = s.usage, calls = s.log, elapsed = elapsed(self),
-    pending = calls.pending(s), stop_reason = s.stop_reason })
+  return stop.reason(self.spec.stop, { steps = s.steps, usage = records.to_table(s.usage),
+    calls = records.to_table(s.log), elapsed = elapsed(self), pending = calls.pending(s), stop_reason = s.stop_reason })
 end
 
 -- The next unit: true, nil when there is none, or nil, err.
 local function advance(self)
   local s = self.state
-  if self.cancelled then s.status = "cancelled" end
-  if s.status ~= "running" then return nil end
+  if is_over(self) then return nil end
   local batch = s.calls and calls.next(s, self.spec.parallel)
   local reason = reason_to_stop(self)
+  if is_over(self) then return nil end -- cancelled by a condition
   if reason then
     s.status, s.reason = "stopped", reason
     return nil
   end
   if s.calls and not batch then return nil end -- paused
-  local done, err
-  if batch then done, err = answer(self, batch) else done, err = ask(self) end
-  if self.cancelled then
-    s.status = "cancelled"
-    return nil
-  end
+  local done, err = apart(self, batch and answer or ask, batch)
+  if batch and s.calls then calls.tell(s) end -- what was answered before it was broken off
+  if s.status == "cancelled" then return nil end
   return done, err
 end
 
@@ -127,10 +140,13 @@ local function hold(self)
 end
 
 --- Makes the next unit: the array of the events it made; nil when there is nothing more to do, because the run is over
--- or waits for approval; nil, err when the model call failed or the machine behind the tools did. The history is then
--- as before the call, and another step tries again; the third result is the array of events it made all the same.
+-- or waits for approval; nil, err when the model call failed or the machine behind the tools did. After a model call
+-- the history is then as before it, and another step tries again; a tool call that failed so is answered as interrupted
+-- by the next step, and not run again. The third result is the array of events that were made all the same.
 -- Events that were not handed out, of a run that was loaded, come first, by themselves. Raises what on_event, on_delta,
--- prepare and checkpoint raise, what the adapter raises, and an ArgumentError while another step is under way.
+-- prepare, checkpoint and conditions raise, what the adapter raises, and an ArgumentError while another step is under
+-- way. Another step goes on then. Events that on_event was given count as handed out also when it raises: they do not
+-- come again.
 function methods:step()
   local held <close> = hold(self) -- luacheck: ignore held
   if #self.state.outbox > 0 then return flush(self) end
@@ -182,7 +198,8 @@ end
 local function pending(self)
   local list = {}
   for i, call in ipairs(calls.undecided(self.state)) do
-    list[i] = { id = call.id, name = call.name, arguments = call.arguments, arguments_json = call.arguments_json }
+    list[i] = { id = call.id, name = call.name, arguments = records.to_table(call.arguments),
+      arguments_json = call.arguments_json }
   end
   return list
 end
@@ -191,7 +208,7 @@ end
 --   status       "completed" (the model ended its turn), "stopped" (by a condition), "paused" (waits for approval),
 --                "cancelled"; before the end "running", or "failed" after a step that failed
 --   reason       the condition's word, when stopped
---   messages     the history: legal as it is, also where calls were never run, which it answers as not run
+--   messages     the history, a copy: legal as it is, also where calls were never run, which it answers as not run
 --   text         the text of the last turn, "" when there is none
 --   stop_reason  the last turn's; response its Response (nil in a run that was loaded and asked nothing since)
 --   usage        the sum of all model calls: counts, model_calls, incomplete, cost (nil when one is not known)
@@ -206,16 +223,13 @@ function methods:summary()
     events = s.events, calls = records.to_table(s.log), pending = pending(self), error = self.err }
 end
 
---- Ends the run: what is under way is broken off, its history is as before the call; a tool that was running counts as
--- interrupted. True, or false when the run was over.
+--- Ends the run, at once: what is under way is broken off, also a prepare, needs_approval or checkpoint that waits. In
+-- a model call its history is as before it; a tool that was running counts as interrupted. True, or false when the run
+-- was over.
 function methods:cancel()
-  if self.state.status ~= "running" or self.cancelled then return false end
-  self.cancelled = true
-  if self.task then
-    self.task:cancel()
-  elseif not self.busy then
-    self.state.status = "cancelled"
-  end
+  if is_over(self) then return false end
+  self.state.status = "cancelled"
+  if self.task then self.task:cancel() end
   return true
 end
 
@@ -228,12 +242,14 @@ local function undecided(self, id)
 end
 
 --- Approves a call that the run paused for; `arguments` (table, nil = the model's) go to the tool in place of the
--- model's, which stay in the history as they are. Then step again. Raises an ArgumentError when no such call waits, and
--- when the arguments do not fit the tool.
+-- model's, which stay in the history as they are. Then step again. Of two calls with one id the first that waits is
+-- meant. Raises an ArgumentError when no such call waits, and when the arguments do not fit the tool, or JSON.
 function methods:approve(call_id, arguments)
   local call = undecided(self, call_id)
   if arguments ~= nil then
     if type(arguments) ~= "table" then errors.argument("arguments", "table", arguments) end
+    local unfit = parts.unfit(arguments, 4) -- the levels that a dump puts around them
+    if unfit then core.raise_argument("arguments", "values that JSON has", unfit) end
     local found = tool.find(self.tools or self.spec.tools, call.name)
     local fits, why = true, nil
     if found then fits, why = schema.validate(found.parameters, arguments, "arguments") end
@@ -257,10 +273,5 @@ end
 -- the adapter nor tools, functions and options are in it. May be called at any time; between steps, in on_event and in
 -- checkpoint nothing is lost.
 function methods:dump() return state.encode(self.state, elapsed(self)) end
-
--- Tells the checkpoint that the state has changed.
-function methods:save()
-  if self.spec.checkpoint then self.spec.checkpoint(self) end
-end
 
 return run

@@ -21,7 +21,7 @@ local state = {}
 
 local FORMAT, VERSION = "koine.agent", 1
 
-local INTERRUPTED = "interrupted: the program ended while this call was running; it may have had its effect or not"
+local INTERRUPTED = "interrupted: this call did not come to its end; it may have had its effect or not"
 local NOT_RUN = "not run: "
 
 --- The state of a run that begins with these messages (array, copied).
@@ -45,7 +45,26 @@ function state.blocks(content)
   return content
 end
 
---- The answer of a call as a block.
+--- The text blocks of a message's or a result's content, joined.
+function state.text_of(content, separator)
+  if type(content) == "string" then return content end
+  local texts = {}
+  for _, block in ipairs(content) do
+    if block.type == "text" then texts[#texts + 1] = block.text end
+  end
+  return table.concat(texts, separator)
+end
+
+--- The calls (tool_use blocks) of a content, in order.
+function state.uses(content)
+  local uses = {}
+  for _, block in ipairs(type(content) == "table" and content or {}) do
+    if block.type == "tool_use" then uses[#uses + 1] = block end
+  end
+  return uses
+end
+
+-- The answer of a call as a block.
 local function result_block(call)
   return { type = "tool_result", tool_use_id = call.id, content = call.content, is_error = call.is_error }
 end
@@ -62,15 +81,16 @@ function state.answers(calls, why)
   return { role = "user", content = blocks }
 end
 
---- Answers a call that had started when its process ended.
+--- Answers a call that had started and did not come to its end: its process ended, or trouble of the machine, of a
+-- call beside it or of the caller broke it off.
 function state.interrupt(call) call.content, call.is_error = INTERRUPTED, true end
 
---- The history so far as a legal one: a new array of the same messages, calls that wait answered as not run because of
--- `why`.
+--- The history so far as a legal one, a copy: calls that wait are answered as not run because of `why`.
 function state.history(self, why)
-  local messages = table.move(self.messages, 1, #self.messages, 1, {})
+  local messages = records.to_table(self.messages)
   if self.calls then
-    messages[#messages + 1] = state.answers(self.calls, ("the run ended before this call (%s)"):format(why))
+    local answers = state.answers(self.calls, ("the run ended before this call (%s)"):format(why))
+    messages[#messages + 1] = records.to_table(answers)
   end
   return messages
 end
@@ -128,6 +148,17 @@ local function check_messages(messages)
   return true
 end
 
+-- Whether the calls of a state are those of its last message: nil, or what is wrong. Before the first turn nothing can
+-- be said: the calls of a history that was given are its giver's.
+local function calls_problem(self)
+  local last, calls = self.messages[#self.messages], self.calls or {}
+  local uses = last and last.role == "assistant" and self.steps > 0 and state.uses(last.content) or {}
+  if self.calls and #calls == 0 or #calls ~= #uses then return "calls that are not those of the last message" end
+  for i, call in ipairs(calls) do
+    if call.id ~= uses[i].id or call.name ~= uses[i].name then return "calls that are not those of the last message" end
+  end
+end
+
 --- The state that a text holds, or nil, err when it is no dump.
 function state.decode(text)
   local dump, err = core.decode(text)
@@ -137,9 +168,8 @@ function state.decode(text)
   local self = dump.state
   fits, err = errors.try(check_messages, self.messages)
   if not fits then return foreign(err.message) end
-  if self.calls and (#self.calls == 0 or #self.messages == 0 or self.messages[#self.messages].role ~= "assistant") then
-    return foreign "calls that no message makes"
-  end
+  why = calls_problem(self)
+  if why then return foreign(why) end
   return self
 end
 

@@ -5,14 +5,19 @@
 --   pending   how many calls of the last turn wait for their answer
 --   stop_reason  of the last turn, nil before the first
 --
--- May call: errors.
+-- They are copies: what a condition changes in them changes nothing else.
+--
+-- May call: errors, schema.parts.
 
 local errors = require "koine.errors"
+local parts = require "koine.schema.parts"
 
 local stop = {}
 
 local function positive(name, value)
-  if type(value) ~= "number" or value <= 0 then errors.argument(name, "number, more than 0", value) end
+  if type(value) ~= "number" or value <= 0 or value ~= value then
+    errors.argument(name, "number, more than 0", value)
+  end
 end
 
 --- After n model calls, once the tool calls of the last one are answered. Reason "steps".
@@ -63,6 +68,19 @@ function stop.deadline(seconds)
   return function(state)
     if state.elapsed >= seconds then return "deadline" end
   end
+end
+
+--- Checks an array of conditions, or one: a new array. `path` begins the field's name in errors. Raises an
+-- ArgumentError.
+function stop.list(value, path)
+  if type(value) == "function" then return { value } end
+  if not parts.is_list(value) then errors.argument(path, "array of conditions", value) end
+  local kept = {}
+  for i, condition in ipairs(value) do
+    if type(condition) ~= "function" then errors.argument(("%s[%d]"):format(path, i), "condition", condition) end
+    kept[i] = condition
+  end
+  return kept
 end
 
 --- The first reason of an array of conditions to stop, or nil.

@@ -9,6 +9,14 @@ local parts = {}
 
 -- Kinds of values ---------------------------------------------------------------------------------------------------
 
+--- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
+function parts.is_list(value)
+  if type(value) ~= "table" then return false end
+  local n = 0
+  for _ in next, value do n = n + 1 end
+  return n == #value
+end
+
 --- Whether a value may be an array: a sequence, or marked, or an empty table.
 function parts.is_array(value)
   if type(value) ~= "table" then return false end
@@ -37,6 +45,16 @@ parts.types = {
   object = parts.is_object,
 }
 
+--- Why JSON cannot hold a value, in words; nil when it can. `levels` (nil = none) are those of the tables that will be
+-- around it: a value may be nested so deeply that a message, a request or a dump has no room for it.
+function parts.unfit(value, levels)
+  for _ = 1, levels or 0 do value = { value } end
+  local fit, err = pcall(core.encode, value)
+  if fit then return nil end
+  local text = tostring(err)
+  return text:sub(type(err) == "table" and text:find(err.field .. ":", 1, true) or 1) -- without the position
+end
+
 -- Schemas within schemas --------------------------------------------------------------------------------------------
 
 -- Keywords with one schema, with an array of them, with an object of them.
@@ -60,10 +78,10 @@ function parts.each(s, f)
   end
 end
 
---- The schema that a reference names: nil when there is none, false when it names another document.
+--- The schema that a reference names: nil when there is none, false when it names another document or an anchor.
 function parts.resolve(root, reference)
   local pointer = reference:match "^#(.*)$"
-  if not pointer then return false end
+  if not pointer or pointer ~= "" and pointer:sub(1, 1) ~= "/" then return false end
   local at = root
   for step in pointer:gmatch "/([^/]*)" do
     if type(at) ~= "table" then return nil end
