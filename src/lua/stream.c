@@ -12,6 +12,9 @@ enum state { CLOSED, OPEN, ENDED, BROKEN };
 
 #define TYPE_CALL "koine.call"
 
+/* What a stream holds outside of Lua is told to the collector as so many KiB: dropped ones are then collected soon. */
+#define STREAM_KIB 16
+
 struct stream {
   struct call *call;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
   enum state state;
@@ -181,6 +184,9 @@ static int m_start(lua_State *L) {
     lua_insert(L, -2);
     return 2;
   }
+  lua_getfield(L, 2, "stream");
+  if (lua_toboolean(L, -1) && lua_gc(L, LUA_GCISRUNNING)) lua_gc(L, LUA_GCSTEP, STREAM_KIB);
+  lua_settop(L, 3);
   return 1;
 }
 
