@@ -4,7 +4,6 @@ local cjson = require "cjson"
 local cli = require "koine.session.cli"
 local kit = require "spec.support.session_kit"
 local koine = require "koine"
-local prohibited = require "koine.session.prohibited"
 local repository = require "spec.support.repository"
 
 local session = koine.session
@@ -324,32 +323,48 @@ for name, say in pairs(DIALECTS) do
   end)
 end
 
-describe("prohibited operations", function()
-  it("101: forced pushes, pushes to main and dev, .env, workflows", function()
-    for _, words in ipairs { "git push --force", "git push -f origin topic", "git push origin topic --force",
-      "git push --force-with-lease", "git push -uf origin topic", "git push origin +topic", "git push origin main",
-      "git push -u origin main", "git push origin dev", "git push origin HEAD:main", "git push origin x:refs/heads/dev",
-      "cd repo && git push origin main", "git -C repo push origin main", "/usr/bin/git push -f",
-      "git push origin 'main'", "cat .env", "cp .env .env.example", "config/.env", ".env.local",
-      "vi .github/workflows/ci.yml" } do
-      assert.is_string(prohibited.reason(words), words)
+describe("the options of a program", function()
+  it("are checked when they are given", function()
+    local bad = {
+      { "flags", "--sandbox" }, { "flags", { 1 }, "flags[1]" }, { "flags", { "a\0b" }, "flags[1]" },
+      { "flags", { sandbox = true } }, { "timeout", -1 }, { "timeout", 0 / 0 }, { "timeout", "5" },
+      { "timeout", math.huge }, { "env", { X = 1 }, "env.X" }, { "env", { X = "a\0b" }, "env.X" },
+      { "env", { ["A=B"] = "x" } }, { "env", { "x" } }, { "program", "" }, { "program", "a\0b" }, { "program", 5 },
+      { "blocked_phrases", { {} }, "blocked_phrases[1]" }, { "blocked_phrases", "x" }, { "flag", {} },
+    }
+    for _, case in ipairs(bad) do
+      local err = raised(session.codex, { [case[1]] = case[2] })
+      assert.are.same({ "ArgumentError", case[3] or case[1] }, { err.class, err.field })
     end
+    assert.are.equal("options", raised(session.codex, 5).field)
   end)
 
-  it("101: and what is none", function()
-    for _, words in ipairs { "cat .env.example", "git push origin feature", "git push -u origin feature/main-menu",
-      "git push", "git push origin maintenance", "git push --follow-tags origin topic", "git pull origin main",
-      "git commit -m 'push origin main'", "echo main", ".github/CODEOWNERS", ".environment",
-      "git status; echo push main", "" } do
-      assert.is_nil(prohibited.reason(words), words)
-    end
+  it("are never shown where they may be secret", function()
+    assert.is_nil(raised(session.codex, { env = { KEY = "s3cret\0" } }).message:find("s3cret", 1, true))
+    assert.is_nil(raised(session.codex, { flags = { "--key=s3cret\0" } }).message:find("s3cret", 1, true))
   end)
 
-  it("101: wherever they stand in the arguments", function()
-    assert.is_string(prohibited.within { command = { "git", "push", "--force" } })
-    assert.is_string(prohibited.within { args = { { path = "x/.env" } } })
-    assert.is_string(prohibited.within "cat .env")
-    assert.is_nil(prohibited.within { n = 5, ok = true, path = "x" })
-    assert.is_nil(prohibited.within(nil))
+  -- What a session of a program that says `text` comes to, by way of options that `change` changes afterwards.
+  local function outcome(text, options, change)
+    local repo <close> = repository.with { ["a.txt"] = "a\n" }
+    repo:write("program", ("#!/bin/sh\ncat <<'END'\n%s\nEND\n"):format(json.encode(DIALECTS.codex.output(text))))
+    assert(os.execute("chmod +x " .. repository.quote(repo.dir .. "/program")))
+    options.program = repo.dir .. "/program"
+    local provider = session.codex(options)
+    if change then change(options) end
+    return provider:run_session(kit.inputs(repo.dir)).outcome
+  end
+
+  it("phrases may be capitals, or false for none", function()
+    assert.are.equal("blocked", outcome("I AM STUCK here", { blocked_phrases = { "I am Stuck" } }))
+    assert.are.equal("blocked", outcome("Please clarify.", {}))
+    assert.are.equal("completed", outcome("Please clarify.", { blocked_phrases = false }))
+  end)
+
+  it("are copied", function()
+    assert.are.equal("blocked", outcome("I am stuck", { blocked_phrases = { "stuck" }, flags = { "--sandbox" } },
+      function(options)
+        options.blocked_phrases[1], options.flags[1], options.program = "other", "--open", "/nowhere"
+      end))
   end)
 end)

@@ -144,6 +144,8 @@ describe("session", function()
       local block = book.call_log[2].messages[3].content[1]
       assert.is_true(block.is_error)
       assert.is_truthy(block.content:find("telepathy", 1, true))
+      assert.is_truthy(block.content:find("bash", 1, true))
+      assert.is_nil(block.content:find("write_file", 1, true)) -- nor is it told what others may call
       assert.are.same({ "telepathy", "you" }, { result.audit_log[1].tool_name, result.audit_log[1].tool_input.to })
     end)
 

@@ -95,6 +95,7 @@ describe("session: types and interface", function()
     assert.are_not.equal(session.result { outcome = "error" }.events, session.result { outcome = "error" }.events)
     assert.are.same(result, session.result(result))
     assert.are.equal("audit.tool_name", raised(session.audit, {}).field)
+    assert.are.equal("result", raised(session.result).field)
   end)
 
   local function sources()
@@ -202,6 +203,8 @@ describe("session", function()
         assert.are.equal(name, raised(session.run, play {}, given).field)
       end
       assert.are.equal("session", raised(session.run, play {}).field)
+      local provider = session.new("anthropic", { key = "k" })
+      assert.are.equal("session", raised(provider.run_session, provider).field)
       assert.are.equal("adapter", raised(session.run, {}, inputs()).field)
       assert.are.equal(0, executed)
     end)
@@ -241,6 +244,17 @@ describe("session", function()
       assert.is_nil(book.call_log[1].tools)
       _, book = run({ { content = "x" } }, { allowed_tools = { "telepathy" }, ignore_unknown_tools = true })
       assert.is_nil(book.call_log[1].tools)
+    end)
+
+    it("a name that the executor knows and has no tool for is skipped, and refused", function()
+      local executor = { names = { "bash", "telepathy" }, run = error, tools = function()
+        return { koine.tool { name = "bash", description = "", run = print } }
+      end }
+      local result, book = run({ { content = { call("c1", "telepathy") } }, { content = "x" } },
+        { allowed_tools = { "telepathy", "bash" }, executor = executor })
+      assert.are.same({ "telepathy" }, result.skipped_tools)
+      assert.are.equal("bash", book.call_log[1].tools[1].name)
+      assert.are.equal("Permission denied: tool not allowed", result.events[2].content)
     end)
 
     it("an orchestrator gets no tool that changes files", function()

@@ -96,7 +96,9 @@ describe("a session over the wire", function()
 
   it("90: a provider of a row takes the model from the session", function()
     assert(server:script { { content = "Hello." } })
-    local provider = session.new("anthropic", { key = "k", base_url = server.url, retry = false })
+    local options = { key = "k", base_url = server.url, retry = false }
+    local provider = session.new("anthropic", options)
+    options.base_url = "http://127.0.0.1:1" -- they were copied
     local given = kit.inputs(repo.dir, { model = "claude-haiku-4-5" })
     local result = provider:run_session(given)
     assert.are.same({ "completed", "claude-haiku-4-5" }, { result.outcome, result.usage.model })

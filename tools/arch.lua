@@ -1,5 +1,5 @@
--- arch.lua: the arrows between rooms. Reads every include and require, compares them with ALLOWED, and fails on any
--- other.
+-- arch.lua: the arrows between rooms, and who may start programs and write files. Reads every include and require,
+-- compares them with what is allowed, and fails on any other.
 -- Usage: lua5.4 tools/arch.lua   (from the project's root)
 
 -- What a room may include or require; a room is a file, or a group named below. Arrows point only down.
@@ -147,6 +147,82 @@ end
 for _, file in ipairs(files("examples/*.lua examples/*/*.lua bin/koine")) do
   for n, l in lines(file) do
     if l:find '"koine%.[%w_.]+"' then complain(file, n, 'examples and bin use require "koine" only') end
+  end
+end
+
+-- Programs and files: who starts the ones and changes the others, and why. Tools of models do both behind the executor
+-- only.
+local GUARDS = {
+  { what = "starts a program", lua = { "os%.execute", "io%.popen", "core%.process", "uv%.spawn" },
+    c = { "fork%s*%(", "posix_spawnp?%s*%(", "%f[%w_]exec[vl]p?e?%s*%(", "%f[%w_]system%s*%(", "popen%s*%(" },
+    files = {
+      ["lua/koine/process.lua"] = "the one way to run a program from Lua",
+      ["lua/koine/testing.lua"] = "starts the loopback provider",
+      ["bin/koine"] = "asks test(1) whether its descriptors are terminals",
+      ["src/core/process_supervisor.c"] = "forks the supervisor and executes the program",
+    } },
+  { what = "requires koine.process", lua = { 'require "koine%.process"' },
+    files = {
+      ["lua/koine/artifacts/git.lua"] = "git, with arguments of Koine's own",
+      ["lua/koine/executor/bash.lua"] = "the tool bash",
+      ["lua/koine/session/cli.lua"] = "programs that are agents, chosen by the user",
+    } },
+  { what = "changes files", lua = { "io%.open%b()", "io%.output", "os%.remove", "os%.rename", "os%.tmpname",
+      "core%.file_write", "core%.file_directory", "core%.file_lock", "lfs%.", "uv%.fs_" },
+    allowed = { '^io%.open%([^,]*%)$', '^io%.open%(.*, "rb?"%)$' },
+    c = { "O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "fopen%s*%(", "%f[%w_]creat%s*%(", "rename%w*%s*%(",
+      "unlink%w*%s*%(", "%f[%w_]mkdir%w*%s*%(", "%f[%w_]rmdir%s*%(", "%f[%w_]remove%s*%(", "truncate%s*%(",
+      "mkstemp%s*%(", "mkfifo%w*%s*%(", "symlink%w*%s*%(", "%f[%w_]link%w*%s*%(" },
+    files = {
+      ["lua/koine/artifacts/git.lua"] = "an index of its own, in the system's temporary folder",
+      ["lua/koine/auth/copilot/tokens.lua"] = "keeps the login's token",
+      ["lua/koine/rate_limiter.lua"] = "the state that processes share",
+      ["lua/koine/testing.lua"] = "the fifo to the loopback provider",
+      ["bin/koine"] = "saves a conversation where the user said",
+      ["src/core/fs.c"] = "private files, replaced in one step",
+      ["src/core/tree.c"] = "files below an executor's working directory",
+      ["src/core/tree_walk.c"] = "directories on the way to them",
+      ["src/core/process_plan.c"] = "a program's standard input, as a file without a name",
+    } },
+  { what = "opens an executor's file tree", lua = { "core%.tree%(" },
+    files = { ["lua/koine/executor.lua"] = "the boundary behind which tools touch files" } },
+}
+
+-- The line without its comment.
+local function code(l)
+  if l:find "^%s*/?%*" or l:find "^%s*//" then return "" end
+  return (l:gsub("%-%-.*$", ""):gsub("/%*.*$", ""))
+end
+
+-- What in a line the guard is for, or nil.
+local function guarded(guard, patterns, l)
+  for _, pattern in ipairs(patterns or {}) do
+    for found in code(l):gmatch(pattern) do
+      local fine = false
+      for _, exception in ipairs(guard.allowed or {}) do fine = fine or found:find(exception) ~= nil end
+      if not fine then return found end
+    end
+  end
+end
+
+for _, guard in ipairs(GUARDS) do
+  local seen = {}
+  for kind, where in pairs { lua = "lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua bin/koine",
+    c = "src/*/*.c src/*/*.h" } do
+    for _, file in ipairs(files(where)) do
+      for n, l in lines(file) do
+        local found = guarded(guard, guard[kind], l)
+        if found then
+          seen[file] = true
+          if not guard.files[file] then
+            complain(file, n, ("%s (%s): say why in tools/arch.lua, or go through who may"):format(guard.what, found))
+          end
+        end
+      end
+    end
+  end
+  for file in pairs(guard.files) do
+    if not seen[file] then complain("tools/arch.lua", 1, ("%s no longer %s"):format(file, guard.what)) end
   end
 end
 

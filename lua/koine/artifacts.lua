@@ -160,7 +160,7 @@ local function check(opts, known)
   for name in next, opts do
     if not known[name] then options.unknown("option", name, known) end
   end
-  if opts.timeout ~= nil and not (type(opts.timeout) == "number" and opts.timeout > 0) then
+  if opts.timeout ~= nil and not (type(opts.timeout) == "number" and opts.timeout > 0 and opts.timeout < math.huge) then
     errors.argument("timeout", "number of seconds above 0", opts.timeout)
   end
   return opts
@@ -172,7 +172,9 @@ end
 -- The error is of kind "other" with code "absent" (no git, or no such directory), "not_a_repository", or "git" (it
 -- failed; the message says how). Raises an ArgumentError for wrong options.
 function artifacts.snapshot(workdir, opts)
-  if type(workdir) ~= "string" or workdir == "" then errors.argument("workdir", "path of a directory", workdir) end
+  if type(workdir) ~= "string" or workdir == "" or workdir:find("\0", 1, true) then
+    errors.argument("workdir", "path of a directory", workdir)
+  end
   opts = check(opts, SNAPSHOT)
   local root, err = git.run(workdir, { "rev-parse", "--show-toplevel" }, opts)
   if not root then return nil, err end
@@ -215,7 +217,9 @@ end
 -- the top of the working tree) or "workdir" (the snapshot's directory; what is outside begins with "../"). Raises an
 -- ArgumentError for wrong options.
 function artifacts.compare(before, opts)
-  if type(before) ~= "table" or type(before.states) ~= "table" then errors.argument("before", "snapshot", before) end
+  if type(before) ~= "table" or type(before.root) ~= "string" or type(before.states) ~= "table" then
+    errors.argument("before", "snapshot", before)
+  end
   opts = check(opts, COMPARE)
   local to = opts.relative_to
   if to ~= nil and to ~= "root" and to ~= "workdir" then errors.argument("relative_to", '"root" or "workdir"', to) end

@@ -7,7 +7,8 @@
 -- File tools cannot leave the working directory, whatever path or link a model makes up. bash can do all that the user
 -- can: who does not trust what it runs puts the whole program into a container.
 --
--- May call: koine.core, errors, options, schema, tool, executor.bash, .editor, .files, .policies, .search, .text.
+-- May call: koine.core, errors, options, schema, tool, executor.bash, .editor, .files, .policies, .remote, .search,
+-- .service, .text.
 
 local core = require "koine.core"
 local errors = require "koine.errors"
@@ -19,13 +20,16 @@ local bash = require "koine.executor.bash"
 local editor = require "koine.executor.editor"
 local files = require "koine.executor.files"
 local policies = require "koine.executor.policies"
+local remote = require "koine.executor.remote"
 local search = require "koine.executor.search"
 local text = require "koine.executor.text"
 
 local executor = { policies = policies }
 
--- The tools by name, and all names in order: the same tool may have two.
+-- The tools by name: the same tool may have two.
 local known = {}
+
+--- Array of the names of all tools.
 executor.names = {}
 
 for _, group in ipairs { { bash }, files.tools, search, editor } do
@@ -184,8 +188,8 @@ end
 local methods = {}
 local metatable = { __index = methods, __name = "koine.executor" }
 
--- What an executor works with: {tree, workdir, workdir_given, allowed, hooks, timeout, output_max, env, denied}. Not in
--- the object, which somebody may print.
+-- What an executor works with: {tree, workdir, workdir_given, allowed, hooks, timeout, output_max, env, denied}; of a
+-- remote one {allowed}. Not in the object, which somebody may print.
 local machines = setmetatable({}, { __mode = "k" })
 
 --- The tools of these names (array; nil: all that are allowed) as an array of koine.tool, for an agent. Raises an
@@ -208,10 +212,21 @@ function methods:tools(names)
   return made
 end
 
---- Gives the working directory's descriptor back; any number of times. Calls then raise an ArgumentError.
-function methods:close() machines[self].tree:close() end
+--- Gives the working directory's descriptor back; any number of times. Calls then raise an ArgumentError. A remote
+-- executor holds nothing.
+function methods:close()
+  local tree = machines[self].tree
+  if tree then tree:close() end
+end
 
 metatable.__close = methods.close
+
+-- The object of a machine whose tools `run` calls.
+local function object(machine, run, names)
+  local made = setmetatable({ run = run, names = names, workdir = machine.workdir }, metatable)
+  machines[made] = machine
+  return made
+end
 
 --- koine.executor(opts): an executor, or nil, err when the working directory cannot be opened. Options:
 --   workdir        path of the working directory (string, required)
@@ -249,10 +264,31 @@ local function new(_, opts)
   -- decoded arguments, `ctx` a table that policies see, nil for none.
   local function run(name, input, ctx) return call(machine, name, input, ctx) end
 
-  local made = setmetatable({ run = run, names = names, workdir = machine.workdir }, metatable)
-  machines[made] = machine
-  return made
+  return object(machine, run, names)
 end
+
+--- An executor on another machine, reached over HTTP (executor/remote.lua). Options:
+--   url      of the service, as in "http://box:8090"; else the environment's KOINE_EXECUTOR_URL
+--   token    the service's; else the environment's KOINE_EXECUTOR_TOKEN. No error shows it
+--   timeout  seconds that a call may take, 310
+-- It has run, names (all: what is allowed the service decides), tools and close like any executor, and no workdir. A
+-- service that cannot be reached, refuses the token, takes too long or answers what nobody understands is nil, err of
+-- kind "executor". Raises an ArgumentError naming a bad option.
+function executor.remote(opts)
+  local run = remote.run(opts)
+  local names, allowed = allowed_of(nil)
+  return object({ allowed = allowed }, run, names)
+end
+
+--- Serves an executor to koine.executor.remote over HTTP (executor/service.lua), until the process gets SIGTERM or
+-- SIGINT: true; nil, err when it cannot listen. Blocks; for a program of its own. Needs luv. Writes "listening at
+-- ADDRESS:PORT" to the standard output. Options:
+--   executor  what runs the tools: a koine.executor, or a table with a function run
+--   token     what callers have to know; else the environment's KOINE_EXECUTOR_TOKEN. Without one every call is refused
+--   port      0 for any that is free
+--   address   of this machine, "127.0.0.1"
+-- Raises an ArgumentError naming a bad option.
+function executor.serve(opts) return require("koine.executor.service").serve(opts) end
 
 --- The names of the tools that fit a role: those that change nothing for "orchestrator", all for "implementor".
 -- Raises an ArgumentError for any other word.

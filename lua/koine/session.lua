@@ -14,6 +14,8 @@
 local core = require "koine.core"
 local chat = require "koine.session.chat"
 local errors = require "koine.errors"
+local frame = require "koine.session.frame"
+local inputs = require "koine.session.input"
 local types = require "koine.session.types"
 
 local session = { ROLE = types.ROLE, OUTCOME = types.OUTCOME, KIND = types.KIND, event = types.event,
@@ -55,7 +57,8 @@ end
 
 --- Begins a session: what session.events returns.
 function methods:open_session(given)
-  return chat.open(self.adapter_for(type(given) == "table" and given.model or nil), given)
+  local input = inputs.check(given)
+  return chat.open(self.adapter_for(input.model), input)
 end
 
 local provider_mt = { __index = methods, __name = "koine.session.provider" }
@@ -63,11 +66,11 @@ local provider_mt = { __index = methods, __name = "koine.session.provider" }
 -- A provider that makes an adapter of one of Koine's rows for each session.
 local function of_row(name, options)
   require("koine.rows").load(name)
+  local kept = {}
+  for option, value in next, options do kept[option] = value end
   return setmetatable({ name = name, adapter_for = function(model)
-    local given = {}
-    for option, value in next, options do given[option] = value end
-    given.model = model
-    return require("koine.adapter").by_name(name, given)
+    kept.model = model
+    return require("koine.adapter").by_name(name, kept)
   end }, provider_mt)
 end
 
@@ -98,22 +101,36 @@ end
 local replayed = {}
 local replayed_mt = { __index = replayed, __name = "koine.session" }
 
+-- The result of a session that its provider gave none of.
+local function failed(err)
+  err = err or errors.new { kind = "other", message = "the provider gave no result" }
+  return types.result { outcome = "error", reason = tostring(err), error = err }
+end
+
 function replayed:result()
-  if not self.final then self.final = self.provider:run_session(self.given) end
+  if self.final then return self.final end
+  local held <close> = frame.hold(self) -- luacheck: ignore held
+  local result, err = frame.apart(self, self.provider.run_session, self.provider, self.given)
+  self.final = self.final or result or failed(err)
   return self.final
 end
 
 function replayed:next()
+  local events = self:result().events or {}
   self.read = self.read + 1
-  return (self:result().events or {})[self.read]
+  return events[self.read]
 end
 
-function replayed.close() end
+function replayed:close()
+  if self.final then return end
+  self.final = failed(errors.new { kind = "cancelled", message = "the session was closed" })
+  if self.task then self.task:cancel() end
+end
 
 replayed_mt.__call, replayed_mt.__close = replayed.next, replayed.close
 
 local function open(target, given)
-  if not session.is_provider(target) then return chat.open(target, given) end
+  if not session.is_provider(target) then return chat.open(target, inputs.check(given)) end
   if callable(target.open_session) then return target:open_session(given) end
   return setmetatable({ provider = target, given = given, read = 0 }, replayed_mt)
 end

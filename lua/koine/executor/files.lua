@@ -7,10 +7,14 @@ local text = require "koine.executor.text"
 
 local files = {}
 
-files.FILE_MAX = 16 << 20        -- bytes of a file that tools read
-files.ENTRIES_MAX = 20000        -- entries of a directory
+--- Bytes of a file that tools read.
+files.FILE_MAX = 16 << 20
+--- Entries of a directory that tools list.
+files.ENTRIES_MAX = 20000
+--- What stands behind text whose bytes had to be repaired.
 files.REPAIRED = "\n[bytes that are no UTF-8 are shown as U+FFFD]"
-local LINES_MAX = 2000           -- lines that read_file returns by default
+
+local LINES_MAX = 2000 -- lines that read_file returns by default
 
 --- A text file's bytes, or nil and the result for the model (text, info | nil, err) as a function to return.
 function files.load(machine, path)
@@ -94,6 +98,7 @@ local function list_dir(machine, input) return files.listing(machine, input.path
 
 local function path(of) return { type = "string", description = of .. ", relative to the working directory." } end
 
+--- The tools, as executor.lua takes them.
 files.tools = {
   { name = "read_file", capped = true, run = read_file,
     description = "Reads a text file, or a part of it. Returns its lines as they are.",

@@ -30,8 +30,9 @@ local function names_workflows(words)
   return words:lower():gsub("/[./]*/", "/"):find(".github/workflows", 1, true) ~= nil
 end
 
--- Why these words, a command or a path, may not be said.
-local function check_words(words)
+--- Why these words, a command or a path, may not be said: they name a .env file (not .env.example) or the folder
+-- .github/workflows. nil when they may.
+function policies.words(words)
   if names_env(words) then return "the file .env" end
   if names_workflows(words) then return "the folder .github/workflows" end
 end
@@ -59,7 +60,7 @@ local function check_rm(command, ctx)
 end
 
 local function check_command(command, ctx)
-  local reason = check_words(command)
+  local reason = policies.words(command)
   if reason then return reason end
   for part in (command .. "\n"):gmatch("(.-)" .. BREAKS) do
     reason = check_rm(part, ctx)
@@ -74,7 +75,7 @@ function policies.cautious(name, input, ctx)
   local parts = below(input.path or ".", ctx)
   if not parts then return "the path is outside of the working directory" end
   for _, words in ipairs { table.concat(parts, "/"), input.pattern or "", input.glob or "" } do
-    local reason = check_words(words)
+    local reason = policies.words(words)
     if reason then return reason end
   end
 end

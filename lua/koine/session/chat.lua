@@ -1,14 +1,13 @@
 --- A session by way of an adapter: an agent (agent.lua) is the loop; here is what a session adds to it: tools behind an
 -- executor, limits between the rounds, the audit log, and what the end of the run means.
 --
--- May call: koine.core, agent, errors, session.context, session.frame, session.input, session.tools.
+-- May call: koine.core, agent, errors, session.context, session.frame, session.tools.
 
 local core = require "koine.core"
 local agents = require "koine.agent"
 local context = require "koine.session.context"
 local errors = require "koine.errors"
 local frame = require "koine.session.frame"
-local inputs = require "koine.session.input"
 local tools = require "koine.session.tools"
 
 local chat = {}
@@ -26,12 +25,10 @@ local function check_adapter(adapter, model)
   end
 end
 
--- The adapter as the agent sees it: the model is offered the allowed tools only, though the agent knows how to refuse
--- others.
-local function narrowed(work, adapter, offered)
+-- The adapter as the agent sees it: it is known of the last turn whether the provider paused it.
+local function watched(work, adapter)
   return {
     chat = function(_, messages, options)
-      options.tools = #offered > 0 and offered or nil
       local response, err = adapter:chat(messages, options)
       work.paused = response and response.stop_reason == "pause_turn"
       return response, err
@@ -39,34 +36,29 @@ local function narrowed(work, adapter, offered)
   }
 end
 
-local function tokens_of(usage)
-  return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_creation_tokens
-end
-
 -- What ends a run between two rounds: a reason, or nil.
 local function limit(work, input)
+  local too_many = input.max_tokens_total and agents.tokens(input.max_tokens_total)
   return function(state)
     if state.pending > 0 or state.steps == 0 then return nil end
     if work.blocked then return "blocked" end
     if state.steps >= input.max_rounds then return "limit:max_rounds" end
-    if input.max_tokens_total and tokens_of(state.usage) >= input.max_tokens_total then
-      return "limit:max_tokens_total"
-    end
+    if too_many and too_many(state) then return "limit:max_tokens_total" end
     if input.deadline_seconds and state.elapsed >= input.deadline_seconds and not work.paused then
       return "checkpoint"
     end
   end
 end
 
---- Begins a session of an adapter: a frame (frame.lua). `given` as in input.lua. Raises an ArgumentError for inputs.
-function chat.open(adapter, given)
-  local input = inputs.check(given)
+--- Begins a session of an adapter: a frame (frame.lua). `input` is what input.check returned. Raises an ArgumentError
+-- for an adapter that is none, or is for another model, and for inputs that do not fit what is there.
+function chat.open(adapter, input)
   check_adapter(adapter, input.model)
   local work = setmetatable({ input = input }, work_mt)
   work.frame = frame.new(input, work)
-  local offered, all, skipped = tools.make(work)
+  local all, skipped = tools.make(work)
   work.frame.facts.skipped_tools = skipped
-  work.agent = agents { adapter = narrowed(work, adapter, offered), tools = all, system = input.system,
+  work.agent = agents { adapter = watched(work, adapter), tools = all, system = input.system,
     options = input.options, stop = { limit(work, input) },
     on_event = function(event) frame.tell(work.frame, event) end,
     on_delta = input.on_delta and function(delta) frame.consume(work.frame, input.on_delta, delta) end }

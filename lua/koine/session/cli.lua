@@ -172,13 +172,13 @@ local function refuse(self, frm, err)
 end
 
 -- Runs the program: process.run's result, or nil, err.
-local function start(self, message)
+local function start(self, frm, message)
   local argv = command(self, self.input)
   local missing = unlocked(self.definition, self.input.role, argv)
   if missing then
     return nil, errors.new { kind = "other", code = "lockdown", message = "lockdown: " .. missing .. " is missing" }
   end
-  return process.run(argv, { cwd = self.input.workdir, stdin = message, env = self.env,
+  return frame.apart(frm, process.run, argv, { cwd = self.input.workdir, stdin = message, env = self.env,
     timeout = self.options.timeout or TIMEOUT, output_max = OUTPUT_MAX })
 end
 
@@ -187,20 +187,22 @@ function work:step(frm)
   local message, about = context.message(self.input)
   if not message then return refuse(self, frm, about) end
   frm.facts.skipped_context, frm.facts.cut_context, frm.facts.ignored = about.skipped, about.cut, self.ignored
-  local done, err = start(self, message)
+  local done, err = start(self, frm, message)
+  if frm.over then return false end
   if not done then return refuse(self, frm, err) end
   local parsed, allowed = cli.parse(self.definition, done.stdout), {}
   for _, name in ipairs(self.input.allowed_tools) do allowed[name] = true end
   judge(self, frm, done, parsed)
-  for _, event in ipairs(parsed.events) do
-    frame.tell(frm, event)
-    if event.kind == "tool_call" then check_call(frm, event, allowed) end
-  end
   for name, value in next, parsed.usage do frm.usage[name] = value end
+  for _, event in ipairs(parsed.events) do
+    if frm.over then break end -- closed by whom the last one was told
+    if event.kind == "tool_call" then check_call(frm, event, allowed) end
+    frame.tell(frm, event)
+  end
   return false
 end
 
---- Nothing is left of a program when its run returns.
+--- Nothing to do: the program ends with its task.
 function work.close() end
 
 -- Providers ---------------------------------------------------------------------------------------------------------
@@ -229,7 +231,30 @@ function methods:run_session(given)
   return opened:result()
 end
 
-local OPTIONS = { program = "string", flags = "table", timeout = "number", env = "table", blocked_phrases = "table" }
+local function argument(value, field)
+  if type(value) ~= "string" or value:find("\0", 1, true) then options.refuse(field, "string without NUL", value) end
+  return value
+end
+
+local function environment(value, field)
+  if type(value) ~= "table" then options.refuse(field, "table of strings by name", value) end
+  local kept = {}
+  for name, member in next, value do
+    if type(name) ~= "string" or name == "" or name:find "[=\0]" then
+      errors.argument(field, "names without = and NUL", name)
+    end
+    kept[name] = argument(member, field .. "." .. name)
+  end
+  return kept
+end
+
+local function seconds(value, field)
+  if type(value) == "number" and value > 0 and value < math.huge then return value end
+  errors.argument(field, "seconds, more than 0", value)
+end
+
+local OPTIONS = { program = inputs.path, flags = inputs.list_of(argument), timeout = seconds, env = environment,
+  blocked_phrases = inputs.phrases }
 
 --- A provider that runs the program of a definition. Options, none required:
 --   program          name or path of the program
@@ -237,16 +262,17 @@ local OPTIONS = { program = "string", flags = "table", timeout = "number", env =
 --                    requires has to be among them, else nothing is started
 --   timeout          seconds that the program may take, 3600
 --   env              {NAME = value}, its whole environment; else this program's
---   blocked_phrases  array of phrases, in lower case, that block the session when the last output has one
--- Raises an ArgumentError naming the bad option.
+--   blocked_phrases  true, false, or an array of phrases that block the session when the last output has one; true
+-- The table is copied. Raises an ArgumentError naming the bad option.
 function cli.new(definition, given)
-  given = given == nil and {} or given
+  if given == nil then given = {} end
   if type(given) ~= "table" then errors.argument("options", "table", given) end
+  local kept = {}
   for name, value in next, given do
     if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
-    if type(value) ~= OPTIONS[name] then options.refuse(name, OPTIONS[name], value) end
+    kept[name] = OPTIONS[name](value, name)
   end
-  return setmetatable({ name = definition.name, definition = definition, options = given }, provider_mt)
+  return setmetatable({ name = definition.name, definition = definition, options = kept }, provider_mt)
 end
 
 return cli

@@ -2,13 +2,15 @@
 -- the repository before and after; the verdict, the usage and the result.
 -- The work is an object with step(frame): true while there is more to do, having put what happened into the frame; and
 -- close(frame), called once, which ends it at any time, gives back what it holds, and enters what it knows only now. It
--- uses tell, consume and audit, and a frame's fields verdict, usage, and facts (further fields of the result).
+-- uses tell, consume, apart and audit, and a frame's fields verdict, usage, facts (further fields of the result), and
+-- over, true from the moment at which the session ends or is closed.
 --
--- May call: koine.core, artifacts, errors, wait, session.types, session.verdict.
+-- May call: koine.core, artifacts, errors, loop, wait, session.types, session.verdict.
 
 local core = require "koine.core"
 local artifacts = require "koine.artifacts"
 local errors = require "koine.errors"
+local loop = require "koine.loop"
 local types = require "koine.session.types"
 local verdict = require "koine.session.verdict"
 local wait = require "koine.wait"
@@ -44,8 +46,9 @@ end
 -- For the work ------------------------------------------------------------------------------------------------------
 
 --- Enters an event (its fields: types.event), and tells the user's on_event. What that raises changes nothing; its
--- first error is in the result.
+-- first error is in the result. Nothing is entered into a session that is over.
 function frame.tell(self, fields)
+  if self.over then return end
   local event = types.event(fields)
   self.events[#self.events + 1] = event
   event.seq = #self.events
@@ -63,6 +66,15 @@ end
 
 --- Enters a record of the audit log (types.audit).
 function frame.audit(self, fields) self.audit_log[#self.audit_log + 1] = types.audit(fields) end
+
+--- Calls f(…) as a task that ends when the session is closed: f's results, or nil, err when it was. `self` is a frame,
+-- or a table whose field `task` its owner cancels.
+function frame.apart(self, f, ...)
+  return loop.run(function(...)
+    self.task = wait.task()
+    return f(...)
+  end, ...)
+end
 
 -- The end -----------------------------------------------------------------------------------------------------------
 
@@ -82,7 +94,7 @@ local function look_after(self, result)
   end
 end
 
--- Makes the result of a session whose work is over.
+-- Makes the result of a session whose work is over, once.
 local function finish(self)
   local judged = self.verdict
   judged:asked(self.last_output, self.input.blocked_phrases or {})
@@ -91,20 +103,32 @@ local function finish(self)
     audit_log = self.audit_log }
   for name, value in next, self.facts do result[name] = value end
   look_after(self, result)
+  if self.final then return end -- somebody else was faster
   self.usage.duration_seconds = math.max(wait.now() - self.began, 1e-9)
   self.final = result
 end
 
 -- Nothing is done from now on.
 local function stop(self)
+  if self.over then return end
   self.over = true
+  if self.task then self.task:cancel() end
   self.work:close(self)
 end
 
+--- Marks a session as one that somebody is at: a value to be closed. Raises an ArgumentError where somebody is already.
+function frame.hold(self)
+  if self.busy then core.raise_argument("session", "one reader at a time", "a second one") end
+  self.busy = true
+  return setmetatable({}, { __close = function() self.busy = false end })
+end
+
 -- One step of the work. What is raised is the session's failure; wrong use before anything was done is the caller's.
+-- A session that was closed meanwhile is over: what the interrupted step says does not count.
 local function advance(self)
+  local held <close> = frame.hold(self) -- luacheck: ignore held
   local ok, more = pcall(self.work.step, self.work, self)
-  if ok and more then return end
+  if self.over or ok and more then return end
   if not ok then self.verdict:fail(more) end
   stop(self)
   if not ok and #self.events == 0 and errors.is_error(more)
@@ -117,7 +141,8 @@ end
 -- For the user ------------------------------------------------------------------------------------------------------
 
 --- The next event, nil at the end of the session. Raises an ArgumentError or NotImplementedError when the adapter does
--- not take what it was given; nothing else.
+-- not take what it was given, and an ArgumentError while somebody else waits for the same session, which goes on;
+-- nothing else.
 function methods:next()
   while self.read == #self.events and not self.over do advance(self) end
   if self.read == #self.events then return nil end
@@ -132,14 +157,15 @@ function methods:result()
   return self.final
 end
 
---- Ends the session: its outcome is then an error of the kind "cancelled". Any number of times.
+--- Ends the session, also while it is at work: its outcome is then an error of the kind "cancelled". Any number of
+-- times.
 function methods:close()
   if self.over then return end
   self.verdict:fail(errors.new { kind = "cancelled", message = "the session was closed" })
   stop(self)
 end
 
--- `for event in session do`, closing it when the loop is left.
+-- `for event in session do` reads on; session.events gives the generic for what closes the session, too.
 frame_mt.__call = methods.next
 frame_mt.__close = methods.close
 

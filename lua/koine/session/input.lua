@@ -1,6 +1,7 @@
 --- What a session is given: every input is checked before any work.
 --
---   workdir          path of the working directory (string)
+--   workdir          path of the working directory (string); like all paths, a relative one begins at the directory of
+--                    this process
 --   role             "orchestrator" or "implementor"
 --   model            model id (string)
 --   allowed_tools    array of names: all that the model may call; empty: no tools
@@ -47,12 +48,15 @@ local function text(value, field)
   return value
 end
 
-local function path(value, field)
+--- Checks a path: the path. Raises an ArgumentError naming the field.
+function input.path(value, field)
   if type(value) ~= "string" or value == "" or value:find("\0", 1, true) then errors.argument(field, "path", value) end
   return value
 end
 
-local function list_of(check)
+--- A check of arrays whose members pass `check`: function(value, field) → a copy. It raises an ArgumentError naming
+-- the field, or the member.
+function input.list_of(check)
   return function(value, field)
     if type(value) ~= "table" then errors.argument(field, "array", value) end
     local kept, n = {}, 0
@@ -100,19 +104,10 @@ local function system(value, field)
   return value
 end
 
-local OWN = { system = true, tools = true, stream = true, on_delta = true }
+local PHRASES = input.list_of(text)
 
-local function call_options(value, field)
-  if type(value) ~= "table" then errors.argument(field, "table of options", value) end
-  for name in next, value do
-    if OWN[name] then errors.argument(field .. "." .. name, "an input of the session, not an option", name) end
-  end
-  return value
-end
-
-local PHRASES = list_of(text)
-
-local function phrases(value, field)
+--- Checks what blocked_phrases may be: the array of phrases, in lower case. Raises an ArgumentError naming the field.
+function input.phrases(value, field)
   if type(value) == "boolean" then return value and verdict.PHRASES or {} end
   if type(value) ~= "table" then errors.argument(field, "true, false or an array of phrases", value) end
   local kept = PHRASES(value, field)
@@ -124,12 +119,12 @@ local BOOLEAN = of_type "boolean"
 
 local REQUIRED = { "workdir", "role", "model", "allowed_tools", "prompt", "context_files" }
 local FIELDS = {
-  workdir = path, role = word(types.ROLE), model = text, allowed_tools = list_of(text), prompt = text,
-  context_files = list_of(path),
-  executor = executor, system = system, options = call_options, on_event = callback, on_delta = callback,
+  workdir = input.path, role = word(types.ROLE), model = text, allowed_tools = input.list_of(text), prompt = text,
+  context_files = input.list_of(input.path),
+  executor = executor, system = system, options = of_type "table", on_event = callback, on_delta = callback,
   max_rounds = count, max_tokens_total = count, deadline_seconds = seconds, require_git = BOOLEAN,
   relative_to = word { "root", "workdir" }, ignore_unknown_tools = BOOLEAN, max_context_bytes = count,
-  blocked_phrases = phrases,
+  blocked_phrases = input.phrases,
 }
 local DEFAULTS = { max_rounds = ROUNDS, require_git = true, ignore_unknown_tools = false,
   max_context_bytes = CONTEXT_BYTES }

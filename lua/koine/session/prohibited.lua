@@ -1,23 +1,14 @@
 --- What no session may do to a repository, told by the words of a tool call. This judges words after the fact: a
 -- program says the same thing in more ways than any pattern knows.
 --
--- May call: nothing.
+-- May call: executor.policies.
+
+local policies = require "koine.executor.policies"
 
 local prohibited = {}
 
 local BREAKS = "[;&|\n(){}`]" -- between the commands of a line
 local PROTECTED = { main = true, dev = true } -- branches
-
--- True for a file .env that is no .env.example.
-local function names_env(words)
-  local from = 1
-  while true do
-    local _, stop = words:find("%.env%f[^%w_]", from)
-    if not stop then return false end
-    if not words:find("^%.example%f[^%w_]", stop + 1) then return true end
-    from = stop + 1
-  end
-end
 
 -- What is wrong with the arguments of a git push (array of words, from the one at `i`).
 local function check_push(words, i)
@@ -50,8 +41,7 @@ function prohibited.reason(words)
     local reason = check_command(part)
     if reason then return reason end
   end
-  if names_env(words) then return "the file .env" end
-  if words:find(".github/workflows", 1, true) then return "the folder .github/workflows" end
+  return policies.words(words)
 end
 
 --- The same for any value: a string, or a table that is searched for strings.

@@ -46,7 +46,7 @@ local function refuse()
 end
 
 local function refusing(name)
-  return tool { name = name, description = "", parameters = { type = "object" }, run = refuse }
+  return tool { name = name, description = "", parameters = { type = "object" }, hidden = true, run = refuse }
 end
 
 local function report_tool(work)
@@ -112,6 +112,16 @@ local function keep_role(role, names, skipped)
   return kept
 end
 
+-- Takes out the names of which the executor gave no tool; they are skipped too.
+local function keep_made(made, names, skipped)
+  local kept = {}
+  for _, name in ipairs(names) do
+    local list = made[name] and kept or skipped
+    list[#list + 1] = name
+  end
+  return kept
+end
+
 -- The executor of a session: the user's, or one of its own, which the work has to close.
 local function executor_of(work)
   if work.input.executor then return work.input.executor end
@@ -121,10 +131,10 @@ local function executor_of(work)
   return own
 end
 
---- Makes the tools of a session: those that the model is offered (array of koine.tool); all, these and those that
--- refuse; and the names in allowed_tools that are not offered. `work` has the session's `input`; it gets `executor`
--- when one was made for it, `started`, the ids of the calls that reached the executor, and `blocked` (text) once the
--- model calls report_blocked. Raises an ArgumentError for unknown names.
+--- Makes the tools of a session: an array of koine.tool, those that the model is offered and, hidden from it, those
+-- that refuse; and the names in allowed_tools that are not offered. `work` has the session's `input`; it gets
+-- `executor` when one was made for it, `started`, the ids of the calls that reached the executor, and `blocked` (text)
+-- once the model calls report_blocked. Raises an ArgumentError for unknown names.
 function tools.make(work)
   local input = work.input
   work.started = {}
@@ -134,14 +144,15 @@ function tools.make(work)
   allowed = keep_role(input.role, allowed, skipped)
   local made = #allowed > 0 and handing_over(executor_of(work), allowed, work) or {}
   made[REPORT] = report_tool(work)
-  local offered, all, others, seen = {}, {}, {}, set_of(allowed)
-  for i, name in ipairs(allowed) do offered[i], all[i] = made[name], made[name] end
+  allowed = keep_made(made, allowed, skipped)
+  local all, others, seen = {}, {}, set_of(allowed)
+  for i, name in ipairs(allowed) do all[i] = made[name] end
   for name in next, known do
     if not seen[name] then others[#others + 1] = name end
   end
   table.sort(others)
   for _, name in ipairs(others) do all[#all + 1] = refusing(name) end
-  return offered, all, skipped
+  return all, skipped
 end
 
 return tools

@@ -96,6 +96,7 @@ function types.audit(fields) return make("audit", fields) end
 --- A result: {type = "session_result", outcome, events, usage, artifacts, audit_log, …} as in docs/sessions.md.
 -- `outcome` is required, the others are empty by default.
 function types.result(fields)
+  if type(fields) ~= "table" then errors.argument("result", "table of fields", fields) end
   local given = {}
   for name, value in next, fields do given[name] = value end
   if given.type == "session_result" then given.type = nil end

@@ -324,11 +324,12 @@ local function serve(conn, handler)
   conn:close()
 end
 
---- Listens on 127.0.0.1 at `port` (0: a free one) and serves every connection with handler(connection, request) → true
--- to go on with the next request on it. Returns the port; raises when it cannot listen. The caller runs the loop.
-function http.listen(handler, port)
+--- Listens at `port` (0: a free one) of `address` (nil: 127.0.0.1) and serves every connection with
+-- handler(connection, request) → true to go on with the next request on it. Returns the port; raises when it cannot
+-- listen. The caller runs the loop.
+function http.listen(handler, port, address)
   local server = uv.new_tcp()
-  assert(server:bind("127.0.0.1", port))
+  assert(server:bind(address or "127.0.0.1", port))
   local count = 0
   assert(server:listen(4096, function(err)
     if err then
