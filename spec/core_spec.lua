@@ -25,6 +25,13 @@ describe("core.encode", function()
     assert.are.equal('{"\u{FFFD}":"\\u0000"}', core.encode { ["\xC0"] = "\0" })
   end)
 
+  it("writes no deeper than it reads", function()
+    local deep = "x"
+    for _ = 1, 192 do deep = { deep } end
+    assert.are.same(deep, core.decode(core.encode(deep)))
+    assert.matches("192", raised(core.encode, { deep }).expected)
+  end)
+
   it("names the place of what JSON cannot say", function()
     assert.are.equal("value.a.b[2]", raised(core.encode, { a = { b = { 1, print } } }).field)
     assert.are.equal("value.x", raised(core.encode, { x = 0 / 0 }).field)

@@ -35,7 +35,7 @@ end
 -- A Response becomes the table of its fields. Other values come back as they are.
 function records.to_table(value)
   if type(value) == "userdata" and value ~= core.null then
-    local method = value.to_table
+    local method = getmetatable(value) and value.to_table -- light ones have none
     return method and method(value) or value
   end
   if type(value) ~= "table" then return value end

@@ -152,7 +152,8 @@ static struct node *to_number(lua_State *L, int idx, struct arena *a, const stru
 static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct str s;
   idx = lua_absindex(L, idx);
-  if (depth > VALUE_DEPTH) raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
+  if (depth >= VALUE_DEPTH && (lua_istable(L, idx) || lua_touserdata(L, idx) != NULL))
+    raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
   luaL_checkstack(L, 6, "too many nested tables");
   switch (lua_type(L, idx)) {
     case LUA_TSTRING:
@@ -236,7 +237,7 @@ static struct node *to_records(lua_State *L, int idx, struct arena *a, const str
       raise_at(L, p, "an array", "a table with other keys");
     }
   }
-  if (depth > VALUE_DEPTH) raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
+  if (depth >= VALUE_DEPTH) raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
   list = need(L, node_new(a, NODE_ARRAY));
   for (lua_Integer i = 1; i <= n; i++) {
     struct path here = { p, NULL, i };
