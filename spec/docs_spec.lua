@@ -20,8 +20,8 @@ table.sort(PAGES)
 local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
 
 -- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, ….
-local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, surfaced = true, yields = true,
-  woken = true, adopt = true, register = true, forget = true, switch = true, task = true }
+local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, surfaced = true,
+  yields = true, woken = true, adopt = true, register = true, forget = true, switch = true, task = true }
 
 -- Names that pages may mention, saying so, before they exist.
 local PLANNED = { gemini = true, ollama = true, auth = true }

@@ -75,6 +75,7 @@ function methods:load(text, opts)
   return run.resume(spec, loaded)
 end
 
+--- agent:load, for those who have it from the module: the run, or nil, err.
 agent.load = methods.load
 
 --- koine.agent(given): makes an agent of a table of

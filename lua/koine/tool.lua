@@ -246,7 +246,9 @@ end
 --   hidden          boolean: an agent does not offer the tool to the model, but answers calls of it
 --   strict, cache_control   as in records.tool_definition
 -- A new table with these fields (no `example`). Raises an ArgumentError naming the bad field.
-return setmetatable(tool, { __call = function(_, given)
+local function make(_, given)
   if type(given) ~= "table" then errors.argument("tool", "table", given) end
   return new(given, "")
-end })
+end
+
+return setmetatable(tool, { __call = make })
