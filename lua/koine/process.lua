@@ -6,7 +6,8 @@
 -- No shell is involved. The program runs in a session of its own without a terminal, so that nothing can ask a person
 -- for a password. When it ends, its time is over or the caller is cancelled, everything it started is ended too:
 -- SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever signal. On
--- Linux nothing gets away (sessions of their own, double forks); elsewhere the program's process group is ended.
+-- Linux neither sessions of their own nor double forks get away; elsewhere the program's process group is ended. What a
+-- program can still do about it: docs/process.md.
 --
 -- May call: koine.core, errors, options, wait.
 
@@ -101,10 +102,11 @@ local guard_mt = { __close = finish }
 --   grace       seconds between SIGTERM and SIGKILL, default 2
 --   output_max  bytes kept of stdout and of stderr, default 1 MiB; what comes after is counted in `dropped`
 --   merge       true: stderr goes into stdout, in the order it was written
--- A result's `left`, where it is there, counts descendants that could not be killed: another user's. nil, err when the
--- program could not be started (code "absent": there is none of that name), and when a host cancelled the caller.
--- Cancelling ends the program first; what ignores SIGTERM is killed a tenth of a second later. Raises an ArgumentError
--- naming the bad field. Yields under koine.run and in a host, blocks elsewhere.
+-- A result's `left`, where it is there, counts descendants that could not be killed: another user's; -1 means that
+-- there are some and nobody could find them. nil, err when the program could not be started (code "absent": there is
+-- none of that name), when its supervisor was killed (what it had started may live on), and when a host cancelled the
+-- caller. Cancelling ends the program first; what ignores SIGTERM is killed a tenth of a second later. Raises an
+-- ArgumentError naming the bad field. Yields under koine.run and in a host, blocks elsewhere.
 function process.run(argv, opts)
   local running, err = core.process(spec_of(argv, opts))
   if not running then return nil, err end

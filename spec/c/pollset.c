@@ -107,8 +107,9 @@ static void test_remove_inside(const struct mem *m, int replace) {
   pollset_free(p);
 }
 
-/* A descriptor closed behind the set's back and reused by the system is watched again once it is set. */
-static void test_reused_number(const struct mem *m) {
+/* A descriptor closed behind the set's back and reused by the system is watched again once it is set, with
+** other events in between or the same ones at once. */
+static void test_reused_number(const struct mem *m, int between) {
   struct seen s;
   struct err e;
   int a[2], b[2], intr;
@@ -118,7 +119,7 @@ static void test_reused_number(const struct mem *m) {
   close(a[0]);
   CHECK(pipe(b) == 0);
   CHECK(b[0] == a[0]);
-  CHECK(pollset_set(p, b[0], 0, handler, &s, &e) == 0);
+  if (between) CHECK(pollset_set(p, b[0], 0, handler, &s, &e) == 0);
   CHECK(pollset_set(p, b[0], POLLSET_IN, handler, &s, &e) == 0);
   CHECK(write(b[1], "x", 1) == 1);
   CHECK(pollset_wait(p, 0, &intr, &e) == 1 && s.fd == b[0]);
@@ -288,7 +289,8 @@ int main(void) {
   test_many(&m);
   test_remove_inside(&m, 0);
   test_remove_inside(&m, 1);
-  test_reused_number(&m);
+  test_reused_number(&m, 0);
+  test_reused_number(&m, 1);
   test_bad(&m);
   test_interrupted(&m);
   test_memory();

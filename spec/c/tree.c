@@ -177,6 +177,13 @@ static void test_write(const struct tree *t) {
   CHECK(tree_write(t, STR("dangling"), STR("made"), &e) == 0 && holds("root/nothing/here", "made"));
   CHECK(tree_write(t, STR("none/../f"), STR("x"), &e) == -1 && strcmp(e.code, "absent") == 0);
   CHECK(access("root/none", F_OK) == -1);
+  CHECK(symlink("made/for/", "root/to-slash") == 0);
+  static const char *const DIRECTORIES[] = { "made/for/nothing/", "made/for/.", "made/.//", "made/for/./", "to-slash" };
+  for (size_t i = 0; i < sizeof DIRECTORIES / sizeof *DIRECTORIES; i++) { /* a directory's name: nothing is made */
+    err_clear(&e);
+    CHECK(tree_write(t, (struct str){ DIRECTORIES[i], strlen(DIRECTORIES[i]) }, STR("x"), &e) == -1);
+    CHECK(strcmp(e.code, "kind") == 0 && access("root/made", F_OK) == -1);
+  }
   CHECK(link("outside/secret", "root/hard") == 0 && tree_write(t, STR("hard"), STR("mine"), &e) == 0);
   CHECK(holds("root/hard", "mine"));
   CHECK(mkdir("root/shut", 0555) == 0 && put("root/kept", "kept") == 0 && chmod("root/kept", 0444) == 0);

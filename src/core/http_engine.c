@@ -43,7 +43,8 @@ void engine_expect_pair(struct engine *g) {
     if (g->pair[i] >= 0) close(g->pair[i]);
 }
 
-/* Marks the pair that was expected; numbers that something else took are left alone. */
+/* Marks the pair that was expected; numbers that are no UNIX sockets are left alone. One that another thread has made
+** in this moment cannot be told from libcurl's: it is marked too, and a child that was to inherit it does without. */
 static void mark_pair(struct engine *g) {
   for (int i = 0; i < 2; i++) {
     struct sockaddr a = { 0 };
@@ -252,7 +253,8 @@ int engine_step_budget(struct engine *g, double timeout, double budget, int *int
   return n < 0 ? -1 : settle(g, e);
 }
 
-/* The one that waited longest, or NULL. */
+/* The one that waited longest, or NULL: for C programs whose engine carries transfers alone. The door, whose engine has
+** processes too, asks pollset_ready. */
 struct transfer *engine_ready(struct engine *g) {
   return (struct transfer *)(void *)pollset_ready(g->poll);
 }

@@ -1,6 +1,7 @@
 /*
 ** http_private.h: what the files of the http room share: http_engine.c (multi, sockets, step), http_deadline.c (heap of
-** deadlines), http_request.c (checks and libcurl options), http_transfer.c (one transfer: callbacks, end, reading).
+** deadlines), http_request.c (checks and libcurl options), http_transfer.c (one transfer: callbacks, end, reading),
+** http_head.c (its status and headers).
 */
 #ifndef KOINE_HTTP_PRIVATE_H
 #define KOINE_HTTP_PRIVATE_H
@@ -106,11 +107,17 @@ void request_forget(struct transfer *t);
 int transfer_prepare(struct engine *g, CURL *easy);
 /* Notes why t fails, the first time; whoever calls it sees to the end. */
 void transfer_fail(struct transfer *t, const struct err *e);
+/* Fails t because more than `max` bytes came, and for want of memory: 0, what a callback then returns. */
+size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max);
+size_t transfer_no_memory(struct transfer *t);
 /* Takes t from libcurl, failed if a failure was noted; frees it if it was released. `whole`: it came to its own end. */
 void transfer_end(struct transfer *t, int whole);
 /* libcurl says that t is over. */
 void transfer_finished(struct transfer *t, CURLcode code, int whole);
 /* The engine goes: t is cancelled if it was in flight. */
 void transfer_orphan(struct transfer *t);
+
+/* http_head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
+size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);
 
 #endif

@@ -1,7 +1,8 @@
 /*
-** http_transfer.c: one transfer: what libcurl calls while it runs, how it ends, how it is read. Callbacks append bytes
-** and set flags, nothing else. May call: libcurl, clock, mem, err, the rest of the room. A transfer owns its easy
-** handle while in flight and every byte it holds; its caller owns it, unless it was released to the engine.
+** http_transfer.c: one transfer: what libcurl calls while it runs (but for http_head.c), how it ends, how it is read.
+** Callbacks append bytes and set flags, nothing else. May call: libcurl, clock, mem, err, the rest of the room. A
+** transfer owns its easy handle while in flight and every byte it holds; its caller owns it, unless it was released to
+** the engine.
 ** Failure: noted once in the transfer; why it failed is its caller's to ask.
 */
 #include <fcntl.h>
@@ -33,7 +34,7 @@ void transfer_fail(struct transfer *t, const struct err *e) {
 }
 
 /* Fails t because more than `max` bytes came; 0 is what a callback then returns. */
-static size_t too_much(struct transfer *t, const char *what, const char *code, size_t max) {
+size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max) {
   struct err e;
   err_clear(&e);
   err_set(&e, KIND_LIMIT, "%s exceeds %zu bytes", what, max);
@@ -43,7 +44,7 @@ static size_t too_much(struct transfer *t, const char *what, const char *code, s
 }
 
 /* The same for want of memory. */
-static size_t no_memory(struct transfer *t) {
+size_t transfer_no_memory(struct transfer *t) {
   transfer_fail(t, &out_of_memory);
   return 0;
 }
@@ -62,84 +63,6 @@ static int over_body_max(const struct transfer *t) {
   return (t->encoded ? wire_bytes(t) - t->head_bytes : t->decoded) > t->body_max;
 }
 
-/* --- the head --- */
-
-/* A status line begins a head; an earlier one was provisional. */
-static void begin_head(struct transfer *t, const char *p, size_t n) {
-  size_t i = 0;
-  t->status = 0;
-  t->head.n = 0;
-  t->header_count = 0;
-  t->encoded = 0;
-  while (i < n && p[i] != ' ') i++;
-  for (i++; i < n && p[i] >= '0' && p[i] <= '9' && t->status < 1000; i++) t->status = t->status * 10 + (p[i] - '0');
-}
-
-/* True for what surrounds a value. */
-static int is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Keeps "Name: value" as name NUL value NUL; drops lines that are no header (folded ones too). 0, or -1 (memory). */
-static int add_header(struct transfer *t, const char *p, size_t n) {
-  const char *colon = memchr(p, ':', n);
-  size_t at = t->head.n;
-  if (colon == NULL || colon == p || is_space(*p)) return 0;
-  const char *value = colon + 1, *end = p + n;
-  while (value < end && is_space(*value)) value++;
-  while (end > value && is_space(end[-1])) end--;
-  if (buf_add(&t->head, p, (size_t)(colon - p)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
-  for (char *c = t->head.p + at; *c != '\0'; c++)
-    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
-  if (strcmp(t->head.p + at, "content-encoding") == 0) t->encoded = 1;
-  if (buf_add(&t->head, value, (size_t)(end - value)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
-  t->header_count++;
-  return 0;
-}
-
-/* The blank line: the head is complete unless it was provisional (1xx). 0, or -1 (memory). */
-static int end_head(struct transfer *t) {
-  curl_off_t uploaded = 0;
-  if (t->status < 200) return 0;
-  if (t->header_count > 0) {
-    t->headers = mem_alloc(t->m, t->header_count * sizeof *t->headers);
-    if (t->headers == NULL) return -1;
-  }
-  const char *p = t->head.p;
-  for (size_t i = 0; i < t->header_count; i++) {
-    struct header *h = &t->headers[i];
-    h->name = (struct str){ p, strlen(p) };
-    p += h->name.n + 1;
-    h->value = (struct str){ p, strlen(p) };
-    p += h->value.n + 1;
-  }
-  t->head_done = 1;
-  pollset_news(t->g->poll, &t->news);
-  /* Once it is answered a request is never sent again, so a long stream need not hold its body. */
-  curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
-  if (t->upload > 0 && (size_t)uploaded >= t->upload) {
-    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, NULL);
-    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, "");
-    request_forget(t);
-  }
-  return 0;
-}
-
-/* One line of a head, or a trailer, which is ignored. */
-static size_t on_header(char *p, size_t size, size_t count, void *ud) {
-  struct transfer *t = ud;
-  size_t n = size * count;
-  int r = 0;
-  if (t->failed) return 0;
-  t->head_bytes += n;
-  if (t->head_bytes > t->head_max) return too_much(t, "the response's head", "head", t->head_max);
-  if (t->head_done) return n;
-  if (n > 5 && memcmp(p, "HTTP/", 5) == 0) begin_head(t, p, n);
-  else if (n > 0 && (p[0] == '\r' || p[0] == '\n')) r = end_head(t);
-  else r = add_header(t, p, n);
-  return r < 0 ? no_memory(t) : n;
-}
-
 /* --- the body --- */
 
 /* Decoded bytes. All of them are taken, or none and the transfer pauses, or none and it fails. */
@@ -155,10 +78,10 @@ static size_t on_body(char *p, size_t size, size_t count, void *ud) {
   t->last = t->g->now;
   t->decoded += n;
   if (t->decoded_max > 0 && t->decoded > t->decoded_max)
-    return too_much(t, "the response's decoded body", "decoded", t->decoded_max);
-  if (over_body_max(t)) return too_much(t, "the response's body", "body", t->body_max);
+    return transfer_too_much(t, "the response's decoded body", "decoded", t->decoded_max);
+  if (over_body_max(t)) return transfer_too_much(t, "the response's body", "body", t->body_max);
   if (t->released) return n;
-  if (buf_add(&t->body, p, n) < 0) return no_memory(t);
+  if (buf_add(&t->body, p, n) < 0) return transfer_no_memory(t);
   if (t->body.n > t->peak) t->peak = t->body.n;
   if (first) deadline_update(t->g, t);
   pollset_news(t->g->poll, &t->news);
@@ -202,7 +125,7 @@ static int on_lookup(void *state, void *reserved, void *ud) {
 
 /* 0, or -1 when libcurl is out of memory. */
 int transfer_prepare(struct engine *g, CURL *easy) {
-  return curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) != CURLE_OK ||
+  return curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, transfer_on_header) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, on_lookup) != CURLE_OK ||
@@ -345,7 +268,7 @@ static void translate(const struct transfer *t, CURLcode code, struct err *e) {
 /* Says what the code means, unless a failure was noted before, and ends t. */
 void transfer_finished(struct transfer *t, CURLcode code, int whole) {
   struct err e;
-  if (!t->failed && over_body_max(t)) too_much(t, "the response's body", "body", t->body_max);
+  if (!t->failed && over_body_max(t)) transfer_too_much(t, "the response's body", "body", t->body_max);
   if (!t->failed && code != CURLE_OK) {
     translate(t, code, &e);
     transfer_fail(t, &e);
@@ -375,7 +298,7 @@ void transfer_orphan(struct transfer *t) {
 
 /* --- for the caller --- */
 
-/* What transfer_start was given. */
+/* What transfer_start was given: for C programs that take transfers from engine_ready. */
 void *transfer_owner(const struct transfer *t) {
   return t->news.owner;
 }

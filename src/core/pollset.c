@@ -123,12 +123,12 @@ static int system_open(void) {
   return fd;
 }
 
-/* Turns one filter on or off where `want` and `have` differ. */
+/* Turns one filter on or off. It is gone already where a new file has taken the number. */
 static int filter(struct pollset *p, int fd, const struct entry *n, int which, int have, int want) {
   struct kevent ev;
   if (!have && !want) return 0;
   EV_SET(&ev, (uintptr_t)fd, which, want ? EV_ADD : EV_DELETE, 0, 0, (void *)(uintptr_t)(n ? n->round : 0));
-  return kevent(p->fd, &ev, 1, NULL, 0, NULL);
+  return kevent(p->fd, &ev, 1, NULL, 0, NULL) < 0 && (want || errno != ENOENT) ? -1 : 0;
 }
 
 static int system_set(struct pollset *p, int fd, const struct entry *n, int old, int fresh) {
@@ -195,8 +195,8 @@ int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *
   struct entry *n = &p->entries[fd];
   int fresh = n->handler == NULL;
   struct entry next = { h, ud, fresh ? n->round + 1 : n->round, fresh ? 0 : n->lap, events };
-  if ((fresh || n->events != events) && system_set(p, fd, &next, n->events, fresh) < 0)
-    return fail_errno(e, "cannot watch a descriptor");
+  /* Also for the same events: behind the number there may be another file by now. */
+  if (system_set(p, fd, &next, n->events, fresh) < 0) return fail_errno(e, "cannot watch a descriptor");
   *n = next;
   return 0;
 }

@@ -29,7 +29,8 @@ struct news {
 struct pollset *pollset_new(const struct mem *m, struct err *e);
 void pollset_free(struct pollset *p);           /* closes its own descriptor, none of the entries' */
 int pollset_fd(const struct pollset *p);        /* readable when an entry is ready */
-/* Adds or changes the entry of fd. events 0 keeps it registered for errors only. 0, or -1. */
+/* Adds or changes the entry of fd, which may stand for another file than before. With events 0 epoll goes on to tell of
+** errors; kqueue tells of nothing. 0, or -1. */
 int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *ud, struct err *e);
 void pollset_remove(struct pollset *p, int fd); /* before the descriptor is closed */
 /* Waits at most `timeout` seconds (negative = for ever, 0 = not at all) and runs the handlers of what is ready.

@@ -1,8 +1,10 @@
 /*
-** process.c: the host's half of a process: its pipes in the pollset, what they bring, the supervisor's report.
-** May call: pollset, mem, err, the system, the rest of the room. A process owns its descriptors, its supervisor and the
-** output it kept, until process_close. Nothing waits but process_close. The host's signals are not touched: on Linux
-** the supervisor raises no SIGCHLD, and waitpid(-1) does not see it. Failure: NULL and an err, or one of process_done.
+** process.c: the host's half of a process: its pipes in the pollset, what they bring, the supervisor's report; and, on
+** Linux, a timer, because the command may stop the supervisor or have it traced: see on_tick.
+** May call: pollset, clock, mem, err, the system, the rest of the room. A process owns its descriptors, its supervisor
+** and the output it kept, until process_close. Nothing waits but process_close. The host's signals are not touched: on
+** Linux the supervisor raises no SIGCHLD, and waitpid(-1) does not see it. Failure: NULL and an err, or one of
+** process_done.
 */
 #include <errno.h>
 #include <poll.h>
@@ -10,9 +12,13 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#ifdef __linux__
+#include <sys/timerfd.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "process_private.h"
 
 #ifndef MSG_NOSIGNAL
@@ -20,6 +26,10 @@
 #endif
 
 #define READ_STEP 65536 /* bytes read of a pipe at a time: as much as one holds */
+
+#define PATIENCE 3       /* ticks beyond the latest end, a second each, after which the supervisor itself is killed */
+#define CLOSE_HELP 0.25  /* seconds of a close after which the host does the supervisor's work */
+#define CLOSE_MOST 2.0   /* seconds after which it kills the supervisor and goes on */
 
 /* One of the command's output streams. */
 struct stream {
@@ -34,6 +44,11 @@ struct process {
   struct pollset *poll;
   pid_t supervisor;
   int socket;             /* -1: done */
+  int timer;
+  double grace;
+  double latest;          /* when all should be over; negative = not known */
+  int overdue;            /* ticks since then */
+  int stopped;            /* by the host */
   struct stream out[PROCESS_STREAMS];
   size_t output_max;
   struct report report;   /* the last one that came; kind 0 = none */
@@ -122,16 +137,35 @@ static void not_started(struct process *p, const struct report *r) {
   }
 }
 
+/* Does the supervisor's work: kills all that descends from it, which may be what holds it up, and lets it go on. */
+static void help(struct process *p) {
+  struct family f;
+  family_open(&f, p->supervisor);
+  family_kill(&f);
+  family_close(&f);
+  kill(p->supervisor, SIGCONT);
+}
+
 static void on_report(struct process *p, const struct report *r) {
   if (r->kind == REPORT_ENDED) p->report = *r;
+  else if (r->kind == REPORT_BLIND) help(p);
   else if (!p->failed) {
     not_started(p, r);
     p->failed = 1;
   }
 }
 
-/* The supervisor has closed its end: the command and its descendants are gone. */
+/* Has the timer no longer watched, and closes it. */
+static void close_timer(struct process *p) {
+  if (p->timer < 0) return;
+  pollset_remove(p->poll, p->timer);
+  close(p->timer);
+  p->timer = -1;
+}
+
+/* The supervisor has closed its end: the command and its descendants are gone. Or it was killed for that. */
 static void finish(struct process *p) {
+  close_timer(p);
   pollset_remove(p->poll, p->socket);
   close(p->socket);
   p->socket = -1;
@@ -140,7 +174,7 @@ static void finish(struct process *p) {
   if (!p->failed && p->report.kind == 0) {
     p->failed = 1;
     err_clear(&p->failure);
-    err_set(&p->failure, KIND_OTHER, "%s: its supervisor was killed", p->name);
+    err_set(&p->failure, KIND_OTHER, "%s: its supervisor was killed; what it had started may live on", p->name);
   }
   pollset_news(p->poll, &p->news);
 }
@@ -179,7 +213,63 @@ static void ask(struct process *p, char what) {
 
 /* }}} */
 
+/* {{{ a supervisor that is held up */
+
+#ifdef __linux__
+
+/* Once a second: a supervisor that was stopped goes on. When all should have been over, what is left is killed from
+** here; when even that does not bring the end, the supervisor is killed, and what it knew is lost. */
+static void on_tick(void *ud, int fd, int events) {
+  struct process *p = ud;
+  uint64_t ticks;
+  (void)events;
+  if (read(fd, &ticks, sizeof ticks) < 0) return;
+  kill(p->supervisor, SIGCONT);
+  if (p->latest < 0 || clock_monotonic() < p->latest) return;
+  p->overdue++;
+  help(p);
+  if (p->overdue <= PATIENCE) return;
+  kill(p->supervisor, SIGKILL);
+  finish(p);
+}
+
+/* 0, or -1 and *e. */
+static int open_timer(struct process *p, struct err *e) {
+  static const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
+  p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (p->timer < 0 || timerfd_settime(p->timer, 0, &second, NULL) < 0)
+    return err_set(e, KIND_OTHER, "cannot make a timer: %s", strerror(errno));
+  return pollset_set(p->poll, p->timer, POLLSET_IN, on_tick, p, e);
+}
+
+#else
+
+static int open_timer(struct process *p, struct err *e) {
+  (void)p;
+  (void)e;
+  return 0;
+}
+
+#endif
+
+/* Notes when all should be over that is to end in so many seconds. */
+static void expect_end(struct process *p, double seconds) {
+  double latest = clock_monotonic() + seconds + p->grace + LAST;
+  if (p->latest < 0 || latest < p->latest) p->latest = latest;
+}
+
+/* }}} */
+
 /* {{{ the start */
+
+/* Copies z, cut at a UTF-8 border where it is too long. */
+static void copy_cut(char *to, size_t room, const char *z) {
+  size_t n = strlen(z);
+  if (n >= room)
+    for (n = room - 1; n > 0 && ((unsigned char)z[n] & 0xC0) == 0x80; n--) continue;
+  memcpy(to, z, n);
+  to[n] = '\0';
+}
 
 /* 0, or -1 and *e; the caller closes. */
 static int watch(struct process *p, struct err *e) {
@@ -197,6 +287,7 @@ static int launch(struct process *p, const struct process_spec *s, struct err *e
   int r = plan_open(&plan, s, &p->socket, reading, e);
   for (int i = 0; i < PROCESS_STREAMS; i++) p->out[i].fd = reading[i];
   if (r == 0) r = watch(p, e);
+  if (r == 0) r = open_timer(p, e);
   if (r == 0 && (p->supervisor = supervisor_start(&plan)) < 0)
     r = err_set(e, KIND_OTHER, "cannot start %s: %s", p->name, strerror(errno));
   plan_free(&plan);
@@ -215,14 +306,17 @@ struct process *process_start(const struct mem *m, struct pollset *poll, const s
   p->m = m;
   p->poll = poll;
   p->news.owner = owner;
-  p->supervisor = p->socket = -1;
+  p->supervisor = p->socket = p->timer = -1;
+  p->grace = s->grace;
+  p->latest = -1;
+  if (s->timeout > 0) expect_end(p, s->timeout);
   p->output_max = s->output_max;
   for (int i = 0; i < PROCESS_STREAMS; i++) {
     p->out[i].fd = -1;
     buf_init(&p->out[i].kept, m);
   }
-  strncpy(p->name, s->argv[0], sizeof p->name - 1);
-  if (s->cwd != NULL) strncpy(p->cwd, s->cwd, sizeof p->cwd - 1);
+  copy_cut(p->name, sizeof p->name, s->argv[0]);
+  if (s->cwd != NULL) copy_cut(p->cwd, sizeof p->cwd, s->cwd);
   if (launch(p, s, e) == 0) return p;
   process_close(p);
   return NULL;
@@ -243,7 +337,7 @@ void process_result(const struct process *p, struct process_result *r) {
   int status = p->report.value;
   r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  r->timed_out = p->report.timed_out;
+  r->timed_out = p->report.timed_out || (p->overdue > 0 && !p->stopped);
   r->left = p->report.left;
   for (int i = 0; i < PROCESS_STREAMS; i++) {
     r->output[i] = buf_str(&p->out[i].kept);
@@ -253,17 +347,33 @@ void process_result(const struct process *p, struct process_result *r) {
 
 /* Asks the supervisor for the end. */
 void process_stop(struct process *p) {
+  if (p->socket >= 0) {
+    p->stopped = 1;
+    expect_end(p, 0);
+  }
   ask(p, ASK_STOP);
 }
 
-/* Reads until the supervisor has closed its end. The command's pipes are closed already, so nothing holds it up. */
-static void await_end(struct process *p) {
-  int r;
+/* Reads until the supervisor has closed its end, at most so many seconds: true when it has. The command's pipes are
+** closed already, so nothing holds it up but those who stop or trace it. */
+static int await_end(struct process *p, double seconds) {
+  double end = clock_monotonic() + seconds, left = seconds;
   do {
     struct pollfd pf = { p->socket, POLLIN, 0 };
-    while (poll(&pf, 1, -1) < 0 && errno == EINTR) continue;
-    r = take_report(p);
-  } while (r >= 0);
+    if (poll(&pf, 1, (int)(left * 1000) + 1) > 0 && take_report(p) < 0) return 1;
+    left = end - clock_monotonic();
+  } while (left > 0);
+  return 0;
+}
+
+/* Brings the end, here if the supervisor does not. */
+static void end_now(struct process *p) {
+  ask(p, ASK_KILL);
+  if (!await_end(p, CLOSE_HELP)) {
+    help(p);
+    if (!await_end(p, CLOSE_MOST - CLOSE_HELP)) kill(p->supervisor, SIGKILL);
+  }
+  supervisor_reap(p->supervisor);
 }
 
 /* Kills, waits for the deaths, frees. */
@@ -274,14 +384,11 @@ void process_close(struct process *p) {
     buf_free(&p->out[i].kept);
   }
   if (p->socket >= 0) {
-    ask(p, ASK_KILL);
-    if (p->supervisor > 0) {
-      await_end(p);
-      supervisor_reap(p->supervisor);
-    }
+    if (p->supervisor > 0) end_now(p);
     pollset_remove(p->poll, p->socket);
     close(p->socket);
   }
+  close_timer(p);
   pollset_forget(p->poll, &p->news);
   mem_free(p->m, p, sizeof *p);
 }

@@ -1,9 +1,11 @@
 /*
 ** process_family.c: all that descends from a supervisor, found through /proc, signalled together.
-** Runs in the supervisor only: system calls, no libc that allocates or locks; memory is mapped, and freed by its exit.
-** Failure: where /proc is missing, hidden or another namespace's, or memory is short, the command's group counts alone.
+** Runs in the supervisor, and in the host where the supervisor is held up: system calls, no libc that allocates or
+** locks; memory is mapped. A family owns that and its descriptor of /proc until family_close.
+** Failure: -1 where /proc was missing, hidden or another namespace's when the family was opened, or memory or
+** descriptors are short: then the command's group alone was reached, and nobody knows what else there is.
 */
-#include <fcntl.h>
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -19,18 +21,12 @@
 
 #define MEMBERS 4096 /* processes there is room for at first */
 
-/* A process of the system; in the order of the numbers, which is /proc's. */
-struct member {
-  pid_t pid, parent;
-  int mine;
-};
-
 /* Room for twice as many: 0, or -1. */
 static int grow(struct family *f) {
   size_t cap = f->cap == 0 ? MEMBERS : f->cap * 2;
   struct member **v[] = { &f->now, &f->before };
   for (int i = 0; i < 2; i++) {
-    void *p = f->cap == 0
+    void *p = *v[i] == NULL
       ? mmap(NULL, cap * sizeof(struct member), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
       : mremap(*v[i], f->cap * sizeof(struct member), cap * sizeof(struct member), MREMAP_MAYMOVE);
     if (p == MAP_FAILED) return -1;
@@ -53,30 +49,33 @@ static struct member *find(struct member *v, size_t n, pid_t pid) {
 }
 
 /* Every process of the system into f->now: how many, or -1. */
-static ssize_t read_all(struct family *f, int proc) {
+static ssize_t read_all(struct family *f) {
   struct numbers v;
   size_t n = 0;
   int pid;
-  numbers_init(&v, proc);
+  if ((f->cap == 0 && grow(f) < 0) || lseek(f->proc, 0, SEEK_SET) < 0) return -1;
+  numbers_init(&v, f->proc);
   while ((pid = numbers_next(&v)) >= 0) {
-    pid_t parent = proc_parent(proc, pid);
-    if (parent < 0) continue;
+    struct member x = { .pid = pid };
+    if (proc_read(f->proc, &x) < 0) {
+      if (errno == ESRCH) continue;
+      return -1;
+    }
     if (n == f->cap && grow(f) < 0) return -1;
-    f->now[n++] = (struct member){ pid, parent, 0 };
+    f->now[n++] = x;
   }
   return pid == NUMBERS_END ? (ssize_t)n : -1;
 }
 
 /* Marks the children of those that are marked, until there are none. */
 static void mark(struct family *f, size_t n) {
-  pid_t self = getpid();
   for (int more = 1; more;) {
     more = 0;
     for (size_t i = 0; i < n; i++) {
       struct member *x = &f->now[i], *parent;
       if (x->mine) continue;
-      parent = x->parent == self ? NULL : find(f->now, n, x->parent);
-      x->mine = x->parent == self || (parent != NULL && parent->mine);
+      parent = x->parent == f->root ? NULL : find(f->now, n, x->parent);
+      x->mine = x->parent == f->root || (parent != NULL && parent->mine);
       more = more || x->mine;
     }
   }
@@ -84,15 +83,29 @@ static void mark(struct family *f, size_t n) {
 
 /* Makes f->now the descendants of the supervisor: how many, or -1. */
 static ssize_t snapshot(struct family *f) {
-  int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ssize_t n = -1, mine = 0;
-  if (proc >= 0 && proc_is_ours(proc)) n = read_all(f, proc);
-  if (proc >= 0) close(proc);
+  if (f->proc >= 0) n = read_all(f);
   if (n < 0) return -1;
   mark(f, (size_t)n);
   for (ssize_t i = 0; i < n; i++)
     if (f->now[i].mine) f->now[mine++] = f->now[i];
   return mine;
+}
+
+static int send_to(const struct family *f, const struct member *x, int sig) {
+  return proc_signal(f->proc, x, sig);
+}
+
+void family_open(struct family *f, pid_t root) {
+  memset(f, 0, sizeof *f);
+  f->root = root;
+  if ((f->proc = proc_open()) >= 0) (void)grow(f);
+}
+
+void family_close(struct family *f) {
+  if (f->now != NULL) munmap(f->now, f->cap * sizeof *f->now);
+  if (f->before != NULL) munmap(f->before, f->cap * sizeof *f->before);
+  if (f->proc >= 0) close(f->proc);
 }
 
 int family_adopt(void) {
@@ -102,10 +115,6 @@ int family_adopt(void) {
 #else
 
 /* No other process is known here but the command's group. */
-struct member {
-  pid_t pid;
-};
-
 static ssize_t snapshot(struct family *f) {
   (void)f;
   return -1;
@@ -118,6 +127,21 @@ static struct member *find(struct member *v, size_t n, pid_t pid) {
   return NULL;
 }
 
+static int send_to(const struct family *f, const struct member *x, int sig) {
+  (void)f;
+  return kill(x->pid, sig);
+}
+
+void family_open(struct family *f, pid_t root) {
+  memset(f, 0, sizeof *f);
+  f->root = root;
+  f->proc = -1;
+}
+
+void family_close(struct family *f) {
+  (void)f;
+}
+
 int family_adopt(void) {
   return 0;
 }
@@ -126,8 +150,8 @@ int family_adopt(void) {
 
 int family_signal(struct family *f, int sig) {
   ssize_t n = snapshot(f);
-  if (n < 0) kill(-f->command, sig);
-  for (ssize_t i = 0; i < n; i++) kill(f->now[i].pid, sig);
+  if (n < 0 && f->command > 0) kill(-f->command, sig);
+  for (ssize_t i = 0; i < n; i++) send_to(f, &f->now[i], sig);
   return (int)n;
 }
 
@@ -141,7 +165,7 @@ int family_kill(struct family *f) {
     fresh = 0;
     if ((n = snapshot(f)) < 0) break;
     for (ssize_t i = 0; i < n; i++)
-      if (find(f->before, (size_t)known, f->now[i].pid) == NULL) fresh = kill(f->now[i].pid, SIGSTOP) == 0 || fresh;
+      if (find(f->before, (size_t)known, f->now[i].pid) == NULL) fresh = send_to(f, &f->now[i], SIGSTOP) == 0 || fresh;
   }
   return family_signal(f, SIGKILL);
 }

@@ -5,6 +5,7 @@
 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #ifdef __linux__
@@ -13,8 +14,6 @@
 #include <unistd.h>
 
 #include "process_private.h"
-
-extern char **environ;
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin" /* where there is no PATH at all */
 
@@ -57,10 +56,9 @@ static void put_all(struct layout *l, const char *const *v) {
 
 /* The value of PATH that counts. */
 static const char *search_path(const struct process_spec *s) {
-  const char *const *env = s->env != NULL ? s->env : (const char *const *)environ;
-  for (; env != NULL && *env != NULL; env++)
+  for (const char *const *env = s->env; env != NULL && *env != NULL; env++)
     if (strncmp(*env, "PATH=", 5) == 0) return *env + 5;
-  const char *own = s->env != NULL ? getenv("PATH") : NULL;
+  const char *own = getenv("PATH");
   return own != NULL ? own : USUAL_PATH;
 }
 
@@ -81,12 +79,12 @@ static void put_paths(struct layout *l, const char *name, const char *path) {
 }
 
 /* One pass over all that is copied; the starts of the arrays in *plan. */
-static void lay_out(struct layout *l, struct plan *plan, const struct process_spec *s) {
+static void lay_out(struct layout *l, struct plan *plan, const struct process_spec *s, const char *path) {
   plan->argv = l->slot;
   put_all(l, s->argv);
   plan->paths = l->slot;
-  put_paths(l, s->argv[0], search_path(s));
-  plan->env = s->env != NULL ? l->slot : environ;
+  put_paths(l, s->argv[0], path);
+  plan->env = s->env != NULL ? l->slot : NULL;
   if (s->env != NULL) put_all(l, s->env);
   if (s->cwd != NULL) {
     plan->cwd = l->at;
@@ -94,19 +92,38 @@ static void lay_out(struct layout *l, struct plan *plan, const struct process_sp
   }
 }
 
-int plan_init(struct plan *plan, const struct mem *m, const struct process_spec *s, struct err *e) {
+/* Fills the plan's block: 0, or -1. */
+static int copy_all(struct plan *plan, const struct process_spec *s, const char *path) {
   struct layout l = { 0 };
-  *plan = (struct plan){ .m = m, .in = -1, .out = -1, .err = -1, .socket = -1, .host = getpid() };
-  plan->timeout = s->timeout;
-  plan->grace = s->grace;
-  lay_out(&l, plan, s);
+  lay_out(&l, plan, s, path);
   plan->block_n = l.slots * sizeof(char *) + l.bytes;
-  plan->block = mem_alloc(m, plan->block_n);
-  if (plan->block == NULL) return err_memory(e);
+  plan->block = mem_alloc(plan->m, plan->block_n);
+  if (plan->block == NULL) return -1;
   l.slot = plan->block;
   l.at = (char *)plan->block + l.slots * sizeof(char *);
-  lay_out(&l, plan, s);
+  lay_out(&l, plan, s, path);
   return 0;
+}
+
+/* More than INT_MAX seconds are as good as for ever. */
+static double bounded(double seconds) {
+  return seconds < INT_MAX ? seconds : INT_MAX;
+}
+
+/* PATH is looked up once, and copied first: another thread may change the host's. */
+int plan_init(struct plan *plan, const struct mem *m, const struct process_spec *s, struct err *e) {
+  const char *path = search_path(s);
+  size_t n = strlen(path);
+  char *own = mem_alloc(m, n + 1);
+  *plan = (struct plan){ .m = m, .in = -1, .out = -1, .err = -1, .socket = -1 };
+  plan->timeout = bounded(s->timeout);
+  plan->grace = bounded(s->grace);
+  if (own == NULL) return err_memory(e);
+  memcpy(own, path, n);
+  own[n] = '\0';
+  int r = copy_all(plan, s, own);
+  mem_free(m, own, n + 1);
+  return r < 0 ? err_memory(e) : 0;
 }
 
 /* }}} */
@@ -143,6 +160,10 @@ static int open_socket(int *host, int *supervisor) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0) return -1;
 #else
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0) return -1;
+#endif
+#ifdef SO_NOSIGPIPE
+  int on = 1; /* where send cannot be told */
+  for (int i = 0; i < 2; i++) setsockopt(fd[i], SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 #endif
   *host = fd[0];
   *supervisor = fd[1];

@@ -2,6 +2,7 @@
 ** process_private.h: what the files of the process room share: process.c (the host's half: pipes, output, result),
 ** process_plan.c (what is to be run, and its descriptors), and the other half, in the supervisor: process_supervisor.c,
 ** process_family.c, process_proc.c (after a fork of a host that may have many threads, so system calls only, no mem).
+** The last two do the supervisor's work in the host where somebody holds it up.
 */
 #ifndef KOINE_PROCESS_PRIVATE_H
 #define KOINE_PROCESS_PRIVATE_H
@@ -11,12 +12,14 @@
 
 #include "process.h"
 
-/* What the supervisor tells the host, over a stream socket. */
-enum report_kind { REPORT_ENDED = 1, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
+/* What the supervisor tells the host, over a stream socket. BLIND: it cannot find what is to be killed (somebody took
+** its descriptors, say), and the host, if it can, had better do that. */
+enum report_kind { REPORT_ENDED = 1, REPORT_BLIND, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
 struct report {
   int kind;
-  int value;      /* ENDED: status as of waitpid; otherwise errno */
-  int timed_out, left;
+  int value;      /* ENDED: status as of waitpid; BLIND: 0; otherwise errno */
+  int timed_out;
+  int left;       /* -1: nobody knows */
 };
 
 /* What the host tells the supervisor, one byte each; the end of file means that the host is gone. */
@@ -26,14 +29,14 @@ struct report {
 /* What is to be run: everything the supervisor needs, made before the fork. */
 struct plan {
   const struct mem *m;
-  char **argv, **env, **paths;  /* paths: the files to try, in order */
+  char **argv, **paths;         /* paths: the files to try, in order */
+  char **env;                   /* NULL: the host's, as it is when the supervisor is forked */
   const char *cwd;
-  void *block;                  /* argv, paths and their bytes */
+  void *block;                  /* the arrays and their bytes */
   size_t block_n;
   int in, out, err;             /* the command's ends; err is -1 when merged */
   int socket;                   /* the supervisor's end */
-  pid_t host;
-  double timeout, grace;
+  double timeout, grace;        /* within what a timespec holds */
 };
 
 /* process_plan.c */
@@ -46,12 +49,22 @@ int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int 
 void plan_free(struct plan *plan);
 
 /* process_supervisor.c */
+#define LAST 1.0 /* seconds after which what SIGKILL did not end is given up */
 /* Forks the supervisor: its pid, or -1 and errno. It never returns there. */
 pid_t supervisor_start(const struct plan *plan);
-/* Waits for a supervisor that has closed its socket, which is about to end. */
+/* Takes a supervisor that is about to end. One that a tracer holds back is given up after a second: it stays a zombie
+** of the host's. */
 void supervisor_reap(pid_t pid);
 
-/* process_proc.c, in the supervisor, Linux only */
+/* A process of the system; in the order of the numbers, which is /proc's. `start` tells it from a later one of the same
+** number. */
+struct member {
+  pid_t pid, parent;
+  int mine;
+  unsigned long long start;
+};
+
+/* process_proc.c, Linux only */
 /* The names in a directory of /proc that are numbers. */
 #define NUMBERS_END (-2)
 struct numbers {
@@ -61,15 +74,23 @@ struct numbers {
 };
 void numbers_init(struct numbers *v, int directory);
 int numbers_next(struct numbers *v);       /* NUMBERS_END, or -1 */
-int proc_is_ours(int proc);                /* whether /proc shows the numbers of our namespace */
-pid_t proc_parent(int proc, pid_t pid);    /* -1: there is no such process */
+/* Opens /proc where it shows the numbers of our namespace; else -1. */
+int proc_open(void);
+/* Fills in x by its pid: 0, or -1 and errno: ESRCH where there is no such process, or none that we may see. */
+int proc_read(int proc, struct member *x);
+/* Signals x, and nobody who has its number by now: 0, or -1. */
+int proc_signal(int proc, const struct member *x, int sig);
 
-/* process_family.c, in the supervisor: all that descends from it, and from the command's group. */
+/* process_family.c: all that descends from a supervisor, and from the command's group. */
 struct family {
-  pid_t command;                /* and its process group */
+  pid_t root;                   /* the supervisor */
+  pid_t command;                /* and its process group; 0 = not known */
+  int proc;                     /* opened before the command could cover it; -1 = none */
   struct member *now, *before;  /* snapshots, mapped */
   size_t cap;                   /* of each */
 };
+void family_open(struct family *f, pid_t root);
+void family_close(struct family *f);
 /* Sends a signal to all: how many there were, -1 where that cannot be told. */
 int family_signal(struct family *f, int sig);
 /* Stops all until no new one appears, then kills them: how many there were, or -1. */

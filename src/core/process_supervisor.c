@@ -14,16 +14,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <linux/magic.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #endif
 
 #include "clock.h"
@@ -35,7 +39,11 @@
 
 #define FIRST_FREE 3   /* descriptors below are the command's */
 #define PAUSE 0.01     /* seconds between two looks where no signal tells */
-#define LAST 1.0       /* seconds after which what SIGKILL did not end is given up */
+#define DESCRIPTORS (1 << 20) /* closed one by one at most: Linux allows no more unless it was told to */
+#define LOOK 1000000   /* nanoseconds between two looks at a supervisor that ends, where nothing else tells */
+#define LOOKS 1000     /* before it is given up */
+
+extern char **environ;
 
 enum phase { RUNNING, ENDING, KILLING };
 
@@ -44,9 +52,11 @@ struct supervisor {
   struct family family;
   enum phase phase;
   int socket;            /* -1: closed */
+  pid_t parent;          /* the host, as a namespace of processes may number it */
   int adopts, childless;
   int ended, status;     /* the command's */
   int timed_out, left;
+  int blind;             /* the host was told that `left` is -1 */
   double until;          /* the phase's deadline; negative = none */
 };
 
@@ -74,7 +84,8 @@ static void default_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Becomes the command. As with execvp, a file that may not be run is told of only when no other is found. */
+/* Becomes the command. Like execvp it passes over a file that may not be run, and tells of that only when no other is
+** found; unlike execvp it hands no file to a shell. */
 static void become(const struct plan *plan, int socket) {
   int reason = ENOENT;
   setsid();
@@ -87,7 +98,7 @@ static void become(const struct plan *plan, int socket) {
   }
   default_signals();
   for (char **path = plan->paths; *path != NULL; path++) {
-    execve(*path, plan->argv, plan->env);
+    execve(*path, plan->argv, plan->env != NULL ? plan->env : environ);
     int missing = errno == ENOENT || errno == ENOTDIR;
     if (!missing || reason != EACCES) reason = errno;
     if (!missing && errno != EACCES) break;
@@ -100,20 +111,30 @@ static void become(const struct plan *plan, int socket) {
 
 /* {{{ the supervisor's surroundings */
 
-/* Closes one by one, for systems without close_range. */
-static void close_each(int kept) {
 #ifdef __linux__
+/* Closes what /proc lists: 0, or -1 where it does not. */
+static int close_listed(int kept) {
   struct numbers v;
   int own = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+  if (own < 0) return -1;
   numbers_init(&v, own);
-  while (own >= 0 && (fd = numbers_next(&v)) >= 0)
+  while ((fd = numbers_next(&v)) >= 0)
     if (fd >= FIRST_FREE && fd != kept && fd != own) close(fd);
-  if (own >= 0) close(own);
-#else
-  long most = sysconf(_SC_OPEN_MAX);
-  for (int fd = FIRST_FREE; fd < most; fd++)
-    if (fd != kept) close(fd);
+  close(own);
+  return fd == NUMBERS_END ? 0 : -1;
+}
 #endif
+
+/* Closes one by one, for systems without close_range. */
+static void close_each(int kept) {
+  struct rlimit most;
+#ifdef __linux__
+  struct statfs fs;
+  if (statfs("/proc/self/fd", &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC && close_listed(kept) == 0) return;
+#endif
+  if (getrlimit(RLIMIT_NOFILE, &most) < 0 || most.rlim_max > DESCRIPTORS) most.rlim_max = DESCRIPTORS;
+  for (int fd = FIRST_FREE; fd < (int)most.rlim_max; fd++)
+    if (fd != kept) close(fd);
 }
 
 /* Closes all descriptors from FIRST_FREE on but `kept`. */
@@ -177,6 +198,14 @@ static void end(struct supervisor *s, enum phase phase, double now) {
   }
 }
 
+/* Kills what is left; asks the host to, once, where it cannot be found from here. */
+static void kill_all(struct supervisor *s) {
+  s->left = family_kill(&s->family);
+  if (s->left >= 0 || s->blind || s->socket < 0) return;
+  s->blind = 1;
+  report(s->socket, REPORT_BLIND, 0, NULL);
+}
+
 /* Takes every child that has died. */
 static void reap(struct supervisor *s) {
   int status;
@@ -234,24 +263,41 @@ static void watch(struct supervisor *s) {
     reap(s);
     if (all_gone(s)) return;
     double now = clock_monotonic();
-    if (s->ended || getppid() != s->plan->host) end(s, ENDING, now);
+    if (s->ended || getppid() != s->parent) end(s, ENDING, now);
     if (s->until >= 0 && now >= s->until) {
       if (s->phase == KILLING) return;
       if (s->phase == RUNNING) s->timed_out = 1;
       end(s, s->phase == RUNNING ? ENDING : KILLING, now);
     }
-    if (s->phase == KILLING) s->left = family_kill(&s->family);
+    if (s->phase == KILLING) kill_all(s);
     wait_for_news(s);
   }
 }
 
 /* }}} */
 
-/* The supervisor's life. */
+/* Starts the command; where that fails, reports it and ends. */
+static void start(struct supervisor *s) {
+  family_open(&s->family, getpid());
+#ifdef __linux__
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* what runs as the same user cannot trace the supervisor */
+#endif
+  /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
+  pid_t pid = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
+  if (pid == 0) become(s->plan, s->socket);
+  if (pid < 0) {
+    report(s->socket, REPORT_NO_SETUP, errno, NULL);
+    _exit(1);
+  }
+  s->family.command = pid;
+}
+
+/* The supervisor's life. A host that died before `parent` was asked for is missed on the socket. */
 static void supervise(const struct plan *plan) {
   struct supervisor s;
   memset(&s, 0, sizeof s);
   s.plan = plan;
+  s.parent = getppid();
   s.socket = plan->socket;
   s.until = plan->timeout > 0 ? clock_monotonic() + plan->timeout : -1;
   setsid(); /* what is sent to the host's group or session does not reach it */
@@ -261,14 +307,7 @@ static void supervise(const struct plan *plan) {
     report(s.socket, REPORT_NO_SETUP, errno, NULL);
     _exit(1);
   }
-  if (getppid() != plan->host) _exit(1);
-  /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
-  s.family.command = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
-  if (s.family.command == 0) become(plan, s.socket);
-  if (s.family.command < 0) {
-    report(s.socket, REPORT_NO_SETUP, errno, NULL);
-    _exit(1);
-  }
+  start(&s);
   for (int fd = 0; fd < FIRST_FREE; fd++) close(fd);
   (void)!chdir("/");
 #ifdef __linux__
@@ -302,11 +341,40 @@ pid_t supervisor_start(const struct plan *plan) {
   return pid;
 }
 
-/* Without a signal of its own, only this finds it. */
-void supervisor_reap(pid_t pid) {
+/* Takes it if it has ended: true when there is nothing more to take. Without a signal of its own, only its number
+** finds it. */
+static int take(pid_t pid) {
 #ifdef __linux__
-  while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR) continue;
+  pid_t got = waitpid(pid, NULL, __WALL | WNOHANG);
 #else
-  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+  pid_t got = waitpid(pid, NULL, WNOHANG);
 #endif
+  return got > 0 || (got < 0 && errno != EINTR);
+}
+
+/* Waits a second at most for its end: true, or false where only looking again and again tells. */
+static int await_exit(pid_t pid) {
+  int fd = -1;
+#ifdef SYS_pidfd_open
+  fd = (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+  (void)pid;
+#endif
+  if (fd < 0) return 0;
+  struct pollfd pf = { fd, POLLIN, 0 };
+  double end = clock_monotonic() + LAST;
+  while (poll(&pf, 1, (int)(LAST * 1000)) < 0 && errno == EINTR && clock_monotonic() < end) continue;
+  close(fd);
+  return 1;
+}
+
+/* Its socket closes a moment before it can be taken. */
+void supervisor_reap(pid_t pid) {
+  static const struct timespec pause = { 0, LOOK };
+  if (take(pid)) return;
+  if (await_exit(pid)) {
+    take(pid);
+    return;
+  }
+  for (int look = 0; look < LOOKS && !take(pid); look++) nanosleep(&pause, NULL);
 }

@@ -124,6 +124,12 @@ static int goes_up(const char *rest) {
   return 0;
 }
 
+/* True when the rest can only name a directory: nothing, or `.`, comes after its last slash. */
+static int names_directory(const char *rest) {
+  const char *last = strrchr(rest, '/');
+  return last != NULL && (last[1] == '\0' || strcmp(last, "/.") == 0);
+}
+
 /* Copies the component at p to `name`: 0, or -1. */
 static int take_name(struct tree_walk *w, const char *p, struct err *e) {
   size_t n = length(p);
@@ -140,6 +146,7 @@ static int step(struct tree_walk *w, const char *tail, int make, struct err *e) 
     if (errno != ENOENT) return tree_fail(e, w->asked, errno);
     if (tail[0] == '\0') return 1;
     if (!make || goes_up(tail)) return tree_fail(e, w->asked, ENOENT);
+    if (names_directory(tail)) return tree_fail_kind(e, w->asked, "a directory"); /* before anything is made */
     if (mkdirat(tree_walk_dir(w), w->name, 0777) < 0 && errno != EEXIST) return tree_fail(e, w->asked, errno);
   } else if (S_ISLNK(st.st_mode)) {
     return follow(w, tail, e);

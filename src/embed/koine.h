@@ -1,13 +1,13 @@
 /*
-** koine.h: Koine inside a C program. Link libkoine.a, Lua 5.4 and libcurl (`pkg-config --libs koine`), then, once for each
-** lua_State, before a script says require "koine":
+** koine.h: Koine inside a C program. Link libkoine.a, Lua 5.4 and libcurl (`pkg-config --libs koine`), then, once for
+** each lua_State, before a script says require "koine":
 **
 **   lua_State *L = luaL_newstate();
 **   luaL_openlibs(L);
 **   koine_preload(L);
 **
-** Nothing is read from files then, and nothing is shared between states but libcurl's one-time initialisation, so that each
-** thread may have states of its own. lua-cjson, which some of the modules use, is required by them as usual.
+** Nothing is read from files then, and nothing is shared between states but libcurl's one-time initialisation, so that
+** each thread may have states of its own. lua-cjson, which some of the modules use, is required by them as usual.
 */
 #ifndef KOINE_H
 #define KOINE_H
@@ -18,7 +18,8 @@ extern "C" {
 
 struct lua_State;
 
-/* Puts every module of Koine into package.preload: they are loaded on first use. Raises a Lua error when out of memory. */
+/* Puts every module of Koine into package.preload: they are loaded on first use. Raises a Lua error when out of
+** memory. */
 void koine_preload(struct lua_State *L);
 
 /* The C module: what require "koine.core" calls. */

@@ -33,8 +33,8 @@ struct scratch {
 
 /*
 ** The one engine of a lua_State, anchored in its registry. Its libcurl half is made on first use.
-** User value 1: weak table from the address of a stream, request or process to its userdata (tokens of step); 2: the array that
-** step returns.
+** User value 1: weak table from the address of a stream, request or process to its userdata (tokens of step); 2: the
+** array that step returns.
 */
 struct home {
   struct mem mem;           /* the state's own allocator */
@@ -73,9 +73,9 @@ void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the tab
 
 /* {{{ values */
 
-/* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects have
-** their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth > 192, mixed
-** keys, NaN). */
+/* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects
+** have their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth >
+** 192, mixed keys, NaN). */
 struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
 /* A request, message list and tools included, with only the fields that design knows at record level. */
 struct node *value_request(lua_State *L, int idx, struct arena *a);

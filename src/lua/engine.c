@@ -174,6 +174,7 @@ static int m_step(lua_State *L) {
   int interrupted = 0, r;
   struct engine *g;
   struct err e;
+  if (seconds != seconds) return raise_argument(L, "seconds", "a number", "NaN");
   err_clear(&e);
   lua_settop(L, 1);
   g = home_engine(L, h);

@@ -113,8 +113,8 @@ static void push_output(lua_State *L, const struct process_result *result) {
   lua_setfield(L, -2, "dropped");
 }
 
-/* process:poll(): false while anything of it lives; {code or signal, stdout, stderr, timed_out, dropped, left}; or nil,
-** err. */
+/* process:poll(): false while anything of it lives; {code or signal, stdout, stderr, timed_out, dropped, left}, `left`
+** being nil, a number, or -1 where nobody knows; or nil, err. */
 static int m_poll(lua_State *L) {
   struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
   const struct err *failure;
@@ -136,7 +136,7 @@ static int m_poll(lua_State *L) {
   lua_setfield(L, -2, result.signal > 0 ? "signal" : "code");
   lua_pushboolean(L, result.timed_out);
   lua_setfield(L, -2, "timed_out");
-  if (result.left > 0) {
+  if (result.left != 0) {
     lua_pushinteger(L, result.left);
     lua_setfield(L, -2, "left");
   }
@@ -151,7 +151,8 @@ static int m_stop(lua_State *L) {
   return 0;
 }
 
-/* process:close(): kills what is left at once. */
+/* process:close(): kills what is left at once, and waits for that: milliseconds, 3 s at most where it holds the
+** supervisor up. */
 static int m_close(lua_State *L) {
   struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
   process_close(r->process);

@@ -52,7 +52,10 @@ static void read_headers(lua_State *L, int idx, struct http_request *r, struct a
   if (lua_getfield(L, idx, "headers") == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) n++;
     v = arena_alloc(a, (n + 1) * sizeof *v);
-    if (v == NULL) luaL_error(L, "not enough memory");
+    if (v == NULL) {
+      luaL_error(L, "not enough memory");
+      return;
+    }
     n = 0;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
       if (lua_type(L, -2) != LUA_TSTRING) raise_type(L, "headers", "string keys", -2);
@@ -177,6 +180,7 @@ static int f_request(lua_State *L) {
   return 1;
 }
 
+/* request:close(): breaks off what is in flight; any number of times. */
 static int m_close(lua_State *L) {
   struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
   transfer_close(q->transfer);
