@@ -52,7 +52,9 @@ help:
 	@echo 'make callgrind  instructions per delta and per chat inside our own code, against bench/callgrind.txt'
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
+	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
 	@echo 'make bench      figures as `name value unit` lines'
+	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
 	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the door and every Lua module'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
@@ -230,11 +232,20 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 
+CHAOS_SEEDS ?= 200
+chaos: $(MODULE)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' all
+	@tools/chaos.sh $(BUILD) $(CHAOS_SEEDS)
+
 bench: $(MODULE)
 	@bench/run.sh $(BUILD)
 
 rock-test:
 	@tools/rock-test.sh $(BUILD)
+
+interop: deps-test
+	@$(MAKE) --no-print-directory all
+	@tools/interop.sh $(BUILD)
 
 # }}}
 
@@ -243,5 +254,5 @@ clean:
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
 
-.PHONY: all help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
+.PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
   arch docs-check lint asan valgrind tsan analyse callgrind linear fuzz chaos interop bench rock-test clean

@@ -15,6 +15,11 @@ describe("the executor's bash (107)", function()
     return bytes
   end
 
+  local function put(name, bytes)
+    local file <close> = assert(io.open(directory .. "/" .. name, "wb"))
+    assert(file:write(bytes))
+  end
+
   local function bash(command, more)
     local input = { command = command }
     for name, value in pairs(more or {}) do input[name] = value end
@@ -205,6 +210,28 @@ describe("the executor's bash (107)", function()
     assert.is_nil(text)
     assert.are.equal("executor", err.kind)
     assert.are.equal("Error", err.class)
+  end)
+
+  it("gives nil, err (kind executor) when another directory has taken its place", function()
+    finally(function() os.execute(("rm -rf '%s.away'"):format(directory)) end)
+    put("f", "the first")
+    assert.are.same({ "(no output)", { exit_code = 0 } },
+      { bash(('cd / && mv "%s" "%s.away" && mkdir "%s"'):format(ex.workdir, ex.workdir, ex.workdir)) })
+    put("f", "the second")
+    local text, err = bash "cat f"
+    assert.is_nil(text)
+    assert.are.equal("executor", err.kind)
+    assert.is_truthy(err.message:find("no longer the directory that was opened", 1, true))
+    assert.are.equal("the first", (ex.run("read_file", { path = "f" })))
+    os.execute(("rm -r '%s' && mv '%s.away' '%s'"):format(ex.workdir, ex.workdir, ex.workdir))
+    assert.are.equal("the first", (bash "cat f"))
+  end)
+
+  it("raises once the executor is closed", function()
+    ex:close()
+    local ok, err = pcall(bash, "true")
+    assert.is_false(ok)
+    assert.are.equal("ArgumentError", err.class)
   end)
 
   it("gives nil, err when the caller is cancelled, and ends the command", function()

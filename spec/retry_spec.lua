@@ -121,3 +121,38 @@ describe("a ledger", function()
     assert.are.equal("connect", err.attempts[1].kind)
   end)
 end)
+
+describe("a request on a kept connection that the provider closes without a word", function()
+  local koine = require "koine"
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+
+  -- A chat that succeeds, then one whose connection is reset: what comes of it, and the requests of both.
+  local function second_chat(retries)
+    assert(server:reset())
+    assert(server:script { { content = "one" }, { fault = { reset_after = 0 }, content = "never" }, { content = "two" } })
+    local adapter = koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = server.url, retry = retries }
+    assert(adapter:chat "first")
+    local r, err = adapter:chat "second"
+    return r, err, #assert(server:requests())
+  end
+
+  it("is sent once where nothing may be sent twice", function()
+    for _, retries in ipairs { false, { on_ambiguous = false } } do
+      local r, err, requests = second_chat(retries)
+      assert.is_nil(r)
+      assert.are.equal("ConnectionError", err.class)
+      assert.are.equal(1, #err.attempts)
+      assert.are.equal(2, requests)
+    end
+  end)
+
+  it("is made again as another attempt, in the ledger", function()
+    local r, _, requests = second_chat(nil)
+    assert.are.equal("two", r:text())
+    assert.are.equal(2, #r.attempts)
+    assert.are.equal(3, requests)
+  end)
+end)

@@ -246,6 +246,18 @@ static void test_memory(const struct tree *t) {
   CHECK(read_done && list_done);
 }
 
+static void test_place(void) {
+  struct tree t;
+  struct err e;
+  err_clear(&e);
+  CHECK(mkdir("place", 0755) == 0 && tree_open(&t, "place", &e) == 0 && tree_in_place(&t, &e) == 0);
+  CHECK(rename("place", "away") == 0 && tree_in_place(&t, &e) == -1 && strcmp(e.code, "absent") == 0);
+  CHECK(mkdir("place", 0755) == 0 && tree_in_place(&t, &e) == -1 && strcmp(e.code, "kind") == 0);
+  CHECK(rmdir("place") == 0 && rename("away", "place") == 0 && tree_in_place(&t, &e) == 0);
+  tree_close(&t);
+  CHECK(rmdir("place") == 0);
+}
+
 static void test_root(void) {
   struct tree t, same;
   struct err e;
@@ -292,6 +304,7 @@ int main(void) {
   test_full(&t);
   test_list(&t);
   test_memory(&t);
+  test_place();
   test_root();
   end_world(dir, &t, before);
   return test_done("tree");

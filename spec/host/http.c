@@ -101,6 +101,7 @@ static void test_failures(struct world *w) {
   fails(w, ask(&a, "GET", "/short"), KIND_STREAM_TRUNCATED, "", "95 bytes remaining");
   fails(w, ask(&a, "GET", "/short-chunked"), KIND_STREAM_TRUNCATED, "", "cut off");
   fails(w, ask(&a, "GET", "/garbage"), KIND_PROTOCOL, "", "");
+  fails(w, ask(&a, "GET", "/upgrade"), KIND_PROTOCOL, "", "another protocol");
   fails(w, ask(&a, "GET", "/bad-gzip"), KIND_PROTOCOL, "", "");
   fails(w, ask(&a, "GET", "/odd-encoding"), KIND_PROTOCOL, "", "");
   /* what came before the break can be read */

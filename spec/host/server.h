@@ -190,6 +190,8 @@ static int server_faults(struct connection *c, const char *path, size_t number) 
     server_puts(c->fd, "5\r\nhello\r\n");
   } else if (strcmp(path, "/garbage") == 0) {
     server_puts(c->fd, "220 mail.example ready\r\n");
+  } else if (strcmp(path, "/upgrade") == 0) {
+    server_puts(c->fd, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\ndata: a\n\n");
   } else if (strcmp(path, "/head") == 0) {
     server_puts(c->fd, ok);
     for (size_t i = 0; i < number; i++)

@@ -66,6 +66,15 @@ static int end_head(struct transfer *t) {
   return 0;
 }
 
+/* 101: what follows would be no HTTP, and nobody asked for it. */
+static size_t refuse_upgrade(struct transfer *t) {
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: another protocol, which nobody asked for");
+  transfer_fail(t, &e);
+  return 0;
+}
+
 /* One line of a head, or a trailer, which is ignored. */
 size_t transfer_on_header(char *p, size_t size, size_t count, void *ud) {
   struct transfer *t = ud;
@@ -76,6 +85,7 @@ size_t transfer_on_header(char *p, size_t size, size_t count, void *ud) {
   if (t->head_bytes > t->head_max) return transfer_too_much(t, "the response's head", "head", t->head_max);
   if (t->head_done) return n;
   if (n > 5 && memcmp(p, "HTTP/", 5) == 0) begin_head(t, p, n);
+  else if (t->status == 101) return refuse_upgrade(t);
   else if (n > 0 && (p[0] == '\r' || p[0] == '\n')) r = end_head(t);
   else r = add_header(t, p, n);
   return r < 0 ? transfer_no_memory(t) : n;

@@ -58,8 +58,10 @@ struct transfer {
   double due;                   /* key in the heap: no later than the earliest deadline */
   double grace_at;              /* end of the grace period, 0 = none */
   size_t heap_i;                /* place in the heap + 1, 0 = not in it */
+  long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
   unsigned head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
+  unsigned http2 : 1;           /* may be */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */

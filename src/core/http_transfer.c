@@ -113,6 +113,25 @@ static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockadd
   return fd;
 }
 
+/*
+** The connection is there. libcurl sends a request again, up to five times, when a connection that it reused ended
+** without a byte: the provider may have worked on it, and our caller counts attempts. Over HTTP/2 it may go on: there
+** it also does so for streams that the server refused unread.
+*/
+static int on_ready(void *ud, char *ip, char *local_ip, int port, int local_port) {
+  struct transfer *t = ud;
+  struct err e;
+  long sent = 0, before = t->sent_before;
+  (void)ip, (void)local_ip, (void)port, (void)local_port;
+  curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent);
+  t->sent_before = sent; /* of the first time: what went to a proxy */
+  if (t->http2 || before < 0 || sent == before || t->head_bytes > 0) return CURL_PREREQFUNC_OK;
+  err_clear(&e);
+  err_set(&e, KIND_CONNECT, "the connection was closed before the answer");
+  transfer_fail(t, &e);
+  return CURL_PREREQFUNC_ABORT;
+}
+
 /* A name lookup begins. */
 static int on_lookup(void *state, void *reserved, void *ud) {
   (void)state;
@@ -128,6 +147,7 @@ int transfer_prepare(struct engine *g, CURL *easy) {
   return curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, transfer_on_header) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open) != CURLE_OK ||
+         curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, on_lookup) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_RESOLVER_START_DATA, g) != CURLE_OK ? -1 : 0;
 }
@@ -138,6 +158,7 @@ static int bind_callbacks(struct transfer *t) {
          curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->text) != CURLE_OK ||
          curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t) != CURLE_OK ||
          curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t) != CURLE_OK ||
+         curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, t) != CURLE_OK ||
          curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t) != CURLE_OK ? -1 : 0;
 }
 
@@ -170,6 +191,8 @@ static struct transfer *create(struct engine *g, const struct http_request *r, v
   t->body_max = r->body_max;
   t->decoded_max = r->decoded_max;
   t->high_water = r->high_water;
+  t->http2 = r->http2 != 0;
+  t->sent_before = -1;
   t->started = t->last = clock_monotonic();
   buf_init(&t->body, g->m);
   buf_init(&t->head, g->m);

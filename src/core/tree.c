@@ -35,6 +35,14 @@ void tree_close(struct tree *t) {
   t->is_open = 0;
 }
 
+int tree_in_place(const struct tree *t, struct err *e) {
+  struct str path = { t->real, strlen(t->real) };
+  struct stat root, now;
+  if (fstat(t->fd, &root) < 0 || stat(t->real, &now) < 0) return tree_fail(e, path, errno);
+  if (root.st_dev == now.st_dev && root.st_ino == now.st_ino) return 0;
+  return tree_fail_kind(e, path, "no longer the directory that was opened");
+}
+
 static enum tree_kind kind_of(mode_t mode) {
   return S_ISREG(mode) ? TREE_FILE : S_ISDIR(mode) ? TREE_DIRECTORY : S_ISLNK(mode) ? TREE_LINK : TREE_OTHER;
 }

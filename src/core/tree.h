@@ -48,6 +48,8 @@ int tree_open(struct tree *t, const char *dir, struct err *e);
 /* Any number of times. */
 void tree_close(struct tree *t);
 
+/* 0 while the root's path leads to the root; -1 (code "kind") when another directory has taken its place. */
+int tree_in_place(const struct tree *t, struct err *e);
 /* What the path leads to, links followed: its kind and, of a file, its size. */
 int tree_stat(const struct tree *t, struct str path, enum tree_kind *kind, unsigned long long *size, struct err *e);
 /* Appends the regular file's bytes to b, at most `max`; b is as before when that fails. */

@@ -33,10 +33,16 @@ static int f_tree(lua_State *L) {
   return tree_open(t, dir, &e) < 0 ? fail(L, &e) : 1;
 }
 
-/* The tree at 1, which must be open, and the path at 2. */
-static const struct tree *check_tree(lua_State *L, struct str *path) {
+/* The tree at 1, which must be open. */
+static const struct tree *check_open(lua_State *L) {
   const struct tree *t = luaL_checkudata(L, 1, TYPE_TREE);
   if (!t->is_open) raise_argument(L, "tree", "an open one", "a closed one");
+  return t;
+}
+
+/* The same and the path at 2. */
+static const struct tree *check_tree(lua_State *L, struct str *path) {
+  const struct tree *t = check_open(L);
   path->p = luaL_checklstring(L, 2, &path->n);
   return t;
 }
@@ -50,6 +56,16 @@ static size_t check_max(lua_State *L, int idx) {
 static int m_path(lua_State *L) {
   const struct tree *t = luaL_checkudata(L, 1, TYPE_TREE);
   lua_pushstring(L, t->real);
+  return 1;
+}
+
+/* tree:in_place(): true while the root's path leads to the root, or nil, err. */
+static int m_in_place(lua_State *L) {
+  const struct tree *t = check_open(L);
+  struct err e;
+  err_clear(&e);
+  if (tree_in_place(t, &e) < 0) return fail(L, &e);
+  lua_pushboolean(L, 1);
   return 1;
 }
 
@@ -123,6 +139,7 @@ static int m_close(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "path", m_path },
+  { "in_place", m_in_place },
   { "stat", m_stat },
   { "read", m_read },
   { "write", m_write },

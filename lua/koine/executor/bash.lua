@@ -63,17 +63,22 @@ local function report(done, timeout, max)
   return table.concat(parts), { is_error = (done.timed_out or done.signal) and true or nil, exit_code = done.code }
 end
 
+-- An error as calls give it: nil, err.
+local function failed(err) return nil, errors.new { kind = "executor", message = err.message, code = err.code } end
+
 local function run(machine, input)
   if input.restart then return "Every command has a new shell: there is nothing to restart." end
   if not input.command then return text.mistake "command: string expected, got nothing" end
   if input.command:find("\0", 1, true) then return text.mistake "a command cannot hold a NUL byte" end
+  local there, moved = machine.tree:in_place() -- else commands and the file tools would be in two directories
+  if not there then return failed(moved) end
   local timeout = machine.timeout
   if input.timeout and input.timeout > 0 then timeout = math.min(timeout, input.timeout) end
   local done, err = process.run({ shell(), "-c", input.command }, { cwd = machine.workdir, env = machine.env,
     timeout = timeout, grace = GRACE, output_max = machine.output_max + BEYOND })
   if done then return report(done, timeout, machine.output_max) end
   if err.kind == "cancelled" then return nil, err end
-  return nil, errors.new { kind = "executor", message = err.message, code = err.code }
+  return failed(err)
 end
 
 return {
