@@ -132,7 +132,8 @@ describe("a request on a kept connection that the provider closes without a word
   -- A chat that succeeds, then one whose connection is reset: what comes of it, and the requests of both.
   local function second_chat(retries)
     assert(server:reset())
-    assert(server:script { { content = "one" }, { fault = { reset_after = 0 }, content = "never" }, { content = "two" } })
+    assert(server:script { { content = "one" }, { content = "never", fault = { reset_after = 0 } },
+      { content = "two" } })
     local adapter = koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = server.url, retry = retries }
     assert(adapter:chat "first")
     local r, err = adapter:chat "second"
