@@ -76,9 +76,10 @@ static const char CHECKS[] =
   "  local make = records[NAMES[pick % #NAMES + 1]]\n"
   "  local record = try(make, value)\n"
   "  if record == nil then return end\n"
-  "  assert(records.equal(record, make(records.to_table(record))) or NAMES[pick % #NAMES + 1] == 'response',\n"
-  "    'another record')\n"
-  "  checks.encode(records.to_table(record))\n"
+  "  local plain = records.to_table(record)\n"
+  "  if not try(core.encode, plain) then return end\n" /* what JSON has no word for: a NaN is equal to nothing */
+  "  assert(records.equal(record, make(plain)) or NAMES[pick % #NAMES + 1] == 'response', 'another record')\n"
+  "  checks.encode(plain)\n"
   "end\n"
   "local ORDER = { checks.encode, checks.decode, checks.request, checks.content, checks.records }\n"
   "return function(pick, value) ORDER[pick % 5 + 1](value, pick // 5) end\n";
