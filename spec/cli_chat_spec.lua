@@ -8,6 +8,8 @@ local TEXT = string.rep("All that glitters. ", 200)
 local REFUSED = { error = { status = 400, message = "no such thing" } }
 local ENV = { ANTHROPIC_API_KEY = "cli-test-key-2", KOINE_MODEL = "anthropic/claude-sonnet-4-5" }
 
+local at_terminal = cli.on_terminal(it, pending)
+
 describe("koine chat", function()
   local server, home
 
@@ -102,7 +104,7 @@ describe("koine chat", function()
   end)
 
   describe("on a terminal", function()
-    it("prompts, streams, goes on after a failure, and ends with the input", function()
+    at_terminal("prompts, streams, goes on after a failure, and ends with the input", function()
       local child = chat { { content = "Hello to you." }, REFUSED, { content = "Still here." } }
       child:expect("out", "> ")
       child:write "hi\n"
@@ -118,14 +120,14 @@ describe("koine chat", function()
       assert.are.equal(3, #messages(3)) -- the failed one is not in the history
     end)
 
-    it("ends by Ctrl-C at the prompt", function()
+    at_terminal("ends by Ctrl-C at the prompt", function()
       local child = chat {}
       child:expect("out", "> ")
       child:write "\3"
       assert.are.equal(130, child:wait().code)
     end)
 
-    it("breaks an answer off by Ctrl-C, and goes on; the next one ends it", function()
+    at_terminal("breaks an answer off by Ctrl-C, and goes on; the next one ends it", function()
       local child = chat { { content = TEXT, chunk = 10, fault = { stall_after = 3000 } }, { content = "Still here." } }
       child:expect("out", "> ")
       child:write "hi\n"
@@ -139,7 +141,7 @@ describe("koine chat", function()
       assert.are.equal(130, child:wait().code)
     end)
 
-    it("shows what is waited for, and nothing that a terminal would obey", function()
+    at_terminal("shows what is waited for, and nothing that a terminal would obey", function()
       local child = chat { { content = "a\27[31mb\u{9B}31mc\7\n" } }
       child:expect("out", "> ")
       child:write "hi\n"

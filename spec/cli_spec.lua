@@ -125,7 +125,7 @@ describe("koine", function()
       assert.are.equal(TEXT:sub(1, #r.out - 1) .. "\n", r.out)
     end)
 
-    it("ends by Ctrl-C while nothing comes at all", function()
+    cli.on_terminal(it, pending)("ends by Ctrl-C while nothing comes at all", function()
       assert(server:script { { content = "late", fault = { stall_after = 0 } } })
       local child = cli.start({ "ask", "--base-url", server.url, "-m", "anthropic/m", "Hm?" },
         { env = { ANTHROPIC_API_KEY = KEY }, terminal = true })
