@@ -10,35 +10,46 @@ local wait = require "koine.wait"
 
 local stream = {}
 local methods = core.stream_methods
+local poll = methods.poll
 
 -- There will be no other attempt: the request, which may be large, need not be kept.
 local function forget_request(plan)
   plan.call, plan.request, plan.rendered, plan.access = nil, nil, nil, nil
 end
 
--- The next delta (`true` in its place when discarding), nil at the end, or nil, err.
-local function advance(self, discard)
-  local plan = core.state(self).plan
+-- What becomes of a stream whose attempt failed: true when there is another one; else nil and the error, the same from
+-- then on.
+local function recover(self, plan, err)
   if plan.failure then return nil, plan.failure end
+  local again = false
+  plan.failure = err -- what remains when on_retry raises
+  if self:surfaced() then
+    plan.ledger:enter(err)
+  else
+    again, err = attempt.again(plan, err)
+    if again then again, err = attempt.launch(plan, self) end
+  end
+  plan.failure = err
+  return again, err
+end
+
+-- The next delta, or nil at the end; when discarding, the end alone. nil, err when the turn failed.
+local function advance(self, discard)
   while true do
-    local delta, err = self:poll(discard)
-    if err then
-      local again = false
-      plan.failure = err -- what remains when on_retry raises
-      if self:surfaced() then
-        plan.ledger:enter(err)
-      else
-        again, err = attempt.again(plan, err)
-        if again then again, err = attempt.launch(plan, self) end
-      end
-      plan.failure = err
+    local delta, err, first = poll(self, discard)
+    if delta then
+      if first then forget_request(core.state(self).plan) end
+      return delta
+    elseif err then
+      local again
+      again, err = recover(self, core.state(self).plan, err)
       if not again then return nil, err end
     elseif delta == false then
       local _, interrupted = wait.park(self)
       if interrupted then return nil, interrupted end
     else
-      if plan.call then forget_request(plan) end
-      return delta
+      forget_request(core.state(self).plan)
+      return nil
     end
   end
 end
@@ -67,7 +78,7 @@ function methods:response()
 end
 
 local function iterate(self)
-  local delta, err = self:next()
+  local delta, err = advance(self)
   if err then error(err, 0) end
   return delta
 end

@@ -11,7 +11,13 @@
 
 enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER, S_END, S_FAILED };
 
-static enum token fail(struct json *j, const char *p, const char *expected) {
+#if defined(__GNUC__)
+#define COLD __attribute__((cold, noinline)) /* keeps the registers of errors out of the way of tokens */
+#else
+#define COLD
+#endif
+
+COLD static enum token fail(struct json *j, const char *p, const char *expected) {
   size_t offset = (size_t)(p - j->begin);
   if (p == j->end)
     err_set(j->e, KIND_PROTOCOL, "JSON: %s expected, but the text ends at byte %zu", expected, offset);
@@ -22,8 +28,9 @@ static enum token fail(struct json *j, const char *p, const char *expected) {
   return j->tok = J_ERROR;
 }
 
+/* One comparison where no space is, as in most JSON. */
 static inline const char *skip_space(const char *p, const char *end) {
-  while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+  while (p < end && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
   return p;
 }
 
@@ -76,13 +83,21 @@ static const char *check_escape(const char *p, const char *end) {
   }
 }
 
-/* Reads the string whose opening quote is at p into text, plain and invalid; p moves past its end. 0 or -1. */
-static int read_string(struct json *j, const char *p) {
-  const char *end = j->end, *first = ++p;
+/* Takes the string [first, p), whose closing quote is at p. */
+static inline int take_string(struct json *j, const char *first, const char *p, int plain, size_t invalid) {
+  j->text = (struct str){ first, (size_t)(p - first) };
+  j->invalid = invalid;
+  j->plain = plain;
+  j->p = p + 1;
+  return 0;
+}
+
+/* A string that has more than plain bytes: they end at p. 0 or -1. */
+static int read_special(struct json *j, const char *first, const char *p) {
+  const char *end = j->end;
   int plain = 1;
   size_t invalid = 0;
-  for (;;) {
-    p = scan_plain(p, end);
+  for (;; p = scan_plain(p, end)) {
     if (p == end) return fail(j, p, "'\"'"), -1;
     if (*p == '"') break;
     if (*p == '\\') {
@@ -103,11 +118,14 @@ static int read_string(struct json *j, const char *p) {
       } while (p < end && (unsigned char)*p >= 0x80);
     }
   }
-  j->text = (struct str){ first, (size_t)(p - first) };
-  j->invalid = invalid;
-  j->plain = plain && invalid == 0;
-  j->p = p + 1;
-  return 0;
+  return take_string(j, first, p, plain && invalid == 0, invalid);
+}
+
+/* Reads the string whose opening quote is at p into text, plain and invalid; j->p moves past its end. 0 or -1. */
+static inline int read_string(struct json *j, const char *p) {
+  const char *first = p + 1, *special = scan_plain(first, j->end);
+  if (special < j->end && *special == '"') return take_string(j, first, special, 1, 0);
+  return read_special(j, first, special);
 }
 
 /* Decodes the escape or multi-byte character at *p of a string that was read, and moves *p past it. Surrogates without
@@ -401,7 +419,7 @@ enum token json_next(struct json *j) {
 /* Skips the value at hand: 0, or -1 on an error in it. */
 int json_skip(struct json *j) {
   enum token t = j->tok;
-  if (t == J_KEY) t = next(j, 0);
+  if (t == J_KEY) t = read_value(j, skip_space(j->p, j->end), 0);
   if (t == J_OBJECT || t == J_ARRAY) {
     const char *start = j->start;
     int outside = j->depth - 1;

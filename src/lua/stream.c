@@ -227,7 +227,7 @@ static void set_field(lua_State *L, const char *key, struct str s) {
 }
 
 static void push_delta(lua_State *L, const struct event *d) {
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, d->type == EV_TOOL_START || d->type == EV_TOOL_DELTA ? 3 : 2);
   lua_pushstring(L, event_name(d->type));
   lua_setfield(L, -2, "type");
   switch (d->type) {
@@ -251,13 +251,17 @@ static void push_delta(lua_State *L, const struct event *d) {
 
 static int poll(lua_State *L, struct stream *s, int discard) {
   struct event d;
+  int first = !s->surfaced;
   while (s->state == OPEN) {
     switch (call_next(s->call, &d)) {
       case EXCHANGE_DELTA:
         if (discard) continue;
         s->surfaced = 1;
         push_delta(L, &d);
-        return 1;
+        if (!first) return 1;
+        lua_pushnil(L);
+        lua_pushboolean(L, 1);
+        return 3;
       case EXCHANGE_MORE:
         note_stats(s);
         lua_pushboolean(L, 0);
@@ -273,8 +277,8 @@ static int poll(lua_State *L, struct stream *s, int discard) {
   return push_failure(L, s);
 }
 
-/* stream:poll([discard]): the next delta; false when nothing has arrived (wait for the engine); nil at the end; nil, err
-** when the call failed. With discard true, deltas are consumed without making tables. */
+/* stream:poll([discard]): the next delta (the first one: delta, nil, true); false when nothing has arrived (wait for the
+** engine); nil at the end; nil, err when the call failed. With discard true, deltas are consumed without making tables. */
 static int m_poll(lua_State *L) {
   struct stream *s = check_stream(L);
   int n;
