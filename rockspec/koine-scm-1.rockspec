@@ -71,6 +71,7 @@ build = {
         "src/core/http_transfer.c",
         "src/core/json_number.c",
         "src/core/json_read.c",
+        "src/core/json_text.c",
         "src/core/json_tree.c",
         "src/core/json_write.c",
         "src/core/leaked.c",

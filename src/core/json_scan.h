@@ -1,5 +1,5 @@
 /*
-** json_scan.h: what the JSON reader and writer share: finding the bytes that a JSON string treats specially, and UTF-8.
+** json_scan.h: what the json_*.c share: finding the bytes that a JSON string treats specially, hex digits, UTF-8.
 ** Private to json_*.c. May call: nothing. Owns nothing and cannot fail.
 */
 #ifndef KOINE_JSON_SCAN_H
@@ -35,6 +35,25 @@ static inline const char *scan_plain(const char *p, const char *end) {
   }
   while (p < end && !scan_special((unsigned char)*p)) p++;
   return p;
+}
+
+/* The value of a hex digit, or -1. */
+static inline int hex_digit(unsigned char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c |= 0x20;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four hex digits at p, or -1. */
+static inline int32_t hex4(const char *p, const char *end) {
+  int32_t v = 0;
+  if (end - p < 4) return -1;
+  for (int i = 0; i < 4; i++) {
+    int d = hex_digit((unsigned char)p[i]);
+    if (d < 0) return -1;
+    v = v * 16 + d;
+  }
+  return v;
 }
 
 /* True when a surrogate stands at p as the three bytes that WTF-8 gives it. */
