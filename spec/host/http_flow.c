@@ -46,6 +46,21 @@ static void test_keep_alive(struct world *w) {
   drop(&r);
 }
 
+/* Before its answer a transfer has received nothing, though libcurl's handle served another one before. */
+static void test_figures(struct world *w) {
+  struct ask a;
+  struct answer r;
+  struct transfer_stats s;
+  run(w, ask(&a, "GET", "/big?5000"), &r);
+  transfer_stats(r.t, &s);
+  CHECK(s.received > 5000 && s.peak > 0);
+  drop(&r);
+  struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/hello"), NULL, &w->e);
+  transfer_stats(t, &s);
+  CHECK(s.received == 0 && s.peak == 0 && s.idle >= 0);
+  transfer_close(t);
+}
+
 /* A kept connection that the server has closed meanwhile is replaced without a word. */
 static void test_stale(struct world *w) {
   struct ask a;
@@ -413,6 +428,7 @@ int main(int argc, char **argv) {
   test_descriptors();
   open_world(&w, 0);
   test_keep_alive(&w);
+  test_figures(&w);
   test_stale(&w);
   test_many(&w);
   test_pollable(&w);

@@ -22,12 +22,9 @@ int call_start(struct call *c, const struct mem *m, struct engine *g, const stru
   return 0;
 }
 
-/* Before the head there is nothing: a handle that libcurl uses again still tells the figures of its last transfer. */
 void call_stats(const struct call *c, struct transfer_stats *s) {
-  *s = c->last;
-  if (c->transfer == NULL) return;
-  transfer_stats(c->transfer, s);
-  if (transfer_status(c->transfer) == 0) s->received = 0;
+  if (c->transfer != NULL) transfer_stats(c->transfer, s);
+  else *s = c->last;
 }
 
 /* Lets go of the socket; a finished answer gets the chance to end by itself. */

@@ -37,9 +37,6 @@ struct http_request {
 
 /* Readies libcurl once per process, thread-safe: 0 or -1. */
 int http_global_init(struct err *e);
-
-/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. Freeing
-** it cancels what is in flight. Its descriptor is readable when there is something to do. */
 /* The version of the libcurl that is running, "7.88.1". */
 const char *http_library(void);
 

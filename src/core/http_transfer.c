@@ -49,10 +49,12 @@ size_t transfer_no_memory(struct transfer *t) {
   return 0;
 }
 
-/* Bytes of the answer so far, as they came over the wire (after chunked framing is undone). */
+/* Bytes of the answer so far, as they came over the wire (after chunked framing is undone). Before its first line there
+** are none: a handle that libcurl uses again still tells the figure of its last transfer. */
 static unsigned long long wire_bytes(const struct transfer *t) {
   curl_off_t n = 0;
   if (t->easy == NULL) return t->received;
+  if (t->head_bytes == 0) return 0;
   curl_easy_getinfo(t->easy, CURLINFO_SIZE_DOWNLOAD_T, &n);
   return (unsigned long long)n + t->head_bytes;
 }
