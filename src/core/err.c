@@ -2,6 +2,7 @@
 ** err.c: filling an err, and the one table that says what each kind is called, which class it is and whether it is
 ** worth another try. Leaf: libc only, no allocation, nothing can fail.
 */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +87,12 @@ int err_argument(struct err *e, const char *field, const char *expected, const c
 /* KIND_MEMORY; returns -1. */
 int err_memory(struct err *e) {
   return err_set(e, KIND_MEMORY, "not enough memory");
+}
+
+/* What errno says; -1. */
+int err_system(struct err *e, const char *what) {
+  if (errno == ENOMEM) return err_memory(e);
+  return err_set(e, KIND_OTHER, "%s: %s", what, strerror(errno));
 }
 
 /* The kind as users spell it; "none" for KIND_NONE and for numbers that are no kind. */

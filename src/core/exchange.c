@@ -468,8 +468,7 @@ unsigned long exchange_event_count(const struct exchange *x) { return x->count; 
 
 size_t exchange_retained(const struct exchange *x) {
   return sizeof *x + x->spec.codec->state_size + x->names.cap + x->sse.in.cap + x->body.cap + x->scratch.total +
-         x->arena.total +
-         (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
+         x->arena.total + (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
 }
 
 /* Adds what the exchange knows to the message's tree; 0 or -1. */

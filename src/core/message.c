@@ -251,7 +251,7 @@ static int blank(struct str s) {
 /* 64-bit FNV-1a from a seed: ids only need to differ, not to be secret. */
 static uint64_t hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
-  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): clang 14 loses the bytes of an array of integers */
+  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): clang 14 loses the bytes of integers */
   for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * 0x100000001B3u;
   return h ^ (h >> 29);
 }

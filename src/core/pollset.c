@@ -41,11 +41,6 @@ struct pollset {
   int fd;
 };
 
-static int fail_errno(struct err *e, const char *what) {
-  if (errno == ENOMEM) return err_memory(e);
-  return err_set(e, KIND_OTHER, "%s: %s", what, strerror(errno));
-}
-
 /* Room for the entry of fd: 0, or -1 and nothing changed. */
 static int grow(struct pollset *p, int fd) {
   size_t cap = p->cap == 0 ? 16 : p->cap;
@@ -168,7 +163,7 @@ struct pollset *pollset_new(const struct mem *m, struct err *e) {
   }
   *p = (struct pollset){ .m = m, .lap = 1, .fd = system_open() };
   if (p->fd < 0) {
-    fail_errno(e, "cannot create a poll descriptor");
+    err_system(e, "cannot create a poll descriptor");
     mem_free(m, p, sizeof *p);
     return NULL;
   }
@@ -196,7 +191,7 @@ int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *
   int fresh = n->handler == NULL;
   struct entry next = { h, ud, fresh ? n->round + 1 : n->round, fresh ? 0 : n->lap, events };
   /* Also for the same events: behind the number there may be another file by now. */
-  if (system_set(p, fd, &next, n->events, fresh) < 0) return fail_errno(e, "cannot watch a descriptor");
+  if (system_set(p, fd, &next, n->events, fresh) < 0) return err_system(e, "cannot watch a descriptor");
   *n = next;
   return 0;
 }
@@ -212,7 +207,7 @@ void pollset_remove(struct pollset *p, int fd) {
 
 /* What a wait that failed returns: 0 after EINTR, else -1 and *e. */
 static int fail_wait(int *interrupted, struct err *e) {
-  if (errno != EINTR) return fail_errno(e, "cannot wait for descriptors");
+  if (errno != EINTR) return err_system(e, "cannot wait for descriptors");
   *interrupted = 1;
   return 0;
 }

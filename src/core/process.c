@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #ifdef __linux__
@@ -238,7 +237,7 @@ static int open_timer(struct process *p, struct err *e) {
   static const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
   p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   if (p->timer < 0 || timerfd_settime(p->timer, 0, &second, NULL) < 0)
-    return err_set(e, KIND_OTHER, "cannot make a timer: %s", strerror(errno));
+    return err_system(e, "cannot make a timer");
   return pollset_set(p->poll, p->timer, POLLSET_IN, on_tick, p, e);
 }
 

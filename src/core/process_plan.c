@@ -17,11 +17,6 @@
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin" /* where there is no PATH at all */
 
-static int fail_errno(struct err *e, const char *what) {
-  if (errno == ENOMEM) return err_memory(e);
-  return err_set(e, KIND_OTHER, "%s: %s", what, strerror(errno));
-}
-
 /* {{{ copies */
 
 /* Lays strings and arrays out in one block: first counts (`at` is NULL), then fills. */
@@ -207,9 +202,9 @@ static int open_input(struct plan *plan, struct str input) {
 
 int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int *reading, struct err *e) {
   if (open_socket(socket, &plan->socket) < 0 || open_pipe(&reading[PROCESS_OUT], &plan->out) < 0)
-    return fail_errno(e, "cannot make a pipe");
-  if (!s->merge && open_pipe(&reading[PROCESS_ERR], &plan->err) < 0) return fail_errno(e, "cannot make a pipe");
-  if (open_input(plan, s->input) < 0) return fail_errno(e, "cannot make the standard input");
+    return err_system(e, "cannot make a pipe");
+  if (!s->merge && open_pipe(&reading[PROCESS_ERR], &plan->err) < 0) return err_system(e, "cannot make a pipe");
+  if (open_input(plan, s->input) < 0) return err_system(e, "cannot make the standard input");
   return 0;
 }
 

@@ -82,7 +82,7 @@ static int open_regular(const struct tree_walk *w, int flags, struct stat *st, s
 }
 
 static int fail_larger(struct err *e, struct str path, size_t max) {
-  return err_set(e, KIND_LIMIT, "%.*s: larger than %zu bytes", path.n < 200 ? (int)path.n : 200, path.p, max);
+  return err_set(e, KIND_LIMIT, "%.*s: larger than %zu bytes", tree_shown(path), path.p, max);
 }
 
 /* Appends all that the descriptor has: 0, or -1. */
@@ -245,8 +245,8 @@ static int fill(DIR *d, struct str path, size_t max, struct arena *a, struct tre
   struct dirent *x;
   while (errno = 0, (x = readdir(d)) != NULL) {
     if (strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0) continue;
-    if (list->n == max) return err_set(e, KIND_LIMIT, "%.*s: more than %zu entries", path.n < 200 ? (int)path.n : 200,
-                                       path.p, max);
+    if (list->n == max)
+      return err_set(e, KIND_LIMIT, "%.*s: more than %zu entries", tree_shown(path), path.p, max);
     if (add_entry(list, &cap, a, x->d_name, entry_kind(d, x)) < 0) return err_memory(e);
   }
   return errno != 0 ? tree_fail(e, path, errno) : 0;

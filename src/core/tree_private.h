@@ -26,6 +26,9 @@ int tree_walk(const struct tree *t, struct str path, int make, struct tree_walk 
 void tree_walk_end(struct tree_walk *w);
 static inline int tree_walk_dir(const struct tree_walk *w) { return w->fds[w->depth]; }
 
+/* How many bytes of a path a message shows, for "%.*s". */
+static inline int tree_shown(struct str path) { return path.n < 200 ? (int)path.n : 200; }
+
 /* Fills e from an errno; returns -1. */
 int tree_fail(struct err *e, struct str path, int reason);
 /* The path is fine but what it leads to is not: "PATH: WHAT", code "kind". Returns -1. */

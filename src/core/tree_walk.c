@@ -20,26 +20,22 @@
 #define PASS O_RDONLY
 #endif
 
-#define SHOWN 200 /* bytes of a path in a message */
-
-static int show(struct str path) { return path.n < SHOWN ? (int)path.n : SHOWN; }
-
 static void set_code(struct err *e, const char *code) { memcpy(e->code, code, strlen(code) + 1); }
 
 int tree_fail(struct err *e, struct str path, int reason) {
   if (reason == ENOENT) set_code(e, "absent");
   if (reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == EIO) set_code(e, "system");
-  return err_set(e, KIND_OTHER, "%.*s: %s", show(path), path.p, strerror(reason));
+  return err_set(e, KIND_OTHER, "%.*s: %s", tree_shown(path), path.p, strerror(reason));
 }
 
 int tree_fail_kind(struct err *e, struct str path, const char *what) {
   set_code(e, "kind");
-  return err_set(e, KIND_OTHER, "%.*s: %s", show(path), path.p, what);
+  return err_set(e, KIND_OTHER, "%.*s: %s", tree_shown(path), path.p, what);
 }
 
 static int fail_outside(struct err *e, struct str path) {
   set_code(e, "outside");
-  return err_set(e, KIND_OTHER, "%.*s: outside the working directory", show(path), path.p);
+  return err_set(e, KIND_OTHER, "%.*s: outside the working directory", tree_shown(path), path.p);
 }
 
 /* p without the slashes and `.` components it begins with. */
@@ -109,8 +105,9 @@ static int follow(struct tree_walk *w, const char *tail, struct err *e) {
 
 /* Opens the directory `name` and goes into it: 0, or -1. */
 static int go_down(struct tree_walk *w, struct err *e) {
-  if (w->depth == TREE_DEPTH_MAX) return err_set(e, KIND_LIMIT, "%.*s: more than %d directories deep",
-                                                 show(w->asked), w->asked.p, TREE_DEPTH_MAX);
+  if (w->depth == TREE_DEPTH_MAX)
+    return err_set(e, KIND_LIMIT, "%.*s: more than %d directories deep", tree_shown(w->asked), w->asked.p,
+                   TREE_DEPTH_MAX);
   int fd = openat(tree_walk_dir(w), w->name, PASS | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return tree_fail(e, w->asked, errno == ELOOP ? ENOTDIR : errno);
   w->fds[++w->depth] = fd;
