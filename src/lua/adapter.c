@@ -156,13 +156,8 @@ static const luaL_Reg META[] = {
 };
 
 void open_adapter(lua_State *L) {
-  luaL_newmetatable(L, TYPE_ADAPTER);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -3, "__index");
-  lua_setfield(L, -3, "adapter_methods");
-  lua_pop(L, 1);
+  open_type(L, TYPE_ADAPTER, META, METHODS);
+  lua_setfield(L, -2, "adapter_methods");
   lua_pushcfunction(L, f_adapter);
   lua_setfield(L, -2, "adapter");
   lua_pushcfunction(L, f_check);

@@ -67,7 +67,23 @@ int raise_error(lua_State *L, const struct err *e);
 int raise_argument(lua_State *L, const char *field, const char *expected, const char *got);
 /* Raises "FIELD: EXPECTED expected, got TYPE" for the value at idx. Never returns. */
 int raise_type(lua_State *L, const char *field, const char *expected, int idx);
+/* What a function returns when the world failed it: nil, e. Raises on memory. */
+int return_error(lua_State *L, const struct err *e);
+/* What one returns that has no more to say than that it did its work: true, or nil, e when r is negative. */
+int return_done(lua_State *L, int r, const struct err *e);
 void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the table on top */
+
+/* }}} */
+
+/* {{{ arguments */
+
+/* The string at idx, borrowed. Raises an ArgumentError when it holds a NUL, which C would take for its end. */
+const char *c_string(lua_State *L, int idx, const char *field);
+/* The cap at idx, an integer: bytes or entries; 0 when it is negative. */
+static inline size_t check_max(lua_State *L, int idx) {
+  lua_Integer max = luaL_checkinteger(L, idx);
+  return max > 0 ? (size_t)max : 0;
+}
 
 /* }}} */
 
@@ -90,6 +106,8 @@ void open_value(lua_State *L); /* adds core.null, core.array, core.encode, core.
 
 /* {{{ objects */
 
+/* Makes the metatable of a type of userdata, and pushes the table of its methods, which is the metatable's __index. */
+void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_Reg *methods);
 /* Each adds its metatable, its methods and its functions to the table core on top of the stack. */
 void open_engine(lua_State *L);
 void open_adapter(lua_State *L);

@@ -181,7 +181,7 @@ static int m_step(lua_State *L) {
   if (budget < 0) r = engine_step(g, seconds, &interrupted, &e);
   else r = engine_step_budget(g, seconds, budget, &interrupted, &e);
   if (r != 0) return raise_error(L, &e);
-  push_tokens(L, h->engine);
+  push_tokens(L, g);
   lua_pushboolean(L, interrupted);
   return 2;
 }
@@ -219,10 +219,7 @@ static const luaL_Reg META[] = {
 };
 
 void open_engine(lua_State *L) {
-  luaL_newmetatable(L, TYPE_ENGINE);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_setfield(L, -2, "__index");
+  open_type(L, TYPE_ENGINE, META, METHODS);
   lua_pop(L, 1);
   lua_pushcfunction(L, f_engine);
   lua_setfield(L, -2, "engine");

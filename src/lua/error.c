@@ -1,6 +1,7 @@
 /*
 ** error.c: errors as Lua sees them: one kind of table, made here and in lua/koine/errors.lua.
-** May call: the core's err. Allocates Lua values only. The push functions raise on memory, the raise functions always.
+** May call: the core's err. Allocates Lua values only. The push and return functions raise on memory, the raise
+** functions always.
 */
 #include "door.h"
 
@@ -77,6 +78,25 @@ int raise_argument(lua_State *L, const char *field, const char *expected, const 
 
 int raise_type(lua_State *L, const char *field, const char *expected, int idx) {
   return raise_argument(L, field, expected, luaL_typename(L, idx));
+}
+
+int return_error(lua_State *L, const struct err *e) {
+  if (e->kind == KIND_MEMORY) return raise_error(L, e);
+  lua_pushnil(L);
+  push_error(L, e, STR_NONE, STR_NONE);
+  return 2;
+}
+
+int return_done(lua_State *L, int r, const struct err *e) {
+  if (r < 0) return return_error(L, e);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+const char *c_string(lua_State *L, int idx, const char *field) {
+  const char *z = lua_tostring(L, idx);
+  if (strlen(z) != lua_rawlen(L, idx)) raise_argument(L, field, "a string without NUL", "one with NUL");
+  return z;
 }
 
 /* core.raise_argument(field, expected, got): never returns. */

@@ -9,28 +9,8 @@
 #define TYPE_LOCK "koine.lock"
 
 static const char *check_path(lua_State *L, int idx) {
-  size_t n;
-  const char *path = luaL_checklstring(L, idx, &n);
-  if (strlen(path) != n) raise_argument(L, "path", "a string without NUL", "one with NUL");
-  return path;
-}
-
-static size_t check_max(lua_State *L, int idx) {
-  lua_Integer max = luaL_checkinteger(L, idx);
-  return max > 0 ? (size_t)max : 0;
-}
-
-static int fail(lua_State *L, const struct err *e) {
-  if (e->kind == KIND_MEMORY) return raise_error(L, e);
-  lua_pushnil(L);
-  push_error(L, e, STR_NONE, STR_NONE);
-  return 2;
-}
-
-static int settle(lua_State *L, int r, const struct err *e) {
-  if (r < 0) return fail(L, e);
-  lua_pushboolean(L, 1);
-  return 1;
+  luaL_checkstring(L, idx);
+  return c_string(L, idx, "path");
 }
 
 /* core.file_read(path, max): the bytes of a file that is its owner's alone, or nil, err: also for a symbolic link, for one that
@@ -41,7 +21,7 @@ static int f_read(lua_State *L) {
   struct scratch *s = home_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_read_private(path, max, &s->text, &e) < 0) return fail(L, &e);
+  if (fs_read_private(path, max, &s->text, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   return 1;
 }
@@ -53,7 +33,7 @@ static int f_write(lua_State *L) {
   struct err e;
   err_clear(&e);
   bytes.p = luaL_checklstring(L, 2, &bytes.n);
-  return settle(L, fs_write_private(path, bytes, &e), &e);
+  return return_done(L, fs_write_private(path, bytes, &e), &e);
 }
 
 /* core.file_directory(path): makes the directory and those missing above it, with mode 0700: true, or nil, err. */
@@ -61,7 +41,7 @@ static int f_directory(lua_State *L) {
   const char *path = check_path(L, 1);
   struct err e;
   err_clear(&e);
-  return settle(L, fs_directory_private(path, &e), &e);
+  return return_done(L, fs_directory_private(path, &e), &e);
 }
 
 /* core.file_lock(path): the file, made with mode 0600 when missing, held alone: a koine.lock; false when someone else
@@ -79,7 +59,7 @@ static int f_lock(lua_State *L) {
   lua_setiuservalue(L, 2, 1);
   err_clear(&e);
   r = fs_lock(path, l, &e);
-  if (r < 0) return fail(L, &e);
+  if (r < 0) return return_error(L, &e);
   if (r == 0) lua_pushboolean(L, 0);
   return 1;
 }
@@ -102,7 +82,7 @@ static int m_read(lua_State *L) {
   struct scratch *s = home_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_lock_read(l, path, max, &s->text, &e) < 0) return fail(L, &e);
+  if (fs_lock_read(l, path, max, &s->text, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   return 1;
 }
@@ -115,7 +95,7 @@ static int m_write(lua_State *L) {
   struct err e;
   err_clear(&e);
   bytes.p = luaL_checklstring(L, 2, &bytes.n);
-  return settle(L, fs_lock_write(l, path, bytes, &e), &e);
+  return return_done(L, fs_lock_write(l, path, bytes, &e), &e);
 }
 
 /* lock:close(): gives the lock and its descriptor back; any number of times. */
@@ -147,9 +127,6 @@ static const luaL_Reg META[] = {
 
 void open_file(lua_State *L) {
   luaL_setfuncs(L, FUNCTIONS, 0);
-  luaL_newmetatable(L, TYPE_LOCK);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_setfield(L, -2, "__index");
+  open_type(L, TYPE_LOCK, META, METHODS);
   lua_pop(L, 1);
 }

@@ -1,6 +1,6 @@
 /*
-** open.c: luaopen_koine_core, the one exported symbol. Pins the module on first load: a resolver thread of libcurl may still
-** run its code when a state that closed would have unloaded it.
+** open.c: luaopen_koine_core, the one exported symbol, and how types of userdata are made. Pins the module on first
+** load: a resolver thread of libcurl may still run its code when a state that closed would have unloaded it.
 */
 #include "door.h"
 #include "core/clock.h"
@@ -38,6 +38,16 @@ static void pin(void) {
   union { void (*f)(void); void *p; } here = { pin }; /* not luaopen_koine_core: a host may have one of its own */
   if (dladdr(here.p, &self) != 0 && self.dli_fname != NULL)
     (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE); /* no handle is kept: nothing to close */
+}
+
+void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_Reg *methods) {
+  luaL_newmetatable(L, type);
+  luaL_setfuncs(L, meta, 0);
+  lua_newtable(L);
+  luaL_setfuncs(L, methods, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__index");
+  lua_remove(L, -2);
 }
 
 int luaopen_koine_core(lua_State *L) {

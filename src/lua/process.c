@@ -14,9 +14,7 @@ struct running {
 static const char *top_string(lua_State *L, const char *field) {
   if (lua_isnil(L, -1)) return NULL;
   if (lua_type(L, -1) != LUA_TSTRING) raise_type(L, field, "a string", -1);
-  const char *z = lua_tostring(L, -1);
-  if (strlen(z) != lua_rawlen(L, -1)) raise_argument(L, field, "a string without NUL", "one with NUL");
-  return z;
+  return c_string(L, -1, field);
 }
 
 /* The array of strings in a field of the table at 1, borrowed from it; NULL when there is none. */
@@ -73,15 +71,9 @@ static void read_spec(lua_State *L, struct process_spec *s, struct arena *a) {
   lua_pop(L, 4);
 }
 
-static int fail(lua_State *L, const struct err *e) {
-  if (e->kind == KIND_MEMORY) return raise_error(L, e);
-  lua_pushnil(L);
-  push_error(L, e, STR_NONE, STR_NONE);
-  return 2;
-}
-
 /* core.process({argv, env, cwd, input, timeout, grace, output_max, merge}): a program that was started, or nil, err.
-** `env` is an array of "NAME=value", nil: this program's. Raises ArgumentError. */
+** `env` is an array of "NAME=value", nil: this program's. `timeout` (0 or nil: none) and `grace` are seconds,
+** `output_max` the bytes that are kept of each stream. Raises ArgumentError. */
 static int f_process(lua_State *L) {
   struct home *h = home_get(L, 0);
   struct engine *g = home_engine(L, h);
@@ -97,7 +89,7 @@ static int f_process(lua_State *L) {
   home_register(L, r, 2);
   read_spec(L, &s, &home_scratch(L)->arena);
   r->process = process_start(&h->mem, engine_pollset(g), &s, r, &e);
-  return r->process == NULL ? fail(L, &e) : 1;
+  return r->process == NULL ? return_error(L, &e) : 1;
 }
 
 /* The bytes of each stream and what was dropped, into the table on top. */
@@ -123,13 +115,13 @@ static int m_poll(lua_State *L) {
     struct err e;
     err_clear(&e);
     err_set(&e, KIND_CANCELLED, "the process was closed");
-    return fail(L, &e);
+    return return_error(L, &e);
   }
   if (!process_done(r->process, &failure)) {
     lua_pushboolean(L, 0);
     return 1;
   }
-  if (failure != NULL) return fail(L, failure);
+  if (failure != NULL) return return_error(L, failure);
   process_result(r->process, &result);
   lua_createtable(L, 0, 6);
   lua_pushinteger(L, result.signal > 0 ? result.signal : result.code);
@@ -181,10 +173,7 @@ static const luaL_Reg META[] = {
 };
 
 void open_process(lua_State *L) {
-  luaL_newmetatable(L, TYPE_PROCESS);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_setfield(L, -2, "__index");
+  open_type(L, TYPE_PROCESS, META, METHODS);
   lua_pop(L, 1);
   lua_pushcfunction(L, f_process);
   lua_setfield(L, -2, "process");

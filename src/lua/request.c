@@ -29,8 +29,7 @@ static double field_number(lua_State *L, int idx, const char *key, double otherw
 static const char *field_string(lua_State *L, int idx, const char *key) {
   const char *z = NULL;
   if (lua_getfield(L, idx, key) == LUA_TSTRING) {
-    z = lua_tostring(L, -1);
-    if (strlen(z) != lua_rawlen(L, -1)) raise_argument(L, key, "a string without NUL", "one with NUL");
+    z = c_string(L, -1, key);
   } else if (!lua_isnil(L, -1)) {
     raise_type(L, key, "a string", -1);
   }
@@ -170,11 +169,9 @@ static int f_request(lua_State *L) {
   home_register(L, q, 3);
   q->transfer = transfer_start(g, &r, q, &e);
   if (q->transfer == NULL) {
-    if (e.kind == KIND_ARGUMENT || e.kind == KIND_MEMORY) return raise_error(L, &e);
-    lua_pushnil(L);
+    if (e.kind == KIND_ARGUMENT) return raise_error(L, &e);
     redact_inplace(&q->secrets, e.message, sizeof e.message);
-    push_error(L, &e, STR_NONE, STR_NONE);
-    return 2;
+    return return_error(L, &e);
   }
   lua_settop(L, 3);
   return 1;
@@ -198,9 +195,7 @@ static int m_poll(lua_State *L) {
     struct err e;
     err_clear(&e);
     err_set(&e, KIND_CANCELLED, "the request was closed");
-    lua_pushnil(L);
-    push_error(L, &e, STR_NONE, STR_NONE);
-    return 2;
+    return return_error(L, &e);
   }
   if (!transfer_done(q->transfer, &failure)) {
     lua_pushboolean(L, 0);
@@ -208,11 +203,8 @@ static int m_poll(lua_State *L) {
   }
   if (failure != NULL) {
     struct err e = *failure;
-    if (e.kind == KIND_MEMORY) return raise_error(L, &e);
     redact_inplace(&q->secrets, e.message, sizeof e.message);
-    lua_pushnil(L);
-    push_error(L, &e, STR_NONE, STR_NONE);
-    return 2;
+    return return_error(L, &e);
   }
   lua_createtable(L, 0, 3);
   lua_pushinteger(L, transfer_status(q->transfer));
@@ -288,10 +280,7 @@ static const luaL_Reg META[] = {
 };
 
 void open_request(lua_State *L) {
-  luaL_newmetatable(L, TYPE_REQUEST);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_setfield(L, -2, "__index");
+  open_type(L, TYPE_REQUEST, META, METHODS);
   lua_pop(L, 1);
   lua_pushcfunction(L, f_request);
   lua_setfield(L, -2, "request");

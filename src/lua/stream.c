@@ -185,7 +185,7 @@ static int m_start(lua_State *L) {
     return 2;
   }
   lua_getfield(L, 2, "stream");
-  if (lua_toboolean(L, -1) && lua_gc(L, LUA_GCISRUNNING)) lua_gc(L, LUA_GCSTEP, STREAM_KIB);
+  if (lua_toboolean(L, -1) && !in_finalizer(L)) lua_gc(L, LUA_GCSTEP, STREAM_KIB);
   lua_settop(L, 3);
   return 1;
 }
@@ -323,8 +323,8 @@ static int call_gc(lua_State *L) {
   return 0;
 }
 
-/* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire and stream events parsed in
-** the latest attempt, most and present bytes held, seconds from that attempt's start to its first delta (nil before),
+/* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire and stream events parsed
+** in the latest attempt, most and present bytes held, seconds from that attempt's start to its first delta (nil before),
 ** seconds since its last byte or its start (nil after the end). */
 static int m_stats(lua_State *L) {
   struct stream *s = check_stream(L);
@@ -380,13 +380,8 @@ void open_stream(lua_State *L) {
   lua_pushcfunction(L, call_gc);
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
-  luaL_newmetatable(L, TYPE_STREAM);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -3, "__index");
-  lua_setfield(L, -3, "stream_methods");
-  lua_pop(L, 1);
+  open_type(L, TYPE_STREAM, META, METHODS);
+  lua_setfield(L, -2, "stream_methods");
   lua_getfield(L, -1, "adapter_methods");
   lua_pushcfunction(L, m_start);
   lua_setfield(L, -2, "start");

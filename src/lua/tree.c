@@ -12,25 +12,18 @@ static const char *const KINDS[] = {
   [TREE_FILE] = "file", [TREE_DIRECTORY] = "directory", [TREE_LINK] = "link", [TREE_OTHER] = "other"
 };
 
-static int fail(lua_State *L, const struct err *e) {
-  if (e->kind == KIND_MEMORY) return raise_error(L, e);
-  lua_pushnil(L);
-  push_error(L, e, STR_NONE, STR_NONE);
-  return 2;
-}
-
 /* core.tree(directory): the files below it, a koine.tree, or nil, err. */
 static int f_tree(lua_State *L) {
-  size_t n;
-  const char *dir = luaL_checklstring(L, 1, &n);
+  const char *dir;
   struct tree *t;
   struct err e;
-  if (strlen(dir) != n) raise_argument(L, "directory", "a string without NUL", "one with NUL");
+  luaL_checkstring(L, 1);
+  dir = c_string(L, 1, "directory");
   t = lua_newuserdatauv(L, sizeof *t, 0);
   memset(t, 0, sizeof *t);
   luaL_setmetatable(L, TYPE_TREE);
   err_clear(&e);
-  return tree_open(t, dir, &e) < 0 ? fail(L, &e) : 1;
+  return tree_open(t, dir, &e) < 0 ? return_error(L, &e) : 1;
 }
 
 /* The tree at 1, which must be open. */
@@ -47,11 +40,6 @@ static const struct tree *check_tree(lua_State *L, struct str *path) {
   return t;
 }
 
-static size_t check_max(lua_State *L, int idx) {
-  lua_Integer max = luaL_checkinteger(L, idx);
-  return max > 0 ? (size_t)max : 0;
-}
-
 /* tree:path(): the root's absolute path without links. */
 static int m_path(lua_State *L) {
   const struct tree *t = luaL_checkudata(L, 1, TYPE_TREE);
@@ -64,9 +52,7 @@ static int m_in_place(lua_State *L) {
   const struct tree *t = check_open(L);
   struct err e;
   err_clear(&e);
-  if (tree_in_place(t, &e) < 0) return fail(L, &e);
-  lua_pushboolean(L, 1);
-  return 1;
+  return return_done(L, tree_in_place(t, &e), &e);
 }
 
 /* tree:stat(path): "file" | "directory" | "other" and, of a file, its size; or nil, err. */
@@ -77,7 +63,7 @@ static int m_stat(lua_State *L) {
   unsigned long long size = 0;
   struct err e;
   err_clear(&e);
-  if (tree_stat(t, path, &kind, &size, &e) < 0) return fail(L, &e);
+  if (tree_stat(t, path, &kind, &size, &e) < 0) return return_error(L, &e);
   lua_pushstring(L, KINDS[kind]);
   if (kind != TREE_FILE) return 1;
   lua_pushinteger(L, (lua_Integer)size);
@@ -92,7 +78,7 @@ static int m_read(lua_State *L) {
   struct scratch *s = home_scratch(L);
   struct err e;
   err_clear(&e);
-  if (tree_read(t, path, max, &s->text, &e) < 0) return fail(L, &e);
+  if (tree_read(t, path, max, &s->text, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   return 1;
 }
@@ -104,9 +90,7 @@ static int m_write(lua_State *L) {
   struct err e;
   bytes.p = luaL_checklstring(L, 3, &bytes.n);
   err_clear(&e);
-  if (tree_write(t, path, bytes, &e) < 0) return fail(L, &e);
-  lua_pushboolean(L, 1);
-  return 1;
+  return return_done(L, tree_write(t, path, bytes, &e), &e);
 }
 
 /* tree:list(path, max): the directory's entries, sorted by name: array of names and array of kinds ("file",
@@ -119,7 +103,7 @@ static int m_list(lua_State *L) {
   struct tree_list list;
   struct err e;
   err_clear(&e);
-  if (tree_entries(t, path, max, &s->arena, &list, &e) < 0) return fail(L, &e);
+  if (tree_entries(t, path, max, &s->arena, &list, &e) < 0) return return_error(L, &e);
   lua_createtable(L, list.n < INT_MAX ? (int)list.n : 0, 0);
   lua_createtable(L, list.n < INT_MAX ? (int)list.n : 0, 0);
   for (size_t i = 0; i < list.n; i++) {
@@ -157,9 +141,6 @@ static const luaL_Reg META[] = {
 void open_tree(lua_State *L) {
   lua_pushcfunction(L, f_tree);
   lua_setfield(L, -2, "tree");
-  luaL_newmetatable(L, TYPE_TREE);
-  luaL_setfuncs(L, META, 0);
-  luaL_newlib(L, METHODS);
-  lua_setfield(L, -2, "__index");
+  open_type(L, TYPE_TREE, META, METHODS);
   lua_pop(L, 1);
 }
