@@ -22,10 +22,10 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "answers.h"
+#include "bench.h"
 
 #define WRITE_MAX 16384
 #define HEAD_MAX 16384
@@ -39,7 +39,7 @@ struct connection {
   int fd, watching;      /* epoll events asked for */
   char *in;              /* the request's head as far as it came, HEAD_MAX bytes */
   size_t in_n, body;     /* bytes held; bytes of the body still to be skipped */
-  int hold;              /* the answer never ends */
+  int hold;              /* the answer goes on, or never ends */
   struct segment out[4]; /* what is being sent: out[at] from `done` on */
   size_t segments, at, done;
   char *own[3];          /* buffers behind `out` that are this answer's own */
@@ -68,13 +68,6 @@ static void *alloc(size_t n) {
 }
 
 /* --- answers --- */
-
-/* Seconds of the monotonic clock. */
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* n bytes as one HTTP chunk in a buffer of its own. */
 static char *chunk(const char *p, size_t n, size_t *length) {
@@ -172,7 +165,7 @@ static void answer_paced(struct connection *c, size_t n) {
   answer_stream(c, &anthropic, 0, 1);
   c->deltas = n;
   c->delta = 0;
-  enqueue(c, now() + PACE);
+  enqueue(c, bench_wall() + PACE);
 }
 
 /* How many held streams were closed, and when the last one. */
@@ -229,7 +222,7 @@ static void forget_answer(struct connection *c) {
 static void close_connection(struct connection *c) {
   if (c->hold) {
     closes.n++;
-    closes.at = now();
+    closes.at = bench_wall();
   }
   if (c->delta < c->deltas) dequeue(c);
   forget_answer(c);
@@ -331,13 +324,13 @@ static void tick(struct connection *c) {
     c->hold = c->delta < c->deltas;
     if (!c->hold) put_end(c, &anthropic);
   }
-  if (c->hold) enqueue(c, now() + PACE); /* never two at once, though the server be late */
+  if (c->hold) enqueue(c, bench_wall() + PACE); /* never two at once, though the server be late */
   serve(c);
 }
 
 /* Sends all deltas that are due: milliseconds until the next one, -1 = none. */
 static int run_paced(void) {
-  double t = now();
+  double t = bench_wall();
   while (paced.first != NULL && paced.first->due <= t) tick(paced.first);
   return paced.first == NULL ? -1 : (int)((paced.first->due - t) * 1e3) + 1;
 }

@@ -1,7 +1,7 @@
 /*
 ** lua_value.h: Lua values of any shape out of bytes, for the targets that go through a lua_State. A byte says what
-** comes next; strings are mostly the words that requests, blocks and senders are made of, so that many values come close
-** to valid ones. The state is made once; its package.path is lua/ of the checkout, from where targets are run.
+** comes next; strings are mostly the words that requests, blocks and senders are made of, so that many values come
+** close to valid ones. The state is made once; its package.path is lua/ of the checkout, from where targets are run.
 */
 #ifndef KOINE_LUA_VALUE_H
 #define KOINE_LUA_VALUE_H
@@ -42,8 +42,8 @@ static const char *const WORDS[] = {
   "tool_result", "tool_use_id", "is_error", "thinking", "signature", "redacted_thinking", "data", "image", "document",
   "source", "base64", "url", "media_type", "image/png", "refusal", "opaque", "raw", "provider_data", "provider",
   "model", "kind", "cache_control", "ephemeral", "messages", "system", "tools", "tool_choice", "auto", "any",
-  "description",
-  "parameters", "properties", "required", "object", "string", "strict", "max_tokens", "stop_reason", "usage",
+  "description", "parameters", "properties", "required", "object", "string", "strict", "max_tokens", "stop_reason",
+  "usage",
   "input_tokens", "output_tokens", "temperature", "extra", "metadata", "sender", "sender_json", "prompt", "extras",
   "sender_id", "sender_name", "display_name", "channel", "channel_id", "thread_id", "thread_key", "thread_ts", "is_bot",
   "timestamp", "schema", "openab.sender.v1", "slack", "epoch_s", "epoch_ms", "2026-01-31T23:59:59.9Z", "1714204397.123",

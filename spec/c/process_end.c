@@ -3,11 +3,8 @@
 ** supervisor. `process_end hold` and `process_end trace` are commands of the test.
 */
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include "core/process_private.h"
 #include "process_test.h"
@@ -199,34 +196,23 @@ static void test_blinded(const char *script) {
   drop(&x);
 }
 
-/* Runs in a process with mounts of its own. */
-static void in_own_mounts(void (*f)(void)) {
-  int status = -1;
-  pid_t pid = fork();
-  if (pid == 0) {
-    if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0) _exit(77);
-    f();
-    _exit(test_failed);
-  }
-  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) fprintf(stderr, "process_end: no mounts of our own here: /proc is not covered\n");
-  else CHECK(WEXITSTATUS(status) == 0);
-}
-
-static void covered_by_command(void) {
+static int covered_by_command(void) {
+  if (own_mounts() < 0) return -1;
   test_blinded(LEAVE "mount -t tmpfs none /proc");
+  return 0;
 }
 
 /* Where nobody can see /proc, what is left cannot be counted, and that is told. */
-static void covered_before(void) {
+static int covered_before(void) {
   struct run x;
   struct process_spec s = spec(SH(LEAVE));
   s.cwd = dir;
   s.grace = 0;
-  if (mount("none", "/proc", "tmpfs", 0, NULL) < 0) _exit(77);
+  if (own_mounts() < 0 || mount("none", "/proc", "tmpfs", 0, NULL) < 0) return -1;
   CHECK(start(&x, &s) && finish(&x) == 0 && x.r.code == 0 && x.r.left == -1);
   CHECK(kill(told("child"), SIGKILL) == 0);
   drop(&x);
+  return 0;
 }
 
 /* A signal goes to the process that was seen, not to another that has its number. */
@@ -262,8 +248,8 @@ int main(int argc, char **argv) {
   if (geteuid() == 0) test_traced_from_outside(0), test_traced_from_outside(1);
   if (system("command -v prlimit >/dev/null") == 0) test_blinded(LEAVE "prlimit --pid $PPID --nofile=0:0");
   else fprintf(stderr, "process_end: no prlimit here: the supervisor keeps its descriptors\n");
-  in_own_mounts(covered_by_command);
-  in_own_mounts(covered_before);
+  apart("process_end: a command that covers /proc", covered_by_command);
+  apart("process_end: a host without /proc", covered_before);
   test_same_number();
   CHECK(rmdir(dir) == 0);
   return test_done("process_end");

@@ -2,20 +2,17 @@
 ** process_host.c: hosts of programs: with children, many threads and an environment that changes, without memory,
 ** descriptors, /proc; and in a namespace of their own.
 */
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stddef.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "core/process_private.h"
+#include "descriptors.h"
 #include "process_test.h"
 
 static volatile sig_atomic_t children;
@@ -48,14 +45,6 @@ static void test_children(void) {
   CHECK(waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD);
 }
 
-static int descriptors(void) {
-  int n = 0;
-  DIR *d = opendir("/proc/self/fd");
-  while (readdir(d) != NULL) n++;
-  closedir(d);
-  return n;
-}
-
 /* Runs one program after the other: NULL when all was well. */
 static void *worker(void *ud) {
   static char poison[1];
@@ -84,10 +73,10 @@ static void test_threads(void) {
   enum { N = 4 };
   pthread_t t[N];
   void *bad;
-  int before = descriptors();
+  int before = open_descriptors();
   for (int i = 0; i < N; i++) CHECK(pthread_create(&t[i], NULL, worker, NULL) == 0);
   for (int i = 0; i < N; i++) CHECK(pthread_join(t[i], &bad) == 0 && bad == NULL);
-  CHECK(descriptors() == before);
+  CHECK(open_descriptors() == before);
 }
 
 /* Every allocation fails in turn; then every descriptor. */
@@ -95,7 +84,7 @@ static void test_want(void) {
   struct process_spec s = spec(SH("cat; head -c 100000 /dev/zero"));
   const struct err *failure = NULL;
   struct err e;
-  int before = descriptors(), interrupted, done = 0;
+  int before = open_descriptors(), interrupted, done = 0;
   s.input = STR("in");
   s.env = ARGV("A=B");
   s.cwd = "/";
@@ -113,7 +102,7 @@ static void test_want(void) {
     pollset_free(poll);
     CHECK(f.live == 0 && f.wrong == 0);
   }
-  CHECK(done && descriptors() == before);
+  CHECK(done && open_descriptors() == before);
   struct rlimit most, few;
   int refused = 0;
   getrlimit(RLIMIT_NOFILE, &most);
@@ -132,7 +121,7 @@ static void test_want(void) {
     else if (finish(&x) < 0) refused += x.e.kind == KIND_OTHER;
     drop(&x);
   }
-  CHECK(refused > 0 && descriptors() == before);
+  CHECK(refused > 0 && open_descriptors() == before);
 }
 
 /* Another thread changes PATH while plans are made: each has one whole value of it. */
@@ -173,16 +162,6 @@ static void test_changing_path(void) {
   free(before);
 }
 
-/* In a process of its own, for what cannot be undone: `f` returns 0, or -1 where the system forbids it. */
-static void apart(const char *what, int (*f)(void)) {
-  int status = -1;
-  pid_t pid = fork();
-  if (pid == 0) _exit(f() < 0 ? 77 : test_failed);
-  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) fprintf(stderr, "process_host: %s: not allowed here\n", what);
-  else CHECK(WEXITSTATUS(status) == 0);
-}
-
 /* The host's children live in a namespace where they have other numbers. */
 static int other_numbers(void) {
   struct process_spec s = spec(SH("sleep 0 & exit 5"));
@@ -201,8 +180,7 @@ static int nothing_to_close_with(void) {
   };
   struct sock_fprog program = { sizeof code / sizeof *code, code };
   struct process_spec s = spec(SH("for i in 3 4 5 6 7 8 9; do (: <&$i) 2>/dev/null && echo $i; done; exit 0"));
-  if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0) return -1;
-  if (mount("none", "/proc", "tmpfs", 0, NULL) < 0) return -1;
+  if (own_mounts() < 0 || mount("none", "/proc", "tmpfs", 0, NULL) < 0) return -1;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -1;
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) return -1;
   CHECK(open("/dev/null", O_RDONLY) >= 0 && dup(0) >= 0);
@@ -216,8 +194,8 @@ int main(void) {
   test_threads();
   test_want();
   test_changing_path();
-  apart("a namespace of processes", other_numbers);
-  apart("a process without /proc and close_range", nothing_to_close_with);
+  apart("process_host: a namespace of processes", other_numbers);
+  apart("process_host: a process without /proc and close_range", nothing_to_close_with);
   CHECK(rmdir(dir) == 0);
   return test_done("process_host");
 }

@@ -6,8 +6,11 @@
 #define KOINE_PROCESS_TEST_H
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/process.h"
@@ -103,6 +106,21 @@ static inline void forget(void) {
     snprintf(path, sizeof path, "%s/%s", dir, names[i]);
     unlink(path);
   }
+}
+
+/* In a process of its own, for what cannot be undone: f returns 0, or -1 where the system forbids it. */
+static inline void apart(const char *what, int (*f)(void)) {
+  int status = -1;
+  pid_t pid = fork();
+  if (pid == 0) _exit(f() < 0 ? 77 : test_failed > 0);
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) fprintf(stderr, "%s: not allowed here\n", what);
+  else CHECK(WEXITSTATUS(status) == 0);
+}
+
+/* Gives this process mounts of its own: 0, or -1. */
+static inline int own_mounts(void) {
+  return unshare(CLONE_NEWNS) < 0 ? -1 : mount("", "/", "", MS_REC | MS_PRIVATE, NULL);
 }
 
 static inline int gone(int pid) {

@@ -107,11 +107,15 @@ int main(void) {
   int found = 0, r = 0;
   CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0);
   for (int i = 0; i < TREES && r >= 0; i++) found += r = one_tree(&m);
-  CHECK(r < 0 || found > 100); /* enough paths lead somewhere */
+  if (r < 0) fprintf(stderr, "tree_beneath: no openat2 here to compare with\n");
+  else CHECK(found > 100); /* enough paths lead somewhere */
   CHECK(chdir("/") == 0);
   clear(dir);
   return test_done("tree_beneath");
 }
 #else
-int main(void) { return test_done("tree_beneath"); }
+int main(void) {
+  fprintf(stderr, "tree_beneath: no openat2 here to compare with\n");
+  return test_done("tree_beneath");
+}
 #endif

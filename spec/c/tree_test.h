@@ -5,7 +5,6 @@
 #ifndef KOINE_TREE_TEST_H
 #define KOINE_TREE_TEST_H
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "core/fs.h"
 #include "core/tree.h"
+#include "descriptors.h"
 #include "test.h"
 
 #define SECRET "the secret outside"
@@ -42,26 +42,12 @@ static inline int holds(const char *path, const char *text) {
   return same;
 }
 
-/* Names in a directory that do not begin with a dot; with `all` set those that do too. */
-static inline int entries(const char *dir, int all) {
-  int n = 0;
-  DIR *d = opendir(dir);
-  if (d == NULL) return -1;
-  for (struct dirent *x; (x = readdir(d)) != NULL;)
-    n += x->d_name[0] != '.' || (all && strcmp(x->d_name, ".") != 0 && strcmp(x->d_name, "..") != 0);
-  closedir(d);
-  return n;
-}
-
 /* Removes what is below a path, and it. */
 static inline int clear_one(const char *path, const struct stat *st, int flag, struct FTW *ftw) {
   (void)st; (void)flag; (void)ftw;
   return remove(path);
 }
 static inline void clear(const char *path) { (void)nftw(path, clear_one, 16, FTW_DEPTH | FTW_PHYS); }
-
-/* Descriptors that are open, but for the one that looks; -1 where the system does not show them. */
-static inline int open_descriptors(void) { return entries("/proc/self/fd", 0); }
 
 static inline void make_world(void) {
   char absolute[128];

@@ -231,7 +231,7 @@ static const struct { const char *name; int finalizes; } KEEPS[] = {
 struct level { long lua, lua_blocks, curl, curl_blocks; int descriptors; };
 
 static struct level level_now(void) {
-  return (struct level){ meter.lua, meter.lua_blocks, meter.curl, meter.curl_blocks, state_descriptors() };
+  return (struct level){ meter.lua, meter.lua_blocks, meter.curl, meter.curl_blocks, open_descriptors() };
 }
 
 static int same_level(const struct level *a, const struct level *b) {

@@ -2,9 +2,9 @@
 ** children.c: a program that is started while turns are under way inherits none of Koine's descriptors: no socket, no
 ** poll descriptor, none of the pairs that libcurl makes for itself and for its name lookups.
 */
+#include <dirent.h>
 #include <errno.h>
 
-#include "core/mem.h"
 #include "provider.h"
 #include "resolver.h"
 #include "state.h"
@@ -44,11 +44,6 @@ static const char CHUNK[] =
   "  return #stages\n"
   "end\n";
 
-static int f_entered(lua_State *L) {
-  lua_pushinteger(L, resolver.entered);
-  return 1;
-}
-
 /* What this program was started with: one line per descriptor. */
 static int list_descriptors(void) {
   DIR *d = opendir("/proc/self/fd");
@@ -85,7 +80,6 @@ static const char *child_sees(void) {
 }
 
 int main(int argc, char **argv) {
-  struct mem m = mem_libc();
   char before[8192];
   if (argc > 1 && strcmp(argv[1], "list") == 0) return list_descriptors();
   alarm(60); /* a hang is a failure */
@@ -93,13 +87,12 @@ int main(int argc, char **argv) {
   resolver_start();
   snprintf(before, sizeof before, "%s", child_sees());
   CHECK(strstr(before, "0 ") != NULL && strstr(before, "socket:") == NULL);
-  lua_State *L = state_open(m.f, m.ud);
-  lua_register(L, "entered", f_entered);
-  state_run(L, CHUNK, "=children", provider.port);
-  int own = state_descriptors(), most = own;
+  lua_State *L = state_with(CHUNK, "=children", provider.port);
+  lua_register(L, "entered", resolver_entered);
+  int own = open_descriptors(), most = own;
   for (int i = 1, stages = 1; i <= stages; i++) {
     stages = (int)state_call(L, "stage", i);
-    if (state_descriptors() > most) most = state_descriptors();
+    if (open_descriptors() > most) most = open_descriptors();
     const char *after = child_sees();
     CHECK(strcmp(after, before) == 0);
     if (strcmp(after, before) != 0) fprintf(stderr, "  stage %d: a child has\n%s  instead of\n%s", i, after, before);
@@ -107,7 +100,7 @@ int main(int argc, char **argv) {
   CHECK(most > own + 20); /* there was something to inherit */
   lua_close(L);
   CHECK(resolver_finish());
-  CHECK(state_descriptors() == own);
+  CHECK(open_descriptors() == own);
   provider_stop(&provider);
   return test_done("children");
 }

@@ -58,15 +58,9 @@ static const char *const CASES[] = { "close", "scope", "drop", "keep", "deadline
 
 #define COUNT(v) (sizeof (v) / sizeof *(v))
 
-/* entered(): how many lookups have begun and not ended. */
-static int f_entered(lua_State *L) {
-  lua_pushinteger(L, resolver.entered - resolver.returned);
-  return 1;
-}
-
 static lua_State *open_state(int module) {
   lua_State *L = state_open(meter_lua, NULL);
-  lua_register(L, "entered", f_entered);
+  lua_register(L, "entered", resolver_entered);
   if (module) { /* the module that was built, not the code in this program */
     state_must(L, luaL_dostring(L, "package.preload['koine.core'] = nil"));
     if (getenv("LUA_CPATH") == NULL) state_must(L, luaL_dostring(L, "package.cpath = './build/?.so'"));
@@ -95,16 +89,16 @@ static void test_cases(int module) {
   long curl, blocks;
   lua_close(open_state(module));
   test_case(CASES[0], module);
-  descriptors = state_descriptors();
+  descriptors = open_descriptors();
   curl = meter.curl;
   blocks = meter.curl_blocks;
   for (size_t i = 0; i < COUNT(CASES); i++) {
     test_case(CASES[i], module);
-    CHECK(state_descriptors() == descriptors);
+    CHECK(open_descriptors() == descriptors);
     CHECK(meter.curl == curl && meter.curl_blocks == blocks);
-    if (meter.curl_blocks != blocks || state_descriptors() != descriptors)
+    if (meter.curl_blocks != blocks || open_descriptors() != descriptors)
       fprintf(stderr, "  %s: libcurl holds %ld bytes in %ld blocks (before: %ld in %ld), %d descriptors (%d)\n",
-              CASES[i], meter.curl, meter.curl_blocks, curl, blocks, state_descriptors(), descriptors);
+              CASES[i], meter.curl, meter.curl_blocks, curl, blocks, open_descriptors(), descriptors);
   }
 }
 

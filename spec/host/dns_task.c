@@ -4,7 +4,6 @@
 */
 #include <errno.h>
 
-#include "core/mem.h"
 #include "resolver.h"
 #include "state.h"
 #include "test.h"
@@ -47,18 +46,12 @@ static const char CHUNK[] =
   "end\n"
   "function run(name) koine.run(_G[name]) end\n";
 
-/* entered(): how many lookups have begun and not ended. */
-static int f_entered(lua_State *L) {
-  lua_pushinteger(L, resolver.entered - resolver.returned);
-  return 1;
-}
-
 /* Runs one case in koine.run and closes the state; then the lookup ends. */
 static void test_case(const char *name) {
   struct mem m = mem_libc();
   lua_State *L = state_open(m.f, m.ud);
   int returned = resolver.returned;
-  lua_register(L, "entered", f_entered);
+  lua_register(L, "entered", resolver_entered);
   state_must(L, luaL_loadbuffer(L, CHUNK, sizeof CHUNK - 1, "=dns_task"));
   state_must(L, lua_pcall(L, 0, 0, 0));
   lua_getglobal(L, "run");

@@ -198,7 +198,7 @@ static void use_chunks(lua_State *L) {
 struct level { long curl, curl_blocks; int descriptors; };
 
 static struct level level_now(void) {
-  return (struct level){ meter.curl, meter.curl_blocks, state_descriptors() };
+  return (struct level){ meter.curl, meter.curl_blocks, open_descriptors() };
 }
 
 static int same_level(const struct level *a, const struct level *b) {

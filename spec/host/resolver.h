@@ -5,13 +5,15 @@
 #ifndef KOINE_SPEC_RESOLVER_H
 #define KOINE_SPEC_RESOLVER_H
 
-#include <dirent.h>
 #include <dlfcn.h>
+#include <lua.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "descriptors.h"
 
 static struct {
   atomic_int entered, returned; /* lookups of stub.test that have begun, that have ended */
@@ -37,6 +39,12 @@ int getaddrinfo(const char *restrict name, const char *restrict service, const s
   return EAI_FAIL;
 }
 
+/* entered(), for Lua: how many lookups of stub.test have begun and not ended. */
+static inline int resolver_entered(lua_State *L) {
+  lua_pushinteger(L, resolver.entered - resolver.returned);
+  return 1;
+}
+
 static inline void resolver_gate(int open) {
   pthread_mutex_lock(&resolver.lock);
   resolver.open = open;
@@ -45,11 +53,7 @@ static inline void resolver_gate(int open) {
 }
 
 static inline int resolver_threads(void) {
-  DIR *d = opendir("/proc/self/task");
-  int n = 0;
-  while (readdir(d) != NULL) n++;
-  closedir(d);
-  return n - 2;
+  return entries("/proc/self/task", 0);
 }
 
 static inline void *resolver_nothing(void *ud) {

@@ -4,7 +4,6 @@
 */
 #include <errno.h>
 
-#include "core/mem.h"
 #include "provider.h"
 #include "state.h"
 #include "test.h"
@@ -50,17 +49,15 @@ static double resident(void) {
 
 /* Calls a function many times, in a state of its own; the process stays under RSS_MAX all the while. */
 static void test_dropped(const char *function, int times) {
-  struct mem m = mem_libc();
-  lua_State *L = state_open(m.f, m.ud);
+  lua_State *L = state_with(CHUNK, "=rss", provider.port);
   double most = 0;
   times /= SHARE;
   int descriptors = 0;
-  state_run(L, CHUNK, "=rss", provider.port);
   for (int i = 1; i <= times; i++) {
     state_call(L, function, 0);
     if (i % 20 != 0) continue;
     double now = resident();
-    int open = state_descriptors();
+    int open = open_descriptors();
     if (now > most) most = now;
     if (open > descriptors) descriptors = open;
   }

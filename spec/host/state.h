@@ -1,24 +1,18 @@
-/* state.h: Lua states with Koine linked in, as a host makes them, and what a process holds. */
+/* state.h: Lua states with Koine linked in, as a host makes them. */
 #ifndef KOINE_SPEC_STATE_H
 #define KOINE_SPEC_STATE_H
 
-#include <dirent.h>
 #include <lua.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "descriptors.h"
 
 int luaopen_koine_core(lua_State *L);
-
-/* Open descriptors of this process. */
-static inline int state_descriptors(void) {
-  DIR *d = opendir("/proc/self/fd");
-  int n = 0;
-  while (readdir(d) != NULL) n++;
-  closedir(d);
-  return n - 3; /* ".", ".." and the directory itself */
-}
 
 /* Prints what the chunk raised and gives up: for chunks that cannot fail. */
 static inline void state_must(lua_State *L, int status) {
@@ -53,6 +47,23 @@ static inline void state_run(lua_State *L, const char *chunk, const char *name, 
   lua_pushstring(L, address);
   state_must(L, lua_pcall(L, 1, 0, 0));
 }
+
+/* A state in libc's memory that has run a chunk: see state_run. */
+static inline lua_State *state_with(const char *chunk, const char *name, int port) {
+  struct mem m = mem_libc();
+  lua_State *L = state_open(m.f, m.ud);
+  state_run(L, chunk, name, port);
+  return L;
+}
+
+/* The beginning of a chunk: adapter(n, what) is one of three wires' for the answer `what` of the provider. */
+#define STATE_ADAPTER \
+  "local base = ...\n" \
+  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.wait'\n" \
+  "local makers = { koine.anthropic, koine.compatible, koine.openai }\n" \
+  "local function adapter(n, what)\n" \
+  "  return makers[n % 3 + 1] { model = 'some-model', key = 'a-secret-key', base_url = base .. what, retry = false }\n" \
+  "end\n"
 
 /* Calls the global function `name` with an integer: its first result, an integer (0 when it returns none). */
 static inline lua_Integer state_call(lua_State *L, const char *name, lua_Integer argument) {

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "core/mem.h"
 #include "provider.h"
 #include "state.h"
 #include "test.h"
@@ -17,12 +16,7 @@
 static struct provider provider;
 
 static const char CHUNK[] =
-  "local base = ...\n"
-  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.wait'\n"
-  "local makers = { koine.anthropic, koine.compatible, koine.openai }\n"
-  "local function adapter(n, what)\n"
-  "  return makers[n % 3 + 1] { model = 'some-model', key = 'a-secret-key', base_url = base .. what, retry = false }\n"
-  "end\n"
+  STATE_ADAPTER
   /* a turn at one of several moments, kept alive */
   "function start(n)\n"
   "  local what = { 'mute', 'tool/0', 'text/5', 'text' }\n"
@@ -40,21 +34,16 @@ static const char CHUNK[] =
   "  return 1\n"
   "end\n";
 
-static lua_State *open_state(void) {
-  struct mem m = mem_libc();
-  lua_State *L = state_open(m.f, m.ud);
-  state_run(L, CHUNK, "=states", provider.port);
-  return L;
-}
+static lua_State *open_state(void) { return state_with(CHUNK, "=states", provider.port); }
 
 /* One after the other. */
 static void test_in_turn(void) {
-  int descriptors = state_descriptors();
+  int descriptors = open_descriptors();
   for (int i = 0; i < STATES; i++) {
     lua_State *L = open_state();
     state_call(L, "start", i);
     lua_close(L);
-    CHECK(state_descriptors() == descriptors);
+    CHECK(open_descriptors() == descriptors);
   }
   CHECK(provider_wait(&provider, 0));
 }
@@ -62,7 +51,7 @@ static void test_in_turn(void) {
 /* Side by side, closed in an order that is not theirs; those that remain go on. */
 static void test_side_by_side(void) {
   lua_State *L[STATES];
-  int descriptors = state_descriptors();
+  int descriptors = open_descriptors();
   for (int i = 0; i < STATES; i++) {
     L[i] = open_state();
     state_call(L[i], "start", i);
@@ -72,7 +61,7 @@ static void test_side_by_side(void) {
     lua_close(L[i]);
     if (k + 1 < STATES) CHECK(state_call(L[next], "chat", next) == 1);
   }
-  CHECK(state_descriptors() == descriptors);
+  CHECK(open_descriptors() == descriptors);
   CHECK(provider_wait(&provider, 0));
 }
 
@@ -90,7 +79,7 @@ static void *work(void *ud) {
 /* A state per thread. */
 static void test_threads(void) {
   pthread_t thread[THREADS];
-  int good[THREADS], descriptors = state_descriptors();
+  int good[THREADS], descriptors = open_descriptors();
   for (int i = 0; i < THREADS; i++) {
     good[i] = i;
     CHECK(pthread_create(&thread[i], NULL, work, &good[i]) == 0);
@@ -99,7 +88,7 @@ static void test_threads(void) {
     pthread_join(thread[i], NULL);
     CHECK(good[i] == CHATS);
   }
-  CHECK(state_descriptors() == descriptors);
+  CHECK(open_descriptors() == descriptors);
   CHECK(provider_wait(&provider, 0));
 }
 

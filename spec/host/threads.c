@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "core/mem.h"
 #include "provider.h"
 #include "state.h"
 #include "test.h"
@@ -21,12 +20,7 @@ static struct provider provider;
 static pthread_barrier_t gate;
 
 static const char CHUNK[] =
-  "local base = ...\n"
-  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.wait'\n"
-  "local makers = { koine.anthropic, koine.compatible, koine.openai }\n"
-  "local function adapter(n, what)\n"
-  "  return makers[n % 3 + 1] { model = 'some-model', key = 'a-secret-key', base_url = base .. what, retry = false }\n"
-  "end\n"
+  STATE_ADAPTER
   "local function said(n)\n"
   "  local said = ''\n"
   "  for delta in adapter(n, 'text'):stream 'Hi' do said = said .. (delta.text or '') end\n"
@@ -121,12 +115,7 @@ static const char CHUNK[] =
   "  assert(n % 6 == 5 or not tostring(core.engine()):find('(0 in flight)', 1, true))\n"
   "end\n";
 
-static lua_State *open_state(void) {
-  struct mem m = mem_libc();
-  lua_State *L = state_open(m.f, m.ud);
-  state_run(L, CHUNK, "=threads", provider.port);
-  return L;
-}
+static lua_State *open_state(void) { return state_with(CHUNK, "=threads", provider.port); }
 
 /* One thread: the chats that came out right. They all begin at once, so that they meet while libcurl is started. */
 static void *work(void *ud) {
@@ -141,7 +130,7 @@ static void *work(void *ud) {
 
 static void test_threads(void) {
   pthread_t thread[THREADS];
-  int good[THREADS], descriptors = state_descriptors();
+  int good[THREADS], descriptors = open_descriptors();
   pthread_barrier_init(&gate, NULL, THREADS);
   for (int i = 0; i < THREADS; i++) {
     good[i] = i;
@@ -152,18 +141,18 @@ static void test_threads(void) {
     CHECK(good[i] >= CHATS);
   }
   pthread_barrier_destroy(&gate);
-  CHECK(state_descriptors() == descriptors);
+  CHECK(open_descriptors() == descriptors);
   CHECK(provider_wait(&provider, 0));
 }
 
 /* Opened, begun, closed. */
 static void test_cycles(void) {
-  int descriptors = state_descriptors();
+  int descriptors = open_descriptors();
   for (int i = 0; i < CYCLES; i++) {
     lua_State *L = open_state();
     state_call(L, "start", i);
     lua_close(L);
-    CHECK(state_descriptors() == descriptors);
+    CHECK(open_descriptors() == descriptors);
     CHECK(provider_wait(&provider, 0));
   }
 }
@@ -178,7 +167,7 @@ static int pick(unsigned *seed, int n) {
 static void test_random(void) {
   lua_State *L[SLOTS] = { NULL };
   unsigned seed = 1;
-  int descriptors = state_descriptors();
+  int descriptors = open_descriptors();
   for (int k = 0; k < STEPS; k++) {
     int i = pick(&seed, SLOTS), what = pick(&seed, 4);
     if (L[i] == NULL) {
@@ -195,7 +184,7 @@ static void test_random(void) {
   }
   for (int i = 0; i < SLOTS; i++)
     if (L[i] != NULL) lua_close(L[i]);
-  CHECK(state_descriptors() == descriptors);
+  CHECK(open_descriptors() == descriptors);
   CHECK(provider_wait(&provider, 0));
 }
 
