@@ -96,9 +96,12 @@ $(BUILD)/obj/embed/modules.o: $(BUILD)/modules.c src/embed/modules.h
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc/embed -c -o $@ $<
 
+# One object whose other names are its own: nothing in a host's program can clash with them.
 $(LIB): $(CORE_OBJ) $(DOOR_OBJ) $(BUILD)/obj/embed/preload.o $(BUILD)/obj/embed/modules.o
 	@rm -f $@
-	$(QUIET)ar rcs $@ $^
+	$(QUIET)$(CC) -r -nostdlib -o $(BUILD)/koine.o $^
+	@if command -v objcopy >/dev/null; then objcopy --localize-hidden $(BUILD)/koine.o; fi
+	@ar rcs $@ $(BUILD)/koine.o
 
 lib: $(LIB)
 

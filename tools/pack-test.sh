@@ -37,6 +37,8 @@ mkdir "$tmp/embed" "$tmp/empty"
 cp examples/embed/* "$tmp/embed"
 make --no-print-directory BUILD="$build" PREFIX="$tmp/prefix" install >>"$tmp/log" || { cat "$tmp/log"; exit 1; }
 export PKG_CONFIG_PATH="$tmp/prefix/lib/pkgconfig"
+names=$(nm -g --defined-only "$tmp/prefix/lib/libkoine.a" | awk 'NF == 3 { print $3 }' | sort | tr '\n' ' ')
+[ "$names" = "koine_preload luaopen_koine_core " ] || fail "embed: libkoine.a has other names than its two: $names"
 archive=$(${CC:-cc} -print-file-name=liblua5.4.a)
 # shellcheck disable=SC2046
 ${CC:-cc} -std=c11 -D_GNU_SOURCE -DKOINE_STATIC $(pkg-config --cflags koine) -o "$tmp/empty/host" "$tmp/embed"/*.c \

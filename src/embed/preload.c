@@ -8,6 +8,12 @@
 #include "koine.h"
 #include "modules.h"
 
+#if defined(__GNUC__)
+#define EXPORT __attribute__((visibility("default"))) /* the rest of libkoine.a keeps to itself */
+#else
+#define EXPORT
+#endif
+
 /* The loader of a module, its entry in upvalue 1: returns what the module returns. */
 static int load(lua_State *L) {
   const struct koine_module *m = lua_touserdata(L, lua_upvalueindex(1));
@@ -17,7 +23,7 @@ static int load(lua_State *L) {
   return 1;
 }
 
-void koine_preload(lua_State *L) {
+EXPORT void koine_preload(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, luaopen_koine_core);
   lua_setfield(L, -2, "koine.core");
