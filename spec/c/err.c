@@ -1,4 +1,6 @@
 /* Tests of err: the tables, and messages that stay one line of valid UTF-8. */
+#include <errno.h>
+
 #include "core/err.h"
 #include "test.h"
 
@@ -71,9 +73,21 @@ static void test_argument(void) {
   CHECK_STR(e.message, strlen(e.message), "not enough memory");
 }
 
+static void test_system(void) {
+  struct err e;
+  err_clear(&e);
+  errno = EBADF;
+  CHECK(err_system(&e, "cannot do it") == -1 && e.kind == KIND_OTHER);
+  CHECK_STR(e.message, strlen(e.message), "cannot do it: Bad file descriptor");
+  errno = ENOMEM;
+  CHECK(err_system(&e, "cannot do it") == -1 && e.kind == KIND_MEMORY);
+  CHECK_STR(e.message, strlen(e.message), "not enough memory");
+}
+
 int main(void) {
   test_tables();
   test_message();
   test_argument();
+  test_system();
   return test_done("err");
 }

@@ -333,14 +333,9 @@ static int f_decode(lua_State *L) {
   s.p = luaL_checklstring(L, 1, &s.n);
   err_clear(&e);
   v = json_tree(&scratch->arena, s, VALUE_DEPTH, &e);
-  if (v != NULL) {
-    push_node(L, v, 1);
-    return 1;
-  }
-  if (e.kind == KIND_MEMORY) return raise_error(L, &e);
-  lua_pushnil(L);
-  push_error(L, &e, STR_NONE, STR_NONE);
-  return 2;
+  if (v == NULL) return return_error(L, &e);
+  push_node(L, v, 1);
+  return 1;
 }
 
 /* core.array([t]): t, marked as a JSON array. */
