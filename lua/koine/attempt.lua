@@ -1,10 +1,12 @@
 --- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
 -- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered,
--- access, admitted, readmitted}. `call` is what the core starts, `request` the canonical request it was rendered from,
--- `rendered` the headers that needs (nil: none), `access` the credentials of the latest attempt; `admitted` is true
--- once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was shown.
+-- access, admitted, readmitted, sealed}. `call` is what the core starts, `request` the canonical request it was
+-- rendered from, `rendered` the headers that needs (nil: none), `access` the credentials of the latest attempt;
+-- `admitted` is true once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was
+-- shown; `sealed` is the code of the error with which the provider refuses reasoning in the request that it cannot open
+-- (nil: there is none). `closed`, `failure` and `finished` are stream.lua's.
 --
--- May call: koine.core, errors, exchange, credentials, retry.
+-- May call: koine.core, errors, exchange, credentials, retry, version.
 
 local core = require "koine.core"
 local credentials = require "koine.credentials"
@@ -49,7 +51,7 @@ function attempt.render(plan, codec)
   local call = plan.call
   local rendered
   call.codec = codec
-  call.body, rendered, call.warnings = plan.adapter:render(plan.request, "chat", codec)
+  call.body, rendered, call.warnings, plan.sealed = plan.adapter:render(plan.request, "chat", codec)
   plan.rendered = next(rendered) and rendered
 end
 
@@ -182,23 +184,11 @@ local function readmitted(plan, err)
   return auth.rejected(plan.adapter, err, plan.access)
 end
 
--- True when the messages of a request that was rendered hold any thinking.
-local function has_thinking(messages)
-  for _, message in ipairs(messages) do
-    for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
-      if block.type == "thinking" then return true end
-    end
-  end
-  return false
-end
-
--- True when the provider could not open the reasoning of earlier turns, which is sealed for one organisation, model and
--- deployment: the request is rendered again without it, once per call, and its warnings say so.
+-- True when the provider could not open the reasoning of earlier turns: the request is rendered again without it, once
+-- per call, and its warnings say so.
 local function unsealed(plan, err)
-  local request = plan.request
-  if err.code ~= "invalid_encrypted_content" or not plan.call or request.no_reasoning then return false end
-  if not has_thinking(request.messages) then return false end
-  request.no_reasoning = true
+  if not plan.sealed or err.code ~= plan.sealed then return false end
+  plan.request.no_reasoning = true
   attempt.render(plan, plan.call.codec)
   return true
 end

@@ -286,6 +286,26 @@ static void test_unclean(void) {
   scene_close(&s);
 }
 
+/* What a provider may be unable to open, and how it says so. */
+static void test_sealed(void) {
+  static const struct { const char *message, *code; } CASES[] = {
+    { ASSISTANT("[" THINKING(SEALED) "," TEXT("a") "]"), "invalid_encrypted_content" },
+    { ASSISTANT("[" THINKING("{\\'type\\':\\'reasoning\\',\\'content\\':[{\\'type\\':\\'reasoning_text\\',\\'text\\':\\'t\\'}]}") ","
+                TEXT("a") "]"), NULL },
+    { ASSISTANT("[{'type':'thinking','thinking':'t'}," TEXT("a") "]"), NULL },
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    char request[4096];
+    struct scene s;
+    snprintf(request, sizeof request, "{'model':'m','messages':[" HI ",%s," HI "]}", CASES[i].message);
+    scene_open(&s, request);
+    CHECK(codec_responses.render(&s.r, &s.e) == 0);
+    CHECK((s.r.sealed == NULL) == (CASES[i].code == NULL));
+    if (s.r.sealed != NULL) CHECK_STR(s.r.sealed, strlen(s.r.sealed), "invalid_encrypted_content");
+    scene_close(&s);
+  }
+}
+
 static void test_opaque(void) {
 #define SEARCH "{\\'type\\':\\'web_search_call\\', \\'id\\':\\'ws_1\\'}"
   INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) ",{'type':'opaque','kind':'web_search_call'," MINE(SEARCH) "},"
@@ -375,6 +395,7 @@ int main(void) {
   test_media();
   test_reasoning();
   test_unclean();
+  test_sealed();
   test_opaque();
   test_parallel();
   test_continued();

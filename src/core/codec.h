@@ -101,6 +101,7 @@ struct render {
   struct buf *body;            /* the request's bytes */
   struct node *headers;        /* OBJECT, empty at first: headers this request needs (a betas list) */
   struct node *warnings;       /* ARRAY, empty at first: {code, field, message} */
+  const char *sealed;          /* NULL at first: the provider's error code for reasoning in the body that it cannot open */
 };
 
 /* What parsing needs to know about the call. */

@@ -96,6 +96,12 @@ static void put_item(struct out *w, const struct node *block, const struct node 
   else if (buf_addstr(w->r->body, json) != 0) out_memory(w);
 }
 
+/* A reasoning item. Sealed for one organisation, model and deployment; another one refuses it with this code. */
+static void put_reasoning(struct out *w, const struct node *block, const struct node *raw) {
+  put_item(w, block, raw);
+  if (node_str(node_get(raw, "encrypted_content")).n > 0) w->r->sealed = "invalid_encrypted_content";
+}
+
 /* Reasoning that can go back: sealed, or with the text of open models; DeepSeek wants it before each call
 ** (rikkahub#1690). */
 static const struct node *reasoning_of(struct out *w, const struct node *block) {
@@ -241,7 +247,7 @@ static void put_assistant(struct out *w, const struct node *message) {
     else if (out_said(b, SAY_TEXT).n > 0) put_said(w, b);
     else if ((raw = opaque_of(w, b)) != NULL) put_item(w, b, raw);
     reasoned = (raw = reasoning_of(w, b)) != NULL;
-    if (reasoned) put_item(w, b, raw);
+    if (reasoned) put_reasoning(w, b, raw);
     ended = b == last;
   }
 }

@@ -70,9 +70,10 @@ static int f_adapter(lua_State *L) {
   return 1;
 }
 
-/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings. Raises ArgumentError,
-** NotImplementedError. request: codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned
-** when the wire cannot count; codec: the name of another wire format than the adapter's own. */
+/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, and, where it holds sealed
+** reasoning, the provider's error code for what it cannot open. Raises ArgumentError, NotImplementedError. request:
+** codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned when the wire cannot
+** count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
   struct adapter *ad = check_adapter(L, 1);
   struct scratch *s = home_scratch(L);
@@ -100,7 +101,8 @@ static int m_render(lua_State *L) {
   push_str(L, buf_str(&s->text));
   push_node(L, r.headers, 0);
   push_node(L, r.warnings, 0);
-  return 3;
+  lua_pushstring(L, r.sealed);
+  return 4;
 }
 
 /* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
