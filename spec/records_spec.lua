@@ -108,6 +108,14 @@ describe("every record", function()
 end)
 
 describe("messages and blocks", function()
+  it("take nothing for an array whose keys are not 1..n", function()
+    local hello = { type = "text", text = "Hello" }
+    for _, content in ipairs { { [2] = hello, [-1] = hello }, { hello, [3] = hello }, { [0] = hello }, { hello, n = 1 },
+      { [1.5] = hello } } do
+      assert.are.equal("message.content", argument_error(records.message, { role = "user", content = content }).field)
+    end
+  end)
+
   it("take a string or an array of blocks as content", function()
     local blocks = { records.text { text = "a" }, { type = "image", source = "https://x.test/a.png" } }
     assert.are.same(blocks, records.message { role = "user", content = blocks }.content)

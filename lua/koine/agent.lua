@@ -31,7 +31,7 @@ local function check_messages(given)
   if type(given) == "string" then return { { role = "user", content = given } } end
   if type(given) ~= "table" then errors.argument("messages", "string or array of messages", given) end
   if given.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
-  if not parts.is_list(given) then core.raise_argument("messages", "array of messages", "a table with other keys") end
+  if not records.is_list(given) then core.raise_argument("messages", "array of messages", "a table with other keys") end
   if #given == 0 then core.raise_argument("messages", "array of messages", "an empty one") end
   for i, message in ipairs(given) do records.check_message(message, ("messages[%d]"):format(i)) end
   local unfit = parts.unfit(given, 2) -- the levels that a dump puts around them

@@ -7,12 +7,13 @@
 -- File tools cannot leave the working directory, whatever path or link a model makes up. bash can do all that the user
 -- can: who does not trust what it runs puts the whole program into a container.
 --
--- May call: koine.core, errors, options, schema, tool, executor.bash, .editor, .files, .policies, .remote, .search,
--- .service, .text.
+-- May call: koine.core, errors, options, records, schema, tool, executor.bash, .editor, .files, .policies,
+-- .remote, .search, .service, .text.
 
 local core = require "koine.core"
 local errors = require "koine.errors"
 local options = require "koine.options"
+local records = require "koine.records"
 local schema = require "koine.schema"
 local tool = require "koine.tool"
 
@@ -56,7 +57,7 @@ local function given(value, default)
 end
 
 local function check_array(field, value, expected)
-  if type(value) ~= "table" then errors.argument(field, "array of " .. expected, value) end
+  if not records.is_list(value) then errors.argument(field, "array of " .. expected, value) end
 end
 
 local function check_tool(field, name)
@@ -103,7 +104,7 @@ end
 local function hooks_of(policy)
   if policy == nil then return { policies.cautious } end
   if type(policy) == "function" then return { policy } end
-  if type(policy) ~= "table" then errors.argument("policy", "function or array of functions", policy) end
+  if not records.is_list(policy) then errors.argument("policy", "function or array of functions", policy) end
   for i, hook in ipairs(policy) do
     if type(hook) ~= "function" then errors.argument(("policy[%d]"):format(i), "function", hook) end
   end

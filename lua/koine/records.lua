@@ -58,15 +58,15 @@ local function one_of(words)
   return kind("one of " .. table.concat(words, ", "), function(value) if known[value] then return value end end)
 end
 
--- nil unless `value` is a table whose keys are 1..n.
-local function as_array(value)
-  if type(value) ~= "table" then return nil end
-  local n = 0
+--- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
+function records.is_list(value)
+  if type(value) ~= "table" then return false end
+  local n, last = 0, 0
   for key in next, value do
-    if math.type(key) ~= "integer" then return nil end
-    n = n + 1
+    if math.type(key) ~= "integer" or key < 1 then return false end
+    n, last = n + 1, math.max(last, key)
   end
-  return n == #value and value or nil
+  return n == last
 end
 
 local STRING, BOOLEAN, TABLE = of_type "string", of_type("boolean", "true or false"), of_type "table"
@@ -79,7 +79,7 @@ local COUNT = kind("integer, 0 or more", function(value)
   local integer = math.type(value) and math.tointeger(value)
   if integer and integer >= 0 then return integer end
 end)
-local LIST = kind("array", as_array)
+local LIST = kind("array", function(value) if records.is_list(value) then return value end end)
 
 -- A cache breakpoint: {type = "ephemeral", ttl = nil | "5m" | "1h"}.
 local CACHE_CONTROL = kind('{type = "ephemeral", ttl = nil, "5m" or "1h"}', function(value)
@@ -103,7 +103,7 @@ end
 
 local function list_of(name)
   return kind("array of " .. name .. " records", function(value, path)
-    if not as_array(value) then return nil end
+    if not records.is_list(value) then return nil end
     for i, member in ipairs(value) do
       local at = path .. "[" .. i .. "]"
       if type(member) ~= "table" then errors.argument(at, name .. " record", member) end
@@ -128,7 +128,7 @@ end
 
 local CONTENT = kind("string or array of blocks", function(value, path)
   if type(value) == "string" then return value end
-  return as_array(value) and check_blocks(value, path)
+  if records.is_list(value) then return check_blocks(value, path) end
 end)
 
 -- Fields ----------------------------------------------------------------------------------------------------------

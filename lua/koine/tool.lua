@@ -82,12 +82,16 @@ end
 --- True when `value` was made by koine.tool.
 function tool.is_tool(value) return type(value) == "table" and getmetatable(value) == tool_mt end
 
+-- Raises unless the value is an array.
+local function check_array(value, path)
+  if records.is_list(value) then return end
+  core.raise_argument(path, "array of tools", tool.is_tool(value) and "a single tool" or errors.describe(value))
+end
+
 --- Checks an array of tools, or of what koine.tool takes: a new array of koine.tool, each with a name of its own.
 -- `path` begins the field's name in errors. Raises an ArgumentError.
 function tool.list(value, path)
-  if not parts.is_list(value) then
-    core.raise_argument(path, "array of tools", tool.is_tool(value) and "a single tool" or errors.describe(value))
-  end
+  check_array(value, path)
   local kept, names = {}, {}
   for i, one in ipairs(value) do
     local at = ("%s[%d]"):format(path, i)
@@ -197,9 +201,7 @@ end
 
 -- Raises unless these are tools and a call to answer.
 local function check_answer(tools, call, ctx)
-  if not parts.is_list(tools) then
-    core.raise_argument("tools", "array of tools", tool.is_tool(tools) and "a single tool" or errors.describe(tools))
-  end
+  check_array(tools, "tools")
   for i, one in ipairs(tools) do
     if not tool.is_tool(one) then errors.argument(("tools[%d]"):format(i), "koine.tool", one) end
   end

@@ -7,10 +7,10 @@
 --
 -- They are copies: what a condition changes in them changes nothing else.
 --
--- May call: errors, schema.parts.
+-- May call: errors, records.
 
 local errors = require "koine.errors"
-local parts = require "koine.schema.parts"
+local records = require "koine.records"
 
 local stop = {}
 
@@ -74,7 +74,7 @@ end
 -- ArgumentError.
 function stop.list(value, path)
   if type(value) == "function" then return { value } end
-  if not parts.is_list(value) then errors.argument(path, "array of conditions", value) end
+  if not records.is_list(value) then errors.argument(path, "array of conditions", value) end
   local kept = {}
   for i, condition in ipairs(value) do
     if type(condition) ~= "function" then errors.argument(("%s[%d]"):format(path, i), "condition", condition) end

@@ -150,8 +150,8 @@ local function append(self, content)
     messages[#messages + 1] = { role = "assistant", content = content }
     return
   end
-  local joined = core.array(table.move(state.blocks(messages[#messages].content), 1, #messages[#messages].content, 1,
-    {}))
+  local before = state.blocks(messages[#messages].content)
+  local joined = table.move(before, 1, #before, 1, core.array {})
   table.move(content, 1, #content, #joined + 1, joined)
   messages[#messages] = { role = "assistant", content = joined }
 end

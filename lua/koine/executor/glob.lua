@@ -2,6 +2,8 @@
 -- directories. A name that begins with a dot matches only a part that does so too. Matching goes along a path name by
 -- name, so that a walk knows which directories cannot lead to a match. A name costs at most its length times the
 -- pattern's; patterns are a model's, so their length and their braces have limits.
+--
+-- May call: nothing.
 
 local glob = {}
 
@@ -35,10 +37,9 @@ local function read_set(list, i)
   if set.negated then from = from + 1 end
   local at = from
   while list[at] and (list[at] ~= 0x5D or at == from) do
-    local last = list[at]
-    if list[at + 1] == 0x2D and list[at + 2] and list[at + 2] ~= 0x5D then last = list[at + 2] end
-    set[#set + 1] = { list[at], last }
-    at = at + (list[at + 1] == 0x2D and list[at + 2] and list[at + 2] ~= 0x5D and 3 or 1)
+    local is_range = list[at + 1] == 0x2D and list[at + 2] and list[at + 2] ~= 0x5D
+    set[#set + 1] = { list[at], is_range and list[at + 2] or list[at] }
+    at = at + (is_range and 3 or 1)
   end
   if list[at] then return set, at end
 end

@@ -10,7 +10,8 @@ local paths = require "koine.executor.paths"
 
 local policies = {}
 
-local BREAKS = "[;&|\n(){}`]" -- between the commands of a line
+--- The commands of a line, told apart by what may stand between two: for command in policies.commands(line) do … end
+function policies.commands(line) return (line .. "\n"):gmatch "(.-)[;&|\n(){}`]" end
 
 -- True when the words name a .env file that is no .env.example.
 local function names_env(words)
@@ -62,7 +63,7 @@ end
 local function check_command(command, ctx)
   local reason = policies.words(command)
   if reason then return reason end
-  for part in (command .. "\n"):gmatch("(.-)" .. BREAKS) do
+  for part in policies.commands(command) do
     reason = check_rm(part, ctx)
     if reason then return reason end
   end

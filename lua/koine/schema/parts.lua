@@ -9,14 +9,6 @@ local parts = {}
 
 -- Kinds of values ---------------------------------------------------------------------------------------------------
 
---- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
-function parts.is_list(value)
-  if type(value) ~= "table" then return false end
-  local n = 0
-  for _ in next, value do n = n + 1 end
-  return n == #value
-end
-
 --- Whether a value may be an array: a sequence, or marked, or an empty table.
 function parts.is_array(value)
   if type(value) ~= "table" then return false end

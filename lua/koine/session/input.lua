@@ -21,12 +21,15 @@
 --   relative_to      "root" or "workdir": what the paths of artifacts begin at; "root"
 --   ignore_unknown_tools   boolean, false: names in allowed_tools that nobody knows are skipped
 --   max_context_bytes      integer: of each context file, 262144
---   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session
+--   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session;
+--                    false, but what its options say for a program
 --
--- May call: errors, options, session.types, session.verdict.
+-- May call: koine.core, errors, options, records, session.types, session.verdict.
 
+local core = require "koine.core"
 local errors = require "koine.errors"
 local options = require "koine.options"
+local records = require "koine.records"
 local types = require "koine.session.types"
 local verdict = require "koine.session.verdict"
 
@@ -59,9 +62,8 @@ end
 function input.list_of(check)
   return function(value, field)
     if type(value) ~= "table" then errors.argument(field, "array", value) end
-    local kept, n = {}, 0
-    for _ in next, value do n = n + 1 end
-    if n ~= #value then errors.argument(field, "array", "a table with other keys") end
+    if not records.is_list(value) then core.raise_argument(field, "array", "a table with other keys") end
+    local kept = {}
     for i, member in ipairs(value) do kept[i] = check(member, ("%s[%d]"):format(field, i)) end
     return kept
   end
