@@ -6,8 +6,9 @@
 --   required  array of flags without which nothing is started, and by role those of the role alone
 --   roles     role → array of further arguments
 --   output    array of arguments that ask for lines of JSON;  model  the argument before the model id
---   lines     type of a line → function(line, sink); `line` is the decoded object. The sink has event(fields),
---             usage(tokens_in, tokens_out) and done(status)
+--   lines     type of a line → function(line, sink); `line` is the decoded object. The sink has output(text) and
+--             reasoning(text), where false and nil are no event; call(name, input, id), `input` being JSON text;
+--             result(text, name, id); usage(tokens_in, tokens_out) and done(status)
 -- The program has tools of its own, which run where and as it likes: allowed_tools is only compared with what it says
 -- that it did.
 --
@@ -38,6 +39,24 @@ local IGNORED = { "executor", "system", "options", "on_delta", "max_rounds", "ma
 
 -- Lines -------------------------------------------------------------------------------------------------------------
 
+-- A string, nil for anything else.
+local function string_of(value) return type(value) == "string" and value or nil end
+
+-- What a definition hands the events of a line to; they are added to the array `events`.
+local function sink_of(events)
+  local sink = {}
+  local function add(event) events[#events + 1] = event end
+  function sink.output(text) if text then add { kind = "output", content = text } end end
+  function sink.reasoning(text) if text then add { kind = "reasoning", content = text } end end
+  function sink.call(name, input, id)
+    add { kind = "tool_call", tool_name = string_of(name), tool_input = input, tool_call_id = string_of(id) }
+  end
+  function sink.result(text, name, id)
+    add { kind = "tool_result", content = text or "", tool_name = string_of(name), tool_call_id = string_of(id) }
+  end
+  return sink
+end
+
 local STATUS = { success = "completed", completed = "completed", cancelled = "blocked" }
 
 --- The outcome that a program's word for its end means.
@@ -48,8 +67,7 @@ function cli.outcome(status) return STATUS[status] or "error" end
 -- several usages the last counts, of several ends the worst.
 function cli.parse(definition, text)
   local parsed = { events = {}, usage = { incomplete = true }, verdict = verdicts.new() }
-  local sink = {}
-  function sink.event(fields) parsed.events[#parsed.events + 1] = fields end
+  local sink = sink_of(parsed.events)
   function sink.usage(tokens_in, tokens_out)
     tokens_in, tokens_out = math.tointeger(tokens_in), math.tointeger(tokens_out)
     parsed.usage = { tokens_in = tokens_in, tokens_out = tokens_out,
@@ -78,9 +96,6 @@ function cli.text(value)
   end
   return parts[1] and table.concat(parts) or nil
 end
-
---- A string member of a line, nil for anything else.
-function cli.string(value) return type(value) == "string" and value or nil end
 
 -- The command -------------------------------------------------------------------------------------------------------
 

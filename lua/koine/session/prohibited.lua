@@ -7,7 +7,6 @@ local policies = require "koine.executor.policies"
 
 local prohibited = {}
 
-local BREAKS = "[;&|\n(){}`]" -- between the commands of a line
 local PROTECTED = { main = true, dev = true } -- branches
 
 -- What is wrong with the arguments of a git push (array of words, from the one at `i`).
@@ -37,8 +36,8 @@ end
 
 --- Why these words, a command or a path, must not be: a string, or nil.
 function prohibited.reason(words)
-  for part in (words .. "\n"):gmatch("(.-)" .. BREAKS) do
-    local reason = check_command(part)
+  for command in policies.commands(words) do
+    local reason = check_command(command)
     if reason then return reason end
   end
   return policies.words(words)

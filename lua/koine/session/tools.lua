@@ -65,11 +65,17 @@ end
 -- True when the executor says itself which tools it has.
 local function has_tools(executor) return executor ~= nil and type(executor.tools) == "function" end
 
+-- An executor of Koine's own, which has to be closed.
+local function own_executor(workdir)
+  local own, err = executors { workdir = workdir }
+  if not own then core.raise_argument("workdir", "directory that can be opened", err.message) end
+  return own
+end
+
 -- The definitions of tools by their names: the executor's, or for one that has only `run`, those of Koine's own.
 local function definitions(executor, names, workdir)
   if has_tools(executor) then return executor:tools(names) end
-  local catalogue <close>, err = executors { workdir = workdir }
-  if not catalogue then core.raise_argument("workdir", "directory that can be opened", err.message) end
+  local catalogue <close> = own_executor(workdir)
   return catalogue:tools(names)
 end
 
@@ -101,34 +107,27 @@ local function known_of(input, known)
   return names, skipped
 end
 
--- Takes out the names that the role may not use; they are skipped too.
-local function keep_role(role, names, skipped)
-  local own, fitting, kept = set_of(executors.names), set_of(executors.role_tools(role)), {}
+-- The names that fit; the others are skipped too.
+local function keep(names, skipped, fits)
+  local kept = {}
   for _, name in ipairs(names) do
-    local fits = role == "implementor" or fitting[name] or not own[name]
-    local list = fits and kept or skipped
+    local list = fits(name) and kept or skipped
     list[#list + 1] = name
   end
   return kept
 end
 
--- Takes out the names of which the executor gave no tool; they are skipped too.
-local function keep_made(made, names, skipped)
-  local kept = {}
-  for _, name in ipairs(names) do
-    local list = made[name] and kept or skipped
-    list[#list + 1] = name
-  end
-  return kept
+-- Whether a role may use the tool of a name, as a function.
+local function fitting(role)
+  local own, fits = set_of(executors.names), set_of(executors.role_tools(role))
+  return function(name) return role == "implementor" or fits[name] or not own[name] end
 end
 
 -- The executor of a session: the user's, or one of its own, which the work has to close.
 local function executor_of(work)
   if work.input.executor then return work.input.executor end
-  local own, err = executors { workdir = work.input.workdir }
-  if not own then core.raise_argument("workdir", "directory that can be opened", err.message) end
-  work.executor = own
-  return own
+  work.executor = own_executor(work.input.workdir)
+  return work.executor
 end
 
 --- Makes the tools of a session: an array of koine.tool, those that the model is offered and, hidden from it, those
@@ -141,10 +140,10 @@ function tools.make(work)
   local known = set_of(has_tools(input.executor) and input.executor.names or executors.names)
   known[REPORT] = true
   local allowed, skipped = known_of(input, known)
-  allowed = keep_role(input.role, allowed, skipped)
+  allowed = keep(allowed, skipped, fitting(input.role))
   local made = #allowed > 0 and handing_over(executor_of(work), allowed, work) or {}
   made[REPORT] = report_tool(work)
-  allowed = keep_made(made, allowed, skipped)
+  allowed = keep(allowed, skipped, function(name) return made[name] end)
   local all, others, seen = {}, {}, set_of(allowed)
   for i, name in ipairs(allowed) do all[i] = made[name] end
   for name in next, known do

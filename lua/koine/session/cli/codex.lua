@@ -9,25 +9,15 @@ local cli = require "koine.session.cli"
 
 local lines = {}
 
-function lines.message(line, sink)
-  local text = line.role == "assistant" and cli.text(line.content)
-  if text then sink.event { kind = "output", content = text } end
-end
+function lines.message(line, sink) sink.output(line.role == "assistant" and cli.text(line.content)) end
 
-function lines.reasoning(line, sink)
-  local text = cli.text(line.content) or cli.text(line.text)
-  if text then sink.event { kind = "reasoning", content = text } end
-end
+function lines.reasoning(line, sink) sink.reasoning(cli.text(line.content) or cli.text(line.text)) end
 
 function lines.function_call(line, sink)
-  sink.event { kind = "tool_call", tool_name = cli.string(line.name), tool_input = cli.string(line.arguments) or "{}",
-    tool_call_id = cli.string(line.call_id) }
+  sink.call(line.name, type(line.arguments) == "string" and line.arguments or "{}", line.call_id)
 end
 
-function lines.function_call_output(line, sink)
-  sink.event { kind = "tool_result", content = cli.text(line.output) or "", tool_name = cli.string(line.name),
-    tool_call_id = cli.string(line.call_id) }
-end
+function lines.function_call_output(line, sink) sink.result(cli.text(line.output), line.name, line.call_id) end
 
 function lines.usage(line, sink) sink.usage(line.input_tokens, line.output_tokens) end
 

@@ -10,25 +10,16 @@ local core = require "koine.core"
 
 local lines = {}
 
-function lines.content(line, sink)
-  local text = line.role == "model" and cli.text(line.text)
-  if text then sink.event { kind = "output", content = text } end
-end
+function lines.content(line, sink) sink.output(line.role == "model" and cli.text(line.text)) end
 
-function lines.thought(line, sink)
-  local text = cli.text(line.text) or cli.text(line.content)
-  if text then sink.event { kind = "reasoning", content = text } end
-end
+function lines.thought(line, sink) sink.reasoning(cli.text(line.text) or cli.text(line.content)) end
 
 function lines.tool_call(line, sink)
-  local input = type(line.input) == "table" and line.input or {}
-  sink.event { kind = "tool_call", tool_name = cli.string(line.name), tool_input = core.encode(input),
-    tool_call_id = cli.string(line.id) }
+  sink.call(line.name, core.encode(type(line.input) == "table" and line.input or {}), line.id)
 end
 
 function lines.tool_result(line, sink)
-  sink.event { kind = "tool_result", content = cli.text(line.output) or cli.text(line.content) or "",
-    tool_name = cli.string(line.name), tool_call_id = cli.string(line.id) }
+  sink.result(cli.text(line.output) or cli.text(line.content), line.name, line.id)
 end
 
 function lines.usage(line, sink) sink.usage(line.prompt_tokens, line.candidates_tokens) end
