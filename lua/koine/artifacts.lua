@@ -169,8 +169,8 @@ end
 --- What git knows of the directory now: a snapshot for `compare`, or nil, err. `workdir` is a path in a working tree;
 -- `opts`: timeout = seconds for each git command (60). The snapshot's fields: `root`, the top of the working tree;
 -- `prefix`, the directory below it ("" or "a/b/"); `head`, the commit, nil where there is none yet.
--- The error is of kind "other" with code "absent" (no git, or no such directory), "not_a_repository", or "git" (it
--- failed; the message says how). Raises an ArgumentError for wrong options.
+-- The error is of kind "other" with code "absent" (no git), "not_a_repository", or "git" (it failed; the message says
+-- how); without a code where the directory cannot be entered. Raises an ArgumentError for wrong options.
 function artifacts.snapshot(workdir, opts)
   if type(workdir) ~= "string" or workdir == "" or workdir:find("\0", 1, true) then
     errors.argument("workdir", "path of a directory", workdir)

@@ -1,8 +1,9 @@
 --- The one type of error: what its tables can do, how Lua code makes and raises them.
 -- An error is a table: class, kind, message, and where known status_code, provider (row name), retry_after (seconds),
--- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body); an
--- ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most of them and
--- chooses class and retryable from the kind; this module fills the metatable they share. Kinds by class:
+-- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body),
+-- traceback (of the task that raised it); an ArgumentError has field and expected, a NotImplementedError adapter and
+-- method. The core makes most of them and chooses class and retryable from the kind; this module fills the metatable
+-- they share. Kinds by class:
 --   AuthenticationError  auth, permission               RateLimitError   rate_limit, billing (not worth a retry)
 --   ServerError          overloaded, server, protocol, timeout with a status_code
 --   RequestError         invalid_request, not_found, too_large, context_overflow

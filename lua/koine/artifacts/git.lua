@@ -45,8 +45,9 @@ end
 
 --- Runs `git ARGS…` in the directory: its standard output and its exit code, or nil, err. `opts`: timeout (seconds,
 -- 60), stdin (bytes), index (path of another index file), code (a further exit code that is no failure). The error is
--- of kind other with code "absent" where there is no git, "not_a_repository" where the directory belongs to none, "git"
--- for whatever else git refuses; CancelledError when the caller was cancelled.
+-- of kind other with code "absent" where there is no git, none where the directory cannot be entered,
+-- "not_a_repository" where it belongs to none, "git" for whatever else git refuses; CancelledError when the caller was
+-- cancelled.
 function git.run(directory, args, opts)
   local argv = table.move(ALWAYS, 1, #ALWAYS, 1, {})
   table.move(args, 1, #args, #argv + 1, argv)

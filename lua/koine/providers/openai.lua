@@ -1,8 +1,7 @@
--- OpenAI: Responses, or Chat Completions with api = "chat". From gpt-5.4 on the latter takes tools only with
--- thinking = "none" (BerriAI/litellm#34569).
+-- OpenAI: Responses, or Chat Completions with api = "chat".
 
 local REASONING = { system_role = "developer", no_sampling = true }
--- From gpt-5.4 on, Chat Completions takes tools only without reasoning.
+-- From gpt-5.4 on, Chat Completions takes tools only with thinking = "none" (BerriAI/litellm#34569).
 local REASONING_ALONE = { system_role = "developer", no_sampling = true, no_effort_with_tools = true }
 local REASONING_NO_STOP = { system_role = "developer", no_sampling = true, no_stop = true }
 
