@@ -244,7 +244,7 @@ bench: $(MODULE)
 	@bench/run.sh $(BUILD)
 
 rock-test:
-	@tools/rock-test.sh $(BUILD)
+	@tools/rock-test.sh
 
 interop: deps-test
 	@$(MAKE) --no-print-directory all

@@ -14,7 +14,7 @@ local weather = {
 local function ask(adapter, question)
   local history, usage = { { role = "user", content = question } }, { input_tokens = 0, output_tokens = 0 }
   while true do
-    local stream = adapter:open(history, { tools = { weather }, max_tokens = 1024 })
+    local stream = assert(adapter:open(history, { tools = { weather }, max_tokens = 1024 }))
     for delta in stream:deltas() do
       if delta.type == "text_delta" then io.write(delta.text):flush() end
     end
@@ -52,7 +52,7 @@ local turns = {
   { content = "Yes: it is raining in Paris, at 18 degrees. Take the umbrella.",
     usage = { input_tokens = 141, output_tokens = 17 }, chunk = 6 },
 }
-local server <close> = koine.testing.start()
+local server <close> = assert(koine.testing.start())
 server:script(turns)
 show(koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "loopback" })
 server:script(turns)

@@ -71,7 +71,7 @@ for _, file in ipairs(files("src/core/*.c src/core/*.h")) do
       local to = room(inc:match("([%w_]+)%.h$") or "")
       if not to then complain(file, n, "includes " .. inc .. ", which is no room of the core")
       elseif from and not allowed(from, to) then complain(file, n, from .. " may not include " .. to) end
-    elseif sys and sys:match("^l?ua") and sys ~= "math.h" then
+    elseif sys and (sys:match("^lua") or sys == "lauxlib.h") then
       complain(file, n, "the core includes no lua.h")
     elseif sys and sys:match("^curl/") and from ~= "http" then
       complain(file, n, "libcurl belongs to http")

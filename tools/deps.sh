@@ -1,6 +1,6 @@
 #!/bin/sh
-# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint) are there: installs what is missing with apt-get
-# (through sudo when not root) and says so; on other systems names what it could not find.
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, analyse) are there: installs what is
+# missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
 set -eu
 
 packages() {
