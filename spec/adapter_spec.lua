@@ -1,15 +1,10 @@
 local core = require "koine.core"
 local koine = require "koine"
 local new = require("koine.adapter").new
+local raised = require "spec.support.raised"
 local retry = require "koine.retry"
 local rows = require "koine.rows"
 local wait = require "koine.wait"
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
 
 -- More deltas than the bytes before the stall can hold.
 local LONG_AND_STUCK = { content = ("word "):rep(100), chunk = 5, fault = { stall_after = 2000 } }

@@ -118,7 +118,8 @@ describe("a dump", function()
     end
     local direct, through = bodies(false), bodies(true)
     assert.are.equal(2, #direct)
-    assert.is_truthy(direct[2]:find('"input":{"query":"x"', 1, true) or direct[2]:find("9007199254740993", 1, true))
+    assert.is_truthy(direct[2]:find('"n":9007199254740993', 1, true))
+    assert.is_truthy(direct[2]:find('{"b": 3, "a":2}', 1, true))
     assert.are.same(direct, through)
   end)
 

@@ -7,13 +7,7 @@ local kit = require "spec.support.agent_kit"
 
 local agent = koine.agent
 local add, assert_legal, calls, make, play = kit.add, kit.check_history, kit.calls, kit.make, kit.play
-local raised, roles, use = kit.raised, kit.roles, kit.use
-
-local function kinds(events)
-  local list = {}
-  for i, event in ipairs(events) do list[i] = event.kind end
-  return table.concat(list, " ")
-end
+local kinds, raised, roles, use = kit.kinds, kit.raised, kit.roles, kit.use
 
 -- The blocks of a message as "type:what".
 local function shape(message)

@@ -2,6 +2,7 @@
 
 local cjson = require "cjson"
 local cli = require "spec.support.cli"
+local folder = require "spec.support.folder"
 local koine = require "koine"
 
 local TEXT = string.rep("All that glitters. ", 200)
@@ -13,13 +14,10 @@ local at_terminal = cli.on_terminal(it, pending)
 describe("koine chat", function()
   local server, home
 
-  setup(function()
-    server = assert(koine.testing.start())
-    home = cli.directory()
-  end)
+  setup(function() server, home = assert(koine.testing.start()), folder.new() end)
   teardown(function()
     server:stop()
-    assert(os.execute("rm -r " .. home))
+    folder.remove(home)
   end)
   before_each(function() assert(server:reset()) end)
   after_each(cli.clean_up)

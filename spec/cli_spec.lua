@@ -2,6 +2,7 @@
 
 local cjson = require "cjson"
 local cli = require "spec.support.cli"
+local folder = require "spec.support.folder"
 local koine = require "koine"
 local rows = require "koine.rows"
 
@@ -12,13 +13,10 @@ local PNG, PDF = "\x89PNG\r\n\x1A\n\0\1", "%PDF-1.4\n\0\1"
 describe("koine", function()
   local server, home
 
-  setup(function()
-    server = assert(koine.testing.start())
-    home = cli.directory()
-  end)
+  setup(function() server, home = assert(koine.testing.start()), folder.new() end)
   teardown(function()
     server:stop()
-    assert(os.execute("rm -r " .. home))
+    folder.remove(home)
   end)
   before_each(function() assert(server:reset()) end)
   after_each(cli.clean_up)

@@ -2,6 +2,7 @@ local cjson = require "cjson"
 local koine = require "koine"
 local conversation = require "koine.conversation"
 local playbook = require "koine.playbook"
+local raised = require "spec.support.raised"
 
 local function add(id) return { type = "tool_use", id = id, name = "add", arguments = { a = 2, b = 3 } } end
 
@@ -13,12 +14,6 @@ local function play(...)
     steps[i] = turn
   end
   return playbook(steps)
-end
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "an error was expected")
-  return err
 end
 
 local function roles(history)

@@ -1,20 +1,15 @@
 local core = require "koine.core"
 local deep = require "spec.support.deep"
+local folder = require "spec.support.folder"
 local hosts = require "koine.auth.copilot.hosts"
 local koine = require "koine"
 local lfs = require "lfs"
+local raised = require "spec.support.raised"
 local session = require "koine.auth.copilot.session"
 local toy_host = require "spec.support.toy_host"
 local wait = require "koine.wait"
 
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
-
--- True when the text is anywhere in the value.
-local function shows(value, text) return deep.text(value):find(text, 1, true) ~= nil end
+local shows = deep.shows
 
 local function read_file(path)
   local file <close> = assert(io.open(path, "rb"))
@@ -47,16 +42,14 @@ describe("the login of koine.copilot:", function()
     environment, slept, printed = {}, {}, {}
     os.getenv = function(name) return environment[name] end -- luacheck: ignore
     io.stderr = { write = function(_, text) printed[#printed + 1] = text end } -- luacheck: ignore
-    directory = os.tmpname()
-    os.remove(directory)
-    assert(lfs.mkdir(directory))
+    directory = folder.new()
     token_path = directory .. "/koine/copilot_github_token"
   end)
 
   after_each(function()
     os.getenv, io.stderr = getenv, stderr -- luacheck: ignore
     wait.park, wait.now, session.clock = park, now, clock
-    assert(os.execute("rm -rf '" .. directory .. "'"))
+    folder.remove(directory)
   end)
 
   local function token(n) return (n == 2 and "ghu_second_" or "ghu_first_") .. count end

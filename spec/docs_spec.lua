@@ -7,6 +7,7 @@
 -- provider echoes. Behind `-->` stands what the line prints.
 
 local core = require "koine.core"
+local folders = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
 local rows = require "koine.rows"
@@ -118,8 +119,18 @@ local function on_loopback(server)
   return setmetatable(face, { __index = koine })
 end
 
--- Runs a page's blocks; raises what they raise, and names the promises that were broken or never came up.
-local function run(path, server)
+-- os, but its temporary names are in this folder.
+local function os_within(directory)
+  local n = 0
+  return setmetatable({ tmpname = function()
+    n = n + 1
+    return ("%s/%d"):format(directory, n)
+  end }, { __index = os })
+end
+
+-- Runs a page's blocks, `place` being their os; raises what they raise, and names the promises that were broken or
+-- never came up.
+local function run(path, server, place)
   local lines = lines_of(texts[path])
   local blocks, open = {}, {}
   for _, block in ipairs(blocks_of(lines)) do
@@ -141,6 +152,7 @@ local function run(path, server)
       open[i] = nil
     end
   end
+  env.os = place
   env.io = setmetatable({ write = sink.write, stdout = sink, stderr = sink }, { __index = io })
   env.server = server
   function env.require(name)
@@ -174,12 +186,17 @@ local ADD = { name = "add", description = "Adds two numbers.", parameters = { ty
   properties = { a = { type = "number" }, b = { type = "number" } }, required = { "a", "b" } } }
 
 describe("documentation", function()
-  local server
+  local server, directory, place
 
-  setup(function() server = assert(koine.testing.start()) end)
+  setup(function()
+    server = assert(koine.testing.start())
+    directory = folders.new()
+    place = os_within(directory)
+  end)
   teardown(function()
     koine.testing.offline(false)
     server:stop()
+    folders.remove(directory)
   end)
 
   before_each(function() assert(server:reset()) end)
@@ -194,7 +211,7 @@ describe("documentation", function()
       assert(server:script(SCRIPTS[path] or "echo"))
       _G.add = ADD
       local ok, err = xpcall(run, function(err) return type(err) == "string" and debug.traceback(err, 2) or err end,
-        path, server)
+        path, server, place)
       _G.add = nil
       if not ok then error(err, 0) end
       for _, request in ipairs(assert(server:requests())) do

@@ -1,5 +1,6 @@
 -- The executor's tool bash: what a command is given, what comes back, and that nothing of it is left.
 
+local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
 local wait = require "koine.wait"
@@ -32,13 +33,11 @@ describe("the executor's bash (107)", function()
   end
 
   before_each(function()
-    directory = os.tmpname()
-    os.remove(directory)
-    assert(lfs.mkdir(directory))
+    directory = folder.new()
     ex = new { timeout = 60 }
   end)
 
-  after_each(function() os.execute(("rm -rf '%s'"):format(directory)) end)
+  after_each(function() folder.remove(directory) end)
 
   it("returns stdout, then stderr", function()
     assert.are.same({ "hi\n", { exit_code = 0 } }, { bash "echo hi" })

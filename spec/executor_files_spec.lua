@@ -1,52 +1,15 @@
 -- The executor's tools for files: what they take, what they say, how files look afterwards.
 
 local core = require "koine.core"
-local koine = require "koine"
+local kit = require "spec.support.executor_kit"
 local lfs = require "lfs"
 
 describe("the executor's tool", function()
-  local directory, ex
+  local place = kit.place()
+  local bad, get, good, path, put = place.bad, place.get, place.good, place.path, place.put
 
-  local function path(name) return directory .. "/" .. name end
-
-  local function put(name, bytes)
-    local file <close> = assert(io.open(path(name), "wb"))
-    assert(file:write(bytes))
-  end
-
-  local function get(name)
-    local file = io.open(path(name), "rb")
-    if not file then return nil end
-    local bytes = file:read "a"
-    file:close()
-    return bytes
-  end
-
-  -- The text of a call that is not an error.
-  local function good(name, input)
-    local text, info = ex.run(name, input)
-    assert.is_nil(info and info.is_error, text)
-    return text
-  end
-
-  -- The text of a call that is one.
-  local function bad(name, input)
-    local text, info = ex.run(name, input)
-    assert.are.same({ is_error = true }, info)
-    return text
-  end
-
-  before_each(function()
-    directory = os.tmpname()
-    os.remove(directory)
-    assert(lfs.mkdir(directory))
-    ex = assert(koine.executor { workdir = directory })
-  end)
-
-  after_each(function()
-    ex:close()
-    os.execute(("rm -rf '%s'"):format(directory))
-  end)
+  before_each(place.open)
+  after_each(place.close)
 
   describe("read_file", function()
     it("returns a file as it is", function()
@@ -73,7 +36,7 @@ describe("the executor's tool", function()
     end)
 
     it("keeps to the cap in whole lines, and within a line that is longer", function()
-      ex = assert(koine.executor { workdir = directory, output_max = 10 })
+      place.renew { output_max = 10 }
       put("f", "1234\n5678\n9\n")
       assert.are.equal("1234\n5678\n[lines 1 to 2 of 3]", good("read_file", { path = "f" }))
       put("f", "ééééééé\nx\n")

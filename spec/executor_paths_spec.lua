@@ -2,6 +2,7 @@
 -- is read, written, made or listed. The tools run without a policy here: the file tree alone has to hold.
 -- Around the working directory `repo` lie `outside`, with a secret file, and `repo2`, whose name begins like repo's.
 
+local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
 
@@ -103,9 +104,8 @@ describe("no path leads out of the working directory:", function()
   end
 
   before_each(function()
-    base = os.tmpname()
-    os.remove(base)
-    for _, name in ipairs { "", "/repo", "/repo/a", "/repo/a/b", "/repo2", "/outside" } do
+    base = folder.new()
+    for _, name in ipairs { "/repo", "/repo/a", "/repo/a/b", "/repo2", "/outside" } do
       assert(lfs.mkdir(base .. name))
     end
     put(base .. "/outside/secret", SECRET)
@@ -117,7 +117,7 @@ describe("no path leads out of the working directory:", function()
 
   after_each(function()
     ex:close()
-    os.execute(("rm -rf '%s'"):format(base))
+    folder.remove(base)
   end)
 
   local function check_outside()

@@ -3,14 +3,9 @@
 local cli = require "spec.support.cli"
 local core = require "koine.core"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 
 local TOKEN = "tok-executor-5ecret"
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
 
 describe("koine.executor.remote", function()
   local server

@@ -1,33 +1,17 @@
 -- The executor's tools that search, glob and grep: what they find, what they cost, and that they let others run.
 
 local glob = require "koine.executor.glob"
+local kit = require "spec.support.executor_kit"
 local koine = require "koine"
 local lfs = require "lfs"
 local wait = require "koine.wait"
 
 describe("the executor's search", function()
-  local directory, ex
+  local place = kit.place()
+  local bad, good, path, put = place.bad, place.good, place.path, place.put
 
-  local function path(name) return directory .. "/" .. name end
-
-  local function put(name, bytes)
-    local file <close> = assert(io.open(path(name), "wb"))
-    assert(file:write(bytes))
-  end
-
-  -- The text of a call that is not an error.
-  local function good(name, input)
-    local text, info = ex.run(name, input)
-    assert.is_nil(info and info.is_error, text)
-    return text
-  end
-
-  -- The text of a call that is one.
-  local function bad(name, input)
-    local text, info = ex.run(name, input)
-    assert.are.same({ is_error = true }, info)
-    return text
-  end
+  before_each(place.open)
+  after_each(place.close)
 
   -- How many thousands of Lua's instructions f takes.
   local function steps_of(f)
@@ -54,18 +38,6 @@ describe("the executor's search", function()
     end)
     return turns
   end
-
-  before_each(function()
-    directory = os.tmpname()
-    os.remove(directory)
-    assert(lfs.mkdir(directory))
-    ex = assert(koine.executor { workdir = directory })
-  end)
-
-  after_each(function()
-    ex:close()
-    os.execute(("rm -rf '%s'"):format(directory))
-  end)
 
   describe("glob", function()
     before_each(function()
@@ -278,7 +250,7 @@ describe("the executor's search", function()
         put("big", bytes)
         for _, from in ipairs { "big", "." } do
           parks = bytes:byte() == 0 and 2 or 0
-          assert.are.same({ nil, cancelled }, { ex.run("grep", { text = "here", path = from }) })
+          assert.are.same({ nil, cancelled }, { place.run("grep", { text = "here", path = from }) })
           assert.are.equal(3, parks)
         end
       end

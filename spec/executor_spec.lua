@@ -1,17 +1,13 @@
--- The executor: its options, what a call returns, what is denied, what an agent gets. Beside it executor_files_spec,
--- executor_paths_spec and executor_bash_spec.
+-- The executor: its options, what a call returns, what is denied, what an agent gets. Its tools, its boundary and its
+-- service have specs of their own beside it.
 
 local core = require "koine.core"
+local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
+local raised = require "spec.support.raised"
 
 local cautious = koine.executor.policies.cautious
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
 
 local function write(path, bytes)
   local file <close> = assert(io.open(path, "wb"))
@@ -22,13 +18,11 @@ describe("koine.executor", function()
   local directory
 
   before_each(function()
-    directory = os.tmpname()
-    os.remove(directory)
-    assert(lfs.mkdir(directory))
+    directory = folder.new()
     write(directory .. "/hello.txt", "hello\n")
   end)
 
-  after_each(function() os.execute(("rm -rf '%s'"):format(directory)) end)
+  after_each(function() folder.remove(directory) end)
 
   local function new(opts)
     opts = opts or {}
@@ -50,6 +44,11 @@ describe("koine.executor", function()
         assert.are.equal(field, err.field)
       end
       assert.are.equal("options", raised(koine.executor, "here").field)
+      for field, opts in pairs { env = { env = { PATH = true } }, allowed_tools = { allowed_tools = { bash = true } },
+        policy = { policy = { cautious = print } } } do
+        assert.are.equal(field, raised(new, opts).field)
+      end
+      assert.are.equal("names", raised(new().tools, new(), { bash = true }).field)
       assert.are.equal("workdir", raised(new, { workdir = "a\0b" }).field)
       assert.are.equal("timeout", raised(new, { timeout = 0 / 0 }).field)
     end)
@@ -200,18 +199,18 @@ describe("koine.executor", function()
   end)
 
   describe("the cautious policy (106)", function()
-    local ctx = { workdir = "/work/repo" }
+    local ctx = { workdir = "/home/ann/repo" }
 
     local function reason(name, input) return cautious(name, input, ctx) end
 
     it("lets ordinary calls pass", function()
       for _, command in ipairs { "make test", "cat .env.example", "cp .env.example .env.example.bak", "rm -rf build",
-        "rm ./a/../b", "rm /work/repo/x", "rm x 2>/dev/null", "echo env", "rm -- x && ls /etc",
+        "rm ./a/../b", "rm /home/ann/repo/x", "rm x 2>/dev/null", "echo env", "rm -- x && ls /etc",
         "ls environment.envelope", "rm x > /dev/null", "" } do
         assert.is_nil(reason("bash", { command = command }), command)
       end
-      for _, path in ipairs { "a/b.lua", ".", "/work/repo", "/work/repo/a", "a/../b", ".env.example", ".github/x",
-        ".environment" } do
+      for _, path in ipairs { "a/b.lua", ".", "/home/ann/repo", "/home/ann/repo/a", "a/../b", ".env.example",
+        ".github/x", ".environment" } do
         assert.is_nil(reason("read_file", { path = path }), path)
       end
     end)
@@ -221,7 +220,7 @@ describe("koine.executor", function()
         "cat a/.envrc", "echo x>.env", "cat '.env'" } do
         assert.are.equal("the file .env", reason("bash", { command = command }), command)
       end
-      for _, path in ipairs { ".env", "a/.env", "/work/repo/.env", "x/../.env", "prod.env", ".env.production" } do
+      for _, path in ipairs { ".env", "a/.env", "/home/ann/repo/.env", "x/../.env", "prod.env", ".env.production" } do
         assert.are.equal("the file .env", reason("text_editor", { command = "view", path = path }), path)
       end
       assert.are.equal("the file .env", reason("glob", { pattern = "**/.env" }))
@@ -235,18 +234,23 @@ describe("koine.executor", function()
     end)
 
     it("refuses rm outside, by absolute path or parent traversal", function()
-      for _, command in ipairs { "rm -rf /", "rm -rf /etc/x", "rm ../x", "rm a/../../x", "sudo rm /work/x", "rm ~/x",
-        "cd a; rm -f /work/repo2/x", "/bin/rm /x", "make && rm '/etc/x'", "(rm /x)", "rm $HOME/x", "rm a\nrm /b",
-        "rm /work/repo/../x" } do
+      for _, command in ipairs { "rm -rf /", "rm -rf /etc/x", "rm ../x", "rm a/../../x", "sudo rm /home/ann/x",
+        "rm ~/x", "cd a; rm -f /home/ann/repo2/x", "/bin/rm /x", "make && rm '/etc/x'", "(rm /x)", "rm $HOME/x",
+        "rm a\nrm /b", "rm /home/ann/repo/../x" } do
         assert.are.equal("rm outside of the working directory", reason("bash", { command = command }), command)
       end
     end)
 
     it("refuses file operations outside, a sibling with the same beginning too", function()
-      for _, path in ipairs { "/etc/passwd", "..", "../x", "a/../../x", "/work/repo2/x", "/work/rep",
-        "/work/repo/../x" } do
+      for _, path in ipairs { "/etc/passwd", "..", "../x", "a/../../x", "/home/ann/repo2/x", "/home/ann/rep",
+        "/home/ann/repo/../x" } do
         assert.are.equal("the path is outside of the working directory", reason("read_file", { path = path }), path)
       end
+    end)
+
+    it("has nothing to say of a tool that it does not know", function()
+      assert.is_nil(reason("telepathy", { to = "you" }))
+      assert.is_nil(reason("telepathy", {}))
     end)
 
     it("judges by the tool's name: a field too many changes nothing", function()

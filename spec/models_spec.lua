@@ -1,13 +1,8 @@
 local core = require "koine.core"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 local retry = require "koine.retry"
 local wait = require "koine.wait"
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
 
 describe("models", function()
   local server

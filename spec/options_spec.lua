@@ -1,13 +1,8 @@
 local koine = require "koine"
 local options = require "koine.options"
+local raised = require "spec.support.raised"
 
 -- The error that f raises.
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
-
 local function settings(given, info)
   given.model = given.model or "m"
   return options.constructor(given, info or {})

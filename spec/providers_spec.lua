@@ -1,12 +1,7 @@
 local core = require "koine.core"
 local koine = require "koine"
 local rows = require "koine.rows"
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
+local raised = require "spec.support.raised"
 
 local function set(...)
   local known = {}

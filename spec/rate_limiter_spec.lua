@@ -1,17 +1,13 @@
 local core = require "koine.core"
+local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
+local raised = require "spec.support.raised"
 local rate_limiter = require "koine.rate_limiter"
 local toy_host = require "spec.support.toy_host"
 local wait = require "koine.wait"
 
 local ROUNDING = 1e-6 -- seconds: of Unix times as floats
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
 
 local function read_file(path)
   local file <close> = assert(io.open(path, "rb"))
@@ -38,16 +34,14 @@ describe("koine.rate_limiter", function()
   local directory, path, time, slept
 
   before_each(function()
-    directory = os.tmpname()
-    os.remove(directory)
-    assert(lfs.mkdir(directory))
+    directory = folder.new()
     path = directory .. "/state"
     time, slept = 1764000000.25, {}
   end)
 
   after_each(function()
     wait.park, wait.now, rate_limiter.clock = park, now, clock
-    assert(os.execute("rm -rf '" .. directory .. "'"))
+    folder.remove(directory)
   end)
 
   -- Time stands still but for sleeps, which are written down.

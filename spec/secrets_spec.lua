@@ -5,6 +5,7 @@ local core = require "koine.core"
 local koine = require "koine"
 local socket = require "socket"
 local watch = require "spec.support.secret_watch"
+local raised = require "spec.support.raised"
 
 local MARK = "koine-secret"
 local KEY = "koine-secret-0123456789/abcdefghijklmnopqrstuvwxyz+ABCDEF=="
@@ -39,12 +40,6 @@ end
 
 function WIRES.anthropic.event(error) return "event: error\ndata: " .. error .. "\n\n" end
 function WIRES.openai.event(error) return "data: " .. error .. "\n\n" end
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return err
-end
 
 -- Fails when any of the key shows in an error or Response. Parts are looked for: half a key is a leak too.
 local function assert_clean(value)

@@ -72,13 +72,8 @@ for name, say in pairs(DIALECTS) do
     -- then runs `body`. Its path.
     local function program(body)
       local folder = new_folder()
-      local path = folder .. "/program"
-      local file = assert(io.open(path, "w"))
-      file:write(("#!/bin/sh\nd=%s\nprintf '%%s\\n' \"$@\" > $d/argv\ncat > $d/stdin\n%s\n"):format(
+      return kit.script(folder .. "/program", ("d=%s\nprintf '%%s\\n' \"$@\" > $d/argv\ncat > $d/stdin\n%s\n"):format(
         repository.quote(folder), body))
-      file:close()
-      assert(os.execute("chmod +x " .. repository.quote(path)))
-      return path
     end
 
     -- What a program kept: "argv" or "stdin"; nil when it never ran.
@@ -141,7 +136,7 @@ for name, say in pairs(DIALECTS) do
       assert.are.equal("completed", parsed.verdict.outcome)
       assert.are.same({ incomplete = true }, parsed.usage)
       assert.are.same({ tokens_out = 4, incomplete = true }, parse(say.usage(nil, 4)).usage)
-      assert.are.equal("", kinds(parse("").events))
+      assert.are.same({ "", "completed" }, { kinds(parse("").events), parse("").verdict.outcome })
       assert.are.equal("x", parse((json.encode(say.output "x"):gsub("$", "\r\n"))).events[1].content)
     end)
 
@@ -182,11 +177,12 @@ for name, say in pairs(DIALECTS) do
       assert.are.equal("output", kinds(result.events))
       assert.is_truthy(result.events[1].content:find("--sandbox is missing", 1, true))
       assert.is_nil(kept(path, "argv"))
-      assert.are.equal("error", run(path, { model = "m" }, { flags = { "--sandboxed" } }).outcome)
+      assert.are.equal("lockdown", run(path, { model = "m" }, { flags = { "--sandboxed" } }).error.code)
       result = run(path, nil, { flags = { "--sandbox", "--fast" } })
       assert.are.equal("completed", result.outcome)
       assert.are.equal("--sandbox\n--fast", kept(path, "argv"):match "^%-%-sandbox\n%-%-fast")
       result = run(path, { role = "orchestrator" }, { flags = { "--sandbox" } })
+      assert.are.equal(name == "gemini" and "lockdown: --readonly is missing" or nil, result.reason)
       assert.are.equal(name == "gemini" and "error" or "completed", result.outcome)
       result = run(path, { role = "orchestrator" }, { flags = { "--sandbox", "--readonly" } })
       assert.are.equal("completed", result.outcome)
@@ -271,6 +267,7 @@ for name, say in pairs(DIALECTS) do
       local function outcome(given, opts, ...) return run(program(printing(...)), given, opts).outcome end
       assert.are.equal("completed", outcome(nil, nil, say.output "Please clarify.", say.output "Never mind."))
       assert.are.equal("completed", outcome(nil, nil, say.output "All is clear."))
+      assert.are.equal("completed", outcome(nil, nil, say.output ""))
       assert.are.equal("completed", outcome({ blocked_phrases = false }, nil, say.output "please clarify"))
       assert.are.equal("blocked", outcome(nil, { blocked_phrases = { "halt" } }, say.output "HALT"))
     end)
@@ -347,9 +344,8 @@ describe("the options of a program", function()
   -- What a session of a program that says `text` comes to, by way of options that `change` changes afterwards.
   local function outcome(text, options, change)
     local repo <close> = repository.with { ["a.txt"] = "a\n" }
-    repo:write("program", ("#!/bin/sh\ncat <<'END'\n%s\nEND\n"):format(json.encode(DIALECTS.codex.output(text))))
-    assert(os.execute("chmod +x " .. repository.quote(repo.dir .. "/program")))
-    options.program = repo.dir .. "/program"
+    options.program = kit.script(repo.dir .. "/program",
+      ("cat <<'END'\n%s\nEND\n"):format(json.encode(DIALECTS.codex.output(text))))
     local provider = session.codex(options)
     if change then change(options) end
     return provider:run_session(kit.inputs(repo.dir)).outcome

@@ -24,12 +24,7 @@ describe("a session that is closed at work", function()
   -- A program of that text; its path.
   local function program(text)
     folder = repository.folder()
-    local path = folder .. "/program"
-    local file = assert(io.open(path, "w"))
-    file:write("#!/bin/sh\n", text)
-    file:close()
-    assert(os.execute("chmod +x " .. repository.quote(path)))
-    return path
+    return kit.script(folder .. "/program", text)
   end
 
   local function until_there(name)

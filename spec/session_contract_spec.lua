@@ -9,13 +9,9 @@ local session = koine.session
 
 -- A shell script that prints these lines; its path.
 local function script(lines)
-  local path = os.tmpname()
-  local file <close> = assert(io.open(path, "w"))
-  file:write("#!/bin/sh\ncat > /dev/null\necho new > new.txt\n")
-  for _, line in ipairs(lines) do file:write("printf '%s\\n' " .. repository.quote(line) .. "\n") end
-  file:close()
-  assert(os.execute("chmod +x " .. path))
-  return path
+  local commands = { "cat > /dev/null", "echo new > new.txt" }
+  for _, line in ipairs(lines) do commands[#commands + 1] = "printf '%s\\n' " .. repository.quote(line) end
+  return kit.script(os.tmpname(), table.concat(commands, "\n") .. "\n")
 end
 
 -- The same session everywhere: a thought, a call that makes new.txt, its result, a last word.

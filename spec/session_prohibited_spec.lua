@@ -17,7 +17,7 @@ describe("prohibited operations", function()
   end)
 
   it("101: files are judged as the policy of the executor judges them", function()
-    local ctx = { workdir = "/work/repo" }
+    local ctx = { workdir = "/home/ann/repo" }
     for _, name in ipairs { ".env", ".ENV", ".envrc", ".env.example", ".env.examples", ".env_file", ".environment",
       "a.env", ".github/workflows", ".github//./workflows/x", ".GitHub/workflows", ".github/x" } do
       local words = "cat " .. name

@@ -1,12 +1,7 @@
 local koine = require "koine"
 local retry = require "koine.retry"
 local wait = require "koine.wait"
-
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
+local raised = require "spec.support.raised"
 
 -- More deltas than the bytes before the stall can hold.
 local LONG_AND_STUCK = { content = ("word "):rep(100), chunk = 5, fault = { stall_after = 2000 } }

@@ -31,23 +31,23 @@ describe("koine.testing", function()
     end
 
     it("listens where it is told to, and says when it cannot", function()
-    local first <close> = assert(testing.start())
-    local second, err = testing.start { port = first.port }
-    assert.is_nil(second)
-    assert.are.equal("ConnectionError", err.class)
-    assert.is_truthy(tostring(err):find("EADDRINUSE", 1, true))
-    local port = first.port
-    first:stop()
-    local third <close> = assert(testing.start { port = port })
-    assert.are.equal(port, third.port)
-    for _, bad in ipairs { -1, 65536, 1.5, "80" } do
-      local ok, wrong = pcall(testing.start, { port = bad })
-      assert.is_false(ok)
-      assert.are.equal("port", wrong.field)
-    end
-  end)
+      local first <close> = assert(testing.start())
+      local second, err = testing.start { port = first.port }
+      assert.is_nil(second)
+      assert.are.equal("ConnectionError", err.class)
+      assert.is_truthy(tostring(err):find("EADDRINUSE", 1, true))
+      local port = first.port
+      first:stop()
+      local third <close> = assert(testing.start { port = port })
+      assert.are.equal(port, third.port)
+      for _, bad in ipairs { -1, 65536, 1.5, "80" } do
+        local ok, wrong = pcall(testing.start, { port = bad })
+        assert.is_false(ok)
+        assert.are.equal("port", wrong.field)
+      end
+    end)
 
-  it("tells its port and pid, and ends with stop, as often as it is called", function()
+    it("tells its port and pid, and ends with stop, as often as it is called", function()
       local other = assert(testing.start())
       assert.are.equal("http://127.0.0.1:" .. other.port, other.url)
       assert.is_true(alive(other.pid))

@@ -10,12 +10,12 @@ package.path = "./?.lua;" .. package.path
 
 local core = require "koine.core"
 local koine = require "koine"
-local socket = require "socket"
 local uv = require "luv"
 
 local calls = require "spec.chaos.calls"
 local dice = require "spec.chaos.dice"
 local judge = require "spec.chaos.judge"
+local free_port = require "spec.support.free_port"
 
 local DIRECTORY, FIRST, LAST, RSS_MAX = arg[1], tonumber(arg[2]), tonumber(arg[3]), tonumber(arg[4])
 local WARM = 10       -- seeds after which the memory is measured for the first time
@@ -50,14 +50,6 @@ local function collect()
 end
 
 -- The world ----------------------------------------------------------------------------------------------------------
-
--- A port that was free a moment ago: nobody listens there.
-local function closed_port()
-  local listener = assert(socket.bind("127.0.0.1", 0))
-  local _, port = listener:getsockname()
-  listener:close()
-  return math.tointeger(port)
-end
 
 -- Starts the raw server: {port, tls = port, stop = function}.
 local function start_raw()
@@ -96,7 +88,7 @@ end
 local function close_idle()
   collect()
   uv.sleep(1100)
-  ask(("http://127.0.0.1:%d/"):format(closed_port()))
+  ask(("http://127.0.0.1:%d/"):format(free_port()))
   collect()
 end
 
@@ -187,7 +179,7 @@ local function main()
   close_idle() -- the engine, the event loop and libcurl have made the descriptors that they keep
   local sockets_before, others_before = descriptors()
   raw, server = start_raw(), assert(koine.testing.start())
-  local where = { raw = raw.port, tls = raw.tls, closed = closed_port(), ca = DIRECTORY .. "/cert.pem",
+  local where = { raw = raw.port, tls = raw.tls, closed = free_port(), ca = DIRECTORY .. "/cert.pem",
     loopback = server.url }
   local warm
   for seed = FIRST, LAST do

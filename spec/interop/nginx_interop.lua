@@ -1,6 +1,7 @@
 -- nginx before the loopback provider: TLS, HTTP/1.1 and HTTP/2, buffers, gzip, its own error pages, its own end.
 
 local certificate = require "spec.interop.support.certificate"
+local deep = require "spec.support.deep"
 local koine = require "koine"
 local nginx = require "spec.interop.support.nginx"
 local program = require "spec.interop.support.program"
@@ -26,7 +27,6 @@ describe("nginx", function()
 
   -- What can be seen of an error, which may not hold the key.
   local function assert_no_secret(err)
-    local deep = require "spec.support.deep"
     assert.is_nil(deep.text(err):find(KEY, 1, true))
   end
 

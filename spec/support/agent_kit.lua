@@ -5,16 +5,19 @@ local koine = require "koine"
 
 local kit = {}
 
---- A playbook of turns.
-function kit.play(...)
+--- Turns (the playbook's fields of a "turn") as the steps of a playbook.
+function kit.steps(turns)
   local steps = {}
-  for i, turn in ipairs { ... } do
+  for i, turn in ipairs(turns) do
     local step = { step = i, type = "turn" }
     for name, value in pairs(turn) do step[name] = value end
     steps[i] = step
   end
-  return koine.playbook(steps)
+  return steps
 end
+
+--- A playbook of turns.
+function kit.play(...) return koine.playbook(kit.steps { ... }) end
 
 --- A call of a tool, "add" unless said otherwise.
 function kit.use(id, arguments, name)
@@ -37,6 +40,13 @@ end
 
 --- An agent of a playbook that can add.
 function kit.make(book, more) return koine.agent(merged({ adapter = book, tools = { kit.add() } }, more)) end
+
+--- The kinds of events, in words.
+function kit.kinds(events)
+  local list = {}
+  for i, event in ipairs(events) do list[i] = event.kind end
+  return table.concat(list, " ")
+end
 
 --- The roles of messages, in words.
 function kit.roles(messages)
@@ -63,10 +73,6 @@ function kit.check_history(messages)
 end
 
 --- The error that f raises; raises when it raises none.
-function kit.raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "an error was expected")
-  return err
-end
+kit.raised = require "spec.support.raised"
 
 return kit

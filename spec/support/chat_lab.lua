@@ -98,7 +98,7 @@ local function new_target(self)
 end
 
 --- A lab whose dispatcher has these options over its own. Fields: d, turns (those that run, oldest first), records,
--- now (milliseconds), log, obeys (true: turns end when they are cancelled).
+-- warnings (the details of each), target, now (milliseconds), log, obeys (true: turns end when they are cancelled).
 function chat_lab.new(options)
   local self = setmetatable({ log = {}, turns = {}, records = {}, warnings = {}, now = 0, obeys = true }, methods)
   local given = { mode = "per-thread", target = new_target(self), now_ms = function() return self.now end,

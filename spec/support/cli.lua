@@ -17,14 +17,6 @@ local KEPT = { "PATH", "KOINE_LUA", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS
 local cli = {}
 local running = {} -- children that nobody has waited for, as keys
 
---- An empty directory.
-function cli.directory()
-  local path = os.tmpname()
-  os.remove(path)
-  assert(uv.fs_mkdir(path, tonumber("700", 8)))
-  return path
-end
-
 --- Writes a file and returns its path.
 function cli.file(path, bytes)
   local file <close> = assert(io.open(path, "wb"))
@@ -32,17 +24,10 @@ function cli.file(path, bytes)
   return path
 end
 
-function cli.quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
-
 --- A port of this machine where nobody listens.
-function cli.closed_port()
-  local server = uv.new_tcp()
-  assert(server:bind("127.0.0.1", 0))
-  local port = server:getsockname().port
-  server:close()
-  uv.run "nowait"
-  return port
-end
+cli.closed_port = require "spec.support.free_port"
+
+function cli.quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 
 local function environment(given)
   local list = { "LUA_PATH=" .. package.path, "LUA_CPATH=" .. package.cpath, "LC_ALL=C.UTF-8" }

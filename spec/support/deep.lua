@@ -47,4 +47,7 @@ function deep.text(value, look)
   return table.concat(found, "\0")
 end
 
+--- Whether the text is anywhere within a value.
+function deep.shows(value, text) return deep.text(value):find(text, 1, true) ~= nil end
+
 return deep

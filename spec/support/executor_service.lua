@@ -3,14 +3,14 @@
 --   local service <close> = services.start [[{ executor = assert(koine.executor { workdir = "…" }), token = "t" }]]
 --   service.url, service.pid
 
+local quote = require("spec.support.repository").quote
+
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 
 local services = {}
 
 local methods = {}
 local metatable = { __index = methods }
-
-local function quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 
 --- Ends the service, by a signal's name ("TERM" by default), and waits for it: what os.execute says of its end.
 function methods:stop(signal)

@@ -1,17 +1,9 @@
 -- The contract of adapters for one of Koine's own constructors, against the loopback provider.
 
+local free_port = require "spec.support.free_port"
 local koine = require "koine"
 
 local server -- one child process for every suite of a spec file
-
--- A port that was free a moment ago: nobody listens there.
-local function closed_port()
-  local socket = require "socket"
-  local listener = assert(socket.bind("127.0.0.1", 0))
-  local _, port = listener:getsockname()
-  listener:close()
-  return port
-end
 
 --- Registers the suite. `busted` = {describe, it, assert, setup, teardown}; `construct` is the constructor, `options`
 -- what every adapter of the suite is made with, `supports` as in koine.contract, over what a wire supports,
@@ -36,7 +28,7 @@ return function(busted, name, construct, options, supports, reasoning_field)
   koine.contract.describe(name, {
     describe = busted.describe, it = busted.it, assert = busted.assert, teardown = busted.teardown,
     new = new,
-    unreachable = function(opts) return new(opts, "http://127.0.0.1:" .. closed_port()) end,
+    unreachable = function(opts) return new(opts, "http://127.0.0.1:" .. free_port()) end,
     script = function(turns)
       local played = {}
       for i, turn in ipairs(turns) do

@@ -1,5 +1,6 @@
 -- A real git repository in a temporary folder, for specs: made by git, looked at by the code under test.
 
+local koine = require "koine"
 local lfs = require "lfs"
 
 local repository = {}
@@ -12,12 +13,7 @@ local function quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 repository.quote = quote
 
 --- A new empty folder below the system's temporary one; ends without a slash.
-function repository.folder()
-  local base = os.tmpname()
-  os.remove(base)
-  assert(lfs.mkdir(base))
-  return base
-end
+repository.folder = require("spec.support.folder").new
 
 -- The output of a shell command; raises when it fails.
 local function output_of(command)
@@ -66,6 +62,13 @@ function methods:remove(path) assert(os.remove(self.dir .. "/" .. path)) end
 function methods:commit(message)
   self:git("add", "-A")
   self:git("commit", "--quiet", "--allow-empty", "-m", message or "commit")
+end
+
+--- What koine.artifacts.compare says of a folder, the repository's own by default, after `change` has done its work.
+function methods:changed(change, opts, workdir)
+  local before = assert(koine.artifacts.snapshot(workdir or self.dir))
+  change()
+  return koine.artifacts.compare(before, opts)
 end
 
 --- Removes the folder and what is in it.

@@ -1,26 +1,16 @@
--- What the specs of sessions share: scripted adapters, executors and inputs.
+-- What the specs of sessions share: scripted adapters, executors, programs and inputs.
 
+local agent_kit = require "spec.support.agent_kit"
 local koine = require "koine"
+local repository = require "spec.support.repository"
 
 local kit = {}
 
 --- What f raises; fails when it raises nothing.
-function kit.raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert(not ok, "nothing was raised")
-  return err
-end
+kit.raised = require "spec.support.raised"
 
 --- A playbook of turns (the playbook's fields of a "turn").
-function kit.play(turns)
-  local steps = {}
-  for i, turn in ipairs(turns) do
-    local step = { step = i, type = "turn" }
-    for name, value in pairs(turn) do step[name] = value end
-    steps[i] = step
-  end
-  return koine.playbook { model = "m-1", steps = steps }
-end
+function kit.play(turns) return koine.playbook { model = "m-1", steps = agent_kit.steps(turns) } end
 
 --- A tool call as a block.
 function kit.call(id, name, arguments)
@@ -33,11 +23,15 @@ function kit.bash(id, command) return kit.call(id, "bash", { command = command }
 --- An executor that answers every call with f(name, input, ctx).
 function kit.answering(f) return { run = f } end
 
---- The kinds of events, as words.
-function kit.kinds(events)
-  local list = {}
-  for i, event in ipairs(events) do list[i] = event.kind end
-  return table.concat(list, " ")
+--- The kinds of events, in words.
+kit.kinds = agent_kit.kinds
+
+--- Writes a program, a script of the shell: its path.
+function kit.script(path, text)
+  local file <close> = assert(io.open(path, "w"))
+  assert(file:write("#!/bin/sh\n", text))
+  assert(os.execute("chmod +x " .. repository.quote(path)))
+  return path
 end
 
 --- The inputs of a session in a directory, with others in the place of the usual ones.

@@ -1,13 +1,10 @@
 --- nginx as a front before a loopback provider: TLS, HTTP/2 and HTTP/1.1 on one port. Its answers carry the headers
 -- x-connection (the number of the connection), x-requests (of requests on it so far) and x-protocol.
 
-local certificate = require "spec.interop.support.certificate"
+local front = require "spec.interop.support.front"
 local program = require "spec.interop.support.program"
 
 local nginx = {}
-
-local methods = {}
-local Front = { __index = methods, __name = "nginx" }
 
 local CONFIG = [[
 daemon off;
@@ -48,8 +45,7 @@ local USER = user()
 
 local function command(folder) return ("nginx -p %s/ -c nginx.conf"):format(program.quote(folder)) end
 
--- Starts nginx on self.port.
-local function start(self, directives)
+local function launch(self, directives)
   program.write(self.folder .. "/nginx.conf", CONFIG:format(USER, self.provider, self.port, self.protocols,
     directives))
   return program.start(self.folder, command(self.folder), function(log)
@@ -59,34 +55,9 @@ local function start(self, directives)
 end
 
 --- Starts nginx before 127.0.0.1:`provider`. `directives` are further ones for its only server; `protocols` is
--- "ssl http2" or "ssl". Fields of the result: url, port, ca_file, folder, program.
+-- "ssl http2" (default) or "ssl". What front.start returns; restart takes directives.
 function nginx.start(provider, directives, protocols)
-  local folder = program.folder()
-  local self = setmetatable({ folder = folder, provider = provider, ca_file = certificate.make(folder),
-    protocols = protocols or "ssl http2" }, Front)
-  for _ = 1, 5 do -- another program may take the port meanwhile
-    self.port = program.free_port()
-    local ok, started = pcall(start, self, directives or "")
-    self.program, self.failure = ok and started or nil, not ok and started or nil
-    if ok then break end
-  end
-  if not self.program then error(self.failure, 2) end
-  self.url = ("https://127.0.0.1:%d"):format(self.port)
-  return self
+  return front.start({ provider = provider, launch = launch, protocols = protocols or "ssl http2" }, directives)
 end
-
---- Ends it and starts it anew on the same port, with other directives.
-function methods:restart(directives)
-  self.program:stop()
-  self.program = start(self, directives or "")
-end
-
---- Ends it and takes its folder away.
-function methods:stop()
-  if self.program then self.program:stop() end
-  os.execute("rm -rf " .. program.quote(self.folder))
-end
-
-Front.__close = methods.stop
 
 return nginx

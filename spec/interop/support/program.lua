@@ -14,12 +14,7 @@ local Program = { __index = methods, __name = "program" }
 function program.quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 --- A port that was free a moment ago.
-function program.free_port()
-  local listener = assert(socket.bind("127.0.0.1", 0))
-  local _, port = listener:getsockname()
-  listener:close()
-  return math.tointeger(tonumber(port))
-end
+program.free_port = require "spec.support.free_port"
 
 --- A new folder that its user alone can read, in the one of the run.
 function program.folder()
