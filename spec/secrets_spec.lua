@@ -5,6 +5,7 @@ local core = require "koine.core"
 local koine = require "koine"
 local socket = require "socket"
 local watch = require "spec.support.secret_watch"
+local free_port = require "spec.support.free_port"
 local raised = require "spec.support.raised"
 
 local MARK = "koine-secret"
@@ -293,20 +294,12 @@ describe("a credential", function()
   end
 
   describe("in an address", function()
-    -- A port that was free a moment ago.
-    local function closed_port()
-      local listener = assert(socket.bind("127.0.0.1", 0))
-      local _, port = listener:getsockname()
-      listener:close()
-      return port
-    end
-
     it("does not show when nobody answers there", function()
       for _, options in ipairs {
-        { base_url = ("http://user:%s@127.0.0.1:%d"):format("koine-secret-pw", closed_port()) },
-        { base_url = ("http://127.0.0.1:%d/?key=koine-secret-pw"):format(closed_port()) },
-        { proxy = ("http://user:koine-secret-pw@127.0.0.1:%d"):format(closed_port()) },
-        { proxy = ("socks5h://user:koine-secret-pw@127.0.0.1:%d"):format(closed_port()) },
+        { base_url = ("http://user:%s@127.0.0.1:%d"):format("koine-secret-pw", free_port()) },
+        { base_url = ("http://127.0.0.1:%d/?key=koine-secret-pw"):format(free_port()) },
+        { proxy = ("http://user:koine-secret-pw@127.0.0.1:%d"):format(free_port()) },
+        { proxy = ("socks5h://user:koine-secret-pw@127.0.0.1:%d"):format(free_port()) },
         { proxy = "http://user:koine-secret-pw@no-such-host.invalid:3128" },
         { base_url = "http://user:koine-secret-pw@no-such-host.invalid" },
         { proxy = "gopher://user:koine-secret-pw@127.0.0.1:1" },

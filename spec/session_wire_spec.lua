@@ -1,5 +1,6 @@
 -- Sessions over real HTTP: every wire, failures of the connection, what a session costs, and two sessions at once.
 
+local free_port = require "spec.support.free_port"
 local kit = require "spec.support.session_kit"
 local koine = require "koine"
 local repository = require "spec.support.repository"
@@ -7,14 +8,6 @@ local rows = require "koine.rows"
 
 local session = koine.session
 local call, kinds = kit.call, kit.kinds
-
--- A port that was free a moment ago: nobody listens there.
-local function closed_port()
-  local listener = assert(require("socket").bind("127.0.0.1", 0))
-  local _, port = listener:getsockname()
-  listener:close()
-  return port
-end
 
 describe("a session over the wire", function()
   local server, repo
@@ -87,7 +80,7 @@ describe("a session over the wire", function()
       end
       assert(server:script { { content = ("words "):rep(400), fault = { reset_after = 500 } } })
       assert.are.equal("ConnectionError", session.run(adapter, inputs(adapter)).error.class)
-      adapter = new("http://127.0.0.1:" .. closed_port())
+      adapter = new("http://127.0.0.1:" .. free_port())
       local result = session.run(adapter, inputs(adapter))
       assert.are.same({ "error", "connect" }, { result.outcome, result.error.kind })
       assert.is_true(result.usage.duration_seconds > 0)
