@@ -69,6 +69,7 @@ build = {
         "src/core/http_head.c",
         "src/core/http_request.c",
         "src/core/http_transfer.c",
+        "src/core/io.c",
         "src/core/json_number.c",
         "src/core/json_read.c",
         "src/core/json_text.c",

@@ -1,6 +1,6 @@
 /*
 ** fs.c: reading whole files, replacing private ones so that nobody ever sees half of one, and files under a lock.
-** May call: mem, err, the system. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a
+** May call: io, mem, err, the system. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a
 ** file that was to be replaced is then as it was, and no temporary file is left.
 */
 #include <errno.h>
@@ -13,28 +13,24 @@
 #include <unistd.h>
 
 #include "fs.h"
+#include "io.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
 #endif
-
-#define READ_STEP 16384
 
 static int fail(struct err *e, const char *path, int reason) {
   if (reason == ENOENT) memcpy(e->code, "absent", sizeof "absent");
   return err_set(e, KIND_OTHER, "%s: %s", path, strerror(reason));
 }
 
+/* Appends all that the descriptor has: 0, or -1. */
 static int read_all(int fd, const char *path, size_t max, struct buf *b, struct err *e) {
-  size_t before = b->n;
-  for (;;) {
-    if (buf_reserve(b, READ_STEP) < 0) return err_memory(e);
-    ssize_t n = read(fd, b->p + b->n, READ_STEP);
-    if (n == 0) return 0;
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(e, path, errno);
-    b->n += (size_t)n;
-    if (b->n - before > max) return err_set(e, KIND_LIMIT, "%s: larger than %zu bytes", path, max);
+  switch (io_read(fd, max, b)) {
+    case IO_DONE: return 0;
+    case IO_LARGER: return err_set(e, KIND_LIMIT, "%s: larger than %zu bytes", path, max);
+    case IO_MEMORY: return err_memory(e);
+    default: return fail(e, path, errno);
   }
 }
 
@@ -76,18 +72,6 @@ int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e) 
   return fd < 0 ? -1 : read_and_close(fd, path, max, b, e);
 }
 
-/* Writes everything: 0, or -1 and errno. */
-static int write_all(int fd, struct str bytes) {
-  while (bytes.n > 0) {
-    ssize_t n = write(fd, bytes.p, bytes.n);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    bytes.p += n;
-    bytes.n -= (size_t)n;
-  }
-  return 0;
-}
-
 /* Flushes the directory that holds path, so that the rename survives a crash; where that is impossible, nothing. */
 static void flush_directory(char *path) {
   char *slash = strrchr(path, '/');
@@ -105,7 +89,7 @@ int fs_write_private(const char *path, struct str bytes, struct err *e) {
   if (n < 0 || (size_t)n >= sizeof tmp) return fail(e, path, ENAMETOOLONG);
   int fd = mkostemp(tmp, O_CLOEXEC); /* makes it with mode 0600 */
   if (fd < 0) return fail(e, path, errno);
-  int reason = write_all(fd, bytes) < 0 || fsync(fd) < 0 ? errno : 0;
+  int reason = io_write(fd, bytes) < 0 || fsync(fd) < 0 ? errno : 0;
   if (close(fd) < 0 && reason == 0) reason = errno;
   if (reason == 0 && rename(tmp, path) < 0) reason = errno;
   if (reason != 0) {
@@ -174,7 +158,7 @@ int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct b
 
 /* Replaces the locked file's bytes: 0, or -1 and the file may hold anything. */
 int fs_lock_write(const struct fs_lock *l, const char *path, struct str bytes, struct err *e) {
-  if (lseek(l->fd, 0, SEEK_SET) < 0 || write_all(l->fd, bytes) < 0 || ftruncate(l->fd, (off_t)bytes.n) < 0)
+  if (lseek(l->fd, 0, SEEK_SET) < 0 || io_write(l->fd, bytes) < 0 || ftruncate(l->fd, (off_t)bytes.n) < 0)
     return fail(e, path, errno);
   return 0;
 }

@@ -1,6 +1,6 @@
 /*
 ** process_plan.c: what a supervisor is going to run: the argument vector, the files to try for it, its descriptors.
-** May call: mem, err, the system. A plan owns one block with all copies, and the command's ends of the descriptors,
+** May call: io, mem, err, the system. A plan owns one block with all copies, and the command's ends of the descriptors,
 ** until plan_free. Failure: -1 and an err (KIND_MEMORY, KIND_OTHER with the system's reason).
 */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #endif
 #include <unistd.h>
 
+#include "io.h"
 #include "process_private.h"
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin" /* where there is no PATH at all */
@@ -178,17 +179,6 @@ static int open_unnamed(void) {
 #endif
 }
 
-static int write_all(int fd, struct str s) {
-  while (s.n > 0) {
-    ssize_t n = write(fd, s.p, s.n);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    s.p += n;
-    s.n -= (size_t)n;
-  }
-  return lseek(fd, 0, SEEK_SET) < 0 ? -1 : 0;
-}
-
 /* The command's standard input. A file, not a pipe: nobody has to feed it, so that a command which writes before it
 ** reads blocks nobody, and one that never reads raises no SIGPIPE in the host. */
 static int open_input(struct plan *plan, struct str input) {
@@ -197,7 +187,7 @@ static int open_input(struct plan *plan, struct str input) {
     return plan->in < 0 ? -1 : 0;
   }
   plan->in = open_unnamed();
-  return plan->in < 0 ? -1 : write_all(plan->in, input);
+  return plan->in < 0 || io_write(plan->in, input) < 0 || lseek(plan->in, 0, SEEK_SET) < 0 ? -1 : 0;
 }
 
 int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int *reading, struct err *e) {

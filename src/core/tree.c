@@ -1,6 +1,6 @@
 /*
 ** tree.c: what can be done with files below a root once the walk has found them.
-** May call: mem, err, the system (whose readdir allocates by itself). The caller owns the tree; descriptors are closed
+** May call: io, mem, err, the system (whose readdir allocates by itself). The caller owns the tree; descriptors are closed
 ** before it returns. Failure: -1 and an err; a file that was to be replaced is then as it was, and no temporary file is
 ** left.
 */
@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io.h"
 #include "tree_private.h"
 
-#define READ_STEP 65536
 #define TRIES 100       /* names for a temporary file */
 #define TEMPORARY 48    /* bytes of such a name */
 
@@ -87,15 +87,11 @@ static int fail_larger(struct err *e, struct str path, size_t max) {
 
 /* Appends all that the descriptor has: 0, or -1. */
 static int read_all(int fd, struct str path, size_t max, struct buf *b, struct err *e) {
-  size_t before = b->n;
-  for (;;) {
-    if (buf_reserve(b, READ_STEP) < 0) return err_memory(e);
-    ssize_t n = read(fd, b->p + b->n, READ_STEP);
-    if (n == 0) return 0;
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return tree_fail(e, path, errno);
-    b->n += (size_t)n;
-    if (b->n - before > max) return fail_larger(e, path, max);
+  switch (io_read(fd, max, b)) {
+    case IO_DONE: return 0;
+    case IO_LARGER: return fail_larger(e, path, max);
+    case IO_MEMORY: return err_memory(e);
+    default: return tree_fail(e, path, errno);
   }
 }
 
@@ -149,18 +145,6 @@ static int open_temporary(int dir, mode_t mode, char name[TEMPORARY]) {
   return -1;
 }
 
-/* Writes everything: 0, or -1 and errno. */
-static int write_all(int fd, struct str bytes) {
-  while (bytes.n > 0) {
-    ssize_t n = write(fd, bytes.p, bytes.n);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    bytes.p += n;
-    bytes.n -= (size_t)n;
-  }
-  return 0;
-}
-
 /* Puts a file with these bytes in the place where the walk ended: 0, or -1. A link that came there meanwhile is
 ** replaced, not followed. */
 static int replace(const struct tree_walk *w, struct str bytes, struct err *e) {
@@ -170,7 +154,7 @@ static int replace(const struct tree_walk *w, struct str bytes, struct err *e) {
   if (had < 0) return -1;
   int fd = open_temporary(dir, had ? 0600 : 0666, name);
   if (fd < 0) return tree_fail(e, w->asked, errno);
-  int reason = write_all(fd, bytes) < 0 || (had && take_after(fd, &old) < 0) ? errno : 0;
+  int reason = io_write(fd, bytes) < 0 || (had && take_after(fd, &old) < 0) ? errno : 0;
   if (close(fd) < 0 && reason == 0) reason = errno;
   if (reason == 0 && renameat(dir, name, dir, w->name) < 0) reason = errno;
   if (reason == 0) return 0;

@@ -1,0 +1,14 @@
+/* io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts. Leaf but for mem. */
+#ifndef KOINE_IO_H
+#define KOINE_IO_H
+
+#include "mem.h"
+
+enum io { IO_DONE, IO_FAILED /* errno says why */, IO_LARGER, IO_MEMORY };
+
+/* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
+enum io io_read(int fd, size_t max, struct buf *b);
+/* Writes everything: 0, or -1 and errno. */
+int io_write(int fd, struct str bytes);
+
+#endif
