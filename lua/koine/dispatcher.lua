@@ -157,7 +157,7 @@ function methods:step()
     if side.waits(thread) then coroutines.start(self, call_hooks, thread) end
     if turn then
       self.turns = self.turns + 1
-      turn.coroutine = coroutines.start_apart(self, take_turn, turn)
+      turn.coroutine = coroutines.start(self, take_turn, turn)
     end
     threads.tidy(self.threads, thread)
   end
@@ -165,8 +165,8 @@ function methods:step()
 end
 
 --- Steps whenever there is work, and sweeps every minute, until the dispatcher is shut down and the last turn has
--- returned: true; nil, err when a host cancelled the caller. Outside of koine.run it brings its own, which blocks in
--- plain Lua and goes along with others in a host's loop.
+-- returned: true. Outside of koine.run it brings its own, which blocks in plain Lua and goes along with others in a
+-- host's loop; raises the CancelledError of a host that cancels it there, the turns under way being cancelled.
 function methods:run()
   if not coroutines.in_task() then return loop.run(methods.run, self) end
   local sweep_at = wait.now() + SWEEP
@@ -177,8 +177,7 @@ function methods:run()
     end
     local more = self:step()
     if self.closed and not more and self.turns == 0 then return true end
-    local _, err = wait.park(self, more and 0 or sweep_at - wait.now())
-    if err then return nil, err end
+    wait.park(self, more and 0 or sweep_at - wait.now())
   end
 end
 

@@ -31,8 +31,8 @@ local WEAK = { __mode = "k" }
 local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
--- {run, co, args | results | err, group, token, timer, queued, answer, streams, done, failed, cancelled, closing,
--- origin (the task of a group whose error it was handed), depth}
+-- {run, co, args | results | err, group, token, timer, queued, answer, streams, done, failed, cancelled, dismissed,
+-- closing, origin (the task of a group whose error it was handed), depth}
 
 local methods = {}
 local task_mt = { __index = methods, __name = "koine.task" }
@@ -81,7 +81,7 @@ end
 local function settle(task)
   local run, group = task.run, task.group
   task.done, run.live[task], run.alive = true, nil, run.alive - 1
-  if task.failed and (not group or group.gone) and not run.failure then run.failure = task end
+  if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
   if group then
     group.left = group.left - 1
     if task.failed and not group.failed then group.failed = task end
@@ -173,6 +173,12 @@ function methods:cancel()
   return true
 end
 
+--- As cancel, so that what its to-be-closed variables raise goes no further.
+function methods:dismiss()
+  self.dismissed = true
+  return self:cancel()
+end
+
 task_mt.__close = methods.cancel
 
 --- Says what the task does: "koine.task (waiting)", "(done)", "(failed)", "(cancelled)".
@@ -225,15 +231,7 @@ local function idle(run)
   local _, err = wait.park(run, seconds)
   run.idle = false
   if err then error(err, 0) end
-  local now = wait.now()
-  local timer = run.timers:due(now)
-  while timer do
-    local task = timer.task
-    task.timer = nil
-    wait.forget(task.token, task)
-    ready(task, false)
-    timer = run.timers:due(now)
-  end
+  run.timers:expire(ready)
 end
 
 -- Closes every task that is left.

@@ -21,15 +21,6 @@ local function begin(self)
   self.f(self.dispatcher, self.what)
 end
 
--- The body of a task around another one: what the inner one raises while it is closed goes no further.
-local function watch(self)
-  local ok, err = pcall(loop.gather, function()
-    self.task = wait.task()
-    begin(self)
-  end)
-  if not ok and not self.cancelled then error(err, 0) end
-end
-
 -- Resumes a coroutine of the dispatcher's own, and keeps it in dispatcher.running unless it came to its end.
 local function resume(self)
   if coroutine.status(self.co) == "suspended" then assert(coroutine.resume(self.co, self)) end
@@ -41,35 +32,30 @@ end
 local function launch(self)
   if coroutines.in_task() then
     local launched = self.dispatcher.launched
-    launched[#launched + 1], self.around = self, loop.spawn(self.body, self)
+    launched[#launched + 1], self.task = self, loop.spawn(begin, self)
   else
     self.co = coroutine.create(begin)
     resume(self)
   end
 end
 
---- Closes a coroutine that start_apart started: its to-be-closed variables run. One that is running goes on: a task to
--- its next wait, any other to its end.
+--- Closes the coroutine, once it has begun: its to-be-closed variables run, and what they raise goes no further. One
+-- that is running goes on: a task to its next wait, any other to its end.
 function methods:cancel()
-  self.cancelled = true
+  if not self.begun then return end
   if self.task then
-    self.task:cancel()
-  elseif self.co and coroutine.status(self.co) == "suspended" then
+    self.task:dismiss()
+  elseif coroutine.status(self.co) == "suspended" then
     coroutine.close(self.co)
   end
 end
 
-local function start(body, dispatcher, f, what)
-  local self = setmetatable({ body = body, dispatcher = dispatcher, f = f, what = what, begun = false }, metatable)
+--- Starts f(dispatcher, what), as a task, or as a coroutine that runs at once: what it returns has a method `cancel`.
+function coroutines.start(dispatcher, f, what)
+  local self = setmetatable({ dispatcher = dispatcher, f = f, what = what, begun = false }, metatable)
   launch(self)
   return self
 end
-
---- Starts f(dispatcher, what): as a task, or as a coroutine that runs at once.
-function coroutines.start(...) start(begin, ...) end
-
---- As start, so that the coroutine can be closed alone: what it returns has a method `cancel`.
-function coroutines.start_apart(...) return start(watch, ...) end
 
 --- Starts again what never began, because the run of its task ended before; resumes each of dispatcher.running once.
 function coroutines.resume(dispatcher)
@@ -77,7 +63,7 @@ function coroutines.resume(dispatcher)
   dispatcher.launched, dispatcher.running = {}, {}
   for _, one in ipairs(launched) do
     if not one.begun then
-      if one.around.done then launch(one) else table.insert(dispatcher.launched, one) end
+      if one.task.done then launch(one) else table.insert(dispatcher.launched, one) end
     end
   end
   for _, one in ipairs(running) do resume(one) end

@@ -78,19 +78,6 @@ function parking:patience(seconds)
   return left and (not seconds or left < seconds) and left or seconds
 end
 
--- The waiters whose time is over are ready.
-local function expire(self)
-  local now = wait.now()
-  local timer = self.timers:due(now)
-  while timer do
-    local waiter = timer.task
-    waiter.timer = nil
-    wait.forget(waiter.token, waiter)
-    ready(waiter, false)
-    timer = self.timers:due(now)
-  end
-end
-
 -- Closes a coroutine that raised, and raises its error with the traceback: in the text, or in the field `traceback`.
 local function fail(co, err)
   local trace = debug.traceback(co)
@@ -101,7 +88,7 @@ end
 
 --- Resumes, in order, everybody who is ready now. Raises what one of them raises; the others stay ready.
 function parking:run()
-  expire(self)
+  self.timers:expire(ready)
   for i = self.first, self.last do
     local waiter = self.queue[i]
     self.queue[i], self.first, self.count = nil, i + 1, self.count - 1

@@ -1,7 +1,9 @@
 --- Timers: who is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
 -- first. What is turned off stays until its turn comes or until half of the heap is off.
 --
--- May call: nothing.
+-- May call: wait.
+
+local wait = require "koine.wait"
 
 local timers = {}
 timers.__index = timers
@@ -79,6 +81,20 @@ function timers:due(now)
   if not first or first.at > now then return nil end
   pop(self)
   return first
+end
+
+--- Takes out all that is due: whoever waited so long (`task` of an entry; its `token` is what for) waits no more, and
+-- ready(task, false) is called.
+function timers:expire(ready)
+  local now = wait.now()
+  local timer = self:due(now)
+  while timer do
+    local task = timer.task
+    task.timer = nil
+    wait.forget(task.token, task)
+    ready(task, false)
+    timer = self:due(now)
+  end
 end
 
 return timers
