@@ -31,16 +31,15 @@ function fifo.pop(queue)
   return value
 end
 
---- Takes one entry out, wherever it stands; entries behind it keep their order. True when it was there.
+--- Takes one entry out, wherever it stands, if it is there; those behind it keep their order.
 function fifo.remove(queue, value)
   for i = queue.first, queue.last do
     if queue[i] == value then
       table.move(queue, i + 1, queue.last + 1, i) -- the entry behind the last is nil
       queue.last = queue.last - 1
-      return true
+      return
     end
   end
-  return false
 end
 
 return fifo

@@ -19,7 +19,6 @@ local MODES = {
   ["per-thread"] = { by_sender = false, idle = 300 },
   ["per-lane"] = { by_sender = true, idle = 300 },
 }
-local LAYOUTS = { split = true, combined = true }
 local USER_BLOCKS = { text = true, image = true, document = true }
 local HOOKS = { "on_queued", "on_done", "on_error", "on_warning", "on_dispatch" }
 local OPTIONS = { target = true, mode = true, max_buffered_messages = true, max_batch_tokens = true, layout = true,
@@ -72,14 +71,13 @@ function settings.constructor(given)
   if given.count_envelope ~= nil and type(given.count_envelope) ~= "boolean" then
     errors.argument("count_envelope", "boolean", given.count_envelope)
   end
-  local layout = given.layout == nil and "split" or given.layout
-  if not LAYOUTS[layout] then errors.argument("layout", '"split" or "combined"', layout) end
+  packing.pack({}, { layout = given.layout }) -- raises for a layout that there is not
   local mode, is = mode_of(given.mode == nil and "per-message" or given.mode)
   local hooks = {}
   for _, name in ipairs(HOOKS) do hooks[name] = given[name] end
   local buffer = count("max_buffered_messages", given.max_buffered_messages, BUFFER)
   return { target = target, mode = mode, by_sender = is.by_sender, cap = is.cap or buffer,
-    max_batch_tokens = count("max_batch_tokens", given.max_batch_tokens, TOKENS), layout = layout,
+    max_batch_tokens = count("max_batch_tokens", given.max_batch_tokens, TOKENS), layout = given.layout,
     count_envelope = given.count_envelope ~= false,
     idle_ms = seconds("idle_timeout", given.idle_timeout, is.idle) * 1000, now_ms = given.now_ms or milliseconds,
     hooks = hooks }
