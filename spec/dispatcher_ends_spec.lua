@@ -79,6 +79,8 @@ describe("cancelling", function()
     local lab = busy(1)
     lab.obeys = false
     lab.d:cancel_turn(thread "T1")
+    lab.now = 20000
+    lab.d:cancel_turn(thread "T1") -- the half minute goes on
     lab:words()
     assert.are.equal(0, lab.d:sweep(29999))
     lab:settle()
@@ -116,7 +118,7 @@ describe("cancelling", function()
     assert.are.equal("cancel:slack:T1 end:m0 reset:slack:T1 error:m0:cancelled record:cancelled queued:anew turn:anew",
       lab:words())
     lab:finish()
-    lab:words()
+    assert.are.equal("end:anew done:anew:answer record:ok", lab:words()) -- forgotten once
     assert.are.same({ dropped = 0, in_flight = 0 }, lab.d:reset(thread "T7"))
     assert.are.equal("reset:slack:T7", lab:words())
     assert.are.equal(1, lab.d:stats().threads)
@@ -146,10 +148,25 @@ describe("shutdown", function()
     stats = lab.d:stats()
     assert.are.same({ 0, 0 }, { stats.turns, stats.threads })
     assert.are.equal(2, select(2, words:gsub("buffered messages lost", "")))
+    table.sort(lab.warnings, function(a, b) return a.buffered_lost < b.buffered_lost end)
+    assert.are.same(lost, lab.warnings)
     assert.is_truthy(words:find("end:m1 .*error:m1:cancelled record:cancelled$"))
     assert.are.equal(1, #lab.records)
     assert.are.same({}, lab.d:shutdown())
     assert.is_false(lab.d:step())
+  end)
+end)
+
+describe("a dispatcher without hooks", function()
+  it("22: forgets a thread, too, whose last turn returns after shutdown", function()
+    local lab = chat_lab.new()
+    local d = koine.dispatcher { target = lab.target }
+    d:submit(thread "T1", chat_lab.message("alice", "m1"))
+    d:step()
+    d:shutdown()
+    assert.are.equal(1, d:stats().threads)
+    repeat until not d:step()
+    assert.are.same({ 0, 0 }, { d:stats().turns, d:stats().threads })
   end)
 end)
 
@@ -165,6 +182,8 @@ describe("failures", function()
       lab:finish(outcome)
       assert.are.equal(("end:m1+m2 error:m2:%s warning:%s record:error queued:m3 turn:m3"):format(kind,
         outcome == "fail" and "it failed" or "out of tea"), lab:words())
+      assert.are.equal(1, #lab.warnings)
+      assert.are.equal(kind, lab.warnings[1].err.kind)
     end
   end)
 
@@ -184,6 +203,14 @@ describe("failures", function()
       local words = lab:words():gsub(":other", ":kind"):gsub(":connect", ":kind")
       assert.are.equal("queued:m1 queued:m2 error:m1:kind error:m2:kind warning:no host record:session_error", words)
     end
+  end)
+
+  it("a turn that says itself that it was cancelled counts as cancelled: no warning", function()
+    local lab = chat_lab.new()
+    lab.target.run_turn = function() return nil, koine.errors.new { kind = "cancelled", message = "the host left" } end
+    lab:say("T1", "alice", "m1")
+    lab:settle()
+    assert.are.equal("queued:m1 error:m1:cancelled record:cancelled", lab:words())
   end)
 
   it("a turn that returns nothing has failed", function()
@@ -233,6 +260,7 @@ describe("failures", function()
     lab:settle()
     assert.are.equal("error:m1:other error:m2:other error:m3:other warning:dispatch consumer exited unexpectedly",
       lab:words())
+    assert.are.equal("other", lab.warnings[1].err.kind)
     assert.are.equal(0, lab.d:stats().lanes)
     assert.are.equal(0, #lab.records)
     lab:say("T1", "alice", "m4") -- a new lane
@@ -241,6 +269,26 @@ describe("failures", function()
     lab:finish()
     lab.d:sweep(1e9)
     assert.are.equal(0, lab.d:stats().threads)
+  end)
+
+  it("D12: of packing, since an extra was broken after submit: the batch that was taken out is not lost", function()
+    for _, mended in ipairs { true, false } do
+      local extra, lab = { type = "text", text = "voice" }, nil
+      lab = chat_lab.new { now_ms = function()
+        if lab and lab.d:stats().respawns == 1 then
+          assert.are.equal(2, lab.d:stats().queued)
+          if mended then extra.text = "voice" end
+        end
+        return 0
+      end }
+      lab:say("T1", "alice", "m1", { extras = { extra } })
+      lab:say("T1", "bob", "m2")
+      extra.text = nil
+      lab:settle()
+      assert.are.equal(mended and "queued:m1 queued:m2 turn:m1+m2"
+        or "error:m1:other error:m2:other warning:dispatch consumer exited unexpectedly", lab:words())
+      assert.are.equal(0, lab.d:stats().queued)
+    end
   end)
 
   it("D12: after the turn had run: its batch is not sent again, and the session is free", function()
@@ -259,7 +307,8 @@ end)
 
 describe("the record", function()
   it("has every figure and every label, the waits from before the hooks", function()
-    local lab = chat_lab.new { mode = "per-lane" }
+    local lab
+    lab = chat_lab.new { mode = "per-lane", on_queued = function() lab.now = lab.now + 20 end }
     lab.now = 1000
     lab:say("T1", "alice", ("x"):rep(400))
     lab.now = 1040
@@ -268,6 +317,7 @@ describe("the record", function()
     lab:say("T1", "alice", "", { estimated_tokens = 9, sender_name = "Alice of Ops" })
     lab.now = 1150
     lab:settle()
+    assert.are.equal(1210, lab.now)
     lab.now = 1400
     local blocks = #lab:finish().blocks
     local envelope = koine.turn.envelope_tokens(chat_lab.message("alice", ""))

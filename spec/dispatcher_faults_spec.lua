@@ -135,6 +135,27 @@ describe("a hook that hangs", function()
     end)
   end)
 
+  it("is not overtaken, though two steps came before it was called", function()
+    local gate, lab = {}, nil
+    lab = chat_lab.new { on_queued = function(one)
+      wait.park(gate)
+      lab.log[#lab.log + 1] = "queued:" .. one.prompt
+    end }
+    koine.run(function()
+      lab:say("T1", "alice", "m1")
+      lab.d:step()
+      lab.d:step()
+      koine.spawn(lab.d.run, lab.d)
+      lab:settle()
+      lab:finish()
+      assert.are.equal("turn:m1 end:m1", lab:words())
+      wait.wake(gate)
+      lab:settle()
+      assert.are.equal("queued:m1 done:m1:answer record:ok", lab:words())
+      lab.d:shutdown()
+    end)
+  end)
+
   it("is not forgotten at shutdown", function()
     local gate = {}
     koine.run(function()
@@ -186,6 +207,72 @@ describe("a run that is broken off", function()
     assert.are.equal("", lab:words())
     lab.d:step()
     assert.are.equal("queued:m1 turn:m1", lab:words())
+    lab:finish()
+  end)
+
+  it("while a hook waits leaves the calls behind it to the next step", function()
+    local lab = chat_lab.new { on_queued = function() wait.park {} end }
+    pcall(koine.run, function()
+      koine.spawn(lab.d.run, lab.d)
+      lab:say("T1", "alice", "m1")
+      lab:settle()
+      lab:finish()
+      error "the ship sinks"
+    end)
+    assert.are.equal("turn:m1 end:m1", lab:words())
+    lab.d:step()
+    assert.are.equal("done:m1:answer record:ok", lab:words())
+  end)
+end)
+
+describe("a host's cancel", function()
+  -- Resumes a host's coroutine with what its park returns: what resume returns.
+  local function hosted(co, ...)
+    koine.set_host { park = function(token, seconds) return coroutine.yield(token, seconds) end,
+      wake = function() end }
+    local results = table.pack(coroutine.resume(co, ...))
+    koine.set_host(nil)
+    return table.unpack(results, 1, results.n)
+  end
+
+  it("ends run, which raises it: the turn under way is cancelled, and what waits can be had", function()
+    local lab = chat_lab.new()
+    lab:say("T1", "alice", "m1")
+    local co = coroutine.create(function() return lab.d:run() end)
+    while not lab.turns[1] do assert(hosted(co, true)) end
+    lab:say("T1", "alice", "m2")
+    local left = koine.errors.new { kind = "cancelled", message = "the host left" }
+    local ok, err = hosted(co, nil, left)
+    coroutine.close(co) -- as a host does with a coroutine that failed
+    assert.is_false(ok)
+    assert.are.equal(left, err)
+    lab.turns = {}
+    lab:settle()
+    assert.is_truthy(lab:words():find("error:m1:cancelled record:cancelled queued:m2 turn:m2", 1, true))
+    lab:finish()
+  end)
+
+  it("ends the wait of a submitter, which leaves the line", function()
+    local lab = chat_lab.new { mode = "per-message" }
+    lab:say("T1", "alice", "m1")
+    local co = coroutine.create(function() return lab:say("T1", "alice", "m2") end)
+    assert(hosted(co))
+    assert.are.equal(1, lab.d:stats().parked)
+    local left = koine.errors.new { kind = "cancelled", message = "the host left" }
+    assert.are.same({ true, nil, "cancelled" }, { hosted(co, nil, left) })
+    assert.are.equal(0, lab.d:stats().parked)
+  end)
+
+  it("is too late for a submitter whose message is in the lane already", function()
+    local lab = chat_lab.new { mode = "per-message" }
+    lab:say("T1", "alice", "m1")
+    local co = coroutine.create(function() return lab:say("T1", "alice", "m2") end)
+    assert(hosted(co))
+    lab:settle() -- m1's turn begins, m2 enters the lane
+    local left = koine.errors.new { kind = "cancelled", message = "the host left" }
+    assert.are.same({ true, true }, { hosted(co, nil, left) })
+    lab:finish()
+    assert.is_truthy(lab:words():find("turn:m2", 1, true))
     lab:finish()
   end)
 end)

@@ -1,6 +1,7 @@
 -- The dispatcher: lanes, the sessions that they share, and idleness.
 
 local chat_lab = require "spec.support.chat_lab"
+local koine = require "koine"
 
 -- The lanes that hold something, as the dispatcher names them in its records: submits, lets all turns end.
 local function keys(mode, submits)
@@ -51,6 +52,37 @@ describe("lanes", function()
     assert.are.equal("C1", lab.records[1].channel_id)
   end)
 
+  it("a thread without a channel stands for it in the record, and in what shutdown loses", function()
+    local lab = chat_lab.new()
+    local at = { platform = "slack", thread_id = "T1" }
+    lab.d:submit(at, chat_lab.message("alice", "m1"))
+    lab:settle()
+    lab:finish()
+    assert.are.equal("T1", lab.records[1].channel_id)
+    lab.d:submit(at, chat_lab.message("alice", "m2"))
+    assert.are.equal("T1", lab.d:shutdown()[1].channel)
+  end)
+
+  it("33: what else an address carries makes no other lane, and is kept", function()
+    local lab, seen = chat_lab.new(), {}
+    local d = koine.dispatcher { mode = "per-thread", target = lab.target, on_done = function(_, at) seen[1] = at end,
+      on_dispatch = function(record) seen[2] = record.channel_id end }
+    local given = {}
+    for i = 1, 2 do
+      given[i] = { platform = "slack", thread_id = "T1", channel_id = "C" .. i, origin_event_id = "e" .. i }
+      assert.is_true(d:submit(given[i], chat_lab.message("alice", "m" .. i)))
+    end
+    assert.are.same({ 1, 1 }, { d:stats().threads, d:stats().lanes })
+    d:step()
+    assert.are.equal(2, #lab.turns[1].ctx.messages)
+    assert.are.equal(given[2], lab.turns[1].ctx.thread)
+    lab.turns[1].outcome = "ok"
+    repeat until not d:step()
+    assert.are.equal(given[2], seen[1])
+    assert.are.equal("e2", seen[1].origin_event_id)
+    assert.are.equal("C2", seen[2])
+  end)
+
   it("36, I2: of one thread take turns, and these never overlap", function()
     local lab = chat_lab.new { mode = "per-lane" }
     lab:say("T1", "alice", "a1")
@@ -78,6 +110,18 @@ describe("lanes", function()
     assert.are.same({ "a1", "b1+b2", "c1", "a2+a3" }, turns)
   end)
 
+  it("49, D7: stand in line once, however much waits in them", function()
+    local lab = chat_lab.new { mode = "per-lane", max_batch_tokens = 100, count_envelope = false }
+    lab:say("T1", "carol", "c1")
+    lab:settle()
+    for i = 1, 3 do lab:say("T1", "alice", "a" .. i, { estimated_tokens = 80 }) end
+    lab:say("T1", "bob", "b1")
+    for _ = 1, 5 do lab:finish() end
+    local turns = {}
+    for batch in lab:words():gmatch "turn:(%S+)" do turns[#turns + 1] = batch end
+    assert.are.same({ "c1", "a1", "b1", "a2", "a3" }, turns)
+  end)
+
   it("D7: one that never runs dry does not keep the others from their turns", function()
     local lab = chat_lab.new { mode = "per-lane", max_buffered_messages = 1 }
     lab:say("T1", "alice", "a1")
@@ -94,6 +138,21 @@ describe("lanes", function()
 end)
 
 describe("a step", function()
+  it("ends, though every answer brings the next message", function()
+    local d
+    local answered = 0
+    local function say() assert(d:submit(chat_lab.thread "T1", chat_lab.message("alice", "again"))) end
+    d = koine.dispatcher { target = { run_turn = function() return true end }, on_done = function()
+      answered = answered + 1
+      if answered < 1000 then say() end
+    end }
+    say()
+    assert.is_true(d:step())
+    assert.is_true(answered < 5)
+    repeat until not d:step()
+    assert.are.equal(1000, answered)
+  end)
+
   it("within a turn goes on with the other threads, and loses none", function()
     local lab = chat_lab.new()
     lab:say("T1", "alice", "m1")
@@ -149,6 +208,15 @@ describe("idle lanes", function()
     assert.are.equal(0, lab.d:sweep()) -- the time of the turn does not count
     lab.now = lab.now + 300000
     assert.are.equal(2, lab.d:sweep())
+  end)
+
+  it("are idle from when cancel_all emptied them", function()
+    local lab = chat_lab.new()
+    lab:say("T1", "alice", "m1")
+    lab.now = 1000
+    lab.d:cancel_all(chat_lab.thread "T1")
+    assert.are.equal(0, lab.d:sweep(300999))
+    assert.are.equal(1, lab.d:sweep(301000))
   end)
 
   it("14: there are none at first", function() assert.are.equal(0, chat_lab.new().d:sweep()) end)

@@ -239,6 +239,16 @@ describe("a batch", function()
     assert.are.same({ 1, 1 }, (batches({ max_batch_tokens = 100 }, { 60, 41 })))
   end)
 
+  it("holds ten messages and 24,000 tokens unless told", function()
+    assert.are.same({ 2 }, (batches({}, { 12000, 12000 })))
+    assert.are.same({ 1, 1 }, (batches({}, { 12000, 12001 })))
+    local lab = chat_lab.new()
+    for i = 1, 10 do assert.is_true(lab:say("T1", "alice", "m" .. i)) end
+    assert.are.same({ nil, "full" }, { lab:say("T1", "alice", "m11") })
+    lab:settle()
+    assert.are.equal(10, #lab:finish().ctx.messages)
+  end)
+
   it("does not look past the one that does not fit", function()
     assert.are.same({ 1, 2 }, (batches({ max_batch_tokens = 100 }, { 60, 50, 10 })))
   end)

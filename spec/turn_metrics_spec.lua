@@ -112,6 +112,15 @@ describe("overhead_alarm", function()
     assert.is_false(feed(alarm, 900, 21 * HOUR, 44 * HOUR, 60).raised)
   end)
 
+  it("starts anew also where it came down and went up again between two dispatches", function()
+    local alarm = turn.overhead_alarm { min = 1, window = 100 }
+    alarm:add(record(900), 0)
+    assert.are.same({ dispatches = 20, over = false, held = 0, raised = false }, feed(alarm, 10, 1, 19, 1))
+    assert.is_true(alarm:add(record(900), 20).over) -- 2 in 21
+    -- at 100 the first leaves: 1 in 20 is not over; at 101 the second: 1 in 19 is
+    assert.are.same({ dispatches = 11, over = true, held = 9, raised = false }, alarm:add(record(10), 110))
+  end)
+
   it("neither counts nor forgets the time with too few dispatches", function()
     local alarm = turn.overhead_alarm()
     local before = feed(alarm, 900, 0, 10 * HOUR, 60).held

@@ -248,6 +248,8 @@ describe("pack", function()
   local IMAGE = { type = "image", source = "aW1n", media_type = "image/png" }
   local VOICE = { type = "text", text = "[Voice message transcript]: hello" }
 
+  local function T(words) return { type = "text", text = words } end
+  local function D(who) return T("<sender_context>\n" .. who.sender_json .. "\n</sender_context>") end
   local function event(who, prompt, ...) return { sender_json = who.sender_json, prompt = prompt, extras = { ... } } end
 
   it("4 text only: the delimiter has both tags and not the prompt, the prompt is a block", function()
@@ -259,10 +261,7 @@ describe("pack", function()
 
   it("5 transcript and image: delimiter, transcript, prompt, image", function()
     local blocks = turn.pack { event(A, "look", IMAGE, VOICE) }
-    assert.are.equal(4, #blocks)
-    assert.are.equal(VOICE, blocks[2])
-    assert.are.equal("look", blocks[3].text)
-    assert.are.equal(IMAGE, blocks[4])
+    assert.are.same({ D(A), VOICE, T "look", IMAGE }, blocks)
   end)
 
   it("6 two events: four blocks, each prompt outside its envelope", function()
@@ -276,24 +275,17 @@ describe("pack", function()
 
   it("7 text, then only an image: the image right after the second delimiter", function()
     local blocks = turn.pack { event(A, "see"), event(A, "", IMAGE) }
-    assert.are.equal(4, #blocks)
-    assert.are.equal(turn.envelope(A), blocks[3].text)
-    assert.are.equal(IMAGE, blocks[4])
+    assert.are.same({ D(A), T "see", D(A), IMAGE }, blocks)
   end)
 
   it("8 two senders interleaved: order kept, the image at the third event", function()
     local blocks = turn.pack { event(A, "see"), event(B, "what?"), event(A, "", IMAGE) }
-    assert.are.equal(6, #blocks)
-    assert.are.same({ turn.envelope(A), turn.envelope(B), turn.envelope(A) },
-      { blocks[1].text, blocks[3].text, blocks[5].text })
-    assert.are.equal(IMAGE, blocks[6])
+    assert.are.same({ D(A), T "see", D(B), T "what?", D(A), IMAGE }, blocks)
   end)
 
   it("9 only a voice in the middle: seven blocks, the transcript right after its delimiter", function()
     local blocks = turn.pack { event(A, "look", IMAGE), event(B, "", VOICE), event(A, "what?") }
-    assert.are.equal(7, #blocks)
-    assert.are.equal(turn.envelope(B), blocks[4].text)
-    assert.are.equal(VOICE, blocks[5])
+    assert.are.same({ D(A), T "look", IMAGE, D(B), VOICE, D(A), T "what?" }, blocks)
   end)
 
   it("33 does not look at what else an event carries", function()
