@@ -1,9 +1,10 @@
+-- koine.testing: the process, the script, and offline.
+
 local client = require "spec.raw_client"
 local core = require "koine.core"
 local testing = require "koine.testing"
 
-local connect, receive, exchange = client.connect, client.receive, client.exchange
-local messages, completions, with, BEARER = client.messages, client.completions, client.with, client.BEARER
+local exchange, messages, completions, BEARER = client.exchange, client.messages, client.completions, client.BEARER
 
 describe("koine.testing", function()
   local server
@@ -19,11 +20,6 @@ describe("koine.testing", function()
   before_each(function()
     assert(server:reset())
   end)
-
-  local function last_request()
-    local list = assert(server:requests())
-    return list[#list]
-  end
 
   describe("the process", function()
     local function alive(pid)
@@ -145,120 +141,6 @@ describe("koine.testing", function()
     end)
   end)
 
-  describe("HTTP", function()
-    local BODY = core.encode { model = "m", messages = { { role = "user", content = "Hi" } } }
-
-    it("keeps a connection, and serves requests sent ahead", function()
-      assert(server:script { { content = "one" }, { content = "two" }, { content = "three" } })
-      local tcp = connect(server)
-      local request = client.head("POST", "/v1/chat/completions", BEARER, BODY) .. BODY
-      assert(tcp:send(request .. request))
-      for _, word in ipairs { "one", "two" } do
-        assert.are.equal(word, core.decode(receive(tcp).body).choices[1].message.content)
-      end
-      assert(tcp:send(request))
-      assert.are.equal("three", core.decode(receive(tcp).body).choices[1].message.content)
-      tcp:close()
-      local list = server:requests()
-      assert.are.equal(list[1].connection, list[3].connection)
-    end)
-
-    it("closes when asked to", function()
-      assert(server:script { { content = "one" } })
-      local tcp = connect(server)
-      local headers = { connection = "close", ["content-type"] = "application/json" }
-      assert(tcp:send(client.head("POST", "/v1/chat/completions", headers, BODY) .. BODY))
-      assert.are.equal("close", receive(tcp).headers.connection)
-      local _, err = tcp:receive(1)
-      assert.are.equal("closed", err)
-    end)
-
-    it("says 100 Continue before a body is sent", function()
-      assert(server:script { { content = "one" } })
-      local tcp = connect(server)
-      local headers = { expect = "100-continue", ["content-type"] = "application/json" }
-      assert(tcp:send(client.head("POST", "/v1/chat/completions", headers, BODY)))
-      assert.are.equal("HTTP/1.1 100 Continue", tcp:receive("*l"))
-      assert.are.equal("", tcp:receive("*l"))
-      assert(tcp:send(BODY))
-      assert.are.equal(200, receive(tcp).status)
-      tcp:close()
-    end)
-
-    it("reads chunked requests", function()
-      assert(server:script { { content = "one" } })
-      local tcp = connect(server)
-      local headers = { ["transfer-encoding"] = "chunked", ["content-type"] = "application/json" }
-      assert(tcp:send(client.head("POST", "/v1/chat/completions", headers)))
-      for i = 1, #BODY, 7 do
-        local piece = BODY:sub(i, i + 6)
-        assert(tcp:send(("%x;ext=1\r\n%s\r\n"):format(#piece, piece)))
-      end
-      assert(tcp:send("0\r\ntrailer: x\r\n\r\n"))
-      assert.are.equal(200, receive(tcp).status)
-      assert.are.equal(BODY, last_request().body)
-      tcp:close()
-    end)
-
-    it("takes large bodies and refuses the too large", function()
-      assert(server:script { { content = "one" } })
-      local text = ("x"):rep(8 * 1024 * 1024)
-      assert.are.equal(200, completions(server, { messages = { { role = "user", content = text } } }).status)
-      assert.are.equal(#text, #core.decode(last_request().body).messages[1].content)
-      local tcp = connect(server)
-      assert(tcp:send(client.head("POST", "/v1/messages", { ["content-length"] = tostring(65 * 1024 * 1024) })))
-      assert.are.equal(413, receive(tcp).status)
-      tcp:close()
-    end)
-
-    it("refuses what is no request", function()
-      for _, text in ipairs { "hello\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n",
-                              "POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n" } do
-        local tcp = connect(server)
-        assert(tcp:send(text))
-        assert.are.equal(400, receive(tcp).status, text)
-        tcp:close()
-      end
-      assert.are.equal(0, #server:requests())
-    end)
-
-    it("serves a thousand connections at once", function()
-      local turns, open = {}, {}
-      for i = 1, 1000 do
-        turns[i] = { content = "Hello.", fault = { stall_after = 10 } }
-      end
-      assert(server:script(turns))
-      local request = client.head("POST", "/v1/chat/completions", BEARER, BODY) .. BODY
-      for i = 1, #turns do
-        open[i] = connect(server)
-        assert(open[i]:send(request))
-      end
-      for _, tcp in ipairs(open) do
-        assert.are.equal("HTTP/1.1 200 OK", tcp:receive("*l"))
-      end
-      for _, tcp in ipairs(open) do
-        tcp:close()
-      end
-      assert.are.equal(1000, #server:requests())
-    end)
-
-    it("records what came: method, path, headers, body, status", function()
-      assert(server:script { { content = "one" } })
-      exchange(server, "POST", "/proxy/v1/chat/completions?x=1", BEARER, BODY)
-      local seen = last_request()
-      assert.are.equal("POST", seen.method)
-      assert.are.equal("/proxy/v1/chat/completions", seen.path)
-      assert.are.equal("/proxy/v1/chat/completions?x=1", seen.target)
-      assert.are.equal("Bearer b-secret", seen.headers.authorization)
-      assert.are.equal(BODY, seen.body)
-      assert.are.equal(200, seen.status)
-      assert.are.equal(0, #seen.problems)
-      assert.is_nil(seen.closed_after)
-      assert(server:reset())
-      assert.are.equal(0, #server:requests())
-    end)
-  end)
-
   describe("the script", function()
     it("is played in order over both faces and says when it is exhausted", function()
       assert(server:script { { content = "one" }, { content = "two" } })
@@ -313,129 +195,6 @@ describe("koine.testing", function()
       assert.are.equal(429, answer.status)
       assert.are.equal(" {} ", answer.body)
       os.remove(path)
-    end)
-  end)
-
-  describe("faults", function()
-    local function play(fault, fields)
-      assert(server:script { with({ content = "Hello, world." }, with(fields or {}, { fault = fault })) })
-      return completions(server, { stream = true })
-    end
-
-    local function whole()
-      return play(nil).body
-    end
-
-    it("writes byte by byte", function()
-      local answer = play { write_bytes = 1 }
-      assert.are.equal(#answer.body, #answer.chunks)
-      assert.are.equal(whole(), answer.body)
-    end)
-
-    it("splits exactly at the offsets", function()
-      local answer = play { split_at = { 1, 7, 100 } }
-      assert.are.same({ 1, 6, 93, #answer.body - 100 },
-        { #answer.chunks[1], #answer.chunks[2], #answer.chunks[3], #answer.chunks[4] })
-      assert.are.equal(4, #answer.chunks)
-    end)
-
-    it("delays", function()
-      local before = core.monotonic()
-      assert.are.equal(200, play({ delay_ms = 50 }).status)
-      assert.is_true(core.monotonic() - before >= 0.045)
-    end)
-
-    -- What the server says about the last request's end; it may learn of it a moment after the peer left.
-    local function closed_after()
-      for _ = 1, 1000 do
-        local seen = last_request()
-        if seen.closed_after then
-          return seen.closed_after
-        end
-      end
-    end
-
-    it("stalls until the peer leaves, and tells how far it came", function()
-      for after, had_head in pairs { [0] = false, [20] = true } do
-        assert(server:script { { content = "Hello.", fault = { stall_after = after } } })
-        local body = core.encode { model = "m", stream = true, messages = { { role = "user", content = "Hi" } } }
-        local tcp = connect(server)
-        assert(tcp:send(client.head("POST", "/v1/chat/completions", BEARER, body) .. body))
-        if had_head then
-          assert.are.equal("HTTP/1.1 200 OK", tcp:receive("*l"))
-        else
-          tcp:settimeout(0.05)
-          assert.are.equal("timeout", select(2, tcp:receive("*l")))
-        end
-        tcp:close()
-        assert.are.equal(after, closed_after())
-      end
-    end)
-
-    it("survives a peer that leaves in the middle of a large answer", function()
-      assert(server:script { { content = ("x"):rep(16 * 1024 * 1024), chunk = 65536 }, { content = "next" } })
-      local body = core.encode { model = "m", stream = true, messages = { { role = "user", content = "Hi" } } }
-      local tcp = connect(server)
-      assert(tcp:send(client.head("POST", "/v1/chat/completions", BEARER, body) .. body))
-      assert.are.equal("HTTP/1.1 200 OK", tcp:receive("*l"))
-      tcp:close()
-      local sent = closed_after()
-      assert.is_true(sent < 16 * 1024 * 1024)
-      assert.are.equal(200, completions(server).status)
-    end)
-
-    it("truncates, ends early and resets", function()
-      local answer = play { truncate_after = 30 }
-      assert.are.equal(30, #answer.body)
-      assert.is_truthy(answer.err)
-      answer = play { end_after = 30 }
-      assert.are.equal(30, #answer.body)
-      assert.is_nil(answer.err)
-      assert.is_truthy(play({ reset_after = 30 }).err)
-      for _, fault in ipairs { { truncate_after = 0 }, { reset_after = 0 }, { end_after = 0 } } do
-        answer = play(fault)
-        assert.is_nil(answer.status)
-      end
-      assert(server:script { { content = "Hello.", fault = { truncate_after = 30 } } })
-      answer = completions(server)
-      assert.are.equal(30, #answer.body)
-      assert.are.equal("closed", answer.err)
-    end)
-
-    it("changes the content type", function()
-      assert.are.equal("text/html", play({ content_type = "text/html" }).headers["content-type"])
-    end)
-
-    it("gzips, with a bomb in front if told to", function()
-      local function inflate(body)
-        local path = os.tmpname()
-        local file = assert(io.open(path, "wb"))
-        file:write(body)
-        file:close()
-        local pipe = assert(io.popen("gzip -dc < " .. path))
-        local text = pipe:read("a")
-        assert.is_true(pipe:close(), "gzip accepts the stream and its checksum")
-        os.remove(path)
-        return text
-      end
-      local answer = play { gzip = true }
-      assert.are.equal("gzip", answer.headers["content-encoding"])
-      assert.are.equal(whole(), inflate(answer.body))
-      answer = play { gzip_bomb = 1000000 }
-      assert.is_true(#answer.body < 20000)
-      local text = inflate(answer.body)
-      assert.is_true(#text > 1000000)
-      assert.is_truthy(text:find("^ +data: "))
-    end)
-
-    it("repeats the credential in an error body", function()
-      local answer = play { echo_authorization = true }
-      assert.are.equal(401, answer.status)
-      assert.is_truthy(answer.body:find("b-secret", 1, true))
-      assert(server:script { { error = { status = 500, message = "oops" }, fault = { echo_authorization = true } } })
-      answer = messages(server)
-      assert.are.equal(500, answer.status)
-      assert.is_truthy(answer.body:find("oops (authorization: k-secret)", 1, true))
     end)
   end)
 
