@@ -78,6 +78,24 @@ describe("ask", function()
     assert.are.equal("a", talk:ask "1":text())
   end)
 
+  it("takes nothing that says nothing, or the model would go on where it stopped", function()
+    local book = play({ content = "a" }, { content = "b" })
+    local talk = conversation(book)
+    talk:ask "1"
+    for _, nothing in ipairs { "", " \n\t", {} } do
+      local err = raised(talk.ask, talk, nothing)
+      assert.are.same({ "ask", "something to say" }, { err.field, err.expected })
+    end
+    assert.are.equal(2, #talk.history)
+    assert.are.equal("b", talk:ask { { type = "text", text = "2" } }:text())
+  end)
+
+  it("needs an adapter", function()
+    for _, adapter in ipairs { {}, 5, "anthropic", { chat = "chat" } } do
+      assert.are.equal("adapter", raised(conversation, adapter).field)
+    end
+  end)
+
   it("does not keep the caller's tables", function()
     local talk = conversation(play({ content = "a" }))
     local blocks = { { type = "text", text = "mine" } }

@@ -11,10 +11,11 @@
 -- The history grows by a whole exchange or not at all: an ask that fails, is broken off by its `on_delta`, or raises,
 -- leaves it as it was.
 --
--- May call: koine.core, errors, records, and the methods of an adapter.
+-- May call: koine.core, errors, options, records, and the methods of an adapter.
 
 local core = require "koine.core"
 local errors = require "koine.errors"
+local options = require "koine.options"
 local records = require "koine.records"
 
 local FORMAT, VERSION = "koine.conversation", 1
@@ -73,12 +74,20 @@ local function say(self, content, on_delta)
   return response
 end
 
+-- True for what would vanish from the request, so that the model would go on where it stopped.
+local function says_nothing(said)
+  if type(said) == "string" then return not said:find "%S" end
+  return next(said) == nil
+end
+
 --- Says something: the Response, or nil, err. `said` is a string or an array of blocks; `on_delta` a function
 -- of one delta, nil for none. Tool calls that wait for results are answered as not executed.
 -- Raises an ArgumentError for bad blocks, options, or while another exchange is under way.
 function methods:ask(said, on_delta)
   if type(said) ~= "string" and type(said) ~= "table" then
     errors.argument("ask", "string or array of blocks", said)
+  elseif says_nothing(said) then
+    errors.argument("ask", "something to say", said)
   end
   local calls = pending(self.history)
   if #calls == 0 then return say(self, said, on_delta) end
@@ -157,7 +166,7 @@ local function check_history(history, path)
 end
 
 local function check(adapter, opts)
-  if type(adapter) ~= "table" and type(adapter) ~= "userdata" then errors.argument("adapter", "adapter", adapter) end
+  options.check_adapter(adapter, "adapter")
   if opts ~= nil and type(opts) ~= "table" then errors.argument("options", "table", opts) end
 end
 

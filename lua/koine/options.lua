@@ -104,13 +104,29 @@ function options.nearest(name, names)
   return best
 end
 
+local function all_of(names)
+  local list = {}
+  for name in next, names do list[#list + 1] = name end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
 --- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
--- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own.
+-- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
+-- known ones, few then, are told where none is near.
 function options.unknown(what, name, names, field)
   local near = type(name) == "string" and options.nearest(name, names)
-  local hint = near and ("; did you mean %q?"):format(near) or ""
+  local hint = near and ("; did you mean %q?"):format(near) or field and "; one of " .. all_of(names) or ""
   core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
     message = ("%s: unknown %s%s"):format(field or tostring(name), what, hint) })
+end
+
+--- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at `path`
+-- for anything else.
+function options.check_adapter(value, path)
+  local ok, chat = pcall(function() return value.chat end)
+  if not ok or type(chat) ~= "function" then errors.argument(path, "adapter", value) end
+  return value
 end
 
 -- A table of named members, each of its own kind.

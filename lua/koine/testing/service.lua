@@ -191,8 +191,8 @@ local function answer_chat(state, face, request, record)
   end
   local turn = next_turn(state, request.path, true) or state.echo and script.echo(body)
   if not turn then
-    return error_response(face, 500, { message = ("the script is exhausted: it has %d turns, this is one request more")
-      :format(#state.turns) }, record)
+    local message = ("the script is exhausted: it has %d turns, this is one request more"):format(#state.turns)
+    return add_headers(error_response(face, 500, { message = message }, record), { ["x-should-retry"] = "false" })
   end
   return play(state, face, turn, request, body, record), turn.fault
 end
