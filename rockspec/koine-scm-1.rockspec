@@ -133,6 +133,7 @@ build = {
     ["koine.auth.copilot.tokens"] = "lua/koine/auth/copilot/tokens.lua",
     ["koine.auth.copilot.usage"] = "lua/koine/auth/copilot/usage.lua",
     ["koine.base"] = "lua/koine/base.lua",
+    ["koine.base64"] = "lua/koine/base64.lua",
     ["koine.contract"] = "lua/koine/contract.lua",
     ["koine.contract.answers"] = "lua/koine/contract/answers.lua",
     ["koine.contract.failures"] = "lua/koine/contract/failures.lua",

@@ -112,7 +112,7 @@ local LAYER = {
   { "version", "providers" },
   { "errors" },
   { "wait", "options", "rows", "retry", "records", "credentials", "pricing", "exchange", "rate_limiter", "auth",
-    "schema" },
+    "schema", "base64" },
   { "attempt", "stream", "loop", "process" },
   { "models", "hosts", "tool", "artifacts" },
   { "adapter", "base" },

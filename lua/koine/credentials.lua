@@ -16,8 +16,9 @@
 --                               info is what the row knows of the model
 --   usage_report(adapter)     → a usage_report, or nil, err
 --
--- May call: errors, options.
+-- May call: base64, errors, options.
 
+local base64 = require "koine.base64"
 local errors = require "koine.errors"
 local options = require "koine.options"
 
@@ -113,21 +114,6 @@ function credentials.access(adapter, state, settings, request)
     state.access = access
   end
   return access
-end
-
-local BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-local function base64(text)
-  local padding = -#text % 3
-  local digits = (text .. ("\0"):rep(padding)):gsub("...", function(three)
-    local n, four = string.unpack(">I3", three), {}
-    for i = 1, 4 do
-      local at = (n >> (24 - 6 * i) & 63) + 1
-      four[i] = BASE64:sub(at, at)
-    end
-    return table.concat(four)
-  end)
-  return digits:sub(1, #digits - padding) .. ("="):rep(padding)
 end
 
 -- Adds the password in an address ("http://name:password@host"), as it stands there, decoded, and as it goes out in a

@@ -7,6 +7,7 @@
 --   usage, usage_cost, delta, model_info, …              records (records.lua)
 --   koine.response(t)   a real Response from a table, for adapters written in Lua
 --   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
+--   koine.base64(bytes)                                  for the source of images and documents
 --   koine.try(f, …)     f's results, or nil and the error where f raises one of Koine's
 --   koine.rate_limiter { rate_limit_path = …, … }        for the constructors' option rate_limiter
 --   koine.run(f, …), spawn, gather, timeout, sleep       many conversations in one thread (loop.lua)
@@ -37,7 +38,7 @@ local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "think
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
   "usage_amount", "usage_limit_entry", "usage_report" }
 local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing", "hosts", "fallback",
-  "tool", "agent", "executor", "dispatcher", "process", "schema", "artifacts", "session", "turn" }
+  "tool", "agent", "executor", "dispatcher", "process", "schema", "artifacts", "session", "turn", "base64" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 
