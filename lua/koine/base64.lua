@@ -9,7 +9,8 @@ for n, digit in ipairs { ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
   DIGITS[n - 1] = string.char(digit)
 end
 
---- The base64 text (RFC 4648, with padding, in one line) of a string of bytes. Raises an ArgumentError for anything else.
+--- The base64 text (RFC 4648, with padding, in one line) of a string of bytes. Raises an ArgumentError for anything
+-- else.
 return function(bytes)
   if type(bytes) ~= "string" then errors.argument("bytes", "string", bytes) end
   local missing = -#bytes % 3

@@ -121,8 +121,8 @@ function options.unknown(what, name, names, field)
     message = ("%s: unknown %s%s"):format(field or tostring(name), what, hint) })
 end
 
---- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at `path`
--- for anything else.
+--- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at
+-- `path` for anything else.
 function options.check_adapter(value, path)
   local ok, chat = pcall(function() return value.chat end)
   if not ok or type(chat) ~= "function" then errors.argument(path, "adapter", value) end
