@@ -272,6 +272,29 @@ static void test_details(void) {
          D("{'reasoning_details':[{'type':'reasoning.text','text':'b'}]}"),
          D("{'reasoning_details':[{'type':'reasoning.encrypted','data':'P'}]}"),
          F("{'reasoning_details':[{'type':'reasoning.encrypted','data':'Q'},5]}", "stop"));
+  /* Two choices in one event, both about one entry; another event before the parts are taken. */
+#define SEALED(i, c) "{'index':" #i ",'delta':{'reasoning_details':[{'type':'reasoning.encrypted','index':0,'data':'" \
+                     c c c c c c c c "'}]}}"
+  STREAM("redacted 0 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\ndone\n"
+         "raw 0 {'reasoning_details':[{'type':'reasoning.encrypted','index':0,'data':'"
+         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+         "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+         "CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
+         "DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD'}]}\n"
+         "warning missing_finish_reason\nstop end_turn \n",
+         "{'choices':[" SEALED(0, "AAAAAAAAAA") "," SEALED(1, "BBBBBBBBBB") "]}",
+         "{'choices':[" SEALED(0, "CCCCCCCCCC") "," SEALED(1, "DDDDDDDDDD") "]}", "[DONE]");
+  /* A fragment goes to the newest entry of its index with no other type or id; what an entry did not say may come
+  ** later. */
+  STREAM("thinking 0 a\nthinking 0 b\nthinking 0 c\nthinking 0 d\nthinking 0 e\nthinking 0 f\n"
+         "raw 0 {'reasoning_details':[{'index':1,'text':'abd','id':'i','type':'t'},{'index':1,'id':'j','text':'cf'},"
+         "{'index':2,'text':'e','id':7}]}\nstop end_turn stop\n",
+         D("{'reasoning_details':[{'index':1,'text':'a'}]}"),
+         D("{'reasoning_details':[{'index':1,'id':'i','text':'b'}]}"),
+         D("{'reasoning_details':[{'index':1,'id':'j','text':'c'}]}"),
+         D("{'reasoning_details':[{'index':1,'id':'i','type':'t','text':'d'}]}"),
+         D("{'reasoning_details':[{'index':2,'text':'e','id':7}]}"),
+         F("{'reasoning_details':[{'index':1,'text':'f'}]}", "stop"));
   /* A plain answer's entries are whole. */
   BODY("thinking 0 ab\ntext 1 x\nraw 0 {'reasoning_details':[{'type':'reasoning.text','text':'a'},"
        "{'type':'reasoning.text','text':'b'}]}\nstop end_turn stop\n",
@@ -396,12 +419,28 @@ static void test_bodies(void) {
 
 /* {{{ limits */
 
+/* An entry of reasoning_details with n members. */
+static enum kind entry_of(int n) {
+  struct limits limits;
+  char s[4096];
+  int at = snprintf(s, sizeof s, "{'choices':[{'index':0,'delta':{'reasoning_details':[{'index':0");
+  limits_default(&limits);
+  for (int i = 1; i < n; i++) at += snprintf(s + at, sizeof s - (size_t)at, ",'%d':1", i);
+  snprintf(s + at, sizeof s - (size_t)at, "}]}}]}");
+  return limited(&limits, CHUNKS(s, s));
+}
+
 static void test_limits(void) {
   static const struct limits TIGHT = { .tool_calls = 3, .depth = 8, .blocks = 8, .argument_bytes = 64, .decoded = 4096 };
 #define NAMED(index) CALL("{'index':" #index ",'function':{'name':'f'}}")
   CHECK(limited(&TIGHT, CHUNKS(NAMED(0), NAMED(1), NAMED(2))) == KIND_NONE);
   CHECK(limited(&TIGHT, CHUNKS(NAMED(0), NAMED(1), NAMED(2), NAMED(3))) == KIND_LIMIT);
   CHECK(limited(&TIGHT, CHUNKS("{'a':[[[[[[[[1]]]]]]]]}")) == KIND_LIMIT);
+#define ENTRIES "{'index':0},{'index':1},{'index':2},{'index':3},{'index':4},{'index':5},{'index':6},{'index':7}"
+  CHECK(limited(&TIGHT, CHUNKS(D("{'reasoning_details':[" ENTRIES ",{'index':0}]}"))) == KIND_NONE);
+  CHECK(limited(&TIGHT, CHUNKS(D("{'reasoning_details':[" ENTRIES ",{'index':8}]}"))) == KIND_LIMIT);
+  CHECK(entry_of(256) == KIND_NONE);
+  CHECK(entry_of(257) == KIND_LIMIT);
 }
 
 /* }}} */

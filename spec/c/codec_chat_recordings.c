@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/exchange.h"
-#include "core/fs.h"
+#include "file.h"
 #include "test.h"
 
 #define BYTES(s) (int)(s).n, (s).n > 0 ? (s).p : ""
@@ -21,8 +21,8 @@ static int load(struct arena *a, const struct mem *m, const char *path, struct r
   const struct node *response;
   struct str text;
   buf_init(&b, m);
-  if (fs_read(path, (size_t)64 << 20, &b, &e) != 0) {
-    fprintf(stderr, "%s\n", e.message);
+  if (file_read(path, &b) != 0) {
+    perror(path);
     buf_free(&b);
     return -1;
   }

@@ -40,6 +40,11 @@ static void test_text(void) {
   /* No event of the item but its end; the second one is an echo. */
   STREAM("text 0 a\nend 0\nmeta r2 model m2\n" END, DONE(3, MESSAGE("a")), DONE(3, MESSAGE("b")), TEXT(3, 0, "c"),
          TEXT_DONE(3, 1, "d"), ADDED(3, CALL("c", "")), COMPLETED);
+  /* An index that no answer has says nothing: the item at hand. */
+  STREAM("text 0 a\ntext 1 b\ntext 1 c\ntext 1 d\nmeta r2 model m2\nend 0\nend 1\n" END,
+         TEXT(9223372036854775807, 0, "a"), "{'type':'response.output_item.added','item':{'type':'message'}}",
+         "{'type':'response.output_text.delta','delta':'b'}", TEXT(-9223372036854775807, 0, "c"),
+         TEXT(1, 0, "d"), COMPLETED);
   /* Items that say nothing: no type, no object, no content. */
   STREAM("end 1\nmeta r2 model m2\n" END, DONE(0, "{}"), DONE(1, "7"), DONE(2, "{'type':'message','content':null}"),
          DONE(2, "{'type':'message','content':[{'type':'output_text','text':'x'}]}"),

@@ -29,11 +29,12 @@ void anthropic_put_string(struct anthropic_out *o, struct str s) {
   if (!o->bad) check(o, json_write_string(o->r->body, s));
 }
 
-void anthropic_put_node(struct anthropic_out *o, const struct node *v) {
+/* Members sorted. */
+static void put_node(struct anthropic_out *o, const struct node *v) {
   if (!o->bad) o->bad = json_write_sorted(o->r->body, v, o->e);
 }
 
-void anthropic_put_int(struct anthropic_out *o, int64_t i) {
+static void put_int(struct anthropic_out *o, int64_t i) {
   if (!o->bad) check(o, json_write_int(o->r->body, i));
 }
 
@@ -41,7 +42,7 @@ void anthropic_put_cache(struct anthropic_out *o, const struct node *v) {
   const struct node *marker = node_get(v, "cache_control");
   if (!node_is(marker, NODE_OBJECT)) return;
   anthropic_put(o, ",\"cache_control\":");
-  anthropic_put_node(o, marker);
+  put_node(o, marker);
 }
 
 static void warn(struct anthropic_out *o, const char *code, const char *field, const char *message) {
@@ -60,7 +61,7 @@ static void field(struct anthropic_out *o, const char *name) {
 static void put_member(struct anthropic_out *o, const char *before, const struct node *v) {
   if (v == NULL) return;
   anthropic_put(o, before);
-  anthropic_put_node(o, v);
+  put_node(o, v);
 }
 
 /* }}} */
@@ -101,7 +102,7 @@ static void put_sampling(struct anthropic_out *o, const struct anthropic_thinkin
     else if (!is_number(v)) o->bad = err_argument(o->e, SAMPLING[i], "finite number", "something else");
     else {
       field(o, SAMPLING[i]);
-      anthropic_put_node(o, v);
+      put_node(o, v);
     }
   }
 }
@@ -193,7 +194,7 @@ static void put_thinking(struct anthropic_out *o, const struct anthropic_thinkin
   if (t->mode == THINKING_ADAPTIVE) anthropic_put(o, "{\"type\":\"adaptive\"}");
   if (t->mode == THINKING_BUDGET) {
     anthropic_put(o, "{\"type\":\"enabled\",\"budget_tokens\":");
-    anthropic_put_int(o, t->budget);
+    put_int(o, t->budget);
     anthropic_put(o, "}");
   }
   if (t->effort == NULL) return;
@@ -253,7 +254,7 @@ static void put_extra(struct anthropic_out *o) {
       anthropic_put(o, ",");
       anthropic_put_string(o, next->key);
       anthropic_put(o, ":");
-      anthropic_put_node(o, next);
+      put_node(o, next);
       if (o->bad && o->e->kind == KIND_ARGUMENT) err_argument(o->e, "extra", "finite numbers", "NaN or infinity");
     }
   }
@@ -340,7 +341,7 @@ static int render_body(struct render *r, int count, struct err *e) {
   anthropic_put_string(&o, node_str(given(r, "model")));
   if (!count) {
     field(&o, "max_tokens");
-    anthropic_put_int(&o, max_tokens);
+    put_int(&o, max_tokens);
     put_sampling(&o, &thinking);
     put_stops(&o);
   }

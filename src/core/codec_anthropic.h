@@ -27,8 +27,6 @@ struct anthropic_out {
 void anthropic_put(struct anthropic_out *o, const char *s);
 void anthropic_put_str(struct anthropic_out *o, struct str s);    /* JSON text, as it is (N2) */
 void anthropic_put_string(struct anthropic_out *o, struct str s); /* as a JSON string */
-void anthropic_put_node(struct anthropic_out *o, const struct node *v); /* members sorted */
-void anthropic_put_int(struct anthropic_out *o, int64_t i);
 /* `,"cache_control":…` where v carries a marker. */
 void anthropic_put_cache(struct anthropic_out *o, const struct node *v);
 

@@ -2,10 +2,11 @@
 ** codec_anthropic_parse.c: answers of the Anthropic Messages format, streamed and plain, as parts.
 ** A stream is message_start, blocks (start, deltas, stop), message_delta, message_stop; only message_stop ends it.
 ** Events and deltas that are unknown are ignored, unknown blocks are kept whole.
-** May call: json, event, codec (errors), mem, err. Parts borrow from the event's bytes, the arena and the state.
-** Failure: -1 and an err.
+** May call: codec_read.h, json, event, codec (errors), mem, err. Parts borrow from the event's bytes and the arena,
+** those of the turn's end from the state too. Failure: -1 and an err.
 */
 #include "codec_anthropic.h"
+#include "codec_read.h"
 
 #include <stdio.h>
 
@@ -53,37 +54,23 @@ static int read_string(struct json *j, struct arena *a, struct str *to) {
   return json_skip(j);
 }
 
-/* The same for text that may be cut inside a surrogate pair. */
-static int read_text(struct json *j, struct arena *a, struct str *to, unsigned *flags) {
-  if (json_next(j) == J_STRING) return json_text_wtf8(j, a, to, flags) == 0 ? 0 : err_memory(j->e);
-  return json_skip(j);
-}
-
-/* After a key: a count; *to stays as it is where the value is none. */
-static int read_count(struct json *j, int64_t *to) {
-  enum token t = json_next(j);
-  if (t == J_INT && j->i >= 0) *to = j->i;
-  else if (t == J_DOUBLE && j->d >= 0 && j->d < 9e15) *to = (int64_t)j->d;
-  return t == J_INT || t == J_DOUBLE ? 0 : json_skip(j);
-}
-
 /* A details object, read for one count: without the field it says 0. */
 static int read_thinking_tokens(struct json *j, int64_t *to) {
   if (json_next(j) != J_OBJECT) return json_skip(j);
   if (*to < 0) *to = 0;
   while (json_next(j) == J_KEY)
-    if ((json_is(j, "thinking_tokens") ? read_count(j, to) : json_skip(j)) != 0) return -1;
+    if ((json_is(j, "thinking_tokens") ? codec_count(j, to) : json_skip(j)) != 0) return -1;
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
 
-/* cache_creation, by lifetime: its sum. */
+/* cache_creation, by lifetime: its sum; what would make it more than a count can be is left out. */
 static int read_cache_creation(struct json *j, int64_t *sum) {
   if (json_next(j) != J_OBJECT) return json_skip(j);
   *sum = 0;
   while (json_next(j) == J_KEY) {
     int64_t n = 0;
-    if (read_count(j, &n) != 0) return -1;
-    *sum += n;
+    if (codec_count(j, &n) != 0) return -1;
+    if (n <= COUNT_MAX - *sum) *sum += n;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
@@ -100,10 +87,10 @@ static int push_usage(struct anthropic *s, struct str json, struct events *out, 
   json_open(&j, json, s->p->limits->depth, e);
   json_next(&j);
   while (json_next(&j) == J_KEY) {
-    int r = json_is(&j, "input_tokens") ? read_count(&j, &u.input)
-          : json_is(&j, "output_tokens") ? read_count(&j, &u.output)
-          : json_is(&j, "cache_read_input_tokens") ? read_count(&j, &u.cache_read)
-          : json_is(&j, "cache_creation_input_tokens") ? read_count(&j, &u.cache_creation)
+    int r = json_is(&j, "input_tokens") ? codec_count(&j, &u.input)
+          : json_is(&j, "output_tokens") ? codec_count(&j, &u.output)
+          : json_is(&j, "cache_read_input_tokens") ? codec_count(&j, &u.cache_read)
+          : json_is(&j, "cache_creation_input_tokens") ? codec_count(&j, &u.cache_creation)
           : json_is(&j, "output_tokens_details") ? read_thinking_tokens(&j, &u.reasoning)
           : json_is(&j, "cache_creation") ? read_cache_creation(&j, &created) : json_skip(&j);
     if (r != 0) return -1;
@@ -239,7 +226,7 @@ static int read_delta(struct anthropic *s, struct json *j, struct delta *d) {
   while (json_next(j) == J_KEY) {
     int i = json_is(j, "text") ? D_TEXT : json_is(j, "thinking") ? D_THINKING : json_is(j, "partial_json") ? D_JSON
           : json_is(j, "signature") ? D_SIGNATURE : D_COUNT;
-    int r = i < D_COUNT ? read_text(j, a, &d->text[i], &d->flags[i])
+    int r = i < D_COUNT ? codec_text(j, a, &d->text[i], &d->flags[i])
           : json_is(j, "type") ? read_string(j, a, &d->type)
           : json_is(j, "citation") ? json_raw(j, &d->citation)
           : json_is(j, "content") ? json_raw(j, &d->content)
@@ -329,12 +316,6 @@ struct record {
   struct delta delta;
 };
 
-static int read_index(struct json *j, int64_t *to) {
-  if (json_next(j) != J_INT) return json_skip(j);
-  *to = j->i;
-  return 0;
-}
-
 static int read_error(struct json *j, int *has) {
   enum token t = json_next(j);
   *has = t == J_OBJECT || t == J_STRING;
@@ -344,7 +325,7 @@ static int read_error(struct json *j, int *has) {
 static int read_record(struct anthropic *s, struct json *j, struct record *r) {
   while (json_next(j) == J_KEY) {
     int x = json_is(j, "type") ? read_string(j, s->p->a, &r->type)
-          : json_is(j, "index") ? read_index(j, &r->index)
+          : json_is(j, "index") ? codec_integer(j, &r->index)
           : json_is(j, "delta") ? read_delta(s, j, &r->delta)
           : json_is(j, "message") ? json_raw(j, &r->message)
           : json_is(j, "content_block") ? json_raw(j, &r->block)

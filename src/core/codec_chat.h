@@ -5,8 +5,8 @@
 **   codec_chat_text.c   the answer's text: reasoning and tool calls written into it
 **   codec_chat_tools.c  tool calls and their fragments
 **   codec_chat_keep.c   usage figures, and the fields that go back as they came
-** May call: codec, json, event, normalise, mem, err. The state owns its buffers; parts borrow from the data, from the
-** scratch arena of `struct parse` and from the state. Failure: -1 and an err.
+** May call: codec, json, event, normalise, mem, err. The state owns its buffers; parts borrow as event.h says: from the
+** data and the scratch arena of `struct parse`, those of the turn's end from the state too. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_CHAT_H
 #define KOINE_CODEC_CHAT_H
@@ -60,6 +60,9 @@ void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u
 
 /* One entry of reasoning_details, its fragments joined. */
 struct chat_detail {
+  int indexed;                      /* has an index: */
+  int64_t index;
+  const struct node *type, *id;     /* members of `node`, NULL = none; kept here because every fragment is compared */
   struct node *node;                /* the first fragment, in chat_keep.a */
   struct buf text, summary, data;
 };

@@ -5,6 +5,8 @@
 */
 #include "codec_chat.h"
 
+#define MEMBERS_MAX 256 /* of one entry of reasoning_details: each is looked for among the others */
+
 /* {{{ token figures */
 
 /* Some leave reasoning out of completion_tokens (xAI; Copilot's Gemini models): the quirk or the total says so. */
@@ -60,18 +62,27 @@ static int agree(const struct node *a, const struct node *b) {
 /* The entry that a fragment continues: same index, and no other type or id. Without an index only the last entry can
 ** be continued, and only its readable text. */
 static struct chat_detail *find(const struct chat_keep *k, const struct node *x) {
-  const struct node *index = node_get(x, "index");
-  for (size_t i = k->n; i-- > 0;) {
-    const struct node *d = k->v[i].node;
-    const struct node *at = node_get(d, "index");
-    int same = agree(node_get(d, "type"), node_get(x, "type")) && agree(node_get(d, "id"), node_get(x, "id"));
-    if (node_is(index, NODE_INT)) {
-      if (same && node_is(at, NODE_INT) && at->u.i == index->u.i) return &k->v[i];
-    } else {
-      return same && !node_is(at, NODE_INT) && node_get(x, "data") == NULL ? &k->v[i] : NULL;
+  const struct node *index = node_get(x, "index"), *type = node_get(x, "type"), *id = node_get(x, "id");
+  struct chat_detail *d;
+  if (node_is(index, NODE_INT)) {
+    for (size_t i = k->n; i-- > 0;) {
+      d = &k->v[i];
+      if (d->index == index->u.i && d->indexed && agree(d->type, type) && agree(d->id, id)) return d;
     }
+    return NULL;
   }
-  return NULL;
+  if (k->n == 0) return NULL;
+  d = &k->v[k->n - 1];
+  return !d->indexed && agree(d->type, type) && agree(d->id, id) && node_get(x, "data") == NULL ? d : NULL;
+}
+
+/* Notes what find compares. */
+static void note(struct chat_detail *d) {
+  const struct node *index = node_get(d->node, "index");
+  d->indexed = node_is(index, NODE_INT);
+  d->index = d->indexed ? index->u.i : 0;
+  d->type = node_get(d->node, "type");
+  d->id = node_get(d->node, "id");
 }
 
 /* A copy of the node that shares nothing with it, in the state's arena; NULL when out of memory. */
@@ -108,6 +119,8 @@ static struct chat_detail *new_detail(struct chat *c, const struct node *x) {
 
 /* Joins a fragment: text, summary and data grow, the last signature wins, of the rest the first that says something. */
 static int join(struct chat_keep *k, struct chat_detail *d, const struct node *x, struct err *e) {
+  if (x->count > MEMBERS_MAX || d->node->count > MEMBERS_MAX)
+    return err_set(e, KIND_LIMIT, "a reasoning detail has more than %d members", MEMBERS_MAX);
   for (const struct node *m = x->child; m != NULL; m = m->next) {
     struct buf *b = str_eq(m->key, "text") ? &d->text : str_eq(m->key, "summary") ? &d->summary
                   : str_eq(m->key, "data") ? &d->data : NULL;
@@ -120,6 +133,7 @@ static int join(struct chat_keep *k, struct chat_detail *d, const struct node *x
       if (key.p == NULL || node_set(d->node, key, copy) != 0) return err_memory(e);
     }
   }
+  note(d);
   return 0;
 }
 

@@ -84,7 +84,10 @@ static int emit_details(struct chat *c, int choice, struct str details, int said
   if (!said && push_thinking(c, choice, text, flags) != 0) return -1;
   for (; i < c->keep.n; i++) {
     struct str data = buf_str(&c->keep.v[i].data);
-    if ((data.n > 0 || c->reasoning_key < 0) && push_block(c, PART_REDACTED, STR_NONE, data) != 0) return -1;
+    if (data.n == 0 && c->reasoning_key >= 0) continue;
+    data = arena_dup(c->p->a, data); /* the entry may grow before the part is taken */
+    if (data.p == NULL) return err_memory(c->e);
+    if (push_block(c, PART_REDACTED, STR_NONE, data) != 0) return -1;
   }
   return 0;
 }

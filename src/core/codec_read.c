@@ -1,12 +1,10 @@
 /*
-** codec_read.c: small readers that the parsers of OpenAI's formats share: single values, members kept as they came,
-** token figures.
+** codec_read.c: small readers that the parsers share: single values, members kept as they came, token
+** figures.
 ** May call: codec, json, mem, err. Results are borrowed from the input or lie in the scratch arena. Failure: -1 and an
 ** err.
 */
 #include "codec_read.h"
-
-#define COUNT_MAX ((int64_t)1 << 53)
 
 /* {{{ values */
 
@@ -44,6 +42,19 @@ int codec_integer(struct json *j, int64_t *v) {
   if (t == J_ERROR) return -1;
   if (t == J_INT) *v = j->i;
   return json_skip(j);
+}
+
+int codec_count(struct json *j, int64_t *v) {
+  switch (json_next(j)) {
+    case J_ERROR: return -1;
+    case J_INT:
+      if (j->i >= 0 && j->i <= COUNT_MAX) *v = j->i;
+      return 0;
+    case J_DOUBLE:
+      if (j->d >= 0 && j->d <= (double)COUNT_MAX) *v = (int64_t)j->d;
+      return 0;
+    default: return json_skip(j);
+  }
 }
 
 int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole) {
@@ -96,29 +107,15 @@ void figures_clear(struct figures *f) {
   *f = (struct figures){ -1, -1, -1, -1, -1, -1 };
 }
 
-/* Reads the next value into *v if it is a count; anything else is skipped and leaves *v. 0 or -1. */
-static int read_count(struct json *j, int64_t *v) {
-  switch (json_next(j)) {
-    case J_ERROR: return -1;
-    case J_INT:
-      if (j->i >= 0 && j->i <= COUNT_MAX) *v = j->i;
-      return 0;
-    case J_DOUBLE:
-      if (j->d >= 0 && j->d <= (double)COUNT_MAX) *v = (int64_t)j->d;
-      return 0;
-    default: return json_skip(j);
-  }
-}
-
 /* Reads the object that splits up a total. 1 when it is an object, 0, or -1. */
 static int read_details(struct json *j, struct figures *d) {
   enum token t = json_next(j);
   if (t == J_ERROR) return -1;
   if (t != J_OBJECT) return json_skip(j);
   while ((t = json_next(j)) == J_KEY) {
-    int r = json_is(j, "cached_tokens") ? read_count(j, &d->cached)
-          : json_is(j, "cache_write_tokens") ? read_count(j, &d->written)
-          : json_is(j, "reasoning_tokens") ? read_count(j, &d->reasoning) : json_skip(j);
+    int r = json_is(j, "cached_tokens") ? codec_count(j, &d->cached)
+          : json_is(j, "cache_write_tokens") ? codec_count(j, &d->written)
+          : json_is(j, "reasoning_tokens") ? codec_count(j, &d->reasoning) : json_skip(j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 1;
@@ -151,12 +148,12 @@ int figures_read(struct figures *f, const struct figure_names *names, struct jso
     int r;
     if (is(j, names->prompt_details)) r = (input = read_details(j, &d)) < 0 ? -1 : 0;
     else if (is(j, names->completion_details)) r = (output = read_details(j, &d)) < 0 ? -1 : 0;
-    else if (is(j, names->prompt)) r = read_count(j, &top.prompt);
-    else if (is(j, names->completion)) r = read_count(j, &top.completion);
-    else if (json_is(j, "total_tokens")) r = read_count(j, &top.total);
-    else if (json_is(j, "prompt_cache_hit_tokens")) r = read_count(j, &hit);   /* DeepSeek */
-    else if (json_is(j, "cached_tokens")) r = read_count(j, &top.cached);      /* Moonshot */
-    else if (json_is(j, "reasoning_tokens")) r = read_count(j, &top.reasoning);/* Copilot, Gemini models */
+    else if (is(j, names->prompt)) r = codec_count(j, &top.prompt);
+    else if (is(j, names->completion)) r = codec_count(j, &top.completion);
+    else if (json_is(j, "total_tokens")) r = codec_count(j, &top.total);
+    else if (json_is(j, "prompt_cache_hit_tokens")) r = codec_count(j, &hit);   /* DeepSeek */
+    else if (json_is(j, "cached_tokens")) r = codec_count(j, &top.cached);      /* Moonshot */
+    else if (json_is(j, "reasoning_tokens")) r = codec_count(j, &top.reasoning);/* Copilot, Gemini models */
     else r = json_skip(j);
     if (r != 0) return -1;
   }

@@ -1,12 +1,14 @@
 /*
-** codec_read.h: small readers that the parsers of OpenAI's formats share. Private to codec_chat*.c and
-** codec_responses*.c. May call: codec, json, mem, err. What is read is borrowed from the input or lies in the scratch
-** arena. Failure: -1 and an err.
+** codec_read.h: small readers that the parsers share. Private to codec_chat*.c, codec_responses*.c and
+** codec_anthropic_parse.c. May call: codec, json, mem, err. What is read is borrowed from the input or lies in the
+** scratch arena. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_READ_H
 #define KOINE_CODEC_READ_H
 
 #include "codec.h"
+
+#define COUNT_MAX ((int64_t)1 << 53) /* no token figure and no index of an answer is larger */
 
 /* s without white space at its ends. */
 struct str codec_trim(struct str s);
@@ -18,6 +20,8 @@ int codec_word(struct json *j, struct arena *a, struct str *out);
 int codec_raw(struct json *j, struct str *raw);
 /* The next value into *v if it is an integer; anything else is skipped and leaves *v. 0 or -1. */
 int codec_integer(struct json *j, int64_t *v);
+/* The same of a count: a number from 0 to COUNT_MAX, without what is behind its point. */
+int codec_count(struct json *j, int64_t *v);
 /* A call's arguments: a string as it is; an object or array as its compact JSON (*whole is set then). 0 or -1. */
 int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole);
 /* Appends the member at hand (j stands behind its key) to a JSON object being written, unless it is null. 0 or -1. */

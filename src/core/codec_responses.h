@@ -6,7 +6,8 @@
 **   codec_responses_item.c      output items, from their first delta to the end
 **   codec_responses_parallel.c  several calls in one (`multi_tool_use.parallel`), taken apart and put together again
 ** May call: codec, codec_out.h, codec_read.h, json, event, normalise, mem, err. The state owns its buffers; parts
-** borrow from the data, from the scratch arena of `struct parse` and from the state. Failure: -1 and an err.
+** borrow as event.h says: from the data and the scratch arena of `struct parse`, those of the turn's end from the state
+** too. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_RESPONSES_H
 #define KOINE_CODEC_RESPONSES_H

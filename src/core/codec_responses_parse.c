@@ -212,9 +212,9 @@ static int read_record(struct responses *s, struct json *j, struct record *r) {
   while (json_next(j) == J_KEY) {
     int x = json_is(j, "type") ? codec_word(j, a, &r->type)
           : json_is(j, "delta") ? codec_text(j, a, &r->delta, &r->delta_flags)
-          : json_is(j, "output_index") ? codec_integer(j, &r->output_index)
-          : json_is(j, "content_index") ? codec_integer(j, &r->content_index)
-          : json_is(j, "summary_index") ? codec_integer(j, &r->summary_index)
+          : json_is(j, "output_index") ? codec_count(j, &r->output_index)
+          : json_is(j, "content_index") ? codec_count(j, &r->content_index)
+          : json_is(j, "summary_index") ? codec_count(j, &r->summary_index)
           : json_is(j, "text") || json_is(j, "refusal") ? codec_text(j, a, &r->text, &r->text_flags)
           : json_is(j, "arguments") ? codec_arguments(s->p, j, &r->text, &r->text_flags, &whole)
           : json_is(j, "item") ? codec_raw(j, &r->item)
