@@ -175,6 +175,10 @@ describe("messages and blocks", function()
   it("image and document: bare base64 needs a media_type, a URL says its own", function()
     for _, name in ipairs { "image", "document" } do
       assert.are.equal(name .. ".media_type", argument_error(records[name], { source = "aGk=" }).field)
+      for _, bad in ipairs { "image/png\0x", "image/png\r\nx: y", "\127", "" } do
+        local err = argument_error(records[name], { source = "aGk=", media_type = bad })
+        assert.are.equal(name .. ".media_type", err.field)
+      end
       for _, url in ipairs { "https://x.test/a", "http://x.test/a", "data:image/png;base64,aGk=" } do
         assert.are.equal(url, records[name] { source = url }.source)
       end

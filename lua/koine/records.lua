@@ -74,6 +74,9 @@ local NUMBER = of_type "number"
 local NAME = kind("non-empty string", function(value)
   if type(value) == "string" and value ~= "" then return value end
 end)
+local MIME = kind("MIME type without control characters", function(value)
+  if type(value) == "string" and value ~= "" and not value:find "[\0-\31\127]" then return value end
+end)
 local ANY = kind("a value", function(value) return value end)
 local COUNT = kind("integer, 0 or more", function(value)
   local integer = math.type(value) and math.tointeger(value)
@@ -151,8 +154,8 @@ local function media(value, path)
 end
 
 specs.text = { type = "text", required("text", STRING), optional("cache_control", CACHE_CONTROL), ORIGIN }
-specs.image = { type = "image", check = media, required("source", NAME), optional("media_type", NAME), ORIGIN }
-specs.document = { type = "document", check = media, required("source", NAME), optional("media_type", NAME),
+specs.image = { type = "image", check = media, required("source", NAME), optional("media_type", MIME), ORIGIN }
+specs.document = { type = "document", check = media, required("source", NAME), optional("media_type", MIME),
   optional("title", STRING), optional("context", STRING), ORIGIN }
 specs.tool_use = { type = "tool_use", required("id", STRING), required("name", NAME), required("arguments", TABLE),
   optional("arguments_json", STRING), optional("arguments_error", STRING), ORIGIN }

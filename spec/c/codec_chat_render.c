@@ -1,6 +1,7 @@
 /* codec_chat_render.c: the bytes of Chat Completions requests, for every mapping and every quirk. */
 #define CODEC codec_chat
 #include "codec_render.h"
+#include "core/codec_out.h"
 
 /* {{{ requests */
 
@@ -217,7 +218,32 @@ static void test_ids(void) {
   IDS("{'tool_id_max':40}", "call_0123456789", "call_0123456789");
 }
 
+/* A data: URL is all of its pieces, whatever bytes they have. */
+static void test_url(void) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct buf body;
+  struct err e;
+  struct render r = { .a = &a, .body = &body };
+  struct out w = { .r = &r, .e = &e };
+  struct node *block;
+  char *scratch;
+  arena_init(&a, &m);
+  buf_init(&body, &m);
+  if ((scratch = arena_alloc(&a, 900)) != NULL) memset(scratch, '#', 900);
+  arena_reset(&a);
+  block = json_tree(&a, bytes(json("{'source':'QQ==','media_type':'a/b\\u0000c'}")), 8, &e);
+  CHECK(scratch != NULL && block != NULL);
+  out_url(&w, block);
+  CHECK(!w.failed);
+  CHECK_STR(body.p, body.n, json("'data:a/b\\u0000c;base64,QQ=='"));
+  buf_free(&body);
+  arena_free(&a);
+}
+
 static void test_media(void) {
+  REFUSES(NULL, USER("[{'type':'image','source':'QQ==','media_type':'image/png\\u0000x'}]"),
+          "messages[1].content[1].media_type");
   MESSAGES(NULL, USER("[" TEXT("a") ",{'type':'image','source':'https://x/y.png'}]"),
            USER("[" TEXT("a") ",{'type':'image_url','image_url':{'url':'https://x/y.png'}}]"));
   MESSAGES("{'image_string':true}", USER("[{'type':'image','source':'QUJD','media_type':'image/jpeg'}]"),
@@ -313,6 +339,7 @@ int main(void) {
   test_results();
   test_ids();
   test_media();
+  test_url();
   test_reasoning();
   test_arguments();
   expect_prefix();

@@ -173,16 +173,26 @@ enum place { ALONE, IN_USER, IN_ASSISTANT, IN_RESULT };
 
 static int check_content(struct check *c, const struct node *o, int scalar, enum place place);
 
+/* True without control characters. */
+static int is_plain(struct str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7F) return 0;
+  return 1;
+}
+
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
 static int check_media(struct check *c, const struct node *b) {
+  const struct node *type = member(b, STR("media_type"));
   struct str s = node_str(member(b, STR("source")));
   int names_itself = (s.n >= 5 && memcmp(s.p, "data:", 5) == 0) || (s.n >= 7 && memcmp(s.p, "http://", 7) == 0) ||
                      (s.n >= 8 && memcmp(s.p, "https://", 8) == 0);
   if (check_name(c, b, STR("source")) != 0) return -1;
-  if (!names_itself && member(b, STR("media_type")) == NULL)
+  if (!names_itself && type == NULL)
     return refuse_member(c, STR("media_type"), "MIME type (source is no URL)", NULL);
   if (check_string(c, b, STR("media_type"), OPTIONAL) != 0 || check_string(c, b, STR("title"), OPTIONAL) != 0)
     return -1;
+  if (!is_plain(node_str(type)))
+    return refuse_member(c, STR("media_type"), "MIME type without control characters", type);
   return check_string(c, b, STR("context"), OPTIONAL);
 }
 

@@ -206,15 +206,16 @@ int out_begins(struct str s, const char *with) {
 
 void out_url(struct out *w, const struct node *block) {
   struct str source = node_str(node_get(block, "source")), type = node_str(node_get(block, "media_type"));
-  size_t n = sizeof "data:;base64," - 1 + type.n + source.n;
-  char *p;
+  struct str pieces[] = { STR("data:"), type, STR(";base64,"), source };
+  size_t n = pieces[0].n + pieces[1].n + pieces[2].n + pieces[3].n;
+  char *p, *to;
   if (out_begins(source, "data:") || out_begins(source, "http://") || out_begins(source, "https://")) {
     put_string(w, source);
     return;
   }
-  if ((p = arena_alloc(w->r->a, n + 1)) == NULL) { out_memory(w); return; }
-  (void)snprintf(p, n + 1, "data:%.*s;base64,", (int)type.n, type.n > 0 ? type.p : "");
-  if (source.n > 0) memcpy(p + n - source.n, source.p, source.n);
+  if ((p = to = arena_alloc(w->r->a, n)) == NULL) { out_memory(w); return; }
+  for (int i = 0; i < 4; to += pieces[i++].n)
+    if (pieces[i].n > 0) memcpy(to, pieces[i].p, pieces[i].n);
   put_string(w, (struct str){ p, n });
 }
 
