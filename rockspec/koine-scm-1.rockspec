@@ -70,6 +70,7 @@ build = {
         "src/core/http_request.c",
         "src/core/http_transfer.c",
         "src/core/io.c",
+        "src/core/json_equal.c",
         "src/core/json_number.c",
         "src/core/json_read.c",
         "src/core/json_text.c",

@@ -345,6 +345,63 @@ static void check_head(size_t n, int alike, enum kind kind) {
   free(h);
 }
 
+/* A plain answer of one call with arguments of n values and some; how it ends. */
+static enum progress many_values(size_t n, struct err *e) {
+  struct exchange *x = metered_exchange(&libc, 0);
+  struct buf b;
+  struct event d;
+  enum progress p;
+  buf_init(&b, &libc);
+  buf_adds(&b, "{\"id\":\"c\",\"choices\":[{\"message\":{\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\",\"function\":"
+               "{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":[0");
+  for (size_t i = 0; i < n; i++) buf_adds(&b, ",1");
+  buf_adds(&b, "]}\"}}]},\"finish_reason\":\"tool_calls\"}]}");
+  exchange_head(x, 200, NULL, 0);
+  CHECK(exchange_feed(x, &b) == 0);
+  exchange_eof(x, NULL);
+  while ((p = exchange_next(x, &d)) == EXCHANGE_DELTA) {}
+  *e = *exchange_error(x);
+  CHECK(exchange_turn(x) != NULL && node_is(node_get(exchange_turn(x), "partial"), NODE_TRUE) == (p == EXCHANGE_FAILED));
+  exchange_free(x);
+  buf_free(&b);
+  return p;
+}
+
+static void check_values(void) {
+  struct err e;
+  CHECK(many_values(JSON_VALUES_MAX - 100, &e) == EXCHANGE_DONE);
+  CHECK(many_values(JSON_VALUES_MAX, &e) == EXCHANGE_FAILED && e.kind == KIND_LIMIT);
+}
+
+/* The body of a refusal, without the secret, is made once however often it is asked for. */
+static void check_raw(void) {
+  static const char BODY[] = "{\"error\":{\"message\":\"no key sk-1234567 here\"}}";
+  struct exchange_spec spec;
+  struct exchange *x;
+  struct event d;
+  struct err e;
+  struct str first;
+  size_t held;
+  memset(&spec, 0, sizeof spec);
+  spec.codec = &codec_chat;
+  quirks_default(&spec.quirks);
+  limits_default(&spec.limits);
+  spec.provider = spec.model = STR("test");
+  spec.secrets.v[spec.secrets.n++] = STR("sk-1234567");
+  x = exchange_new(&libc, &spec, &e);
+  exchange_head(x, 400, NULL, 0);
+  feed(x, BODY, sizeof BODY - 1);
+  CHECK(exchange_raw(x).n == 0); /* not yet */
+  exchange_eof(x, NULL);
+  CHECK(exchange_next(x, &d) == EXCHANGE_FAILED);
+  first = exchange_raw(x);
+  held = exchange_retained(x);
+  CHECK(first.n > 0 && memmem(first.p, first.n, "sk-1234567", 10) == NULL);
+  for (int i = 0; i < 1000; i++) exchange_raw(x);
+  CHECK(exchange_raw(x).p == first.p && exchange_retained(x) == held);
+  exchange_free(x);
+}
+
 /* White space for a long time, then the answer: every byte is looked at once. */
 static void check_blank(void) {
   static const char answer[] =
@@ -390,6 +447,8 @@ int main(void) {
   check_head(40000, 0, KIND_LIMIT);
   check_head(40000, 1, KIND_LIMIT);
   check_blank();
+  check_values();
+  check_raw();
   printf("exchange: %d answers of our own, %d recordings\n", own, n);
   return test_done("exchange");
 }

@@ -6,16 +6,26 @@
 
 #include "core/json.h"
 #include "core/leaked.h"
+#include "core/normalise.h"
 #include "core/sse.h"
 #include "test.h"
 
 #define PIECE 1460 /* what one network packet brings */
 
+/* Appends the i-th unit: each # in it is a number that no other unit has, in no order. */
+static int add_unit(struct buf *b, const char *unit, size_t i) {
+  char number[32];
+  snprintf(number, sizeof number, "%zu", i * 7919 % 10000019);
+  for (const char *hash; (hash = strchr(unit, '#')) != NULL; unit = hash + 1)
+    if (buf_add(b, unit, (size_t)(hash - unit)) < 0 || buf_adds(b, number) < 0) return -1;
+  return buf_adds(b, unit);
+}
+
 /* `head`, then `unit` again and again until n bytes are full, then `tail`. */
 static int fill(struct buf *b, const char *head, const char *unit, const char *tail, size_t n) {
   if (buf_reserve(b, n + 64) < 0 || buf_adds(b, head) < 0) return -1;
-  while (b->n < n)
-    if (buf_adds(b, unit) < 0) return -1;
+  for (size_t i = 0; b->n < n; i++)
+    if (add_unit(b, unit, i) < 0) return -1;
   return buf_adds(b, tail);
 }
 
@@ -55,6 +65,50 @@ static size_t read_json(const struct buf *in) {
   return n;
 }
 
+/* Reads the input as the arguments of a call; the members left and one, or 0 on error. */
+static size_t read_arguments(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct node *arguments;
+  struct str json;
+  const char *problem;
+  arena_init(&a, &m);
+  int ok = normalise_read_arguments(&a, buf_str(in), 8, &arguments, &json, &problem) == 0 && problem == NULL;
+  size_t n = ok ? arguments->count + 1 : 0;
+  arena_free(&a);
+  return n;
+}
+
+/* Turns the members of an object round. */
+static void turn_round(struct node *object) {
+  struct node *v = object->child, *before = NULL;
+  object->last = v;
+  while (v != NULL) {
+    struct node *next = v->next;
+    v->next = before;
+    before = v;
+    v = next;
+  }
+  object->child = before;
+}
+
+/* Sends the input back as the bytes of a call whose arguments say the same in another order; their length, or 0 when they
+** did not go out as they were. */
+static size_t replay_arguments(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct err e;
+  arena_init(&a, &m);
+  struct node *call = node_new(&a, NODE_OBJECT), *v = json_tree(&a, buf_str(in), 8, &e);
+  if (v != NULL) turn_round(v);
+  int ok = v != NULL && node_set(call, STR("arguments"), v) == 0 &&
+           node_set(call, STR("arguments_json"), node_string(&a, buf_str(in))) == 0;
+  struct str out = ok ? normalise_arguments(&a, call, 8) : STR_NONE;
+  size_t n = str_same(out, buf_str(in)) ? out.n : 0;
+  arena_free(&a);
+  return n;
+}
+
 /* Feeds the input in packets, then reads the calls in it; the bytes of the text that is left and one, or 0 on error. */
 static size_t read_leaked(const struct buf *in) {
   struct mem m = mem_libc();
@@ -90,6 +144,9 @@ static const struct {
   { "json-numbers", "[0", ",1234567,0.125", "]", read_json },
   { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json },
   { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json },
+  { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json },
+  { "arguments-nulls", "{\"a\":0", ",\"#\":1,\"b#\":null", "}", read_arguments },
+  { "arguments-many-keys", "{\"a\":0", ",\"#\":1", "}", replay_arguments },
   { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked },
   { "leaked-open-values", "", "<invoke name=\"f\"><parameter name=\"a\">", "", read_leaked },
   { "leaked-open-objects", "", "<tool_call>{\"name\":\"", "", read_leaked },

@@ -180,6 +180,90 @@ static void test_limits(void) {
   limits_default(&limits);
 }
 
+/* What a call goes by is short. */
+static void test_labels(void) {
+  char long_one[TOOL_CALL_ID_MAX + 2];
+  memset(long_one, 'x', sizeof long_one);
+  long_one[TOOL_CALL_ID_MAX] = '\0';
+  RUN(tool(&R, 0, long_one, "f"); tool(&R, 1, "a", long_one); CHECK(!R.failed););
+  long_one[TOOL_CALL_ID_MAX] = 'x';
+  long_one[TOOL_CALL_ID_MAX + 1] = '\0';
+  RUN(tool(&R, 0, long_one, "f"); CHECK(R.failed && R.e.kind == KIND_LIMIT);
+      CHECK_STR(R.e.message, strlen(R.e.message), "a tool call's id exceeds 4096 bytes"););
+  RUN(tool(&R, 0, "a", long_one); CHECK(R.failed && R.e.kind == KIND_LIMIT);
+      CHECK_STR(R.e.message, strlen(R.e.message), "a tool call's name exceeds 4096 bytes"););
+}
+
+/* The ids that calls end up with: those given, or the first that is free behind _2, _3, … */
+static void check_ids(const char *const *given, const char *const *got, int n) {
+  struct run r;
+  struct buf want;
+  run_begin(&r, &libc);
+  buf_init(&want, &libc);
+  for (int i = 0; i < n; i++) {
+    tool(&r, i, given[i], "f");
+    buf_adds(&want, "tool_use_start@");
+    buf_adds(&want, got[i]);
+    buf_adds(&want, "=f;");
+  }
+  buf_addc(&want, '\0');
+  CHECK_STR(r.said.p, r.said.n, want.p);
+  buf_free(&want);
+  run_free(&r);
+}
+
+static void test_equal_ids(void) {
+  static const char *const A[] = { "c", "c_2", "c", "c", "c_2", "c_3", "c", "d", "c_2", "c_2_2" };
+  static const char *const A_GOT[] = { "c", "c_2", "c_3", "c_4", "c_2_2", "c_3_2", "c_5", "d", "c_2_3", "c_2_2_2" };
+  static const char *const B[] = { "c", "c", "c_2", "c_2", "c" };
+  static const char *const B_GOT[] = { "c", "c_2", "c_2_2", "c_2_3", "c_3" };
+  check_ids(A, A_GOT, 10);
+  check_ids(B, B_GOT, 5);
+  /* starts come in another order than blocks: the id counts from the start on */
+  RUN(tool(&R, 0, "c", ""); tool(&R, 1, "c", "g"); tool(&R, 2, "c", "h"); tool(&R, 0, "", "f"); tool(&R, 3, "c", "i");
+      CHECK_STR(R.said.p, R.said.n, "tool_use_start@c=g;tool_use_start@c_2=h;tool_use_start@c_3=f;tool_use_start@c_4=i;"););
+}
+
+/* Adds a call whose arguments are `head`, so many "1,", and `tail`. */
+static void call_of(struct run *r, int key, const char *head, size_t n, const char *tail) {
+  struct buf b;
+  buf_init(&b, &libc);
+  buf_adds(&b, head);
+  for (size_t i = 0; i < n; i++) buf_adds(&b, "1,");
+  buf_adds(&b, tail);
+  tool(r, key, "", "f");
+  add(r, (struct event){ .type = PART_ARGS, .key = key, .text = buf_str(&b) });
+  buf_free(&b);
+}
+
+/* The values of a turn's arguments are counted together, those of JSON inside a string too. */
+static void test_values(void) {
+  static const char *const HEAD[] = { "{\"a\":[", "\"{\\\"a\\\":[" }, *const TAIL[] = { "1]}", "1]}\"" };
+  for (int twice = 0; twice < 2; twice++) {
+    /* of each call: 3 values and the ones; read from a string: that, too */
+    size_t half = JSON_VALUES_MAX / 2 - 3 - (size_t)twice;
+    RUN(call_of(&R, 0, HEAD[twice], half, TAIL[twice]); call_of(&R, 1, HEAD[twice], half, TAIL[twice]); end(&R);
+        CHECK(!R.failed););
+    RUN(struct arena a;
+        arena_init(&a, &libc);
+        call_of(&R, 0, HEAD[twice], half, TAIL[twice]); call_of(&R, 1, HEAD[twice], half + 1, TAIL[twice]); end(&R);
+        CHECK(R.failed && R.e.kind == KIND_LIMIT);
+        CHECK_STR(R.e.message, strlen(R.e.message),
+                  "the arguments of the answer's tool calls hold more than 1000000 values");
+        /* what had arrived: the call that was too much says so */
+        const struct node *content = node_get(message_node(&R.msg, &a, 1), "content");
+        CHECK(node_get(node_at(content, 0), "arguments_error") == NULL);
+        CHECK(node_get(node_at(content, 1), "arguments_error") != NULL);
+        CHECK(node_get(node_at(content, 1), "arguments")->count == 0);
+        arena_free(&a););
+  }
+  /* many bytes are not many values */
+  RUN(char *p = malloc(2 * JSON_VALUES_MAX); struct buf b = { p, 2 * JSON_VALUES_MAX, 0, NULL };
+      memset(p, ',', b.n); memcpy(p, "{\"a\":\"", 6); memcpy(p + b.n - 2, "\"}", 2);
+      tool(&R, 0, "c", "f"); add(&R, (struct event){ .type = PART_ARGS, .text = buf_str(&b) }); end(&R);
+      CHECK(!R.failed); free(p););
+}
+
 static void everything(struct run *r) {
   add(r, (struct event){ .type = PART_META, .id = z("id"), .name = z("model") });
   text(r, PART_THINKING, 0, "think");
@@ -190,6 +274,7 @@ static void everything(struct run *r) {
   tool(r, 2, "", "f");
   text(r, PART_ARGS, 2, "{\"a\":[1,2]}");
   tool(r, 3, "call", "g");
+  tool(r, 6, "call", "h");
   text(r, PART_TEXT, 4, "after");
   text(r, PART_OPAQUE, 5, "{\"type\":\"x\"}");
   add(r, (struct event){ .type = PART_STOP, .stop = STOP_MAX_TOKENS, .text = z("length"), .name = z("seq") });
@@ -225,6 +310,9 @@ int main(void) {
   test_synthetic_ids();
   test_stop();
   test_limits();
+  test_labels();
+  test_equal_ids();
+  test_values();
   test_memory();
   return test_done("message");
 }

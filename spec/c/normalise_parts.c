@@ -105,6 +105,10 @@ static void reading_arguments(void) {
        "{\"b\":1, \"a\":9007199254740993}", NULL);
   READ("{\"a\":null,\"b\":{\"c\":null},\"d\":[null]}", "{\"b\":{},\"d\":[null]}",
        "{\"a\":null,\"b\":{\"c\":null},\"d\":[null]}", NULL);
+  READ("{\"a\":null,\"b\":null}", "{}", "{\"a\":null,\"b\":null}", NULL);
+  READ("{\"a\":1,\"b\":null,\"c\":null,\"d\":{\"e\":null,\"f\":2,\"g\":null},\"h\":[{\"i\":null}]}",
+       "{\"a\":1,\"d\":{\"f\":2},\"h\":[{}]}",
+       "{\"a\":1,\"b\":null,\"c\":null,\"d\":{\"e\":null,\"f\":2,\"g\":null},\"h\":[{\"i\":null}]}", NULL);
   READ("\"{\\\"a\\\":1}\"", "{\"a\":1}", "{\"a\":1}", NULL); /* encoded twice */
   READ("\"\"", "{}", "{}", NULL);
   READ("\"null\"", "{}", "{}", NULL);
@@ -115,6 +119,43 @@ static void reading_arguments(void) {
   READ("true", "{}", "true", "a boolean, not a JSON object");
   READ("{\"a\":1", "{}", "{\"a\":1", "invalid JSON: ");
   READ("{} {}", "{}", "{} {}", "invalid JSON: ");
+}
+
+/* What is left without its null members is a list like any other: it can be appended to. */
+static void without_nulls(void) {
+  static const char *const IN[] = { "{\"a\":null}", "{\"a\":1,\"b\":null}", "{\"a\":null,\"b\":1}" };
+  static const char *const OUT[] = { "{\"z\":9}", "{\"a\":1,\"z\":9}", "{\"b\":1,\"z\":9}" };
+  struct mem m = mem_libc();
+  struct arena a;
+  arena_init(&a, &m);
+  for (size_t i = 0; i < 3; i++) {
+    struct node *arguments;
+    struct str kept;
+    const char *why;
+    CHECK(normalise_read_arguments(&a, (struct str){ IN[i], strlen(IN[i]) }, DEPTH, &arguments, &kept, &why) == 0);
+    CHECK(arguments->count == (i > 0));
+    CHECK(node_set(arguments, STR("z"), node_int(&a, 9)) == 0);
+    expect_json(__FILE__, __LINE__, &a, arguments, OUT[i]);
+  }
+  arena_free(&a);
+}
+
+/* Too many values: the rest of the cap is gone for the calls behind it. */
+static void sharing_the_cap(void) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct node *arguments;
+  struct str kept;
+  const char *why;
+  size_t values = JSON_VALUES_MAX - 2;
+  arena_init(&a, &m);
+  CHECK(normalise_read_arguments_within(&a, STR("{\"a\":1}"), DEPTH, &values, &arguments, &kept, &why) == 0);
+  CHECK(why == NULL && arguments->count == 1 && values == JSON_VALUES_MAX);
+  CHECK(normalise_read_arguments_within(&a, STR("{\"a\":1}"), DEPTH, &values, &arguments, &kept, &why) == 0);
+  CHECK(why != NULL && arguments->count == 0 && values > JSON_VALUES_MAX);
+  CHECK_STR(why, strlen(why), "invalid JSON: JSON: more than 1000000 values");
+  CHECK_STR(kept.p, kept.n, "{\"a\":1}");
+  arena_free(&a);
 }
 
 static void expect_write(const char *file, int line, const char *block, const char *out) {
@@ -154,6 +195,48 @@ static void writing_arguments(void) {
   WRITE("{\"arguments\":{},\"arguments_json\":\"{\\\"a\",\"arguments_error\":\"invalid JSON\"}",
         "{\"INVALID_JSON\":\"{\\\"a\"}");
   WRITE("{\"arguments_json\":\"[1]\"}", "{\"INVALID_JSON\":\"[1]\"}");
+}
+
+/* Many members in another order are the model's own as long as they say the same, whatever memory is left. */
+static void writing_many(void) {
+  enum { N = 40 };
+  for (int edited = 0; edited < 2; edited++) {
+    int done = 0;
+    for (long left = 0; !done && left < 100; left++) {
+      struct failing f = { .left = left };
+      struct mem libc = mem_libc(), m = { failing_alloc, &f };
+      struct arena own, a;
+      struct buf json;
+      struct err e;
+      char text[16];
+      arena_init(&own, &libc);
+      arena_init(&a, &m);
+      buf_init(&json, &libc);
+      struct node *call = node_new(&own, NODE_OBJECT), *arguments = node_new(&own, NODE_OBJECT);
+      for (int i = 0; i < N; i++) {
+        int n = snprintf(text, sizeof text, "k%02d", i);
+        node_set(arguments, arena_dup(&own, (struct str){ text, (size_t)n }), node_int(&own, i + edited * (i == 7)));
+        snprintf(text, sizeof text, "%s \"k%02d\":%d", i == 0 ? "{" : ",", N - 1 - i, N - 1 - i);
+        buf_adds(&json, text);
+      }
+      buf_addc(&json, '}');
+      node_set(call, STR("arguments"), arguments);
+      node_set(call, STR("arguments_json"), node_string(&own, buf_str(&json)));
+      struct str out = normalise_arguments(&a, call, DEPTH);
+      err_clear(&e);
+      if (edited) {
+        json.n = 0;
+        CHECK(json_write_sorted(&json, arguments, &e) == 0);
+      }
+      done = out.p != NULL;
+      CHECK(!done || str_same(out, buf_str(&json)));
+      arena_free(&a);
+      arena_free(&own);
+      buf_free(&json);
+      CHECK(f.held == 0);
+    }
+    CHECK(done);
+  }
 }
 
 static void error_texts(void) {
@@ -214,7 +297,10 @@ int main(void) {
   system_prompt();
   tool_schemas();
   reading_arguments();
+  without_nulls();
+  sharing_the_cap();
   writing_arguments();
+  writing_many();
   error_texts();
   each_allocation_failing(everything);
   return test_done("normalise_parts");

@@ -59,9 +59,10 @@ int codec_count(struct json *j, int64_t *v) {
 
 int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole) {
   struct str raw;
+  struct arena tree; /* gone at once: nodes are many times the size of their bytes */
   struct node *v;
   struct buf b;
-  int bad;
+  int bad = -1;
   enum token t = json_next(j);
   if (t == J_ERROR) return -1;
   if (t == J_STRING) return json_text_wtf8(j, p->a, args, flags) == 0 ? 0 : err_memory(j->e);
@@ -69,11 +70,12 @@ int codec_arguments(const struct parse *p, struct json *j, struct str *args, uns
   raw.p = j->start;
   if (json_skip(j) != 0) return -1;
   raw.n = (size_t)(j->p - raw.p);
-  if ((v = json_tree(p->a, raw, p->limits->depth, j->e)) == NULL) return -1;
+  arena_init(&tree, p->m);
   buf_init(&b, p->m);
-  bad = json_write(&b, v, j->e);
+  if ((v = json_tree(&tree, raw, p->limits->depth, j->e)) != NULL) bad = json_write(&b, v, j->e);
   if (bad == 0 && (*args = arena_dup(p->a, buf_str(&b))).p == NULL) bad = err_memory(j->e);
   buf_free(&b);
+  arena_free(&tree);
   *whole = 1;
   return bad == 0 ? 0 : -1;
 }

@@ -110,7 +110,7 @@ static struct node *last_of(struct out *w, struct node *first, const struct node
   for (const struct node *u = uses->child; u != NULL; u = u->next, b = b->next) {
     if (b == NULL || !str_same(node_str(node_get(kept(w, b), "parallel")), call_id)) return NULL;
     if (!str_same(node_str(node_get(b, "name")), tool_of(u))) return NULL;
-    if (!node_equal(node_get(b, "arguments"), node_get(u, "parameters"))) return NULL;
+    if (!node_equal_sorted(w->r->a->m, node_get(b, "arguments"), node_get(u, "parameters"))) return NULL;
     last = b;
   }
   return last;

@@ -40,6 +40,7 @@ struct exchange {
   struct err err;
   unsigned long count;          /* stream events parsed */
   struct node *turn;
+  struct str raw;               /* what exchange_raw gave; p NULL until it is asked for */
 };
 
 /* {{{ birth and death */
@@ -506,10 +507,11 @@ struct node *exchange_turn(struct exchange *x) {
 
 const struct err *exchange_error(const struct exchange *x) { return &x->err; }
 
-struct str exchange_raw(const struct exchange *x) {
+struct str exchange_raw(struct exchange *x) {
   struct str raw = { x->body.p, x->body.n < RAW_MAX ? x->body.n : RAW_MAX };
-  struct str clean = raw.n == 0 ? STR_NONE : redact(&x->spec.secrets, (struct arena *)&x->arena, raw);
-  return clean.p == NULL ? STR_NONE : clean;
+  if (x->stage != DONE && x->stage != FAILED) return STR_NONE;
+  if (x->raw.p == NULL && raw.n > 0) x->raw = redact(&x->spec.secrets, &x->arena, raw);
+  return x->raw;
 }
 
 struct str exchange_request_id(const struct exchange *x) { return x->head.request_id; }

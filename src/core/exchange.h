@@ -50,8 +50,9 @@ size_t exchange_retained(const struct exchange *x); /* bytes held */
 struct node *exchange_turn(struct exchange *x);
 /* After FAILED: what happened (retry_after, code and status filled in). */
 const struct err *exchange_error(const struct exchange *x);
-/* The capped body of an error answer, secrets blotted out; empty when none. */
-struct str exchange_raw(const struct exchange *x);
+/* After DONE or FAILED: the first 64 KiB of the body that was kept, secrets blotted out; empty when there is none, or no
+** memory. Lies in the exchange: lives until exchange_free. */
+struct str exchange_raw(struct exchange *x);
 struct str exchange_request_id(const struct exchange *x);
 
 #endif

@@ -13,6 +13,7 @@
 #include "err.h"
 
 #define JSON_DEPTH_MAX 1024 /* hard cap; callers pass a lower limit */
+#define JSON_VALUES_MAX 1000000 /* values of a tree made from text; of the arguments of a turn's calls together */
 
 enum token {
   J_ERROR = -1,
@@ -77,9 +78,14 @@ struct node {
   size_t count;              /* children */
 };
 
-/* A tree of the whole text; NULL and *e on error. Duplicate keys: the last one wins, in the first one's place. */
+/* A tree of the whole text; NULL and *e on error (KIND_LIMIT: more than JSON_VALUES_MAX values). Duplicate keys: the last
+** one wins, in the first one's place. Reading n members takes the time of sorting them. */
 struct node *json_tree(struct arena *a, struct str s, int max_depth, struct err *e);
-/* A tree of the value at hand: after J_KEY the value that follows, else the one whose first token was just read. */
+/* The same where several trees share the cap: adds the values to *values, which is beyond JSON_VALUES_MAX when that was
+** the error. values NULL: no cap. */
+struct node *json_tree_within(struct arena *a, struct str s, int max_depth, size_t *values, struct err *e);
+/* A tree of the value at hand: after J_KEY the value that follows, else the one whose first token was just read. Capped
+** as json_tree. */
 struct node *json_node(struct json *j, struct arena *a);
 
 /* Constructors: NULL when out of memory. Strings are borrowed. */
@@ -108,6 +114,9 @@ struct node *node_pack(void *block, const struct node *v);
 ** which other JSON libraries cannot tell apart; a number kept as text equals a string of that text. Linear while
 ** members stand in the same order, else quadratic in the members of one object. */
 int node_equal(const struct node *a, const struct node *b);
+/* The same answer, but many members in another order are sorted, with memory of m for the time of the call. Where there
+** is none (or a key stands twice in one object, which no reader makes), quadratic as above. */
+int node_equal_sorted(const struct mem *m, const struct node *a, const struct node *b);
 /* Sorts n members by the bytes of their keys, equal keys in their old order; tmp has room for n. */
 void node_sort(struct node **v, struct node **tmp, size_t n);
 static inline int node_is(const struct node *v, enum node_type t) { return v != NULL && v->type == t; }

@@ -1,5 +1,5 @@
 /*
-** json_tree.c: JSON values as trees of nodes: made by the reader or by hand, searched, compared, copied.
+** json_tree.c: JSON values as trees of nodes: made by the reader or by hand, searched, copied.
 ** May call: mem, err, json_read. Nodes live in the caller's arena; strings are borrowed from the input or the arena.
 ** Failure: NULL or -1, and an err where a reader is at work.
 */
@@ -184,12 +184,16 @@ static int merge_members(struct node *object, struct arena *a) {
 
 /* --- from the reader --- */
 
-/* A node of the token just read; NULL with the reader's err set. */
-static struct node *token_node(struct json *j, struct arena *a, enum token t) {
+/* A node of the token just read, counted in *values (NULL: no cap); NULL with the reader's err set. */
+static struct node *token_node(struct json *j, struct arena *a, enum token t, size_t *values) {
   static const enum node_type types[] = {
     [J_OBJECT] = NODE_OBJECT, [J_ARRAY] = NODE_ARRAY, [J_STRING] = NODE_STRING, [J_INT] = NODE_INT,
     [J_DOUBLE] = NODE_DOUBLE, [J_BIG] = NODE_BIG, [J_TRUE] = NODE_TRUE, [J_FALSE] = NODE_FALSE, [J_NULL] = NODE_NULL
   };
+  if (values != NULL && ++*values > JSON_VALUES_MAX) {
+    err_set(j->e, KIND_LIMIT, "JSON: more than %d values", JSON_VALUES_MAX);
+    return NULL;
+  }
   struct node *v = node_new(a, types[t]);
   if (v == NULL) {
     err_memory(j->e);
@@ -209,7 +213,7 @@ static struct node *token_node(struct json *j, struct arena *a, enum token t) {
 
 /* The value at hand as a tree, or NULL with the reader's err set. While a container is open, its `next` names the one
 ** that it stands in. */
-struct node *json_node(struct json *j, struct arena *a) {
+static struct node *read_node(struct json *j, struct arena *a, size_t *values) {
   enum token t = j->tok == J_KEY ? json_next(j) : j->tok;
   struct node *open = NULL, *v = NULL;
   struct str key = STR_NONE;
@@ -231,7 +235,7 @@ struct node *json_node(struct json *j, struct arena *a) {
         return NULL;
       }
     } else {
-      if ((v = token_node(j, a, t)) == NULL) return NULL;
+      if ((v = token_node(j, a, t, values)) == NULL) return NULL;
       if (open != NULL) {
         if (open->type == NODE_OBJECT) v->key = key;
         append(open, v);
@@ -245,13 +249,25 @@ struct node *json_node(struct json *j, struct arena *a) {
   }
 }
 
-/* The whole text as a tree, or NULL and *e. */
-struct node *json_tree(struct arena *a, struct str s, int max_depth, struct err *e) {
+/* The value at hand as a tree of its own. */
+struct node *json_node(struct json *j, struct arena *a) {
+  size_t values = 0;
+  return read_node(j, a, &values);
+}
+
+/* The whole text as a tree that shares its cap with others, or NULL and *e. */
+struct node *json_tree_within(struct arena *a, struct str s, int max_depth, size_t *values, struct err *e) {
   struct json j;
   json_open(&j, s, max_depth, e);
   if (json_next(&j) == J_ERROR) return NULL;
-  struct node *v = json_node(&j, a);
+  struct node *v = read_node(&j, a, values);
   return v != NULL && json_next(&j) == J_EOF ? v : NULL;
+}
+
+/* The whole text as a tree, or NULL and *e. */
+struct node *json_tree(struct arena *a, struct str s, int max_depth, struct err *e) {
+  size_t values = 0;
+  return json_tree_within(a, s, max_depth, &values, e);
 }
 
 /* --- copies --- */
@@ -313,73 +329,4 @@ struct node *node_pack(void *block, const struct node *v) {
   struct node *nodes = block;
   char *bytes = (char *)(nodes + count);
   return pack(v, &nodes, &bytes);
-}
-
-/* --- equality --- */
-
-/* True when i and d are the same number. */
-static int int_is_double(int64_t i, double d) {
-  if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0)) return 0;
-  int64_t t = (int64_t)d;
-  return t == i && (double)t >= d && (double)t <= d;
-}
-
-static int equal(const struct node *a, const struct node *b, int depth);
-
-static int equal_lists(const struct node *a, const struct node *b, int depth) {
-  if (a->count != b->count) return 0;
-  const struct node *y = b->child;
-  for (const struct node *x = a->child; x != NULL; x = x->next, y = y->next)
-    if (!equal(x, y, depth)) return 0;
-  return 1;
-}
-
-/* The member of b with x's key, searched from `from` on and then from the start; NULL when b has none. */
-static const struct node *find_from(const struct node *b, const struct node *from, const struct node *x) {
-  const struct node *y = from;
-  while (y != NULL && !str_same(y->key, x->key)) y = y->next;
-  if (y != NULL) return y;
-  y = b->child;
-  while (y != from && !str_same(y->key, x->key)) y = y->next;
-  return y != from ? y : NULL;
-}
-
-static size_t count_not_null(const struct node *object) {
-  size_t n = 0;
-  for (const struct node *v = object->child; v != NULL; v = v->next) n += v->type != NODE_NULL;
-  return n;
-}
-
-static int equal_objects(const struct node *a, const struct node *b, int depth) {
-  if (count_not_null(a) != count_not_null(b)) return 0;
-  const struct node *from = b->child;
-  for (const struct node *x = a->child; x != NULL; x = x->next) {
-    if (x->type == NODE_NULL) continue;
-    const struct node *y = find_from(b, from, x);
-    if (y == NULL || !equal(x, y, depth)) return 0;
-    from = y->next;
-  }
-  return 1;
-}
-
-static int equal(const struct node *a, const struct node *b, int depth) {
-  if (depth > JSON_DEPTH_MAX) return 0;
-  if (a->type == NODE_INT && b->type == NODE_DOUBLE) return int_is_double(a->u.i, b->u.d);
-  if (a->type == NODE_DOUBLE && b->type == NODE_INT) return int_is_double(b->u.i, a->u.d);
-  if ((a->type == NODE_BIG && b->type == NODE_STRING) || (a->type == NODE_STRING && b->type == NODE_BIG))
-    return str_same(a->s, b->s);
-  if (a->type != b->type) return a->type >= NODE_ARRAY && b->type >= NODE_ARRAY && a->count + b->count == 0;
-  switch (a->type) {
-    case NODE_INT: return a->u.i == b->u.i;
-    case NODE_DOUBLE: return a->u.d >= b->u.d && a->u.d <= b->u.d;
-    case NODE_BIG: case NODE_STRING: return str_same(a->s, b->s);
-    case NODE_ARRAY: return equal_lists(a, b, depth + 1);
-    case NODE_OBJECT: return equal_objects(a, b, depth + 1);
-    default: return 1;
-  }
-}
-
-/* True for equal values; NULL equals only NULL. */
-int node_equal(const struct node *a, const struct node *b) {
-  return a == NULL || b == NULL ? a == b : equal(a, b, 0);
 }

@@ -16,6 +16,10 @@ struct block {
   int started, ended;        /* X_START was pushed; the block is complete (a text held back: only complete) */
   struct buf text;           /* text, thinking, refusal; a tool's argument bytes; redacted data; opaque's JSON */
   struct buf id, name;       /* tool; name: opaque's type too */
+  size_t given;              /* tool, once started: so many bytes of the id were given, a suffix follows */
+  uint64_t given_hash, hash; /* tool, once started: of the given id, of the id */
+  size_t first;              /* tool, once started: index of the call that started first with the given id */
+  int suffix;                /* of that one: the last suffix that was tried for them, 1 = none */
   struct buf signature, raw;
   char high[3];              /* a high surrogate (WTF-8) waiting for its other half */
   int has_high;
@@ -266,22 +270,45 @@ static int synthesise_id(struct message *msg, struct block *b, struct err *e) {
   return replace(&b->id, (struct str){ id, (size_t)n }, e);
 }
 
+static uint64_t id_hash(const struct buf *id) { return hash(0xCBF29CE484222325u, id->p, id->n); }
+
+/* True when a call that has started has b's id. */
 static int id_taken(const struct message *msg, const struct block *b) {
-  for (size_t i = 0; i < msg->n; i++)
-    if (&msg->blocks[i] != b && msg->blocks[i].type == BLOCK_TOOL && msg->blocks[i].started &&
-        str_same(buf_str(&msg->blocks[i].id), buf_str(&b->id))) return 1;
+  for (size_t i = 0; i < msg->n; i++) {
+    const struct block *c = &msg->blocks[i];
+    if (c != b && c->type == BLOCK_TOOL && c->started && c->hash == b->hash &&
+        str_same(buf_str(&c->id), buf_str(&b->id))) return 1;
+  }
   return 0;
 }
 
-/* Two calls of one turn may not share an id: the later one gets _2, _3, … */
-static int unique_id(struct message *msg, struct block *b, struct err *e) {
-  size_t n = b->id.n;
-  for (int k = 2; id_taken(msg, b); k++) {
-    char suffix[16];
-    int len = snprintf(suffix, sizeof suffix, "_%d", k);
-    b->id.n = n;
-    if (buf_add(&b->id, suffix, (size_t)len) != 0) return err_memory(e);
+/* The call that started first with the id that b was given: b itself when there is none. */
+static struct block *first_given(struct message *msg, struct block *b) {
+  for (size_t i = 0; i < msg->n; i++) {
+    struct block *c = &msg->blocks[i];
+    if (c != b && c->type == BLOCK_TOOL && c->started && c->given == b->given && c->given_hash == b->given_hash &&
+        memcmp(c->id.p, b->id.p, b->given) == 0) return &msg->blocks[c->first];
   }
+  return b;
+}
+
+/* Two calls of one turn may not share an id: the later one gets _2, _3, … What was tried for an id is not tried again, so
+** that many equal ones, however long, cost no more than others. */
+static int unique_id(struct message *msg, struct block *b, struct err *e) {
+  struct block *first;
+  b->given = b->id.n;
+  b->given_hash = b->hash = id_hash(&b->id);
+  first = first_given(msg, b);
+  b->first = (size_t)(first - msg->blocks);
+  if (first == b) b->suffix = 1;
+  if (first == b && !id_taken(msg, b)) return 0;
+  do {
+    char suffix[16];
+    int len = snprintf(suffix, sizeof suffix, "_%d", ++first->suffix);
+    b->id.n = b->given;
+    if (buf_add(&b->id, suffix, (size_t)len) != 0) return err_memory(e);
+    b->hash = id_hash(&b->id);
+  } while (id_taken(msg, b));
   return 0;
 }
 
@@ -331,11 +358,17 @@ static struct block *tool_open(struct message *msg, int32_t key, struct events *
   return block_new(msg, BLOCK_TOOL, key, e);
 }
 
+/* Keeps what a call goes by, of `max` bytes at most. */
+static int keep_label(struct buf *b, struct str s, const char *what, int max, struct err *e) {
+  if (s.n > (size_t)max) return err_set(e, KIND_LIMIT, "a tool call's %s exceeds %d bytes", what, max);
+  return keep(b, s, e);
+}
+
 static int add_tool(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
   struct block *b = tool_open(msg, part->key, deltas, e);
   if (b == NULL) return -1;
-  if (b->id.n == 0 && !blank(part->id) && keep(&b->id, part->id, e) != 0) return -1;
-  if (b->name.n == 0 && part->name.n > 0 && keep(&b->name, part->name, e) != 0) return -1;
+  if (b->id.n == 0 && !blank(part->id) && keep_label(&b->id, part->id, "id", TOOL_CALL_ID_MAX, e) != 0) return -1;
+  if (b->name.n == 0 && keep_label(&b->name, part->name, "name", TOOL_CALL_NAME_MAX, e) != 0) return -1;
   return tool_start(msg, b, 0, deltas, e);
 }
 
@@ -449,13 +482,37 @@ int message_add(struct message *msg, const struct event *part, struct events *de
   }
 }
 
+/* Fails when the arguments of all calls hold too many values. No value is shorter than a byte, so few are looked at. */
+static int check_values(const struct message *msg, struct err *e) {
+  struct arena a;
+  size_t bytes = 0, values = 0;
+  int r = 0;
+  for (size_t i = 0; i < msg->n; i++)
+    if (msg->blocks[i].type == BLOCK_TOOL) bytes += msg->blocks[i].text.n;
+  if (bytes <= JSON_VALUES_MAX) return 0;
+  arena_init(&a, msg->m);
+  for (size_t i = 0; i < msg->n && r == 0; i++) {
+    struct node *arguments;
+    struct str json;
+    const char *problem;
+    if (msg->blocks[i].type != BLOCK_TOOL) continue;
+    arena_reset(&a);
+    if (normalise_read_arguments_within(&a, buf_str(&msg->blocks[i].text), msg->limits->depth, &values, &arguments, &json,
+                                        &problem) != 0) r = err_memory(e);
+    else if (values > JSON_VALUES_MAX)
+      r = err_set(e, KIND_LIMIT, "the arguments of the answer's tool calls hold more than %d values", JSON_VALUES_MAX);
+  }
+  arena_free(&a);
+  return r;
+}
+
 int message_end(struct message *msg, struct events *deltas, struct err *e) {
   if (run_close(msg, deltas, e) != 0) return -1;
   for (size_t i = 0; i < msg->n; i++)
     if (msg->blocks[i].type == BLOCK_TOOL && tool_end(msg, &msg->blocks[i], deltas, e) != 0) return -1;
   if (msg->stop == STOP_NONE || msg->stop == STOP_END_TURN || msg->stop == STOP_TOOL_USE)
     msg->stop = msg->tools > 0 ? STOP_TOOL_USE : STOP_END_TURN;
-  return 0;
+  return check_values(msg, e);
 }
 
 /* {{{ the tree */
@@ -474,13 +531,15 @@ static void set_origin(struct message *msg, struct arena *a, struct node *o, str
   if (node_set(o, STR("provider_data"), d) != 0) *bad = 1;
 }
 
-static void set_tool(struct message *msg, struct arena *a, struct node *o, const struct block *b, int partial, int *bad) {
+static void set_tool(struct message *msg, struct arena *a, struct node *o, const struct block *b, int partial,
+                     size_t *values, int *bad) {
   struct node *arguments;
   struct str json;
   const char *problem;
   set(a, o, STR("id"), buf_str(&b->id), bad);
   set(a, o, STR("name"), buf_str(&b->name), bad);
-  if (normalise_read_arguments(a, buf_str(&b->text), msg->limits->depth, &arguments, &json, &problem) != 0) {
+  if (normalise_read_arguments_within(a, buf_str(&b->text), msg->limits->depth, values, &arguments, &json,
+                                      &problem) != 0) {
     *bad = 1;
     return;
   }
@@ -491,7 +550,8 @@ static void set_tool(struct message *msg, struct arena *a, struct node *o, const
 }
 
 /* The block as a node; NULL when it holds nothing worth keeping or memory ran out (*bad). */
-static struct node *block_node(struct message *msg, struct arena *a, const struct block *b, int partial, int *bad) {
+static struct node *block_node(struct message *msg, struct arena *a, const struct block *b, int partial,
+                               size_t *values, int *bad) {
   static const struct str TYPE[] = {
     [BLOCK_TEXT] = { "text", 4 }, [BLOCK_THINKING] = { "thinking", 8 }, [BLOCK_REFUSAL] = { "refusal", 7 },
     [BLOCK_TOOL] = { "tool_use", 8 }, [BLOCK_REDACTED] = { "redacted_thinking", 17 }, [BLOCK_OPAQUE] = { "opaque", 6 }
@@ -505,7 +565,7 @@ static struct node *block_node(struct message *msg, struct arena *a, const struc
   switch (b->type) {
     case BLOCK_TEXT: set(a, o, STR("text"), text, bad); break;
     case BLOCK_REFUSAL: set(a, o, STR("text"), text, bad); break;
-    case BLOCK_TOOL: set_tool(msg, a, o, b, partial, bad); break;
+    case BLOCK_TOOL: set_tool(msg, a, o, b, partial, values, bad); break;
     case BLOCK_REDACTED: set(a, o, STR("data"), text, bad); break;
     case BLOCK_OPAQUE: set(a, o, STR("kind"), buf_str(&b->name), bad); raw = text; break;
     case BLOCK_THINKING:
@@ -563,10 +623,11 @@ static int degenerate(const struct message *msg) {
 struct node *message_node(struct message *msg, struct arena *a, int partial) {
   struct node *o = node_new(a, NODE_OBJECT), *content = node_new(a, NODE_ARRAY);
   const char *stop = stop_name(partial ? STOP_ERROR : msg->stop);
+  size_t values = 0;
   int bad = 0;
   if (o == NULL || content == NULL) return NULL;
   for (size_t i = 0; i < msg->n; i++) {
-    struct node *b = block_node(msg, a, &msg->blocks[i], partial, &bad);
+    struct node *b = block_node(msg, a, &msg->blocks[i], partial, &values, &bad);
     if (b != NULL && node_add(content, b) != 0) bad = 1;
   }
   if (node_set(o, STR("content"), content) != 0) bad = 1;

@@ -8,6 +8,10 @@
 
 #include "codec.h"
 
+/* Bytes of a tool call's id and of its name, as the provider sends them; more is KIND_LIMIT. */
+#define TOOL_CALL_ID_MAX 4096
+#define TOOL_CALL_NAME_MAX 4096
+
 struct block;
 
 struct message {
@@ -34,7 +38,8 @@ void message_init(struct message *msg, const struct mem *m, const struct limits 
 void message_free(struct message *msg);
 /* Takes one part; pushes the deltas it causes. The deltas' strings borrow from the part or from the message. */
 int message_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
-/* The turn is complete: closes what is open, gives late tool calls their ids, settles the stop reason. */
+/* The turn is complete: closes what is open, gives late tool calls their ids, settles the stop reason. KIND_LIMIT when
+** the arguments of its calls hold more than JSON_VALUES_MAX values. */
 int message_end(struct message *msg, struct events *deltas, struct err *e);
 /* Bytes held from the allocator. */
 size_t message_held(const struct message *msg);
@@ -42,7 +47,8 @@ size_t message_held(const struct message *msg);
 int message_warn(struct message *msg, const char *code, const char *field, const char *text);
 /*
 ** The turn as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, warnings,
-** degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. NULL: memory.
+** degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments beyond
+** JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory.
 */
 struct node *message_node(struct message *msg, struct arena *a, int partial);
 

@@ -17,12 +17,18 @@ static struct str trim(struct str s) {
 
 /* A null member says the same as an absent one. */
 static void drop_nulls(struct node *v) {
-  struct node *m, *next;
-  for (m = v->child; m != NULL; m = next) {
-    next = m->next;
-    if (v->type == NODE_OBJECT && m->type == NODE_NULL) node_remove(v, m);
-    else drop_nulls(m);
+  struct node **link = &v->child, *kept = NULL, *m;
+  while ((m = *link) != NULL) {
+    if (v->type == NODE_OBJECT && m->type == NODE_NULL) {
+      *link = m->next;
+      v->count--;
+    } else {
+      drop_nulls(m);
+      kept = m;
+      link = &m->next;
+    }
   }
+  v->last = kept;
 }
 
 static const char *not_object(const struct node *v) {
@@ -46,22 +52,22 @@ static int explain(struct arena *a, const struct err *e, const char **problem) {
   return s.p == NULL ? -1 : 0;
 }
 
-/* The tree of the text; NULL with *problem set when it is no JSON. 0, or -1 (memory). */
-static int parse(struct arena *a, struct str s, int depth, struct node **v, const char **problem) {
+/* The tree of the text; NULL with *problem set when it is no JSON, or too much of it. 0, or -1 (memory). */
+static int parse(struct arena *a, struct str s, int depth, size_t *values, struct node **v, const char **problem) {
   struct err e;
   err_clear(&e);
-  *v = json_tree(a, s, depth, &e);
+  *v = json_tree_within(a, s, depth, values, &e);
   if (*v != NULL) return 0;
   return e.kind == KIND_MEMORY ? -1 : explain(a, &e, problem);
 }
 
-int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struct node **arguments, struct str *json,
-                             const char **problem) {
+int normalise_read_arguments_within(struct arena *a, struct str bytes, int depth, size_t *values,
+                                    struct node **arguments, struct str *json, const char **problem) {
   struct str s = trim(bytes), inner;
   struct node *v = NULL;
   *json = s;
   *problem = NULL;
-  if (s.n > 0 && parse(a, s, depth, &v, problem) != 0) return -1;
+  if (s.n > 0 && parse(a, s, depth, values, &v, problem) != 0) return -1;
   if (node_is(v, NODE_STRING)) { /* encoded twice, or nothing at all */
     const char *ignored;
     inner = trim(v->s);
@@ -69,7 +75,7 @@ int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struc
       v = NULL;
     } else {
       struct node *w;
-      if (parse(a, inner, depth, &w, &ignored) != 0) return -1;
+      if (parse(a, inner, depth, values, &w, &ignored) != 0) return -1;
       if (node_is(w, NODE_OBJECT) || node_is(w, NODE_NULL)) v = w, *json = inner;
     }
   }
@@ -85,6 +91,12 @@ int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struc
   }
   *arguments = node_new(a, NODE_OBJECT);
   return *arguments == NULL ? -1 : 0;
+}
+
+int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struct node **arguments, struct str *json,
+                             const char **problem) {
+  size_t values = 0;
+  return normalise_read_arguments_within(a, bytes, depth, &values, arguments, json, problem);
 }
 
 /* }}} */
@@ -127,13 +139,13 @@ struct str normalise_arguments(struct arena *a, const struct node *tool_use, int
   if (failed != NULL && failed->type != NODE_NULL && failed->type != NODE_FALSE) return invalid_json(a, bytes);
   if (node_is(arguments, NODE_ARRAY) && arguments->count == 0) arguments = NULL;
   if (bytes.n == 0) return arguments == NULL ? STR("{}") : sorted_json(a, arguments);
-  if (normalise_read_arguments(a, bytes, depth, &read, &json, &problem) != 0) return STR_NONE;
+  if (normalise_read_arguments_within(a, bytes, depth, NULL, &read, &json, &problem) != 0) return STR_NONE;
   if (node_get(tool_use, "arguments") == NULL) {
     if (problem != NULL) return invalid_json(a, bytes);
     arguments = read;
   }
-  if (problem == NULL && !repaired(read) && (arguments == NULL ? read->count == 0 : node_equal(read, arguments)))
-    return json;
+  if (problem == NULL && !repaired(read) &&
+      (arguments == NULL ? read->count == 0 : node_equal_sorted(a->m, read, arguments))) return json;
   return arguments == NULL ? STR("{}") : sorted_json(a, arguments);
 }
 
