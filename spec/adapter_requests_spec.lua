@@ -3,6 +3,7 @@
 local adapter_kit = require "spec.support.adapter_kit"
 local core = require "koine.core"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 
 local last = adapter_kit.last
 
@@ -15,6 +16,38 @@ describe("an adapter", function()
   teardown(kit.stop)
   before_each(function() kit.begin() end)
   after_each(kit.restore)
+
+  describe("wrong use", function()
+    it("is told at the caller's line: a Response or a hole among the messages", function()
+      assert(server:script { { content = "a" } })
+      local response = assert(claude():chat "Hi")
+      for got, messages in next, {
+        ["a Response"] = { { role = "user", content = "a" }, response },
+        nothing = { { role = "user", content = "a" }, nil, { role = "user", content = "b" } },
+      } do
+        local err = raised(function()
+          local answer = claude():chat(messages)
+          return answer
+        end)
+        assert.are.same({ "ArgumentError", "messages[2]" }, { err.class, err.field })
+        assert.is_truthy(err.message:find("adapter_requests_spec.lua:%d+: messages%[2%]: .*, got " .. got .. "$"))
+      end
+    end)
+
+    it("is told at the caller's line: a dot in place of a colon", function()
+      assert(server:script { { content = "a" } })
+      local adapter, stream = claude(), assert(claude():open "Hi")
+      for _, f in ipairs { adapter.chat, adapter.open, stream.next, stream.response, stream.close } do
+        local err = raised(function()
+          local answer = f "Hi"
+          return answer
+        end)
+        assert.are.same({ "ArgumentError", "self" }, { err.class, err.field })
+        assert.is_truthy(err.message:find "adapter_requests_spec.lua:%d+: self: a.* stream %(.*colon")
+      end
+      stream:close()
+    end)
+  end)
 
   describe("headers", function()
     it("of the caller win over the row's, whatever their case", function()

@@ -2,6 +2,8 @@
 -- call with the kind and the name that the documentation gives.
 
 local koine = require "koine"
+local core = require "koine.core"
+local raised = require "spec.support.raised"
 
 local WIRES = {
   anthropic = { model = "claude-sonnet-4-5", new = koine.anthropic },
@@ -105,6 +107,25 @@ describe("a limit", function()
         assert.are.equal("Seen.", assert(adapter:chat(history, { tools = { LOOK } })):text())
       end)
 
+      it("of depth is bounded: what comes in under the widest goes back, and is written down", function()
+        local most = core.depth_max
+        local deep = ('{"a":'):rep(most) .. "1" .. ("}"):rep(most)
+        local turn = { content = { { type = "tool_use", id = "call_1", name = "look", arguments_json = deep } } }
+        local first = assert(ask(wire, turn, { depth = most }, true))
+        assert.is_nil(first.tool_calls[1].arguments_error)
+        assert.are.same(first.content, first:to_table().content)
+        assert.are.same(first.content, koine.response(first:to_table()).content)
+        assert.is_true(first.usage.output_tokens > 0)
+        assert.are.equal(core.encode(first.content), core.encode(core.decode(core.encode(first.content))))
+        local history = { { role = "user", content = "Look." }, first:message(),
+          { role = "user", content = { { type = "tool_result", tool_use_id = "call_1", content = "ok" } } } }
+        for _, kept in ipairs { history, { version = 1, turns = { { history = { messages = history } } } } } do
+          assert.are.equal(core.encode(kept), core.encode(core.decode(core.encode(kept))))
+        end
+        assert(server:script { { content = "Seen." } })
+        assert.are.equal("Seen.", assert(new_adapter(wire):chat(history, { tools = { LOOK } })):text())
+      end)
+
       it("of blocks and of tool calls holds", function()
         local calls = {}
         for i = 1, 6 do calls[i] = tool(i) end
@@ -131,6 +152,22 @@ describe("a limit", function()
       end)
     end)
   end
+end)
+
+describe("a limit of depth", function()
+  local function refused(err)
+    assert.are.same({ "ArgumentError", "limits.depth" }, { err.class, err.field })
+    assert.are.equal(("at most %d"):format(core.depth_max), err.expected)
+  end
+
+  it("beyond what goes back in a request is refused", function()
+    local options = { model = "m", key = "test-key", base_url = "http://127.0.0.1:9",
+      limits = { depth = core.depth_max } }
+    koine.compatible(options)
+    options.limits.depth = core.depth_max + 1
+    refused(raised(koine.compatible, options))
+    refused(raised(core.request, core.engine(), { url = "http://127.0.0.1:9/", limits = options.limits }))
+  end)
 end)
 
 describe("a timeout", function()

@@ -134,18 +134,20 @@ describe("a stream", function()
     assert.are.equal(err, again)
   end)
 
-  it("may be closed, not read, by a finalizer that runs while it is read", function()
-    local turns = {}
-    for i = 1, 20 do
-      turns[i] = { chunk = 7, content = { { type = "text", text = ("hello world "):rep(2000) } } }
-    end
-    assert(server:script(turns))
-    local child = assert(io.popen(("%s spec/support/finalizers.lua %s %d"):format(os.getenv "KOINE_LUA" or "lua5.4",
-      server.url, #turns)))
-    local said = child:read "a"
-    child:close()
-    assert.are.equal("some closed, some refused, wrong: \n", said)
-  end)
+  for _, what in ipairs { "stream", "request", "process" } do
+    it("may be closed, not read, by a finalizer that runs while it is read; others too: " .. what, function()
+      local turns = {}
+      for i = 1, 20 do
+        turns[i] = { chunk = 7, content = { { type = "text", text = ("hello world "):rep(2000) } } }
+      end
+      assert(server:script(turns))
+      local child = assert(io.popen(("%s spec/support/finalizers.lua %s %s %d"):format(os.getenv "KOINE_LUA"
+        or "lua5.4", what, server.url, #turns)))
+      local said = child:read "a"
+      child:close()
+      assert.are.equal("some closed, some refused, wrong: \n", said)
+    end)
+  end
 
   it("that is closed wakes the coroutine that waits for it", function()
     assert(server:script { LONG_AND_STUCK })

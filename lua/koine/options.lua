@@ -15,8 +15,8 @@
 --   headers         {name = value}: strings; names do not tell case
 --   timeout         number: seconds in total; or {connect = 30, first_byte = 600, idle = 300, total = no limit}:
 --                   seconds each, 0 = no limit
---   limits          {line, event, body, decoded, argument_bytes, high_water = bytes; depth, blocks, tool_calls =
---                   counts}
+--   limits          {line, event, body, decoded, argument_bytes, high_water = bytes; depth, at most
+--                   core.depth_max, so that every answer can go back, blocks, tool_calls = counts}
 --   retry           false, or {max = 2 retries, max_delay = 60 seconds, on_ambiguous = true}
 --   on_retry        function of a failed attempt's record {status_code, class, kind, waited}, before each wait
 --   keep_raw        boolean: a stream's body is kept for response:raw()
@@ -221,8 +221,13 @@ local RETRY = kind("false, or a table of max, max_delay, on_ambiguous", function
 end)
 
 local COUNT, BYTES = integer(1), integer(1)
+local DEPTH = kind(COUNT.expected, function(value, field)
+  local depth = COUNT.check(value)
+  if depth and depth > core.depth_max then errors.argument(field, ("at most %d"):format(core.depth_max), value) end
+  return depth
+end)
 local LIMITS = record { line = BYTES, event = BYTES, body = BYTES, decoded = BYTES, argument_bytes = BYTES,
-  high_water = BYTES, depth = COUNT, blocks = COUNT, tool_calls = COUNT }
+  high_water = BYTES, depth = DEPTH, blocks = COUNT, tool_calls = COUNT }
 
 local EFFORTS = { low = true, medium = true, high = true }
 local BUDGET = integer(0)
@@ -323,19 +328,31 @@ CONSTRUCTOR, CALL = merge(CONSTRUCTOR, BOTH), merge(CALL, BOTH)
 -- Where options are tables of their own, the layers combine name by name.
 local MERGED = { timeout = true, limits = true, retry = true, headers = true }
 
+-- The option of that name. Raises an ArgumentError at `field` for one that stands in `elsewhere`, and for one that
+-- nobody knows.
+local function named(name, known, elsewhere, where, field)
+  local spec = known[name]
+  if spec then return spec end
+  if not elsewhere[name] then options.unknown("option", name, known, field) end
+  field = field or name
+  core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
+    message = ("%s: this is an option of %s"):format(field, where) })
+end
+
+local A_CALL = "the constructor, not of a call"
+
+--- Whether calls have an option of that name.
+function options.is_call(name) return CALL[name] ~= nil end
+
+--- Raises an ArgumentError at `field` unless calls have an option of that name. Its value is left to the call: what is
+-- good depends on the model.
+function options.check_name(name, field) named(name, CALL, CONSTRUCTOR, A_CALL, field) end
+
 -- Checks `given` against `known` and puts it over what `settings` inherits.
 local function fill(settings, given, known, elsewhere, where)
   if type(given) ~= "table" then options.refuse("options", "table", given) end
   for name, value in next, given do
-    local spec = known[name]
-    if not spec then
-      if elsewhere[name] then
-        core.raise(errors.new { kind = "argument", field = name, expected = "an option of " .. where,
-          message = ("%s: this is an option of %s"):format(name, where) })
-      end
-      options.unknown("option", name, known)
-    end
-    local kept = checked(spec, value, name, settings)
+    local kept = checked(named(name, known, elsewhere, where), value, name, settings)
     settings[name] = MERGED[name] and merge(kept, settings[name]) or kept
   end
   return settings
@@ -361,7 +378,7 @@ end
 -- Raises an ArgumentError naming the first bad one.
 function options.call(given, settings)
   if given == nil then return settings end
-  return fill(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, "the constructor, not of a call")
+  return fill(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
 end
 
 return options

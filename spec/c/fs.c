@@ -31,28 +31,28 @@ static void test_files(const char *dir) {
   buf_init(&big, &m);
   err_clear(&e);
   snprintf(path, sizeof path, "%s/token", dir);
-  CHECK(fs_read(path, 100, &b, &e) == -1 && e.kind == KIND_OTHER && b.n == 0);
+  CHECK(fs_read_private(path, 100, &b, &e) == -1 && e.kind == KIND_OTHER && b.n == 0);
   CHECK(strstr(e.message, path) != NULL && strstr(e.message, "No such file") != NULL);
   CHECK(fs_write_private(path, STR("secret\0x"), &e) == 0 && stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
-  CHECK(buf_adds(&b, "before ") == 0 && fs_read(path, 8, &b, &e) == 0 && b.n == 15 &&
+  CHECK(buf_adds(&b, "before ") == 0 && fs_read_private(path, 8, &b, &e) == 0 && b.n == 15 &&
         memcmp(b.p + 7, "secret\0x", 8) == 0);
-  CHECK(fs_read(path, 7, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 15);
+  CHECK(fs_read_private(path, 7, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 15);
   CHECK(chmod(path, 0644) == 0 && fs_write_private(path, STR_NONE, &e) == 0 && stat(path, &st) == 0);
   CHECK(st.st_size == 0 && (st.st_mode & 0777) == 0600 && entries(dir) == 1);
   b.n = 0;
-  CHECK(fs_read(path, 0, &b, &e) == 0 && b.n == 0);
+  CHECK(fs_read_private(path, 0, &b, &e) == 0 && b.n == 0);
   int full = 1;
   for (int i = 0; i < 300000; i++) full = full && buf_addc(&big, (char)i) == 0;
-  CHECK(full && fs_write_private(path, buf_str(&big), &e) == 0 && fs_read(path, 300000, &b, &e) == 0);
+  CHECK(full && fs_write_private(path, buf_str(&big), &e) == 0 && fs_read_private(path, 300000, &b, &e) == 0);
   CHECK(str_same(buf_str(&b), buf_str(&big)));
   f.fail_at = 1;
   buf_free(&b);
-  CHECK(fs_read(path, 300000, &b, &e) == -1 && e.kind == KIND_MEMORY);
+  CHECK(fs_read_private(path, 300000, &b, &e) == -1 && e.kind == KIND_MEMORY);
   snprintf(other, sizeof other, "%s/none/token", dir);
   CHECK(fs_write_private(other, STR("x"), &e) == -1 && e.kind == KIND_OTHER && strstr(e.message, other) != NULL);
   snprintf(other, sizeof other, "%s/dir", dir);
   CHECK(mkdir(other, 0700) == 0 && fs_write_private(other, STR("x"), &e) == -1 && e.kind == KIND_OTHER);
-  CHECK(fs_read(other, 100, &b, &e) == -1 && e.kind != KIND_LIMIT && entries(dir) == 2);
+  CHECK(fs_read_private(other, 100, &b, &e) == -1 && e.kind != KIND_LIMIT && entries(dir) == 2);
   buf_free(&b);
   buf_free(&big);
   CHECK(f.live == 0 && rmdir(other) == 0 && unlink(path) == 0);

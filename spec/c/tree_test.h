@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/fs.h"
 #include "core/tree.h"
 #include "descriptors.h"
+#include "file.h"
 #include "test.h"
 
 #define SECRET "the secret outside"
@@ -34,10 +34,8 @@ static inline int put(const char *path, const char *text) {
 static inline int holds(const char *path, const char *text) {
   struct mem m = mem_libc();
   struct buf b;
-  struct err e;
   buf_init(&b, &m);
-  err_clear(&e);
-  int same = fs_read(path, 1 << 20, &b, &e) == 0 && b.n == strlen(text) && memcmp(b.p, text, b.n) == 0;
+  int same = file_read(path, &b) == 0 && str_same(buf_str(&b), (struct str){ text, strlen(text) });
   buf_free(&b);
   return same;
 }

@@ -1,6 +1,7 @@
 /*
-** memory.c: every allocation of Lua, of the core and of libcurl fails once in turn. A turn then gives its whole answer
-** or an error, never a wrong answer and no crash; the state goes on to work; nothing is left when it is closed.
+** memory.c: every allocation of Lua, of the core and of libcurl fails in turn, alone and with those after it. A turn
+** then gives its whole answer or an error, never a wrong answer and no crash; the state goes on to work; nothing is left
+** when it is closed.
 */
 #include <errno.h>
 #include <string.h>
@@ -129,6 +130,59 @@ static const char PRELUDE[] =
   "end\n"
   "function again() return chat(koine.anthropic, 'text') end\n";
 
+/* Calls a function until it does not run out of memory, but not for ever. */
+#define PATIENT \
+  "local function patient(f, ...)\n" \
+  "  for left = 100, 0, -1 do\n" \
+  "    local r = table.pack(pcall(f, ...))\n" \
+  "    if r[1] then return table.unpack(r, 2, r.n) end\n" \
+  "    if left == 0 or not tostring(r[2]):find('not enough memory', 1, true) then error(r[2], 0) end\n" \
+  "  end\n" \
+  "end\n"
+
+/* A stream goes on where memory was short for a delta, and loses none. */
+#define POLL_AGAIN PATIENT \
+  "local function poll_again(new)\n" \
+  "  local opened, err = new(options 'text'):open 'Hi'\n" \
+  "  if not opened then return nil, err end\n" \
+  "  local said, firsts = '', 0\n" \
+  "  while true do\n" \
+  "    same(opened:surfaced(), firsts == 1)\n" \
+  "    local delta, err, first = patient(opened.poll, opened)\n" \
+  "    if err then return nil, err end\n" \
+  "    if delta == nil then break end\n" \
+  "    if first then firsts = firsts + 1 end\n" \
+  "    if delta then said = said .. (delta.text or '') else patient(core.engine().step, core.engine(), 10) end\n" \
+  "  end\n" \
+  "  same(said, TEXT)\n" \
+  "  same(firsts, 1)\n" \
+  "  return answered(opened:finish())\n" \
+  "end\n"
+
+/* Where memory was short for the tokens of a step, the next ones tell of what is over. */
+#define TOKENS PATIENT \
+  "local function tokens()\n" \
+  "  local engine, all, told, left = core.engine(), {}, {}, 9\n" \
+  "  for i = 1, left do\n" \
+  "    local q, err = core.request(engine, { url = 'http://127.0.0.1:9/' })\n" \
+  "    if not q then return nil, err end\n" \
+  "    all[i] = q\n" \
+  "  end\n" \
+  "  while left > 0 do\n" \
+  "    local over = true\n" \
+  "    for _, q in ipairs(all) do\n" \
+  "      local ok, v = pcall(q.poll, q)\n" \
+  "      over = over and not (ok and v == false)\n" \
+  "    end\n" \
+  "    local ready = patient(engine.step, engine, over and 0 or 10)\n" \
+  "    if over and #ready == 0 then error('wrong answer: tokens missing: ' .. left) end\n" \
+  "    for _, q in ipairs(ready) do\n" \
+  "      if not told[q] then told[q], left = true, left - 1 end\n" \
+  "    end\n" \
+  "  end\n" \
+  "  return true\n" \
+  "end\n"
+
 static const struct { const char *name, *prelude, *go; } TURNS[] = {
   { "loading the core", "again = function() return require 'koine.core' ~= nil end", "go = again" },
   { "a plain chat", PRELUDE, "function go() return chat(koine.anthropic, 'text') end" },
@@ -147,6 +201,11 @@ static const struct { const char *name, *prelude, *go; } TURNS[] = {
     "function go() return stream(koine.compatible, { keep_raw = true }) end" },
   { "a stream that is cancelled", PRELUDE, "go = cancelled" },
   { "two streams at once", PRELUDE, "go = two" },
+  { "a stream that is polled again", PRELUDE,
+    POLL_AGAIN "function go() return poll_again(koine.anthropic) end" },
+  { "a stream of Chat that is polled again", PRELUDE,
+    POLL_AGAIN "function go() return poll_again(koine.compatible) end" },
+  { "the tokens of a step", PRELUDE, TOKENS "go = tokens" },
   { "an error answer", PRELUDE, "go = refused" },
   { "a second attempt", PRELUDE, "function go() return chat(koine.anthropic, 'busy-once') end" },
   { "a count of tokens", PRELUDE, "go = count" },
@@ -216,7 +275,7 @@ static struct level level_settled(const struct level *before) {
 }
 
 static lua_State *open_turn(size_t i) {
-  char chunk[sizeof PRELUDE + 256];
+  char chunk[sizeof PRELUDE + 2048];
   lua_State *L = state_open(meter_lua, NULL);
   use_chunks(L);
   snprintf(chunk, sizeof chunk, "%s\n%s", TURNS[i].prelude, TURNS[i].go);
@@ -242,13 +301,13 @@ static int is_memory_error(lua_State *L) {
   return kind != NULL && (strcmp(kind, "limit") == 0 || strcmp(kind, "connect") == 0);
 }
 
-/* Turn i while allocation n fails (and all after it): 1 when the turn never got so far. */
-static int round_of(size_t i, long n, int for_good, const struct level *before) {
+/* Turn i while allocation n fails (and so many in all): 1 when the turn never got so far. */
+static int round_of(size_t i, long n, long many, const struct level *before) {
   lua_State *L = open_turn(i);
   lua_getglobal(L, "again");
   lua_getglobal(L, "go");
   int failed = test_failed;
-  meter_arm(n, for_good);
+  meter_arm(n, many);
   int good = turn(L, 2);
   int reached = meter.asked >= n;
   meter_arm(0, 0);
@@ -264,31 +323,32 @@ static int round_of(size_t i, long n, int for_good, const struct level *before) 
   CHECK(after.descriptors == before->descriptors);
   if (test_failed > failed)
     fprintf(stderr, "  %s, allocation %ld%s: Lua holds %ld in %ld, libcurl %ld in %ld (before: %ld in %ld), "
-            "%d descriptors (%d)\n", TURNS[i].name, n, for_good ? " and after" : "", meter.lua, meter.lua_blocks,
+            "%d descriptors (%d)\n", TURNS[i].name, n, many > 2 ? " and after" : many == 2 ? " and the next" : "", meter.lua, meter.lua_blocks,
             after.curl, after.curl_blocks, before->curl, before->curl_blocks, after.descriptors, before->descriptors);
   meter.lua = meter.lua_blocks = meter.wrong = 0;
   return !reached;
 }
 
 /* Every allocation of turn i. */
-static void test_turn(size_t i, int for_good) {
+static void test_turn(size_t i, long many) {
   struct level before;
   long n = 1;
   lua_close(open_turn(i));
   before = level_now();
-  CHECK(round_of(i, 1000000, for_good, &before));
+  CHECK(round_of(i, 1000000, many, &before));
   before = level_now();
-  while (!round_of(i, n, for_good, &before) && test_failed < 20) n++;
+  while (!round_of(i, n, many, &before) && test_failed < 20) n++;
   CHECK(n > 20);
   if (getenv("KOINE_VERBOSE") != NULL) printf("memory: %s: %ld allocations\n", TURNS[i].name, n - 1);
 }
 
 int main(void) {
+  static const long MANY[] = { 1, 2, 1L << 40 }; /* one, that and Lua's second try, all from there on */
   alarm(300); /* a hang is a failure */
   CHECK(meter_curl() == 0);
   provider_start(&provider);
   for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS && test_failed == 0; i++)
-    for (int for_good = 0; for_good <= 1; for_good++) test_turn(i, for_good);
+    for (size_t k = 0; k < sizeof MANY / sizeof *MANY; k++) test_turn(i, MANY[k]);
   provider_stop(&provider);
   curl_global_cleanup();
   return test_done("memory");

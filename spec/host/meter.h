@@ -13,8 +13,7 @@
 /* Atomic, because a resolver's thread frees memory too. */
 static struct {
   atomic_long asked;               /* allocations since meter_arm */
-  atomic_long fail_at;             /* the one that fails, 0 = none … */
-  atomic_int for_good;             /* … and all after it */
+  atomic_long fail_at, fail_to;    /* the first and the last one that fail; 0 = none */
   atomic_long lua, lua_blocks;     /* bytes and blocks held by Lua and the core */
   atomic_long curl, curl_blocks;   /* by libcurl */
   atomic_long wrong;               /* blocks that were given back with another size than their own */
@@ -22,16 +21,17 @@ static struct {
 
 #define METER_HEAD 16
 
-/* From now on: the nth allocation fails, and all after it when `for_good`. n = 0: none. */
-static inline void meter_arm(long n, int for_good) {
+/* From now on: the nth allocation fails, and so many in all from there. Where two fail, it is an error for Lua too, which
+** collects garbage after the first and tries again. n = 0: none. */
+static inline void meter_arm(long n, long many) {
   meter.asked = 0;
   meter.fail_at = n;
-  meter.for_good = for_good;
+  meter.fail_to = n - 1 + many;
 }
 
 static inline int meter_fails(void) {
   long n = ++meter.asked, at = meter.fail_at;
-  return at != 0 && (n == at || (meter.for_good && n > at));
+  return at != 0 && n >= at && n <= meter.fail_to;
 }
 
 static inline size_t meter_size(void *p) {

@@ -1,36 +1,87 @@
--- Reads streams of the provider at the URL given while finalizers poll and close them. A script of its own, because in
--- a small heap the collector comes round often. Prints how many were closed and refused, and what went wrong.
+-- Reads streams, requests or processes (arg[1]) while finalizers poll and close them: arg[2] is the provider's URL,
+-- arg[3] how many times. A script of its own, because in a small heap the collector comes round often. Prints whether
+-- any were closed and refused, and what went wrong.
 
 local koine = require "koine"
+local core = require "koine.core"
 
-collectgarbage("setpause", 0)
-collectgarbage("setstepmul", 1000)
-
-local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = arg[1], key = "test-key-1" }
+local what, url, rounds = arg[1], arg[2], tonumber(arg[3])
+local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = url, key = "test-key-1" }
 local closed, refused, wrong = 0, 0, {}
 
-local function arm(state, rounds)
+local function note(problem) wrong[#wrong + 1] = tostring(problem) end
+
+-- A finalizer that polls what is being polled, so often, and then closes it.
+local function arm(state, polls)
   setmetatable({}, { __gc = function()
     if not state.armed then return end
-    local ok, err = pcall(state.stream.poll, state.stream)
+    local ok, err = pcall(state.object.poll, state.object)
     if not ok then refused = refused + 1 end
-    if not ok and err.field ~= "stream" then wrong[#wrong + 1] = tostring(err) end
-    if rounds > 0 then return arm(state, rounds - 1) end
-    state.stream:close()
+    if not ok and err.field ~= what then note(err) end
+    if polls > 0 then return arm(state, polls - 1) end
+    state.object:close()
     closed = closed + 1
   end })
 end
 
-for round = 1, tonumber(arg[2]) do
-  local stream = assert(claude:open "Hi")
-  local state = { stream = stream, armed = true }
-  arm(state, round % 3)
+local function read_stream(stream)
   for delta in stream.next, stream do
-    if delta.text and not ("hello world "):rep(2):find(delta.text, 1, true) then wrong[#wrong + 1] = delta.text end
+    if delta.text and not ("hello world "):rep(2):find(delta.text, 1, true) then note(delta.text) end
   end
-  state.armed = false
   local response, err = stream:response()
-  if not response and err.class ~= "CancelledError" then wrong[#wrong + 1] = tostring(err) end
+  if not response and err.class ~= "CancelledError" then note(err) end
+end
+
+-- Polls what is over again and again: the same answer each time, until it is closed.
+local function read_again(object, check)
+  local closed_before = closed
+  for _ = 1, 100000 do
+    local result, err = object:poll()
+    if result then check(result) elseif result == false then note "not over any more"
+    elseif err.kind ~= "cancelled" then note(err) end
+    if closed > closed_before then break end
+  end
+  local result, err = object:poll()
+  if result or err.kind ~= "cancelled" then note "not closed" end
+end
+
+local function over(object)
+  while object:poll() == false do core.engine():step(60) end
+  return object
+end
+
+-- Each kind: what opens one, and what reads it while the finalizer is armed.
+local KINDS = {
+  stream = { open = function() return assert(claude:open "Hi") end, read = read_stream },
+  request = {
+    open = function() return over(assert(core.request(core.engine(), { url = url .. "/nowhere" }))) end,
+    read = function(request)
+      read_again(request, function(answer)
+        if answer.status ~= 404 or #answer.body == 0 then note "the answer" end
+        if not answer.headers["content-type"] then note "the headers" end
+      end)
+    end,
+  },
+  process = {
+    open = function()
+      return over(assert(core.process { argv = { "sh", "-c", "head -c 10000 /dev/zero" }, output_max = 20000 }))
+    end,
+    read = function(process)
+      read_again(process, function(result)
+        if result.stdout ~= ("\0"):rep(10000) or result.code ~= 0 then note "the output" end
+      end)
+    end,
+  },
+}
+
+collectgarbage("setpause", 0)
+collectgarbage("setstepmul", 1000)
+
+for round = 1, rounds do
+  local state = { object = KINDS[what].open(), armed = true }
+  arm(state, round % 3)
+  KINDS[what].read(state.object)
+  state.armed = false
 end
 
 print(("%s closed, %s refused, wrong: %s"):format(closed > 0 and "some" or "none", refused > 0 and "some" or "none",

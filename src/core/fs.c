@@ -1,5 +1,5 @@
 /*
-** fs.c: reading whole files, replacing private ones so that nobody ever sees half of one, and files under a lock.
+** fs.c: reading whole private files, replacing them so that nobody ever sees half of one, and files under a lock.
 ** May call: io, mem, err, the system. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a
 ** file that was to be replaced is then as it was, and no temporary file is left.
 */
@@ -34,22 +34,6 @@ static int read_all(int fd, const char *path, size_t max, struct buf *b, struct 
   }
 }
 
-/* Appends what is left of the descriptor's file to b and closes it: 0, or -1 and b as long as before. */
-static int read_and_close(int fd, const char *path, size_t max, struct buf *b, struct err *e) {
-  size_t before = b->n;
-  int r = read_all(fd, path, max, b, e);
-  close(fd);
-  if (r < 0) b->n = before;
-  return r;
-}
-
-/* Appends the file's bytes to b: 0, or -1 and b as long as before. */
-int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(e, path, errno);
-  return read_and_close(fd, path, max, b, e);
-}
-
 /* Opens a file that is the owner's alone; `flags` beside those that make it safe. The descriptor, or -1. */
 static int open_private(const char *path, int flags, struct err *e) {
   struct stat st;
@@ -68,8 +52,13 @@ static int open_private(const char *path, int flags, struct err *e) {
 
 /* Appends the bytes of a file that is the owner's alone to b: 0, or -1 and b as long as before. */
 int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e) {
-  int fd = open_private(path, O_RDONLY, e);
-  return fd < 0 ? -1 : read_and_close(fd, path, max, b, e);
+  size_t before = b->n;
+  int fd = open_private(path, O_RDONLY, e), r;
+  if (fd < 0) return -1;
+  r = read_all(fd, path, max, b, e);
+  close(fd);
+  if (r < 0) b->n = before;
+  return r;
 }
 
 /* Flushes the directory that holds path, so that the rename survives a crash; where that is impossible, nothing. */

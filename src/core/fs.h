@@ -9,10 +9,8 @@
 #include "mem.h"
 #include "err.h"
 
-/* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). */
-int fs_read(const char *path, size_t max, struct buf *b, struct err *e);
-/* The same for a file that holds a secret: refuses a symbolic link, what is no regular file, and what others than the
-** owner may read or write. */
+/* Appends the whole file, which holds a secret, to b; at most `max` bytes (KIND_LIMIT beyond). Refuses a symbolic link,
+** what is no regular file, and what others than the owner may read or write. */
 int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e);
 /* Replaces the file by these bytes: a 0600 temporary file in the same directory, flushed, then renamed over it. */
 int fs_write_private(const char *path, struct str bytes, struct err *e);

@@ -114,9 +114,10 @@ static int f_check(lua_State *L) {
   return 0;
 }
 
-/* core.state(adapter | stream): the Lua layer's private table. */
+/* core.state(adapter | stream): the Lua layer's private table. Raises ArgumentError for anything else. */
 static int f_state(lua_State *L) {
-  if (luaL_testudata(L, 1, TYPE_ADAPTER) == NULL) luaL_checkudata(L, 1, TYPE_STREAM);
+  if (luaL_testudata(L, 1, TYPE_ADAPTER) == NULL && luaL_testudata(L, 1, TYPE_STREAM) == NULL)
+    raise_type(L, "self", "an adapter or a stream (methods are called with a colon)", 1);
   lua_getiuservalue(L, 1, 2);
   return 1;
 }

@@ -75,6 +75,19 @@ void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the tab
 
 /* }}} */
 
+/* {{{ finalizers */
+
+/* Calls f with the userdata at 1, while its *busy is set: the number of f's results, the only values above it; or -1
+** and what f raised. A finalizer may run wherever f makes a Lua value, and use the same userdata: it finds *busy set,
+** and has to leave alone what f reads. */
+int call_busy(lua_State *L, lua_CFunction f, int *busy);
+/* Raises an ArgumentError when busy: `what` is being read, further down the stack. */
+static inline void check_idle(lua_State *L, const char *what, int busy) {
+  if (busy) raise_argument(L, what, "one that nobody is reading", "one that is being read");
+}
+
+/* }}} */
+
 /* {{{ arguments */
 
 /* The string at idx, borrowed. Raises an ArgumentError when it holds a NUL, which C would take for its end. */
@@ -89,9 +102,18 @@ static inline size_t check_max(lua_State *L, int idx) {
 
 /* {{{ values */
 
+/*
+** Levels of tables and JSON. What goes in, in a request and in core.encode, may have VALUE_DEPTH of them. What an
+** answer may have, limits.depth, is at most ANSWER_DEPTH, so that every answer can go back: the rest is for what is put
+** around it, which is a Response, a message and a request, or what a caller keeps histories in. JSON_DEPTH_MAX, which
+** bounds trees and text, is far off.
+*/
+#define VALUE_DEPTH 192
+#define ANSWER_DEPTH (VALUE_DEPTH - 32)
+
 /* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects
 ** have their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth >
-** 192, mixed keys, NaN). */
+** VALUE_DEPTH, mixed keys, NaN). */
 struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
 /* A request, message list and tools included, with only the fields that design knows at record level. */
 struct node *value_request(lua_State *L, int idx, struct arena *a);
@@ -100,7 +122,7 @@ struct node *value_content(lua_State *L, int idx, struct arena *a, const char *n
 /* Pushes the tree as fresh Lua values; arrays get the array mark when `mark` is set. Raises on memory. */
 void push_node(lua_State *L, const struct node *v, int mark);
 static inline void push_str(lua_State *L, struct str s) { lua_pushlstring(L, s.n ? s.p : "", s.n); }
-void open_value(lua_State *L); /* adds core.null, core.array, core.encode, core.decode, … */
+void open_value(lua_State *L); /* adds core.null, core.depth_max, core.array, core.encode, … */
 
 /* }}} */
 
@@ -129,7 +151,8 @@ struct adapter *check_adapter(lua_State *L, int idx); /* raises when closed */
 /* The codec named at idx; the adapter's own when there is nothing. Raises ArgumentError. */
 const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *a);
 
-/* Pushes a Response made of this tree (compacted into one userdata). Raises on memory. */
+/* Pushes a Response made of this tree (compacted into one userdata). Raises on memory, and the error (KIND_LIMIT) for a
+** tree that is too deep to be copied, which no answer within ANSWER_DEPTH is. */
 void push_response(lua_State *L, const struct node *turn);
 
 /* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.

@@ -125,25 +125,42 @@ static int m_timeout(lua_State *L) {
   return 1;
 }
 
-/* Fills the array that step returns with the streams, requests and processes that have news. The room for a token is
-** made before the token is taken: what raises for want of memory loses none. */
-static void push_tokens(lua_State *L, struct engine *g) {
+/* Tokens on their way from the pollset to the array that step returns. */
+struct tokens { struct pollset *from; lua_Integer n; };
+
+/* Moves the tokens of what has news into the array at 1; at 2 the table of owners, at 3 the struct tokens. The room for
+** a token is made before the token is taken: where that raises, those taken before are in the array, the others still
+** have their news. */
+static int take_tokens(lua_State *L) {
+  struct tokens *t = lua_touserdata(L, 3);
   struct news *news;
-  lua_Integer n = 0;
-  lua_getiuservalue(L, 1, 2);
-  lua_getiuservalue(L, 1, 1);
   for (;;) {
     lua_pushboolean(L, 0);
-    lua_rawseti(L, -3, n + 1);
-    if ((news = pollset_ready(engine_pollset(g))) == NULL) break;
-    if (lua_rawgetp(L, -1, news->owner) == LUA_TNIL) lua_pop(L, 1);
-    else lua_rawseti(L, -3, ++n);
+    lua_rawseti(L, 1, t->n + 1);
+    if ((news = pollset_ready(t->from)) == NULL) return 0;
+    if (lua_rawgetp(L, 2, news->owner) == LUA_TNIL) lua_pop(L, 1);
+    else lua_rawseti(L, 1, ++t->n);
   }
-  lua_pop(L, 1);
-  for (n++; lua_rawgeti(L, -1, n) != LUA_TNIL; n++) {
+}
+
+/* Fills the array that step returns with the streams, requests and processes that have news, and pushes it. Where
+** memory is short it is as many as there is room for, and the next step, which does not wait then, tells of the others;
+** raises where there is no room for one. */
+static void push_tokens(lua_State *L, struct engine *g) {
+  struct tokens t = { engine_pollset(g), 0 };
+  lua_getiuservalue(L, 1, 2);
+  lua_pushcfunction(L, take_tokens);
+  lua_pushvalue(L, -2);
+  lua_getiuservalue(L, 1, 1);
+  lua_pushlightuserdata(L, &t);
+  if (lua_pcall(L, 3, 0, 0) != LUA_OK) {
+    if (t.n == 0) lua_error(L);
+    lua_pop(L, 1);
+  }
+  for (lua_Integer i = t.n + 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
     lua_pop(L, 1);
     lua_pushnil(L);
-    lua_rawseti(L, -2, n);
+    lua_rawseti(L, -2, i);
   }
   lua_pop(L, 1);
 }

@@ -27,6 +27,17 @@ static int f_wall(lua_State *L) {
   return 1;
 }
 
+int call_busy(lua_State *L, lua_CFunction f, int *busy) {
+  int status;
+  lua_settop(L, 1);
+  lua_pushcfunction(L, f);
+  lua_pushvalue(L, 1); /* the userdata lives as long as this call, though f may drop its own */
+  *busy = 1;
+  status = lua_pcall(L, 1, LUA_MULTRET, 0);
+  *busy = 0;
+  return status == LUA_OK ? lua_gettop(L) - 1 : -1;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
   { "monotonic", f_monotonic },
   { "wall", f_wall },

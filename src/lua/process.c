@@ -7,7 +7,9 @@
 #include "core/process.h"
 
 struct running {
-  struct process *process; /* NULL: closed */
+  struct process *process; /* NULL: closed, or never started */
+  int busy;                /* its outcome is being read: a finalizer must leave the process alone */
+  int closed;              /* by such a finalizer, too: poll closes the process then */
 };
 
 /* A string without NUL; NULL when the value on top is nil. */
@@ -84,7 +86,7 @@ static int f_process(lua_State *L) {
   lua_settop(L, 1);
   err_clear(&e);
   r = lua_newuserdatauv(L, sizeof *r, 0);
-  r->process = NULL;
+  memset(r, 0, sizeof *r);
   luaL_setmetatable(L, TYPE_PROCESS);
   home_register(L, r, 2);
   read_spec(L, &s, &home_scratch(L)->arena);
@@ -105,18 +107,16 @@ static void push_output(lua_State *L, const struct process_result *result) {
   lua_setfield(L, -2, "dropped");
 }
 
-/* process:poll(): false while anything of it lives; {code or signal, stdout, stderr, timed_out, dropped, left}, `left`
-** being nil, a number, or -1 where nobody knows; or nil, err. */
-static int m_poll(lua_State *L) {
-  struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
+static void release(struct running *r) {
+  process_close(r->process);
+  r->process = NULL;
+}
+
+/* What poll says of a process that is open. */
+static int poll(lua_State *L) {
+  struct running *r = lua_touserdata(L, 1);
   const struct err *failure;
   struct process_result result;
-  if (r->process == NULL) {
-    struct err e;
-    err_clear(&e);
-    err_set(&e, KIND_CANCELLED, "the process was closed");
-    return return_error(L, &e);
-  }
   if (!process_done(r->process, &failure)) {
     lua_pushboolean(L, 0);
     return 1;
@@ -136,6 +136,24 @@ static int m_poll(lua_State *L) {
   return 1;
 }
 
+/* process:poll(): false while anything of it lives; {code or signal, stdout, stderr, timed_out, dropped, left}, `left`
+** being nil, a number, or -1 where nobody knows; or nil, err. Raises ArgumentError when a finalizer calls it in the
+** middle of itself. */
+static int m_poll(lua_State *L) {
+  struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
+  int n;
+  if (r->closed || r->process == NULL) {
+    struct err e;
+    err_clear(&e);
+    err_set(&e, KIND_CANCELLED, "the process was closed");
+    return return_error(L, &e);
+  }
+  check_idle(L, "process", r->busy);
+  n = call_busy(L, poll, &r->busy);
+  if (r->closed) release(r);
+  return n < 0 ? lua_error(L) : n;
+}
+
 /* process:stop(): begins the end: SIGTERM, the grace period, SIGKILL. */
 static int m_stop(lua_State *L) {
   struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
@@ -144,17 +162,17 @@ static int m_stop(lua_State *L) {
 }
 
 /* process:close(): kills what is left at once, and waits for that: milliseconds, 3 s at most where it holds the
-** supervisor up. */
+** supervisor up. Where a finalizer interrupts poll, poll does that. */
 static int m_close(lua_State *L) {
   struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
-  process_close(r->process);
-  r->process = NULL;
+  r->closed = 1;
+  if (!r->busy) release(r);
   return 0;
 }
 
 static int m_tostring(lua_State *L) {
   struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
-  lua_pushstring(L, r->process == NULL ? TYPE_PROCESS " (closed)" : TYPE_PROCESS);
+  lua_pushstring(L, r->closed || r->process == NULL ? TYPE_PROCESS " (closed)" : TYPE_PROCESS);
   return 1;
 }
 

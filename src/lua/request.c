@@ -11,8 +11,10 @@
 #define RAW_MAX ((size_t)64 << 10) /* of a body, kept in err.raw */
 
 struct request {
-  struct transfer *transfer; /* NULL: closed, or the answer was taken */
+  struct transfer *transfer; /* NULL: closed, or never begun */
   struct secrets secrets;    /* borrowed from the table in user value 1 */
+  int busy;                  /* its answer is being read: a finalizer must leave the transfer alone */
+  int closed;                /* by such a finalizer, too: poll frees the transfer then */
 };
 
 /* {{{ tables */
@@ -97,7 +99,8 @@ static void read_limits(lua_State *L, int idx, struct limits *l) {
     l->depth = field_count(L, "depth", l->depth);
     l->blocks = field_count(L, "blocks", l->blocks);
     l->tool_calls = field_count(L, "tool_calls", l->tool_calls);
-    if (l->depth > JSON_DEPTH_MAX) raise_argument(L, "limits.depth", "at most 1024", "more");
+    if (l->depth > ANSWER_DEPTH)
+      raise_argument(L, "limits.depth", lua_pushfstring(L, "at most %d", ANSWER_DEPTH), "more");
   }
   lua_pop(L, 1);
 }
@@ -177,26 +180,26 @@ static int f_request(lua_State *L) {
   return 1;
 }
 
-/* request:close(): breaks off what is in flight; any number of times. */
-static int m_close(lua_State *L) {
-  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+static void release(struct request *q) {
   transfer_close(q->transfer);
   q->transfer = NULL;
+}
+
+/* request:close(): breaks off what is in flight; where a finalizer interrupts poll, poll does that. Any number of
+** times. */
+static int m_close(lua_State *L) {
+  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+  q->closed = 1;
+  if (!q->busy) release(q);
   return 0;
 }
 
-/* request:poll(): false while the answer is not complete; {status, headers, body}; or nil, err. */
-static int m_poll(lua_State *L) {
-  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+/* What poll says of a request that is open. */
+static int poll(lua_State *L) {
+  struct request *q = lua_touserdata(L, 1);
   const struct err *failure;
   const struct header *v;
   size_t n;
-  if (q->transfer == NULL) {
-    struct err e;
-    err_clear(&e);
-    err_set(&e, KIND_CANCELLED, "the request was closed");
-    return return_error(L, &e);
-  }
   if (!transfer_done(q->transfer, &failure)) {
     lua_pushboolean(L, 0);
     return 1;
@@ -220,6 +223,23 @@ static int m_poll(lua_State *L) {
   }
   lua_setfield(L, -2, "headers");
   return 1;
+}
+
+/* request:poll(): false while the answer is not complete; {status, headers, body}; or nil, err. Raises ArgumentError
+** when a finalizer calls it in the middle of itself. */
+static int m_poll(lua_State *L) {
+  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+  int n;
+  if (q->closed || q->transfer == NULL) {
+    struct err e;
+    err_clear(&e);
+    err_set(&e, KIND_CANCELLED, "the request was closed");
+    return return_error(L, &e);
+  }
+  check_idle(L, "request", q->busy);
+  n = call_busy(L, poll, &q->busy);
+  if (q->closed) release(q);
+  return n < 0 ? lua_error(L) : n;
 }
 
 /* core.answer_error(provider, {status, headers, body} [, secrets]): the error that an answer outside 200–299 stands for, read as a
@@ -262,7 +282,7 @@ static int f_answer_error(lua_State *L) {
 
 static int m_tostring(lua_State *L) {
   struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
-  lua_pushstring(L, q->transfer == NULL ? TYPE_REQUEST " (closed)" : TYPE_REQUEST);
+  lua_pushstring(L, q->closed || q->transfer == NULL ? TYPE_REQUEST " (closed)" : TYPE_REQUEST);
   return 1;
 }
 

@@ -19,7 +19,15 @@ static const struct node *root(lua_State *L, int idx) {
 }
 
 void push_response(lua_State *L, const struct node *turn) {
-  struct response *r = lua_newuserdatauv(L, sizeof *r + node_size(turn), 1);
+  size_t size = node_size(turn);
+  struct response *r;
+  if (size == 0) {
+    struct err e;
+    err_clear(&e);
+    err_set(&e, KIND_LIMIT, "the turn is nested more than %d levels deep", JSON_DEPTH_MAX);
+    raise_error(L, &e);
+  }
+  r = lua_newuserdatauv(L, sizeof *r + size, 1);
   r->root = node_pack(r + 1, turn);
   luaL_setmetatable(L, TYPE_RESPONSE);
   lua_createtable(L, 0, 4);

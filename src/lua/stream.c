@@ -20,6 +20,8 @@ struct stream {
   enum state state;
   int surfaced;            /* a delta was handed out */
   int busy;                /* values are being made of what the call holds: a finalizer must leave it alone */
+  int taken;               /* `delta` was taken from the call, and has no table yet */
+  struct event delta;      /* borrowed from the call until the next one is taken */
   unsigned long events;
   size_t peak;             /* most bytes held at once */
 };
@@ -46,19 +48,21 @@ static void note_stats(struct stream *s) {
 static void release(struct stream *s) {
   note_stats(s);
   call_close(s->call);
+  s->taken = 0;
 }
 
 /* The stream at index 1. */
 static struct stream *check_stream(lua_State *L) {
-  struct stream *s = luaL_checkudata(L, 1, TYPE_STREAM);
+  struct stream *s = luaL_testudata(L, 1, TYPE_STREAM);
+  if (s == NULL) raise_type(L, "self", "a stream (methods are called with a colon)", 1);
   if (s->state == OPEN && s->call->exchange == NULL) s->state = CLOSED;
   return s;
 }
 
-/* Raises when a finalizer wants what a function further down the stack is at work on. */
-static void check_idle(lua_State *L, const struct stream *s) {
-  if (s->busy && in_finalizer(L)) raise_argument(L, "stream", "one that nobody is reading", "one that is being read");
-}
+/* True in a finalizer that interrupts poll. Not call_busy, which costs each delta a protected call: where poll raised for
+** want of memory, `busy` stays until the next one, and a finalizer that closes the stream then leaves freeing the call to
+** the call's own. */
+static int is_read(lua_State *L, const struct stream *s) { return s->busy && in_finalizer(L); }
 
 /* The turn is over: makes the Response, frees the call. */
 static void end(lua_State *L, struct stream *s) {
@@ -196,7 +200,7 @@ static int m_restart(lua_State *L) {
   struct adapter *ad;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  check_idle(L, s);
+  check_idle(L, "stream", is_read(L, s));
   if (s->surfaced || s->state == CLOSED)
     raise_argument(L, "stream", "one that nothing was read from", "one that was read or closed");
   lua_getiuservalue(L, 1, 1);
@@ -249,15 +253,23 @@ static void push_delta(lua_State *L, const struct event *d) {
   }
 }
 
+/* The next delta, kept until there is a table of it: where that raises for want of memory, the next poll makes it. */
+static enum progress take(struct stream *s) {
+  enum progress r = s->taken ? EXCHANGE_DELTA : call_next(s->call, &s->delta);
+  s->taken = r == EXCHANGE_DELTA;
+  return r;
+}
+
+/* What m_poll says of the stream at 1. Nothing is lost where this raises for want of memory: it can be called again. */
 static int poll(lua_State *L, struct stream *s, int discard) {
-  struct event d;
   int first = !s->surfaced;
   while (s->state == OPEN) {
-    switch (call_next(s->call, &d)) {
+    switch (take(s)) {
       case EXCHANGE_DELTA:
+        if (!discard) push_delta(L, &s->delta);
+        s->taken = 0;
         if (discard) continue;
         s->surfaced = 1;
-        push_delta(L, &d);
         if (!first) return 1;
         lua_pushnil(L);
         lua_pushboolean(L, 1);
@@ -282,7 +294,7 @@ static int poll(lua_State *L, struct stream *s, int discard) {
 static int m_poll(lua_State *L) {
   struct stream *s = check_stream(L);
   int n;
-  check_idle(L, s);
+  check_idle(L, "stream", is_read(L, s));
   s->busy = 1;
   n = poll(L, s, lua_toboolean(L, 2));
   s->busy = 0;
@@ -312,7 +324,7 @@ static int m_surfaced(lua_State *L) {
 ** also __close. */
 static int m_close(lua_State *L) {
   struct stream *s = check_stream(L);
-  if (!s->busy || !in_finalizer(L)) release(s);
+  if (!is_read(L, s)) release(s);
   if (s->state != ENDED) s->state = CLOSED;
   return 0;
 }

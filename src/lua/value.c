@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#define VALUE_DEPTH 192 /* an answer may be 128 deep, and is wrapped in a message and a request when it goes back */
-
 static const char ARRAY_MARKS = 0; /* registry key: set of metatables and light userdata that mean "array" */
 
 /* Where a value stands, for error messages: a list from the innermost step outwards. */
@@ -33,6 +31,12 @@ static int raise_at(lua_State *L, const struct path *p, const char *expected, co
   char field[96];
   path_text(p, field, sizeof field);
   return raise_argument(L, field, expected, got);
+}
+
+static int raise_depth(lua_State *L, const struct path *p) {
+  char expected[48];
+  snprintf(expected, sizeof expected, "at most %d levels of tables", VALUE_DEPTH);
+  return raise_at(L, p, expected, "more (or a cycle)");
 }
 
 static void *need(lua_State *L, void *p) {
@@ -153,7 +157,7 @@ static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct
   struct str s;
   idx = lua_absindex(L, idx);
   if (depth >= VALUE_DEPTH && (lua_istable(L, idx) || lua_touserdata(L, idx) != NULL))
-    raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
+    raise_depth(L, p);
   luaL_checkstack(L, 6, "too many nested tables");
   switch (lua_type(L, idx)) {
     case LUA_TSTRING:
@@ -197,11 +201,18 @@ static const char *known_key(const char *const *keys, const char *z) {
 
 static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
 
+/* Raises for what can be no record. */
+static void refuse_record(lua_State *L, int idx, const struct path *p) {
+  if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
+  if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
+}
+
 /* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
 static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
                               int depth) {
   struct node *o;
   idx = lua_absindex(L, idx);
+  refuse_record(L, idx, p);
   if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
   luaL_checkstack(L, 6, "too many nested tables");
   o = need(L, node_new(a, NODE_OBJECT));
@@ -237,7 +248,7 @@ static struct node *to_records(lua_State *L, int idx, struct arena *a, const str
       raise_at(L, p, "an array", "a table with other keys");
     }
   }
-  if (depth >= VALUE_DEPTH) raise_at(L, p, "at most 192 levels of tables", "more (or a cycle)");
+  if (depth >= VALUE_DEPTH) raise_depth(L, p);
   list = need(L, node_new(a, NODE_ARRAY));
   for (lua_Integer i = 1; i <= n; i++) {
     struct path here = { p, NULL, i };
@@ -332,7 +343,7 @@ static int f_decode(lua_State *L) {
   struct err e;
   s.p = luaL_checklstring(L, 1, &s.n);
   err_clear(&e);
-  v = json_tree(&scratch->arena, s, VALUE_DEPTH, &e);
+  v = json_tree_within(&scratch->arena, s, VALUE_DEPTH, NULL, &e);
   if (v == NULL) return return_error(L, &e);
   push_node(L, v, 1);
   return 1;
@@ -354,10 +365,13 @@ static const luaL_Reg FUNCTIONS[] = {
   { NULL, NULL }
 };
 
+/* Adds core.null, core.depth_max (the most that limits.depth may be), core.encode, core.decode, core.array, … */
 void open_value(lua_State *L) {
   luaL_setfuncs(L, FUNCTIONS, 0);
   lua_pushlightuserdata(L, NULL);
   lua_setfield(L, -2, "null");
+  lua_pushinteger(L, ANSWER_DEPTH);
+  lua_setfield(L, -2, "depth_max");
   lua_newtable(L); /* the marks: core.array_marks[metatable or light userdata] = true */
   luaL_newmetatable(L, TYPE_ARRAY);
   lua_pushvalue(L, -1);
