@@ -158,20 +158,52 @@ describe("koine", function()
       refuses(2, "argument 'provider' must be one of 'copilot' (see koine --help)", run { "login", "openai" })
       refuses(2, 'antropic: unknown provider; did you mean "anthropic"?', run { "ask", "-m", "antropic/x", "Hm?" })
       refuses(2, 'tempratur: unknown option; did you mean "temperature"?', run { "ask", "-o", "tempratur=1", "Hm?" })
-      refuses(2, 'max_tokens: integer, 0 or more expected, got "many"', run { "ask", "--max-tokens", "many", "Hm?" })
-      refuses(2, "base_url: http:// or https:// URL expected, got a string", run { "ask", "--base-url", "x", "Hm?" })
       refuses(2, "no prompt: give one as an argument or on the standard input", run { "ask", " " })
       refuses(2, "which model? give -m together/MODEL or set KOINE_MODEL",
         run({ "ask", "Hm?" }, nil, { env = { TOGETHER_API_KEY = KEY } }))
+    end)
+
+    it("which flag was used wrongly, in the words of the command line", function()
+      for flag, case in pairs { ["--max-tokens"] = { "many", "integer, 0 or more" },
+        ["--retries"] = { "-1", "integer, 0 or more" }, ["--timeout"] = { "x", "seconds in total" },
+        ["--thinking"] = { "wow", "low, medium, high, a number of tokens or off" } } do
+        refuses(2, ('%s: %s expected, got "%s"'):format(flag, case[2], case[1]), run { "ask", flag, case[1], "Hm?" })
+      end
+      refuses(2, '--retries: integer, 0 or more expected, got "x"', run { "ask", "--retries=x", "Hm?" })
+      refuses(2, '--timeout: number of seconds, 0 for no limit expected, got "-1"', run { "chat", "--timeout", "-1" })
+      refuses(2, '--thinking: integer, 0 or more expected, got "-5"', run { "ask", "--thinking", "-5", "Hm?" })
+      refuses(2, "--base-url: http:// or https:// URL expected", run { "ask", "--base-url", "x", "Hm?" })
+      refuses(2, "--base-url: URL of the server to talk to expected",
+        run({ "ask", "-m", "azure/m", "Hm?" }, nil, { env = { AZURE_OPENAI_API_KEY = KEY } }))
+      for _, port in ipairs { "abc", "70000", "-1", "1.5" } do
+        refuses(2, ('--port: number from 1 to 65535 expected, got "%s" (see koine --help)'):format(port),
+          run { "serve-loopback", "--port", port })
+      end
+    end)
+
+    it("what was said twice, or elsewhere", function()
+      refuses(2, "-o model: -m PROVIDER/MODEL chooses the model", run { "ask", "-o", "model=zz", "Hm?" })
+      refuses(2, "-o base_url and --base-url: only one of them",
+        run { "ask", "-o", "base_url=http://127.0.0.1:1", "--base-url", server.url, "Hm?" })
+      refuses(2, "--base-url and -o base_url: only one of them", run_there { "ask", "-o", "base_url=x", "Hm?" })
+      refuses(2, "-o retry and --retries: only one of them", run { "models", "-o", "retry=false", "--retries", "1" })
+      refuses(2, "-o top_p and -o top_p: only one of them", run { "ask", "-o", "top_p=1", "-o", "top_p=0", "Hm?" })
+      assert.are.equal(0, #assert(server:requests()))
+    end)
+
+    it("words of the prompt behind --, as they are", function()
+      assert.are.equal("Ah.\n", run_there({ "ask", "--", "--retries", "-1" }, { { content = "Ah." } }).out)
+      assert.are.equal("--retries -1", sent().messages[1].content[1].text)
     end)
 
     it("that there is no key", function()
       local env = {}
       refuses(3, "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)",
         run({ "ask", "Hm?" }, nil, { env = env }))
-      refuses(3, "Anthropic: no key: set ANTHROPIC_API_KEY or give the option key",
+      refuses(3, "Anthropic: no key: set ANTHROPIC_API_KEY",
         run({ "ask", "-m", "anthropic/m", "Hm?" }, nil, { env = env }))
-      assert.are.equal(3, run({ "usage" }, nil, { env = env }).code)
+      refuses(3, "GitHub Copilot: no GitHub token to ask for quotas with; `koine login copilot` logs in",
+        run({ "usage" }, nil, { env = { HOME = home .. "/nobody" } }))
       assert.are.equal(0, #assert(server:requests()))
     end)
 
@@ -304,7 +336,7 @@ describe("koine", function()
       assert.are.equal(1, r.code)
       assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +Failed to connect")
       r = run({ "doctor" }, nil, { env = { AZURE_OPENAI_API_KEY = KEY } })
-      assert.is_truthy(r.out:find "azure +AZURE_OPENAI_API_KEY +set +base_url: URL of the server to talk to expected")
+      assert.is_truthy(r.out:find "azure +AZURE_OPENAI_API_KEY +set +%-%-base%-url: URL of the server to talk to")
     end)
   end)
 
