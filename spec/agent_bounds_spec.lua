@@ -178,7 +178,8 @@ describe("prepare", function()
   it("is checked", function()
     for field, said in pairs { prepare = 5, ["prepare.modell"] = { modell = "m" }, ["prepare.tools"] = { tools = 5 },
       ["prepare.adapter"] = { adapter = 5 }, ["prepare.messages"] = { messages = "x" },
-      ["prepare.options.stream"] = { options = { stream = true } } } do
+      ["prepare.options.stream"] = { options = { stream = true } },
+      ["prepare.options.max_token"] = { options = { max_token = 1 } } } do
       local run = make(play { content = "x" }, { prepare = function() return said end }):start "Go"
       assert.are.equal(field, raised(run.step, run).field)
     end
@@ -338,5 +339,40 @@ describe("cancel", function()
     local result = assert(run:result())
     assert.are.equal("completed", result.status)
     assert.is_truthy(result.messages[3].content[1].content:find "^interrupted: ")
+  end)
+end)
+
+describe("options", function()
+  it("that nobody knows are named with their path, before anything is asked", function()
+    local book = play { content = "x" }
+    local err = raised(agent, { adapter = book, options = { max_tokens = 1, max_token = 1 } })
+    assert.are.same({ "ArgumentError", "options.max_token", "max_tokens" }, { err.class, err.field, err.expected })
+    assert.is_truthy(err.message:find 'options.max_token: unknown option; did you mean "max_tokens"%?$', err.message)
+    local one = agent { adapter = book }
+    assert.are.equal("options.temprature", raised(one.start, one, "Hi", { options = { temprature = 1 } }).field)
+    err = raised(one.start, one, "Hi", { options = { model = "m" } })
+    assert.are.equal("options.model", err.field)
+    assert.is_truthy(err.message:find("options.model: this is an option of the constructor", 1, true), err.message)
+    assert.are.equal("options.1", raised(one.start, one, "Hi", { options = { "x" } }).field)
+    assert.are.equal(0, #book.call_log)
+  end)
+
+  it("may have any value that the adapter takes", function()
+    local one = agent { adapter = play { content = "x" } }
+    one:start("Hi", { options = { thinking = "extreme", extra = { a = 1 }, timeout = { idle = 1 } } })
+    for name, value in pairs { timeout = { idle = "x" }, stop_sequences = { 5 }, max_tokens = "unknown option" } do
+      one:start("Hi", { options = { [name] = value } }) -- is refused by the adapter
+    end
+  end)
+
+  it("are pointed to where one is given in place of a field", function()
+    local one = agent { adapter = play { content = "x" } }
+    local err = raised(one.run, one, "Hi", { max_tokens = 5 })
+    assert.are.same({ "max_tokens", "options.max_tokens" }, { err.field, err.expected })
+    assert.is_truthy(err.message:find("max_tokens: unknown field; did you mean options.max_tokens?", 1, true))
+    assert.are.equal("options.thinking", raised(agent, { adapter = play { content = "x" }, thinking = "wow" }).expected)
+    for _, name in ipairs { "colour", "stream" } do
+      assert.is_nil(raised(one.run, one, "Hi", { [name] = true }).expected:find("options", 1, true))
+    end
   end)
 end)

@@ -16,6 +16,94 @@ describe("hosts", function()
   teardown(function() server:stop() end)
   before_each(function() assert(server:reset()) end)
 
+  describe("together", function()
+    local hosts = { "cqueues", "luv", "poll" }
+    after_each(function()
+      for _, name in ipairs(hosts) do koine.hosts[name].uninstall() end
+    end)
+
+    it("are one at a time: another one over one that is installed is refused, the same one again is not", function()
+      local own = { park = wait.block, wake = function() end }
+      for _, name in ipairs(hosts) do
+        local host = koine.hosts[name]
+        host.install()
+        host.install()
+        for _, other in ipairs(hosts) do
+          if other ~= name then
+            local ok, err = pcall(koine.hosts[other].install)
+            assert.are.same({ false, "ArgumentError", "host" }, { ok, err.class, err.field })
+            koine.hosts[other].uninstall() -- was none, and leaves the one that is alone
+          end
+        end
+        assert.are.equal("host", select(2, pcall(koine.set_host, own)).field)
+        host.uninstall()
+        host.uninstall()
+      end
+    end)
+
+    it("keep who waits when they are installed again", function()
+      koine.hosts.luv.install()
+      local done = false
+      coroutine.wrap(function() done = koine.sleep(0.001) end)()
+      koine.hosts.luv.install()
+      uv.run()
+      assert.is_true(done)
+      koine.hosts.luv.uninstall()
+      koine.hosts.poll.install()
+      koine.hosts.poll.spawn(function() done = not koine.sleep(0.001) end)
+      koine.hosts.poll.install()
+      koine.hosts.poll.run()
+      assert.is_false(done)
+    end)
+
+    it("cannot be uninstalled while somebody waits, who then goes on", function()
+      local starts = { luv = function(f) coroutine.wrap(f)() end, poll = koine.hosts.poll.spawn }
+      local runs = { luv = uv.run, poll = koine.hosts.poll.run }
+      for name, start in pairs(starts) do
+        local host, done = koine.hosts[name], 0
+        host.install()
+        for _ = 1, 2 do
+          start(function()
+            koine.sleep(0.001)
+            done = done + 1
+          end)
+        end
+        local ok, err = pcall(host.uninstall)
+        assert.are.same({ false, "ArgumentError", "uninstall" }, { ok, err.class, err.field })
+        assert.is_truthy(err.message:find("2 coroutines", 1, true), err.message)
+        runs[name]()
+        assert.are.equal(2, done)
+        host.uninstall()
+      end
+    end)
+
+    it("may be uninstalled in cqueues: who waits goes on all the same", function()
+      koine.hosts.cqueues.install()
+      local controller, done = cqueues.new(), false
+      controller:wrap(function() done = koine.sleep(0.001) == true and koine.sleep(0.001) end)
+      assert(controller:step(0))
+      koine.hosts.cqueues.uninstall()
+      assert(controller:loop())
+      assert.is_true(done)
+    end)
+
+    it("may be uninstalled by the last one who runs", function()
+      koine.hosts.poll.install()
+      koine.hosts.poll.spawn(function()
+        koine.sleep(0.001)
+        koine.hosts.poll.uninstall()
+      end)
+      koine.hosts.poll.run()
+      koine.hosts.luv.install()
+      coroutine.wrap(function()
+        koine.sleep(0.001)
+        koine.hosts.luv.uninstall()
+      end)()
+      uv.run()
+      koine.hosts.cqueues.install() -- nothing is there any more
+    end)
+  end)
+
   describe("cqueues", function()
     before_each(koine.hosts.cqueues.install)
     after_each(koine.hosts.cqueues.uninstall)

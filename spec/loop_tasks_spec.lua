@@ -175,6 +175,85 @@ describe("waits that cannot end", function()
   end)
 end)
 
+describe("tasks that wait for each other in a ring", function()
+  -- Runs f(first) beside a task that waits for what f returns: pcall's results, and whether all was closed.
+  local function ring(f)
+    local closed = 0
+    local mark = setmetatable({}, { __close = function() closed = closed + 1 end })
+    local ok, err = pcall(koine.run, function()
+      local first, second
+      first = koine.spawn(function()
+        local held <close> = mark -- luacheck: ignore held
+        return second:wait()
+      end)
+      second = koine.spawn(function()
+        local held <close> = mark -- luacheck: ignore held
+        return f(first)
+      end)
+    end)
+    return ok, err, closed
+  end
+
+  local function refused(f)
+    local ok, err, closed = ring(f)
+    assert.is_false(ok)
+    assert.are.same({ "ArgumentError", "run", 2 }, { err.class, err.field, closed })
+    assert.is_truthy(err.message:find("every task waits for another one", 1, true), err.message)
+  end
+
+  it("end the run with an error: two of them", function() refused(function(first) return first:wait() end) end)
+
+  it("end the run with an error: by way of gather", function()
+    refused(function(first) return koine.gather(function() return first:wait() end) end)
+  end)
+
+  it("end the run with an error: by way of a run within", function()
+    refused(function(first)
+      return koine.run(function() return koine.gather(function() return koine.run(first.wait, first) end) end)
+    end)
+  end)
+
+  it("end the run once nobody else is left", function()
+    local slept = false
+    refused(function(first)
+      koine.spawn(function() slept = koine.sleep(0.001) end)
+      return first:wait()
+    end)
+    assert.is_true(slept)
+  end)
+
+  it("go on where a time ends one of the waits", function()
+    local kind
+    local ok, err = ring(function(first)
+      kind = select(2, koine.timeout(0.001, first.wait, first)).kind
+    end)
+    assert.are.same({ true, "timeout" }, { ok, kind }, err)
+  end)
+
+  it("go on where another task cancels one of them", function()
+    local class
+    local ok, err = ring(function(first)
+      koine.spawn(function()
+        koine.sleep(0.001)
+        first:cancel()
+      end)
+      class = select(2, first:wait()).class
+    end)
+    assert.are.same({ true, "CancelledError" }, { ok, class }, err)
+  end)
+
+  it("are not those that wait for what a signal's handler may wake", function()
+    local token, woken = {}, false
+    finally(function() debug.sethook() end)
+    koine.run(function()
+      local sleeper = koine.spawn(function() woken = wait.park(token) end)
+      koine.spawn(function() return sleeper:wait() end)
+      sleeper:wait()
+    end, debug.sethook(function() wait.wake(token) end, "", 1)) -- a handler's way into Lua
+    assert.is_true(woken)
+  end)
+end)
+
 describe("tasks", function()
   it("that wait for one token are woken in the order of their coming, cancelled ones left out", function()
     local log, token, tasks = {}, {}, {}

@@ -231,10 +231,15 @@ describe("session", function()
     end)
 
     it("that the adapter does not take raise, when nothing was done yet", function()
-      local err = raised(session.run, play { { content = "x" } }, inputs { options = { max_token = 5 } })
-      assert.are.equal("max_token", err.field)
-      local opened = session.events(play { { content = "x" } }, inputs { options = { max_token = 5 } })
-      assert.are.equal("max_token", raised(opened.next, opened).field)
+      local given = inputs { options = { max_token = 5 } }
+      for _, open in ipairs { session.run, session.events } do
+        local err = raised(open, play { { content = "x" } }, given)
+        assert.are.equal("options.max_token", err.field)
+      end
+      given = inputs { options = { max_tokens = "many" } }
+      assert.are.equal("max_tokens", raised(session.run, play { { content = "x" } }, given).field)
+      local opened = session.events(play { { content = "x" } }, given)
+      assert.are.equal("max_tokens", raised(opened.next, opened).field)
       assert.is_nil(opened:next())
       assert.are.equal("error", opened:result().outcome)
     end)

@@ -130,10 +130,22 @@ describe("wait", function()
       assert.is_false(wait.suspends())
       assert.is_true(inside())
       local answer = true
+      wait.set_host(nil)
       wait.set_host { park = function() end, wake = function() end, suspends = function() return answer end }
       assert.is_true(wait.suspends())
       answer = false
       assert.is_false(coroutine.wrap(function() return wait.suspends() end)())
+    end)
+
+    it("is the only one, until it goes", function()
+      local function nothing() end
+      local one, other = { park = nothing, wake = nothing }, { park = nothing, wake = nothing }
+      wait.set_host(one)
+      wait.set_host(one)
+      local ok, err = pcall(wait.set_host, other)
+      assert.are.same({ false, "ArgumentError", "host" }, { ok, err.class, err.field })
+      wait.set_host(nil)
+      wait.set_host(other)
     end)
 
     it("must have both halves", function()

@@ -9,7 +9,33 @@ local core = require "koine.core"
 local errors = require "koine.errors"
 local options = require "koine.options"
 
--- Streams: the object around what a primitive returned --------------------------------------------------------------
+-- What an author's functions return ---------------------------------------------------------------------------------
+
+local DELTAS = {}
+for _, block in ipairs { "text", "thinking", "tool_use" } do
+  for _, part in ipairs { "start", "delta", "end" } do DELTAS[block .. "_" .. part] = true end
+end
+
+-- The error of an author's method: the adapter's name, the method's, and what is wrong.
+local function flaw(name, method, what)
+  return errors.new { kind = "other", message = ("%s: %s%s"):format(name, method, what) }
+end
+
+-- The error that an author's method returned beside nil: an error table as it is, or one that says what there was.
+local function failure(name, method, expected, err)
+  if type(err) == "table" then return err end
+  if err == nil then return flaw(name, method, (" gave neither a %s nor an error"):format(expected)) end
+  return flaw(name, method, ": " .. tostring(err))
+end
+
+-- The error of a method that returned something else than it should have.
+local function mistaken(name, method, expected, words)
+  return flaw(name, method, (" gave no %s, but %s"):format(expected, words))
+end
+
+local function is_object(value) return type(value) == "table" or type(value) == "userdata" end
+
+-- Streams: the object around what a primitive returned: {name (the adapter's), source (that object)} ----------------
 
 local stream = {}
 
@@ -22,8 +48,10 @@ end
 function stream:next()
   if self.over then return nil, self.err end
   local delta, err = self.source:next()
-  if delta == nil then return finish(self, err) end
-  return delta
+  if delta == nil then return finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil) end
+  if type(delta) == "table" and DELTAS[delta.type] then return delta end
+  local words = type(delta) == "table" and "one of type " .. errors.describe(delta.type) or errors.describe(delta)
+  return finish(self, mistaken(self.name, "next", "delta", words))
 end
 
 --- The Response, the same object every time; reads what is left of the turn first. nil, err when the turn failed.
@@ -32,7 +60,10 @@ function stream:response()
   if self.err then return nil, self.err end
   if not self.result then
     local result, err = self.source:response()
-    if result == nil then return finish(self, err) end
+    if result == nil then return finish(self, failure(self.name, "response", "response", err)) end
+    if not is_object(result) then
+      return finish(self, mistaken(self.name, "response", "response", errors.describe(result)))
+    end
     self.result = type(result) == "table" and core.response(result) or result
   end
   return self.result
@@ -89,9 +120,12 @@ local function start(adapter, primitive, messages, all)
   core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
     tool_choice = all.tool_choice }
   all.on_delta = nil
-  local source, err = primitive(adapter, messages, all)
-  if source == nil then return nil, err end
-  return setmetatable({ source = source }, stream_mt)
+  local name, source, err = adapter:provider_name(), primitive(adapter, messages, all)
+  if source == nil then return nil, failure(name, "open", "turn", err) end
+  if not is_object(source) or not source.next or not source.response then
+    return nil, mistaken(name, "open", "turn (next, response)", errors.describe(source))
+  end
+  return setmetatable({ name = name, source = source }, stream_mt)
 end
 
 -- A loop around the stream: the Response, or nil, err. An error of `on_delta` closes the turn and goes on unchanged.
@@ -190,6 +224,7 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 --              close()     optional; called once, also after an error
 --              stats()     optional; a table of counts
 --            All state of a turn belongs in that object: one adapter serves many calls at once.
+--            A function that returns anything else ends the turn with an error that names it and the adapter.
 --   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
 -- and any method to put in place of a default (list_models, count_tokens, …), and any other field.
 -- Without `open` or without a model, the methods that need them raise a NotImplementedError. Raises an ArgumentError

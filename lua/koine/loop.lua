@@ -31,11 +31,14 @@ local WEAK = { __mode = "k" }
 local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
--- {run, co, args | results | err, group, token, timer, queued, answer, streams, done, failed, cancelled, dismissed,
--- closing, origin (the task of a group whose error it was handed), depth}
+-- {run, co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
+-- queued, answer, streams, done, failed, cancelled, dismissed, closing, origin (the task of a group whose error it was
+-- handed), depth}
 
 local methods = {}
 local task_mt = { __index = methods, __name = "koine.task" }
+local group_mt, run_mt = {}, { __name = "koine.run" }
+local INSIDE = { [task_mt] = true, [group_mt] = true, [run_mt] = true } -- what a task waits for that others will end
 
 local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
 
@@ -44,12 +47,22 @@ local function stop_timer(task)
   task.timer = nil
 end
 
+-- Notes what a task waits for from now on, nil for nothing; its run counts those that wait for no other task.
+local function set_token(task, token)
+  local run, mt = task.run, getmetatable(token)
+  if task.outside then run.outside = run.outside - 1 end
+  task.outside = token ~= nil and not (mt ~= nil and INSIDE[mt])
+  if task.outside then run.outside = run.outside + 1 end
+  task.token = token
+end
+
 -- Puts a task behind those that are ready to run; `woken` is what its park returns.
 local function ready(task, woken)
   if task.queued or task.done then return end
   local run = task.run
   stop_timer(task)
-  task.queued, task.answer, task.token = true, woken, nil
+  set_token(task, nil)
+  task.queued, task.answer = true, woken
   run.last = run.last + 1
   run.queue[run.last] = task
   if run.idle then wait.wake(run) end
@@ -61,7 +74,7 @@ function methods:yields() return self.co == running() and not self.closing and i
 --- Suspends the task: what wait.park does in one.
 function methods:park(token, seconds)
   if not self.cancelled then
-    self.token = token
+    set_token(self, token)
     wait.register(token, self)
     if seconds then self.timer = self.run.timers:add { at = wait.now() + seconds, task = self } end
   end
@@ -115,7 +128,7 @@ end
 local function unwind(task)
   if task.token then wait.forget(task.token, task) end
   stop_timer(task)
-  task.token = nil
+  set_token(task, nil)
   local clean, err = close_all(task)
   task.err = cancelled()
   if not clean then task.failed, task.err = true, err end
@@ -223,8 +236,22 @@ local function round(run)
   end
 end
 
+-- Whether every task of the run, and of the runs within, waits for another one, for any length of time: nothing that
+-- comes from outside would end that. What waits for anything else may be woken, by a signal's handler for instance.
+local function is_ring(run)
+  if run.outside > 0 or run.first <= run.last or run.timers:first() then return false end
+  for task in next, run.live do
+    if getmetatable(task.token) == run_mt and not is_ring(task.token) then return false end
+  end
+  return true
+end
+
 -- Waits until a task is ready; when some are, only lets the engine and the host do what is at hand.
 local function idle(run)
+  if wait.alone() and is_ring(run) then
+    core.raise(errors.new { kind = "argument", field = "run", expected = "a task that can go on",
+      message = "run: every task waits for another one, and nothing is left that could wake one" })
+  end
   local first = run.timers:first()
   local seconds = run.first <= run.last and 0 or first and math.max(0, first.at - wait.now())
   run.idle = true
@@ -246,7 +273,7 @@ local function finish(run)
   end
 end
 
-local run_mt = { __name = "koine.run", __close = finish }
+run_mt.__close = finish
 
 -- The error of a task as it leaves the run: a string takes the traceback along, once.
 local function explained(failed)
@@ -260,11 +287,12 @@ local function check_function(field, f)
 end
 
 --- Runs f(…) as a task, and whatever tasks it spawns, until all have ended: f's results. Raises the error of a task
--- that failed, after closing the others. May be called anywhere; inside a task or a host's loop others go on meanwhile.
+-- that failed, after closing the others, and in plain Lua an ArgumentError when all wait for each other. May be called
+-- anywhere; inside a task or a host's loop others go on meanwhile.
 function loop.run(f, ...)
   check_function("f", f)
-  local run <close> = setmetatable({ live = {}, alive = 0, queue = {}, first = 1, last = 0, timers = timers.new() },
-    run_mt)
+  local run <close> = setmetatable({ live = {}, alive = 0, outside = 0, queue = {}, first = 1, last = 0,
+    timers = timers.new() }, run_mt)
   local outer = wait.task()
   local main = spawn(run, nil, outer and outer.depth + 1 or 0, f, ...)
   while run.alive > 0 and not run.failure do
@@ -298,7 +326,7 @@ local function cancel_all(group, err)
   if err == nil and group.failed then error(group.failed.err, 0) end
 end
 
-local group_mt = { __close = cancel_all }
+group_mt.__close = cancel_all
 
 -- Waits until all of the group have ended or one has failed (true), or the time is over (false). Raises what a task of
 -- the group raised.

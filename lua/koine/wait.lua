@@ -35,7 +35,8 @@ function wait.engine() return core.engine() end
 --- Installs a host's halves of waiting: {park = function(token, seconds) → true when woken, false when the time is
 -- over, or nil, err; wake = function(token)}, and, where park suspends in some coroutines only, suspends = function() →
 -- whether it would in the one that runs. nil goes back to plain Lua. The host's loop runs `pump` whenever the engine's
--- descriptor is readable or its timeout is over. Raises an ArgumentError when a half is missing.
+-- descriptor is readable or its timeout is over. Raises an ArgumentError when a half is missing, and while another host
+-- is installed.
 function wait.set_host(halves)
   if halves ~= nil then
     if type(halves) ~= "table" then errors.argument("host", "table", halves) end
@@ -44,6 +45,9 @@ function wait.set_host(halves)
     end
     local suspends = halves.suspends
     if suspends ~= nil and type(suspends) ~= "function" then errors.argument("host.suspends", "function", suspends) end
+    if host and host ~= halves then
+      core.raise_argument("host", "the only one (the other is to be uninstalled first)", "a second one")
+    end
   end
   host = halves
 end
@@ -123,6 +127,9 @@ function wait.suspends()
   if not host then return false end
   return (host.suspends or coroutine.isyieldable)() and true or false
 end
+
+--- Whether a park here would stop the whole program: no task runs, and there is no host.
+function wait.alone() return not task and not host end
 
 --- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there
 -- are others. Raises an ArgumentError for what is no number.

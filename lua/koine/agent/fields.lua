@@ -1,7 +1,8 @@
 --- The fields of an agent: what each of them may be. What is a table is kept as a copy.
 --
--- May call: errors, options, records, tool, agent.stop.
+-- May call: koine.core, errors, options, records, tool, agent.stop.
 
+local core = require "koine.core"
 local errors = require "koine.errors"
 local options = require "koine.options"
 local records = require "koine.records"
@@ -19,12 +20,6 @@ local function of_type(expected)
   end
 end
 
-local function check_adapter(value, path)
-  local ok, chat = pcall(function() return value.chat end)
-  if not ok or type(chat) ~= "function" then errors.argument(path, "adapter", value) end
-  return value
-end
-
 local function check_system(value, path)
   if type(value) ~= "string" and type(value) ~= "table" then
     errors.argument(path, "string or array of text blocks", value)
@@ -37,25 +32,34 @@ local OWN = { system = true, tools = true, on_delta = true, stream = true }
 local function check_options(value, path)
   if type(value) ~= "table" then errors.argument(path, "table of call options", value) end
   for name in next, value do
-    if OWN[name] then errors.argument(path .. "." .. name, "a field of the agent, not an option", name) end
+    local field = path .. "." .. tostring(name)
+    if OWN[name] then errors.argument(field, "a field of the agent, not an option", name) end
+    options.check_name(name, field)
   end
   return records.to_table(value)
 end
 
 local FUNCTION = of_type "function"
-local FIELDS = { adapter = check_adapter, tools = tool.list, system = check_system, stop = stop.list,
+local FIELDS = { adapter = options.check_adapter, tools = tool.list, system = check_system, stop = stop.list,
   options = check_options, parallel = of_type "boolean", prepare = FUNCTION, on_event = FUNCTION, on_delta = FUNCTION,
   checkpoint = FUNCTION }
 
 --- Checks one field: the value to keep. `path` (nil: the name) begins the field's name in errors.
 function fields.check(name, value, path) return FIELDS[name](value, path or name) end
 
+-- Raises for a field that no agent has, which may have been meant as an option.
+local function unknown_field(name)
+  if OWN[name] or not options.is_call(name) then options.unknown("field", name, FIELDS) end
+  core.raise(errors.new { kind = "argument", field = name, expected = "options." .. name,
+    message = ("%s: unknown field; did you mean options.%s?"):format(name, name) })
+end
+
 --- `given`, checked, over what `below` holds: a new table. Raises an ArgumentError for what is unknown or bad.
 function fields.merged(given, below)
   local spec = {}
   for name, value in next, below do spec[name] = value end
   for name, value in next, given do
-    if not FIELDS[name] then options.unknown("field", name, FIELDS) end
+    if not FIELDS[name] then unknown_field(name) end
     spec[name] = fields.check(name, value)
   end
   return spec

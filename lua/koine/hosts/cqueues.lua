@@ -71,10 +71,19 @@ local function park(token, seconds)
   return waiter.over
 end
 
---- From now on Koine parks in the controllers of cqueues.
-function host.install() wait.set_host { park = park, wake = function() end, suspends = suspends } end
+local halves = { park = park, wake = function() end, suspends = suspends }
+local installed = false
 
---- Back to plain Lua; when nobody waits any more.
-function host.uninstall() wait.set_host(nil) end
+--- From now on Koine parks in the controllers of cqueues. Raises an ArgumentError while another host is installed.
+function host.install()
+  wait.set_host(halves)
+  installed = true
+end
+
+--- Back to plain Lua. Who waits goes on when it is time, and blocks from then on.
+function host.uninstall()
+  if installed then wait.set_host(nil) end
+  installed = false
+end
 
 return host

@@ -44,19 +44,24 @@ local function park(token, seconds)
   return lot:park(token, seconds)
 end
 
---- From now on Koine parks in libuv's default loop, which the program runs.
+local halves = { park = park, wake = function() end }
+
+--- From now on Koine parks in libuv's default loop, which the program runs. Raises an ArgumentError while another host
+-- is installed.
 function host.install()
-  lot = parking.new(arm)
   poll, timer = poll or uv.new_poll(wait.engine():pollfd()), timer or uv.new_timer()
+  wait.set_host(halves)
+  if lot then return end
+  lot = parking.new(arm)
   timer:unref()
   poll:start("r", turn)
   poll:unref()
-  wait.set_host { park = park, wake = function() end }
 end
 
---- Back to plain Lua; when nobody waits any more.
+--- Back to plain Lua. Raises an ArgumentError while anybody waits.
 function host.uninstall()
   if not lot then return end
+  lot:check_empty()
   wait.set_host(nil)
   poll:stop()
   timer:stop()

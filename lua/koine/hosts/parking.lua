@@ -69,6 +69,13 @@ function parking:start(f, ...)
   ready({ lot = self, co = coroutine.create(f) }, ...)
 end
 
+--- For uninstalling: raises an ArgumentError while anybody is parked or ready, who would never be resumed.
+function parking:check_empty()
+  if self.count == 0 then return end
+  local many = self.count == 1 and "1 coroutine that waits" or self.count .. " coroutines that wait"
+  core.raise_argument("uninstall", "nobody who waits any more", many)
+end
+
 --- How long the host may sleep: the least of the seconds given (nil: for ever), of those until somebody's time is over,
 -- and of 0 when somebody is ready.
 function parking:patience(seconds)

@@ -31,14 +31,18 @@ local function park(token, seconds)
   return wait.block(token, seconds)
 end
 
---- From now on Koine parks in the coroutines of `spawn`.
+local halves = { park = park, wake = function() end, suspends = suspends }
+
+--- From now on Koine parks in the coroutines of `spawn`. Raises an ArgumentError while another host is installed.
 function poll.install()
-  lot, watched = parking.new(), { r = {}, w = {} }
-  wait.set_host { park = park, wake = function() end, suspends = suspends }
+  wait.set_host(halves)
+  if not lot then lot, watched = parking.new(), { r = {}, w = {} } end
 end
 
---- Back to plain Lua; when nobody waits any more.
+--- Back to plain Lua. Raises an ArgumentError while anybody waits.
 function poll.uninstall()
+  if not lot then return end
+  lot:check_empty()
   wait.set_host(nil)
   lot, watched = nil, nil
 end
@@ -103,7 +107,7 @@ end
 
 --- Runs every coroutine to its end.
 function poll.run()
-  while lot.count > 0 do poll.step() end
+  while lot and lot.count > 0 do poll.step() end -- the last one may uninstall
 end
 
 return poll

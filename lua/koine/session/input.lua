@@ -24,10 +24,11 @@
 --   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session;
 --                    false, but what its options say for a program
 --
--- May call: koine.core, errors, options, records, session.types, session.verdict.
+-- May call: koine.core, agent.fields, errors, options, records, session.types, session.verdict.
 
 local core = require "koine.core"
 local errors = require "koine.errors"
+local fields = require "koine.agent.fields"
 local options = require "koine.options"
 local records = require "koine.records"
 local types = require "koine.session.types"
@@ -106,6 +107,8 @@ local function system(value, field)
   return value
 end
 
+local function call_options(value, field) return fields.check("options", value, field) end
+
 local PHRASES = input.list_of(text)
 
 --- Checks what blocked_phrases may be: the array of phrases, in lower case. Raises an ArgumentError naming the field.
@@ -123,7 +126,7 @@ local REQUIRED = { "workdir", "role", "model", "allowed_tools", "prompt", "conte
 local FIELDS = {
   workdir = input.path, role = word(types.ROLE), model = text, allowed_tools = input.list_of(text), prompt = text,
   context_files = input.list_of(input.path),
-  executor = executor, system = system, options = of_type "table", on_event = callback, on_delta = callback,
+  executor = executor, system = system, options = call_options, on_event = callback, on_delta = callback,
   max_rounds = count, max_tokens_total = count, deadline_seconds = seconds, require_git = BOOLEAN,
   relative_to = word { "root", "workdir" }, ignore_unknown_tools = BOOLEAN, max_context_bytes = count,
   blocked_phrases = input.phrases,
