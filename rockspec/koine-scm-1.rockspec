@@ -35,7 +35,6 @@ build = {
       libraries = { "curl", "dl", "m", "pthread" },
       sources = {
         "src/core/call.c",
-        "src/core/check.c",
         "src/core/clock.c",
         "src/core/codec.c",
         "src/core/codec_anthropic.c",
@@ -80,8 +79,10 @@ build = {
         "src/core/leaked_read.c",
         "src/core/mem.c",
         "src/core/message.c",
+        "src/core/message_node.c",
         "src/core/normalise.c",
         "src/core/normalise_arguments.c",
+        "src/core/normalise_check.c",
         "src/core/normalise_ids.c",
         "src/core/normalise_merge.c",
         "src/core/normalise_pairs.c",

@@ -17,7 +17,7 @@ local CORE = {
 
 -- Files that belong to a room whose name they begin with: codec_anthropic_parse.c lives in codec, json_read.c in json.
 local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked", "tree", "process" }
-local ALIAS = { codecs = "codec", check = "normalise" }
+local ALIAS = { codecs = "codec" }
 
 local problems = 0
 

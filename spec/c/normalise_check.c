@@ -1,4 +1,4 @@
-/* check.c: what a request may look like, and how a wrong one is named. */
+/* normalise_check.c: what a request may look like, and how a wrong one is named. */
 #include <math.h>
 #include <stdio.h>
 
@@ -289,5 +289,5 @@ int main(void) {
   choices();
   not_finite();
   long_names();
-  return test_done("check");
+  return test_done("normalise_check");
 }
