@@ -204,8 +204,13 @@ lint: $(MODULE)
 	@$(LUA) tools/rockspec-check.lua
 
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' all test-c test-host
+asan: asan-c asan-lua
+
+asan-c:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' test-c test-host
+
+asan-lua:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' all
 	@LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 \
 	  $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' test-lua
@@ -258,4 +263,4 @@ clean:
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
 
 .PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
-  arch docs-check lint asan valgrind tsan analyse callgrind linear fuzz chaos interop bench rock-test clean
+  arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench rock-test clean
