@@ -283,7 +283,7 @@ static void start(struct supervisor *s) {
 #endif
   /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
   pid_t pid = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
-  if (pid == 0) become(s->plan, s->socket);
+  if (pid == 0) become(s->plan, s->socket); /* NOLINT(clang-analyzer-unix.Vfork) */
   if (pid < 0) {
     report(s->socket, REPORT_NO_SETUP, errno, NULL);
     _exit(1);

@@ -53,8 +53,9 @@ static void release(struct stream *s) {
 
 /* The stream at index 1. */
 static struct stream *check_stream(lua_State *L) {
-  struct stream *s = luaL_testudata(L, 1, TYPE_STREAM);
-  if (s == NULL) raise_type(L, "self", "a stream (methods are called with a colon)", 1);
+  struct stream *s = lua_touserdata(L, 1);
+  if (luaL_testudata(L, 1, TYPE_STREAM) == NULL)
+    raise_type(L, "self", "a stream (methods are called with a colon)", 1);
   if (s->state == OPEN && s->call->exchange == NULL) s->state = CLOSED;
   return s;
 }
