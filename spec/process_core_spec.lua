@@ -5,7 +5,7 @@ local kit = require "spec.support.process_kit"
 local process = require "koine.process"
 local wait = require "koine.wait"
 
-local descriptors, lines, raises, read, sh = kit.descriptors, kit.lines, kit.raises, kit.read, kit.sh
+local lines, raises, read = kit.lines, kit.raises, kit.read
 local survivors, SAFETY = kit.survivors, kit.SAFETY
 
 describe("process", function()
@@ -15,16 +15,19 @@ describe("process", function()
   after_each(function() kit.finish(dir) end)
 
   it("leaks no descriptor", function()
-    assert(sh "true")
-    collectgarbage() -- what tests before this one dropped may hold some
-    collectgarbage()
-    local before = descriptors()
-    for _ = 1, 20 do
-      assert(sh("cat", { stdin = "x" }))
-      assert.is_nil((process.run { "koine-no-such-program" }))
-      assert(sh("echo x", { merge = true }))
-    end
-    assert.equal(before, descriptors())
+    -- A program of its own: here, a thread that still looks up a name for an earlier test opens and closes some.
+    local counted = assert(process.run { os.getenv "KOINE_LUA" or "lua5.4", "-e", [[
+      local kit, process = require "spec.support.process_kit", require "koine".process
+      assert(kit.sh "true")
+      local before = kit.descriptors()
+      for _ = 1, 20 do
+        assert(kit.sh("cat", { stdin = "x" }))
+        assert(not process.run { "koine-no-such-program" })
+        assert(kit.sh("echo x", { merge = true }))
+      end
+      print(before == kit.descriptors() or before .. " before, " .. kit.descriptors() .. " behind")
+    ]] })
+    assert.are.same({ 0, "true\n", "" }, { counted.code, counted.stdout, counted.stderr })
   end)
 
   describe("the userdata", function()
