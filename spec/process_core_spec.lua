@@ -15,7 +15,7 @@ describe("process", function()
   after_each(function() kit.finish(dir) end)
 
   it("leaks no descriptor", function()
-    -- A program of its own: here, a thread that still looks up a name for an earlier test opens and closes some.
+    -- In a program of its own: what tests before this one left to the collector may be closed meanwhile.
     local counted = assert(process.run { os.getenv "KOINE_LUA" or "lua5.4", "-e", [[
       local kit, process = require "spec.support.process_kit", require "koine".process
       assert(kit.sh "true")
