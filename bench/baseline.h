@@ -1,4 +1,4 @@
-/* baseline.h: the plain libcurl request that every baseline makes. */
+/* baseline.h: the plain libcurl request that every baseline makes: with the headers that a provider wants, as Koine sends. */
 #ifndef KOINE_BASELINE_H
 #define KOINE_BASELINE_H
 
@@ -12,12 +12,16 @@ static const char baseline_body[] =
 
 /* A POST to the URL whose answer goes to `write`. */
 static inline CURL *baseline_post(const char *url, curl_write_callback write, void *ud) {
-  static char json[] = "Content-Type: application/json";
-  static struct curl_slist headers = { json, NULL };
+  static char accept[] = "accept: application/json", version[] = "anthropic-version: 2023-06-01", key[] = "x-api-key: bench-key",
+              type[] = "content-type: application/json", agent[] = "user-agent: koine/0.1.0";
+  static struct curl_slist list[] = {
+    { accept, list + 1 }, { version, list + 2 }, { type, list + 3 }, { agent, list + 4 }, { key, NULL }
+  };
   CURL *c = curl_easy_init();
   if (c == NULL) bench_die("libcurl cannot start");
   curl_easy_setopt(c, CURLOPT_URL, url);
-  curl_easy_setopt(c, CURLOPT_HTTPHEADER, &headers);
+  curl_easy_setopt(c, CURLOPT_HTTPHEADER, list);
+  curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
   curl_easy_setopt(c, CURLOPT_POSTFIELDS, baseline_body);
   curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)sizeof baseline_body - 1);
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, write);
