@@ -264,33 +264,18 @@ static int id_taken(const struct message *msg, const struct block *b) {
   return 0;
 }
 
-/* The call that started first with the id that b was given: b itself when there is none. */
-static struct block *first_given(struct message *msg, struct block *b) {
-  for (size_t i = 0; i < msg->n; i++) {
-    struct block *c = &msg->blocks[i];
-    if (c != b && c->type == BLOCK_TOOL && c->started && c->given == b->given && c->given_hash == b->given_hash &&
-        memcmp(c->id.p, b->id.p, b->given) == 0) return &msg->blocks[c->first];
-  }
-  return b;
-}
-
-/* Two calls of one turn may not share an id: the later one gets _2, _3, … What was tried for an id is not tried again, so
-** that many equal ones, however long, cost no more than others. */
+/* Two calls of one turn may not share an id: the later one gets _2, _3, … Hashes are compared first, so that equal ids,
+** however long, cost little more than others. */
 static int unique_id(struct message *msg, struct block *b, struct err *e) {
-  struct block *first;
-  b->given = b->id.n;
-  b->given_hash = b->hash = id_hash(&b->id);
-  first = first_given(msg, b);
-  b->first = (size_t)(first - msg->blocks);
-  if (first == b) b->suffix = 1;
-  if (first == b && !id_taken(msg, b)) return 0;
-  do {
+  size_t n = b->id.n;
+  b->hash = id_hash(&b->id);
+  for (int k = 2; id_taken(msg, b); k++) {
     char suffix[16];
-    int len = snprintf(suffix, sizeof suffix, "_%d", ++first->suffix);
-    b->id.n = b->given;
+    int len = snprintf(suffix, sizeof suffix, "_%d", k);
+    b->id.n = n;
     if (buf_add(&b->id, suffix, (size_t)len) != 0) return err_memory(e);
     b->hash = id_hash(&b->id);
-  } while (id_taken(msg, b));
+  }
   return 0;
 }
 

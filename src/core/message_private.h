@@ -12,10 +12,7 @@ struct block {
   int started, ended;        /* X_START was pushed; the block is complete (a text held back: only complete) */
   struct buf text;           /* text, thinking, refusal; a tool's argument bytes; redacted data; opaque's JSON */
   struct buf id, name;       /* tool; name: opaque's type too */
-  size_t given;              /* tool, once started: so many bytes of the id were given, a suffix follows */
-  uint64_t given_hash, hash; /* tool, once started: of the given id, of the id */
-  size_t first;              /* tool, once started: index of the call that started first with the given id */
-  int suffix;                /* of that one: the last suffix that was tried for them, 1 = none */
+  uint64_t hash;             /* tool, once started: of the id */
   struct buf signature, raw;
   char high[3];              /* a high surrogate (WTF-8) waiting for its other half */
   int has_high;
