@@ -177,6 +177,12 @@ function client.assemble_completion(body)
   return message, finish, usage, done
 end
 
+--- What the server says of the request that came last.
+function client.last_request(server)
+  local list = assert(server:requests())
+  return list[#list]
+end
+
 --- A copy of a turn with other fields.
 function client.with(turn, fields)
   local copy = {}

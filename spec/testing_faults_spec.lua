@@ -22,10 +22,7 @@ describe("koine.testing", function()
     assert(server:reset())
   end)
 
-  local function last_request()
-    local list = assert(server:requests())
-    return list[#list]
-  end
+  local function last_request() return client.last_request(server) end
 
   describe("faults", function()
     local function play(fault, fields)

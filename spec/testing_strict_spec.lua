@@ -19,10 +19,7 @@ describe("koine.testing", function()
     assert(server:reset())
   end)
 
-  local function last_request()
-    local list = assert(server:requests())
-    return list[#list]
-  end
+  local function last_request() return client.last_request(server) end
 
   describe("strictness", function()
     local A, U = "assistant", "user"

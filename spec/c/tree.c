@@ -25,9 +25,9 @@ static void test_inside(const struct tree *t) {
     CHECK(read_path(t, PATHS[i], &b, &e) == 0);
     CHECK_STR(b.p, b.n, "inside");
   }
-  snprintf(path, sizeof path, "%s/root/a/b/f", base);
+  snprintf(path, sizeof path, "%s/top/a/b/f", base);
   CHECK(read_path(t, path, &b, &e) == 0 && str_eq(buf_str(&b), "inside"));
-  snprintf(path, sizeof path, "/%s//root/./self/abs/b/f", base);
+  snprintf(path, sizeof path, "/%s//top/./self/abs/b/f", base);
   CHECK(read_path(t, path, &b, &e) == 0 && str_eq(buf_str(&b), "inside"));
   CHECK(tree_read(t, STR("a/b/f"), 6, &b, &e) == 0 && b.n == 12);
   CHECK(tree_read(t, STR("a/b/f"), 5, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 12);
@@ -57,9 +57,9 @@ static void test_outside(const struct tree *t) {
     CHECK(tree_write(t, p, STR("overwritten"), &e) == -1 && tree_stat(t, p, &kind, &size, &e) == -1);
     CHECK(tree_entries(t, p, 100, &a, &list, &e) == -1 && list.n == 0);
   }
-  snprintf(path, sizeof path, "%s/root2/secret", base);
+  snprintf(path, sizeof path, "%s/top2/secret", base);
   CHECK(read_path(t, path, &b, &e) == -1 && strcmp(e.code, "outside") == 0);
-  snprintf(path, sizeof path, "%s/root/../root/a/b/f", base); /* back in, but through the outside */
+  snprintf(path, sizeof path, "%s/top/../top/a/b/f", base); /* back in, but through the outside */
   CHECK(read_path(t, path, &b, &e) == -1 && strcmp(e.code, "outside") == 0);
   check_outside();
   arena_free(&a);
@@ -92,7 +92,7 @@ static void test_kinds(const struct tree *t) {
   CHECK(tree_stat(t, STR("a/file"), &kind, &size, &e) == 0 && kind == TREE_FILE && size == 6);
   CHECK(tree_stat(t, STR("rel"), &kind, &size, &e) == 0 && kind == TREE_DIRECTORY);
   CHECK(tree_stat(t, STR("pipe"), &kind, &size, &e) == 0 && kind == TREE_OTHER);
-  CHECK(entries("root", 1) == 20);
+  CHECK(entries("top", 1) == 20);
   buf_free(&b);
 }
 
@@ -131,7 +131,7 @@ static void test_caps(const struct tree *t) {
   *end = '\0';
   CHECK(read_path(t, path, &b, &e) == -1 && strcmp(e.code, "kind") == 0);
   memcpy(path, "a/up", 4);
-  CHECK(symlink("b/up/b/..", "root/a/up") == 0 && read_path(t, path, &b, &e) == -1);
+  CHECK(symlink("b/up/b/..", "top/a/up") == 0 && read_path(t, path, &b, &e) == -1);
   CHECK(strstr(e.message, "too long") != NULL);
   buf_free(&b);
 }
@@ -147,13 +147,13 @@ static void test_full(const struct tree *t) {
   struct err e;
   err_clear(&e);
   void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-  CHECK(mkdir("root/full", 0755) == 0 && put("root/full/f", "old") == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(mkdir("top/full", 0755) == 0 && put("top/full/f", "old") == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
   small = before;
   small.rlim_cur = 4;
   CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
   CHECK(tree_write(t, STR("full/f"), STR("longer"), &e) == -1 && strstr(e.message, "too large") != NULL);
   CHECK(tree_write(t, STR("full/new"), STR("longer"), &e) == -1 && setrlimit(RLIMIT_FSIZE, &before) == 0);
-  CHECK(holds("root/full/f", "old") && entries("root/full", 1) == 1);
+  CHECK(holds("top/full/f", "old") && entries("top/full", 1) == 1);
   signal(SIGXFSZ, handler);
 }
 
@@ -162,34 +162,34 @@ static void test_write(const struct tree *t) {
   struct stat st;
   err_clear(&e);
   mode_t mask = umask(022);
-  CHECK(tree_write(t, STR("new/deep/f"), STR("one"), &e) == 0 && holds("root/new/deep/f", "one"));
-  CHECK(mode_of("root/new/deep/f") == 0644 && mode_of("root/new") == 0755);
-  CHECK(chmod("root/new/deep/f", 0751) == 0 && tree_write(t, STR("new/deep/f"), STR("two"), &e) == 0);
-  CHECK(holds("root/new/deep/f", "two") && mode_of("root/new/deep/f") == 0751 && entries("root/new/deep", 1) == 1);
-  CHECK(tree_write(t, STR("new/deep/f"), STR_NONE, &e) == 0 && holds("root/new/deep/f", ""));
+  CHECK(tree_write(t, STR("new/deep/f"), STR("one"), &e) == 0 && holds("top/new/deep/f", "one"));
+  CHECK(mode_of("top/new/deep/f") == 0644 && mode_of("top/new") == 0755);
+  CHECK(chmod("top/new/deep/f", 0751) == 0 && tree_write(t, STR("new/deep/f"), STR("two"), &e) == 0);
+  CHECK(holds("top/new/deep/f", "two") && mode_of("top/new/deep/f") == 0751 && entries("top/new/deep", 1) == 1);
+  CHECK(tree_write(t, STR("new/deep/f"), STR_NONE, &e) == 0 && holds("top/new/deep/f", ""));
   if (geteuid() == 0) { /* others cannot give files away */
-    CHECK(chown("root/new/deep/f", 54321, 54322) == 0 && tree_write(t, STR("new/deep/f"), STR("theirs"), &e) == 0);
-    CHECK(stat("root/new/deep/f", &st) == 0 && st.st_uid == 54321 && st.st_gid == 54322 && st.st_size == 6);
+    CHECK(chown("top/new/deep/f", 54321, 54322) == 0 && tree_write(t, STR("new/deep/f"), STR("theirs"), &e) == 0);
+    CHECK(stat("top/new/deep/f", &st) == 0 && st.st_uid == 54321 && st.st_gid == 54322 && st.st_size == 6);
   }
-  CHECK(tree_write(t, STR("rel/f"), STR("through a link"), &e) == 0 && holds("root/a/b/f", "through a link"));
-  CHECK(tree_write(t, STR("a/file"), STR("inside"), &e) == 0 && holds("root/a/b/f", "inside"));
-  CHECK(lstat("root/a/file", &st) == 0 && S_ISLNK(st.st_mode));
-  CHECK(tree_write(t, STR("dangling"), STR("made"), &e) == 0 && holds("root/nothing/here", "made"));
+  CHECK(tree_write(t, STR("rel/f"), STR("through a link"), &e) == 0 && holds("top/a/b/f", "through a link"));
+  CHECK(tree_write(t, STR("a/file"), STR("inside"), &e) == 0 && holds("top/a/b/f", "inside"));
+  CHECK(lstat("top/a/file", &st) == 0 && S_ISLNK(st.st_mode));
+  CHECK(tree_write(t, STR("dangling"), STR("made"), &e) == 0 && holds("top/nothing/here", "made"));
   CHECK(tree_write(t, STR("none/../f"), STR("x"), &e) == -1 && strcmp(e.code, "absent") == 0);
-  CHECK(access("root/none", F_OK) == -1);
-  CHECK(symlink("made/for/", "root/to-slash") == 0);
+  CHECK(access("top/none", F_OK) == -1);
+  CHECK(symlink("made/for/", "top/to-slash") == 0);
   static const char *const DIRECTORIES[] = { "made/for/nothing/", "made/for/.", "made/.//", "made/for/./", "to-slash" };
   for (size_t i = 0; i < sizeof DIRECTORIES / sizeof *DIRECTORIES; i++) { /* a directory's name: nothing is made */
     err_clear(&e);
     CHECK(tree_write(t, (struct str){ DIRECTORIES[i], strlen(DIRECTORIES[i]) }, STR("x"), &e) == -1);
-    CHECK(strcmp(e.code, "kind") == 0 && access("root/made", F_OK) == -1);
+    CHECK(strcmp(e.code, "kind") == 0 && access("top/made", F_OK) == -1);
   }
-  CHECK(link("outside/secret", "root/hard") == 0 && tree_write(t, STR("hard"), STR("mine"), &e) == 0);
-  CHECK(holds("root/hard", "mine"));
-  CHECK(mkdir("root/shut", 0555) == 0 && put("root/kept", "kept") == 0 && chmod("root/kept", 0444) == 0);
+  CHECK(link("outside/secret", "top/hard") == 0 && tree_write(t, STR("hard"), STR("mine"), &e) == 0);
+  CHECK(holds("top/hard", "mine"));
+  CHECK(mkdir("top/shut", 0555) == 0 && put("top/kept", "kept") == 0 && chmod("top/kept", 0444) == 0);
   if (geteuid() != 0) { /* nothing is forbidden to root */
     CHECK(tree_write(t, STR("shut/f"), STR("x"), &e) == -1 && tree_write(t, STR("kept"), STR("x"), &e) == -1);
-    CHECK(holds("root/kept", "kept"));
+    CHECK(holds("top/kept", "kept"));
   }
   umask(mask);
   check_outside();
@@ -204,8 +204,8 @@ static void test_list(const struct tree *t) {
   struct err e;
   arena_init(&a, &m);
   err_clear(&e);
-  CHECK(mkdir("root/list", 0755) == 0 && mkdir("root/list/sub", 0755) == 0 && symlink("/", "root/list/link") == 0);
-  CHECK(put("root/list/a.b", "") == 0 && put("root/list/a", "") == 0 && put("root/list/B", "") == 0);
+  CHECK(mkdir("top/list", 0755) == 0 && mkdir("top/list/sub", 0755) == 0 && symlink("/", "top/list/link") == 0);
+  CHECK(put("top/list/a.b", "") == 0 && put("top/list/a", "") == 0 && put("top/list/B", "") == 0);
   CHECK(tree_entries(t, STR("list"), 5, &a, &list, &e) == 0 && list.n == 5);
   for (size_t i = 0; i < list.n; i++) {
     CHECK_STR(list.entries[i].name.p, list.entries[i].name.n, NAMES[i]);
@@ -216,7 +216,7 @@ static void test_list(const struct tree *t) {
   CHECK(tree_entries(t, STR("list/a"), 9, &a, &list, &e) == -1 && strcmp(e.code, "kind") == 0);
   err_clear(&e);
   CHECK(tree_entries(t, STR("pipe"), 9, &a, &list, &e) == -1 && strcmp(e.code, "kind") == 0);
-  CHECK(tree_entries(t, STR("."), 99, &a, &list, &e) == 0 && list.n == (size_t)entries("root", 1));
+  CHECK(tree_entries(t, STR("."), 99, &a, &list, &e) == 0 && list.n == (size_t)entries("top", 1));
   arena_free(&a);
 }
 
@@ -269,11 +269,11 @@ static void test_root(void) {
   buf_init(&b, &m);
   err_clear(&e);
   CHECK(tree_open(&t, "nowhere", &e) == -1 && !t.is_open && strcmp(e.code, "absent") == 0);
-  CHECK(tree_open(&t, "outside/secret", &e) == -1 && !t.is_open && tree_open(&t, "root/pipe", &e) == -1);
+  CHECK(tree_open(&t, "outside/secret", &e) == -1 && !t.is_open && tree_open(&t, "top/pipe", &e) == -1);
   tree_close(&t);
   snprintf(link_path, sizeof link_path, "%s/alias", base); /* a root that is asked for by a link's name */
-  CHECK(symlink("root", "alias") == 0);
-  CHECK(tree_open(&t, "root", &e) == 0 && tree_open(&same, link_path, &e) == 0 && strcmp(t.real, same.real) == 0);
+  CHECK(symlink("top", "alias") == 0);
+  CHECK(tree_open(&t, "top", &e) == 0 && tree_open(&same, link_path, &e) == 0 && strcmp(t.real, same.real) == 0);
   CHECK((fcntl(t.fd, F_GETFD) & FD_CLOEXEC) != 0);
   snprintf(link_path, sizeof link_path, "%s/alias/a/b/f", base);
   CHECK(read_path(&same, link_path, &b, &e) == 0 && str_eq(buf_str(&b), "inside"));
@@ -284,7 +284,7 @@ static void test_root(void) {
   CHECK(!t.is_open);
   if (tree_open(&t, "/proc/self", &e) == 0) { /* its files have no size until they are read; its links are magic */
     CHECK(read_path(&t, "status", &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 0);
-    CHECK(read_path(&t, "cwd/root/a/b/f", &b, &e) == -1 && read_path(&t, "root/etc/passwd", &b, &e) == -1);
+    CHECK(read_path(&t, "cwd/top/a/b/f", &b, &e) == -1 && read_path(&t, "root/etc/passwd", &b, &e) == -1);
     CHECK(strcmp(e.code, "outside") == 0 && read_path(&t, "exe", &b, &e) == -1 && b.n == 0);
     tree_close(&t);
   }

@@ -22,22 +22,22 @@ int fstatat(int dir, const char *restrict name, struct stat *restrict st, int fl
 }
 
 static void file_to_link(void) {
-  CHECK(rename("root/s/d/f", "root/s/d/old") == 0 && symlink("../../../outside/secret", "root/s/d/f") == 0);
+  CHECK(rename("top/s/d/f", "top/s/d/old") == 0 && symlink("../../../outside/secret", "top/s/d/f") == 0);
 }
 static void file_to_directory(void) {
-  CHECK(rename("root/s/d/f", "root/s/d/old") == 0 && mkdir("root/s/d/f", 0755) == 0);
+  CHECK(rename("top/s/d/f", "top/s/d/old") == 0 && mkdir("top/s/d/f", 0755) == 0);
 }
 static void file_to_pipe(void) {
-  CHECK(rename("root/s/d/f", "root/s/d/old") == 0 && mkfifo("root/s/d/f", 0600) == 0);
+  CHECK(rename("top/s/d/f", "top/s/d/old") == 0 && mkfifo("top/s/d/f", 0600) == 0);
 }
 static void directory_to_link(void) {
-  CHECK(rename("root/s/d", "root/s/old") == 0 && symlink("../../outside", "root/s/d") == 0);
+  CHECK(rename("top/s/d", "top/s/old") == 0 && symlink("../../outside", "top/s/d") == 0);
 }
 static void directory_to_parent(void) {
-  CHECK(rename("root/s/d", "root/s/old") == 0 && symlink("../..", "root/s/d") == 0);
+  CHECK(rename("top/s/d", "top/s/old") == 0 && symlink("../..", "top/s/d") == 0);
 }
 static void link_to_outside(void) {
-  CHECK(unlink("root/s/l") == 0 && symlink("../../outside", "root/s/l") == 0);
+  CHECK(unlink("top/s/l") == 0 && symlink("../../outside", "top/s/l") == 0);
 }
 
 /* One of the operations, with the world changed after the `after`th look: how many looks it took. */
@@ -50,9 +50,9 @@ static int swapped(const struct tree *t, int what, struct str path, void (*how)(
   buf_init(&b, &m);
   arena_init(&a, &m);
   err_clear(&e);
-  clear("root/s");
-  CHECK(mkdir("root/s", 0755) == 0 && mkdir("root/s/d", 0755) == 0 && symlink("d", "root/s/l") == 0);
-  CHECK(put("root/s/d/f", "inside") == 0 && put("root/s/d/secret", "inside") == 0);
+  clear("top/s");
+  CHECK(mkdir("top/s", 0755) == 0 && mkdir("top/s/d", 0755) == 0 && symlink("d", "top/s/l") == 0);
+  CHECK(put("top/s/d/f", "inside") == 0 && put("top/s/d/secret", "inside") == 0);
   looks = 0;
   swap_after = after;
   swap = how;
@@ -62,7 +62,7 @@ static int swapped(const struct tree *t, int what, struct str path, void (*how)(
   swap_after = 0;
   CHECK(b.n == 0 || str_eq(buf_str(&b), "inside"));
   for (size_t i = 0; i < list.n; i++) CHECK(!str_eq(list.entries[i].name, "only here"));
-  CHECK(entries("root/s/d", 1) == entries("root/s/d", 0) && entries("root/s", 1) == entries("root/s", 0));
+  CHECK(entries("top/s/d", 1) == entries("top/s/d", 0) && entries("top/s", 1) == entries("top/s", 0));
   arena_free(&a);
   buf_free(&b);
   return looks;
@@ -82,7 +82,7 @@ static void test_swaps(const struct tree *t) {
         }
   CHECK(looks > 0 && unlink("outside/only here") == 0);
   check_outside();
-  clear("root/s");
+  clear("top/s");
 }
 #else
 static void test_swaps(const struct tree *t) { (void)t; }
@@ -93,12 +93,12 @@ static void test_swaps(const struct tree *t) { (void)t; }
 /* Puts `target` in the place of `name`, in turn a file and links, or a directory and links, until killed. */
 static void swap_for_ever(void) {
   for (;;) {
-    if (symlink("../../outside/secret", "root/race/t1") == 0) rename("root/race/t1", "root/race/file");
-    if (put("root/race/t2", "inside") == 0) rename("root/race/t2", "root/race/file");
-    if (symlink("../../outside", "root/race/t3") == 0) rename("root/race/t3", "root/race/link");
-    if (symlink("safe", "root/race/t4") == 0) rename("root/race/t4", "root/race/link");
+    if (symlink("../../outside/secret", "top/race/t1") == 0) rename("top/race/t1", "top/race/file");
+    if (put("top/race/t2", "inside") == 0) rename("top/race/t2", "top/race/file");
+    if (symlink("../../outside", "top/race/t3") == 0) rename("top/race/t3", "top/race/link");
+    if (symlink("safe", "top/race/t4") == 0) rename("top/race/t4", "top/race/link");
 #ifdef RENAME_EXCHANGE
-    renameat2(AT_FDCWD, "root/race/dir", AT_FDCWD, "root/race/evil", RENAME_EXCHANGE);
+    renameat2(AT_FDCWD, "top/race/dir", AT_FDCWD, "top/race/evil", RENAME_EXCHANGE);
 #endif
   }
 }
@@ -115,9 +115,9 @@ static void test_race(const struct tree *t) {
   int leaked = 0, listed = 0;
   buf_init(&b, &m);
   arena_init(&a, &m);
-  CHECK(mkdir("root/race", 0755) == 0 && mkdir("root/race/safe", 0755) == 0 && mkdir("root/race/dir", 0755) == 0);
-  CHECK(put("root/race/safe/secret", "inside") == 0 && put("root/race/dir/secret", "inside") == 0);
-  CHECK(put("outside/only here", "") == 0 && symlink("../../outside", "root/race/evil") == 0);
+  CHECK(mkdir("top/race", 0755) == 0 && mkdir("top/race/safe", 0755) == 0 && mkdir("top/race/dir", 0755) == 0);
+  CHECK(put("top/race/safe/secret", "inside") == 0 && put("top/race/dir/secret", "inside") == 0);
+  CHECK(put("outside/only here", "") == 0 && symlink("../../outside", "top/race/evil") == 0);
   pid_t child = fork();
   if (child == 0) swap_for_ever();
   for (int i = 0; i < ROUNDS; i++) {

@@ -1,6 +1,6 @@
 /*
 ** tree_test.h: the world that the tests of tree live in: a root, and around it `outside` with a secret file and
-** `root2`, whose name begins with the root's. The working directory of the test is the directory of all this.
+** `top2`, whose name begins with the root's. The working directory of the test is the directory of all this.
 */
 #ifndef KOINE_TREE_TEST_H
 #define KOINE_TREE_TEST_H
@@ -49,24 +49,24 @@ static inline void clear(const char *path) { (void)nftw(path, clear_one, 16, FTW
 
 static inline void make_world(void) {
   char absolute[128];
-  CHECK(mkdir("root", 0755) == 0 && mkdir("root2", 0755) == 0 && mkdir("outside", 0755) == 0);
-  CHECK(put("outside/secret", SECRET) == 0 && put("root2/secret", SECRET) == 0);
-  CHECK(mkdir("root/a", 0755) == 0 && mkdir("root/a/b", 0755) == 0 && put("root/a/b/f", "inside") == 0);
-  CHECK(symlink("a/b", "root/rel") == 0 && symlink("../../a", "root/a/b/up") == 0);
-  snprintf(absolute, sizeof absolute, "%s/root/a", base);
-  CHECK(symlink(absolute, "root/abs") == 0);
-  snprintf(absolute, sizeof absolute, "%s/root", base);
-  CHECK(symlink(absolute, "root/self") == 0 && symlink("b/f", "root/a/file") == 0);
-  CHECK(symlink(absolute, "root/a/home") == 0);
-  CHECK(symlink("..", "root/parent") == 0 && symlink("../outside", "root/out") == 0);
-  CHECK(symlink("../outside/secret", "root/leak") == 0 && symlink("out/secret", "root/chain") == 0);
-  CHECK(symlink("../root2", "root/sibling") == 0 && symlink("a/b/../../../outside/secret", "root/winding") == 0);
-  snprintf(absolute, sizeof absolute, "%s/root2/secret", base);
-  CHECK(symlink(absolute, "root/abs2") == 0 && symlink("/proc/self/root", "root/magic") == 0);
-  CHECK(symlink("loop", "root/loop") == 0 && symlink("pong", "root/ping") == 0 && symlink("ping", "root/pong") == 0);
-  CHECK(symlink("nothing/here", "root/dangling") == 0 && symlink("../outside/new", "root/planted") == 0);
-  CHECK(mkfifo("root/pipe", 0600) == 0 && symlink("/dev/null", "root/null") == 0);
-  struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "root/socket" };
+  CHECK(mkdir("top", 0755) == 0 && mkdir("top2", 0755) == 0 && mkdir("outside", 0755) == 0);
+  CHECK(put("outside/secret", SECRET) == 0 && put("top2/secret", SECRET) == 0);
+  CHECK(mkdir("top/a", 0755) == 0 && mkdir("top/a/b", 0755) == 0 && put("top/a/b/f", "inside") == 0);
+  CHECK(symlink("a/b", "top/rel") == 0 && symlink("../../a", "top/a/b/up") == 0);
+  snprintf(absolute, sizeof absolute, "%s/top/a", base);
+  CHECK(symlink(absolute, "top/abs") == 0);
+  snprintf(absolute, sizeof absolute, "%s/top", base);
+  CHECK(symlink(absolute, "top/self") == 0 && symlink("b/f", "top/a/file") == 0);
+  CHECK(symlink(absolute, "top/a/home") == 0);
+  CHECK(symlink("..", "top/parent") == 0 && symlink("../outside", "top/out") == 0);
+  CHECK(symlink("../outside/secret", "top/leak") == 0 && symlink("out/secret", "top/chain") == 0);
+  CHECK(symlink("../top2", "top/sibling") == 0 && symlink("a/b/../../../outside/secret", "top/winding") == 0);
+  snprintf(absolute, sizeof absolute, "%s/top2/secret", base);
+  CHECK(symlink(absolute, "top/abs2") == 0 && symlink("/proc/self/root", "top/magic") == 0);
+  CHECK(symlink("loop", "top/loop") == 0 && symlink("pong", "top/ping") == 0 && symlink("ping", "top/pong") == 0);
+  CHECK(symlink("nothing/here", "top/dangling") == 0 && symlink("../outside/new", "top/planted") == 0);
+  CHECK(mkfifo("top/pipe", 0600) == 0 && symlink("/dev/null", "top/null") == 0);
+  struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "top/socket" };
   int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   CHECK(s >= 0 && bind(s, (struct sockaddr *)&at, sizeof at) == 0);
   close(s);
@@ -74,8 +74,8 @@ static inline void make_world(void) {
 
 /* Nothing outside has changed. */
 static inline void check_outside(void) {
-  CHECK(holds("outside/secret", SECRET) && holds("root2/secret", SECRET));
-  CHECK(entries("outside", 1) == 1 && entries("root2", 1) == 1 && entries(".", 1) == 3);
+  CHECK(holds("outside/secret", SECRET) && holds("top2/secret", SECRET));
+  CHECK(entries("outside", 1) == 1 && entries("top2", 1) == 1 && entries(".", 1) == 3);
 }
 
 /* Makes the world in a new directory and opens the root. */
@@ -85,7 +85,7 @@ static inline void begin_world(char *dir, struct tree *t) {
   err_clear(&e);
   CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0 && realpath(".", base) != NULL);
   make_world();
-  CHECK(tree_open(t, "root", &e) == 0);
+  CHECK(tree_open(t, "top", &e) == 0);
 }
 
 /* Closes the root and removes everything; checks that no descriptor is left of those opened since `before`. */
