@@ -15,6 +15,18 @@ return {
       message = "prompt is too long: 3333404 tokens > 200000 maximum", retryable = false },
   },
 
+  ["error-400-strict-optional-limit"] = {
+    error = { class = "RequestError", kind = "invalid_request", status_code = 400, code = "invalid_request_error",
+      message = "Schemas contains too many optional parameters (25), which would make grammar compilation inefficient.",
+      retryable = false },
+  },
+
+  ["error-400-strict-recursive"] = {
+    error = { class = "RequestError", kind = "invalid_request", status_code = 400, code = "invalid_request_error",
+      message = "tools.0.custom: Invalid schema: Circular reference detected in schema definitions: Node -> Node.",
+      retryable = false },
+  },
+
   ["error-401"] = {
     error = { class = "AuthenticationError", kind = "auth", status_code = 401, code = "authentication_error",
       message = "invalid x-api-key", retryable = false },
@@ -200,6 +212,23 @@ return {
       raw = DIRECT } },
     stop_reason = "tool_use", raw_stop_reason = "tool_use",
     usage = { input_tokens = 575, output_tokens = 35, cache_read_tokens = 0, cache_creation_tokens = 0 },
+    model = "claude-sonnet-4-6", id = "msg_REDACTED_1", warnings = {},
+  },
+
+  -- With a schema for the answer: it is text like any other.
+  ["structured-output"] = {
+    content = { { type = "text", text = '{"name":"John","age":30}' } },
+    stop_reason = "end_turn", raw_stop_reason = "end_turn",
+    usage = { input_tokens = 181, output_tokens = 12, cache_read_tokens = 0, cache_creation_tokens = 0 },
+    model = "claude-haiku-4-5-20251001", id = "msg_011CeCGmPcD3kbd2aPesBpjq", warnings = {},
+  },
+
+  -- A schema for the answer and a strict tool: the call comes first, so there is no answer yet.
+  ["structured-output-with-strict-tool"] = {
+    content = { { type = "tool_use", id = "toolu_REDACTED_1", name = "combined_strict",
+      arguments = { value = "combined" }, arguments_json = '{"value":"combined"}', raw = DIRECT } },
+    stop_reason = "tool_use", raw_stop_reason = "tool_use",
+    usage = { input_tokens = 806, output_tokens = 38, cache_read_tokens = 0, cache_creation_tokens = 0 },
     model = "claude-sonnet-4-6", id = "msg_REDACTED_1", warnings = {},
   },
 }

@@ -11,6 +11,14 @@ return {
       message = "tools param requires --jinja flag", retryable = true },
   },
 
+  -- A JSON object was asked for, and the model fenced one: text, as it came.
+  ["json-object-not-enforced"] = {
+    content = { { type = "text", text = '```json\n{\n  "city": "Paris"\n}\n```' } },
+    stop_reason = "end_turn", raw_stop_reason = "stop",
+    usage = { input_tokens = 1, output_tokens = 18, cache_read_tokens = 22, cache_creation_tokens = 0 },
+    model = "/REDACTED_PATH/Qwen3-1.7B-Q4_K_M.gguf", id = "chatcmpl-REDACTED_1", warnings = {},
+  },
+
   ["stream-reasoning-tool-call"] = {
     content = {
       { type = "thinking", thinking = "User wants weather in Florence, Italy. We can use the weather function." },

@@ -28,6 +28,14 @@ return {
     model = "mistral-small-latest", id = "95e349e3e7c04cc6b2c1700095d121f7", warnings = {},
   },
 
+  ["structured-output"] = {
+    content = { { type = "text",
+      text = '{"lane": "canary", "checks": {"compile": true, "replay": true}, "risk": "low"}' } },
+    stop_reason = "end_turn", raw_stop_reason = "stop",
+    usage = { input_tokens = 32, output_tokens = 29, cache_read_tokens = 0, cache_creation_tokens = 0 },
+    model = "mistral-small-latest", id = "chatcmpl-REDACTED_1", warnings = {},
+  },
+
   ["thinking"] = {
     content = {
       { type = "thinking", thinking = THOUGHT, raw = { closed = true } },

@@ -71,4 +71,12 @@ return {
       reasoning_tokens = 0 },
     model = "o4-mini-2025-04-16", id = "chatcmpl-DuLeGZov85fGOLxUhGaG3N45Qhm4b", warnings = {},
   },
+
+  ["structured-output"] = {
+    content = { { type = "text", text = '{"word":"pong"}' } },
+    stop_reason = "end_turn", raw_stop_reason = "stop",
+    usage = { input_tokens = 89, output_tokens = 5, cache_read_tokens = 0, cache_creation_tokens = 0,
+      reasoning_tokens = 0 },
+    model = "gpt-4.1-nano-2025-04-14", id = "chatcmpl-REDACTED_1", warnings = {},
+  },
 }

@@ -127,6 +127,17 @@ return {
     model = "gpt-4o-2024-08-06", id = "resp_REDACTED_1", warnings = {},
   },
 
+  -- With a schema for the answer: text, and the same grammar of deltas.
+  ["stream-structured-output"] = {
+    content = { { type = "text", text = '{"title":"Seattle Rust Meetup","category":"Technology","summary":"A local ' ..
+      'meetup for Seattle-area Rust developers to share projects, learn, and connect."}',
+      raw = '{"phase":"final_answer"}' } },
+    stop_reason = "end_turn", raw_stop_reason = "completed",
+    usage = { input_tokens = 55, output_tokens = 40, cache_read_tokens = 0, cache_creation_tokens = 0,
+      reasoning_tokens = 0 },
+    model = "gpt-5.6-sol", id = "resp_REDACTED_1", warnings = {},
+  },
+
   ["stream-text"] = {
     content = { { type = "text", text = "pong", raw = '{"phase":"final_answer"}' } },
     stop_reason = "end_turn", raw_stop_reason = "completed",
@@ -147,5 +158,18 @@ return {
     usage = { input_tokens = 17407, output_tokens = 164, cache_read_tokens = 0, cache_creation_tokens = 0,
       reasoning_tokens = 0 },
     model = "gpt-4.1-2025-04-14", id = "resp_0200025d411b0585016a3c13b4018c81a3852ca4fd5be2b6a6", warnings = {},
+  },
+
+  -- 704 tokens of reasoning without a summary: sealed, and nothing to read.
+  ["structured-output"] = {
+    content = {
+      { type = "thinking", thinking = "",
+        raw = { length = 5947, starts = '{\n      "id": "rs_0dea44', ends = '     "summary": []\n    }' } },
+      { type = "text", text = '{"name":"John","age":30}' },
+    },
+    stop_reason = "end_turn", raw_stop_reason = "completed",
+    usage = { input_tokens = 45, output_tokens = 752, cache_read_tokens = 0, cache_creation_tokens = 0,
+      reasoning_tokens = 704 },
+    model = "gpt-5-nano-2025-08-07", id = "resp_0dea447b27612a1f016a85bf0e4378819296923e2ebbe844fd", warnings = {},
   },
 }

@@ -60,4 +60,13 @@ return {
       reasoning_tokens = 54 },
     model = "anthropic/claude-haiku-4.5", id = "gen-1786403070-P09zUfOhE2qt2A6q4btq", warnings = {},
   },
+
+  -- White space came before the JSON, to keep the connection alive.
+  ["structured-output"] = {
+    content = { { type = "text", text = '{"name":"John","age":30}' } },
+    stop_reason = "end_turn", raw_stop_reason = "stop",
+    usage = { input_tokens = 181, output_tokens = 12, cache_read_tokens = 0, cache_creation_tokens = 0,
+      reasoning_tokens = 0 },
+    model = "anthropic/claude-4.5-haiku-20251001", id = "gen-1780944394-OXuT7c1IQo0LPTk4GNI3", warnings = {},
+  },
 }
