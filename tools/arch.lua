@@ -4,8 +4,8 @@
 
 -- What a room may include or require; a room is a file, or a group named below. Arrows point only down.
 local CORE = {
-  mem = "", err = "", event = "mem err", clock = "mem", io = "mem",
-  json = "mem err event", sse = "mem err", fs = "io mem err", tree = "io mem err", pollset = "mem err",
+  mem = "", err = "", event = "json mem err", clock = "mem", io = "mem",
+  json = "mem err", sse = "mem err", fs = "io mem err", tree = "io mem err", pollset = "mem err",
   process = "pollset io clock mem err",
   head = "clock json mem", redact = "json mem",
   normalise = "json mem err", think = "mem", leaked = "json mem err",

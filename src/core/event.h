@@ -1,5 +1,5 @@
 /*
-** event.h: the one vocabulary between codecs, message and stream. Leaf (with mem and err).
+** event.h: the one vocabulary between codecs, message and stream. May call: json, mem, err.
 ** A codec pushes PARTS (what the wire said); message_add turns parts into DELTAS (the grammar that users see):
 **   stream := block* ; block := X_START X_DELTA* X_END, X in TEXT, THINKING, TOOL; text and thinking never interleave.
 ** The strings of an event are borrowed. Those of a part lie in the data that the codec was given or in its scratch
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include "mem.h"
 #include "err.h"
+#include "json.h"
 
 enum event_type {
   EV_NONE = 0,
@@ -52,8 +53,8 @@ struct usage {
   int64_t input, output, cache_read, cache_creation, reasoning;
 };
 
-/* A lone surrogate stands in `text` as three WTF-8 bytes (ED A0..BF xx): message joins pairs split over two parts. */
-#define EVENT_SURROGATE 1u
+/* A lone surrogate stands in `text` as WTF-8 (json_text_wtf8): message joins pairs split over two parts. */
+#define EVENT_SURROGATE JSON_SURROGATE
 /* PART_TEXT, PART_THINKING, PART_REFUSAL, PART_ARGS: `text` replaces what the block holds; no delta says so. */
 #define EVENT_REPLACE 2u
 

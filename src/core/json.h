@@ -53,7 +53,9 @@ int json_raw(struct json *j, struct str *raw);
 /* The text of the last J_KEY or J_STRING, decoded: borrowed when plain, else copied into the arena. Invalid UTF-8 and
 ** lone surrogates become U+FFFD. 0, or -1 when out of memory. */
 int json_text(struct json *j, struct arena *a, struct str *out);
-/* As json_text, but lone surrogates stay as WTF-8 and set EVENT_SURROGATE in *flags (for text cut in deltas). */
+/* As json_text, but a lone surrogate stays in the text as three WTF-8 bytes (ED A0..BF xx) and sets JSON_SURROGATE in
+** *flags: for text cut in deltas, whose next piece may hold the other half. */
+#define JSON_SURROGATE 1u
 int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags);
 /* WTF-8 to UTF-8 in place: a high surrogate and the low one behind it become their character, one alone U+FFFD.
 ** Returns the new length, never more than n. */

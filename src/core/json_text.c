@@ -4,7 +4,6 @@
 ** here, json_read.c has checked them.
 */
 #include "json.h"
-#include "event.h"
 #include "json_scan.h"
 
 /* Decodes the escape or multi-byte character at *p of a string that was read, and moves *p past it. Surrogates without
@@ -16,7 +15,7 @@ static size_t decode_step(const char **p, const char *end, char *out, unsigned *
     size_t len = (size_t)(n < 0 ? -n : n);
     *p = s + len;
     if (n < 0 && !(flags != NULL && utf8_surrogate(s, end))) return utf8_put(out, 0xFFFD);
-    if (n < 0) *flags |= EVENT_SURROGATE;
+    if (n < 0) *flags |= JSON_SURROGATE;
     memcpy(out, s, len);
     return len;
   }
@@ -41,7 +40,7 @@ static size_t decode_step(const char **p, const char *end, char *out, unsigned *
     }
   }
   if (flags == NULL) return utf8_put(out, 0xFFFD);
-  *flags |= EVENT_SURROGATE;
+  *flags |= JSON_SURROGATE;
   return utf8_put(out, c);
 }
 
@@ -78,7 +77,7 @@ int json_text(struct json *j, struct arena *a, struct str *out) {
   return decode(j, a, out, NULL);
 }
 
-/* The same, with surrogates that have no partner kept as WTF-8 and EVENT_SURROGATE set in *flags. */
+/* The same, with surrogates that have no partner kept as WTF-8 and JSON_SURROGATE set in *flags. */
 int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
   return decode(j, a, out, flags);
 }
