@@ -4,15 +4,15 @@
 
 -- What a room may include or require; a room is a file, or a group named below. Arrows point only down.
 local CORE = {
-  mem = "", err = "", event = "json mem err", clock = "mem", io = "mem",
+  mem = "", err = "", header = "mem", event = "json mem err", clock = "mem", io = "mem",
   json = "mem err", sse = "mem err", fs = "io mem err", tree = "io mem err", pollset = "mem err",
   process = "pollset io clock mem err",
-  head = "clock json mem", redact = "json mem",
+  head = "header clock json mem", redact = "json mem",
   normalise = "json mem err", think = "mem", leaked = "json mem err",
   codec = "think leaked json event normalise mem err",
   message = "codec normalise json event mem err",
-  exchange = "sse message codec head redact clock json event mem err",
-  http = "pollset clock head mem err", call = "exchange http clock",
+  exchange = "sse message codec head header redact clock json event mem err",
+  http = "pollset clock header mem err", call = "exchange http clock",
 }
 
 -- Files that belong to a room whose name they begin with: codec_anthropic_parse.c lives in codec, json_read.c in json.

@@ -5,10 +5,7 @@
 #ifndef KOINE_HEAD_H
 #define KOINE_HEAD_H
 
-#include "mem.h"
-
-/* A response header: the name in lower case. Borrowed. */
-struct header { struct str name, value; };
+#include "header.h"
 
 struct head {
   struct str request_id;   /* empty when none */

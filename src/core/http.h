@@ -9,7 +9,7 @@
 
 #include "mem.h"
 #include "err.h"
-#include "head.h" /* struct header */
+#include "header.h"
 #include "pollset.h"
 
 struct engine;

@@ -1,0 +1,12 @@
+/*
+** header.h: one header of a request or an answer. Leaf but for mem; owns nothing.
+*/
+#ifndef KOINE_HEADER_H
+#define KOINE_HEADER_H
+
+#include "mem.h"
+
+/* A response header has its name in lower case. Borrowed. */
+struct header { struct str name, value; };
+
+#endif
