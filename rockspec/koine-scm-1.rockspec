@@ -77,6 +77,7 @@ build = {
         "src/core/json_write.c",
         "src/core/leaked.c",
         "src/core/leaked_read.c",
+        "src/core/limits.c",
         "src/core/mem.c",
         "src/core/message.c",
         "src/core/message_node.c",

@@ -4,13 +4,13 @@
 
 -- What a room may include or require; a room is a file, or a group named below. Arrows point only down.
 local CORE = {
-  mem = "", err = "", header = "mem", event = "json mem err", clock = "mem", io = "mem",
+  mem = "", err = "", limits = "", header = "mem", event = "json mem err", clock = "mem", io = "mem",
   json = "mem err", sse = "mem err", fs = "io mem err", tree = "io mem err", pollset = "mem err",
   process = "pollset io clock mem err",
   head = "header clock json mem", redact = "json mem",
   normalise = "json mem err", think = "mem", leaked = "json mem err",
-  codec = "think leaked json event normalise mem err",
-  message = "codec normalise json event mem err",
+  codec = "think leaked json event normalise limits mem err",
+  message = "normalise json event limits mem err",
   exchange = "sse message codec head header redact clock json event mem err",
   http = "pollset clock header mem err", call = "exchange http clock",
 }

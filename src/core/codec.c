@@ -1,5 +1,5 @@
 /*
-** codec.c: what every wire format shares: the caps of a call, the quirks that rows may set, the list of warnings.
+** codec.c: what every wire format shares: the quirks that rows may set, and the array of warnings.
 ** May call: json, mem, err. Owns nothing: words are borrowed from the table below. Failure: -1 and an err, or -1
 ** (memory).
 */
@@ -8,15 +8,6 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#define MIB ((size_t)1024 * 1024)
-
-void limits_default(struct limits *l) {
-  *l = (struct limits){
-    .line = 32 * MIB, .event = 32 * MIB, .body = 64 * MIB, .decoded = 256 * MIB, .argument_bytes = 8 * MIB,
-    .high_water = 256 * 1024, .depth = 128, .blocks = 4096, .tool_calls = 256
-  };
-}
 
 /* {{{ quirks */
 

@@ -10,14 +10,7 @@
 #include "err.h"
 #include "event.h"
 #include "json.h"
-
-/* Caps of one call; every one has a default (limits_default). Bytes unless said. Fixed are JSON_VALUES_MAX (json.h) and
-** what a tool call's id and name may hold (message.h). */
-struct limits {
-  size_t line, event, body, decoded, argument_bytes, high_water;
-  int depth, blocks, tool_calls; /* counts */
-};
-void limits_default(struct limits *l);
+#include "limits.h"
 
 /*
 ** What a row (or a model's row) may say about its dialect. A name here is a quirk's name in the row; strings are

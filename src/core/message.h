@@ -6,7 +6,9 @@
 #ifndef KOINE_MESSAGE_H
 #define KOINE_MESSAGE_H
 
-#include "codec.h"
+#include "event.h"
+#include "json.h"
+#include "limits.h"
 
 /* Bytes of a tool call's id and of its name, as the provider sends them; more is KIND_LIMIT. */
 #define TOOL_CALL_ID_MAX 4096

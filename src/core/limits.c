@@ -1,0 +1,11 @@
+/* limits.c: the defaults of limits.h. */
+#include "limits.h"
+
+#define MIB ((size_t)1024 * 1024)
+
+void limits_default(struct limits *l) {
+  *l = (struct limits){
+    .line = 32 * MIB, .event = 32 * MIB, .body = 64 * MIB, .decoded = 256 * MIB, .argument_bytes = 8 * MIB,
+    .high_water = 256 * 1024, .depth = 128, .blocks = 4096, .tool_calls = 256
+  };
+}
