@@ -137,6 +137,7 @@ build = {
     ["koine.auth.copilot.usage"] = "lua/koine/auth/copilot/usage.lua",
     ["koine.base"] = "lua/koine/base.lua",
     ["koine.base64"] = "lua/koine/base64.lua",
+    ["koine.check"] = "lua/koine/check.lua",
     ["koine.contract"] = "lua/koine/contract.lua",
     ["koine.contract.answers"] = "lua/koine/contract/answers.lua",
     ["koine.contract.failures"] = "lua/koine/contract/failures.lua",

@@ -111,6 +111,7 @@ end
 local LAYER = {
   { "version", "providers" },
   { "errors" },
+  { "check" },
   { "wait", "options", "rows", "retry", "records", "credentials", "pricing", "exchange", "rate_limiter", "auth",
     "schema", "base64" },
   { "attempt", "stream", "loop", "process" },

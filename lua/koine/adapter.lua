@@ -6,6 +6,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.attempt"
+local check = require "koine.check"
 local credentials = require "koine.credentials"
 local errors = require "koine.errors"
 local options = require "koine.options"
@@ -27,7 +28,7 @@ end
 --- Makes an adapter of a row and a constructor's options (table, see options.lua; `model` is required).
 -- Needs no key and makes no connection. Raises an ArgumentError naming the option that is missing, unknown or bad.
 function adapter.new(row, given)
-  if type(given) ~= "table" then options.refuse("options", "table", given) end
+  if type(given) ~= "table" then check.refuse("options", "table", given) end
   if type(given.model) ~= "string" or not given.model:find "%S" then
     errors.argument("model", "model id (non-empty string)", given.model)
   end
@@ -49,7 +50,7 @@ end
 -- Raises an ArgumentError when there is no such provider, suggesting the nearest.
 function adapter.by_name(name, given)
   if type(name) ~= "string" or name == "" then errors.argument("name", '"provider/model"', name) end
-  if given ~= nil and type(given) ~= "table" then options.refuse("options", "table", given) end
+  if given ~= nil and type(given) ~= "table" then check.refuse("options", "table", given) end
   local provider, rest = name:match "^([^/]*)/?(.*)$"
   local row, copy = rows.load(provider), {}
   for option, value in pairs(given or {}) do copy[option] = value end

@@ -14,9 +14,9 @@
 --
 -- May call: errors, options, artifacts.git.
 
+local check = require "koine.check"
 local errors = require "koine.errors"
 local git = require "koine.artifacts.git"
-local options = require "koine.options"
 
 local artifacts = {}
 
@@ -154,11 +154,11 @@ end
 local SNAPSHOT = { timeout = true }
 local COMPARE = { timeout = true, relative_to = true }
 
-local function check(opts, known)
+local function check_options(opts, known)
   if opts == nil then return {} end
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
   for name in next, opts do
-    if not known[name] then options.unknown("option", name, known) end
+    if not known[name] then check.unknown("option", name, known) end
   end
   if opts.timeout ~= nil and not (type(opts.timeout) == "number" and opts.timeout > 0 and opts.timeout < math.huge) then
     errors.argument("timeout", "number of seconds above 0", opts.timeout)
@@ -175,7 +175,7 @@ function artifacts.snapshot(workdir, opts)
   if type(workdir) ~= "string" or workdir == "" or workdir:find("\0", 1, true) then
     errors.argument("workdir", "path of a directory", workdir)
   end
-  opts = check(opts, SNAPSHOT)
+  opts = check_options(opts, SNAPSHOT)
   local root, err = git.run(workdir, { "rev-parse", "--show-toplevel" }, opts)
   if not root then return nil, err end
   local made = { root = root:gsub("\n$", "") }
@@ -220,7 +220,7 @@ function artifacts.compare(before, opts)
   if type(before) ~= "table" or type(before.root) ~= "string" or type(before.states) ~= "table" then
     errors.argument("before", "snapshot", before)
   end
-  opts = check(opts, COMPARE)
+  opts = check_options(opts, COMPARE)
   local to = opts.relative_to
   if to ~= nil and to ~= "root" and to ~= "workdir" then errors.argument("relative_to", '"root" or "workdir"', to) end
   local after, err = look_again(before, opts)

@@ -14,8 +14,8 @@
 -- May call: koine.core, errors, options, records, and the methods of an adapter.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 local records = require "koine.records"
 
 local FORMAT, VERSION = "koine.conversation", 1
@@ -165,8 +165,8 @@ local function check_history(history, path)
   for i, message in ipairs(history) do records.check_message(message, path .. "[" .. i .. "]") end
 end
 
-local function check(adapter, opts)
-  options.check_adapter(adapter, "adapter")
+local function check_arguments(adapter, opts)
+  check.adapter(adapter, "adapter")
   if opts ~= nil and type(opts) ~= "table" then errors.argument("options", "table", opts) end
 end
 
@@ -175,7 +175,7 @@ local conversation = {}
 --- The conversation that `dumped` (what dump returned) holds, with any adapter (the history is nobody's own) and
 -- options. Raises an ArgumentError naming what is wrong with the dump.
 function conversation.load(adapter, dumped, opts)
-  check(adapter, opts)
+  check_arguments(adapter, opts)
   if type(dumped) ~= "table" then errors.argument("dump", "table", dumped) end
   if dumped.format ~= FORMAT then errors.argument("dump.format", '"' .. FORMAT .. '"', dumped.format) end
   if dumped.version ~= VERSION then errors.argument("dump.version", tostring(VERSION), dumped.version) end
@@ -216,7 +216,7 @@ end
 -- tools, max_tokens, thinking, …), checked by the adapter. Fields of its own: `history`, the array of messages so far
 -- (read it; change it only between exchanges), `adapter`, `opts`.
 local function begin(_, adapter, opts)
-  check(adapter, opts)
+  check_arguments(adapter, opts)
   return new(adapter, opts or {}, {})
 end
 

@@ -19,8 +19,8 @@
 -- May call: base64, errors, options.
 
 local base64 = require "koine.base64"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 
 local credentials = {}
 
@@ -50,7 +50,7 @@ local function from_environment(row)
   for _, variable in ipairs(row.env or {}) do
     local key = os.getenv(variable)
     if key and key ~= "" then
-      local problem = options.key_problem(key)
+      local problem = check.key_problem(key)
       if problem then return refusal(row, ("the key in %s is %s"):format(variable, problem)) end
       return key
     end
@@ -70,7 +70,7 @@ local function from_function(row, f)
     if errors.is_error(why) then return nil, why end
     return refusal(row, "the function key gave no key" .. (why and ": " .. tostring(why) or ""))
   end
-  options.check_key(key)
+  check.key(key)
   return key
 end
 

@@ -11,8 +11,8 @@
 -- .remote, .search, .service, .text.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 local records = require "koine.records"
 local schema = require "koine.schema"
 local tool = require "koine.tool"
@@ -94,7 +94,7 @@ local function environment(names, set)
   for name, value in next, set do
     check_variable("set_env", name)
     if type(value) ~= "string" or value:find("\0", 1, true) then
-      options.refuse("set_env." .. name, "string without NUL", value)
+      check.refuse("set_env." .. name, "string without NUL", value)
     end
     env[name] = value
   end
@@ -244,7 +244,7 @@ end
 local function new(_, opts)
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
   for name in next, opts do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end
   local workdir = opts.workdir
   if type(workdir) ~= "string" or workdir:find("\0", 1, true) then

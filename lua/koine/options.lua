@@ -25,9 +25,10 @@
 -- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
 -- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta).
 --
--- May call: koine.core, errors.
+-- May call: koine.core, check, errors.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 
 local options = {}
@@ -40,7 +41,7 @@ local DEFAULTS = {
 -- Kinds of values: {expected = words, check = function(value, field, settings) → value to keep, or nil, private = true
 -- where errors may not show the value} ------------------------------------------------------------------------------
 
-local function kind(expected, check, private) return { expected = expected, check = check, private = private } end
+local function kind(expected, f, private) return { expected = expected, check = f, private = private } end
 
 local function of_type(name, expected)
   return kind(expected or name, function(value) if type(value) == name then return value end end)
@@ -66,67 +67,11 @@ local function number(expected, most)
   end)
 end
 
---- Raises the ArgumentError for a value that may be a credential: only its type is shown.
-function options.refuse(field, expected, value)
-  core.raise_argument(field, expected, value == nil and "nothing" or "a " .. type(value))
-end
-
 -- Checks one member; raises with its full name.
 local function checked(spec, value, field, settings)
   local kept = spec.check(value, field, settings)
-  if kept == nil then (spec.private and options.refuse or errors.argument)(field, spec.expected, value) end
+  if kept == nil then (spec.private and check.refuse or errors.argument)(field, spec.expected, value) end
   return kept
-end
-
--- The number of edits (insert, delete, replace) that make `b` of `a`.
-local function distance(a, b)
-  local previous = {}
-  for j = 0, #b do previous[j] = j end
-  for i = 1, #a do
-    local row = { [0] = i }
-    for j = 1, #b do
-      local replace = previous[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
-      row[j] = math.min(previous[j] + 1, row[j - 1] + 1, replace)
-    end
-    previous = row
-  end
-  return previous[#b]
-end
-
---- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
--- edits away, or contained in it (api_key: key).
-function options.nearest(name, names)
-  local best, least = nil, math.max(2, #name // 3) + 1
-  for candidate in pairs(names) do
-    local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
-    if edits < least or (edits == least and best and candidate < best) then best, least = candidate, edits end
-  end
-  return best
-end
-
-local function all_of(names)
-  local list = {}
-  for name in next, names do list[#list + 1] = name end
-  table.sort(list)
-  return table.concat(list, ", ")
-end
-
---- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
--- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
--- known ones, few then, are told where none is near.
-function options.unknown(what, name, names, field)
-  local near = type(name) == "string" and options.nearest(name, names)
-  local hint = near and ("; did you mean %q?"):format(near) or field and "; one of " .. all_of(names) or ""
-  core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
-    message = ("%s: unknown %s%s"):format(field or tostring(name), what, hint) })
-end
-
---- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at
--- `path` for anything else.
-function options.check_adapter(value, path)
-  local ok, chat = pcall(function() return value.chat end)
-  if not ok or type(chat) ~= "function" then errors.argument(path, "adapter", value) end
-  return value
 end
 
 -- A table of named members, each of its own kind.
@@ -136,7 +81,7 @@ local function record(members)
     local kept = {}
     for name, member in pairs(value) do
       local spec = members[name]
-      if not spec then options.unknown("name", name, members, field .. "." .. tostring(name)) end
+      if not spec then check.unknown("name", name, members, field .. "." .. tostring(name)) end
       kept[name] = checked(spec, member, field .. "." .. name, settings)
     end
     return kept
@@ -164,25 +109,9 @@ local SECONDS = number("number of seconds, 0 for no limit", 1e9)
 
 -- Values with rules of their own ------------------------------------------------------------------------------------
 
---- Says what is wrong with a credential, in words that do not show it; nil when it is fit for a header.
-function options.key_problem(key)
-  if type(key) ~= "string" then return "a " .. type(key) end
-  if key == "" then return "an empty string" end
-  if key:find "%c" then return "one with control characters" end
-  if key:find "^%s" or key:find "%s$" then return "one with white space around it" end
-end
-
-local KEY_EXPECTED = "string without control characters or white space around it"
-
---- Raises the ArgumentError for a bad credential.
-function options.check_key(key)
-  local problem = options.key_problem(key)
-  if problem then core.raise_argument("key", KEY_EXPECTED, problem) end
-end
-
 local KEY = kind("string or function", function(value)
   if type(value) == "function" then return value end
-  options.check_key(value)
+  check.key(value)
   return value
 end)
 
@@ -197,7 +126,7 @@ local HEADERS = kind("table of strings", function(value, field)
   local kept = {}
   for name, text in pairs(value) do
     if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+%-.^_`|~]+$" then
-      options.refuse(field, "header names made of letters, digits and dashes", name)
+      check.refuse(field, "header names made of letters, digits and dashes", name)
     end
     if type(text) ~= "string" or text:find "[\0-\8\10-\31\127]" then
       core.raise_argument(field .. "." .. name, "string without control characters",
@@ -255,7 +184,7 @@ local THINKING = kind("", function(value, field, settings)
   if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
   for name in pairs(value) do
     if name ~= "enabled" and name ~= "budget_tokens" then
-      options.unknown("name", name, { enabled = true, budget_tokens = true }, field .. "." .. tostring(name))
+      check.unknown("name", name, { enabled = true, budget_tokens = true }, field .. "." .. tostring(name))
     end
   end
   if value.enabled ~= nil then checked(BOOLEAN, value.enabled, field .. ".enabled") end
@@ -305,9 +234,9 @@ local SPECIAL = { name = NAME, auth = one_of("bearer", "x-api-key", "api-key", "
 -- … and says of others which kind of value they have: NAME = one of these words.
 local KINDS = {
   name = NAME, url = BASE_URL, ["function"] = FUNCTION, table = TABLE, number = of_type "number",
-  secret = kind(KEY_EXPECTED, function(value, field)
-    local problem = options.key_problem(value)
-    if problem then core.raise_argument(field, KEY_EXPECTED, problem) end
+  secret = kind(check.KEY_EXPECTED, function(value, field)
+    local problem = check.key_problem(value)
+    if problem then core.raise_argument(field, check.KEY_EXPECTED, problem) end
     return value
   end),
   header = kind("non-empty string without control characters", function(value)
@@ -333,7 +262,7 @@ local MERGED = { timeout = true, limits = true, retry = true, headers = true }
 local function named(name, known, elsewhere, where, field)
   local spec = known[name]
   if spec then return spec end
-  if not elsewhere[name] then options.unknown("option", name, known, field) end
+  if not elsewhere[name] then check.unknown("option", name, known, field) end
   field = field or name
   core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
     message = ("%s: this is an option of %s"):format(field, where) })
@@ -350,7 +279,7 @@ function options.check_name(name, field) named(name, CALL, CONSTRUCTOR, A_CALL, 
 
 -- Checks `given` against `known` and puts it over what `settings` inherits.
 local function fill(settings, given, known, elsewhere, where)
-  if type(given) ~= "table" then options.refuse("options", "table", given) end
+  if type(given) ~= "table" then check.refuse("options", "table", given) end
   for name, value in next, given do
     local kept = checked(named(name, known, elsewhere, where), value, name, settings)
     settings[name] = MERGED[name] and merge(kept, settings[name]) or kept

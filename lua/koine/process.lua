@@ -12,8 +12,8 @@
 -- May call: koine.core, errors, options, wait.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 local wait = require "koine.wait"
 
 local process = {}
@@ -63,7 +63,7 @@ local function spec_of(argv, opts)
   if opts == nil then opts = {} end
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
   for name in pairs(opts) do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end
   check_argv(argv)
   if opts.cwd ~= nil and not is_text(opts.cwd) then errors.argument("cwd", "path of a directory", opts.cwd) end

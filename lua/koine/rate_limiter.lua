@@ -6,8 +6,8 @@
 -- May call: koine.core, errors, options, wait; lua-cjson.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 local wait = require "koine.wait"
 
 local rate_limiter = {}
@@ -58,7 +58,7 @@ end
 function rate_limiter.new(given)
   if type(given) ~= "table" then errors.argument("options", "table", given) end
   for name in pairs(given) do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end
   local self = setmetatable({ interval = check_interval(given.min_request_interval),
     window = check_window(given.rate_limit), path = given.rate_limit_path }, Limiter)

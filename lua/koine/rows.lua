@@ -12,7 +12,7 @@
 --
 -- May call: options.
 
-local options = require "koine.options"
+local check = require "koine.check"
 
 local rows = {}
 
@@ -25,7 +25,7 @@ for _, name in ipairs(rows.names) do known[name] = true end
 
 --- The row of that name. Raises an ArgumentError that suggests the nearest when there is none.
 function rows.load(name)
-  if not known[name] then options.unknown("provider", name, known) end
+  if not known[name] then check.unknown("provider", name, known) end
   return require("koine.providers." .. name)
 end
 
@@ -65,7 +65,7 @@ function rows.chosen(row, given)
   if not row.options then return row end
   local fields = {}
   if row.apis then
-    fields = row.apis[given.api or row.api] or options.unknown("api", given.api, row.apis, "api")
+    fields = row.apis[given.api or row.api] or check.unknown("api", given.api, row.apis, "api")
   end
   local whole = {}
   for name, value in pairs(row) do whole[name] = value end

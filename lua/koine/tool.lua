@@ -13,9 +13,9 @@
 -- May call: koine.core, errors, loop, options, records, schema, schema.parts.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 local loop = require "koine.loop"
-local options = require "koine.options"
 local parts = require "koine.schema.parts"
 local records = require "koine.records"
 local schema = require "koine.schema"
@@ -33,7 +33,7 @@ local tool_mt = { __name = "koine.tool" }
 
 local function check_field(name, value, at)
   local expected = FIELDS[name]
-  if not expected then options.unknown("field", name, FIELDS, at .. tostring(name)) end
+  if not expected then check.unknown("field", name, FIELDS, at .. tostring(name)) end
   if name == "needs_approval" then
     if type(value) ~= "boolean" and type(value) ~= "function" then
       errors.argument(at .. name, "true, false or a function", value)

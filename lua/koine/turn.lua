@@ -8,9 +8,9 @@
 --
 -- May call: errors, options, and its own files.
 
+local check = require "koine.check"
 local errors = require "koine.errors"
 local metrics = require "koine.turn.metrics"
-local options = require "koine.options"
 local sender_line = require "koine.turn.sender"
 local timestamp = require "koine.turn.timestamp"
 
@@ -118,7 +118,7 @@ local function layout_of(opts)
   if opts == nil then return LAYOUTS.split end
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
   for name in next, opts do
-    if not PACK_OPTIONS[name] then options.unknown("option", name, PACK_OPTIONS) end
+    if not PACK_OPTIONS[name] then check.unknown("option", name, PACK_OPTIONS) end
   end
   if opts.layout == nil then return LAYOUTS.split end
   return LAYOUTS[opts.layout] or errors.argument("layout", '"split" or "combined"', opts.layout)

@@ -3,6 +3,7 @@
 -- May call: koine.core, errors, options, records, tool, agent.stop.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 local options = require "koine.options"
 local records = require "koine.records"
@@ -40,7 +41,7 @@ local function check_options(value, path)
 end
 
 local FUNCTION = of_type "function"
-local FIELDS = { adapter = options.check_adapter, tools = tool.list, system = check_system, stop = stop.list,
+local FIELDS = { adapter = check.adapter, tools = tool.list, system = check_system, stop = stop.list,
   options = check_options, parallel = of_type "boolean", prepare = FUNCTION, on_event = FUNCTION, on_delta = FUNCTION,
   checkpoint = FUNCTION }
 
@@ -49,7 +50,7 @@ function fields.check(name, value, path) return FIELDS[name](value, path or name
 
 -- Raises for a field that no agent has, which may have been meant as an option.
 local function unknown_field(name)
-  if OWN[name] or not options.is_call(name) then options.unknown("field", name, FIELDS) end
+  if OWN[name] or not options.is_call(name) then check.unknown("field", name, FIELDS) end
   core.raise(errors.new { kind = "argument", field = name, expected = "options." .. name,
     message = ("%s: unknown field; did you mean options.%s?"):format(name, name) })
 end

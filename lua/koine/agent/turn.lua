@@ -3,9 +3,9 @@
 -- May call: koine.core, errors, options, records, schema.parts, tool, agent.fields, agent.state, agent.usage.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 local fields = require "koine.agent.fields"
-local options = require "koine.options"
 local parts = require "koine.schema.parts"
 local records = require "koine.records"
 local state = require "koine.agent.state"
@@ -47,7 +47,7 @@ local function prepared(spec, self)
   if said == nil then return {} end
   if type(said) ~= "table" then errors.argument("prepare", "a table or nothing returned", said) end
   for name in next, said do
-    if not PREPARED[name] then options.unknown("field", name, PREPARED, "prepare." .. tostring(name)) end
+    if not PREPARED[name] then check.unknown("field", name, PREPARED, "prepare." .. tostring(name)) end
   end
   return said
 end

@@ -3,8 +3,8 @@
 -- May call: koine.core, errors, options, records, turn, wait.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 local packing = require "koine.turn"
 local records = require "koine.records"
 local wait = require "koine.wait"
@@ -61,7 +61,7 @@ end
 function settings.constructor(given)
   if type(given) ~= "table" then errors.argument("options", "table", given) end
   for name in next, given do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end
   local target = given.target
   if type(target) ~= "table" then errors.argument("target", "table with run_turn", target) end

@@ -12,10 +12,10 @@
 -- May call: koine.core, credentials, errors, exchange, options.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local credentials = require "koine.credentials"
 local errors = require "koine.errors"
 local exchange = require "koine.exchange"
-local options = require "koine.options"
 
 local remote = {}
 
@@ -34,7 +34,7 @@ end
 local function url_of(opts)
   local url = given(opts, "url")
   if type(url) ~= "string" or not url:find "^https?://[^/?#%s%c][^?#%s%c]*$" then
-    options.refuse("url", "http:// or https:// URL, here or in KOINE_EXECUTOR_URL", url)
+    check.refuse("url", "http:// or https:// URL, here or in KOINE_EXECUTOR_URL", url)
   end
   return (url:gsub("/+$", ""))
 end
@@ -43,7 +43,7 @@ end
 -- show it, for one that is unfit.
 function remote.token(opts)
   local token = given(opts, "token")
-  local problem = token ~= nil and options.key_problem(token)
+  local problem = token ~= nil and check.key_problem(token)
   if problem then
     core.raise_argument("token", "string without control characters or white space around it", problem)
   end
@@ -108,7 +108,7 @@ end
 function remote.run(opts)
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
   for name in next, opts do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end
   local service = { url = url_of(opts), timeout = timeout_of(opts) }
   local token = remote.token(opts)

@@ -5,10 +5,10 @@
 -- May call: koine.core, errors, hosts, loop, options, wait, executor.remote, testing.http; luv.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 local hosts = require "koine.hosts"
 local loop = require "koine.loop"
-local options = require "koine.options"
 local remote = require "koine.executor.remote"
 local wait = require "koine.wait"
 
@@ -89,10 +89,10 @@ end
 
 -- The program -------------------------------------------------------------------------------------------------------
 
-local function check(opts)
+local function check_options(opts)
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
   for name in next, opts do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end
   local executor, port, address = opts.executor, opts.port, opts.address
   if type(executor) ~= "table" or type(executor.run) ~= "function" then
@@ -112,7 +112,7 @@ end
 
 --- Serves until SIGTERM or SIGINT: true; nil, err when it cannot listen. See koine.executor.serve.
 function service.serve(opts)
-  check(opts)
+  check_options(opts)
   local token = remote.token(opts)
   local found, uv = pcall(require, "luv")
   if not found then return nil, errors.new { kind = "other", message = "executor: the module luv is missing" } end

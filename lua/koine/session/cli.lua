@@ -16,11 +16,11 @@
 -- .verdict.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local context = require "koine.session.context"
 local errors = require "koine.errors"
 local frame = require "koine.session.frame"
 local inputs = require "koine.session.input"
-local options = require "koine.options"
 local process = require "koine.process"
 local prohibited = require "koine.session.prohibited"
 local rows = require "koine.rows"
@@ -247,12 +247,12 @@ function methods:run_session(given)
 end
 
 local function argument(value, field)
-  if type(value) ~= "string" or value:find("\0", 1, true) then options.refuse(field, "string without NUL", value) end
+  if type(value) ~= "string" or value:find("\0", 1, true) then check.refuse(field, "string without NUL", value) end
   return value
 end
 
 local function environment(value, field)
-  if type(value) ~= "table" then options.refuse(field, "table of strings by name", value) end
+  if type(value) ~= "table" then check.refuse(field, "table of strings by name", value) end
   local kept = {}
   for name, member in next, value do
     if type(name) ~= "string" or name == "" or name:find "[=\0]" then
@@ -284,7 +284,7 @@ function cli.new(definition, given)
   if type(given) ~= "table" then errors.argument("options", "table", given) end
   local kept = {}
   for name, value in next, given do
-    if not OPTIONS[name] then options.unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
     kept[name] = OPTIONS[name](value, name)
   end
   return setmetatable({ name = definition.name, definition = definition, options = kept }, provider_mt)

@@ -27,9 +27,9 @@
 -- May call: koine.core, agent.fields, errors, options, records, session.types, session.verdict.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 local fields = require "koine.agent.fields"
-local options = require "koine.options"
 local records = require "koine.records"
 local types = require "koine.session.types"
 local verdict = require "koine.session.verdict"
@@ -58,14 +58,14 @@ function input.path(value, field)
   return value
 end
 
---- A check of arrays whose members pass `check`: function(value, field) → a copy. It raises an ArgumentError naming
+--- A check of arrays whose members pass `member_check`: function(value, field) → a copy. It raises an ArgumentError naming
 -- the field, or the member.
-function input.list_of(check)
+function input.list_of(member_check)
   return function(value, field)
     if type(value) ~= "table" then errors.argument(field, "array", value) end
     if not records.is_list(value) then core.raise_argument(field, "array", "a table with other keys") end
     local kept = {}
-    for i, member in ipairs(value) do kept[i] = check(member, ("%s[%d]"):format(field, i)) end
+    for i, member in ipairs(value) do kept[i] = member_check(member, ("%s[%d]"):format(field, i)) end
     return kept
   end
 end
@@ -146,11 +146,11 @@ function input.check(given)
   if type(given) ~= "table" then errors.argument("session", "table of inputs", given) end
   local kept = {}
   for name in next, given do
-    if not FIELDS[name] then options.unknown("option", name, FIELDS) end
+    if not FIELDS[name] then check.unknown("option", name, FIELDS) end
   end
   for _, name in ipairs(REQUIRED) do kept[name] = FIELDS[name](given[name], name) end
-  for name, check in next, FIELDS do
-    if given[name] ~= nil and kept[name] == nil then kept[name] = check(given[name], name) end
+  for name, field_check in next, FIELDS do
+    if given[name] ~= nil and kept[name] == nil then kept[name] = field_check(given[name], name) end
   end
   for name, default in next, DEFAULTS do
     if kept[name] == nil then kept[name] = default end

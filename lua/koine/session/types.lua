@@ -4,8 +4,8 @@
 -- May call: koine.core, errors, options.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 
 local types = {}
 
@@ -64,7 +64,7 @@ local function make(name, given)
   if type(given) ~= "table" then errors.argument(name, "table of fields", given) end
   local fields, made = FIELDS[name], {}
   for field in next, given do
-    if not fields[field] then options.unknown("field", field, fields, name .. "." .. tostring(field)) end
+    if not fields[field] then check.unknown("field", field, fields, name .. "." .. tostring(field)) end
   end
   for field, spec in next, fields do
     local kind, default = spec[1], spec[2]

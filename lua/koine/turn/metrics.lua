@@ -3,8 +3,8 @@
 --
 -- May call: errors, options.
 
+local check = require "koine.check"
 local errors = require "koine.errors"
-local options = require "koine.options"
 
 local metrics = {}
 
@@ -109,7 +109,7 @@ function metrics.overhead_alarm(opts)
   local alarm = { channels = {} }
   for name, value in next, DEFAULTS do alarm[name] = value end
   for name, value in next, opts or {} do
-    if DEFAULTS[name] == nil then options.unknown("option", name, DEFAULTS) end
+    if DEFAULTS[name] == nil then check.unknown("option", name, DEFAULTS) end
     if type(value) ~= "number" or value ~= value or value <= 0 then errors.argument(name, "number over 0", value) end
     alarm[name] = value
   end

@@ -2,8 +2,8 @@
 --
 -- May call: errors, options, github, wait.
 
+local check = require "koine.check"
 local github = require "koine.auth.copilot.github"
-local options = require "koine.options"
 local wait = require "koine.wait"
 
 local device = {}
@@ -74,7 +74,7 @@ local function poll(state, code, interval)
   reply = reply or {}
   local token, word = reply.access_token, text(reply.error)
   if type(token) == "string" and status == 200 then
-    local problem = options.key_problem(token)
+    local problem = check.key_problem(token)
     if not problem then return token end
     return nil, nil, github.refusal(state.row, "GitHub's token is " .. problem)
   elseif word == "authorization_pending" then

@@ -5,11 +5,11 @@
 -- May call: koine.core, errors, flight, github, hosts, options.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local errors = require "koine.errors"
 local flight = require "koine.auth.copilot.flight"
 local github = require "koine.auth.copilot.github"
 local hosts = require "koine.auth.copilot.hosts"
-local options = require "koine.options"
 
 local session = {}
 
@@ -81,7 +81,7 @@ local function read(state, status, reply)
   if reply.chat_enabled == false then
     return nil, github.refusal(state.row, "chat is switched off for this account", "chat_disabled")
   end
-  local problem = options.key_problem(reply.token)
+  local problem = check.key_problem(reply.token)
   if problem then return nil, nonsense(state, status, "gave no token but " .. problem) end
   local endpoints = type(reply.endpoints) == "table" and reply.endpoints or {}
   local url, stranger = hosts.service(state.login.host, endpoints.api, reply.token)

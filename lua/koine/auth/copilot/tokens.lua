@@ -4,8 +4,8 @@
 -- May call: koine.core, github, options; lua-cjson.
 
 local core = require "koine.core"
+local check = require "koine.check"
 local github = require "koine.auth.copilot.github"
-local options = require "koine.options"
 
 local tokens = {}
 
@@ -36,7 +36,7 @@ end
 
 -- The token, unless it is unfit for a header.
 local function fit(state, token, place)
-  local problem = options.key_problem(token)
+  local problem = check.key_problem(token)
   if not problem then return token end
   return nil, github.refusal(state.row, ("the token in %s is %s"):format(place, problem))
 end
@@ -83,7 +83,7 @@ local function from_editors(state)
     table.sort(keys)
     for _, key in ipairs(keys) do
       local token = type(entries[key]) == "table" and entries[key].oauth_token
-      if not options.key_problem(token) then return token end
+      if not check.key_problem(token) then return token end
     end
   end
 end
