@@ -37,8 +37,11 @@ end
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
   "usage_amount", "usage_limit_entry", "usage_report" }
-local MODULES = { "errors", "conversation", "base", "playbook", "contract", "testing", "pricing", "hosts", "fallback",
-  "tool", "agent", "executor", "dispatcher", "process", "schema", "artifacts", "session", "turn", "base64" }
+-- Public name → the module that it is.
+local MODULES = { agent = "agent", artifacts = "artifacts", base = "base", base64 = "base64", contract = "contract",
+  conversation = "conversation", dispatcher = "dispatcher", errors = "errors", executor = "executor",
+  fallback = "fallback", hosts = "hosts", playbook = "playbook", pricing = "pricing", process = "process",
+  schema = "schema", session = "session", testing = "testing", tool = "tool", turn = "turn" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 
@@ -64,8 +67,8 @@ end
 for _, name in ipairs(WAIT) do
   makers[name] = function() return require("koine.wait")[name] end
 end
-for _, name in ipairs(MODULES) do
-  makers[name] = function() return require("koine." .. name) end
+for name, module in pairs(MODULES) do
+  makers[name] = function() return require("koine." .. module) end
 end
 
 return setmetatable(koine, { __index = function(_, name)
