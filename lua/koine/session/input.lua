@@ -58,8 +58,8 @@ function input.path(value, field)
   return value
 end
 
---- A check of arrays whose members pass `member_check`: function(value, field) → a copy. It raises an ArgumentError naming
--- the field, or the member.
+--- A check of arrays whose members pass `member_check`: function(value, field) → a copy. It raises an ArgumentError
+-- naming the field, or the member.
 function input.list_of(member_check)
   return function(value, field)
     if type(value) ~= "table" then errors.argument(field, "array", value) end
