@@ -6,9 +6,9 @@ CC         ?= cc
 PKG_CONFIG ?= pkg-config
 BUILD      ?= build
 
-# The objects of the module, in the order of the rooms; tools/rockspec-check.lua holds the rockspec against this list.
-CORE_SRC := $(sort $(wildcard src/core/*.c))
-DOOR_SRC := $(sort $(wildcard src/lua/*.c))
+# The sources of the module; tools/rockspec-check.lua holds the rockspec against the same folders.
+CORE_SRC := $(shell find src/core -name '*.c' | LC_ALL=C sort)
+BINDING_SRC := $(shell find src/binding -name '*.c' | LC_ALL=C sort)
 
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 OPT      ?= -O2 -g
@@ -20,7 +20,7 @@ LUA_LIB  = $(shell $(PKG_CONFIG) --libs $(LUA_PC))
 CURL_LIB = $(shell $(PKG_CONFIG) --libs libcurl)
 
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
-DOOR_OBJ = $(DOOR_SRC:src/%.c=$(BUILD)/obj/%.o)
+BINDING_OBJ = $(BINDING_SRC:src/%.c=$(BUILD)/obj/%.o)
 CORE_LIB = $(BUILD)/libkoinecore.a
 MODULE   = $(BUILD)/koine/core.so
 
@@ -56,7 +56,7 @@ help:
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
 	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
-	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the door and every Lua module'
+	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and every Lua module'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
 	@echo 'make uninstall  takes them away again'
 	@echo 'make dist       koine-VERSION.tar.gz and its rockspec, from the last commit (SOURCE_URL: where it will be)'
@@ -66,22 +66,23 @@ $(BUILD)/obj/core/%.o: src/core/%.c
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/lua/%.o: src/lua/%.c
+$(BUILD)/obj/binding/%.o: src/binding/%.c
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc $(LUA_INC) -MMD -MP -c -o $@ $<
 
+# q, not r: files of different rooms share base names, and r would keep one of each.
 $(CORE_LIB): $(CORE_OBJ)
 	@rm -f $@
-	$(QUIET)ar rcs $@ $^
+	$(QUIET)ar qcs $@ $^
 
-$(MODULE): $(CORE_OBJ) $(DOOR_OBJ)
+$(MODULE): $(CORE_OBJ) $(BINDING_OBJ)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) -shared $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
 
 # {{{ embedding and installing
 
-VERSION := $(shell sed -n 's/^return "\(.*\)"/\1/p' lua/koine/version.lua)
-LUA_SRC := $(sort $(wildcard lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua))
+VERSION := $(shell sed -n 's/^return "\(.*\)"/\1/p' lua/koine/data/version.lua)
+LUA_SRC := $(shell find lua/koine -name '*.lua' | LC_ALL=C sort)
 LIB      = $(BUILD)/libkoine.a
 
 $(BUILD)/modules.c: $(LUA_SRC) tools/embed.lua
@@ -97,7 +98,7 @@ $(BUILD)/obj/embed/modules.o: $(BUILD)/modules.c src/embed/modules.h
 	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc/embed -c -o $@ $<
 
 # One object whose other names are its own: nothing in a host's program can clash with them.
-$(LIB): $(CORE_OBJ) $(DOOR_OBJ) $(BUILD)/obj/embed/preload.o $(BUILD)/obj/embed/modules.o
+$(LIB): $(CORE_OBJ) $(BINDING_OBJ) $(BUILD)/obj/embed/preload.o $(BUILD)/obj/embed/modules.o
 	@rm -f $@
 	$(QUIET)$(CC) -r -nostdlib -o $(BUILD)/koine.o $^
 	@if command -v objcopy >/dev/null; then objcopy --localize-hidden $(BUILD)/koine.o; fi
@@ -144,7 +145,7 @@ pack-test:
 
 # {{{ tests
 
-SPEC_C    = $(patsubst spec/c/%.c,$(BUILD)/spec/c/%,$(sort $(wildcard spec/c/*.c)))
+SPEC_C    = $(patsubst spec/c/%.c,$(BUILD)/spec/c/%,$(shell find spec/c -name '*.c' | LC_ALL=C sort))
 SPEC_HOST = $(patsubst spec/host/%.c,$(BUILD)/spec/host/%,$(sort $(wildcard spec/host/*.c)))
 
 # The core alone: no Lua, no network.
@@ -153,9 +154,9 @@ $(BUILD)/spec/c/%: spec/c/%.c $(CORE_LIB)
 	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -MMD -MP -o $@ $< $(CORE_LIB) $(CURL_LIB) -lm -lpthread
 
 # Programs that host the library.
-$(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(DOOR_OBJ)
+$(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(BINDING_OBJ)
 	@mkdir -p $(@D)
-	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c $(LUA_INC) -MMD -MP -o $@ $< $(DOOR_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) -ldl -lm -lpthread
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -Ispec/host $(LUA_INC) -MMD -MP -o $@ $< $(BINDING_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) -ldl -lm -lpthread
 
 test-c: $(SPEC_C)
 	@set -e; for t in $(SPEC_C); do $$t; done
@@ -195,7 +196,7 @@ arch:
 
 docs-check: $(MODULE)
 	@$(LUA) tools/docs-check.lua
-	@$(BUSTED) --output=plainTerminal spec/docs_spec.lua
+	@$(BUSTED) --output=plainTerminal spec/lua/whole/docs_spec.lua
 
 lint: $(MODULE)
 	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench
@@ -219,7 +220,7 @@ VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=d
 valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 	@set -e; for t in $(SPEC_C); do KOINE_EVERY=97 $(VALGRIND) $$t; done
 	$(VALGRIND) $(BUILD)/spec/host/threads
-	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/stream_spec.lua
+	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/lua/call/stream_spec.lua
 
 tsan:
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
@@ -260,7 +261,7 @@ interop: deps-test
 clean:
 	rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/spec/*/*.d)
+-include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
   arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench rock-test clean

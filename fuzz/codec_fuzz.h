@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/codec.h"
-#include "core/message.h"
+#include "core/codec/codec.h"
+#include "core/message/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/leaked.h"
+#include "core/codec/shared/leaked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 
 #include <lualib.h>
 
-#include "lua/door.h"
+#include "binding/binding.h"
 
 int luaopen_koine_core(lua_State *L);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

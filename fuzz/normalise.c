@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/normalise.h"
+#include "core/history/normalise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/sse.h"
+#include "core/framing/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

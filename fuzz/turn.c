@@ -7,8 +7,8 @@
 
 static const char CHECKS[] =
   "local core = require 'koine.core'\n"
-  "local errors = require 'koine.errors'\n"
-  "local turn = require 'koine.turn'\n"
+  "local errors = require 'koine.data.errors'\n"
+  "local turn = require 'koine.dispatch.packing'\n"
   "local OPEN, CLOSE = '<sender_context>\\n', '\\n</sender_context>'\n"
   "local function try(f, ...)\n"
   "  local r = table.pack(pcall(f, ...))\n"

@@ -8,8 +8,8 @@
 /* check(pick, value): see above. Every error that comes out of the library must be one of its own. */
 static const char CHECKS[] =
   "local core = require 'koine.core'\n"
-  "local errors = require 'koine.errors'\n"
-  "local records = require 'koine.records'\n"
+  "local errors = require 'koine.data.errors'\n"
+  "local records = require 'koine.data.records'\n"
   "local NAMES = { 'text', 'image', 'document', 'tool_use', 'tool_result', 'thinking', 'redacted_thinking',\n"
   "  'refusal', 'message', 'tool_definition', 'response', 'usage', 'usage_cost', 'delta', 'model_info',\n"
   "  'model_pricing', 'usage_window', 'usage_amount', 'usage_limit_entry', 'usage_report' }\n"

@@ -6,7 +6,7 @@
 #   sizeof-expression speak of style: the code has str with a length in place of NUL, and -Wconversion where it matters.
 # A finding that is none has NOLINT and the reason beside it.
 set -eu
-files=$(ls src/core/*.c src/lua/*.c src/embed/*.c)
+files=$(find src -name '*.c' | LC_ALL=C sort)
 include="-Isrc $(pkg-config --cflags "${LUA_PC:-lua5.4}")"
 flags="-std=c11 -D_GNU_SOURCE $include"
 out=$(mktemp)

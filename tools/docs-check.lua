@@ -2,8 +2,8 @@
 -- returns, and a method, have a `---` comment that says what comes back; a C function that Lua sees has a comment that
 -- begins with its name and arguments as Lua has them; a function of a C header has a comment; every file says what
 -- lives in it; a field of a record stands on a page; llms.txt is short and names only what exists. Prints `file:line:
--- what is missing` and exits 1. Whether pages and code agree is for spec/docs_spec.lua, which `make docs-check` runs
--- after this.
+-- what is missing` and exits 1. Whether pages and code agree is for spec/lua/whole/docs_spec.lua, which
+-- `make docs-check` runs after this.
 -- Run from the project's root, with the module on LUA_CPATH.
 
 local problems, checked = {}, 0
@@ -12,9 +12,10 @@ local function complain(path, line, ...)
   problems[#problems + 1] = ("%s:%d: "):format(path, line) .. string.format(...)
 end
 
-local function files(pattern)
+-- The paths that find prints for these arguments, sorted.
+local function files(where)
   local list = {}
-  local pipe <close> = assert(io.popen("ls " .. pattern .. " 2>/dev/null"))
+  local pipe <close> = assert(io.popen("find " .. where .. " | LC_ALL=C sort"))
   for name in pipe:lines() do list[#list + 1] = name end
   return list
 end
@@ -177,12 +178,12 @@ end
 -- Fields of records stand on some page.
 local function check_records()
   local pages = {}
-  for i, path in ipairs(files "docs/*.md") do pages[i] = read(path) end
+  for i, path in ipairs(files "docs -maxdepth 1 -name '*.md'") do pages[i] = read(path) end
   pages = " " .. table.concat(pages, "\n")
-  for i, line in ipairs(lines_of "lua/koine/records.lua") do
+  for i, line in ipairs(lines_of "lua/koine/data/records.lua") do
     for name in line:gmatch '%f[%l][ro][ep]%l+%("([%l_]+)",' do -- required("name", …), optional(…)
       if not pages:find("[^%w_]" .. name .. "%f[^%w_]") then
-        complain("lua/koine/records.lua", i, "the field %s is on no page", name)
+        complain("lua/koine/data/records.lua", i, "the field %s is on no page", name)
       end
     end
   end
@@ -203,13 +204,13 @@ local function check_short()
   end
 end
 
-for _, path in ipairs(files "lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua") do check_lua(path) end
+for _, path in ipairs(files "lua/koine -name '*.lua'") do check_lua(path) end
 check_exports()
 check_records()
 check_short()
-for _, path in ipairs(files "src/lua/*.c") do check_door(path) end
-for _, path in ipairs(files "src/core/*.h src/lua/*.h src/embed/*.h") do check_header(path) end
-for _, path in ipairs(files "src/*/*.c src/*/*.h") do
+for _, path in ipairs(files "src/binding -name '*.c'") do check_door(path) end
+for _, path in ipairs(files "src -name '*.h'") do check_header(path) end
+for _, path in ipairs(files "src -name '*.[ch]'") do
   local head = table.concat(lines_of(path), "\n", 1, 2)
   if not head:find(path:match "[^/]*$", 1, true) then
     complain(path, 1, "the file does not say what lives in it")

@@ -11,10 +11,10 @@ flags="-std=c11 -D_GNU_SOURCE -g -O1 -Isrc $(pkg-config --cflags "${LUA_PC:-lua5
 libs="$(pkg-config --libs "${LUA_PC:-lua5.4}") $(pkg-config --libs libcurl) -ldl -lm -lpthread"
 [ $# -gt 0 ] || for target in fuzz/*.c; do set -- "$@" "$(basename "$target" .c)"; done
 
-# The core and the door as one archive: a target takes what it calls.
+# The core and the binding as one archive: a target takes what it calls.
 rm -rf "$build/obj"
 mkdir -p "$build/obj"
-for source in src/core/*.c src/lua/*.c; do
+for source in $(find src/core src/binding -name '*.c'); do
   object=$(echo "${source%.c}" | tr / _)
   # shellcheck disable=SC2086
   clang $flags -fsanitize=fuzzer-no-link -c -o "$build/obj/$object.o" "$source"

@@ -72,7 +72,7 @@ for rock in lua-cjson argparse; do stub "$rock" 2.1.0; done
 server=$!
 while ! [ -s "$tmp/port" ]; do sleep 0.05; done
 url=http://127.0.0.1:$(cat "$tmp/port")
-version=$(sed -n 's/^return "\(.*\)"/\1/p' lua/koine/version.lua)
+version=$(sed -n 's/^return "\(.*\)"/\1/p' lua/koine/data/version.lua)
 make --no-print-directory -C "$top" SOURCE_URL="$url/koine-$version.tar.gz" dist >>"$tmp/log"
 mv "koine-$version.tar.gz" "koine-$version-1.rockspec" "$tmp/served"
 luarocks-admin --lua-version 5.4 make_manifest "$tmp/served" >>"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "manifest"; }

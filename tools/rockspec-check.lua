@@ -2,9 +2,10 @@
 -- Run from the project's root.
 local ROCKSPEC = "rockspec/koine-scm-1.rockspec"
 
-local function files(pattern)
+-- The paths that find prints for these arguments, sorted.
+local function files(where)
   local list = {}
-  local pipe = assert(io.popen("ls " .. pattern .. " 2>/dev/null"))
+  local pipe = assert(io.popen("find " .. where))
   for name in pipe:lines() do list[#list + 1] = name end
   pipe:close()
   table.sort(list)
@@ -16,12 +17,12 @@ local function module_name(file)
 end
 
 local expected, names = {}, {}
-for _, file in ipairs(files "lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua") do
+for _, file in ipairs(files "lua/koine -name '*.lua'") do
   local name = module_name(file)
   expected[name], names[#names + 1] = file, name
 end
 table.sort(names)
-local sources = files "src/core/*.c src/lua/*.c"
+local sources = files "src/core src/binding -name '*.c'"
 
 -- The rockspec's text with both lists as the tree has them.
 local function updated(text)

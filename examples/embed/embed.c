@@ -191,7 +191,7 @@ static int open_descriptors(struct host *h) {
 
 static const char CONNECT[] =
   "local enter, wake, spawn = ...\n"
-  "local koine, wait = require 'koine', require 'koine.wait'\n"
+  "local koine, wait = require 'koine', require 'koine.task.wait'\n"
   "local function park(token, seconds)\n"
   "  if not enter(token, seconds) then return wait.block(token, seconds) end\n"
   "  local woken = coroutine.yield()\n" /* no tail call: this frame holds the token */

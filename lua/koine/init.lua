@@ -10,8 +10,8 @@
 --   koine.base64(bytes)                                  for the source of images and documents
 --   koine.try(f, …)     f's results, or nil and the error where f raises one of Koine's
 --   koine.rate_limiter { rate_limit_path = …, … }        for the constructors' option rate_limiter
---   koine.run(f, …), spawn, gather, timeout, sleep       many conversations in one thread (loop.lua)
---   koine.engine(), koine.pump(seconds), koine.set_host  inside somebody else's event loop (wait.lua, hosts/)
+--   koine.run(f, …), spawn, gather, timeout, sleep       many conversations in one thread (task/scheduler.lua)
+--   koine.engine(), koine.pump(seconds), koine.set_host  inside somebody else's event loop (task/wait.lua, task/hosts)
 --   koine.fallback { a, b }                              an adapter that tries the next one
 --   koine.tool {…}, koine.agent {…}                      tools and loops around them
 --   koine.executor {…}                                   tools that touch files and run commands
@@ -21,9 +21,9 @@
 --   koine.version, koine.libcurl                         versions of Koine and of the libcurl that is running
 
 local core = require "koine.core"
-local rows = require "koine.rows"
+local rows = require "koine.provider"
 
-local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.version",
+local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.data.version",
   libcurl = core.libcurl() }
 
 -- The marks that lua-cjson puts on arrays, where its build has any, mean arrays here too.
@@ -38,34 +38,35 @@ local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "think
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
   "usage_amount", "usage_limit_entry", "usage_report" }
 -- Public name → the module that it is.
-local MODULES = { agent = "agent", artifacts = "artifacts", base = "base", base64 = "base64", contract = "contract",
-  conversation = "conversation", dispatcher = "dispatcher", errors = "errors", executor = "executor",
-  fallback = "fallback", hosts = "hosts", playbook = "playbook", pricing = "pricing", process = "process",
-  schema = "schema", session = "session", testing = "testing", tool = "tool", turn = "turn" }
+local MODULES = { agent = "agent", artifacts = "system.artifacts", base = "call.custom_adapter",
+  base64 = "data.base64", contract = "testing.contract", conversation = "call.conversation", dispatcher = "dispatch",
+  errors = "data.errors", executor = "system.executor", fallback = "call.fallback", hosts = "task.hosts",
+  playbook = "testing.playbook", pricing = "call.pricing", process = "system.process", schema = "data.schema",
+  session = "session", testing = "testing", tool = "agent.tool", turn = "dispatch.packing" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 
 -- name → function that makes the value on first use
 local makers = {
-  adapter = function() return require("koine.adapter").by_name end,
-  try = function() return require("koine.errors").try end,
-  rate_limiter = function() return require("koine.rate_limiter").new end,
+  adapter = function() return require("koine.call.adapter").by_name end,
+  try = function() return require("koine.data.errors").try end,
+  rate_limiter = function() return require("koine.store.rate_limiter").new end,
 }
 
 for _, name in ipairs(rows.names) do
   makers[name] = function()
-    local new, row = require("koine.adapter").new, rows.load(name)
+    local new, row = require("koine.call.adapter").new, rows.load(name)
     return function(options) return new(row, options) end
   end
 end
 for _, name in ipairs(RECORDS) do
-  makers[name] = function() return require("koine.records")[name] end
+  makers[name] = function() return require("koine.data.records")[name] end
 end
 for _, name in ipairs(LOOP) do
-  makers[name] = function() return require("koine.loop")[name] end
+  makers[name] = function() return require("koine.task.scheduler")[name] end
 end
 for _, name in ipairs(WAIT) do
-  makers[name] = function() return require("koine.wait")[name] end
+  makers[name] = function() return require("koine.task.wait")[name] end
 end
 for name, module in pairs(MODULES) do
   makers[name] = function() return require("koine." .. module) end

@@ -4,11 +4,11 @@
 */
 #include <stdlib.h>
 
-#include "core/json.h"
-#include "core/leaked.h"
-#include "core/normalise.h"
-#include "core/sse.h"
-#include "test.h"
+#include "core/json/json.h"
+#include "core/codec/shared/leaked.h"
+#include "core/history/normalise.h"
+#include "core/framing/sse.h"
+#include "support/test.h"
 
 #define PIECE 1460 /* what one network packet brings */
 

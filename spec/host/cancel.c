@@ -5,10 +5,10 @@
 */
 #include <errno.h>
 
-#include "meter.h"
-#include "provider.h"
-#include "state.h"
-#include "test.h"
+#include "support/meter.h"
+#include "support/provider.h"
+#include "support/state.h"
+#include "support/test.h"
 
 static struct provider provider;
 
@@ -16,7 +16,7 @@ static const char WATCH[] =
   "local base = ...\n"
   /* older than Koine, so finalised after it when the state closes */
   "late = setmetatable({}, { __gc = function(t) if t.stream then t.run(t.stream) end end })\n"
-  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.wait'\n"
+  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.task.wait'\n"
   "seen = setmetatable({}, { __mode = 'k' })\n"
   "local makers = { koine.anthropic, koine.compatible, koine.openai }\n"
   "function adapter(wire, what, retry)\n"
@@ -60,7 +60,7 @@ static const char WATCH[] =
   "end\n";
 
 static const char CANCEL[] =
-  "local core, wait = require 'koine.core', require 'koine.wait'\n"
+  "local core, wait = require 'koine.core', require 'koine.task.wait'\n"
   "local ways = {}\n"
   "function over(s)\n"
   "  for _ = 1, 2 do\n"

@@ -5,16 +5,16 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "provider.h"
-#include "resolver.h"
-#include "state.h"
-#include "test.h"
+#include "support/provider.h"
+#include "support/resolver.h"
+#include "support/state.h"
+#include "support/test.h"
 
 static struct provider provider;
 
 static const char CHUNK[] =
   "local base = ...\n"
-  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.wait'\n"
+  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.task.wait'\n"
   "local kept = {}\n"
   "local function open(url)\n"
   "  local a = koine.anthropic { model = 'some-model', key = 'a-secret-key', base_url = url, retry = false,\n"

@@ -2,9 +2,9 @@
 ** deep.c: a turn nested more deeply than trees are copied is refused by push_response: a Response always has its turn.
 ** No answer gets so far: limits.depth is bounded. Here the tree is made by hand.
 */
-#include "lua/door.h"
-#include "state.h"
-#include "test.h"
+#include "binding/binding.h"
+#include "support/state.h"
+#include "support/test.h"
 
 /* {"content": [[[…]]]}: so many arrays. */
 static struct node *nested(struct arena *a, int levels) {

@@ -4,17 +4,17 @@
 */
 #include <errno.h>
 
-#include "meter.h"
-#include "provider.h"
-#include "resolver.h"
-#include "state.h"
-#include "test.h"
+#include "support/meter.h"
+#include "support/provider.h"
+#include "support/resolver.h"
+#include "support/state.h"
+#include "support/test.h"
 
 static struct provider provider;
 
 static const char CHUNK[] =
   "local base = ...\n"
-  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.wait'\n"
+  "local koine, core, wait = require 'koine', require 'koine.core', require 'koine.task.wait'\n"
   "local function adapter(url, timeout)\n"
   "  return koine.anthropic { model = 'some-model', key = 'a-secret-key', base_url = url, retry = false, proxy = '',\n"
   "    timeout = timeout }\n"

@@ -4,9 +4,9 @@
 */
 #include <errno.h>
 
-#include "resolver.h"
-#include "state.h"
-#include "test.h"
+#include "support/resolver.h"
+#include "support/state.h"
+#include "support/test.h"
 
 static const char CHUNK[] =
   "local koine = require 'koine'\n"

@@ -2,7 +2,7 @@
 ** http.c: one exchange at a time against a server of its own on 127.0.0.1, without Lua: what is sent, what comes back,
 ** what is refused, how it fails.
 */
-#include "world.h"
+#include "support/world.h"
 
 static void test_answers(struct world *w) {
   struct ask a;

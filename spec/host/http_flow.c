@@ -9,8 +9,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "core/clock.h"
-#include "world.h"
+#include "core/base/clock.h"
+#include "support/world.h"
 
 static const char *self;
 

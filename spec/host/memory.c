@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "meter.h"
-#include "provider.h"
-#include "state.h"
-#include "test.h"
+#include "support/meter.h"
+#include "support/provider.h"
+#include "support/state.h"
+#include "support/test.h"
 
 static struct provider provider;
 
@@ -19,7 +19,7 @@ static struct provider provider;
 static const char PRELUDE[] =
   "local base = ...\n"
   "local koine, core = require 'koine', require 'koine.core'\n"
-  "local _ = koine.anthropic, koine.compatible, koine.openai, koine.response, koine.errors, require 'koine.models'\n"
+  "local _ = koine.anthropic, koine.compatible, koine.openai, koine.response, koine.errors, require 'koine.call.models'\n"
   "local TEXT = '" PROVIDER_TEXT "'\n"
   "local tools = { { name = 'weather', description = 'Tells it.', parameters = { type = 'object',\n"
   "  properties = { city = { type = 'string' } } } } }\n"

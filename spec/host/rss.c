@@ -4,9 +4,9 @@
 */
 #include <errno.h>
 
-#include "provider.h"
-#include "state.h"
-#include "test.h"
+#include "support/provider.h"
+#include "support/state.h"
+#include "support/test.h"
 
 #define RSS_MAX 100.0 /* MB */
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "provider.h"
-#include "state.h"
-#include "test.h"
+#include "support/provider.h"
+#include "support/state.h"
+#include "support/test.h"
 
 #define STATES 50
 #define THREADS 4

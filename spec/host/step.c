@@ -4,7 +4,7 @@
 */
 #include <fcntl.h>
 
-#include "world.h"
+#include "support/world.h"
 
 enum { N = 7 };
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "provider.h"
-#include "state.h"
-#include "test.h"
+#include "support/provider.h"
+#include "support/state.h"
+#include "support/test.h"
 
 #define THREADS 8
 #define CHATS 200

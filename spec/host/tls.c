@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/http.h"
-#include "test.h"
+#include "core/http/http.h"
+#include "support/test.h"
 
 static char dir[] = "/tmp/koine-tls-XXXXXX";
 static char cert[64], key[64];

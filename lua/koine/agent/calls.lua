@@ -4,11 +4,11 @@
 --
 -- May call: errors, loop, records, tool, agent.state.
 
-local errors = require "koine.errors"
-local loop = require "koine.loop"
-local records = require "koine.records"
+local errors = require "koine.data.errors"
+local loop = require "koine.task.scheduler"
+local records = require "koine.data.records"
 local state = require "koine.agent.state"
-local tool = require "koine.tool"
+local tool = require "koine.agent.tool"
 
 local calls = {}
 

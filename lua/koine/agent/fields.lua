@@ -3,12 +3,12 @@
 -- May call: koine.core, errors, options, records, tool, agent.stop.
 
 local core = require "koine.core"
-local check = require "koine.check"
-local errors = require "koine.errors"
-local options = require "koine.options"
-local records = require "koine.records"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local options = require "koine.call.options"
+local records = require "koine.data.records"
 local stop = require "koine.agent.stop"
-local tool = require "koine.tool"
+local tool = require "koine.agent.tool"
 
 local fields = {}
 

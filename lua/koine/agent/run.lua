@@ -6,16 +6,16 @@
 
 local calls = require "koine.agent.calls"
 local core = require "koine.core"
-local errors = require "koine.errors"
-local loop = require "koine.loop"
-local parts = require "koine.schema.parts"
-local records = require "koine.records"
-local schema = require "koine.schema"
+local errors = require "koine.data.errors"
+local loop = require "koine.task.scheduler"
+local parts = require "koine.data.schema.parts"
+local records = require "koine.data.records"
+local schema = require "koine.data.schema"
 local state = require "koine.agent.state"
 local stop = require "koine.agent.stop"
-local tool = require "koine.tool"
-local turn = require "koine.agent.turn"
-local wait = require "koine.wait"
+local tool = require "koine.agent.tool"
+local turn = require "koine.agent.step"
+local wait = require "koine.task.wait"
 
 local run = {}
 

@@ -12,10 +12,10 @@
 -- May call: koine.core, errors, records, schema, agent.usage.
 
 local core = require "koine.core"
-local errors = require "koine.errors"
-local records = require "koine.records"
-local schema = require "koine.schema"
-local usage = require "koine.agent.usage"
+local errors = require "koine.data.errors"
+local records = require "koine.data.records"
+local schema = require "koine.data.schema"
+local usage = require "koine.data.usage"
 
 local state = {}
 

@@ -9,8 +9,8 @@
 --
 -- May call: errors, records.
 
-local errors = require "koine.errors"
-local records = require "koine.records"
+local errors = require "koine.data.errors"
+local records = require "koine.data.records"
 
 local stop = {}
 

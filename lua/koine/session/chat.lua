@@ -6,8 +6,8 @@
 local core = require "koine.core"
 local agents = require "koine.agent"
 local context = require "koine.session.context"
-local errors = require "koine.errors"
-local frame = require "koine.session.frame"
+local errors = require "koine.data.errors"
+local frame = require "koine.session.runner"
 local tools = require "koine.session.tools"
 
 local chat = {}
@@ -50,7 +50,7 @@ local function limit(work, input)
   end
 end
 
---- Begins a session of an adapter: a frame (frame.lua). `input` is what input.check returned. Raises an ArgumentError
+--- Begins a session of an adapter: a frame (runner.lua). `input` is what input.check returned. Raises an ArgumentError
 -- for an adapter that is none, or is for another model, and for inputs that do not fit what is there.
 function chat.open(adapter, input)
   check_adapter(adapter, input.model)
@@ -87,7 +87,7 @@ local function judge(self, frm)
   end
 end
 
---- A unit of the run; see frame.lua.
+--- A unit of the run; see runner.lua.
 function methods:step(frm)
   if not self.run then
     local message, about = context.message(self.input)

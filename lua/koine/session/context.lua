@@ -3,8 +3,8 @@
 -- May call: koine.core, errors, executor.text.
 
 local core = require "koine.core"
-local errors = require "koine.errors"
-local text = require "koine.executor.text"
+local errors = require "koine.data.errors"
+local text = require "koine.system.executor.text"
 
 local context = {}
 

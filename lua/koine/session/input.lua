@@ -27,12 +27,12 @@
 -- May call: koine.core, agent.fields, errors, options, records, session.types, session.verdict.
 
 local core = require "koine.core"
-local check = require "koine.check"
-local errors = require "koine.errors"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
 local fields = require "koine.agent.fields"
-local records = require "koine.records"
+local records = require "koine.data.records"
 local types = require "koine.session.types"
-local verdict = require "koine.session.verdict"
+local verdict = require "koine.session.outcome"
 
 local ROUNDS, CONTEXT_BYTES = 50, 256 << 10
 

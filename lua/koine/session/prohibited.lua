@@ -3,7 +3,7 @@
 --
 -- May call: executor.policies.
 
-local policies = require "koine.executor.policies"
+local policies = require "koine.system.executor.policies"
 
 local prohibited = {}
 

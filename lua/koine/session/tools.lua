@@ -5,9 +5,9 @@
 -- May call: koine.core, errors, executor, tool.
 
 local core = require "koine.core"
-local errors = require "koine.errors"
-local executors = require "koine.executor"
-local tool = require "koine.tool"
+local errors = require "koine.data.errors"
+local executors = require "koine.system.executor"
+local tool = require "koine.agent.tool"
 
 local tools = {}
 

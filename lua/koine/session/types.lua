@@ -4,8 +4,8 @@
 -- May call: koine.core, errors, options.
 
 local core = require "koine.core"
-local check = require "koine.check"
-local errors = require "koine.errors"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
 
 local types = {}
 

@@ -5,7 +5,7 @@
 local cjson = require "cjson".new()
 local core = require "koine.core"
 local program = require "spec.interop.support.program"
-local wait = require "koine.wait"
+local wait = require "koine.task.wait"
 
 local aimock = {}
 

@@ -1,0 +1,256 @@
+--- Tools: what a model may call, and the function behind it.
+--
+--   local weather = koine.tool {
+--     name = "weather", description = "The weather in a city.", example = { city = "Paris", ["days?"] = 3 },
+--     run = function(args) return "rain in " .. args.city end,
+--   }
+--
+-- A tool is a plain table that every adapter takes in `tools`. An agent (agent.lua) calls it by itself; a loop of one's
+-- own asks `koine.tool.answer` for the result of a call. Whatever goes wrong in a tool is told to the model as an error
+-- result. Two things end the loop instead: an error of Koine's with the kind "executor", trouble of the machine behind
+-- the tools, and "cancelled".
+--
+-- May call: koine.core, errors, loop, options, records, schema, schema.parts.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local loop = require "koine.task.scheduler"
+local parts = require "koine.data.schema.parts"
+local records = require "koine.data.records"
+local schema = require "koine.data.schema"
+
+local tool = {}
+
+local FIELDS = { name = "string", description = "string", parameters = "table", example = "table", run = "function",
+  timeout = "number", needs_approval = true, hidden = "boolean", strict = "boolean", cache_control = "table" }
+local NAME_MAX = 64          -- bytes: the least that any wire allows
+local ERROR_TEXT_MAX = 4096  -- bytes of an error's text that the model is told
+local LEVELS = 6             -- of tables around a result in a history and its dump
+local tool_mt = { __name = "koine.tool" }
+
+-- `at` is what stands before the name of a field in errors: "", or "tools[1]."
+
+local function check_field(name, value, at)
+  local expected = FIELDS[name]
+  if not expected then check.unknown("field", name, FIELDS, at .. tostring(name)) end
+  if name == "needs_approval" then
+    if type(value) ~= "boolean" and type(value) ~= "function" then
+      errors.argument(at .. name, "true, false or a function", value)
+    end
+  elseif type(value) ~= expected then
+    errors.argument(at .. name, expected, value)
+  end
+end
+
+local function check_fields(given, at)
+  for name, value in next, given do check_field(name, value, at) end
+  local name = given.name
+  if type(name) ~= "string" or #name > NAME_MAX or not name:find "^[%w_-]+$" then
+    errors.argument(at .. "name", "at most 64 letters, digits, _ and -", name)
+  end
+  if given.description == nil then errors.argument(at .. "description", "string", nil) end
+  if given.run == nil then errors.argument(at .. "run", "function", nil) end
+  local seconds = given.timeout
+  if seconds and (seconds <= 0 or seconds ~= seconds) then
+    errors.argument(at .. "timeout", "seconds, more than 0", seconds)
+  end
+  if given.parameters and given.example then
+    core.raise_argument(at .. "example", "parameters or example", "both")
+  end
+end
+
+-- The schema of the arguments, a copy.
+local function parameters_of(given, at)
+  local made, field = given.parameters, at .. "parameters"
+  if not made then return schema.expand(given.example or {}, at .. "example") end
+  if made.type ~= "object" then errors.argument(field .. ".type", '"object"', made.type) end
+  schema.check(made, field)
+  local unfit = parts.unfit(made)
+  if unfit then core.raise_argument(field, "values that JSON has", unfit) end
+  return records.to_table(made)
+end
+
+local function new(given, at)
+  check_fields(given, at)
+  local made = {}
+  for name, value in next, given do made[name] = value end
+  made.example, made.parameters = nil, parameters_of(given, at)
+  return setmetatable(made, tool_mt)
+end
+
+--- True when `value` was made by koine.tool.
+function tool.is_tool(value) return type(value) == "table" and getmetatable(value) == tool_mt end
+
+-- Raises unless the value is an array.
+local function check_array(value, path)
+  if records.is_list(value) then return end
+  core.raise_argument(path, "array of tools", tool.is_tool(value) and "a single tool" or errors.describe(value))
+end
+
+--- Checks an array of tools, or of what koine.tool takes: a new array of koine.tool, each with a name of its own.
+-- `path` begins the field's name in errors. Raises an ArgumentError.
+function tool.list(value, path)
+  check_array(value, path)
+  local kept, names = {}, {}
+  for i, one in ipairs(value) do
+    local at = ("%s[%d]"):format(path, i)
+    if type(one) ~= "table" then errors.argument(at, "tool", one) end
+    kept[i] = tool.is_tool(one) and one or new(one, at .. ".")
+    if names[kept[i].name] then errors.argument(at .. ".name", "a name of its own", kept[i].name) end
+    names[kept[i].name] = true
+  end
+  return kept
+end
+
+-- Calls -------------------------------------------------------------------------------------------------------------
+
+-- The names of the tools that are offered, in words.
+local function names_of(tools)
+  local names = {}
+  for _, one in ipairs(tools) do names[#names + 1] = not one.hidden and one.name or nil end
+  return #names > 0 and table.concat(names, ", ") or "none"
+end
+
+--- The tool of that name in an array of tools, or nil.
+function tool.find(tools, name)
+  for _, one in ipairs(tools) do
+    if one.name == name then return one end
+  end
+end
+
+--- Why a call (a tool_use block) cannot be run with these tools, in words for the model that name the field; nil when
+-- it can: there is no such tool (hidden ones are not named), its arguments are no JSON object or do not fit the schema.
+function tool.problem(tools, call)
+  local found = tool.find(tools, call.name)
+  if not found then return ("unknown tool %q; there are: %s"):format(call.name, names_of(tools)) end
+  if call.arguments_error then return "the arguments are no JSON object: " .. call.arguments_error end
+  local fits, why = schema.validate(found.parameters, call.arguments, "arguments")
+  if not fits then return "bad arguments: " .. why end
+end
+
+-- At most so many bytes of a text, not cut inside a UTF-8 sequence.
+local function capped(text)
+  if #text <= ERROR_TEXT_MAX then return text end
+  local cut = utf8.offset(text, 0, ERROR_TEXT_MAX + 1) or ERROR_TEXT_MAX + 1
+  return text:sub(1, cut - 1) .. " …"
+end
+
+-- True for errors that the model is not told.
+local function ends_the_loop(err)
+  return errors.is_error(err) and (err.kind == "executor" or err.kind == "cancelled")
+end
+
+-- What a failing tool is answered, or nil, err.
+local function failed(err)
+  if ends_the_loop(err) then return nil, err end
+  return { content = capped(tostring(err)), is_error = true }
+end
+
+local RESULT_BLOCKS = { text = true, image = true, document = true }
+
+-- True for an array of blocks that a result may hold.
+local function is_blocks(value)
+  if type(value) ~= "table" or #value == 0 then return false end
+  for _, block in ipairs(value) do
+    if type(block) ~= "table" or not RESULT_BLOCKS[block.type] then return false end
+  end
+  return (pcall(records.check_message, { role = "user", content = value }, "result"))
+end
+
+-- What a tool returned, as an outcome.
+local function outcome(content, info)
+  if content == nil then
+    if info ~= nil and (type(info) ~= "table" or getmetatable(info)) then return failed(info) end
+    content = "(no output)"
+  elseif type(content) == "number" then
+    content = tostring(content)
+  elseif type(content) ~= "string" then
+    if not is_blocks(content) then
+      return failed("the tool returned " .. errors.describe(content) .. " in place of text or blocks")
+    end
+    local unfit = parts.unfit(content, LEVELS)
+    if unfit then return failed("the tool returned what JSON cannot hold: " .. unfit) end
+    content = records.to_table(content)
+  end
+  info = type(info) == "table" and info or {}
+  return { content = content, is_error = (info.is_error or info.blocked) and true or false,
+    blocked = info.blocked and true or nil, reason = info.reason ~= nil and tostring(info.reason) or nil }
+end
+
+-- pcall's results as an outcome.
+local function settle(ok, ...)
+  if ok then return outcome(...) end
+  return failed((...))
+end
+
+--- Runs a tool with arguments that fit it: {content, is_error, blocked, reason}, or nil, err for an error that ends the
+-- loop. Never raises.
+function tool.execute(one, arguments, ctx)
+  local run, seconds = one.run, one.timeout
+  if not seconds then return settle(pcall(run, arguments, ctx)) end
+  local done, result, err = false, nil, nil
+  local ok, raised = pcall(loop.timeout, seconds, function()
+    result, err = settle(pcall(run, arguments, ctx))
+    done = true
+  end)
+  if done then return result, err end
+  if not ok then return failed(raised) end
+  return failed(("timed out after %g s"):format(seconds))
+end
+
+-- Raises unless these are tools and a call to answer.
+local function check_answer(tools, call, ctx)
+  check_array(tools, "tools")
+  for i, one in ipairs(tools) do
+    if not tool.is_tool(one) then errors.argument(("tools[%d]"):format(i), "koine.tool", one) end
+  end
+  if type(call) ~= "table" then errors.argument("call", "tool_use block", call) end
+  for _, name in ipairs { "id", "name" } do
+    if type(call[name]) ~= "string" then errors.argument("call." .. name, "string", call[name]) end
+  end
+  if ctx ~= nil and type(ctx) ~= "table" then errors.argument("ctx", "table", ctx) end
+end
+
+--- The answer to a call (a tool_use block) with one of `tools` (array of koine.tool): a tool_result block, and
+-- {blocked, reason} as the tool said; or nil, err for an error that ends the loop. `ctx` is a table whose fields are
+-- handed to the tool beside `call`, nil for none. Approval is not asked for. What is no array of tools, no call or no
+-- table raises an ArgumentError.
+function tool.answer(tools, call, ctx)
+  check_answer(tools, call, ctx)
+  local result, err
+  local problem = tool.problem(tools, call)
+  if problem then
+    result = { content = problem, is_error = true }
+  else
+    local own = {}
+    for name, value in next, ctx or {} do own[name] = value end
+    own.call = { id = call.id, name = call.name }
+    result, err = tool.execute(tool.find(tools, call.name), call.arguments, own)
+  end
+  if not result then return nil, err end
+  return { type = "tool_result", tool_use_id = call.id, content = result.content, is_error = result.is_error },
+    { blocked = result.blocked, reason = result.reason }
+end
+
+--- koine.tool(given): makes a tool of a table of
+--   name            string of at most 64 letters, digits, "_" and "-"
+--   description     string: what it does, for the model
+--   parameters      JSON Schema of its arguments (data/schema), whose type is "object", copied; or
+--   example         arguments by example (schema.expand); neither: no arguments
+--   run             function(args, ctx) → what the model is told: a string, a number, or an array of text, image and
+--                   document blocks, nothing for "(no output)"; and, second, nil or {is_error, blocked, reason}:
+--                   whether that is an error, whether the call was refused, and why. Or nil, err. `args` is the decoded
+--                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil}
+--   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
+--   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; a loop of one's own
+--                   looks at it itself
+--   hidden          boolean: an agent does not offer the tool to the model, but answers calls of it
+--   strict, cache_control   as in records.tool_definition
+-- A new table with these fields (no `example`). Raises an ArgumentError naming the bad field.
+local function make(_, given)
+  if type(given) ~= "table" then errors.argument("tool", "table", given) end
+  return new(given, "")
+end
+
+return setmetatable(tool, { __call = make })

@@ -1,0 +1,191 @@
+--- Adapters: what a user calls. One kind of object for every provider; all that differs is the row it was made of.
+-- Adds the methods that wait or decide to the core's `koine.adapter` userdata (render, start, close are C's). An
+-- adapter serves any number of coroutines at once: what belongs to one call lives in that call's plan.
+--
+-- May call: koine.core, attempt, credentials, errors, models (when first used), options, rows, stream.
+
+local core = require "koine.core"
+local attempt = require "koine.call.attempt"
+local check = require "koine.data.check"
+local credentials = require "koine.provider.credentials"
+local errors = require "koine.data.errors"
+local options = require "koine.call.options"
+local rows = require "koine.provider"
+local stream = require "koine.call.stream"
+
+local adapter = {}
+local methods = core.adapter_methods
+
+-- Quirks of the row, over them the model's, over them the caller's.
+local function quirks_of(row, info, given)
+  local quirks = { context_window = info.context }
+  for _, layer in ipairs { row.quirks or {}, info.quirks or {}, given or {} } do
+    for name, value in pairs(layer) do quirks[name] = value end
+  end
+  return quirks
+end
+
+--- Makes an adapter of a row and a constructor's options (table, see options.lua; `model` is required).
+-- Needs no key and makes no connection. Raises an ArgumentError naming the option that is missing, unknown or bad.
+function adapter.new(row, given)
+  if type(given) ~= "table" then check.refuse("options", "table", given) end
+  if type(given.model) ~= "string" or not given.model:find "%S" then
+    errors.argument("model", "model id (non-empty string)", given.model)
+  end
+  row = rows.chosen(row, given)
+  local model = rows.model_id(row, given.model)
+  local info = rows.model(row, model)
+  local settings = options.constructor(given, info, row.options)
+  local base_url = settings.base_url or row.base_url
+  if not base_url then errors.argument("base_url", "URL of the server to talk to", nil) end
+  local quirks = quirks_of(row, info, settings.quirks)
+  local state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,
+    auth = credentials.module(row), rate_limiter = settings.rate_limiter, pricing = rows.pricing(info) }
+  if state.auth and state.auth.setup then state.auth.setup(state) end
+  return core.adapter { provider = row.name, title = row.title, codec = row.codec, model = model, quirks = quirks,
+    state = state }
+end
+
+--- The adapter of "provider/model", with the options of that provider's constructor (model may come from either).
+-- Raises an ArgumentError when there is no such provider, suggesting the nearest.
+function adapter.by_name(name, given)
+  if type(name) ~= "string" or name == "" then errors.argument("name", '"provider/model"', name) end
+  if given ~= nil and type(given) ~= "table" then check.refuse("options", "table", given) end
+  local provider, rest = name:match "^([^/]*)/?(.*)$"
+  local row, copy = rows.load(provider), {}
+  for option, value in pairs(given or {}) do copy[option] = value end
+  if rest ~= "" then copy.model = name end
+  return adapter.new(row, copy)
+end
+
+-- The canonical request of a call.
+local function request_of(state, messages, settings, streaming)
+  if type(messages) == "string" then
+    messages = { { role = "user", content = messages } }
+  elseif type(messages) ~= "table" then
+    errors.argument("messages", "string or array of messages", messages)
+  elseif messages.role ~= nil then
+    core.raise_argument("messages", "array of messages", "a single message")
+  end
+  local info, thinking = state.info, settings.thinking
+  if thinking == nil and state.quirks.thinking_default then thinking = false end -- off unless asked for
+  if thinking == false and options.knows_effort(settings, "none") then thinking = "none" end
+  local request = { model = state.model, messages = messages, system = settings.system, tools = settings.tools,
+    tool_choice = settings.tool_choice, max_tokens = settings.max_tokens, stream = streaming,
+    thinking = thinking, temperature = settings.temperature, top_p = settings.top_p,
+    stop_sequences = settings.stop_sequences, cache_retention = settings.cache_retention,
+    metadata = settings.metadata, betas = settings.betas, extra = settings.extra,
+    thinking_mode = info.thinking, max_output = info.max_output }
+  if state.auth and state.auth.amend then state.auth.amend(request) end
+  return request
+end
+
+-- Room that the core leaves for the answer beside a thinking budget.
+local ANSWER_ROOM = 4096
+
+-- True when the provider gives a plain answer of this length.
+local function may_be_plain(state, settings)
+  local most = state.row.plain_max_tokens
+  if not most then return true end
+  local thinking, length = settings.thinking, settings.max_tokens or state.info.max_output or 0
+  if type(thinking) == "table" then length = math.max(length, thinking.budget_tokens + ANSWER_ROOM) end
+  return length <= most
+end
+
+-- The names of the tools whose calls may be read from text (quirk leaked_calls), nil for none.
+local function recoverable(state, request)
+  if not state.quirks.leaked_calls or request.tool_choice == "none" then return nil end
+  local names = {}
+  for i, tool in ipairs(request.tools or {}) do names[i] = tool.name end
+  return names[1] and names
+end
+
+-- Checks, renders and starts a call: a stream, or nil, err.
+local function open(self, messages, settings, streaming)
+  local state = core.state(self)
+  streaming = streaming or not may_be_plain(state, settings)
+  local request = request_of(state, messages, settings, streaming)
+  local plan = attempt.plan(self, state, settings)
+  plan.request = request
+  plan.call = { method = "POST", stream = streaming, request_messages = #request.messages,
+    keep_raw = settings.keep_raw }
+  attempt.render(plan)
+  plan.call.tool_names = recoverable(state, request)
+  return stream.open(plan)
+end
+
+--- Starts a turn and returns its Stream at once: next(), response(), deltas(), close(), stats().
+-- `messages` is a string (one user message) or an array of messages; `opts` is a table of call options (options.lua),
+-- nil for none.
+-- nil, err when it cannot start (an AuthenticationError when there is no key). Raises an ArgumentError for bad messages
+-- or options, a NotImplementedError for what this provider cannot carry.
+function methods:open(messages, opts)
+  return open(self, messages, options.call(opts, core.state(self).settings), true)
+end
+
+--- The deltas of a turn for a generic for, which closes the stream however the loop is left. Raises what open returns
+-- as an error, and the error of a turn that fails.
+function methods:stream(messages, opts)
+  local opened, err = self:open(messages, opts)
+  if not opened then error(err, 0) end
+  return opened:deltas()
+end
+
+--- Makes a turn and returns its Response, or nil, err. Arguments and raised errors as for open.
+-- opts.on_delta (a function of one delta) is called for every delta as it arrives; what it raises ends the turn and
+-- goes on unchanged. opts.stream = true asks the provider for a stream though nobody looks.
+function methods:chat(messages, opts)
+  local settings = options.call(opts, core.state(self).settings)
+  local on_delta = settings.stream ~= false and settings.on_delta or nil
+  local turn <close>, err = open(self, messages, settings, settings.stream or on_delta ~= nil)
+  if not turn then return nil, err end
+  if on_delta then
+    local delta
+    repeat
+      delta, err = turn:next()
+      if err then return nil, err end
+      if delta then on_delta(delta) end
+    until not delta
+  end
+  return turn:response()
+end
+
+--- The models that the provider offers: an array of ModelInfo (records.model_info), or nil, err.
+-- Raises a NotImplementedError where the provider has no such list.
+function methods:list_models() return require("koine.call.models").list(self) end
+
+--- The number of input tokens that the provider counts for these messages: an integer, -1 when it does not count, or
+-- nil, err. opts: system, tools, tool_choice, thinking, and the options that concern the request.
+function methods:count_tokens(messages, opts)
+  local state = core.state(self)
+  if not state.row.count_path then return -1 end
+  local settings = options.call(opts, state.settings)
+  return require("koine.call.models").count(self, request_of(state, messages, settings, false), settings)
+end
+
+--- The model id that goes to the provider.
+function methods:model_name() return core.state(self).model end
+
+--- The provider's name for people, e.g. "Anthropic".
+function methods:provider_name() return core.state(self).row.title end
+
+--- The size of the model's context in tokens; nil when unknown.
+function methods:max_context_tokens() return core.state(self).quirks.context_window end
+
+--- A quota report (records.usage_report), or nil, err; nil where the provider has no quotas to ask for.
+function methods:usage_report()
+  local auth = core.state(self).auth
+  if auth and auth.usage_report then return auth.usage_report(self) end
+end
+
+--- Logs in where the provider needs it, else makes sure that there is a key: true, or nil, err. May be called again.
+function methods:authenticate() return credentials.authenticate(self, core.state(self)) end
+
+--- True when there are credentials that may be presumed valid; no network.
+function methods:authenticated() return credentials.authenticated(self, core.state(self)) end
+
+--- Forgets the credentials that a login left, in memory and on disk; nil, err when that fails on disk. Keys that the
+-- caller gave are left alone.
+function methods:logout() return credentials.logout(self, core.state(self)) end
+
+return adapter

@@ -1,0 +1,223 @@
+--- A conversation: an adapter, the options of its calls, and a history that is always legal.
+--
+--   local talk = koine.conversation(adapter, { system = "Be brief.", tools = { weather } })
+--   local r = assert(talk:ask "What is the weather in Paris?")
+--   while r.tool_calls[1] do
+--     local results = {}
+--     for i, call in ipairs(r.tool_calls) do results[i] = { tool_use_id = call.id, content = look_up(call) } end
+--     r = assert(talk:results(results))
+--   end
+--
+-- The history grows by a whole exchange or not at all: an ask that fails, is broken off by its `on_delta`, or raises,
+-- leaves it as it was.
+--
+-- May call: koine.core, errors, options, records, and the methods of an adapter.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local records = require "koine.data.records"
+
+local FORMAT, VERSION = "koine.conversation", 1
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.conversation" }
+
+local function new(adapter, opts, history)
+  return setmetatable({ adapter = adapter, opts = opts, history = history, busy = false }, metatable)
+end
+
+-- The tool calls that the last message waits for, in order.
+local function pending(history)
+  local last, calls = history[#history], {}
+  if last and last.role == "assistant" and type(last.content) == "table" then
+    for _, block in ipairs(last.content) do
+      if block.type == "tool_use" then calls[#calls + 1] = block end
+    end
+  end
+  return calls
+end
+
+-- The options of one call.
+local function call_options(opts, on_delta)
+  local copy = {}
+  for name, value in next, opts do copy[name] = value end
+  if on_delta ~= nil then copy.stream, copy.on_delta = true, on_delta end
+  return copy
+end
+
+-- Holds the conversation for one exchange; closing it lets go.
+local function hold(self)
+  if self.busy then
+    core.raise(errors.new { kind = "argument", field = "conversation", expected = "one exchange at a time",
+      message = "conversation: one exchange at a time expected, another one is under way" })
+  end
+  self.busy = true
+  return setmetatable({}, { __close = function() self.busy = false end })
+end
+
+-- Sends the history and `message` after it (nil: the history alone). The Response, or nil, err.
+local function exchange(self, message, on_delta)
+  local held <close> = hold(self) -- luacheck: ignore held
+  local messages = table.move(self.history, 1, #self.history, 1, {})
+  messages[#messages + 1] = message
+  return self.adapter:chat(messages, call_options(self.opts, on_delta))
+end
+
+local function say(self, content, on_delta)
+  local message = { role = "user", content = records.to_table(content) }
+  local response, err = exchange(self, message, on_delta)
+  if not response then return nil, err end
+  local history = self.history
+  history[#history + 1] = message
+  history[#history + 1] = response:message()
+  return response
+end
+
+-- True for what would vanish from the request, so that the model would go on where it stopped.
+local function says_nothing(said)
+  if type(said) == "string" then return not said:find "%S" end
+  return next(said) == nil
+end
+
+--- Says something: the Response, or nil, err. `said` is a string or an array of blocks; `on_delta` a function
+-- of one delta, nil for none. Tool calls that wait for results are answered as not executed.
+-- Raises an ArgumentError for bad blocks, options, or while another exchange is under way.
+function methods:ask(said, on_delta)
+  if type(said) ~= "string" and type(said) ~= "table" then
+    errors.argument("ask", "string or array of blocks", said)
+  elseif says_nothing(said) then
+    errors.argument("ask", "something to say", said)
+  end
+  local calls = pending(self.history)
+  if #calls == 0 then return say(self, said, on_delta) end
+  local blocks = {}
+  for i, call in ipairs(calls) do
+    blocks[i] = { type = "tool_result", tool_use_id = call.id, content = "The call was not executed.", is_error = true }
+  end
+  if type(said) == "string" then said = { { type = "text", text = said } } end
+  return say(self, table.move(said, 1, #said, #blocks + 1, blocks), on_delta)
+end
+
+-- The result of a call as a block; raises when it is none or answers no pending call.
+local function result_block(result, path, wanted)
+  if type(result) ~= "table" then errors.argument(path, "tool result", result) end
+  if not wanted[result.tool_use_id] then
+    errors.argument(path .. ".tool_use_id", "id of a tool call that waits for its result", result.tool_use_id)
+  end
+  wanted[result.tool_use_id] = nil
+  local block = {}
+  for name, value in next, result do block[name] = value end
+  block.type = "tool_result"
+  return block
+end
+
+--- Answers the tool calls of the last Response and returns the next one, or nil, err. `results` is an array of
+-- {tool_use_id, content = string or array of text blocks, is_error = nil | boolean}, one for each call, in any order.
+-- `on_delta` as for ask. Raises an ArgumentError naming a result that is missing, doubled or for no call.
+function methods:results(results, on_delta)
+  if type(results) ~= "table" then errors.argument("results", "array of tool results", results) end
+  local calls, wanted, given = pending(self.history), {}, {}
+  if #calls == 0 then core.raise_argument("results", "no results (no tool call waits for one)", "some") end
+  for _, call in ipairs(calls) do wanted[call.id] = true end
+  for i, result in ipairs(results) do
+    local block = result_block(result, "results[" .. i .. "]", wanted)
+    given[block.tool_use_id] = block
+  end
+  local blocks = {}
+  for i, call in ipairs(calls) do
+    if not given[call.id] then core.raise_argument("results", "a result for the call " .. call.id, "none") end
+    blocks[i] = given[call.id]
+  end
+  return say(self, blocks, on_delta)
+end
+
+--- Goes on with a turn that the provider paused (stop_reason "pause_turn") and returns the Response of what came since,
+-- or nil, err. The history holds both parts as one message. Raises an ArgumentError when the last message is not the
+-- assistant's.
+function methods:resume(on_delta)
+  local history = self.history
+  local paused = history[#history]
+  if not paused or paused.role ~= "assistant" then
+    core.raise_argument("resume", "a turn of the assistant at the end of the history", "none")
+  end
+  local response, err = exchange(self, nil, on_delta)
+  if not response then return nil, err end
+  local before = paused.content
+  if type(before) == "string" then before = { { type = "text", text = before } } end
+  local joined = table.move(before, 1, #before, 1, core.array {})
+  table.move(response.content, 1, #response.content, #joined + 1, joined)
+  history[#history] = { role = "assistant", content = joined }
+  return response
+end
+
+--- A second conversation that begins with a copy of this one's history; from then on each goes its own way.
+function methods:fork() return new(self.adapter, self.opts, records.to_table(self.history)) end
+
+--- The history as a plain table, fit for any JSON library: {format, version, history}. Neither the options nor the
+-- adapter are in it.
+function methods:dump()
+  return { format = FORMAT, version = VERSION, history = records.to_table(self.history) }
+end
+
+local function check_history(history, path)
+  if type(history) ~= "table" then errors.argument(path, "array of messages", history) end
+  for i, message in ipairs(history) do records.check_message(message, path .. "[" .. i .. "]") end
+end
+
+local function check_arguments(adapter, opts)
+  check.adapter(adapter, "adapter")
+  if opts ~= nil and type(opts) ~= "table" then errors.argument("options", "table", opts) end
+end
+
+local conversation = {}
+
+--- The conversation that `dumped` (what dump returned) holds, with any adapter (the history is nobody's own) and
+-- options. Raises an ArgumentError naming what is wrong with the dump.
+function conversation.load(adapter, dumped, opts)
+  check_arguments(adapter, opts)
+  if type(dumped) ~= "table" then errors.argument("dump", "table", dumped) end
+  if dumped.format ~= FORMAT then errors.argument("dump.format", '"' .. FORMAT .. '"', dumped.format) end
+  if dumped.version ~= VERSION then errors.argument("dump.version", tostring(VERSION), dumped.version) end
+  check_history(dumped.history, "dump.history")
+  return new(adapter, opts or {}, records.to_table(dumped.history))
+end
+
+-- The message without its blocks of that type: the same one when it has none, nil when nothing else is in it.
+local function without(message, kind)
+  local content, kept = message.content, core.array {}
+  if type(content) ~= "table" then return message end
+  for _, block in ipairs(content) do
+    if block.type ~= kind then kept[#kept + 1] = block end
+  end
+  if #kept == #content then return message end
+  return #kept > 0 and { role = message.role, content = kept } or nil
+end
+
+--- A part of a history that stands by itself, for whoever shortens one: messages `first` to `last` (1 and all of them
+-- when left out) without the tool results at its beginning, whose calls were cut off, and the tool calls at its end,
+-- which nobody answered. A new array of the same message tables; those that were trimmed are new. Raises an
+-- ArgumentError for what is no array of messages.
+function conversation.slice(messages, first, last)
+  check_history(messages, "messages")
+  local part = core.array(table.move(messages, first or 1, last or #messages, 1, {}))
+  while part[1] do
+    local whole = part[1]
+    part[1] = without(whole, "tool_result")
+    if part[1] == whole then break end
+    if part[1] == nil then table.remove(part, 1) end
+  end
+  local n = #part
+  if n > 0 and part[n].role == "assistant" then part[n] = without(part[n], "tool_use") end
+  return part
+end
+
+--- koine.conversation(adapter, opts): a conversation without a history. `opts` are the options of every call (system,
+-- tools, max_tokens, thinking, …), checked by the adapter. Fields of its own: `history`, the array of messages so far
+-- (read it; change it only between exchanges), `adapter`, `opts`.
+local function begin(_, adapter, opts)
+  check_arguments(adapter, opts)
+  return new(adapter, opts or {}, {})
+end
+
+return setmetatable(conversation, { __call = begin })

@@ -1,0 +1,245 @@
+--- Adapters written in Lua: one primitive makes a whole adapter.
+-- The primitive, `open`, starts one turn and returns an object with three methods; chat, stream and open of the adapter
+-- are derived from it, with the checks of messages and options that every adapter makes. Whatever else an adapter may
+-- leave out has its default here.
+--
+-- May call: koine.core, errors, options.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local options = require "koine.call.options"
+
+-- What an author's functions return ---------------------------------------------------------------------------------
+
+local DELTAS = {}
+for _, block in ipairs { "text", "thinking", "tool_use" } do
+  for _, part in ipairs { "start", "delta", "end" } do DELTAS[block .. "_" .. part] = true end
+end
+
+-- The error of an author's method: the adapter's name, the method's, and what is wrong.
+local function flaw(name, method, what)
+  return errors.new { kind = "other", message = ("%s: %s%s"):format(name, method, what) }
+end
+
+-- The error that an author's method returned beside nil: an error table as it is, or one that says what there was.
+local function failure(name, method, expected, err)
+  if type(err) == "table" then return err end
+  if err == nil then return flaw(name, method, (" gave neither a %s nor an error"):format(expected)) end
+  return flaw(name, method, ": " .. tostring(err))
+end
+
+-- The error of a method that returned something else than it should have.
+local function mistaken(name, method, expected, words)
+  return flaw(name, method, (" gave no %s, but %s"):format(expected, words))
+end
+
+local function is_object(value) return type(value) == "table" or type(value) == "userdata" end
+
+-- Streams: the object around what a primitive returned: {name (the adapter's), source (that object)} ----------------
+
+local stream = {}
+
+local function finish(self, err)
+  self.over, self.err = true, err
+  return nil, err
+end
+
+--- The next delta; nil at the end; nil, err when the turn failed, the same error every time after.
+function stream:next()
+  if self.over then return nil, self.err end
+  local delta, err = self.source:next()
+  if delta == nil then return finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil) end
+  if type(delta) == "table" and DELTAS[delta.type] then return delta end
+  local words = type(delta) == "table" and "one of type " .. errors.describe(delta.type) or errors.describe(delta)
+  return finish(self, mistaken(self.name, "next", "delta", words))
+end
+
+--- The Response, the same object every time; reads what is left of the turn first. nil, err when the turn failed.
+function stream:response()
+  while not self.over do self:next() end
+  if self.err then return nil, self.err end
+  if not self.result then
+    local result, err = self.source:response()
+    if result == nil then return finish(self, failure(self.name, "response", "response", err)) end
+    if not is_object(result) then
+      return finish(self, mistaken(self.name, "response", "response", errors.describe(result)))
+    end
+    self.result = type(result) == "table" and core.response(result) or result
+  end
+  return self.result
+end
+
+--- Ends the turn. Before its end, next() and response() give a CancelledError from now on. May be called any number of
+-- times, at any time.
+function stream:close()
+  if not self.over then finish(self, errors.new { kind = "cancelled", message = "the stream was closed" }) end
+  local source = self.source
+  if self.closed or not source.close then return end
+  self.closed = true
+  source:close()
+end
+
+--- What the primitive's object counts, a table; empty when it counts nothing.
+function stream:stats() return self.source.stats and self.source:stats() or {} end
+
+local function step(self)
+  local delta, err = self:next()
+  if err then error(err, 0) end
+  return delta
+end
+
+--- The four values of a generic for over the deltas; leaving the loop closes the stream, and a failing turn raises its
+-- error.
+function stream:deltas() return step, self, nil, self end
+
+local stream_mt = { __index = stream, __name = "koine.stream", __close = stream.close, __gc = stream.close }
+
+-- The derived methods -----------------------------------------------------------------------------------------------
+
+-- The options in force: those given to the constructor, under those of the call. A fresh plain table.
+local function in_force(settings, given_to_constructor, opts)
+  local call, all = options.call(opts, settings), {}
+  for name in next, given_to_constructor do all[name] = settings[name] end
+  for name in next, opts or {} do all[name] = call[name] end
+  if all.tools and #all.tools == 0 then all.tools = nil end
+  if all.system and #all.system == 0 then all.system = nil end
+  all.model = settings.model
+  return all
+end
+
+local function as_messages(messages)
+  if type(messages) == "string" then return { { role = "user", content = messages } } end
+  if type(messages) ~= "table" then errors.argument("messages", "string or array of messages", messages) end
+  if messages.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
+  return messages
+end
+
+-- Checks a call, then starts it with the primitive. A stream, or nil, err.
+local function start(adapter, primitive, messages, all)
+  messages = as_messages(messages)
+  core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
+    tool_choice = all.tool_choice }
+  all.on_delta = nil
+  local name, source, err = adapter:provider_name(), primitive(adapter, messages, all)
+  if source == nil then return nil, failure(name, "open", "turn", err) end
+  if not is_object(source) or not source.next or not source.response then
+    return nil, mistaken(name, "open", "turn (next, response)", errors.describe(source))
+  end
+  return setmetatable({ name = name, source = source }, stream_mt)
+end
+
+-- A loop around the stream: the Response, or nil, err. An error of `on_delta` closes the turn and goes on unchanged.
+local function consume(opened, on_delta)
+  local turn <close> = opened
+  for delta in turn.next, turn do
+    if on_delta then on_delta(delta) end
+  end
+  return turn:response()
+end
+
+local function derive(adapter, definition)
+  local given = definition.options or {}
+  local settings = options.constructor(given, {})
+  settings.inherited = { __index = settings }
+  local primitive = definition.open
+
+  local function called(self, method, opts)
+    if not primitive then errors.not_implemented(self:provider_name(), method) end
+    return in_force(settings, given, opts)
+  end
+
+  --- Plays a turn to its end: a Response, or nil, err. `messages` is a string or an array of messages, `opts` a table
+  -- of call options (options.lua), nil for none; opts.on_delta is called for every delta. Raises an ArgumentError for
+  -- what is wrong with them, and what on_delta raises.
+  function adapter:chat(messages, opts)
+    local all = called(self, "chat", opts)
+    local on_delta = all.stream ~= false and all.on_delta or nil
+    all.stream = all.stream or on_delta ~= nil
+    local opened, err = start(self, primitive, messages, all)
+    if not opened then return nil, err end
+    return consume(opened, on_delta)
+  end
+
+  local function open(self, method, messages, opts)
+    local all = called(self, method, opts)
+    all.stream = true
+    return start(self, primitive, messages, all)
+  end
+
+  --- Starts a turn: its stream (next, response, deltas, close, stats), or nil, err. Arguments as for chat.
+  function adapter:open(messages, opts) return open(self, "open", messages, opts) end
+
+  --- The deltas of a turn for a generic for; raises the error of a turn that fails. Arguments as for chat.
+  function adapter:stream(messages, opts)
+    local opened, err = open(self, "stream", messages, opts)
+    if not opened then error(err, 0) end
+    return opened:deltas()
+  end
+
+  --- The model that the constructor was given (string); raises a NotImplementedError when it was given none.
+  function adapter:model_name()
+    if not settings.model then errors.not_implemented(self:provider_name(), "model_name") end
+    return settings.model
+  end
+end
+
+-- What an adapter has that says nothing about it --------------------------------------------------------------------
+
+local defaults = {}
+
+--- Tokens of the request: -1, not supported.
+function defaults.count_tokens() return -1 end
+
+--- Raises a NotImplementedError.
+function defaults:list_models() errors.not_implemented(self:provider_name(), "list_models") end
+
+--- The model's context in tokens: nil, unknown.
+function defaults.max_context_tokens() return nil end
+
+--- Quotas: nil, none known.
+function defaults.usage_report() return nil end
+
+--- Logs in where that needs doing: nothing to do.
+function defaults.authenticate() return true end
+
+--- Whether credentials are there: true, none are needed.
+function defaults.authenticated() return true end
+
+--- Forgets credentials: there are none.
+function defaults.logout() return nil end
+
+--- Frees what the adapter holds: nothing.
+function defaults.close() end
+
+local adapter_mt = { __index = defaults, __name = "koine.adapter" }
+
+--- Makes an adapter of a definition:
+--   name     string, required: what provider_name() returns and errors name
+--   open     function(self, messages, opts) → the object of a turn, or nil, err. `messages` is an array, checked, the
+--            caller's own (read only); `opts` a fresh table of the options in force: those of the call over those of
+--            the constructor, checked, without empty tools and system; `model`; and `stream` = whether the caller
+--            wants deltas. The object has
+--              next()      a delta | nil at the end | nil, err
+--              response()  a Response, or a table that koine.response takes | nil, err; called once, after the end
+--              close()     optional; called once, also after an error
+--              stats()     optional; a table of counts
+--            All state of a turn belongs in that object: one adapter serves many calls at once.
+--            A function that returns anything else ends the turn with an error that names it and the adapter.
+--   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
+-- and any method to put in place of a default (list_models, count_tokens, …), and any other field.
+-- Without `open` or without a model, the methods that need them raise a NotImplementedError. Raises an ArgumentError
+-- naming the bad field.
+return function(definition)
+  if type(definition) ~= "table" then errors.argument("definition", "table", definition) end
+  local name = definition.name
+  if type(name) ~= "string" or name == "" then errors.argument("name", "non-empty string", name) end
+  if definition.open ~= nil and type(definition.open) ~= "function" then
+    errors.argument("open", "function", definition.open)
+  end
+  local adapter = setmetatable({ provider_name = function() return name end }, adapter_mt)
+  derive(adapter, definition)
+  for key, value in next, definition do
+    if key ~= "name" and key ~= "open" and key ~= "options" then adapter[key] = value end
+  end
+  return adapter
+end

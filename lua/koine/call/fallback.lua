@@ -1,0 +1,138 @@
+--- An adapter that tries the next one: koine.fallback { a, b, … } asks the adapters in order until one answers.
+-- The next is tried where no delta was handed out yet and the error is not the caller's fault; each makes its own
+-- retries first. What is refused as wrong (invalid_request, too_large, context_overflow) would be wrong elsewhere too,
+-- a cancelled call stays cancelled, and an answer beyond the caller's limits was an answer.
+--
+-- May call: koine.core, base, errors, and the methods of adapters.
+
+local base = require "koine.call.custom_adapter"
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+
+local CALLERS = { invalid_request = true, too_large = true, context_overflow = true, cancelled = true, limit = true }
+
+local function others_may_try(err) return not CALLERS[err.kind] end
+
+-- The turn of one call: {adapters, messages, opts, may, at, attempts, turn | answer, surfaced}
+local turn = {}
+turn.__index = turn
+
+-- Asks the adapter `at`: a plain answer where nobody wants deltas, else a stream. true, or nil, err.
+local function ask(self)
+  local adapter, opts = self.adapters[self.at], self.opts
+  local err
+  if opts.stream then
+    self.turn, err = adapter:open(self.messages, opts)
+    return self.turn and true, err
+  end
+  self.answer, err = adapter:chat(self.messages, opts)
+  return self.answer and true, err
+end
+
+-- Asks one adapter after the other, from `err`, the error of the present one (nil: none yet): true, or nil and the last
+-- error, whose attempts are those of all.
+local function advance(self, err)
+  while true do
+    if err then
+      table.move(err.attempts or {}, 1, #(err.attempts or {}), #self.attempts + 1, self.attempts)
+      if self.surfaced or self.at == #self.adapters or not self.may(err) then
+        err.attempts = self.attempts
+        return nil, err
+      end
+    end
+    self.at = self.at + 1
+    local asked
+    asked, err = ask(self)
+    if asked then return true end
+  end
+end
+
+function turn:next()
+  if not self.turn then return nil end
+  while true do
+    local delta, err = self.turn:next()
+    if delta then
+      self.surfaced = true
+      return delta
+    end
+    if not err then return nil end
+    self.turn:close()
+    local another
+    another, err = advance(self, err)
+    if not another then return nil, err end
+  end
+end
+
+function turn:response()
+  local response, err = self.answer
+  if not response then response, err = self.turn:response() end
+  if not response then return nil, err end
+  if #self.attempts > 0 then
+    local own = response.attempts or {}
+    core.annotate(response, "attempts", table.move(own, 1, #own, #self.attempts + 1, self.attempts))
+  end
+  return response
+end
+
+function turn:close()
+  if self.turn then self.turn:close() end
+end
+
+function turn:stats() return self.turn and self.turn:stats() or {} end
+
+local function check(given)
+  if type(given) ~= "table" then errors.argument("adapters", "array of adapters", given) end
+  if #given == 0 then core.raise_argument("adapters", "at least one adapter", "none") end
+  for i, adapter in ipairs(given) do
+    if type(adapter) ~= "table" and type(adapter) ~= "userdata" then
+      errors.argument(("adapters[%d]"):format(i), "adapter", adapter)
+    end
+  end
+  if given.may ~= nil and type(given.may) ~= "function" then errors.argument("may", "function", given.may) end
+  for name in next, given do
+    if name ~= "may" and math.type(name) ~= "integer" then
+      core.raise_argument(tostring(name), "an array of adapters and may", "an unknown field")
+    end
+  end
+end
+
+-- A method that asks one adapter after the other.
+local function each(adapters, may, method)
+  return function(_, ...)
+    local result, err
+    for _, adapter in ipairs(adapters) do
+      result, err = adapter[method](adapter, ...)
+      if result ~= nil or not err or not may(err) then break end
+    end
+    return result, err
+  end
+end
+
+--- koine.fallback { a, b, …, may = f }: an adapter made of adapters. Its answers are those of the first that gives
+-- one: response.provider says which, response.attempts (of an error: err.attempts) has the attempts of all. Names,
+-- context, quota and log-in are the first adapter's. `may(err)` decides whether the next is tried (boolean; the
+-- default is above). Options of a call go to whichever is asked; those of the constructors stay with each. An
+-- ArgumentError or NotImplementedError of any of them is raised. Raises an ArgumentError naming the bad entry.
+return function(given)
+  check(given)
+  local adapters = table.move(given, 1, #given, 1, {})
+  local first, may = adapters[1], given.may or others_may_try
+  return base {
+    name = first:provider_name(), options = { model = first:model_name() },
+    open = function(_, messages, opts)
+      opts.model = nil -- each adapter has its own
+      local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,
+        attempts = {} }, turn)
+      local asked, err = advance(self)
+      if not asked then return nil, err end
+      return self
+    end,
+    list_models = each(adapters, may, "list_models"),
+    count_tokens = each(adapters, may, "count_tokens"),
+    max_context_tokens = function() return first:max_context_tokens() end,
+    usage_report = function() return first:usage_report() end,
+    authenticate = function() return first:authenticate() end,
+    authenticated = function() return first:authenticated() end,
+    logout = function() return first:logout() end,
+  }
+end

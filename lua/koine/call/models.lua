@@ -1,0 +1,132 @@
+--- What providers say about their models: the list of them, and how many tokens a request has.
+--
+-- May call: koine.core, attempt, errors, records, rows.
+
+local core = require "koine.core"
+local attempt = require "koine.call.attempt"
+local errors = require "koine.data.errors"
+local records = require "koine.data.records"
+local rows = require "koine.provider"
+
+local models = {}
+
+local PAGES_MAX = 100 -- of a paged list; a provider that never says it is over is not followed for ever
+
+-- The first of the values that is a positive integer.
+local function count(...)
+  for i = 1, select("#", ...) do
+    local value = select(i, ...)
+    local whole = math.type(value) and math.tointeger(value)
+    if whole and whole > 0 then return whole end
+  end
+end
+
+local function text(value) return type(value) == "string" and value:find "%S" and value or nil end
+
+local function member(value, ...)
+  for _, name in ipairs { ... } do
+    if type(value) ~= "table" then return nil end
+    value = value[name]
+  end
+  return value
+end
+
+local function or_else(value, default)
+  if value == nil then return default end
+  return value
+end
+
+-- True or false when the entry says whether images go in, nil when it does not.
+local function sees_images(entry)
+  local flag = or_else(member(entry, "capabilities", "vision"), member(entry, "capabilities", "image_input"))
+  if type(flag) == "table" then flag = flag.supported end
+  if type(flag) == "boolean" then return flag end
+  local inputs = member(entry, "architecture", "input_modalities") or entry.input_modalities
+  if type(inputs) ~= "table" then return nil end
+  for _, input in ipairs(inputs) do
+    if input == "image" then return true end
+  end
+  return false
+end
+
+-- True or false when the entry says whether it calls tools, nil when it does not.
+local function calls_tools(entry)
+  local flag = member(entry, "capabilities", "function_calling")
+  if type(flag) == "boolean" then return flag end
+  if type(entry.supported_parameters) ~= "table" then return nil end
+  for _, parameter in ipairs(entry.supported_parameters) do
+    if parameter == "tools" then return true end
+  end
+  return false
+end
+
+-- A row's price as a record, nil when it has none.
+local function pricing(info)
+  local price = rows.pricing(info)
+  return price and records.model_pricing(price)
+end
+
+-- One entry of a list as the fields of a ModelInfo, nil when it has no id. What the entry does not say, the row may
+-- know.
+local function fields_of(adapter, state, entry)
+  local id = type(entry) == "table" and text(entry.id)
+  if not id then return nil end
+  local info = rows.model(state.row, id)
+  if state.auth and state.auth.model then return state.auth.model(adapter, entry, info) end
+  return {
+    id = id,
+    name = text(entry.display_name) or text(entry.name) or id,
+    max_context_tokens = count(entry.max_input_tokens, entry.context_length, entry.context_window,
+      entry.max_context_length, entry.max_model_len, member(entry, "meta", "n_ctx_train"), info.context) or 0,
+    supports_vision = or_else(sees_images(entry), info.vision == true),
+    supports_tool_use = or_else(calls_tools(entry), true),
+    supports_streaming = true,
+    pricing = pricing(info),
+  }
+end
+
+local function escape(c) return ("%%%02X"):format(c:byte()) end
+
+-- The address of the page that follows the entry `after`; nil: of the first.
+local function page_path(path, after)
+  if not after then return path end
+  return path .. (path:find("?", 1, true) and "&" or "?") .. "after_id=" .. after:gsub("[^%w%-._~]", escape)
+end
+
+--- The models that the adapter's provider offers: an array of records.model_info in the provider's order; entries
+-- without an id are left out. nil, err when the provider cannot be asked. Raises a NotImplementedError where it has no
+-- list.
+function models.list(adapter)
+  local state = core.state(adapter)
+  local row = state.row
+  if not row.models_path then errors.not_implemented(row.title, "list_models") end
+  local plan = attempt.plan(adapter, state, state.settings)
+  local found, after = {}, nil
+  for _ = 1, PAGES_MAX do
+    local answer, err = attempt.fetch(plan, "GET", page_path(row.models_path, after))
+    if not answer then return nil, err end
+    for _, entry in ipairs(type(answer.data) == "table" and answer.data or answer) do
+      local fields = fields_of(adapter, state, entry)
+      found[#found + 1] = fields and records.model_info(fields)
+    end
+    after = answer.has_more == true and text(answer.last_id) or nil
+    if not after then break end
+  end
+  return found
+end
+
+--- The number of input tokens that the provider counts for a canonical request: an integer, or nil, err.
+function models.count(adapter, request, settings)
+  local state = core.state(adapter)
+  local body, rendered = adapter:render(request, "count")
+  local plan = attempt.plan(adapter, state, settings)
+  plan.request, plan.rendered, plan.admitted = request, rendered, true -- only chats and lists are limited
+  local answer, err = attempt.fetch(plan, "POST", state.row.count_path, body)
+  if not answer then return nil, err end
+  local tokens = math.type(answer.input_tokens) and math.tointeger(answer.input_tokens)
+  if tokens then return tokens end
+  return nil, errors.new { kind = "protocol", provider = state.row.name,
+    message = state.row.title .. ": the answer to count_tokens has no integer input_tokens" }
+end
+
+return models

@@ -1,0 +1,313 @@
+--- Options: every name that constructors and calls take, what its value must be, and how the layers combine.
+-- A call's option wins over the constructor's, the constructor's over the row's. Everything is checked before any
+-- traffic; a bad value raises an ArgumentError whose `field` is the option's name (`timeout.idle`, `headers.x-team`),
+-- an unknown name one that suggests the nearest. The caller's tables are never changed.
+--
+-- Of constructors and calls:
+--   max_tokens      integer, 0 or more
+--   thinking        false, "low", "medium", "high", a further word of the model's row, or {budget_tokens = integer};
+--                   {enabled = false} and a budget of 0 are false
+--   temperature     number from 0 to 2;  top_p  number from 0 to 1
+--   stop_sequences  array of non-empty strings
+--   cache_retention "none", "short" (5 minutes), "long" (1 hour)
+--   metadata        table, e.g. {user_id = "u"};  betas  string or array of strings
+--   extra           table: further fields of the request's body, over none that is there
+--   headers         {name = value}: strings; names do not tell case
+--   timeout         number: seconds in total; or {connect = 30, first_byte = 600, idle = 300, total = no limit}:
+--                   seconds each, 0 = no limit
+--   limits          {line, event, body, decoded, argument_bytes, high_water = bytes; depth, at most
+--                   core.depth_max, so that every answer can go back, blocks, tool_calls = counts}
+--   retry           false, or {max = 2 retries, max_delay = 60 seconds, on_ambiguous = true}
+--   on_retry        function of a failed attempt's record {status_code, class, kind, waited}, before each wait
+--   keep_raw        boolean: a stream's body is kept for response:raw()
+-- Of constructors: model (string, required), key (string, or function → string, or nil and why), base_url, quirks
+-- (table), http2 (boolean), proxy (URL, "" = none), ca_file (path), rate_limiter (object with a method wait).
+-- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
+-- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta).
+--
+-- May call: koine.core, check, errors.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+
+local options = {}
+
+local DEFAULTS = {
+  timeout = { connect = 30, first_byte = 600, idle = 300 },
+  retry = { max = 2, max_delay = 60, on_ambiguous = true },
+}
+
+-- Kinds of values: {expected = words, check = function(value, field, settings) → value to keep, or nil, private = true
+-- where errors may not show the value} ------------------------------------------------------------------------------
+
+local function kind(expected, f, private) return { expected = expected, check = f, private = private } end
+
+local function of_type(name, expected)
+  return kind(expected or name, function(value) if type(value) == name then return value end end)
+end
+
+local function one_of(...)
+  local known = {}
+  for _, word in ipairs { ... } do known[word] = true end
+  return kind('"' .. table.concat({ ... }, '", "') .. '"', function(value) if known[value] then return value end end)
+end
+
+-- A whole number of at least `least`; 5.0 counts as 5.
+local function integer(least)
+  return kind(("integer, %d or more"):format(least), function(value)
+    local whole = math.type(value) and math.tointeger(value)
+    if whole and whole >= least then return whole end
+  end)
+end
+
+local function number(expected, most)
+  return kind(expected, function(value)
+    if type(value) == "number" and value >= 0 and value <= most then return value end
+  end)
+end
+
+-- Checks one member; raises with its full name.
+local function checked(spec, value, field, settings)
+  local kept = spec.check(value, field, settings)
+  if kept == nil then (spec.private and check.refuse or errors.argument)(field, spec.expected, value) end
+  return kept
+end
+
+-- A table of named members, each of its own kind.
+local function record(members)
+  return kind("table", function(value, field, settings)
+    if type(value) ~= "table" then return nil end
+    local kept = {}
+    for name, member in pairs(value) do
+      local spec = members[name]
+      if not spec then check.unknown("name", name, members, field .. "." .. tostring(name)) end
+      kept[name] = checked(spec, member, field .. "." .. name, settings)
+    end
+    return kept
+  end)
+end
+
+local function list_of(member, expected)
+  return kind(expected, function(value, field, settings)
+    if type(value) ~= "table" then return nil end
+    local kept = core.array {}
+    for i, item in ipairs(value) do kept[i] = checked(member, item, ("%s[%d]"):format(field, i), settings) end
+    for key in pairs(value) do
+      if kept[key] == nil then return nil end
+    end
+    return kept
+  end)
+end
+
+local STRING, BOOLEAN, FUNCTION = of_type "string", of_type("boolean", "true or false"), of_type "function"
+local TABLE = of_type "table"
+local NAME = kind("non-empty string", function(value)
+  if type(value) == "string" and value:find "%S" then return value end
+end)
+local SECONDS = number("number of seconds, 0 for no limit", 1e9)
+
+-- Values with rules of their own ------------------------------------------------------------------------------------
+
+local KEY = kind("string or function", function(value)
+  if type(value) == "function" then return value end
+  check.key(value)
+  return value
+end)
+
+local BASE_URL = kind("http:// or https:// URL", function(value)
+  if type(value) ~= "string" or not value:find "^https?://[^/%s%c][^%s%c]*$" then return nil end
+  return (value:gsub("/$", ""))
+end, true)
+
+-- {name = value}; names come back in lower case, because HTTP does not tell them apart.
+local HEADERS = kind("table of strings", function(value, field)
+  if type(value) ~= "table" then return nil end
+  local kept = {}
+  for name, text in pairs(value) do
+    if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+%-.^_`|~]+$" then
+      check.refuse(field, "header names made of letters, digits and dashes", name)
+    end
+    if type(text) ~= "string" or text:find "[\0-\8\10-\31\127]" then
+      core.raise_argument(field .. "." .. name, "string without control characters",
+        type(text) == "string" and "one with control characters" or errors.describe(text))
+    end
+    kept[name:lower()] = text
+  end
+  return kept
+end, true)
+
+local TIMEOUTS = record { connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS }
+local TIMEOUT = kind("seconds in total, or a table of connect, first_byte, idle, total", function(value, field)
+  if type(value) == "number" then return { total = checked(SECONDS, value, field) } end
+  return TIMEOUTS.check(value, field)
+end)
+
+local POLICY = record { max = integer(0), max_delay = SECONDS, on_ambiguous = BOOLEAN }
+local RETRY = kind("false, or a table of max, max_delay, on_ambiguous", function(value, field)
+  if value == false then return { max = 0 } end
+  return POLICY.check(value, field)
+end)
+
+local COUNT, BYTES = integer(1), integer(1)
+local DEPTH = kind(COUNT.expected, function(value, field)
+  local depth = COUNT.check(value)
+  if depth and depth > core.depth_max then errors.argument(field, ("at most %d"):format(core.depth_max), value) end
+  return depth
+end)
+local LIMITS = record { line = BYTES, event = BYTES, body = BYTES, decoded = BYTES, argument_bytes = BYTES,
+  high_water = BYTES, depth = DEPTH, blocks = COUNT, tool_calls = COUNT }
+
+local EFFORTS = { low = true, medium = true, high = true }
+local BUDGET = integer(0)
+
+--- True when the model at hand takes this word as `thinking`: low, medium, high, or one of its row's.
+function options.knows_effort(settings, word)
+  for _, effort in ipairs(settings.model_info.efforts or {}) do
+    if effort == word then return true end
+  end
+  return EFFORTS[word] ~= nil
+end
+
+local function efforts_in_words(settings)
+  local words = { '"low"', '"medium"', '"high"' }
+  for _, effort in ipairs(settings.model_info.efforts or {}) do
+    if not EFFORTS[effort] then words[#words + 1] = ("%q"):format(effort) end
+  end
+  return table.concat(words, ", ") .. ", {budget_tokens = n} or false"
+end
+
+-- Keeps false, a word, or {budget_tokens = n}; {enabled = false} and a budget of 0 are false (N19).
+local THINKING = kind("", function(value, field, settings)
+  if value == false then return false end
+  if type(value) == "string" and options.knows_effort(settings, value) then return value end
+  if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
+  for name in pairs(value) do
+    if name ~= "enabled" and name ~= "budget_tokens" then
+      check.unknown("name", name, { enabled = true, budget_tokens = true }, field .. "." .. tostring(name))
+    end
+  end
+  if value.enabled ~= nil then checked(BOOLEAN, value.enabled, field .. ".enabled") end
+  if value.enabled == false then return false end
+  local budget = checked(BUDGET, value.budget_tokens, field .. ".budget_tokens")
+  return budget > 0 and { budget_tokens = budget }
+end)
+
+local BETA = list_of(NAME, "string or array of strings")
+local BETAS = kind(BETA.expected, function(value, field)
+  return BETA.check(type(value) == "string" and { value } or value, field)
+end)
+
+-- The names ---------------------------------------------------------------------------------------------------------
+
+-- Taken by constructors and by calls.
+local BOTH = {
+  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = FUNCTION, headers = HEADERS,
+  max_tokens = integer(0), thinking = THINKING, temperature = number("number from 0 to 2", 2),
+  top_p = number("number from 0 to 1", 1),
+  stop_sequences = list_of(NAME, "array of strings"), cache_retention = one_of("none", "short", "long"),
+  metadata = TABLE, betas = BETAS, extra = TABLE, keep_raw = BOOLEAN,
+}
+
+local CONSTRUCTOR = {
+  model = NAME, key = KEY, base_url = BASE_URL, quirks = TABLE, http2 = BOOLEAN, proxy = STRING, ca_file = NAME,
+  rate_limiter = kind("object with a method wait", function(value)
+    if type(value) == "table" and type(value.wait) == "function" then return value end
+  end),
+}
+
+-- The core checks the shapes of system, tools and tool_choice together with the messages.
+local CALL = {
+  system = kind("string or array of text blocks", function(value)
+    if type(value) == "string" or type(value) == "table" then return value end
+  end),
+  tools = TABLE,
+  tool_choice = kind('"auto", "any", "none" or {type = "tool", name = …}', function(value)
+    if type(value) == "string" or type(value) == "table" then return value end
+  end),
+  stream = BOOLEAN, on_delta = FUNCTION,
+}
+
+-- Options of one constructor only: a row's `options` names those of these it takes, …
+local SPECIAL = { name = NAME, auth = one_of("bearer", "x-api-key", "api-key", "none"), api = NAME }
+
+-- … and says of others which kind of value they have: NAME = one of these words.
+local KINDS = {
+  name = NAME, url = BASE_URL, ["function"] = FUNCTION, table = TABLE, number = of_type "number",
+  secret = kind(check.KEY_EXPECTED, function(value, field)
+    local problem = check.key_problem(value)
+    if problem then core.raise_argument(field, check.KEY_EXPECTED, problem) end
+    return value
+  end),
+  header = kind("non-empty string without control characters", function(value)
+    if type(value) == "string" and value:find "%S" and not value:find "%c" then return value end
+  end),
+}
+
+-- A new table: what `below` holds, and over it what `above` holds.
+local function merge(above, below)
+  local merged = {}
+  for name, value in next, below or {} do merged[name] = value end
+  for name, value in next, above do merged[name] = value end
+  return merged
+end
+
+CONSTRUCTOR, CALL = merge(CONSTRUCTOR, BOTH), merge(CALL, BOTH)
+
+-- Where options are tables of their own, the layers combine name by name.
+local MERGED = { timeout = true, limits = true, retry = true, headers = true }
+
+-- The option of that name. Raises an ArgumentError at `field` for one that stands in `elsewhere`, and for one that
+-- nobody knows.
+local function named(name, known, elsewhere, where, field)
+  local spec = known[name]
+  if spec then return spec end
+  if not elsewhere[name] then check.unknown("option", name, known, field) end
+  field = field or name
+  core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
+    message = ("%s: this is an option of %s"):format(field, where) })
+end
+
+local A_CALL = "the constructor, not of a call"
+
+--- Whether calls have an option of that name.
+function options.is_call(name) return CALL[name] ~= nil end
+
+--- Raises an ArgumentError at `field` unless calls have an option of that name. Its value is left to the call: what is
+-- good depends on the model.
+function options.check_name(name, field) named(name, CALL, CONSTRUCTOR, A_CALL, field) end
+
+-- Checks `given` against `known` and puts it over what `settings` inherits.
+local function fill(settings, given, known, elsewhere, where)
+  if type(given) ~= "table" then check.refuse("options", "table", given) end
+  for name, value in next, given do
+    local kept = checked(named(name, known, elsewhere, where), value, name, settings)
+    settings[name] = MERGED[name] and merge(kept, settings[name]) or kept
+  end
+  return settings
+end
+
+--- Checks a constructor's options and returns the settings of an adapter: the options given, over the defaults.
+-- `info` is the model's row (its `efforts` are accepted as thinking), `special` the options that only this row takes:
+-- names, and NAME = kind (a word of KINDS). Raises an ArgumentError naming the first bad one.
+function options.constructor(given, info, special)
+  local known = CONSTRUCTOR
+  if special then
+    known = merge({}, CONSTRUCTOR)
+    for key, value in next, special do
+      if type(key) == "string" then known[key] = KINDS[value] else known[value] = SPECIAL[value] end
+    end
+  end
+  local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
+  settings.inherited = { __index = settings } -- the metatable of every call's settings
+  return fill(settings, given, known, CALL, "chat, stream and open, not of the constructor")
+end
+
+--- Checks a call's options and returns its settings: they inherit from the adapter's. nil given: the adapter's own.
+-- Raises an ArgumentError naming the first bad one.
+function options.call(given, settings)
+  if given == nil then return settings end
+  return fill(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
+end
+
+return options

@@ -1,0 +1,37 @@
+--- What a call cost: counts of tokens times prices. Pure arithmetic: calls nothing but the record of its result.
+
+local records = require "koine.data.records"
+
+local pricing = {}
+
+local MILLION = 1000000
+
+-- USD for `count` tokens at `rate` per million; nil when either is needed and unknown. Nothing counted costs nothing,
+-- whatever the price; a count that is unknown costs nothing only where the provider has no price for it.
+local function component(count, rate, always_counted)
+  if count == 0 then return 0.0 end
+  if count and rate then return count * rate / MILLION end
+  if not count and not rate and not always_counted then return 0.0 end
+  return nil
+end
+
+--- The cost of an answer in USD: a usage_cost record {input, output, cache_read, cache_write, total}.
+-- `usage` is a Response's usage, `model_info` a table with `pricing` = {input_per_mtok, output_per_mtok,
+-- cache_read_per_mtok, cache_write_per_mtok} in USD per 1,000,000 tokens. Reasoning tokens are part of the output
+-- tokens and are not priced again.
+-- Returns nil, never 0, when the cost is not known: usage, model_info or its pricing is nil; a price is nil although
+-- tokens were counted; a count that has a price is nil; or the usage is a sum with unknown summands (`incomplete`).
+function pricing.calculate(usage, model_info)
+  local prices = model_info and model_info.pricing
+  if not usage or not prices or usage.incomplete then return nil end
+  local input = component(usage.input_tokens, prices.input_per_mtok, true)
+  local output = component(usage.output_tokens, prices.output_per_mtok, true)
+  local read = component(usage.cache_read_tokens, prices.cache_read_per_mtok, false)
+  local write = component(usage.cache_creation_tokens, prices.cache_write_per_mtok, false)
+  if not (input and output and read and write) then return nil end
+  return records.usage_cost {
+    input = input, output = output, cache_read = read, cache_write = write, total = input + output + read + write,
+  }
+end
+
+return pricing

@@ -1,0 +1,110 @@
+--- What a stream does in Lua: it waits for deltas and, as long as none was handed out, makes failed attempts again.
+-- Adds next, response and deltas to the methods of the core's `koine.stream` userdata (stats, __close are C's).
+--
+-- May call: koine.core, attempt, pricing, wait.
+
+local core = require "koine.core"
+local attempt = require "koine.call.attempt"
+local pricing = require "koine.call.pricing"
+local wait = require "koine.task.wait"
+
+local stream = {}
+local methods = core.stream_methods
+local poll = methods.poll
+
+-- There will be no other attempt: the request, which may be large, need not be kept.
+local function forget_request(plan)
+  plan.call, plan.request, plan.rendered, plan.access = nil, nil, nil, nil
+end
+
+-- What becomes of a stream whose attempt failed: true when there is another one; else nil and the error, the same from
+-- then on.
+local function recover(self, plan, err)
+  if plan.failure then return nil, plan.failure end
+  local again = false
+  plan.failure = err -- what remains when on_retry raises
+  if self:surfaced() then
+    plan.ledger:enter(err)
+  else
+    again, err = attempt.again(plan, err)
+    if again then again, err = attempt.launch(plan, self) end
+  end
+  plan.failure = err
+  return again, err
+end
+
+-- The next delta, or nil at the end; when discarding, the end alone. nil, err when the turn failed.
+local function advance(self, discard)
+  while true do
+    local delta, err, first = poll(self, discard)
+    if delta then
+      if first then forget_request(core.state(self).plan) end
+      return delta
+    elseif err then
+      local again
+      again, err = recover(self, core.state(self).plan, err)
+      if not again then return nil, err end
+    elseif delta == false then
+      local _, interrupted = wait.park(self)
+      if interrupted then return nil, interrupted end
+    else
+      forget_request(core.state(self).plan)
+      return nil
+    end
+  end
+end
+
+--- The next delta, waiting for it; nil at the end of the turn; nil, err when the turn failed, the same error from then
+-- on. Attempts that fail before the first delta are made again as the option `retry` says.
+function methods:next() return advance(self) end
+
+--- The whole turn as a Response, after reading what is left of it; the same object every time. nil, err when it failed:
+-- err.partial is then a Response with what had arrived.
+function methods:response()
+  while true do
+    local delta, err = advance(self, true)
+    if err then return nil, err end
+    if delta == nil then break end
+  end
+  local plan, response = core.state(self).plan, self:finish()
+  if not plan.finished then
+    plan.finished = true
+    local attempts = plan.ledger.attempts
+    attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
+    core.annotate(response, "attempts", attempts)
+    response.usage.cost = pricing.calculate(response.usage, plan.state)
+  end
+  return response
+end
+
+local function iterate(self)
+  local delta, err = advance(self)
+  if err then error(err, 0) end
+  return delta
+end
+
+--- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
+-- stream. A turn that fails raises its error.
+function methods:deltas() return iterate, self, nil, self end
+
+local close = methods.close
+
+--- Cancels what is in flight. Any number of times; a turn that waits for its next attempt makes none, and a coroutine
+-- that waits for the next delta gets the CancelledError.
+function methods:close()
+  local plan = core.state(self).plan
+  if plan then plan.closed = true end
+  close(self)
+  wait.wake(self)
+end
+
+--- Starts a plan's call: the stream, or nil, err.
+function stream.open(plan)
+  local opened, err = attempt.launch(plan)
+  if not opened then return nil, err end
+  core.state(opened).plan = plan
+  wait.adopt(opened)
+  return opened
+end
+
+return stream

@@ -1,0 +1,82 @@
+--- Checks of arguments that many modules share, and the ArgumentErrors that they raise.
+-- May call: koine.core, errors.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+
+local check = {}
+
+--- Raises the ArgumentError for a value that may be a credential: only its type is shown.
+function check.refuse(field, expected, value)
+  core.raise_argument(field, expected, value == nil and "nothing" or "a " .. type(value))
+end
+
+-- The number of edits (insert, delete, replace) that make `b` of `a`.
+local function distance(a, b)
+  local previous = {}
+  for j = 0, #b do previous[j] = j end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local replace = previous[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
+      row[j] = math.min(previous[j] + 1, row[j - 1] + 1, replace)
+    end
+    previous = row
+  end
+  return previous[#b]
+end
+
+--- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
+-- edits away, or contained in it (api_key: key).
+function check.nearest(name, names)
+  local best, least = nil, math.max(2, #name // 3) + 1
+  for candidate in pairs(names) do
+    local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
+    if edits < least or (edits == least and best and candidate < best) then best, least = candidate, edits end
+  end
+  return best
+end
+
+local function all_of(names)
+  local list = {}
+  for name in next, names do list[#list + 1] = name end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+--- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
+-- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
+-- known ones, few then, are told where none is near.
+function check.unknown(what, name, names, field)
+  local near = type(name) == "string" and check.nearest(name, names)
+  local hint = near and ("; did you mean %q?"):format(near) or field and "; one of " .. all_of(names) or ""
+  core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
+    message = ("%s: unknown %s%s"):format(field or tostring(name), what, hint) })
+end
+
+--- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at
+-- `path` for anything else.
+function check.adapter(value, path)
+  local ok, chat = pcall(function() return value.chat end)
+  if not ok or type(chat) ~= "function" then errors.argument(path, "adapter", value) end
+  return value
+end
+
+--- Says what is wrong with a credential, in words that do not show it; nil when it is fit for a header.
+function check.key_problem(key)
+  if type(key) ~= "string" then return "a " .. type(key) end
+  if key == "" then return "an empty string" end
+  if key:find "%c" then return "one with control characters" end
+  if key:find "^%s" or key:find "%s$" then return "one with white space around it" end
+end
+
+--- What an ArgumentError about a credential says was expected.
+check.KEY_EXPECTED = "string without control characters or white space around it"
+
+--- Raises the ArgumentError for a bad credential.
+function check.key(key)
+  local problem = check.key_problem(key)
+  if problem then core.raise_argument("key", check.KEY_EXPECTED, problem) end
+end
+
+return check

@@ -1,0 +1,96 @@
+--- The one type of error: what its tables can do, how Lua code makes and raises them.
+-- An error is a table: class, kind, message, and where known status_code, provider (row name), retry_after (seconds),
+-- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body),
+-- traceback (of the task that raised it); an ArgumentError has field and expected, a NotImplementedError adapter and
+-- method. The core makes most of them and chooses class and retryable from the kind; this module fills the metatable
+-- they share. Kinds by class:
+--   AuthenticationError  auth, permission               RateLimitError   rate_limit, billing (not worth a retry)
+--   ServerError          overloaded, server, protocol, timeout with a status_code
+--   RequestError         invalid_request, not_found, too_large, context_overflow
+--   ConnectionError      connect, stream_truncated, timeout without a status_code
+--   CancelledError       cancelled                      Error            limit, executor, other
+--   ArgumentError        argument (raised)              NotImplementedError  not_implemented (raised)
+--
+-- May call: koine.core.
+
+local core = require "koine.core"
+
+local errors = {}
+
+-- Positions in raised errors pass over Koine's own files, to the line that called.
+core.own_source(debug.getinfo(1, "S").source:match "^(.-)data[/\\][^/\\]*$")
+
+local MESSAGE_MAX = 500 -- bytes
+
+--- The classes, in the order of the documentation. `err:is "Error"` is true for every one of them.
+errors.classes = { "AuthenticationError", "RateLimitError", "ServerError", "RequestError", "ConnectionError",
+  "CancelledError", "ArgumentError", "NotImplementedError", "Error" }
+
+-- One line of at most MESSAGE_MAX bytes that does not end inside a UTF-8 sequence.
+local function one_line(text)
+  text = text:gsub("%c", " ")
+  if #text <= MESSAGE_MAX then return text end
+  local cut = MESSAGE_MAX
+  while cut > MESSAGE_MAX - 4 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
+  return text:sub(1, cut)
+end
+
+local methods = {}
+
+--- True when the error is of that class; "Error" holds for all.
+function methods:is(class) return class == "Error" or class == self.class end
+
+core.error_mt.__name = "koine.error"
+core.error_mt.__index = methods
+core.error_mt.__tostring = function(err) return one_line(tostring(rawget(err, "message") or err.class)) end
+
+--- Makes an error of fields: `kind` and `message` are required, class and retryable follow from the kind unless given.
+-- The fields' table becomes the error. Raises an ArgumentError when kind or message is missing.
+function errors.new(fields)
+  if type(fields.kind) ~= "string" then core.raise_argument("kind", "string", errors.describe(fields.kind)) end
+  if type(fields.message) ~= "string" then core.raise_argument("message", "string", errors.describe(fields.message)) end
+  fields.message = one_line(fields.message)
+  fields.class = fields.class or core.error_class(fields.kind, fields.status_code)
+  if fields.retryable == nil then fields.retryable = core.error_retryable(fields.kind) end
+  return setmetatable(fields, core.error_mt)
+end
+
+--- True when `value` is one of Koine's errors.
+function errors.is_error(value) return type(value) == "table" and getmetatable(value) == core.error_mt end
+
+--- A value in words, for "… expected, got …": a quoted and cut string, a number, "a table", "nothing".
+function errors.describe(value)
+  local kind = type(value)
+  if kind == "nil" then return "nothing" end
+  if kind == "string" then return string.format("%q", #value > 40 and value:sub(1, 40) .. "…" or value) end
+  if kind == "number" or kind == "boolean" then return tostring(value) end
+  if value == core.null then return "null" end
+  return "a " .. kind
+end
+
+--- Raises an ArgumentError at the caller's line: "FIELD: EXPECTED expected, got GOT".
+function errors.argument(field, expected, value) core.raise_argument(field, expected, errors.describe(value)) end
+
+--- Raises a NotImplementedError at the caller's line; `adapter` is its title, `method` the name of what it lacks.
+function errors.not_implemented(adapter, method)
+  core.raise(errors.new { kind = "not_implemented", adapter = adapter, method = method,
+    message = adapter .. " does not implement " .. method })
+end
+
+--- The error that an answer of core.request stands for: {status, headers, body} with a status outside 200–299.
+-- `provider` is the row's name, `secrets` an array of what may not be shown.
+function errors.from_answer(provider, answer, secrets) return core.answer_error(provider, answer, secrets) end
+
+-- pcall's results, or nil and the error where it is Koine's own; others go on unchanged.
+local function settle(ok, ...)
+  if ok then return ... end
+  local err = ...
+  if errors.is_error(err) then return nil, err end
+  error(err, 0)
+end
+
+--- Calls f with the arguments; returns its results, or nil and the error when it raises one of Koine's.
+-- Whatever else f raises goes on unchanged.
+function errors.try(f, ...) return settle(pcall(f, ...)) end
+
+return errors

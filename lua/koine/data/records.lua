@@ -1,0 +1,370 @@
+--- The records of the interface: blocks, messages, tool definitions, usage, deltas, models, quota reports, responses.
+-- A constructor takes one table of named fields and returns a NEW table with the defaults filled in. Unknown fields,
+-- missing required fields and values of the wrong kind raise an ArgumentError whose `field` is the path of the field
+-- (`tool_use.id`, `message.content[2].text`) and whose `expected` says what belongs there.
+--
+-- Records are ordinary tables. Their metatable adds equality by value (also against hand-written tables) and a name;
+-- nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record is.
+--
+-- May call: koine.core, errors.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+
+local records = {}
+
+local BLOCK_TYPES = "text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal or opaque"
+
+-- Values ----------------------------------------------------------------------------------------------------------
+
+--- Equality by value: same type, and for tables the same keys with equal values, whatever the metatables.
+-- 1 and 1.0 are equal.
+function records.equal(a, b)
+  if rawequal(a, b) then return true end
+  if type(a) ~= "table" or type(b) ~= "table" then return type(a) ~= "table" and type(b) ~= "table" and a == b end
+  for key, value in next, a do
+    if not records.equal(value, rawget(b, key)) then return false end
+  end
+  for key in next, b do
+    if rawget(a, key) == nil then return false end
+  end
+  return true
+end
+
+--- A deep, plain copy: no metatables but the mark of arrays, so that an empty list stays a list in JSON.
+-- A Response becomes the table of its fields. Other values come back as they are.
+function records.to_table(value)
+  if type(value) == "userdata" and value ~= core.null then
+    local method = getmetatable(value) and value.to_table -- light ones have none
+    return method and method(value) or value
+  end
+  if type(value) ~= "table" then return value end
+  local copy = {}
+  for key, member in next, value do copy[key] = records.to_table(member) end
+  return getmetatable(value) == core.array_mt and core.array(copy) or copy
+end
+
+-- Kinds of fields: a kind is {expected = words, check = function(value, path) → value to store, or nil} ------------
+
+local function kind(expected, check) return { expected = expected, check = check } end
+
+local function of_type(name, expected)
+  return kind(expected or name, function(value) if type(value) == name then return value end end)
+end
+
+local function one_of(words)
+  local known = {}
+  for _, word in ipairs(words) do known[word] = true end
+  return kind("one of " .. table.concat(words, ", "), function(value) if known[value] then return value end end)
+end
+
+--- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
+function records.is_list(value)
+  if type(value) ~= "table" then return false end
+  local n, last = 0, 0
+  for key in next, value do
+    if math.type(key) ~= "integer" or key < 1 then return false end
+    n, last = n + 1, math.max(last, key)
+  end
+  return n == last
+end
+
+local STRING, BOOLEAN, TABLE = of_type "string", of_type("boolean", "true or false"), of_type "table"
+local NUMBER = of_type "number"
+local NAME = kind("non-empty string", function(value)
+  if type(value) == "string" and value ~= "" then return value end
+end)
+local MIME = kind("MIME type without control characters", function(value)
+  if type(value) == "string" and value ~= "" and not value:find "[\0-\31\127]" then return value end
+end)
+local ANY = kind("a value", function(value) return value end)
+local COUNT = kind("integer, 0 or more", function(value)
+  local integer = math.type(value) and math.tointeger(value)
+  if integer and integer >= 0 then return integer end
+end)
+local LIST = kind("array", function(value) if records.is_list(value) then return value end end)
+
+-- A cache breakpoint: {type = "ephemeral", ttl = nil | "5m" | "1h"}.
+local CACHE_CONTROL = kind('{type = "ephemeral", ttl = nil, "5m" or "1h"}', function(value)
+  if type(value) ~= "table" or value.type ~= "ephemeral" then return nil end
+  if value.ttl == nil or value.ttl == "5m" or value.ttl == "1h" then return value end
+end)
+
+-- Where an image or a document comes from: an http(s) or data: URL says its own type, bare base64 needs media_type.
+local function names_its_type(source) return source:find "^https?://" or source:find "^data:" end
+
+local specs, check_fields = {}, nil
+
+-- A member that is itself a record: checked like the constructor does, other keys tolerated.
+local function record(name)
+  return kind(name .. " record", function(value, path)
+    if type(value) ~= "table" then return nil end
+    check_fields(specs[name], value, path)
+    return value
+  end)
+end
+
+local function list_of(name)
+  return kind("array of " .. name .. " records", function(value, path)
+    if not records.is_list(value) then return nil end
+    for i, member in ipairs(value) do
+      local at = path .. "[" .. i .. "]"
+      if type(member) ~= "table" then errors.argument(at, name .. " record", member) end
+      check_fields(specs[name], member, at)
+    end
+    return value
+  end)
+end
+
+local function check_blocks(value, path)
+  for i, block in ipairs(value) do
+    local at = path .. "[" .. i .. "]"
+    if type(block) ~= "table" then errors.argument(at, "block", block) end
+    local spec = specs[block.type]
+    if block.type ~= "opaque" then
+      if not (spec and spec.type) then errors.argument(at .. ".type", BLOCK_TYPES, block.type) end
+      check_fields(spec, block, at)
+    end
+  end
+  return value
+end
+
+local CONTENT = kind("string or array of blocks", function(value, path)
+  if type(value) == "string" then return value end
+  if records.is_list(value) then return check_blocks(value, path) end
+end)
+
+-- Fields ----------------------------------------------------------------------------------------------------------
+
+local function required(name, field_kind) return { name = name, kind = field_kind, required = true } end
+
+-- `default` is a value, or a function that makes a fresh one.
+local function optional(name, field_kind, default) return { name = name, kind = field_kind, default = default } end
+
+local function fresh() return {} end
+local function fresh_list() return core.array {} end
+
+-- What an adapter needs to send the block back byte for byte: {provider, model, raw}.
+local ORIGIN = optional("provider_data", TABLE)
+
+local function media(value, path)
+  if value.media_type == nil and not names_its_type(value.source) then
+    core.raise_argument(path .. ".media_type", "MIME type (source is base64 data)", "nothing")
+  end
+end
+
+specs.text = { type = "text", required("text", STRING), optional("cache_control", CACHE_CONTROL), ORIGIN }
+specs.image = { type = "image", check = media, required("source", NAME), optional("media_type", MIME), ORIGIN }
+specs.document = { type = "document", check = media, required("source", NAME), optional("media_type", MIME),
+  optional("title", STRING), optional("context", STRING), ORIGIN }
+specs.tool_use = { type = "tool_use", required("id", STRING), required("name", NAME), required("arguments", TABLE),
+  optional("arguments_json", STRING), optional("arguments_error", STRING), ORIGIN }
+specs.tool_result = { type = "tool_result", required("tool_use_id", STRING), required("content", CONTENT),
+  optional("is_error", BOOLEAN, false), ORIGIN }
+specs.thinking = { type = "thinking", required("thinking", STRING), optional("signature", STRING), ORIGIN }
+specs.redacted_thinking = { type = "redacted_thinking", required("data", STRING), ORIGIN }
+specs.refusal = { type = "refusal", required("text", STRING), ORIGIN }
+
+specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
+specs.tool_definition = { required("name", NAME), required("description", STRING), required("parameters", TABLE),
+  optional("strict", BOOLEAN), optional("cache_control", CACHE_CONTROL) }
+
+specs.usage_cost = { optional("input", NUMBER, 0.0), optional("output", NUMBER, 0.0),
+  optional("cache_read", NUMBER, 0.0), optional("cache_write", NUMBER, 0.0), optional("total", NUMBER, 0.0) }
+specs.usage = { required("input_tokens", COUNT), required("output_tokens", COUNT),
+  optional("cache_read_tokens", COUNT, 0), optional("cache_creation_tokens", COUNT, 0),
+  optional("reasoning_tokens", COUNT, 0), optional("incomplete", BOOLEAN), optional("premium_requests", NUMBER),
+  optional("cost", record "usage_cost") }
+specs.delta = { required("type", one_of { "text_start", "text_delta", "text_end", "thinking_start", "thinking_delta",
+  "thinking_end", "tool_use_start", "tool_use_delta", "tool_use_end" }), optional("text", STRING),
+  optional("tool_call_id", STRING), optional("tool_name", STRING), optional("argument_delta", STRING) }
+
+specs.model_pricing = { required("input_per_mtok", NUMBER), required("output_per_mtok", NUMBER),
+  optional("cache_read_per_mtok", NUMBER, 0.0), optional("cache_write_per_mtok", NUMBER, 0.0) }
+specs.model_info = { required("id", NAME), required("name", NAME), required("max_context_tokens", COUNT),
+  required("supports_vision", BOOLEAN), required("supports_tool_use", BOOLEAN), required("supports_streaming", BOOLEAN),
+  optional("premium_request_multiplier", NUMBER), optional("pricing", record "model_pricing"),
+  optional("extra", TABLE) }
+
+specs.usage_window = { required("id", NAME), required("label", STRING), optional("duration_ms", NUMBER),
+  optional("resets_at", NUMBER) }
+specs.usage_amount = {
+  required("unit", one_of { "percent", "tokens", "requests", "usd", "minutes", "bytes", "unknown" }),
+  optional("used", NUMBER), optional("limit", NUMBER), optional("remaining", NUMBER),
+  optional("used_fraction", NUMBER), optional("remaining_fraction", NUMBER) }
+specs.usage_limit_entry = { required("id", NAME), required("label", STRING), required("scope", ANY),
+  required("amount", record "usage_amount"), optional("window", record "usage_window"),
+  optional("status", one_of { "ok", "warning", "exhausted", "unknown" }, "unknown"),
+  optional("notes", LIST, fresh_list) }
+specs.usage_report = { required("provider", NAME), required("limits", list_of "usage_limit_entry"),
+  optional("fetched_at", NUMBER, core.wall), optional("metadata", TABLE, fresh), optional("raw", ANY) }
+
+-- Checks the fields that `value` has and those it must have.
+function check_fields(spec, value, path)
+  for _, field in ipairs(spec) do
+    local given = value[field.name]
+    if given == nil then
+      if field.required then core.raise_argument(path .. "." .. field.name, field.kind.expected, "nothing") end
+    elseif field.kind.check(given, path .. "." .. field.name) == nil then
+      errors.argument(path .. "." .. field.name, field.kind.expected, given)
+    end
+  end
+  if spec.check then spec.check(value, path) end
+end
+
+-- Raises on the first key, in sorted order, that the record does not have.
+local function check_known(name, spec, given)
+  local known, names, unknown = {}, {}, {}
+  if spec.type then known.type = true end
+  for i, field in ipairs(spec) do
+    known[field.name], names[i] = true, field.name
+  end
+  for key in next, given do
+    if not known[key] then unknown[#unknown + 1] = tostring(key) end
+  end
+  if not unknown[1] then return end
+  table.sort(unknown)
+  core.raise_argument(name .. "." .. unknown[1], "one of the fields " .. table.concat(names, ", "), "an unknown field")
+end
+
+local function make(name, spec, metatable, given)
+  if type(given) ~= "table" then errors.argument(name, "table of fields", given) end
+  check_known(name, spec, given)
+  if spec.type and given.type ~= nil and given.type ~= spec.type then
+    errors.argument(name .. ".type", '"' .. spec.type .. '"', given.type)
+  end
+  check_fields(spec, given, name)
+  local made = { type = spec.type }
+  for _, field in ipairs(spec) do
+    local value = given[field.name]
+    if value == nil then
+      value = field.default
+      if type(value) == "function" then value = value() end
+    else
+      value = field.kind.check(value, name .. "." .. field.name)
+    end
+    made[field.name] = value
+  end
+  return setmetatable(made, metatable)
+end
+
+local function constructor(name)
+  local spec, metatable = specs[name], { __name = "koine." .. name, __eq = records.equal }
+  return function(fields) return make(name, spec, metatable, fields) end
+end
+
+-- Blocks ----------------------------------------------------------------------------------------------------------
+
+--- A text block: {text = string, cache_control = nil | {type = "ephemeral", ttl = nil | "5m" | "1h"}}.
+-- cache_control asks a provider with prompt caching to cache everything up to this block; others ignore it.
+records.text = constructor "text"
+
+--- An image: {source = base64 data, `data:` URL or http(s) URL, media_type = MIME type}.
+-- media_type may be left out where the source is a URL.
+records.image = constructor "image"
+
+--- A document: {source, media_type, title = nil | string, context = nil | string}; source and media_type as in image.
+records.document = constructor "document"
+
+--- A tool call: {id = string, name = string, arguments = table}. `arguments_json` holds the model's own bytes and
+-- `arguments_error` says why they are no JSON object; both come with answers, callers have no need to set them.
+records.tool_use = constructor "tool_use"
+
+--- The answer to a tool call: {tool_use_id = the call's id, content = string or array of text blocks,
+-- is_error = false}.
+records.tool_result = constructor "tool_result"
+
+--- Reasoning: {thinking = string, signature = nil | string}. The signature goes back byte for byte.
+records.thinking = constructor "thinking"
+
+--- Reasoning that the provider encrypted: {data = string}. Goes back byte for byte.
+records.redacted_thinking = constructor "redacted_thinking"
+
+--- The model's words of refusal: {text = string}.
+records.refusal = constructor "refusal"
+
+--- A message: {role = "user" | "assistant", content = string or array of blocks}. Blocks are checked too.
+records.message = constructor "message"
+
+--- A tool: {name, description = strings, parameters = JSON Schema, strict = nil | boolean, cache_control as in text}.
+records.tool_definition = constructor "tool_definition"
+
+-- Answers ---------------------------------------------------------------------------------------------------------
+
+--- A Response from a table, for adapters written in Lua. Raises an ArgumentError naming the bad field.
+--
+--   content         ALWAYS an array of blocks: every block of the turn in the order the provider sent it, tool_use
+--                   included; empty when the model said nothing. Never nil, never a string. Block types: text,
+--                   thinking, redacted_thinking, tool_use, refusal, and opaque (whatever else the provider sent).
+--                   A string given here becomes one text block ("" none).
+--   tool_calls      the tool_use blocks of content, the same tables, in the same order; empty when there are none
+--   model           string, as reported by the provider, else as requested
+--   stop_reason     "end_turn" (came to its end) | "tool_use" (waits for tool results) | "max_tokens" (cut by the
+--                   cap; a last tool call may be incomplete) | "stop_sequence" | "pause_turn" (send the turn back to
+--                   go on) | "refusal" (the model declined) | "sensitive" (a filter cut) | "context_overflow" |
+--                   "error" (only in err.partial)
+--   raw_stop_reason the provider's own word, nil when it sent none
+--   stop_sequence   the sequence that matched, nil when none did
+--   usage           {input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens}:
+--                   integers, each nil when unknown; input excludes cached tokens, output includes reasoning
+--   id, request_id, provider (row name), status_code, headers, attempts
+--   warnings        array of {code, field, message}: what the request could not carry
+--   partial         true when the stream broke off (only in err.partial): its tool calls are not to be executed
+--   degenerate      true when there is nothing in it, or nothing but thinking
+--
+-- Methods: text() joins the text blocks ("" when none), thinking() the thinking blocks; message() is
+-- {role = "assistant", content = content}; raw(); to_table().
+--
+-- Appending response:message() to the history is the round trip. Echoed verbatim, byte for byte, never re-encoded,
+-- trimmed, merged or reordered, to the provider and model they came from: thinking.signature with its thinking text,
+-- redacted_thinking.data, tool_use.id, tool_use.arguments_json (as long as it decodes to arguments), every
+-- provider_data.raw, and the order of the blocks. What another provider cannot carry is dropped there, never made
+-- text. Never sent back: usage, stop_reason, model, id.
+records.response = core.response
+
+--- Token counts: {input_tokens, output_tokens} required; cache_read_tokens, cache_creation_tokens, reasoning_tokens
+-- default to 0; premium_requests (number), cost (usage_cost), incomplete = true when a summand was unknown.
+records.usage = constructor "usage"
+
+--- Cost in USD: input, output, cache_read, cache_write, total; 0.0 each by default.
+records.usage_cost = constructor "usage_cost"
+
+--- One step of a stream: {type, text, tool_call_id, tool_name, argument_delta}; which are set depends on the type:
+-- text_delta and thinking_delta: text; tool_use_start: tool_call_id, tool_name; tool_use_delta: tool_call_id,
+-- argument_delta (a JSON fragment); tool_use_end: tool_call_id; the other starts and ends: nothing.
+records.delta = constructor "delta"
+
+-- Models and quotas -----------------------------------------------------------------------------------------------
+
+--- A model: {id, name, max_context_tokens (0 = unknown), supports_vision, supports_tool_use, supports_streaming,
+-- premium_request_multiplier = nil | number, pricing = nil | model_pricing, extra = nil | table of what else this
+-- provider says}.
+records.model_info = constructor "model_info"
+
+--- Prices in USD per 1,000,000 tokens: input_per_mtok, output_per_mtok; cache_read_per_mtok and cache_write_per_mtok
+-- default to 0.0.
+records.model_pricing = constructor "model_pricing"
+
+--- The window of a quota: {id, label, duration_ms = nil, resets_at = nil (Unix seconds)}.
+records.usage_window = constructor "usage_window"
+
+--- How much of a quota: {unit = "percent" | "tokens" | "requests" | "usd" | "minutes" | "bytes" | "unknown", used,
+-- limit, remaining, used_fraction, remaining_fraction: nil or numbers}.
+records.usage_amount = constructor "usage_amount"
+
+--- One quota: {id, label, scope, amount, window = nil, status = "ok" | "warning" | "exhausted" | "unknown",
+-- notes = {}}; scope says what it applies to, in the provider's own form.
+records.usage_limit_entry = constructor "usage_limit_entry"
+
+--- All quotas: {provider, limits = array of usage_limit_entry, fetched_at = now (Unix seconds), metadata = {},
+-- raw = nil}.
+records.usage_report = constructor "usage_report"
+
+--- Checks a hand-written message as the constructor does, other keys tolerated; `path` begins the field's name in
+-- errors. Raises an ArgumentError, returns nothing.
+function records.check_message(message, path)
+  if type(message) ~= "table" then errors.argument(path, "message", message) end
+  check_fields(specs.message, message, path)
+end
+
+return records

@@ -1,0 +1,87 @@
+--- A target of a dispatcher: an agent for each session, with the history of its thread.
+--
+-- May call: errors, records, dispatch, the methods of an agent and of its runs.
+
+local dispatch = require "koine.dispatch.turn"
+local errors = require "koine.data.errors"
+local records = require "koine.data.records"
+
+local agents = {}
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.agents" }
+
+local function needs_approval(call)
+  return errors.new { kind = "other", message = ("the tool %q needs approval, and a turn cannot wait for it")
+    :format(call.name) }
+end
+
+local function check_agent(agent)
+  local ok, start = pcall(function() return agent.start end)
+  if not ok or type(start) ~= "function" then errors.argument("agent", "agent", agent) end
+end
+
+local function check_history(messages)
+  if type(messages) ~= "table" then errors.argument("messages", "array of messages", messages) end
+  for i, message in ipairs(messages) do records.check_message(message, ("messages[%d]"):format(i)) end
+end
+
+--- Makes the agent of a session that has none yet: true, or nil, err. Raises an ArgumentError when new_agent returned
+-- something else.
+function methods:ensure_session(key, ctx)
+  if self.sessions[key] then return true end
+  local agent, messages = self.new_agent(key, ctx)
+  if not agent then return nil, messages end
+  check_agent(agent)
+  messages = messages or {}
+  check_history(messages)
+  self.sessions[key] = { agent = agent, messages = messages }
+  return true
+end
+
+-- Begins a run of the session: the run, and what is to be closed at its end, however that comes. It then keeps the
+-- history, once the model has answered.
+local function start(session, blocks)
+  local messages = table.move(session.messages, 1, #session.messages, 1, {})
+  messages[#messages + 1] = { role = "user", content = blocks }
+  local run = session.agent:start(messages)
+  session.run = run
+  return run, setmetatable({}, { __close = function()
+    session.run = nil
+    local summary = run:summary()
+    if summary.steps > 0 then session.messages = summary.messages end
+  end })
+end
+
+--- Runs the agent on the history and the blocks, as one message of the user: the run's result (see koine.agent), or
+-- nil, err, also where a tool needs approval. When it ends before the model's first answer, the history stays as it
+-- was; later, what was done stays in it, whatever becomes of the turn.
+function methods:run_turn(key, blocks)
+  local run, kept = start(self.sessions[key], blocks)
+  local held <close> = kept -- luacheck: ignore held
+  local result, err = run:result()
+  if not result then return nil, err end
+  if result.status == "cancelled" then return nil, dispatch.cancelled() end
+  if result.status == "paused" then return nil, needs_approval(result.pending[1]) end
+  return result
+end
+
+--- Breaks off the run of the session, if there is one.
+function methods:cancel(key)
+  local session = self.sessions[key]
+  if session and session.run then session.run:cancel() end
+end
+
+--- Forgets the session: the next turn begins with a new agent.
+function methods:reset(key) self.sessions[key] = nil end
+
+--- koine.dispatcher.agents(new_agent): a target for a dispatcher. `new_agent(key, ctx)` makes the agent of a session,
+-- before its first turn: an agent, and where it has one the history to begin with (array of messages); or nil, err. It
+-- may wait. Field: sessions, key → {agent, messages = the history so far}. Raises an ArgumentError when new_agent is no
+-- function.
+function agents.new(new_agent)
+  if type(new_agent) ~= "function" then errors.argument("new_agent", "function", new_agent) end
+  return setmetatable({ new_agent = new_agent, sessions = {} }, metatable)
+end
+
+return agents

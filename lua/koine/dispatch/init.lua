@@ -1,0 +1,328 @@
+--- A dispatcher: messages of many people, in many threads of a chat platform, become turns of an agent.
+-- Each thread has one session, and one turn at a time. What arrives while a turn runs waits in a lane and is packed
+-- into the next turn, every message under its sender's name; when nothing runs, a message starts its turn at once.
+--
+--   local d = koine.dispatcher { target = koine.dispatcher.agents(new_agent), mode = "per-thread",
+--     on_done = function(message, thread, result) platform:reply(thread, result.text) end }
+--   d:submit({ platform = "slack", thread_id = "T1", channel_id = "C1" }, { sender = sender, prompt = "Hello" })
+--   koine.run(function() d:run() end)        -- or, in plain Lua: while d:step() do end
+--
+-- Everything happens in one thread of the machine. `step` starts what is due: inside a task of koine.run as further
+-- tasks, which yield while they wait; anywhere else as coroutines of its own, in which the target blocks or yields of
+-- its own accord, to be resumed by the next step.
+--
+-- May call: errors, loop, wait, and its own files.
+
+local agents = require "koine.dispatch.agents"
+local coroutines = require "koine.dispatch.coroutines"
+local due = require "koine.dispatch.due"
+local dispatch = require "koine.dispatch.turn"
+local errors = require "koine.data.errors"
+local fifo = require "koine.task.queue"
+local lanes = require "koine.dispatch.lane"
+local loop = require "koine.task.scheduler"
+local settings = require "koine.dispatch.settings"
+local side = require "koine.dispatch.hooks"
+local threads = require "koine.dispatch.threads"
+local wait = require "koine.task.wait"
+
+local SWEEP = 60      -- seconds between two sweeps of run()
+local GRACE = 30000   -- milliseconds that a cancelled turn has until a sweep closes it
+local DEATH = "dispatch consumer exited unexpectedly"
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.dispatcher" }
+
+-- Tickets -----------------------------------------------------------------------------------------------------------
+
+-- Puts a lane in line for its thread's session.
+local function want(self, lane)
+  local thread = lane.thread
+  if lane.wants or thread.turn and thread.turn.lane == lane then return end
+  lane.wants = true
+  fifo.push(thread.ready, lane)
+  if not thread.turn then due.add(self, thread) end
+end
+
+-- The lane's own code failed: the first time it gets another try, the second time its events are given back.
+local function died(self, lane)
+  lane.deaths = lane.deaths + 1
+  if lane.deaths == 1 then
+    self.respawns = self.respawns + 1
+    if lanes.has_work(lane) then want(self, lane) end
+    return
+  end
+  local thread, events, parked = lane.thread, lanes.drop(lane, "consumer_dead")
+  table.move(parked, 1, #parked, #events + 1, events)
+  local err = errors.new { kind = "other", message = DEATH }
+  for _, event in ipairs(events) do side.issue(self, thread, "on_error", event.message, event.thread, err) end
+  local last = events[#events]
+  if last then side.issue(self, thread, "on_warning", DEATH, last.thread, { err = err }) end
+  if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
+  threads.tidy(self.threads, thread)
+end
+
+-- The turn of the next lane in line, nil when none has work.
+local function grant(self, thread)
+  local lane = fifo.pop(thread.ready)
+  while lane do
+    lane.wants = false
+    if lanes.has_work(lane) then
+      local ok, turn = pcall(dispatch.form, self, lane)
+      if ok then return turn end
+      died(self, lane)
+    end
+    lane = fifo.pop(thread.ready)
+  end
+end
+
+-- Calls a method of the target that does not wait, if it has it.
+local function tell(self, method, thread)
+  local target = self.target
+  if not target[method] then return end
+  if not pcall(target[method], target, thread.key) then self.hook_errors = self.hook_errors + 1 end
+end
+
+-- Gives the session of a turn that is over to the next lane in line.
+local function release(self, turn)
+  local thread, lane = turn.thread, turn.lane
+  thread.turn, self.turns = nil, self.turns - 1
+  if thread.forget then
+    thread.forget = nil
+    tell(self, "reset", thread)
+  end
+  due.add(self, thread)
+  if lanes.has_work(lane) then want(self, lane) else lane.idle_since = self.now_ms() end
+end
+
+-- The body of a turn's coroutine.
+local function take_turn(self, turn)
+  if not pcall(dispatch.run, self, turn, release) then died(self, turn.lane) end
+end
+
+-- The body of the coroutine in which the hooks of a thread are called.
+local function call_hooks(self, thread)
+  side.drain(self, thread)
+  threads.tidy(self.threads, thread)
+end
+
+-- Public methods ----------------------------------------------------------------------------------------------------
+
+-- Waits until the event of a waiter was taken or dropped: true, or nil and why.
+local function park(lane, waiter)
+  local deserter <close> = setmetatable({}, { __close = function() -- luacheck: ignore deserter
+    if not waiter.state then lanes.desert(lane, waiter) end
+  end })
+  while not waiter.state do
+    local _, err = wait.park(waiter)
+    if err and not waiter.state then return nil, "cancelled" end
+  end
+  if waiter.state == "queued" then return true end
+  return nil, waiter.state
+end
+
+--- Hands in a message that arrived: true once it is in its lane, or nil and a word:
+--   "full"           the lane is, and the caller cannot be suspended; in a task of koine.run and in a host's coroutine
+--                    the call waits instead, behind those before it
+--   "closed"         the dispatcher is shut down
+--   "cancelled"      it waited, and cancel_all dropped it, or a host cancelled the caller
+--   "consumer_dead"  it waited, and the lane failed twice
+-- `thread` is {platform = name without a colon, thread_id | channel_id = string, …}; `message` is {sender = table |
+-- sender_json = string, sender_id (per-lane, with sender_json), sender_name, prompt, extras, other_bot_present =
+-- boolean, estimated_tokens = integer, …}; extras are an array of text, image and document blocks. Hooks and target get
+-- the same two tables; do not change them afterwards.
+-- Raises an ArgumentError naming the bad field.
+function methods:submit(thread, message)
+  settings.check_thread(thread)
+  local event = settings.event(self, thread, message)
+  if self.closed then return nil, "closed" end
+  local now = self.now_ms()
+  local lane = threads.obtain_lane(self.threads, thread, event.sender_id, now)
+  if lanes.has_room(lane, self.cap) then
+    lanes.push(lane, event, now)
+    want(self, lane)
+    return true
+  end
+  if not wait.suspends() then return nil, "full" end
+  return park(lane, lanes.enlist(lane, event))
+end
+
+--- Starts the turns and the hooks that are due; in plain Lua also resumes once whatever yielded before. Returns whether
+-- another step would find something to do now.
+function methods:step()
+  coroutines.resume(self)
+  for _ = 1, due.count(self) do
+    local thread = due.next(self)
+    local turn = not thread.turn and grant(self, thread) or nil
+    if side.waits(thread) then coroutines.start(self, call_hooks, thread) end
+    if turn then
+      self.turns = self.turns + 1
+      turn.coroutine = coroutines.start(self, take_turn, turn)
+    end
+    threads.tidy(self.threads, thread)
+  end
+  return due.count(self) > 0 or #self.running > 0
+end
+
+--- Steps whenever there is work, and sweeps every minute, until the dispatcher is shut down and the last turn has
+-- returned: true. Outside of koine.run it brings its own, which blocks in plain Lua and goes along with others in a
+-- host's loop; raises the CancelledError of a host that cancels it there, the turns under way being cancelled.
+function methods:run()
+  if not coroutines.in_task() then return loop.run(methods.run, self) end
+  local sweep_at = wait.now() + SWEEP
+  while true do
+    if wait.now() >= sweep_at then
+      self:sweep()
+      sweep_at = wait.now() + SWEEP
+    end
+    local more = self:step()
+    if self.closed and not more and self.turns == 0 then return true end
+    wait.park(self, more and 0 or sweep_at - wait.now())
+  end
+end
+
+--- Removes the lanes that have been idle for their time, and closes turns that were cancelled half a minute ago and
+-- have not returned: the number of lanes removed. `now` is in milliseconds of the dispatcher's clock (nil: its now);
+-- raises an ArgumentError for what is no number.
+function methods:sweep(now)
+  if now == nil then now = self.now_ms() end
+  if type(now) ~= "number" or now ~= now then errors.argument("now", "number of milliseconds", now) end
+  local removed = 0
+  for _, thread in ipairs(threads.list(self.threads)) do
+    local turn = thread.turn
+    if turn and turn.coroutine and now - (turn.cancelled_at or now) >= GRACE then turn.coroutine:cancel() end
+    for _, lane in ipairs(threads.lanes(thread)) do
+      if lanes.is_idle(lane) and now - lane.idle_since >= self.idle_ms then
+        removed = removed + 1
+        thread.lanes[lane.sender_id] = nil
+      end
+    end
+    threads.tidy(self.threads, thread)
+  end
+  return removed
+end
+
+-- Cancels the turn of a thread: the number of its events, 0 when none runs.
+local function cancel_running(self, thread)
+  local turn = thread.turn
+  if not turn then return 0 end
+  turn.cancelled_at = turn.cancelled_at or self.now_ms()
+  tell(self, "cancel", thread)
+  return #turn.batch
+end
+
+--- Cancels the turn that runs in the thread: whether there was one. It keeps the session until it has returned; what
+-- waits comes next.
+function methods:cancel_turn(thread)
+  settings.check_thread(thread)
+  local known = threads.find(self.threads, thread)
+  return known ~= nil and cancel_running(self, known) > 0
+end
+
+-- Empties every lane of the thread: how many events were dropped, those of parked submitters among them.
+local function drop_all(self, thread)
+  local dropped = 0
+  for _, lane in next, thread.lanes do
+    local events, parked = lanes.drop(lane, "cancelled")
+    dropped = dropped + #events + #parked
+    lane.idle_since = self.now_ms()
+  end
+  return dropped
+end
+
+--- Drops all that waits in the thread, also what submitters are parked with, and cancels the turn that runs: {dropped =
+-- messages that will not be answered, in_flight = messages in the cancelled turn}. The session stays.
+function methods:cancel_all(thread)
+  settings.check_thread(thread)
+  local known = threads.find(self.threads, thread)
+  if not known then return { dropped = 0, in_flight = 0 } end
+  return { dropped = drop_all(self, known), in_flight = cancel_running(self, known) }
+end
+
+--- cancel_all, then forgets the session, once the turn has returned: what cancel_all returns.
+function methods:reset(thread)
+  local counts = self:cancel_all(thread)
+  local known = threads.obtain(self.threads, thread)
+  if known.turn then
+    known.forget = true
+  else
+    tell(self, "reset", known)
+    threads.tidy(self.threads, known)
+  end
+  return counts
+end
+
+-- Removes a lane at shutdown: what on_warning is told, nil when it held nothing.
+local function lose(self, lane)
+  local thread, events = lane.thread, lanes.drop(lane, "closed")
+  thread.lanes[lane.sender_id] = nil
+  if not events[1] then return nil end
+  local address = events[1].thread
+  local warning = { thread_id = thread.id, channel = address.channel_id or thread.id, adapter = thread.platform,
+    buffered_lost = #events }
+  side.issue(self, thread, "on_warning", ("%d buffered messages lost"):format(#events), address, warning)
+  return warning
+end
+
+--- Refuses further messages, removes every lane and cancels every turn; never waits. Returns what on_warning is told
+-- for each lane that held messages: an array of {thread_id, channel, adapter, buffered_lost = how many}. Parked
+-- submitters get "closed". Steps that follow let the turns return and call the hooks.
+function methods:shutdown()
+  if self.closed then return {} end
+  self.closed = true
+  local lost = {}
+  for _, thread in ipairs(threads.list(self.threads)) do
+    for _, lane in ipairs(threads.lanes(thread)) do lost[#lost + 1] = lose(self, lane) end
+    cancel_running(self, thread)
+    threads.tidy(self.threads, thread)
+  end
+  wait.wake(self)
+  return lost
+end
+
+--- Counts of the moment: {threads, lanes, queued = messages in lanes, parked = submitters that wait, turns = those that
+-- run, hooks = calls of hooks that wait or are under way, dispatches = turns so far, respawns, hook_errors}. Looks at
+-- every lane.
+function methods:stats()
+  local stats = { threads = 0, lanes = 0, queued = 0, parked = 0, hooks = 0, turns = self.turns,
+    dispatches = self.dispatches, respawns = self.respawns, hook_errors = self.hook_errors }
+  for _, thread in ipairs(threads.list(self.threads)) do
+    stats.threads, stats.hooks = stats.threads + 1, stats.hooks + side.count(thread)
+    for _, lane in next, thread.lanes do
+      local queued, parked = lanes.counts(lane)
+      stats.lanes, stats.queued, stats.parked = stats.lanes + 1, stats.queued + queued, stats.parked + parked
+    end
+  end
+  return stats
+end
+
+--- koine.dispatcher(options): a dispatcher. `options`:
+--   target                 required: a table with the methods
+--                            run_turn(key, blocks, ctx) → the result | nil, err: plays one turn; may wait
+--                            ensure_session(key, ctx) → true | nil, err: called before; may wait; optional
+--                            cancel(key): asks run_turn to return soon; must not wait; optional
+--                            reset(key): forgets the session; must not wait; optional
+--                          `key` names the session ("platform:thread"), `blocks` are the content of one message of the
+--                          user, `ctx` is {thread, messages = those that were submitted, spans = which blocks are
+--                          whose, other_bot_present = what the last message said, cancelled() → boolean}
+--   mode                   "per-message" (default: a turn for each message), "per-thread" (what waits in a thread is
+--                          one turn), "per-lane" (what one sender has waiting in a thread is one turn)
+--   max_buffered_messages  integer, 10: how many a lane holds, and a turn has at most; 1 in per-message
+--   max_batch_tokens       integer, 24000: estimated tokens of a turn; a larger message goes alone
+--   count_envelope         true: envelopes count for that
+--   layout                 of koine.turn.pack: "split" or "combined"
+--   idle_timeout           seconds, 300 (10 in per-message): how long sweep leaves an idle lane
+--   now_ms                 function → milliseconds of a clock that does not go back
+--   on_queued(message, thread), on_done(message, thread, result), on_error(message, thread, err),
+--   on_warning(text, thread, details), on_dispatch(record)
+--                          hooks: may wait, nothing waits for them; called in order, thread by thread
+-- Raises an ArgumentError naming the bad field.
+local function new(_, options)
+  local self = settings.constructor(options)
+  self.threads, self.due, self.launched, self.running = {}, fifo.new(), {}, {}
+  self.turns, self.dispatches, self.respawns, self.hook_errors = 0, 0, 0, 0
+  self.closed = false
+  return setmetatable(self, metatable)
+end
+
+return setmetatable({ agents = agents.new }, { __call = new })

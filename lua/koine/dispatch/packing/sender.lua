@@ -1,0 +1,76 @@
+--- Who sent a message, as the model reads it: one line of JSON whose bytes follow from the values alone.
+-- Keys come in a fixed order, so that an unchanged history keeps its bytes (prompt caches look at them) and a test can
+-- name them. `<` and `>` are written \u003c and \u003e: a display name cannot close the tag that the line stands in.
+--
+-- May call: koine.core, errors, timestamp.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local timestamp = require "koine.dispatch.packing.timestamp"
+
+local SCHEMA = "openab.sender.v1"
+local ANGLES = { ["<"] = "\\u003c", [">"] = "\\u003e" }
+
+-- What every sender has, in order, and all the names that are not the caller's own.
+local NAMES = { "sender_id", "sender_name", "display_name", "channel", "channel_id" }
+local KNOWN = { schema = true, thread_id = true, thread_key = true, is_bot = true, timestamp = true }
+for _, name in ipairs(NAMES) do KNOWN[name] = true end
+local THREAD_KEYS = { thread_id = true, thread_ts = true }
+
+-- The JSON text of a value, without angle brackets: JSON itself has them in strings only.
+local function encode(value) return (core.encode(value):gsub("[<>]", ANGLES)) end
+
+-- The sender's field; nil where it holds JSON's null.
+local function field(sender, name)
+  local value = sender[name]
+  if value ~= core.null then return value end
+end
+
+-- Checks what is not a string of the record.
+local function check(sender, path)
+  if type(sender) ~= "table" then errors.argument(path, "table of the sender", sender) end
+  local schema, thread_key, is_bot = field(sender, "schema"), field(sender, "thread_key"), field(sender, "is_bot")
+  if schema ~= nil and schema ~= SCHEMA then errors.argument(path .. ".schema", '"' .. SCHEMA .. '"', schema) end
+  if thread_key ~= nil and not THREAD_KEYS[thread_key] then
+    errors.argument(path .. ".thread_key", '"thread_id" or "thread_ts"', thread_key)
+  end
+  if sender.thread_ts ~= nil then
+    errors.argument(path .. ".thread_ts", 'thread_id with thread_key = "thread_ts"', sender.thread_ts)
+  end
+  if type(is_bot) ~= "boolean" then errors.argument(path .. ".is_bot", "true or false", is_bot) end
+end
+
+local function string_of(sender, name, path)
+  local value = field(sender, name)
+  if type(value) ~= "string" or value == "" then errors.argument(path .. "." .. name, "non-empty string", value) end
+  return value
+end
+
+-- The members of the caller's own, sorted by the bytes of their names: `"a":1,"b":2`; "" when there are none.
+local function own_members(sender, path)
+  local own = {}
+  for name, value in next, sender do
+    if type(name) ~= "string" then errors.argument(path, "table with strings as keys", sender) end
+    if not KNOWN[name] and value ~= core.null then own[name] = value end
+  end
+  local json, err = errors.try(encode, own)
+  if not json then core.raise_argument(path .. err.field:gsub("^value", ""), err.expected, "something else") end
+  return json:sub(2, -2)
+end
+
+--- The line of JSON for a sender; `path` begins the names of fields in errors. See koine.turn.sender_context.
+return function(sender, path)
+  check(sender, path)
+  local members = { '"schema":' .. encode(SCHEMA) }
+  local function add(name, value) members[#members + 1] = ('"%s":'):format(name) .. encode(value) end
+  for _, name in ipairs(NAMES) do add(name, string_of(sender, name, path)) end
+  if field(sender, "thread_id") ~= nil then
+    add(field(sender, "thread_key") or "thread_id", string_of(sender, "thread_id", path))
+  end
+  add("is_bot", sender.is_bot)
+  local time = timestamp(sender.timestamp, path .. ".timestamp")
+  if time then add("timestamp", time) end
+  local own = own_members(sender, path)
+  if own ~= "" then members[#members + 1] = own end
+  return "{" .. table.concat(members, ",") .. "}"
+end

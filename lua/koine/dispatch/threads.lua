@@ -1,0 +1,73 @@
+--- The threads of a dispatcher and their lanes, by platform, id and sender: nested tables, so that no two ids can be
+-- confused whatever they contain. A thread is
+--   platform, id, key   which it is; `key` is "platform:id", the name of its session
+--   lanes               sender_id → lane; "" is the one lane where lanes are not of senders
+--   ready               fifo of lanes that wait for the session
+--   turn                the turn that has the session
+--   due                 the next step will look at it
+--   side, draining      hook calls that wait; they are being made (hooks.lua)
+--   forget              the session is to be forgotten once the turn has returned
+--
+-- May call: fifo, lane, side.
+
+local fifo = require "koine.task.queue"
+local lanes = require "koine.dispatch.lane"
+local side = require "koine.dispatch.hooks"
+
+local threads = {}
+
+local function id_of(address) return address.thread_id or address.channel_id end
+
+--- The thread of an address, or nil.
+function threads.find(all, address)
+  local platform = all[address.platform]
+  return platform and platform[id_of(address)]
+end
+
+--- The thread of an address, made where there is none.
+function threads.obtain(all, address)
+  local platform, id = address.platform, id_of(address)
+  all[platform] = all[platform] or {}
+  local thread = all[platform][id]
+  if not thread then
+    thread = { platform = platform, id = id, key = platform .. ":" .. id, lanes = {}, ready = fifo.new() }
+    all[platform][id] = thread
+  end
+  return thread
+end
+
+--- The lane of a sender in the thread of an address, made where there is none.
+function threads.obtain_lane(all, address, sender_id, now)
+  local thread = threads.obtain(all, address)
+  local lane = thread.lanes[sender_id]
+  if not lane then
+    lane = lanes.new(thread, sender_id, now)
+    thread.lanes[sender_id] = lane
+  end
+  return lane
+end
+
+--- Forgets a thread in which nothing is left.
+function threads.tidy(all, thread)
+  if next(thread.lanes) or thread.turn or thread.draining or side.waits(thread) or thread.due then return end
+  local platform = all[thread.platform]
+  if platform and platform[thread.id] == thread then platform[thread.id] = nil end
+end
+
+--- Every thread, an array.
+function threads.list(all)
+  local list = {}
+  for _, platform in next, all do
+    for _, thread in next, platform do list[#list + 1] = thread end
+  end
+  return list
+end
+
+--- The lanes of a thread, an array.
+function threads.lanes(thread)
+  local list = {}
+  for _, lane in next, thread.lanes do list[#list + 1] = lane end
+  return list
+end
+
+return threads

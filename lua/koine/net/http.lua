@@ -1,0 +1,24 @@
+--- One plain HTTP exchange, waited for: lists, counts, log-ins.
+--
+-- May call: koine.core, wait.
+
+local core = require "koine.core"
+local wait = require "koine.task.wait"
+
+local exchange = {}
+
+--- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets) and
+-- waits for the answer: {status, headers, body}, whatever the status; nil, err when there is none.
+function exchange.send(call)
+  local request <close>, err = core.request(core.engine(), call)
+  if not request then return nil, err end
+  local answer
+  repeat
+    local _
+    answer, err = request:poll()
+    if answer == false then _, err = wait.park(request) end
+  until answer or err
+  return answer or nil, err
+end
+
+return exchange

@@ -1,0 +1,74 @@
+--- Retries: one ledger per call, with one budget, that says whether a failed attempt is made again and sleeps before
+-- it. Whether an error is worth it at all (`retryable`) and how long the server wants us to wait (`retry_after`) comes
+-- from the core; that nothing is sent again once a delta was handed out is the caller's to keep.
+--
+-- May call: wait.
+
+local wait = require "koine.task.wait"
+
+local retry = {}
+
+local FIRST_DELAY, LONGEST_DELAY, JITTER = 0.5, 8, 0.25 -- seconds, seconds, share of the delay
+
+--- Returns a number in [0, 1); specs put their own here.
+retry.random = math.random
+
+local ledger = {}
+ledger.__index = ledger
+
+--- Opens a ledger. `policy` is {max = retries, max_delay = seconds, on_ambiguous = boolean}, `total` the seconds the
+-- call may take in all (nil = no limit), on_retry a function called with the attempt's record before each wait, or nil.
+-- Its `attempts` is the array that errors and Responses carry: {status_code, class, kind, waited} for every attempt,
+-- `waited` being the seconds slept after it.
+function retry.new(policy, total, on_retry)
+  return setmetatable({ policy = policy, retries = 0, attempts = {}, on_retry = on_retry,
+    deadline = total and wait.now() + total }, ledger)
+end
+
+-- True when the provider may have worked on a request whose answer never came: neither an answer, nor certain that no
+-- connection was made.
+local function ambiguous(err) return err.status_code == nil and err.code ~= "connect" end
+
+-- min(0.5 · 2ⁿ, 8) seconds after the n-th retry, up to a quarter of it taken off at random.
+local function backoff(retries)
+  return math.min(FIRST_DELAY * 2.0 ^ retries, LONGEST_DELAY) * (1 - retry.random() * JITTER)
+end
+
+-- The seconds to wait before the next attempt, or nil when there is none.
+function ledger:delay(err)
+  local policy = self.policy
+  if not err.retryable or self.retries >= policy.max then return nil end
+  if not policy.on_ambiguous and ambiguous(err) then return nil end
+  local delay = err.retry_after or backoff(self.retries)
+  if delay > policy.max_delay then return nil end
+  if self.deadline and wait.now() + delay >= self.deadline then return nil end
+  return delay
+end
+
+--- The seconds left of the call's total, at least a millisecond so that it never reads as "no limit"; nil = no limit.
+function ledger:left() return self.deadline and math.max(self.deadline - wait.now(), 0.001) end
+
+--- Enters an attempt that failed; its error carries the attempts from now on.
+function ledger:enter(err)
+  local entry = { status_code = err.status_code, class = err.class, kind = err.kind, waited = 0 }
+  self.attempts[#self.attempts + 1] = entry
+  err.attempts = self.attempts
+  return entry
+end
+
+--- Enters an attempt that failed, and sleeps when it is to be made again: true then. Otherwise nil and the error to
+-- report: the attempt's own, or the one that ended the sleep.
+function ledger:again(err)
+  local entry = self:enter(err)
+  local delay = self:delay(err)
+  if not delay then return nil, err end
+  self.retries = self.retries + 1
+  entry.waited = delay
+  if self.on_retry then self.on_retry(entry) end
+  local slept, interrupted = wait.sleep(delay)
+  if slept then return true end
+  interrupted.attempts = self.attempts
+  return nil, interrupted
+end
+
+return retry

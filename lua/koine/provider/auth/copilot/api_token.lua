@@ -1,0 +1,125 @@
+--- Copilot tokens: what a GitHub token is exchanged for, for about half an hour. Every adapter of one GitHub token and
+-- host shares a session, so that a process exchanges once, however many adapters and coroutines it has.
+-- Tokens are kept in closures: no key, field or name of a table shows one.
+--
+-- May call: koine.core, errors, flight, github, hosts, options.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local flight = require "koine.task.single_flight"
+local github = require "koine.provider.auth.copilot.github"
+local hosts = require "koine.provider.auth.copilot.addresses"
+
+local session = {}
+
+local PATH = "/copilot_internal/v2/token"
+local MARGIN = 300    -- seconds before its end in which a token is no longer used
+local LIFETIME = 1500 -- seconds, where the answer does not say
+local PATIENCE = 60   -- seconds that a coroutine waits for another one's exchange
+
+--- Returns the Unix seconds that tokens expire in; specs put their own function here.
+session.clock = core.wall
+
+-- Sets of sessions, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that somebody
+-- holds, and those that are held here because their token is good.
+local known, good = setmetatable({}, { __mode = "k" }), {} -- luacheck: ignore 241
+
+local function sealed(text) return function() return text end end
+
+local function fresh(copilot) return copilot and session.clock() < copilot.expires - MARGIN end
+
+--- The session of a GitHub token at a host (hosts.of).
+function session.of(host, token)
+  for one in next, known do
+    if one.host == host.name and one.github() == token then return one end
+    if not fresh(one.copilot) then good[one] = nil end
+  end
+  local made = { host = host.name, github = sealed(token), models = {} }
+  known[made] = true
+  return made
+end
+
+--- Forgets a session; adapters that have it look for a token again.
+function session.close(one)
+  one.closed, one.copilot = true, nil
+  known[one], good[one] = nil, nil
+end
+
+local HINTS = {
+  [401] = "; authenticate() logs in again",
+  [403] = "; has the account a Copilot plan, and may this token use it?",
+  [404] = "; the account has no Copilot plan, or the token is of a kind that is not exchanged: give such a one as key",
+}
+
+-- What an answer outside 200–299 means: the server's fault or a limit as always, anything else a refusal of the token.
+local function refusal(state, answer, secrets)
+  local err = errors.from_answer(state.row.name, answer, secrets)
+  local what = "GitHub cannot exchange the token now"
+  if answer.status ~= 429 and answer.status < 500 then
+    err.kind, err.class, err.retryable = "auth", core.error_class "auth", false
+    what = "GitHub refuses the token"
+  end
+  err.message = ("%s: %s (HTTP %d): %s%s"):format(state.row.title, what, answer.status, err.message,
+    HINTS[answer.status] or "")
+  return err
+end
+
+local function nonsense(state, status, what)
+  return github.failure(state.row, { kind = "protocol", status_code = status, message = "the token exchange " .. what })
+end
+
+-- The seconds from now on that a token is good for.
+local function lifetime(reply)
+  if type(reply.expires_at) == "number" then return reply.expires_at - session.clock() end
+  return type(reply.refresh_in) == "number" and reply.refresh_in + MARGIN or LIFETIME
+end
+
+-- What a successful answer holds, as session.access returns it, or nil, err.
+local function read(state, status, reply)
+  if not reply then return nil, nonsense(state, status, "gave no JSON object") end
+  if reply.chat_enabled == false then
+    return nil, github.refusal(state.row, "chat is switched off for this account", "chat_disabled")
+  end
+  local problem = check.key_problem(reply.token)
+  if problem then return nil, nonsense(state, status, "gave no token but " .. problem) end
+  local endpoints = type(reply.endpoints) == "table" and reply.endpoints or {}
+  local url, stranger = hosts.service(state.login.host, endpoints.api, reply.token)
+  return { token = sealed(reply.token), expires = session.clock() + lifetime(reply), base_url = url,
+    stranger = stranger }
+end
+
+-- Exchanges the session's GitHub token.
+local function fetch(state, one)
+  local token = one.github()
+  local headers, secrets = { authorization = "token " .. token }, { token }
+  for name, value in pairs(state.login.headers) do headers[name] = value end
+  local status, reply, answer = github.call(state, { method = "GET", url = state.login.host.api .. PATH,
+    headers = headers, secrets = secrets })
+  if not status then return nil, reply end
+  if status < 200 or status > 299 then
+    if status == 401 then session.close(one) end
+    return nil, refusal(state, answer, secrets)
+  end
+  return read(state, status, reply)
+end
+
+--- The session's Copilot token, exchanged when there is none or it is about to expire: {token = function → token,
+-- expires = Unix seconds, base_url, or stranger = the URL that the answer named and that is not GitHub's}, or nil, err.
+-- A GitHub token that is refused closes the session.
+function session.access(state, one)
+  if fresh(one.copilot) then return one.copilot end
+  return flight.run(one, PATIENCE, function()
+    if fresh(one.copilot) then return one.copilot end
+    local copilot, err = fetch(state, one)
+    one.copilot, good[one] = copilot, copilot and true
+    return copilot, err
+  end)
+end
+
+--- Takes back a Copilot token that was refused; another one in its place stays.
+function session.reject(one, copilot)
+  if one.copilot == copilot then one.copilot = nil end
+end
+
+return session

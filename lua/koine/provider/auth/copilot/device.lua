@@ -1,0 +1,112 @@
+--- Logging in with a code: the user types it in on GitHub's page, we ask until that is done (RFC 8628).
+--
+-- May call: errors, options, github, wait.
+
+local check = require "koine.data.check"
+local github = require "koine.provider.auth.copilot.github"
+local wait = require "koine.task.wait"
+
+local device = {}
+
+local SCOPE = "copilot"
+local GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+local INTERVAL, LIFETIME = 5, 900 -- seconds, where GitHub does not say
+local SLOWER = 5                  -- seconds added where it says slow_down
+local FAILURES_MAX = 3            -- in a row that polling survives
+
+local function text(value) return type(value) == "string" and value ~= "" and not value:find "%c" and value or nil end
+
+local function seconds(value, default)
+  return type(value) == "number" and value > 0 and value < math.huge and value or default
+end
+
+-- A form sent to GitHub's own pages.
+local function post(state, path, fields, secrets)
+  return github.call(state, { method = "POST", url = state.login.host.login .. path, body = github.form(fields),
+    headers = { ["content-type"] = "application/x-www-form-urlencoded" }, secrets = secrets })
+end
+
+-- The error that GitHub words in a reply: an AuthenticationError.
+local function refused(state, reply, secrets)
+  local word = github.blot(reply.error:sub(1, 64), secrets)
+  local why = text(reply.error_description) or "the login was refused: " .. word
+  return github.refusal(state.row, github.blot(why, secrets), word)
+end
+
+-- What an answer that is no reply means.
+local function unexpected(state, status, answer, secrets)
+  if status < 200 or status > 299 then return github.from_answer(state, answer, secrets) end
+  return github.failure(state.row, { kind = "protocol", status_code = status,
+    message = "GitHub's answer to the login makes no sense" })
+end
+
+-- A device code: {device_code, user_code, verification_uri, interval, expires_in}, or nil, err.
+local function start(state)
+  local status, reply, answer = post(state, "/login/device/code", { client_id = state.login.client_id, scope = SCOPE })
+  if not status then return nil, reply end
+  reply = reply or {}
+  if text(reply.error) then return nil, refused(state, reply, {}) end
+  local code = { device_code = text(reply.device_code), user_code = text(reply.user_code),
+    verification_uri = text(reply.verification_uri), interval = seconds(reply.interval, INTERVAL),
+    expires_in = seconds(reply.expires_in, LIFETIME) }
+  if code.device_code and code.user_code and code.verification_uri then return code end
+  return nil, unexpected(state, status, answer)
+end
+
+-- Shows the user what to do.
+local function announce(state, code)
+  local callback = state.settings.on_device_code
+  if callback then
+    callback { user_code = code.user_code, verification_uri = code.verification_uri, expires_in = code.expires_in,
+      interval = code.interval }
+  else
+    io.stderr:write(("To log in to %s, open %s and enter the code %s\n"):format(state.row.title, code.verification_uri,
+      code.user_code))
+  end
+end
+
+-- One poll: the token; or nil and the new interval while it is not done; or nil, nil, err.
+local function poll(state, code, interval)
+  local secrets = { code.device_code }
+  local status, reply, answer = post(state, "/login/oauth/access_token", { client_id = state.login.client_id,
+    device_code = code.device_code, grant_type = GRANT }, secrets)
+  if not status then return nil, nil, reply end
+  reply = reply or {}
+  local token, word = reply.access_token, text(reply.error)
+  if type(token) == "string" and status == 200 then
+    local problem = check.key_problem(token)
+    if not problem then return token end
+    return nil, nil, github.refusal(state.row, "GitHub's token is " .. problem)
+  elseif word == "authorization_pending" then
+    return nil, interval
+  elseif word == "slow_down" then
+    return nil, math.max(seconds(reply.interval, 0), interval + SLOWER)
+  elseif word then
+    return nil, nil, refused(state, reply, secrets)
+  end
+  return nil, nil, unexpected(state, status, answer, secrets)
+end
+
+--- Logs the user in: the GitHub token, or nil, err. Tells `on_device_code` (else the standard error output) the page
+-- and the code, then asks until the user is done (an AuthenticationError when the code expires or the user declines;
+-- its code is GitHub's word). Three failures in a row to reach GitHub are borne.
+function device.login(state)
+  local code, err = start(state)
+  if not code then return nil, err end
+  announce(state, code)
+  local interval, deadline, failures = code.interval, wait.now() + code.expires_in, 0
+  while true do
+    local slept, interrupted = wait.sleep(math.min(interval, deadline - wait.now()))
+    if not slept then return nil, interrupted end
+    if wait.now() >= deadline then
+      return nil, github.refusal(state.row, "the code was not entered in time; log in again", "expired_token")
+    end
+    local token, slower, problem = poll(state, code, interval)
+    if token then return token end
+    failures = problem and failures + 1 or 0
+    if problem and (not problem.retryable or failures > FAILURES_MAX) then return nil, problem end
+    interval = slower or interval
+  end
+end
+
+return device

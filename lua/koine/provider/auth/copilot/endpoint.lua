@@ -1,0 +1,74 @@
+--- Which wire format a model is spoken to in: Chat Completions or Responses.
+--
+-- May call: errors, github, session.
+
+local github = require "koine.provider.auth.copilot.github"
+local session = require "koine.provider.auth.copilot.api_token"
+
+local endpoint = {}
+
+local REMEMBERED = 1800 -- seconds that the provider's list of models counts
+
+local PATHS = { chat = "/chat/completions", responses = "/responses" }
+local OTHER = { chat = "responses", responses = "chat" }
+
+--- Remembers the endpoints that the provider's list names for a model; `list` is any value.
+function endpoint.remember(one, model, list)
+  if type(list) ~= "table" or not one then return end
+  local known = {}
+  for i, path in ipairs(list) do known[i] = tostring(path) end
+  one.models[model] = { endpoints = known, expires = session.clock() + REMEMBERED }
+end
+
+-- The format that the list names for the model, or nil, err; nil when it is not known.
+local function listed(state)
+  local one = state.login.session
+  local entry = one and one.models[state.model]
+  if not entry or session.clock() >= entry.expires then return nil end
+  for _, api in ipairs { "chat", "responses" } do
+    for _, path in ipairs(entry.endpoints) do
+      if path == PATHS[api] then return api end
+    end
+  end
+  return nil, github.failure(state.row, { kind = "invalid_request", code = "unsupported_api_for_model",
+    message = ("the model %s answers at %s only, which is not spoken here"):format(state.model,
+      table.concat(entry.endpoints, ", ")) })
+end
+
+local function by_name(state)
+  for _, pattern in ipairs(state.row.login.responses_models) do
+    if state.model:find(pattern) then return "responses" end
+  end
+  return "chat"
+end
+
+--- The format for the adapter's model and its path, or nil, err: the option api, what a refusal taught, what the list
+-- of models says, what the name suggests.
+function endpoint.choose(state)
+  local api = state.settings.api or state.login.api
+  if not api then
+    local err
+    api, err = listed(state)
+    if err then return nil, err end
+    api = api or by_name(state)
+  end
+  return api, PATHS[api]
+end
+
+-- True when the answer says that the model is not spoken to in this format.
+local function is_wrong(err)
+  return err.code == "unsupported_api_for_model" or err.message:find("is not accessible via the /", 1, true)
+    or (err.message:find("Function tools with reasoning_effort are not supported", 1, true)
+      and err.message:find("/v1/responses", 1, true))
+end
+
+--- Changes to the other format when the error is a refusal of the one an attempt was made in: true when it is worth
+-- another attempt. An adapter changes once.
+function endpoint.switch(state, err, api)
+  local login = state.login
+  if state.settings.api or not api or not is_wrong(err) then return false end
+  if not login.api then login.api = OTHER[api] end
+  return login.api ~= api
+end
+
+return endpoint

@@ -1,0 +1,270 @@
+--- How adapters of GitHub Copilot log in and what each of their requests needs: a GitHub token (found, or got with a
+-- device code), exchanged for a Copilot token; the API host and the wire format that these lead to; who began the turn.
+--
+-- May call: koine.core, credentials, errors, rate_limiter, the rooms in copilot/.
+
+local core = require "koine.core"
+local credentials = require "koine.provider.credentials"
+local device = require "koine.provider.auth.copilot.device"
+local endpoint = require "koine.provider.auth.copilot.endpoint"
+local errors = require "koine.data.errors"
+local flight = require "koine.task.single_flight"
+local github = require "koine.provider.auth.copilot.github"
+local hosts = require "koine.provider.auth.copilot.addresses"
+local models = require "koine.provider.auth.copilot.models"
+local rate_limiter = require "koine.store.rate_limiter"
+local session = require "koine.provider.auth.copilot.api_token"
+local tokens = require "koine.provider.auth.copilot.github_token"
+local usage = require "koine.provider.auth.copilot.usage"
+
+local copilot = {}
+
+local MODELS_VERSION = "2025-10-01" -- of the list's shape
+local PATIENCE = 1000               -- seconds that a coroutine waits for another one's login
+
+local logins = {} -- "host file" → slot of the login that is under way
+
+-- The limiter that the options ask for; the row's own where there is a place for its file.
+local function limiter_of(state)
+  local settings = state.settings
+  local interval, path = settings.min_request_interval, settings.rate_limit_path
+  if not path and state.login.token_path then
+    path = state.login.token_path:gsub("[^/]*$", "") .. "copilot_rate_limit"
+  end
+  if interval == nil then interval = path and state.row.login.min_request_interval or 0 end
+  return rate_limiter.new { rate_limit_path = path, min_request_interval = interval, rate_limit = settings.rate_limit }
+end
+
+--- Checks the constructor's options; puts `login` and, unless the caller gave one, `rate_limiter` into the state.
+function copilot.setup(state)
+  local settings, facts = state.settings, state.row.login
+  if settings.api ~= nil and settings.api ~= "chat" and settings.api ~= "responses" then
+    errors.argument("api", '"chat" or "responses"', settings.api)
+  end
+  state.login = {
+    host = hosts.of(settings.github_host),
+    client_id = settings.client_id or facts.client_id,
+    token_path = tokens.path(settings),
+    headers = {
+      ["editor-version"] = settings.editor_version or facts.editor_version,
+      ["copilot-integration-id"] = settings.integration_id or facts.integration_id,
+    },
+  }
+  state.rate_limiter = state.rate_limiter or limiter_of(state)
+end
+
+local INITIATORS = { user = true, agent = true }
+
+--- Takes metadata.initiator ("user" or "agent") out of the request: it becomes a header. Raises an ArgumentError for
+-- another value.
+function copilot.amend(request)
+  local given = request.metadata and request.metadata.initiator
+  if given == nil then return end
+  if not INITIATORS[given] then errors.argument("metadata.initiator", '"user" or "agent"', given) end
+  local rest = {}
+  for name, value in next, request.metadata do rest[name] = value end
+  rest.initiator = nil
+  request.initiator, request.metadata = given, next(rest) ~= nil and rest or nil
+end
+
+-- Requests ------------------------------------------------------------------------------------------------------------
+
+-- Who began the turn: the user, where the last message is the user's and more than tool results; else the agent.
+local function initiator(request)
+  local last = request.messages[#request.messages]
+  if request.initiator then return request.initiator end
+  if last.role ~= "user" then return "agent" end
+  if type(last.content) == "string" then return "user" end
+  for _, block in ipairs(last.content) do
+    if block.type ~= "tool_result" then return "user" end
+  end
+  return "agent"
+end
+
+local function has_image(content)
+  if type(content) ~= "table" then return false end
+  for _, block in ipairs(content) do
+    if block.type == "image" or block.type == "tool_result" and has_image(block.content) then return true end
+  end
+  return false
+end
+
+local function any_image(messages)
+  for _, message in ipairs(messages) do
+    if has_image(message.content) then return true end
+  end
+  return false
+end
+
+local function headers_for(state, request)
+  local headers = {}
+  for name, value in pairs(state.login.headers) do headers[name] = value end
+  if not request then
+    headers["x-github-api-version"] = MODELS_VERSION
+    return headers
+  end
+  headers["x-initiator"] = initiator(request)
+  if request.stream then headers.accept = "text/event-stream" end
+  if any_image(request.messages) then headers["copilot-vision-request"] = "true" end
+  return headers
+end
+
+-- Tokens --------------------------------------------------------------------------------------------------------------
+
+-- True when the caller said what goes in the authorization header.
+local function is_given(state)
+  local headers = state.settings.headers
+  return state.settings.key ~= nil or headers ~= nil and headers.authorization ~= nil
+end
+
+-- Logs the user in and keeps the token: the token, or nil, err. Coroutines that need the same login share it.
+local function log_in(state)
+  local login = state.login
+  local key = login.host.name .. " " .. tostring(login.token_path)
+  logins[key] = logins[key] or {}
+  return flight.run(logins[key], PATIENCE, function()
+    local made, err = tokens.make_room(state)
+    if not made then return nil, err end
+    local token
+    token, err = device.login(state)
+    if not token then return nil, err end
+    login.session = session.of(login.host, token)
+    made, err = tokens.keep(state, token)
+    if not made then return nil, err end
+    return token
+  end)
+end
+
+-- The adapter's session, or nil, err; `quietly`: nobody is asked to log in, nil then.
+local function session_of(state, quietly)
+  local login = state.login
+  if login.session and not login.session.closed then return login.session end
+  local token, err = tokens.find(state)
+  if not token and not err and not quietly then token, err = log_in(state) end
+  if not token then return nil, err end
+  login.session = session.of(login.host, token)
+  return login.session
+end
+
+-- What lets a request in: {token = string, base_url; where it was exchanged session, copilot = what that holds}, or
+-- nil, err.
+local function access_of(state)
+  local settings = state.settings
+  local base_url = settings.api_base or settings.base_url
+  if is_given(state) then
+    local key, err = credentials.given(state.row, settings)
+    if err then return nil, err end
+    base_url = base_url or hosts.service(state.login.host, nil, key or "") or state.login.host.chat
+    return { token = key, base_url = base_url }
+  end
+  local one, err = session_of(state)
+  if not one then return nil, err end
+  local held
+  held, err = session.access(state, one)
+  if not held then return nil, err end
+  base_url = base_url or held.base_url
+  if base_url then return { token = held.token(), base_url = base_url, session = one, copilot = held } end
+  return nil, github.failure(state.row, { kind = "protocol",
+    message = ("the token exchange names an API host that is not GitHub's, %s; the option api_base overrides it")
+      :format(held.stranger:sub(1, 100)) })
+end
+
+--- What an attempt is made with: see credentials. `api`, `session` and `copilot` in it are for `rejected`.
+function copilot.prepare(adapter, request)
+  local state = core.state(adapter)
+  local headers = headers_for(state, request)
+  local access, err = access_of(state)
+  if not access then return nil, err end
+  if access.token then headers.authorization = "Bearer " .. access.token end
+  local prepared = { headers = headers, base_url = access.base_url, session = access.session,
+    copilot = access.copilot }
+  if not request then return prepared end
+  local api, path = endpoint.choose(state)
+  if not api then return nil, path end
+  prepared.api, prepared.path = api, path
+  if api ~= state.row.codec then prepared.codec = api end
+  return prepared
+end
+
+--- Whether a refused attempt is worth another one: with a new Copilot token after a 401, in the other wire format where
+-- the model is not spoken to in this one. Says in the error which option is meant where an editor's name is asked for.
+function copilot.rejected(adapter, err, access)
+  local state = core.state(adapter)
+  if err.status_code == 401 then
+    if access.session then session.reject(access.session, access.copilot) end
+    return access.session ~= nil or type(state.settings.key) == "function"
+  end
+  if err.message:find("Editor-Version", 1, true) then
+    err.message = err.message .. ' (the option editor_version sets that header, e.g. "vscode/1.99.0")'
+  end
+  return endpoint.switch(state, err, access.api)
+end
+
+-- Logging in and out --------------------------------------------------------------------------------------------------
+
+-- Exchanges a GitHub token: true, or nil, err.
+local function try(state, token)
+  local one = session.of(state.login.host, token)
+  local held, err = session.access(state, one)
+  if not held then return nil, err end
+  state.login.session = one
+  return true
+end
+
+--- Makes sure of a token that GitHub takes: one of those that are there, or a new one for which the user logs in. true,
+-- or nil, err.
+function copilot.authenticate(adapter)
+  local state = core.state(adapter)
+  if is_given(state) then return true end
+  local held = state.login.session
+  if held and not held.closed then
+    local done, err = try(state, held.github())
+    if done or err.status_code ~= 401 then return done, err end
+  end
+  local token, err, source = tokens.find(state)
+  while token do
+    local done
+    done, err = try(state, token)
+    if done then return true end
+    if source == 1 or err.status_code ~= 401 then return nil, err end -- what the caller gave is not replaced
+    token, err, source = tokens.find(state, source + 1)
+  end
+  if not err then token, err = log_in(state) end
+  if not token then return nil, err end
+  return try(state, token)
+end
+
+--- True when there is a token; asks nobody.
+function copilot.authenticated(adapter)
+  local state = core.state(adapter)
+  return is_given(state) or session_of(state, true) ~= nil
+end
+
+--- Forgets the tokens and removes the file: nothing, or nil, err.
+function copilot.logout(adapter)
+  local state = core.state(adapter)
+  local login, kept = state.login, tokens.kept(state)
+  if kept then session.close(session.of(login.host, kept)) end
+  if login.session then session.close(login.session) end
+  login.session, login.api = nil, nil
+  local removed, err = tokens.forget(state)
+  if not removed then return nil, err end
+end
+
+-- Models and quotas ---------------------------------------------------------------------------------------------------
+
+--- The fields of a ModelInfo for an entry of the list; nil to leave it out. Remembers where the model answers.
+function copilot.model(adapter, entry, info)
+  endpoint.remember(core.state(adapter).login.session, entry.id, entry.supported_endpoints)
+  return models.fields(entry, info)
+end
+
+--- The quotas of the account: a usage_report, or nil, err. Nobody is asked to log in.
+function copilot.usage_report(adapter)
+  local state = core.state(adapter)
+  local one, err = session_of(state, true)
+  if one then return usage.report(state, one.github()) end
+  return nil, err or github.refusal(state.row, "no GitHub token to ask for quotas with; authenticate() logs in")
+end
+
+return copilot

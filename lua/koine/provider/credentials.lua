@@ -1,0 +1,173 @@
+--- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
+-- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key"), "none", or the name of a module
+-- koine.provider.auth.NAME that logs in on its own:
+--   prepare(adapter, request) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of which all
+--                               may be missing (the row says then), or nil, err; called once per attempt, request nil
+--                               for lists
+-- and may have
+--   setup(state)              checks the constructor's options; raises an ArgumentError
+--   amend(request)            changes the canonical request, not the caller's tables in it, before it is rendered
+--   rejected(adapter, err, access) → true when the attempt that the provider refused should be sent once more; access
+--                               is what prepare returned for it
+--   authenticate(adapter)     → true, or nil, err
+--   authenticated(adapter)    → boolean
+--   logout(adapter)           → nothing, or nil, err
+--   model(adapter, entry, info) → the fields of a ModelInfo for an entry of the provider's list, nil to leave it out;
+--                               info is what the row knows of the model
+--   usage_report(adapter)     → a usage_report, or nil, err
+--
+-- May call: base64, errors, options.
+
+local base64 = require "koine.data.base64"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+
+local credentials = {}
+
+-- How a key goes out: header and what stands before it.
+local WAYS = {
+  bearer = { "authorization", "Bearer " },
+  ["x-api-key"] = { "x-api-key", "" },
+  ["api-key"] = { "api-key", "" },
+}
+
+-- Words in the names of headers whose values must never be shown.
+local SECRET_WORDS = { "auth", "key", "token", "secret", "cookie" }
+local NOTHING = {}
+
+--- The login module of a row, or nil when it goes in with a key or without.
+function credentials.module(row)
+  if WAYS[row.auth] or row.auth == "none" then return nil end
+  return require("koine.provider.auth." .. row.auth)
+end
+
+local function refusal(row, message)
+  return nil, errors.new { kind = "auth", provider = row.name, message = row.title .. ": " .. message }
+end
+
+-- The key out of the environment: the first of the row's variables that is set; nil when none is, or nil, err.
+local function from_environment(row)
+  for _, variable in ipairs(row.env or {}) do
+    local key = os.getenv(variable)
+    if key and key ~= "" then
+      local problem = check.key_problem(key)
+      if problem then return refusal(row, ("the key in %s is %s"):format(variable, problem)) end
+      return key
+    end
+  end
+end
+
+local function missing(row)
+  local variables = table.concat(row.env or {}, " or ")
+  return refusal(row, "no key: " .. (variables ~= "" and ("set %s or give the option key"):format(variables)
+    or "give the option key"))
+end
+
+-- What the caller's function returns: a string, or nil, err.
+local function from_function(row, f)
+  local key, why = f()
+  if key == nil then
+    if errors.is_error(why) then return nil, why end
+    return refusal(row, "the function key gave no key" .. (why and ": " .. tostring(why) or ""))
+  end
+  check.key(key)
+  return key
+end
+
+--- The key that the caller gave: a string, nil when none was given, or nil, err when the function that gives it fails.
+function credentials.given(row, settings)
+  local given = settings.key
+  if type(given) == "function" then return from_function(row, given) end
+  return given
+end
+
+-- The key for this attempt, nil when the row can do without, or nil, err.
+local function key_of(row, settings)
+  local key, err = credentials.given(row, settings)
+  if not key and not err then key, err = from_environment(row) end
+  if key or err then return key, err end
+  if row.key_optional then return nil end
+  return missing(row)
+end
+
+-- True when the caller gave the headers that let the request in.
+local function given_by_hand(headers)
+  for _, way in pairs(WAYS) do
+    if headers and headers[way[1]] then return true end
+  end
+end
+
+--- What lets an attempt of this row in: {headers, base_url, codec, path}, of which all may be nil: the row says then.
+-- The same table as long as the key is the same.
+-- `request` is what goes to a login module. nil, err: an AuthenticationError that names the variable to set, or the
+-- module's error. Raises an ArgumentError when the caller's key function returns something unfit.
+function credentials.access(adapter, state, settings, request)
+  local row = state.row
+  if state.auth then return state.auth.prepare(adapter, request) end
+  if row.auth == "none" or given_by_hand(settings.headers) then return NOTHING end
+  local key, err = key_of(row, settings)
+  if err then return nil, err end
+  if not key then return NOTHING end
+  local access, way = state.access, WAYS[row.auth]
+  if not access or access.key ~= key then
+    access = { key = key, headers = { [way[1]] = way[2] .. key } }
+    state.access = access
+  end
+  return access
+end
+
+-- Adds the password in an address ("http://name:password@host"), as it stands there, decoded, and as it goes out in a
+-- header.
+local function add_password(found, address)
+  local login = (address:match "^%a[%w+.-]*://([^/?#]*)" or address:match "^[^/?#]*"):match "^(.*)@"
+  local password = login and login:match ":(.+)$"
+  if not password then return end
+  local decoded = login:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+  found[#found + 1] = password
+  found[#found + 1] = decoded:match ":(.+)$"
+  found[#found + 1] = base64(decoded)
+end
+
+--- The credentials in an attempt's headers, without the word before them, and in its addresses (the URL; the proxy, nil
+-- for none): what must never be shown.
+function credentials.secrets(headers, url, proxy)
+  local found = {}
+  for name, value in pairs(headers) do
+    for _, word in ipairs(SECRET_WORDS) do
+      if name:lower():find(word, 1, true) then
+        found[#found + 1] = value:match "^%a+ +(.+)$" or value
+        break
+      end
+    end
+  end
+  add_password(found, url)
+  if proxy then add_password(found, proxy) end
+  return found
+end
+
+--- Logs in where a row needs it, or makes sure of a key: true, or nil, err.
+function credentials.authenticate(adapter, state)
+  if state.auth then
+    if not state.auth.authenticate then return true end
+    return state.auth.authenticate(adapter)
+  end
+  local access, err = credentials.access(adapter, state, state.settings)
+  if not access then return nil, err end
+  return true
+end
+
+--- True when a chat would have credentials to go in with; asks nobody, calls no function of the user's.
+function credentials.authenticated(adapter, state)
+  if state.auth then return not state.auth.authenticated or state.auth.authenticated(adapter) end
+  local row, settings = state.row, state.settings
+  return row.auth == "none" or row.key_optional or settings.key ~= nil or given_by_hand(settings.headers) == true
+    or from_environment(row) ~= nil
+end
+
+--- Forgets what a login left behind; nil, err when a part of it cannot be removed. Keys that the caller gave are the
+-- caller's.
+function credentials.logout(adapter, state)
+  if state.auth and state.auth.logout then return state.auth.logout(adapter) end
+end
+
+return credentials

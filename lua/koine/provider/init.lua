@@ -1,0 +1,80 @@
+--- Providers as data: finding a row, the model facts in it, and the model a name means.
+-- A row (rows/NAME.lua) is a table: `name`, `title`; `codec`, `base_url`, `path` (of a chat), `models_path` and
+-- `count_path` (nil: the provider has no such call); `env` (array of variables that may hold the key), `auth`
+-- ("bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login` is a table of facts),
+-- `key_optional`; `headers`; `quirks` (codec.h); `plain_max_tokens` (a plain answer may not be longer: such chats
+-- stream inside); `options` (constructor options of its own: options.lua); `apis` (name → fields that replace the
+-- row's; `api` is the default); `own_ids` (patterns of model ids that begin with the row's own name and a slash);
+-- `models`, `models_checked` (date); `source` ("recordings" or "documentation"). `models` is an array of {prefix,
+-- context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the longest prefix of the model id
+-- counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million tokens {input, output,
+-- cache_read, cache_write}, multiplier premium requests per request; quirks go over the row's.
+--
+-- May call: options.
+
+local check = require "koine.data.check"
+
+local rows = {}
+
+--- The names of all rows.
+rows.names = { "anthropic", "azure", "cerebras", "compatible", "copilot", "deepseek", "fireworks", "groq", "llamacpp",
+  "lmstudio", "mistral", "moonshot", "ollama_compat", "openai", "openrouter", "perplexity", "together", "vllm", "xai" }
+
+local known = {}
+for _, name in ipairs(rows.names) do known[name] = true end
+
+--- The row of that name. Raises an ArgumentError that suggests the nearest when there is none.
+function rows.load(name)
+  if not known[name] then check.unknown("provider", name, known) end
+  return require("koine.provider.rows." .. name)
+end
+
+--- The model id that goes to the provider: "ROW/MODEL" loses its prefix when it names this row and a model is left.
+function rows.model_id(row, id)
+  local prefix = row.name .. "/"
+  if id:sub(1, #prefix) ~= prefix or not id:find("%S", #prefix + 1) then return id end
+  for _, pattern in ipairs(row.own_ids or {}) do
+    if id:find(pattern) then return id end
+  end
+  return id:sub(#prefix + 1)
+end
+
+local NOTHING_KNOWN = {}
+
+--- What the row knows of a model: the entry with the longest prefix, or an empty table.
+function rows.model(row, id)
+  local best = NOTHING_KNOWN
+  for _, entry in ipairs(row.models or {}) do
+    local prefix = entry.prefix
+    if id:sub(1, #prefix) == prefix and #prefix > #(best.prefix or "") then best = entry end
+  end
+  return best
+end
+
+--- A model's price as a ModelPricing record's fields, nil when the row has none.
+function rows.pricing(info)
+  local price = info.price
+  return price and { input_per_mtok = price.input, output_per_mtok = price.output,
+    cache_read_per_mtok = price.cache_read, cache_write_per_mtok = price.cache_write }
+end
+
+--- The row as a constructor's options want it: the fields of one of its `apis` put in place, name and auth replaced
+-- where the row lets the caller choose them. Raises an ArgumentError for an unknown api; other options are not looked
+-- at.
+function rows.chosen(row, given)
+  if not row.options then return row end
+  local fields = {}
+  if row.apis then
+    fields = row.apis[given.api or row.api] or check.unknown("api", given.api, row.apis, "api")
+  end
+  local whole = {}
+  for name, value in pairs(row) do whole[name] = value end
+  for name, value in pairs(fields) do whole[name] = value end
+  for _, name in ipairs(row.options) do
+    if type(given[name]) == "string" then whole[name] = given[name] end
+  end
+  if whole.name ~= row.name then whole.title = whole.name end
+  return whole
+end
+
+return rows

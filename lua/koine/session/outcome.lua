@@ -1,0 +1,55 @@
+--- The verdict on a session: completed until something is worse; it never gets better. error > blocked > completed,
+-- and the first reason of the worst kind stays.
+--
+-- May call: errors.
+
+local errors = require "koine.data.errors"
+
+local verdict = {}
+
+--- What in the last words of a model counts as asking for a human, in lower case.
+verdict.PHRASES = { "i need human input", "i need your input", "please clarify", "i cannot proceed without",
+  "waiting for your response" }
+
+local RANK = { completed = 0, blocked = 1, error = 2 }
+
+local methods = {}
+local verdict_mt = { __index = methods }
+
+--- A verdict: {outcome = "completed", reason, error, truncated, checkpoint}.
+function verdict.new() return setmetatable({ outcome = "completed" }, verdict_mt) end
+
+--- The outcome is at least this one.
+function methods:worsen(outcome, reason, err)
+  if RANK[outcome] <= RANK[self.outcome] then return end
+  self.outcome, self.reason, self.error = outcome, reason, err
+end
+
+--- The session failed with this error (a Koine error, or anything that was raised).
+function methods:fail(err)
+  if not errors.is_error(err) then err = errors.new { kind = "other", message = tostring(err) } end
+  self:worsen("error", tostring(err), err)
+end
+
+local FINE = { end_turn = true, stop_sequence = true, max_tokens = true }
+local BLOCKS = { refusal = true, sensitive = true }
+
+--- What a model's stop reason (canonical; nil: none was given) means.
+function methods:stopped(stop_reason)
+  if stop_reason == "max_tokens" then self.truncated = true end
+  if BLOCKS[stop_reason] then
+    self:worsen("blocked", stop_reason)
+  elseif stop_reason ~= nil and not FINE[stop_reason] then
+    self:fail(errors.new { kind = "other", message = "the model stopped: " .. stop_reason })
+  end
+end
+
+--- Blocked when the text holds one of the phrases (array, lower case).
+function methods:asked(text, phrases)
+  text = text:lower()
+  for _, phrase in ipairs(phrases) do
+    if text:find(phrase, 1, true) then return self:worsen("blocked", "asks for a human: " .. phrase) end
+  end
+end
+
+return verdict

@@ -1,0 +1,180 @@
+--- A rate limiter that processes share through a file: requests of all of them keep a distance, or a number per period.
+-- The file holds {"last_request_at": seconds | null, "request_log": [seconds…]} in Unix time and is looked at under an
+-- advisory lock, which is free again before anyone sleeps and when a process dies. It has mode 0600; a symbolic link,
+-- or a file that others may read, is refused. What cannot be read as such a state counts as none.
+--
+-- May call: koine.core, errors, options, wait; lua-cjson.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local wait = require "koine.task.wait"
+
+local rate_limiter = {}
+
+local TICKS = 1e4            -- per second: times are kept to so much, because JSON carries 14 digits
+local STATE_MAX = 16 << 20   -- bytes of a state
+local LEAST_SLEEP = 0.001    -- seconds
+local LOCK_PAUSE = 0.005     -- seconds between two tries for the lock, at most
+local OPTIONS = { rate_limit_path = true, min_request_interval = true, rate_limit = true }
+
+local json = require("cjson").new()
+json.decode_invalid_numbers(false)
+
+--- Returns the Unix seconds that times are counted in; specs put their own function here.
+rate_limiter.clock = core.wall
+
+local methods = {}
+local Limiter = { __index = methods, __name = "koine.rate_limiter" }
+
+-- The time, in whole ticks.
+local function now() return math.floor(rate_limiter.clock() * TICKS + 0.5) / TICKS end
+
+local function is_time(value) return type(value) == "number" and value == value and math.abs(value) < math.huge end
+
+local function check_interval(value)
+  if value == nil then return 0 end
+  if is_time(value) and value >= 0 then return value end
+  errors.argument("min_request_interval", "number of seconds, 0 for none", value)
+end
+
+-- {requests = integer, period = seconds} of the caller's table, or nil; other keys are ignored.
+local function check_window(value)
+  if value == nil then return nil end
+  if type(value) ~= "table" then errors.argument("rate_limit", "table of requests and period", value) end
+  local requests = math.type(value.requests) and math.tointeger(value.requests)
+  if not requests or requests < 1 then
+    errors.argument("rate_limit.requests", "integer, 1 or more", value.requests)
+  end
+  if not is_time(value.period) or value.period <= 0 then
+    errors.argument("rate_limit.period", "positive number of seconds", value.period)
+  end
+  return { requests = requests, period = value.period }
+end
+
+--- Makes a limiter: {rate_limit_path = file, min_request_interval = seconds between two requests (nil, 0: none),
+-- rate_limit = {requests = at most so many, period = in so many seconds} (nil: no such limit)}. With neither limit it
+-- lets everything go at once and touches no file. Raises an ArgumentError naming the bad field.
+function rate_limiter.new(given)
+  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  for name in pairs(given) do
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
+  end
+  local self = setmetatable({ interval = check_interval(given.min_request_interval),
+    window = check_window(given.rate_limit), path = given.rate_limit_path }, Limiter)
+  self.limits = self.interval > 0 or self.window ~= nil
+  if self.path == nil and not self.limits then return self end
+  if type(self.path) ~= "string" or not self.path:find "^[^%z]*[^/%z]$" then
+    errors.argument("rate_limit_path", "path of a file", self.path)
+  end
+  return self
+end
+
+-- The file under a lock of ours, made where it is missing; nil, err.
+local function hold(path)
+  local made = false
+  while true do
+    local lock, err = core.file_lock(path)
+    if lock then return lock end
+    if lock == nil then
+      local parent = path:match "^(.*[^/])/+[^/]*$"
+      if err.code ~= "absent" or made or not parent then return nil, err end
+      made, err = core.file_directory(parent)
+      if not made then return nil, err end
+    else
+      local slept, interrupted = wait.sleep(LOCK_PAUSE * math.random())
+      if not slept then return nil, interrupted end
+    end
+  end
+end
+
+-- The state in the file as {last = seconds or nil, log = sorted array of seconds}; an empty one when it holds none.
+local function read(lock)
+  local fresh = { log = {} }
+  local ok, value = pcall(json.decode, lock:read(STATE_MAX) or "")
+  if not ok or type(value) ~= "table" or type(value.request_log) ~= "table" then return fresh end
+  local last, log = value.last_request_at, {}
+  if last == json.null then last = nil end
+  if last ~= nil and not is_time(last) then return fresh end
+  for i, time in ipairs(value.request_log) do
+    if not is_time(time) then return fresh end
+    log[i] = time
+  end
+  table.sort(log)
+  return { last = last, log = log }
+end
+
+local function write(lock, state)
+  local log = {}
+  for i, time in ipairs(state.log) do log[i] = json.encode(time) end
+  return lock:write(('{"last_request_at":%s,"request_log":[%s]}'):format(state.last and json.encode(state.last)
+    or "null", table.concat(log, ",")))
+end
+
+-- Makes times that are yet to come the present, because the clock was set back; true when there were any.
+local function settle(state, time)
+  local late = false
+  if state.last and state.last > time then state.last, late = time, true end
+  for i, entry in ipairs(state.log) do
+    if entry > time then state.log[i], late = time, true end
+  end
+  return late
+end
+
+-- The entries that are within the period.
+local function recent(window, log, time)
+  local kept = {}
+  for _, entry in ipairs(log) do
+    if entry > time - window.period then kept[#kept + 1] = entry end
+  end
+  return kept
+end
+
+-- The seconds until a request may go; 0 or less: now.
+local function delay(self, state, time)
+  local cooldown = state.last and self.interval - (time - state.last) or 0
+  local window, full = self.window, 0
+  if window then
+    local log = recent(window, state.log, time)
+    local over = #log - window.requests
+    if over >= 0 then full = log[over + 1] + window.period - time end
+  end
+  return math.max(cooldown, full)
+end
+
+-- Enters a request.
+local function enter(self, state, time)
+  state.last = time
+  if not self.window then
+    state.log = {}
+    return
+  end
+  state.log = recent(self.window, state.log, time)
+  state.log[#state.log + 1] = time
+end
+
+--- Sleeps until a request may go and enters it: true and the Unix seconds it was entered at (nil without limits), or
+-- nil, err: the file cannot be used, or the sleep was interrupted. Yields under a scheduler.
+function methods:wait()
+  if not self.limits then return true end
+  while true do
+    local lock <close>, err = hold(self.path)
+    if not lock then return nil, err end
+    local state, time = read(lock), now()
+    local late = settle(state, time)
+    local seconds, written = delay(self, state, time), true
+    if seconds <= 0 then
+      enter(self, state, time)
+      written, err = write(lock, state)
+      if not written then return nil, err end
+      return true, time
+    end
+    if late then written, err = write(lock, state) end
+    if not written then return nil, err end
+    lock:close()
+    local slept, interrupted = wait.sleep(math.max(seconds, LEAST_SLEEP))
+    if not slept then return nil, interrupted end
+  end
+end
+
+return rate_limiter

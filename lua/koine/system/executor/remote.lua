@@ -1,0 +1,122 @@
+--- An executor on another machine, or in a container: every call is one HTTP request to a service (service.lua).
+--
+--   POST URL/v1/NAME            NAME: the tool's name with "-" for "_", as in /v1/bash and /v1/text-editor
+--   authorization: Bearer TOKEN
+--   {"input": {…}}              the tool's decoded arguments
+--
+-- A status of 200 has {"output": text} and where there is more to say is_error, blocked (boolean), reason (text) and
+-- exit_code (integer). What a model did wrong and what was denied is such an answer. Everything else is trouble of the
+-- machine: an error of kind "executor". No call is tried again, and every connection closes with its answer: libcurl
+-- repeats a request when a connection that it kept turns out to be dead, and a command must not run twice.
+--
+-- May call: koine.core, credentials, errors, exchange, options.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local credentials = require "koine.provider.credentials"
+local errors = require "koine.data.errors"
+local exchange = require "koine.net.http"
+
+local remote = {}
+
+local TIMEOUT = 310          -- seconds: longer than commands may take
+local CONNECT = 30           -- seconds
+local ANSWER_MAX = 64 << 20  -- bytes
+local OPTIONS = { url = true, token = true, timeout = true }
+
+-- Options: the one given, else that of the environment.
+local function given(opts, name)
+  if opts[name] ~= nil then return opts[name] end
+  local value = os.getenv("KOINE_EXECUTOR_" .. name:upper())
+  return value ~= "" and value or nil
+end
+
+local function url_of(opts)
+  local url = given(opts, "url")
+  if type(url) ~= "string" or not url:find "^https?://[^/?#%s%c][^?#%s%c]*$" then
+    check.refuse("url", "http:// or https:// URL, here or in KOINE_EXECUTOR_URL", url)
+  end
+  return (url:gsub("/+$", ""))
+end
+
+--- The token of these options or of the environment, nil when there is none. Raises an ArgumentError, which does not
+-- show it, for one that is unfit.
+function remote.token(opts)
+  local token = given(opts, "token")
+  local problem = token ~= nil and check.key_problem(token)
+  if problem then
+    core.raise_argument("token", "string without control characters or white space around it", problem)
+  end
+  return token
+end
+
+local function timeout_of(opts)
+  local seconds = opts.timeout == nil and TIMEOUT or opts.timeout
+  if type(seconds) == "number" and seconds > 0 and seconds < math.huge then return seconds end
+  errors.argument("timeout", "seconds, more than 0", seconds)
+end
+
+-- Calls -------------------------------------------------------------------------------------------------------------
+
+-- The error of a call that the machine is to blame for.
+local function trouble(message, fields)
+  fields = fields or {}
+  fields.kind, fields.message = "executor", "executor: " .. message
+  return nil, errors.new(fields)
+end
+
+-- Sends a call: the answer, whatever its status, or nil, err.
+local function send(service, name, input)
+  local answer, err = exchange.send { method = "POST", url = service.url .. "/v1/" .. name:gsub("_", "-"),
+    headers = service.headers, body = core.encode { input = input }, secrets = service.secrets,
+    timeouts = { connect = CONNECT, total = service.timeout }, limits = { body = ANSWER_MAX, decoded = ANSWER_MAX } }
+  if answer or err.kind == "cancelled" then return answer, err end
+  return trouble(err.message, { code = err.kind })
+end
+
+-- What an answer says beside its text, or nil.
+local function info_of(reply)
+  local info = { is_error = reply.is_error == true or nil, blocked = reply.blocked == true or nil,
+    reason = type(reply.reason) == "string" and reply.reason or nil,
+    exit_code = math.type(reply.exit_code) == "integer" and reply.exit_code or nil }
+  return next(info) and info or nil
+end
+
+-- The text and info of an answer, or nil, err.
+local function read(service, answer)
+  if answer.status ~= 200 then
+    local why = errors.from_answer("executor", answer, service.secrets)
+    return trouble(why.message, { status_code = answer.status, code = why.kind })
+  end
+  local reply = core.decode(answer.body)
+  if type(reply) ~= "table" then return trouble "the answer is no JSON object" end
+  if type(reply.output) ~= "string" then return trouble "the answer has no text in output" end
+  return reply.output, info_of(reply)
+end
+
+local function call(service, name, input)
+  if type(name) ~= "string" then errors.argument("name", "string", name) end
+  if input ~= nil and type(input) ~= "table" then errors.argument("input", "table", input) end
+  if not name:find "^[%w_]+$" then return "Unknown tool: " .. name, { is_error = true } end
+  local answer, err = send(service, name, input or {})
+  if not answer then return nil, err end
+  return read(service, answer)
+end
+
+--- The function run(name, input, ctx) of an executor behind a service; `opts` is what koine.executor.remote takes.
+-- `ctx` stays here.
+function remote.run(opts)
+  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  for name in next, opts do
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
+  end
+  local service = { url = url_of(opts), timeout = timeout_of(opts) }
+  local token = remote.token(opts)
+  if not token then core.raise_argument("token", "string, here or in KOINE_EXECUTOR_TOKEN", "nothing") end
+  service.headers = { authorization = "Bearer " .. token, ["content-type"] = "application/json",
+    accept = "application/json", connection = "close" }
+  service.secrets = credentials.secrets(service.headers, service.url)
+  return function(name, input) return call(service, name, input) end
+end
+
+return remote

@@ -1,0 +1,125 @@
+--- Programs: run one from an argument vector, and have nothing of it left when the call returns.
+--
+--   local r = assert(process.run({ "git", "status", "--porcelain" }, { cwd = dir, timeout = 10 }))
+--   if r.code == 0 then print(r.stdout) end
+--
+-- No shell is involved. The program runs in a session of its own without a terminal, so that nothing can ask a person
+-- for a password. When it ends, its time is over or the caller is cancelled, everything it started is ended too:
+-- SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever signal. On
+-- Linux neither sessions of their own nor double forks get away; elsewhere the program's process group is ended. What a
+-- program can still do about it: docs/process.md.
+--
+-- May call: koine.core, errors, options, wait.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local wait = require "koine.task.wait"
+
+local process = {}
+
+local GRACE = 2            -- seconds
+local CANCEL_GRACE = 0.1   -- seconds that a cancelled call may hold up everybody else
+local OUTPUT_MAX = 1 << 20 -- bytes
+
+local OPTIONS = { cwd = true, env = true, stdin = true, timeout = true, grace = true, output_max = true, merge = true }
+
+local function is_text(value) return type(value) == "string" and not value:find("\0", 1, true) end
+
+local function check_argv(argv)
+  if type(argv) ~= "table" then errors.argument("argv", "array of strings", argv) end
+  if #argv == 0 then errors.argument("argv", "program's name", nil) end
+  for i = 1, #argv do
+    if not is_text(argv[i]) then errors.argument(("argv[%d]"):format(i), "string without NUL", argv[i]) end
+  end
+end
+
+-- {NAME = value} as a sorted array of "NAME=value"; nil stays nil.
+local function check_env(env)
+  if env == nil then return nil end
+  if type(env) ~= "table" then errors.argument("env", "table of strings by name", env) end
+  local list = {}
+  for name, value in pairs(env) do
+    if not is_text(name) or name == "" or name:find("=", 1, true) then
+      errors.argument("env", "names without = and NUL", name)
+    end
+    if not is_text(value) then errors.argument("env." .. name, "string without NUL", value) end
+    list[#list + 1] = name .. "=" .. value
+  end
+  table.sort(list)
+  return list
+end
+
+local function check_seconds(field, value, default)
+  if value == nil then return default end
+  if type(value) ~= "number" or not (value >= 0 and value < math.huge) then
+    errors.argument(field, "number of seconds, 0 or more", value)
+  end
+  return value
+end
+
+-- What core.process takes.
+local function spec_of(argv, opts)
+  if opts == nil then opts = {} end
+  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  for name in pairs(opts) do
+    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
+  end
+  check_argv(argv)
+  if opts.cwd ~= nil and not is_text(opts.cwd) then errors.argument("cwd", "path of a directory", opts.cwd) end
+  if opts.stdin ~= nil and type(opts.stdin) ~= "string" then errors.argument("stdin", "string", opts.stdin) end
+  if opts.merge ~= nil and type(opts.merge) ~= "boolean" then errors.argument("merge", "boolean", opts.merge) end
+  local most = opts.output_max
+  if most ~= nil and (math.type(most) ~= "integer" or most < 0) then
+    errors.argument("output_max", "integer, bytes", most)
+  end
+  return { argv = argv, env = check_env(opts.env), cwd = opts.cwd, input = opts.stdin, merge = opts.merge,
+    timeout = check_seconds("timeout", opts.timeout, 0), grace = check_seconds("grace", opts.grace, GRACE),
+    output_max = most or OUTPUT_MAX }
+end
+
+-- Ends what is still running and waits for that: nobody may go on beside remains of a call that is over. This blocks
+-- the thread, so what ignores SIGTERM is killed soon.
+local function finish(guard)
+  local running = guard.process
+  if not guard.over then
+    local latest = wait.now() + CANCEL_GRACE
+    running:stop()
+    while running:poll() == false and wait.now() < latest do wait.block(running, latest - wait.now()) end
+  end
+  running:close()
+end
+
+local guard_mt = { __close = finish }
+
+--- Runs a program: {code | signal, stdout, stderr, timed_out, dropped = {stdout = n, stderr = n}} once it and all that
+-- it started are gone. `code` is its exit code; where a signal ended it, `signal` is that signal's number instead.
+-- `argv` is {name, arguments…}; a name without a slash is looked for in PATH. Options:
+--   cwd         the directory it starts in; else this program's
+--   env         {NAME = value}, its whole environment; else this program's
+--   stdin       bytes it reads on its standard input, as a file; else nothing
+--   timeout     seconds until it is ended, with timed_out = true; else, and 0: no limit
+--   grace       seconds between SIGTERM and SIGKILL, default 2
+--   output_max  bytes kept of stdout and of stderr, default 1 MiB; what comes after is counted in `dropped`
+--   merge       true: stderr goes into stdout, in the order it was written
+-- A result's `left`, where it is there, counts descendants that could not be killed: another user's; -1 means that
+-- there are some and nobody could find them. nil, err when the program could not be started (code "absent": there is
+-- none of that name), when its supervisor was killed (what it had started may live on), and when a host cancelled the
+-- caller. Cancelling ends the program first; what ignores SIGTERM is killed a tenth of a second later. Raises an
+-- ArgumentError naming the bad field. Yields under koine.run and in a host, blocks elsewhere.
+function process.run(argv, opts)
+  local running, err = core.process(spec_of(argv, opts))
+  if not running then return nil, err end
+  local guard <close> = setmetatable({ process = running, over = false }, guard_mt)
+  while true do
+    local result, failure = running:poll()
+    if result ~= false then
+      guard.over = true
+      return result, failure
+    end
+    local _, cancelled = wait.park(running)
+    if cancelled then return nil, cancelled end
+  end
+end
+
+return process

@@ -1,0 +1,19 @@
+--- Koine in other people's event loops: `koine.hosts.NAME`, loaded on first use. Every host has
+--   install()    from now on whoever waits inside a coroutine of that loop lets the loop go on
+--   uninstall()  back to plain Lua; when nobody waits any more: with luv and poll an ArgumentError before that
+-- One host at a time: to install another one over it is an ArgumentError, to install it again does nothing. Where one
+-- cannot yield (outside of coroutines, in a callback of C) Koine blocks, as ever.
+--   cqueues  coroutines of a controller; needs cqueues
+--   luv      coroutines under libuv's loop; needs luv
+--   poll     a loop of its own on select, beside descriptors of the program; needs luasocket
+-- For any other loop: wait.lua's set_host, pump and engine.
+--
+-- May call: hosts/*.
+
+local NAMES = { cqueues = true, luv = true, poll = true }
+
+return setmetatable({}, { __index = function(hosts, name)
+  if not NAMES[name] then return nil end
+  hosts[name] = require("koine.task.hosts." .. name)
+  return hosts[name]
+end })

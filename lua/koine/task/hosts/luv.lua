@@ -1,0 +1,71 @@
+--- Koine under luv: whatever waits in a coroutine yields, and a callback of libuv's loop resumes it.
+-- A poll handle watches the engine's descriptor, a timer the next moment at which the engine or somebody parked wants a
+-- turn; they keep the loop alive only while somebody is parked. An error in a coroutine that is resumed here goes where
+-- errors of callbacks go. Koine yields in every coroutine: generators of one's own want koine.run around them.
+--
+-- May call: errors, hosts/parking, wait; luv.
+
+local errors = require "koine.data.errors"
+local parking = require "koine.task.hosts.parking"
+local uv = require "luv"
+local wait = require "koine.task.wait"
+
+local LONGEST = 1e9 -- seconds that a timer of libuv's is set to: it counts milliseconds in an integer
+
+local host = {}
+
+local lot         -- who is parked, while installed
+local poll, timer -- stopped and kept, not closed: luv may crash when the state closes before uv has closed them
+local turn, turning
+
+local function arm()
+  if not lot or turning then return end
+  local seconds = lot:patience(wait.engine():timeout())
+  uv.update_time()
+  if seconds then timer:start(math.ceil(math.min(seconds, LONGEST) * 1000), 0, turn) else timer:stop() end
+  if lot.count > 0 then poll:ref() else poll:unref() end
+end
+
+local function step()
+  wait.pump(0)
+  lot:run()
+end
+
+function turn()
+  turning = true
+  local ok, err = pcall(step)
+  turning = false
+  arm()
+  if not ok then error(tostring(err) .. (errors.is_error(err) and err.traceback and "\n" .. err.traceback or ""), 0) end
+end
+
+local function park(token, seconds)
+  if not coroutine.isyieldable() then return wait.block(token, seconds) end
+  return lot:park(token, seconds)
+end
+
+local halves = { park = park, wake = function() end }
+
+--- From now on Koine parks in libuv's default loop, which the program runs. Raises an ArgumentError while another host
+-- is installed.
+function host.install()
+  poll, timer = poll or uv.new_poll(wait.engine():pollfd()), timer or uv.new_timer()
+  wait.set_host(halves)
+  if lot then return end
+  lot = parking.new(arm)
+  timer:unref()
+  poll:start("r", turn)
+  poll:unref()
+end
+
+--- Back to plain Lua. Raises an ArgumentError while anybody waits.
+function host.uninstall()
+  if not lot then return end
+  lot:check_empty()
+  wait.set_host(nil)
+  poll:stop()
+  timer:stop()
+  lot = nil
+end
+
+return host

@@ -1,0 +1,184 @@
+--- Waiting: how the caller sleeps until the engine has news.
+-- park(token, seconds) suspends the caller until somebody wakes the token or the time is over. Who the caller is
+-- decides how: a task of koine.run yields to its scheduler; with a host installed (an event loop, a game) the host's
+-- own park suspends; anybody else (plain Lua, a user's own coroutine within a task) steps the engine itself and blocks.
+-- A token is the userdata that waits for the engine (a stream, a request, a process), or a table of one's own, which
+-- only `wake` wakes. Waking early is harmless: every caller looks again.
+-- The engine's news come out of `step` and go to their waiters here, whoever stepped.
+--
+-- May call: koine.core, errors.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+
+local wait = {}
+
+local SIGNAL = 1 -- seconds; a signal just before the engine sleeps does not wake it: Lua hears of it after so long
+
+local host       -- {park = function(token, seconds), wake = function(token), suspends = function() or nil}, or nil
+local task       -- the task of a scheduler that runs now, or nil
+-- token → the first task that waits for it; the others follow in a ring of `after` and `before`. A run that is dropped
+-- takes its tasks along: mostly they alone hold their tokens.
+local parked = setmetatable({}, { __mode = "k" })
+local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
+
+local news, head, tail = {}, 1, 0 -- tokens that became ready and were not woken yet
+
+--- Seconds of the monotonic clock, the one that deadlines are counted in.
+wait.now = core.monotonic
+
+--- The engine of this Lua state: pollfd() (a descriptor that is readable when there is work), events() ("r"), timeout()
+-- (seconds until it must be stepped though the descriptor is silent, or nil), step(seconds, opts). Host loops watch the
+-- descriptor and the timeout, and call `pump`.
+function wait.engine() return core.engine() end
+
+--- Installs a host's halves of waiting: {park = function(token, seconds) → true when woken, false when the time is
+-- over, or nil, err; wake = function(token)}, and, where park suspends in some coroutines only, suspends = function() →
+-- whether it would in the one that runs. nil goes back to plain Lua. The host's loop runs `pump` whenever the engine's
+-- descriptor is readable or its timeout is over. Raises an ArgumentError when a half is missing, and while another host
+-- is installed.
+function wait.set_host(halves)
+  if halves ~= nil then
+    if type(halves) ~= "table" then errors.argument("host", "table", halves) end
+    for _, name in ipairs { "park", "wake" } do
+      if type(halves[name]) ~= "function" then errors.argument("host." .. name, "function", halves[name]) end
+    end
+    local suspends = halves.suspends
+    if suspends ~= nil and type(suspends) ~= "function" then errors.argument("host.suspends", "function", suspends) end
+    if host and host ~= halves then
+      core.raise_argument("host", "the only one (the other is to be uninstalled first)", "a second one")
+    end
+  end
+  host = halves
+end
+
+--- Ends the park of whoever waits for the token.
+function wait.wake(token)
+  local first = parked[token]
+  if first then
+    parked[token] = nil
+    local waiter = first
+    repeat
+      local after = waiter.after
+      waiter.after, waiter.before = nil, nil
+      waiter:woken()
+      waiter = after
+    until waiter == first
+  end
+  if blocked[token] == false then
+    blocked[token] = true
+  elseif host then
+    host.wake(token)
+  end
+end
+
+--- Steps the engine for at most `seconds` (0: what is ready now; nil: until something happens or a signal comes: Lua's
+-- own handler of Ctrl-C then raises as soon as Lua code runs), and wakes every token that became ready: what a host
+-- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
+-- Raises what a waiter raises that a host runs in its wake; the tokens behind it come with the next pump.
+function wait.pump(seconds, opts)
+  if head <= tail then seconds = 0 end
+  local ready = core.engine():step(seconds, opts)
+  for i = 1, #ready do
+    news[tail + 1] = ready[i]
+    tail = tail + 1
+    ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
+  end
+  while head <= tail do
+    local token = news[head]
+    news[head], head = nil, head + 1
+    wait.wake(token) -- who runs now may pump again, and then takes what is left
+  end
+end
+
+--- Steps the engine until the token is woken (true) or `seconds` are over (false; nil = no limit). Blocks the thread;
+-- also what a host's park does where it cannot yield.
+function wait.block(token, seconds)
+  local deadline = seconds and wait.now() + seconds
+  local left = seconds
+  blocked[token] = false
+  repeat
+    wait.pump(math.min(left or SIGNAL, SIGNAL))
+    if blocked[token] then
+      blocked[token] = nil
+      return true
+    end
+    left = deadline and deadline - wait.now()
+  until left and left <= 0
+  blocked[token] = nil
+  return false
+end
+
+--- Suspends the caller until the token is woken (true) or `seconds` are over (false; nil = no limit); nil, err
+-- (CancelledError) when a host cancelled it. Specs put their own function here.
+function wait.park(token, seconds)
+  if task then
+    if task:yields() then return task:park(token, seconds) end
+  elseif host then
+    blocked[token] = nil
+    return host.park(token, seconds)
+  end
+  return wait.block(token, seconds)
+end
+
+--- Whether park would suspend the caller, and let others go on, rather than block.
+function wait.suspends()
+  if task then return task:yields() end
+  if not host then return false end
+  return (host.suspends or coroutine.isyieldable)() and true or false
+end
+
+--- Whether a park here would stop the whole program: no task runs, and there is no host.
+function wait.alone() return not task and not host end
+
+--- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there
+-- are others. Raises an ArgumentError for what is no number.
+function wait.sleep(seconds)
+  if type(seconds) ~= "number" or seconds ~= seconds then errors.argument("seconds", "number", seconds) end
+  if seconds <= 0 and not task and not host then return true end
+  local _, err = wait.park({}, math.max(seconds, 0))
+  if err then return nil, err end
+  return true
+end
+
+-- For schedulers ----------------------------------------------------------------------------------------------------
+
+--- Makes `new` (nil: none) the task that runs, and returns the one before. A task has yields() (whether it runs in its
+-- own coroutine), park(token, seconds), woken(), adopt(closable).
+function wait.switch(new)
+  local before = task
+  task = new
+  return before
+end
+
+--- The task that runs, or nil.
+function wait.task() return task end
+
+--- Has the task woken with the token, after those that wait for it already.
+function wait.register(token, waiter)
+  local first = parked[token]
+  if not first then
+    parked[token], waiter.after, waiter.before = waiter, waiter, waiter
+    return
+  end
+  local last = first.before
+  last.after, waiter.before = waiter, last
+  waiter.after, first.before = first, waiter
+end
+
+--- Takes the task back; what is not registered stays as it is.
+function wait.forget(token, waiter)
+  local after, before = waiter.after, waiter.before
+  if not after then return end
+  after.before, before.after = before, after
+  if parked[token] == waiter then parked[token] = after ~= waiter and after or nil end
+  waiter.after, waiter.before = nil, nil
+end
+
+--- Tells the task that runs, if there is one, that it opened something with a method `close`: cancelling the task
+-- closes it.
+function wait.adopt(closable)
+  if task then task:adopt(closable) end
+end
+
+return wait

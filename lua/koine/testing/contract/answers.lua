@@ -1,0 +1,240 @@
+--- Items 1–7, 18, 19: what answers look like, plain and streamed.
+--
+-- May call: koine.core, records.
+
+local core = require "koine.core"
+local records = require "koine.data.records"
+
+local ADD = { type = "tool_use", id = "call_add_1", name = "add", arguments = { a = 2, b = 3 } }
+local MUL = { type = "tool_use", id = "call_mul_2", name = "mul", arguments = { a = 4, b = 5, note = "é\"\\" } }
+local TEXT = { type = "text", text = "Let me add these — né?" }
+local USAGE = { input_tokens = 42, output_tokens = 7 }
+
+-- The fields in which a streamed Response has to equal the plain one.
+local FIELDS = { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage", "id",
+  "provider", "status_code", "warnings", "partial", "degenerate" }
+
+-- Asserts the grammar of deltas: block*, block := start delta* end; text and thinking never interleave. Returns the
+-- text of all text deltas, and per call in order of its start {id, name, json}.
+local function read_deltas(assert, deltas)
+  local open, text, calls, by_id = nil, {}, {}, {}
+  for i, delta in ipairs(deltas) do
+    local kind, step = delta.type:match "^(.-)_(%l+)$"
+    local at = ("delta %d (%s)"):format(i, delta.type)
+    if kind == "tool_use" then
+      local call = by_id[delta.tool_call_id]
+      if step == "start" then
+        assert.is_nil(call, at .. ": a second start")
+        assert.is_nil(open, at .. ": inside a block of text or thinking")
+        assert.is_string(delta.tool_name, at)
+        call = { id = delta.tool_call_id, name = delta.tool_name, json = "" }
+        calls[#calls + 1], by_id[call.id] = call, call
+      else
+        assert.is_not_nil(call, at .. ": before its start")
+        assert.is_nil(call.over, at .. ": after its end")
+        call.over = step == "end" or nil
+      end
+      if step == "delta" then
+        assert.is_true(#delta.argument_delta > 0, at .. ": empty")
+        call.json = call.json .. delta.argument_delta
+      end
+    elseif step == "start" then
+      assert.is_nil(open, at .. ": inside another block")
+      open = kind
+    else
+      assert.are.equal(open, kind, at .. ": of a block that is not open")
+      if step == "end" then
+        open = nil
+      else
+        assert.is_true(#delta.text > 0, at .. ": empty")
+        if kind == "text" then text[#text + 1] = delta.text end
+      end
+    end
+  end
+  assert.is_nil(open, "a block is left open")
+  for _, call in ipairs(calls) do assert.is_true(call.over, "the call " .. call.id .. " is left open") end
+  return table.concat(text), calls
+end
+
+-- The same with every provider_data.raw decoded: a stream brings its members in fragments, in an order of its own.
+local function comparable(value)
+  if type(value) ~= "table" then return value end
+  local copy = {}
+  for key, member in pairs(value) do
+    copy[key] = key == "raw" and type(member) == "string" and core.decode(member) or comparable(member)
+  end
+  return copy
+end
+
+-- Asserts the usage that USAGE scripts.
+local function has_usage(kit, response)
+  if kit.streamed and not kit.supports.stream_usage then return end
+  kit.assert.are.equal(USAGE.input_tokens, response.usage.input_tokens)
+  kit.assert.are.equal(USAGE.output_tokens, response.usage.output_tokens)
+end
+
+-- Asserts that deltas tell the same as the Response.
+local function agrees(kit, deltas, response)
+  local assert = kit.assert
+  local text, calls = read_deltas(assert, deltas)
+  assert.are.equal(response:text(), text)
+  assert.are.equal(#response.tool_calls, #calls)
+  for i, call in ipairs(calls) do
+    local block = response.tool_calls[i]
+    assert.are.equal(block.id, call.id)
+    assert.are.equal(block.name, call.name)
+    local arguments = core.decode(call.json == "" and "{}" or call.json)
+    assert.is_true(records.equal(block.arguments, arguments), "arguments: " .. call.json)
+  end
+end
+
+-- Asserts the tool calls of a Response: in content and in tool_calls the same tables, ids and arguments as scripted.
+local function has_calls(kit, response, ...)
+  local assert, wanted = kit.assert, { ... }
+  assert.are.equal(#wanted, #response.tool_calls)
+  local n = 0
+  for _, block in ipairs(response.content) do
+    if block.type == "tool_use" then
+      n = n + 1
+      assert.is_true(rawequal(block, response.tool_calls[n]), "content and tool_calls hold different tables")
+    end
+  end
+  assert.are.equal(#wanted, n)
+  for i, call in ipairs(wanted) do
+    local got = response.tool_calls[i]
+    assert.are.equal(call.id, got.id)
+    assert.are.equal(call.name, got.name)
+    assert.is_true(records.equal(call.arguments, got.arguments), "arguments of " .. call.name)
+    assert.is_nil(got.arguments_error)
+  end
+end
+
+return function(kit)
+  local assert, supports = kit.assert, kit.supports
+
+  kit:item(1, "a reply of text", true, function(self)
+    local response = self:answer { content = "Hello there!", usage = USAGE }
+    assert.are.equal(1, #response.content)
+    assert.are.equal("text", response.content[1].type)
+    assert.are.equal("Hello there!", response.content[1].text)
+    assert.are.equal("Hello there!", response:text())
+    assert.are.same({}, response.tool_calls)
+    assert.are.equal("end_turn", response.stop_reason)
+    assert.is_true(#response.model > 0)
+    has_usage(self, response)
+    assert.are.equal("assistant", response:message().role)
+    assert.is_true(rawequal(response.content, response:message().content))
+    assert.are.equal("table", type(response.warnings))
+  end)
+
+  kit:item(2, "a reply of one tool call", true, function(self)
+    local response = self:answer({ content = { ADD } }, nil, { tools = { self.tool "add" } })
+    assert.are.equal(1, #response.content)
+    has_calls(self, response, ADD)
+    assert.are.equal("tool_use", response.stop_reason)
+    assert.are.equal("", response:text())
+  end)
+
+  kit:item(3, "a reply of several tool calls", true, function(self)
+    has_calls(self, self:answer({ content = { ADD, MUL } }, nil, { tools = { self.tool "add", self.tool "mul" } }),
+      ADD, MUL)
+  end)
+
+  kit:item(4, "a reply of text and a tool call", true, function(self)
+    local response = self:answer({ content = { TEXT, ADD } }, nil, { tools = { self.tool "add" } })
+    assert.are.equal(TEXT.text, response:text())
+    assert.are.equal("text", response.content[1].type)
+    assert.are.equal("tool_use", response.content[2].type)
+    has_calls(self, response, ADD)
+    assert.are.equal("tool_use", response.stop_reason)
+  end)
+
+  kit:item(5, "an empty reply", true, function(self)
+    local response, deltas = self:answer { content = "" }
+    assert.are.same({}, response.content)
+    assert.are.same({}, response.tool_calls)
+    assert.are.equal("", response:text())
+    assert.are.equal("end_turn", response.stop_reason)
+    assert.are.same({}, deltas)
+  end)
+
+  kit:item(6, "a reply cut by the cap", true, function(self)
+    local response = self:answer { content = "Once upon a", stop_reason = "max_tokens" }
+    assert.are.equal("max_tokens", response.stop_reason)
+    assert.are.equal("Once upon a", response:text())
+  end)
+
+  for _, word in ipairs { "refusal", "sensitive" } do
+    kit:item(7, "a reply that ends in " .. word, supports[word], function(self)
+      assert.are.equal(word, self:answer { content = "I can", stop_reason = word }.stop_reason)
+    end)
+  end
+
+  kit:item(7, "words of refusal", true, function(self)
+    local response, deltas = self:answer { content = { { type = "refusal", text = "I won't." } } }
+    assert.are.equal("refusal", response.stop_reason)
+    assert.are.equal("", response:text())
+    assert.are.same({}, deltas)
+    for _, block in ipairs(response.content) do
+      assert.are.equal("refusal", block.type)
+      assert.are.equal("I won't.", block.text)
+    end
+  end)
+
+  kit:single(18, "deltas follow the grammar and agree with the Response, which equals the plain one", true,
+    function(self)
+      local content = { TEXT, ADD, MUL }
+      if supports.thinking then table.insert(content, 1, { type = "thinking", thinking = "Two and three, then." }) end
+      local turn = { content = content, usage = USAGE, id = "answer_1", chunk = 3 }
+      local opts = { tools = { self.tool "add", self.tool "mul" } }
+      local plain = self:answer(turn, nil, opts)
+      self = setmetatable({ streamed = true }, { __index = self })
+      local streamed, deltas = self:answer(turn, nil, opts)
+      agrees(self, deltas, streamed)
+      for _, field in ipairs(FIELDS) do
+        if field ~= "usage" or supports.stream_usage then
+          assert.is_true(records.equal(comparable(plain[field]), comparable(streamed[field])),
+            field .. " differs between stream and plain")
+        end
+      end
+      if supports.thinking then assert.are.equal("thinking", deltas[1].type:match "^%l+") end
+    end)
+
+  kit:single(19, "parallel tool calls may come interleaved; usage and model are there", true, function(self)
+    self = setmetatable({ streamed = true }, { __index = self })
+    local response, deltas = self:answer({ content = { ADD, MUL }, interleave = true, chunk = 2, usage = USAGE,
+      model = "model-as-reported" }, nil, { tools = { self.tool "add", self.tool "mul" } })
+    agrees(self, deltas, response)
+    has_calls(self, response, ADD, MUL)
+    has_usage(self, response)
+    assert.are.equal("model-as-reported", response.model)
+  end)
+
+  kit:single(19, "two turns at once do not mix", true, function(self)
+    self.script { { content = "aaaaaaaa", chunk = 1 }, { content = "bbbbbbbb", chunk = 1 } }
+    local adapter = self.new()
+    local first <close> = assert(adapter:open "one?")
+    assert.is_not_nil(first:next())
+    local second <close> = assert(adapter:open "two?")
+    assert.is_not_nil(second:next())
+    assert.is_not_nil(first:next())
+    assert.are.equal("bbbbbbbb", assert(second:response()):text())
+    assert.are.equal("aaaaaaaa", assert(first:response()):text())
+  end)
+
+  kit:single(18, "the iterator gives the same deltas as on_delta", true, function(self)
+    local turn = { content = { TEXT, ADD } }
+    local opts = { tools = { self.tool "add" } }
+    self = setmetatable({ streamed = true }, { __index = self })
+    local _, deltas = self:answer(turn, nil, opts)
+    self.script { turn, turn }
+    local adapter, pulled = self.new(), {}
+    for delta in adapter:stream("Hello?", opts) do pulled[#pulled + 1] = records.to_table(delta) end
+    assert.are.same(deltas, pulled)
+    local stream <close> = assert(adapter:open("Hello?", opts))
+    local first = assert(stream:next())
+    assert.are.same(deltas[1], records.to_table(first))
+    assert.are.equal(TEXT.text, assert(stream:response()):text())
+    assert.is_nil(stream:next())
+  end)
+end

@@ -1,0 +1,90 @@
+--- Items 22, 23, 26: what an adapter says about itself, and that the suite talks to nobody but its stub.
+--
+-- May call: koine.core, errors, records, testing, wait.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local records = require "koine.data.records"
+local testing = require "koine.testing"
+local wait = require "koine.task.wait"
+
+-- A connection to an address that nobody has (RFC 5737): the error, nil when there is none.
+local function connect_outside()
+  local request, err = core.request(core.engine(), { method = "GET", url = "http://192.0.2.1:9/",
+    headers = {}, timeouts = { total = 5 } })
+  while request do
+    local answer
+    answer, err = request:poll()
+    if answer or err then break end
+    wait.park(request)
+  end
+  return err
+end
+
+return {
+  --- Item 26, the first test of all: everything but the stub is out of reach from here on.
+  guard = function(kit)
+    local assert = kit.assert
+    kit:single(26, "nothing but the stub can be reached, and nothing comes that is not scripted", true, function(self)
+      testing.offline(true)
+      local err = connect_outside()
+      assert.is_not_nil(err, "a connection went out")
+      assert.are.equal("ConnectionError", err.class)
+      assert.are_not.equal("timeout", err.kind, "the connection was tried")
+      self.script {}
+      local adapter = self.new { retry = { max = 0 } }
+      local ok, answer, failure = pcall(self.ask, self, adapter, "Hello?")
+      local why = not ok and answer or failure
+      assert.is_true(not ok or answer == nil, "an answer came that nobody scripted")
+      assert.is_true(errors.is_error(why) and not why:is "ArgumentError", tostring(why))
+    end)
+  end,
+
+  --- After the last test: the world is in reach again.
+  release = function() testing.offline(false) end,
+
+  items = function(kit)
+    local assert = kit.assert
+
+    kit:single(22, "it has a name, a model, a context and a count", true, function(self)
+      local adapter = self.new()
+      assert.is_true(#adapter:provider_name() > 0)
+      assert.is_true(#adapter:model_name() > 0)
+      local context = adapter:max_context_tokens()
+      assert.is_true(context == nil or math.type(context) == "integer" and context > 0)
+      local count = assert(adapter:count_tokens("Hello?", { system = "s", tools = { self.tool "add" } }))
+      assert.are.equal("integer", math.type(count))
+      assert.is_true(count >= -1)
+    end)
+
+    kit:single(22, "its models are complete", true, function(self)
+      local ok, list, err = pcall(function() return self.new():list_models() end)
+      if not ok then
+        assert.are.equal("NotImplementedError", list.class, tostring(list))
+        return
+      end
+      assert.is_not_nil(list, err and tostring(err))
+      for _, info in ipairs(list) do assert.is_true(records.equal(info, records.model_info(records.to_table(info)))) end
+    end)
+
+    kit:single(23, "it logs in, says so, and logs out, any number of times", true, function(self)
+      local adapter = self.new()
+      for _ = 1, 2 do
+        local _, err = adapter:authenticate()
+        assert.is_nil(err)
+        assert.is_true(adapter:authenticated())
+      end
+      for _ = 1, 2 do
+        adapter:logout()
+        assert.are.equal("boolean", type(adapter:authenticated()))
+      end
+    end)
+
+    kit:single(23, "its quota report is complete, or there is none", true, function(self)
+      local report = self.new():usage_report()
+      if report ~= nil then
+        assert.is_true(records.equal(report, records.usage_report(records.to_table(report))))
+      end
+    end)
+  end,
+}

@@ -1,0 +1,94 @@
+--- The contract of adapters as a busted suite: whoever writes an adapter runs it and knows that theirs can stand in for
+-- every other one. In a spec file:
+--
+--   local server = assert(koine.testing.start())
+--   require("koine.testing.contract").describe("my adapter", {
+--     describe = describe, it = it, assert = assert, teardown = teardown,
+--     new = function(opts)                             -- an adapter; opts: the constructor's options, nil for none
+--       opts = opts or {}
+--       opts.model, opts.base_url, opts.key = "m", server.url, "k"
+--       return my_adapter(opts)
+--     end,
+--     script = function(turns) assert(server:script(turns)) end,      -- what it is answered next (koine.testing)
+--     requests = function() return assert(server:requests()) end,     -- what it sent: array of {headers, body}, or nil
+--     supports = { wire = true, errors = true, thinking = true, signatures = true, images = false },
+--   })
+--
+-- May call: contract.*.
+
+local errors = require "koine.data.errors"
+local kits = require "koine.testing.contract.kit"
+
+local contract = {}
+
+local HOOKS = { new = "required", script = "required", requests = "optional", unreachable = "optional" }
+
+-- What an adapter can do unless its spec says otherwise.
+local SUPPORTS = {
+  wire = false,            -- it speaks HTTP to what `script` scripts: faults and raw bodies can be played
+  errors = false,          -- `script` plays turns with `error` and `stream_error`
+  thinking = true,         -- thinking blocks can be delivered
+  thinking_option = true,  -- the option `thinking` changes the request
+  thinking_levels = true,  -- … and "low" differs from "high"
+  signatures = false,      -- signatures and redacted thinking go back
+  blocks = false,          -- an assistant's turn goes back as blocks, in order
+  images = true,           -- an image can be sent
+  exact_ids = true,        -- ids of tool calls go back unchanged
+  system_as_user = false,  -- the system prompt travels as a message of the user
+  stream_usage = true,     -- streamed answers say their usage
+  refusal = true,          -- a stop reason of its own for a refusal
+  sensitive = true,        -- … and for a filter
+}
+
+local function check(name, spec)
+  if type(name) ~= "string" then errors.argument("name", "string", name) end
+  if type(spec) ~= "table" then errors.argument("contract", "table", spec) end
+  for hook, need in pairs(HOOKS) do
+    local given = spec[hook]
+    if type(given) ~= "function" and (given ~= nil or need == "required") then
+      errors.argument("contract." .. hook, "function", given)
+    end
+  end
+  for flag, value in pairs(spec.supports or {}) do
+    if SUPPORTS[flag] == nil or type(value) ~= "boolean" then
+      errors.argument("contract.supports." .. tostring(flag), "boolean of a known name", value)
+    end
+  end
+end
+
+--- Registers the suite under `name`. The table holds
+--   new(opts)        makes an adapter; opts are options of its constructor
+--   script(turns)    what the adapter is answered next, in this order (the vocabulary of koine.testing)
+--   requests()       the requests seen so far, oldest first: array of {headers, body = bytes}; absent: not looked at
+--   unreachable(opts)  an adapter whose server refuses connections; absent: not tried
+--   supports         what this adapter can do, by name (wire, errors, thinking, …: see SUPPORTS); items it cannot do
+--                    are left out
+--   describe, it, assert, teardown   busted's; absent: the globals of these names
+-- While the suite runs, connections to anything but this machine fail (koine.testing.offline).
+-- Raises an ArgumentError when one of these is missing or unknown.
+function contract.describe(name, spec)
+  check(name, spec)
+  local made = { supports = {} }
+  for hook in pairs(HOOKS) do made[hook] = spec[hook] end
+  for flag, default in pairs(SUPPORTS) do
+    local given = (spec.supports or {})[flag]
+    if given == nil then given = default end
+    made.supports[flag] = given
+  end
+  for _, word in ipairs { "describe", "it", "assert", "teardown" } do
+    made[word] = spec[word] or _G[word]
+    if made[word] == nil then errors.argument("contract." .. word, "busted's " .. word, nil) end
+  end
+  local kit = kits.make(made)
+  local manners = require "koine.testing.contract.identity"
+  made.describe("contract: " .. name, function()
+    made.teardown(manners.release)
+    manners.guard(kit)
+    require "koine.testing.contract.answers"(kit)
+    require "koine.testing.contract.requests"(kit)
+    require "koine.testing.contract.failures"(kit)
+    manners.items(kit)
+  end)
+end
+
+return contract

@@ -1,0 +1,38 @@
+--- The process of the loopback provider: listens (at KOINE_LOOPBACK_PORT, or at a free port), prints "PORT PID" on one
+-- line, serves until its standard input ends. What keeps it from starting is printed on that line instead, after
+-- "error: ".
+
+local function serve()
+  local found, uv = pcall(require, "luv")
+  if not found then
+    error("the module 'luv' is missing (Debian: lua-luv; LuaRocks: luv): the loopback provider needs it", 0)
+  end
+  local http = require "koine.net.http_server"
+  local service = require "koine.testing.loopback.service"
+  local port = http.listen(service.new(), tonumber(os.getenv "KOINE_LOOPBACK_PORT") or 0)
+  local kind = uv.guess_handle(0)
+  if kind == "pipe" or kind == "tty" then
+    local input = kind == "tty" and uv.new_tty(0, true) or uv.new_pipe(false)
+    if kind == "pipe" then
+      assert(input:open(0))
+    end
+    input:read_start(function(_, chunk)
+      if not chunk then
+        os.exit(0)
+      end
+    end)
+  end
+  -- A caller who leaves in the middle of an answer is no reason to end: the write says so.
+  local left = uv.new_signal()
+  left:start("sigpipe", function() end)
+  left:unref()
+  io.stdout:write(port, " ", uv.os_getpid(), "\n")
+  io.stdout:flush()
+  uv.run()
+end
+
+local ok, err = pcall(serve)
+if not ok then
+  io.stdout:write("error: ", (tostring(err):gsub("%s*\n%s*", " ")), "\n")
+  os.exit(1)
+end

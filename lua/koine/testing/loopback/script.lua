@@ -1,0 +1,342 @@
+--- What a scripted turn may say, and what it means: checks turns and lays one out as a plan that the faces render.
+-- Pure; errors are returned as text naming the turn and the field. The vocabulary is documented in koine.testing.
+
+local copilot = require "koine.testing.loopback.copilot.data"
+local json = require "koine.testing.loopback.json"
+
+local script = {}
+
+local function set(words)
+  local t = {}
+  for word in words:gmatch("%S+") do
+    t[word] = true
+  end
+  return t
+end
+
+local TURN = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field rotate_ids
+  split_choices headers error stream_error fault replay path reply]]
+local ERROR = set "status headers type code message param body copilot"
+local STREAM_ERROR = set "status type code message param after shape"
+local REPLY = set "status headers body"
+local FAULT = set [[delay_ms write_bytes split_at stall_after reset_after truncate_after end_after content_type gzip
+  gzip_bomb echo_authorization]]
+local USAGE = set "input_tokens output_tokens cache_read_tokens cache_creation_tokens reasoning_tokens"
+local REASONING = set "reasoning_content reasoning reasoning_text reasoning_details content"
+local SHAPES = set "flat nested"
+local BLOCKS = {
+  text = { text = "string" },
+  thinking = { thinking = "string" },
+  redacted_thinking = { data = "string" },
+  refusal = { text = "string" },
+  tool_use = { name = "string" },
+  opaque = {},
+}
+
+local function known(path, t, names)
+  if type(t) ~= "table" then
+    return ("%s: a table expected, got %s"):format(path, type(t))
+  end
+  for key in pairs(t) do
+    if not names[key] then
+      return ("%s: unknown field %q"):format(path, tostring(key))
+    end
+  end
+end
+
+local function check_numbers(path, t, fields)
+  for field in fields:gmatch("%S+") do
+    local v = t[field]
+    if v ~= nil and (math.type(v) ~= "integer" or v < 0) then
+      return ("%s.%s: an integer of at least 0 expected"):format(path, field)
+    end
+  end
+end
+
+local function check_content(path, content)
+  if type(content) == "string" then
+    return nil
+  elseif type(content) ~= "table" then
+    return path .. ": a string or an array of blocks expected"
+  end
+  for i, block in ipairs(content) do
+    local at = ("%s[%d]"):format(path, i)
+    local fields = type(block) == "table" and BLOCKS[block.type]
+    if not fields then
+      return at .. ".type: text, thinking, redacted_thinking, refusal, tool_use or opaque expected"
+    end
+    for field, kind in pairs(fields) do
+      if type(block[field]) ~= kind then
+        return ("%s.%s: a %s expected"):format(at, field, kind)
+      end
+    end
+    if block.type == "opaque" and not (block.raw or block.provider_data and block.provider_data.raw) then
+      return at .. ".raw: the block as the wire writes it expected (a table or JSON text)"
+    end
+  end
+end
+
+--- What is wrong with a fault table, or nil.
+function script.check_fault(path, fault)
+  local problem = known(path, fault, FAULT)
+    or check_numbers(path, fault, "delay_ms write_bytes stall_after reset_after truncate_after end_after gzip_bomb")
+  if problem then
+    return problem
+  elseif fault.write_bytes == 0 then
+    return path .. ".write_bytes: an integer of at least 1 expected"
+  elseif fault.split_at ~= nil then
+    if type(fault.split_at) ~= "table" then
+      return path .. ".split_at: an array of offsets expected"
+    end
+    for i, offset in ipairs(fault.split_at) do
+      if math.type(offset) ~= "integer" or offset < 1 or i > 1 and offset <= fault.split_at[i - 1] then
+        return path .. ".split_at: rising offsets of at least 1 expected"
+      end
+    end
+  end
+end
+
+--- Reads a recording and returns its response {status, headers, body}, or nil and what is wrong.
+function script.recording(path)
+  local file, err = io.open(path, "rb")
+  if not file then
+    return nil, err
+  end
+  local text = file:read("a")
+  file:close()
+  local recording, problem = json.decode(text)
+  local response = type(recording) == "table" and recording.response
+  if type(response) ~= "table" or type(response.body) ~= "string" or math.type(response.status) ~= "integer" then
+    return nil, path .. ": not a recording with response.status and response.body" ..
+      (problem and " (" .. tostring(problem) .. ")" or "")
+  end
+  return response
+end
+
+local function check_turn(path, turn)
+  local problem = known(path, turn, TURN)
+  if problem then
+    return problem
+  end
+  local kinds = 0
+  for _, field in ipairs { "content", "error", "replay", "reply" } do
+    kinds = kinds + (turn[field] ~= nil and 1 or 0)
+  end
+  if kinds ~= 1 and not (kinds == 0 and turn.stream_error) then
+    return path .. ": exactly one of content, error, replay, reply expected"
+  end
+  problem = turn.content ~= nil and check_content(path .. ".content", turn.content)
+    or turn.error ~= nil and known(path .. ".error", turn.error, ERROR)
+    or turn.reply ~= nil and known(path .. ".reply", turn.reply, REPLY)
+    or turn.stream_error ~= nil and known(path .. ".stream_error", turn.stream_error, STREAM_ERROR)
+    or turn.fault ~= nil and script.check_fault(path .. ".fault", turn.fault)
+    or turn.usage and (known(path .. ".usage", turn.usage, USAGE)
+      or check_numbers(path .. ".usage", turn.usage, "input_tokens output_tokens cache_read_tokens " ..
+        "cache_creation_tokens reasoning_tokens"))
+    or check_numbers(path, turn, "chunk")
+  for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
+    if not problem and turn[field] ~= nil and type(turn[field]) ~= "boolean" then
+      problem = ("%s.%s: a boolean expected"):format(path, field)
+    end
+  end
+  if problem then
+    return problem
+  elseif turn.reasoning_field ~= nil and not REASONING[turn.reasoning_field] then
+    return path .. ".reasoning_field: reasoning_content, reasoning, reasoning_text, reasoning_details or content " ..
+      "expected"
+  elseif turn.stream_error and turn.stream_error.shape ~= nil and not SHAPES[turn.stream_error.shape] then
+    return path .. ".stream_error.shape: flat or nested expected"
+  elseif turn.error and turn.error.copilot ~= nil and not copilot.errors[turn.error.copilot] then
+    return path .. ".error.copilot: rate_limited, quota_exceeded, weekly, monthly, payment, client_too_old or " ..
+      "wrong_host expected"
+  elseif turn.replay ~= nil then
+    local ok, err = script.recording(turn.replay)
+    return not ok and path .. ".replay: " .. err or nil
+  end
+end
+
+--- Checks an array of turns. nil when all is well, else one line naming the first wrong field.
+function script.check(turns)
+  if type(turns) ~= "table" then
+    return "turns: an array expected"
+  end
+  for i, turn in ipairs(turns) do
+    local problem = check_turn(("turns[%d]"):format(i), turn)
+    if problem then
+      return problem
+    end
+  end
+end
+
+--- Cuts text into pieces of about `size` bytes (two, or pieces of 24 bytes, by default), never inside a character.
+local function fragments(text, size)
+  size = size and size > 0 and size or math.min((#text + 1) // 2, 24)
+  local list, from = {}, 1
+  while from <= #text do
+    local to = math.min(from + size - 1, #text)
+    while to < #text and text:byte(to + 1) & 0xC0 == 0x80 do
+      to = to + 1
+    end
+    list[#list + 1] = text:sub(from, to)
+    from = to + 1
+  end
+  return list
+end
+
+--- A value for `data` that looks like the opaque text of real servers and depends on it alone.
+function script.digest(data)
+  local a, b = 0xCBF29CE484222325, 0x9E3779B97F4A7C15
+  for i = 1, #data do
+    a = (a ~ data:byte(i)) * 0x100000001B3
+    b = (b + data:byte(i)) * 0x2545F4914F6CDD1D ~ (b >> 29)
+  end
+  return ("%016x%016x"):format(a, b)
+end
+
+local function raw_fields(block)
+  local raw = block.raw or block.provider_data and block.provider_data.raw
+  if type(raw) == "string" then
+    return json.decode(raw)
+  end
+  return raw
+end
+
+local function plan_block(block, number, where, chunk)
+  local b = { type = block.type, raw = raw_fields(block) }
+  if block.type == "text" or block.type == "refusal" then
+    b.text, b.citations = block.text, block.citations
+    b.fragments = fragments(b.text, chunk)
+  elseif block.type == "thinking" then
+    b.text = block.thinking
+    b.signature = block.signature or "Eq" .. script.digest(block.thinking)
+    b.fragments = fragments(b.text, chunk)
+  elseif block.type == "redacted_thinking" then
+    b.data = block.data
+  elseif block.type == "tool_use" then
+    b.id = block.id or ("%s%08x%016x"):format(where.tool_prefix, where.messages, number)
+    b.name = block.name
+    b.json = block.arguments_json or json.encode(block.arguments or {})
+    b.fragments = fragments(b.json, chunk)
+  end
+  return b
+end
+
+--- The order in which a stream tells the blocks: an array of {"start" | "delta" | "end", block, fragment}. With
+-- `interleave`, neighbouring tool calls are told in turns.
+local function plan_steps(blocks, interleave)
+  local steps, i = {}, 1
+  while i <= #blocks do
+    local last = i
+    while interleave and blocks[i].type == "tool_use" and blocks[last + 1] and blocks[last + 1].type == "tool_use" do
+      last = last + 1
+    end
+    local longest = 0
+    for k = i, last do
+      steps[#steps + 1] = { "start", blocks[k] }
+      longest = math.max(longest, #(blocks[k].fragments or {}))
+    end
+    for n = 1, longest do
+      for k = i, last do
+        local fragment = blocks[k].fragments and blocks[k].fragments[n]
+        if fragment then
+          steps[#steps + 1] = { "delta", blocks[k], fragment }
+        end
+      end
+    end
+    for k = i, last do
+      steps[#steps + 1] = { "end", blocks[k] }
+    end
+    i = last + 1
+  end
+  return steps
+end
+
+local function infer_stop(blocks)
+  local stop = "end_turn"
+  for _, block in ipairs(blocks) do
+    if block.type == "tool_use" then
+      return "tool_use"
+    elseif block.type == "refusal" then
+      stop = "refusal"
+    end
+  end
+  return stop
+end
+
+--- Usage with every count the turn leaves out; nil when the turn says `usage = false`.
+local function plan_usage(usage, blocks, where)
+  if usage == false then
+    return nil
+  end
+  local said = 0
+  for _, block in ipairs(blocks) do
+    said = said + #(block.text or block.json or "")
+  end
+  usage = usage or {}
+  return {
+    input = usage.input_tokens or (where.bytes + 3) // 4,
+    output = usage.output_tokens or (said + 3) // 4,
+    cache_read = usage.cache_read_tokens or 0,
+    cache_creation = usage.cache_creation_tokens,
+    reasoning = usage.reasoning_tokens,
+  }
+end
+
+--- Lays out a turn with content. `where` describes the request it answers: {messages = how many, bytes = their size,
+-- model = as requested, tool_prefix, id_prefix = for made-up ids, reasoning_field, rotate_ids = what is said when the
+-- turn does not}. Made-up ids depend on the request alone, so that the
+-- same request gets the same answer, streamed or plain.
+function script.plan(turn, where)
+  local content = turn.content or {}
+  if type(content) == "string" then
+    content = content ~= "" and { { type = "text", text = content } } or {}
+  end
+  local blocks = {}
+  for i, block in ipairs(content) do
+    blocks[i] = plan_block(block, i, where, turn.chunk)
+  end
+  return {
+    blocks = blocks,
+    steps = plan_steps(blocks, turn.interleave),
+    stop = turn.stop_reason or infer_stop(blocks),
+    stop_sequence = turn.stop_sequence,
+    usage = plan_usage(turn.usage, blocks, where),
+    model = turn.model or where.model,
+    id = turn.id or ("%s%024x"):format(where.id_prefix, where.messages),
+    seed = ("%024x"):format(where.messages),
+    reasoning_field = turn.reasoning_field or where.reasoning_field or "reasoning_content",
+    split_choices = turn.split_choices,
+    rotate_ids = turn.rotate_ids == nil and where.rotate_ids or turn.rotate_ids,
+    stream_error = turn.stream_error,
+  }
+end
+
+--- What was said so far in a decoded request of any wire: an array of messages or items.
+function script.history(request)
+  local history = request.messages or request.input
+  return type(history) == "string" and json.array { { role = "user", content = history } } or history
+end
+
+--- The turn that the "echo" script gives for a decoded request of any wire: it repeats the last user's text.
+function script.echo(request)
+  local function text_of(content)
+    if type(content) == "string" then
+      return content
+    end
+    local parts = {}
+    for _, block in ipairs(type(content) == "table" and content or {}) do
+      parts[#parts + 1] = block.text or block.content and text_of(block.content) or nil
+    end
+    return table.concat(parts, "\n")
+  end
+  local history = script.history(request)
+  for i = #history, 1, -1 do
+    local message = history[i]
+    if message.role == "user" or message.role == "tool" or message.type == "function_call_output" then
+      return { content = "You said: " .. text_of(message.content or message.output) }
+    end
+  end
+  return { content = "You said nothing." }
+end
+
+return script

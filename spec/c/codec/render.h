@@ -1,0 +1,139 @@
+/* render.h: the bytes that a codec makes of requests: the harness of *_render.c. CODEC names it. */
+#ifndef KOINE_CODEC_RENDER_H
+#define KOINE_CODEC_RENDER_H
+
+#include <stdlib.h>
+
+#include "core/codec/codec.h"
+#include "support/failing.h"
+#include "support/test.h"
+
+/* {{{ running the codec */
+
+/* Cases are written with ' where JSON has ": a copy with the latter, in a ring of buffers. */
+static const char *json(const char *s) {
+  static char ring[8][8192];
+  static int next;
+  char *to = ring[next++ % 8];
+  size_t n = strlen(s);
+  if (n >= sizeof ring[0]) abort();
+  for (size_t i = 0; i <= n; i++) to[i] = s[i] == '\'' ? '"' : s[i];
+  return to;
+}
+
+static struct str bytes(const char *s) { return (struct str){ s, strlen(s) }; }
+
+static void set_quirks(struct quirks *q, const char *values) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct err e;
+  struct node *o;
+  arena_init(&a, &m);
+  o = json_tree(&a, bytes(json(values)), 8, &e);
+  CHECK(o != NULL);
+  for (const struct node *v = o ? o->child : NULL; v != NULL; v = v->next) CHECK(quirks_set(q, v->key, v, &e) == 0);
+  arena_free(&a);
+}
+
+/* What a render gave: the body, the fields warned of (comma-separated), or the error. */
+struct result {
+  char body[8192], warnings[256];
+  struct err e;
+};
+
+static int run(const char *quirks, const char *request, const struct mem *m, struct result *r) {
+  struct quirks q;
+  struct arena a;
+  struct buf b;
+  struct render v = { .a = &a, .quirks = &q, .provider = STR("here"), .body = &b };
+  int bad;
+  quirks_default(&q);
+  if (quirks != NULL) set_quirks(&q, quirks);
+  memset(r, 0, sizeof *r);
+  err_clear(&r->e);
+  arena_init(&a, m);
+  buf_init(&b, m);
+  v.request = json_tree(&a, bytes(json(request)), 64, &r->e);
+  v.headers = node_new(&a, NODE_OBJECT);
+  v.warnings = node_new(&a, NODE_ARRAY);
+  bad = v.request == NULL || v.headers == NULL || v.warnings == NULL;
+  if (bad) err_memory(&r->e);
+  else bad = CODEC.render(&v, &r->e) != 0;
+  if (!bad) snprintf(r->body, sizeof r->body, "%.*s", (int)b.n, b.p);
+  for (const struct node *w = bad ? NULL : v.warnings->child; w != NULL; w = w->next) {
+    struct str field = node_str(node_get(w, "field"));
+    size_t n = strlen(r->warnings);
+    snprintf(r->warnings + n, sizeof r->warnings - n, "%s%.*s", n > 0 ? "," : "", (int)field.n, field.p);
+    CHECK(node_str(node_get(w, "code")).n > 0 && node_str(node_get(w, "message")).n > 0);
+  }
+  buf_free(&b);
+  arena_free(&a);
+  return bad ? -1 : 0;
+}
+
+static int every(void) {
+  const char *s = getenv("KOINE_EVERY");
+  return s != NULL && atoi(s) > 0 ? atoi(s) : 1;
+}
+
+/* Each allocation fails in turn: that is said, and nothing leaks. */
+static void run_failing(const char *file, int line, const char *quirks, const char *request,
+                        const struct result *want) {
+  static struct result got;
+  for (size_t at = 1; at < 10000; at += (size_t)every()) {
+    struct failing f = { 0, at, 0, 0 };
+    struct mem m = failing_mem(&f);
+    int bad = run(quirks, request, &m, &got);
+    int failed = f.asked >= at;
+    if (f.live != 0 || f.wrong != 0 || (failed && (!bad || got.e.kind != KIND_MEMORY)) ||
+        (!failed && strcmp(got.body, want->body) != 0)) {
+      fprintf(stderr, "%s:%d: allocation %zu: live %zu, wrong %zu, %s\n", file, line, at, f.live, f.wrong,
+              got.e.message);
+      test_failed++;
+    }
+    if (!failed) return;
+  }
+}
+
+static void expect(const char *file, int line, const char *quirks, const char *request, const char *body,
+                   const char *warnings) {
+  static struct result r;
+  struct mem m = mem_libc();
+  if (run(quirks, request, &m, &r) != 0) {
+    fprintf(stderr, "%s:%d: %s\n", file, line, r.e.message);
+    test_failed++;
+    return;
+  }
+  test_str(file, line, r.body, strlen(r.body), json(body));
+  test_str(file, line, r.warnings, strlen(r.warnings), warnings);
+  run_failing(file, line, quirks, request, &r);
+}
+
+static void expect_error(const char *file, int line, const char *quirks, const char *request, const char *field) {
+  static struct result r;
+  struct mem m = mem_libc();
+  int bad = run(quirks, request, &m, &r);
+  test_str(file, line, bad ? kind_name(r.e.kind) : "", bad ? strlen(kind_name(r.e.kind)) : 0, "argument");
+  test_str(file, line, r.e.field, strlen(r.e.field), field);
+}
+
+/* A longer history only extends the bytes of the shorter one. */
+static void expect_prefix(void) {
+  static struct result a, b;
+  struct mem m = mem_libc();
+  const char *head = "{'model':'m','system':'s','tools':[{'name':'f'}],'messages':[{'role':'user','content':'a'},"
+                     "{'role':'assistant','content':'b'},{'role':'user','content':'c'}";
+  char s[1024];
+  size_t n;
+  snprintf(s, sizeof s, "%s]}", head);
+  CHECK(run(NULL, s, &m, &a) == 0);
+  snprintf(s, sizeof s, "%s,{'role':'assistant','content':[{'type':'tool_use','id':'t','name':'f','arguments':{}}]},"
+           "{'role':'user','content':[{'type':'tool_result','tool_use_id':'t','content':'d'}]}]}", head);
+  CHECK(run(NULL, s, &m, &b) == 0);
+  n = strlen(a.body) - 2; /* without the closing brackets */
+  CHECK(strlen(b.body) > n && memcmp(a.body, b.body, n) == 0);
+}
+
+/* }}} */
+
+#endif

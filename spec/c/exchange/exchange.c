@@ -1,0 +1,454 @@
+/*
+** exchange.c: every answer in spec/wire and, where KOINE_RECORDINGS names a folder of recordings, in there, through the
+** core: whole, split in two at every offset (KOINE_EVERY=n: every nth), one byte at a time, and cut at every event boundary.
+** Same deltas, same turn, the grammar of deltas, and no success without the wire's terminal signal.
+*/
+#include "core/exchange/exchange.h"
+#include "support/test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static size_t every = 1;
+
+/* What an answer gave: the deltas as lines, the turn or the error as JSON. */
+struct outcome {
+  struct buf deltas, turn;
+  enum progress end;
+  struct err err;
+};
+
+struct answer {
+  const char *name;
+  const struct codec *codec;
+  struct quirks quirks;
+  int status, stream;
+  struct header headers[64];
+  size_t header_count;
+  struct str body;
+};
+
+static struct mem libc;
+
+/* {{{ running */
+
+/* block := START DELTA* END; text and thinking alone, tools may interleave by id. Returns the number open, -1 when broken. */
+static int grammar(const struct event *d, int *run, char ids[][80], int *open) {
+  int i;
+  char id[80];
+  snprintf(id, sizeof id, "%.*s", (int)(d->id.n < 79 ? d->id.n : 79), d->id.n ? d->id.p : "");
+  for (i = 0; i < *open && strcmp(ids[i], id) != 0; i++) {}
+  switch (d->type) {
+    case EV_TEXT_START: case EV_THINKING_START:
+      if (*run != 0 || *open != 0) return -1;
+      *run = d->type;
+      return 0;
+    case EV_TEXT_DELTA: case EV_THINKING_DELTA:
+      return *run == (d->type == EV_TEXT_DELTA ? EV_TEXT_START : EV_THINKING_START) && d->text.n > 0 ? 0 : -1;
+    case EV_TEXT_END: case EV_THINKING_END:
+      if (*run != (d->type == EV_TEXT_END ? EV_TEXT_START : EV_THINKING_START)) return -1;
+      *run = 0;
+      return 0;
+    case EV_TOOL_START:
+      if (i < *open || *open == 64 || d->name.n == 0 || d->id.n == 0 || *run != 0) return -1;
+      strcpy(ids[(*open)++], id);
+      return 0;
+    case EV_TOOL_DELTA: return i < *open && d->text.n > 0 ? 0 : -1;
+    case EV_TOOL_END:
+      if (i == *open) return -1;
+      memmove(ids[i], ids[--*open], sizeof ids[i]);
+      return 0;
+    default: return -1;
+  }
+}
+
+static void note(struct buf *b, const struct event *d) {
+  buf_adds(b, event_name(d->type));
+  buf_addc(b, '|');
+  buf_addstr(b, d->id);
+  buf_addc(b, '|');
+  buf_addstr(b, d->name);
+  buf_addc(b, '|');
+  buf_addstr(b, d->text);
+  buf_addc(b, '\n');
+}
+
+/* Takes what is ready; returns the last progress. */
+static enum progress drain(struct exchange *x, struct outcome *o, int *run, char ids[][80], int *open) {
+  struct event d;
+  enum progress p;
+  while ((p = exchange_next(x, &d)) == EXCHANGE_DELTA) {
+    CHECK(grammar(&d, run, ids, open) == 0);
+    note(&o->deltas, &d);
+  }
+  return p;
+}
+
+static void feed(struct exchange *x, const char *p, size_t n) {
+  struct buf b;
+  if (n == 0) return;
+  buf_init(&b, &libc);
+  buf_add(&b, p, n);
+  exchange_feed(x, &b);
+  buf_free(&b);
+}
+
+/* Runs the first `size` bytes of an answer, cut after `split` bytes, or into single bytes when split is SIZE_MAX. */
+static void run(const struct answer *a, size_t size, size_t split, struct outcome *o) {
+  struct exchange_spec spec;
+  struct exchange *x;
+  char ids[64][80];
+  int open = 0, running = 0;
+  struct node *turn;
+  memset(&spec, 0, sizeof spec);
+  memset(o, 0, sizeof *o);
+  buf_init(&o->deltas, &libc);
+  buf_init(&o->turn, &libc);
+  spec.codec = a->codec;
+  spec.quirks = a->quirks;
+  limits_default(&spec.limits);
+  spec.provider = STR("test");
+  spec.model = STR("test-1");
+  spec.request_messages = 1;
+  spec.stream = a->stream;
+  err_clear(&o->err);
+  x = exchange_new(&libc, &spec, &o->err);
+  CHECK(x != NULL);
+  exchange_head(x, a->status, a->headers, a->header_count);
+  drain(x, o, &running, ids, &open);
+  if (split == SIZE_MAX) {
+    for (size_t i = 0; i < size; i++) {
+      feed(x, a->body.p + i, 1);
+      drain(x, o, &running, ids, &open);
+    }
+  } else {
+    feed(x, a->body.p, split);
+    drain(x, o, &running, ids, &open);
+    feed(x, a->body.p + split, size - split);
+    drain(x, o, &running, ids, &open);
+  }
+  exchange_eof(x, NULL);
+  o->end = drain(x, o, &running, ids, &open);
+  CHECK(o->end == EXCHANGE_DONE || o->end == EXCHANGE_FAILED);
+  CHECK(o->end != EXCHANGE_DONE || (open == 0 && running == 0));
+  turn = exchange_turn(x);
+  o->err = *exchange_error(x);
+  if (turn != NULL) CHECK(json_write(&o->turn, turn, &o->err) == 0);
+  exchange_free(x);
+}
+
+static void outcome_free(struct outcome *o) {
+  buf_free(&o->deltas);
+  buf_free(&o->turn);
+}
+
+static int same(const struct outcome *a, const struct outcome *b) {
+  return a->end == b->end && str_same(buf_str(&a->deltas), buf_str(&b->deltas)) &&
+         str_same(buf_str(&a->turn), buf_str(&b->turn)) &&
+         (a->end == EXCHANGE_DONE || (a->err.kind == b->err.kind && strcmp(a->err.message, b->err.message) == 0));
+}
+
+/* }}} */
+
+/* {{{ properties */
+
+static void check_splits(const struct answer *a, const struct outcome *whole) {
+  struct outcome o;
+  size_t bad = 0;
+  for (size_t i = 1; i < a->body.n; i += every) {
+    run(a, a->body.n, i, &o);
+    if (!same(whole, &o) && bad++ == 0) fprintf(stderr, "%s: differs when split at %zu\n", a->name, i);
+    outcome_free(&o);
+  }
+  CHECK(bad == 0);
+  run(a, a->body.n, SIZE_MAX, &o);
+  CHECK(same(whole, &o));
+  outcome_free(&o);
+}
+
+static int is_end(char c) { return c == '\n' || c == '\r'; }
+
+/* Cut at an event boundary: success only where the wire had said that the turn was over; no deltas but those of the whole. */
+static void check_cuts(const struct answer *a, const struct outcome *whole) {
+  size_t successes = 0, failures = 0;
+  for (size_t i = 1; i < a->body.n; i++) {
+    struct outcome o;
+    if (!is_end(a->body.p[i - 1]) || (i >= 2 && !is_end(a->body.p[i - 2]))) continue;
+    run(a, i, i, &o);
+    if (o.end == EXCHANGE_DONE) successes++;
+    else {
+      failures++;
+      CHECK(o.err.kind == KIND_STREAM_TRUNCATED || o.err.kind == whole->err.kind);
+      CHECK(o.deltas.n <= whole->deltas.n && memcmp(o.deltas.n ? o.deltas.p : "", whole->deltas.n ? whole->deltas.p : "", o.deltas.n) == 0);
+      if (o.deltas.n > 0) CHECK(o.turn.n > 0);
+      if (successes > 0) fprintf(stderr, "%s: cut at %zu fails after an earlier cut succeeded\n", a->name, i);
+      CHECK(successes == 0);
+    }
+    outcome_free(&o);
+  }
+  CHECK(failures > 0);
+}
+
+static void check_answer(const struct answer *a) {
+  struct outcome whole;
+  run(a, a->body.n, 0, &whole);
+  check_splits(a, &whole);
+  if (a->stream && whole.end == EXCHANGE_DONE && a->body.p[0] != '{') check_cuts(a, &whole);
+  outcome_free(&whole);
+}
+
+/* }}} */
+
+/* {{{ files */
+
+static int load(const char *path, struct buf *b) {
+  FILE *f = fopen(path, "rb");
+  char chunk[4096];
+  size_t n;
+  if (f == NULL) return -1;
+  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) buf_add(b, chunk, n);
+  fclose(f);
+  return 0;
+}
+
+static void lower(struct arena *a, struct str *s) {
+  struct str copy = arena_dup(a, *s);
+  char *p = (char *)copy.p;
+  for (size_t i = 0; i < copy.n; i++)
+    if (p[i] >= 'A' && p[i] <= 'Z') p[i] = (char)(p[i] + 32);
+  *s = copy;
+}
+
+/* A body whose characters stand for bytes (none above U+00FF), which need not be UTF-8. */
+static struct str bytes_of(struct arena *a, struct str s) {
+  struct str copy = arena_dup(a, s);
+  char *to = (char *)copy.p;
+  for (size_t i = 0; i < s.n; i++) {
+    unsigned c = (unsigned char)s.p[i];
+    *to++ = (char)(c < 0x80 ? c : ((c & 0x03) << 6) | ((unsigned char)s.p[++i] & 0x3Fu));
+  }
+  copy.n = (size_t)(to - copy.p);
+  return copy;
+}
+
+/* The dialect of a folder, as its row of data has it. */
+static void dialect(const char *folder, struct quirks *q) {
+  quirks_default(q);
+  if (strncmp(folder, "xai-", 4) == 0) q->dedup_reasoning = q->reasoning_outside_output = 1;
+}
+
+static void check_file(const char *folder, const char *path) {
+  struct buf text;
+  struct arena arena;
+  struct err e;
+  struct node *root, *response, *asked;
+  struct answer a;
+  memset(&a, 0, sizeof a);
+  buf_init(&text, &libc);
+  arena_init(&arena, &libc);
+  err_clear(&e);
+  CHECK(load(path, &text) == 0);
+  root = json_tree(&arena, buf_str(&text), 512, &e);
+  CHECK(root != NULL);
+  response = node_get(root, "response");
+  CHECK(response != NULL);
+  if (response != NULL) {
+    a.name = path;
+    a.codec = strstr(folder, "messages") != NULL ? &codec_anthropic
+            : strstr(folder, "responses") != NULL ? &codec_responses : &codec_chat;
+    dialect(folder, &a.quirks);
+    a.status = (int)node_get(response, "status")->u.i;
+    a.body = node_str(node_get(response, "body"));
+    if (node_get(response, "bytes") != NULL) a.body = bytes_of(&arena, a.body);
+    asked = node_get(node_get(node_get(root, "request"), "body"), "stream");
+    a.stream = asked != NULL ? asked->type == NODE_TRUE : a.body.n > 0 && a.body.p[0] != '{';
+    for (struct node *h = node_get(response, "headers")->child; h != NULL && a.header_count < 64; h = h->next) {
+      a.headers[a.header_count] = (struct header){ h->key, h->s };
+      lower(&arena, &a.headers[a.header_count++].name);
+    }
+    check_answer(&a);
+  }
+  arena_free(&arena);
+  buf_free(&text);
+}
+
+static int check_folder(const char *root, const char *folder) {
+  char path[1024];
+  struct dirent *d;
+  int n = 0;
+  DIR *dir;
+  snprintf(path, sizeof path, "%s/%s", root, folder);
+  dir = opendir(path);
+  if (dir == NULL) return 0;
+  while ((d = readdir(dir)) != NULL) {
+    size_t len = strlen(d->d_name);
+    if (len < 5 || strcmp(d->d_name + len - 5, ".json") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s/%s", root, folder, d->d_name);
+    check_file(folder, path);
+    n++;
+  }
+  closedir(dir);
+  return n;
+}
+
+/* }}} */
+
+/* {{{ hostile heads and bodies */
+
+/* Everything allocated through it is counted; it fails beyond `max`. */
+struct meter { size_t held, max; };
+
+static void *metered(void *ud, void *p, size_t osize, size_t nsize) {
+  struct meter *m = ud;
+  if (p == NULL) osize = 0;
+  if (m->held - osize + nsize > m->max) return NULL;
+  m->held += nsize - osize;
+  if (nsize == 0) { free(p); return NULL; }
+  return realloc(p, nsize);
+}
+
+static struct exchange *metered_exchange(const struct mem *m, int stream) {
+  struct exchange_spec spec;
+  struct err e;
+  struct exchange *x;
+  memset(&spec, 0, sizeof spec);
+  spec.codec = &codec_chat;
+  quirks_default(&spec.quirks);
+  limits_default(&spec.limits);
+  spec.provider = spec.model = STR("test");
+  spec.stream = stream;
+  x = exchange_new(m, &spec, &e);
+  CHECK(x != NULL);
+  return x;
+}
+
+/* A head of n lines: names all alike, or all different. */
+static void check_head(size_t n, int alike, enum kind kind) {
+  struct meter meter = { 0, 2 << 20 };
+  const struct mem m = { metered, &meter };
+  struct exchange *x = metered_exchange(&m, 0);
+  struct header *h = calloc(n, sizeof *h);
+  char (*name)[8] = calloc(n, sizeof *name);
+  struct event d;
+  for (size_t i = 0; i < n; i++) {
+    snprintf(name[i], sizeof name[i], "x%05zu", alike ? 0 : i % 100000);
+    h[i] = (struct header){ { name[i], 6 }, STR("v") };
+  }
+  exchange_head(x, 500, h, n);
+  exchange_eof(x, NULL);
+  CHECK(exchange_next(x, &d) == EXCHANGE_FAILED);
+  CHECK(exchange_error(x)->kind == kind);
+  exchange_free(x);
+  CHECK(meter.held == 0);
+  free(name);
+  free(h);
+}
+
+/* A plain answer of one call with arguments of n values and some; how it ends. */
+static enum progress many_values(size_t n, struct err *e) {
+  struct exchange *x = metered_exchange(&libc, 0);
+  struct buf b;
+  struct event d;
+  enum progress p;
+  buf_init(&b, &libc);
+  buf_adds(&b, "{\"id\":\"c\",\"choices\":[{\"message\":{\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\",\"function\":"
+               "{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":[0");
+  for (size_t i = 0; i < n; i++) buf_adds(&b, ",1");
+  buf_adds(&b, "]}\"}}]},\"finish_reason\":\"tool_calls\"}]}");
+  exchange_head(x, 200, NULL, 0);
+  CHECK(exchange_feed(x, &b) == 0);
+  exchange_eof(x, NULL);
+  while ((p = exchange_next(x, &d)) == EXCHANGE_DELTA) {}
+  *e = *exchange_error(x);
+  CHECK(exchange_turn(x) != NULL && node_is(node_get(exchange_turn(x), "partial"), NODE_TRUE) == (p == EXCHANGE_FAILED));
+  exchange_free(x);
+  buf_free(&b);
+  return p;
+}
+
+static void check_values(void) {
+  struct err e;
+  CHECK(many_values(JSON_VALUES_MAX - 100, &e) == EXCHANGE_DONE);
+  CHECK(many_values(JSON_VALUES_MAX, &e) == EXCHANGE_FAILED && e.kind == KIND_LIMIT);
+}
+
+/* The body of a refusal, without the secret, is made once however often it is asked for. */
+static void check_raw(void) {
+  static const char BODY[] = "{\"error\":{\"message\":\"no key sk-1234567 here\"}}";
+  struct exchange_spec spec;
+  struct exchange *x;
+  struct event d;
+  struct err e;
+  struct str first;
+  size_t held;
+  memset(&spec, 0, sizeof spec);
+  spec.codec = &codec_chat;
+  quirks_default(&spec.quirks);
+  limits_default(&spec.limits);
+  spec.provider = spec.model = STR("test");
+  spec.secrets.v[spec.secrets.n++] = STR("sk-1234567");
+  x = exchange_new(&libc, &spec, &e);
+  exchange_head(x, 400, NULL, 0);
+  feed(x, BODY, sizeof BODY - 1);
+  CHECK(exchange_raw(x).n == 0); /* not yet */
+  exchange_eof(x, NULL);
+  CHECK(exchange_next(x, &d) == EXCHANGE_FAILED);
+  first = exchange_raw(x);
+  held = exchange_retained(x);
+  CHECK(first.n > 0 && memmem(first.p, first.n, "sk-1234567", 10) == NULL);
+  for (int i = 0; i < 1000; i++) exchange_raw(x);
+  CHECK(exchange_raw(x).p == first.p && exchange_retained(x) == held);
+  exchange_free(x);
+}
+
+/* White space for a long time, then the answer: every byte is looked at once. */
+static void check_blank(void) {
+  static const char answer[] =
+    "{\"id\":\"c\",\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}";
+  struct meter meter = { 0, 32 << 20 };
+  const struct mem m = { metered, &meter };
+  struct exchange *x = metered_exchange(&m, 1);
+  struct event d;
+  exchange_head(x, 200, NULL, 0);
+  for (int i = 0; i < 300000; i++) {
+    feed(x, "\n\n\n\n", 4);
+    CHECK(exchange_next(x, &d) == EXCHANGE_MORE);
+  }
+  feed(x, answer, sizeof answer - 1);
+  exchange_eof(x, NULL);
+  while (exchange_next(x, &d) == EXCHANGE_DELTA) {}
+  CHECK(exchange_next(x, &d) == EXCHANGE_DONE);
+  CHECK(exchange_turn(x) != NULL);
+  exchange_free(x);
+  CHECK(meter.held == 0);
+}
+
+/* }}} */
+
+int main(void) {
+  static const char *const FOLDERS[] = {
+    "anthropic-messages", "openai-chat", "azure-openai-chat", "copilot-chat", "copilot-messages", "deepseek-chat",
+    "groq-chat", "mistral-chat", "openrouter-chat", "xai-chat", "vllm-chat", "llamacpp-chat", "ollama-chat",
+    "openai-responses", "xai-responses", "openrouter-responses", "vllm-responses", "deepseek-responses",
+    "copilot-responses"
+  };
+  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat", "responses" };
+  const char *recordings = getenv("KOINE_RECORDINGS");
+  int n = 0, own = 0;
+  libc = mem_libc();
+  if (getenv("KOINE_EVERY") != NULL) every = (size_t)atoi(getenv("KOINE_EVERY"));
+  for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++) own += check_folder("spec/wire", OWN[i]);
+  for (size_t i = 0; recordings != NULL && i < sizeof FOLDERS / sizeof *FOLDERS; i++) n += check_folder(recordings, FOLDERS[i]);
+  CHECK(own > 0);
+  CHECK(recordings == NULL || n > 50);
+  check_head(1000, 0, KIND_SERVER);
+  check_head(1000, 1, KIND_SERVER);
+  check_head(40000, 0, KIND_LIMIT);
+  check_head(40000, 1, KIND_LIMIT);
+  check_blank();
+  check_values();
+  check_raw();
+  printf("exchange: %d answers of our own, %d recordings\n", own, n);
+  return test_done("exchange");
+}

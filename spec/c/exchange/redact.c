@@ -1,0 +1,117 @@
+/* Tests of redact: secrets whole, spelled with escapes, cut off by the end; nothing else is touched; no leak. */
+#include "core/exchange/redact.h"
+#include "support/failing.h"
+#include "support/test.h"
+
+#define SECRET "sk-secret/0123456789"
+
+static struct secrets secrets(const char *a, const char *b) {
+  struct secrets k = { .n = 0 };
+  k.v[k.n++] = (struct str){ a, strlen(a) };
+  if (b != NULL) k.v[k.n++] = (struct str){ b, strlen(b) };
+  return k;
+}
+
+/* What becomes of a text, in an arena and in place. */
+static void check_text(const struct secrets *k, const char *text, const char *expect) {
+  struct mem m = mem_libc();
+  struct arena a;
+  char in_place[512];
+  struct str s;
+  arena_init(&a, &m);
+  s = redact(k, &a, (struct str){ text, strlen(text) });
+  CHECK_STR(s.p, s.n, expect);
+  CHECK(strcmp(text, expect) != 0 || s.p == text); /* no copy without need */
+  (void)snprintf(in_place, sizeof in_place, "%s", text);
+  redact_inplace(k, in_place, sizeof in_place);
+  CHECK_STR(in_place, strlen(in_place), expect);
+  arena_free(&a);
+}
+
+static void test_text(void) {
+  static const struct { const char *text, *expect; } CASES[] = {
+    { "", "" }, { "nothing", "nothing" }, { SECRET, "[redacted]" },
+    { "a " SECRET " b " SECRET SECRET, "a [redacted] b [redacted][redacted]" },
+    { "sk-secret/0123456788 sk-secret", "sk-secret/0123456788 [redacted]" },       /* another one; cut off */
+    { "\"sk-secret\\/0123456789\"", "\"[redacted]\"" },
+    { "\"\\u0073k-secret\\u002F01234567\\u00389\"", "\"[redacted]\"" },
+    { "\"\\u0074k-secret/0123456789\"", "\"\\u0074k-secret/0123456789\"" },       /* another character */
+    { "\\", "\\" }, { "\\u", "\\u" }, { "\\u007", "\\u007" }, { "\\x", "\\x" }, { "sk-secret\\x", "sk-secret\\x" },
+    { "cut: sk-secr", "cut: sk-secr" }, { "cut: sk-secre", "cut: [redacted]" },
+    { "cut: sk-secret/012345678", "cut: [redacted]" }, { "cut: sk-secret\\", "cut: [redacted]" },
+    { "cut: sk-secret\\u00", "cut: [redacted]" }, { "cut: sk-s\\u00", "cut: sk-s\\u00" },
+    { "sk-sk-secret/0123456789", "sk-[redacted]" }, { "sk-secretsk-secret/0123456789", "sk-secret[redacted]" },
+  };
+  struct secrets k = secrets(SECRET, NULL), none = { .n = 0 }, empty = secrets("", "abc");
+  struct secrets two = secrets("word", "words-of-mine");
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    check_text(&k, CASES[i].text, CASES[i].expect);
+    check_text(&none, CASES[i].text, CASES[i].text);
+    check_text(&empty, CASES[i].text, CASES[i].text);
+  }
+  check_text(&empty, "abc", "abc"); /* too short to be looked for */
+  check_text(&two, "a word, words-of-mine, words-of", "a [redacted], [redacted], [redacted]");
+}
+
+/* Every cut of a text shows at most seven bytes of the secret. */
+static void test_cuts(void) {
+  static const char TEXT[] = "before " SECRET;
+  struct secrets k = secrets(SECRET, NULL);
+  for (size_t n = 0; n < sizeof TEXT; n++) {
+    char z[sizeof TEXT];
+    memcpy(z, TEXT, n);
+    z[n] = '\0';
+    redact_inplace(&k, z, sizeof z);
+    CHECK(strstr(z, "sk-secre") == NULL);
+    CHECK(strncmp(z, "before ", n < 7 ? n : 7) == 0 && strlen(z) < sizeof z);
+  }
+}
+
+/* A field too small for what the text becomes is cut, not overrun. */
+static void test_small(void) {
+  struct secrets k = secrets("abcd", NULL);
+  for (size_t size = 6; size < 24; size++) {
+    char z[32];
+    memset(z, '#', sizeof z);
+    (void)snprintf(z, size, "abcd-abcd-abcd-abcd");
+    redact_inplace(&k, z, size);
+    CHECK(strlen(z) < size && z[size] == '#' && strstr(z, "abcd") == NULL);
+  }
+}
+
+static void test_node(void) {
+  static const char TEXT[] = "{\"a\":\"x sk-secret/0123456789\","
+                             "\"sk-secret/0123456789\":[1,\"sk-secret\\/0123456789\",{\"b\":null}]}";
+  struct secrets k = secrets(SECRET, NULL);
+  struct failing f = { 0 };
+  int done = 0;
+  for (size_t at = 1; !done && at < 100; at++) {
+    struct mem m;
+    struct arena a;
+    struct buf b;
+    struct err e;
+    struct node *v;
+    f = (struct failing){ .fail_at = at };
+    m = failing_mem(&f);
+    arena_init(&a, &m);
+    buf_init(&b, &m);
+    v = json_tree(&a, (struct str){ TEXT, sizeof TEXT - 1 }, 16, &e);
+    if (v != NULL && redact_node(&k, &a, v) == 0 && json_write(&b, v, &e) == 0) {
+      done = 1;
+      CHECK_STR(b.p, b.n, "{\"a\":\"x [redacted]\",\"[redacted]\":[1,\"[redacted]\",{\"b\":null}]}");
+    }
+    buf_free(&b);
+    arena_free(&a);
+    CHECK(f.live == 0 && f.wrong == 0);
+  }
+  CHECK(done);
+  CHECK(redact_node(&k, NULL, NULL) == 0);
+}
+
+int main(void) {
+  test_text();
+  test_cuts();
+  test_small();
+  test_node();
+  return test_done("redact");
+}

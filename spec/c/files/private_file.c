@@ -1,0 +1,203 @@
+/* Tests of fs: whole files, private modes, replacement without remains, locks between processes. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/files/private_file.h"
+#include "support/failing.h"
+#include "support/test.h"
+
+static int entries(const char *dir) {
+  int n = 0;
+  DIR *d = opendir(dir);
+  if (d == NULL) return -1;
+  for (struct dirent *x; (x = readdir(d)) != NULL;) n += x->d_name[0] != '.';
+  closedir(d);
+  return n;
+}
+
+static void test_files(const char *dir) {
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  struct buf b, big;
+  struct err e;
+  struct stat st;
+  char path[200], other[200];
+  buf_init(&b, &m);
+  buf_init(&big, &m);
+  err_clear(&e);
+  snprintf(path, sizeof path, "%s/token", dir);
+  CHECK(fs_read_private(path, 100, &b, &e) == -1 && e.kind == KIND_OTHER && b.n == 0);
+  CHECK(strstr(e.message, path) != NULL && strstr(e.message, "No such file") != NULL);
+  CHECK(fs_write_private(path, STR("secret\0x"), &e) == 0 && stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+  CHECK(buf_adds(&b, "before ") == 0 && fs_read_private(path, 8, &b, &e) == 0 && b.n == 15 &&
+        memcmp(b.p + 7, "secret\0x", 8) == 0);
+  CHECK(fs_read_private(path, 7, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 15);
+  CHECK(chmod(path, 0644) == 0 && fs_write_private(path, STR_NONE, &e) == 0 && stat(path, &st) == 0);
+  CHECK(st.st_size == 0 && (st.st_mode & 0777) == 0600 && entries(dir) == 1);
+  b.n = 0;
+  CHECK(fs_read_private(path, 0, &b, &e) == 0 && b.n == 0);
+  int full = 1;
+  for (int i = 0; i < 300000; i++) full = full && buf_addc(&big, (char)i) == 0;
+  CHECK(full && fs_write_private(path, buf_str(&big), &e) == 0 && fs_read_private(path, 300000, &b, &e) == 0);
+  CHECK(str_same(buf_str(&b), buf_str(&big)));
+  f.fail_at = 1;
+  buf_free(&b);
+  CHECK(fs_read_private(path, 300000, &b, &e) == -1 && e.kind == KIND_MEMORY);
+  snprintf(other, sizeof other, "%s/none/token", dir);
+  CHECK(fs_write_private(other, STR("x"), &e) == -1 && e.kind == KIND_OTHER && strstr(e.message, other) != NULL);
+  snprintf(other, sizeof other, "%s/dir", dir);
+  CHECK(mkdir(other, 0700) == 0 && fs_write_private(other, STR("x"), &e) == -1 && e.kind == KIND_OTHER);
+  CHECK(fs_read_private(other, 100, &b, &e) == -1 && e.kind != KIND_LIMIT && entries(dir) == 2);
+  buf_free(&b);
+  buf_free(&big);
+  CHECK(f.live == 0 && rmdir(other) == 0 && unlink(path) == 0);
+}
+
+/* A name without a directory, and one that is too long. */
+static void test_names(const char *dir) {
+  struct err e;
+  char path[6000], old[4096];
+  memset(path, 'x', sizeof path - 1);
+  path[sizeof path - 1] = '\0';
+  CHECK(fs_write_private(path, STR("x"), &e) == -1 && e.kind == KIND_OTHER);
+  if (getcwd(old, sizeof old) == NULL || chdir(dir) < 0) return;
+  CHECK(fs_write_private("plain", STR("x"), &e) == 0 && unlink("plain") == 0 && entries(".") == 0);
+  CHECK(chdir(old) == 0);
+}
+
+static int has_mode(const char *path, unsigned mode) {
+  struct stat st;
+  return lstat(path, &st) == 0 && (st.st_mode & 07777) == mode;
+}
+
+/* Files with a secret: what is refused, and why. */
+static void test_private(const char *dir) {
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  struct buf b;
+  struct err e;
+  char path[200], link[200], pipe_path[200];
+  buf_init(&b, &m);
+  err_clear(&e);
+  snprintf(path, sizeof path, "%s/token", dir);
+  snprintf(link, sizeof link, "%s/link", dir);
+  snprintf(pipe_path, sizeof pipe_path, "%s/pipe", dir);
+  CHECK(fs_read_private(path, 100, &b, &e) == -1 && e.kind == KIND_OTHER && strcmp(e.code, "absent") == 0);
+  err_clear(&e);
+  CHECK(fs_write_private(path, STR("secret"), &e) == 0 && fs_read_private(path, 100, &b, &e) == 0);
+  CHECK_STR(b.p, b.n, "secret");
+  CHECK(fs_read_private(path, 5, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 6);
+  static const unsigned OPEN[] = { 0601, 0602, 0644, 0640 };
+  for (int i = 0; i < 4; i++) {
+    CHECK(chmod(path, OPEN[i]) == 0 && fs_read_private(path, 100, &b, &e) == -1 && e.kind == KIND_OTHER);
+    CHECK(strstr(e.message, path) != NULL && strstr(e.message, "others may read") != NULL && e.code[0] == '\0');
+  }
+  CHECK(strstr(e.message, "0640") != NULL && chmod(path, 0600) == 0);
+  CHECK(symlink(path, link) == 0 && fs_read_private(link, 100, &b, &e) == -1);
+  CHECK(strstr(e.message, link) != NULL && strstr(e.message, "symbolic link") != NULL);
+  CHECK(mkfifo(pipe_path, 0600) == 0 && fs_read_private(pipe_path, 100, &b, &e) == -1);
+  CHECK(strstr(e.message, "no regular file") != NULL && b.n == 6);
+  CHECK(fs_read_private(dir, 100, &b, &e) == -1 && strstr(e.message, "no regular file") != NULL);
+  CHECK(fs_write_private(link, STR("new"), &e) == 0 && has_mode(link, 0600)); /* the link is replaced, not followed */
+  b.n = 0;
+  CHECK(fs_read_private(path, 100, &b, &e) == 0);
+  CHECK_STR(b.p, b.n, "secret");
+  buf_free(&b);
+  CHECK(f.live == 0 && unlink(path) == 0 && unlink(link) == 0 && unlink(pipe_path) == 0);
+}
+
+static void test_directories(const char *dir) {
+  struct err e;
+  char path[200], deep[260], sub[280], under[300];
+  err_clear(&e);
+  mode_t mask = umask(0);
+  snprintf(path, sizeof path, "%s/a", dir);
+  snprintf(deep, sizeof deep, "%s//b", path);
+  snprintf(sub, sizeof sub, "%s/c/", deep);
+  CHECK(fs_directory_private(sub, &e) == 0 && has_mode(path, 0700) && has_mode(deep, 0700) && has_mode(sub, 0700));
+  CHECK(chmod(path, 0755) == 0 && fs_directory_private(sub, &e) == 0 && has_mode(path, 0755));
+  umask(mask);
+  CHECK(rmdir(sub) == 0 && fs_write_private(deep, STR("x"), &e) == -1);
+  snprintf(sub, sizeof sub, "%s/file", path);
+  CHECK(fs_write_private(sub, STR("x"), &e) == 0);
+  snprintf(under, sizeof under, "%s/under", sub);
+  CHECK(fs_directory_private(under, &e) == -1 && strstr(e.message, sub) != NULL && e.kind == KIND_OTHER);
+  CHECK(unlink(sub) == 0);
+  snprintf(deep, sizeof deep, "%s/b", path);
+  CHECK(rmdir(deep) == 0 && rmdir(path) == 0);
+}
+
+static void test_locks(const char *dir) {
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  struct fs_lock mine = { 0 }, other = { 0 };
+  struct buf b;
+  struct err e;
+  char path[200], link[200];
+  buf_init(&b, &m);
+  err_clear(&e);
+  snprintf(path, sizeof path, "%s/state", dir);
+  snprintf(link, sizeof link, "%s/link", dir);
+  mode_t mask = umask(0);
+  CHECK(fs_lock(path, &mine, &e) == 1 && has_mode(path, 0600));
+  umask(mask);
+  CHECK(fs_lock(path, &other, &e) == 0 && !other.held);
+  CHECK((fcntl(mine.fd, F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK(fs_lock_read(&mine, path, 100, &b, &e) == 0 && b.n == 0);
+  CHECK(fs_lock_write(&mine, path, STR("a longer text"), &e) == 0 && fs_lock_write(&mine, path, STR("short"), &e) == 0);
+  CHECK(fs_lock_read(&mine, path, 100, &b, &e) == 0);
+  CHECK_STR(b.p, b.n, "short");
+  CHECK(fs_lock_read(&mine, path, 4, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 5);
+  fs_unlock(&mine);
+  fs_unlock(&mine);
+  CHECK(fs_lock(path, &other, &e) == 1);
+  fs_unlock(&other);
+  CHECK(symlink(path, link) == 0 && fs_lock(link, &mine, &e) == -1 && strstr(e.message, "symbolic link") != NULL);
+  CHECK(chmod(path, 0644) == 0 && fs_lock(path, &mine, &e) == -1 && strstr(e.message, "others") != NULL);
+  CHECK(!mine.held && chmod(path, 0600) == 0);
+  buf_free(&b);
+  CHECK(f.live == 0 && unlink(path) == 0 && unlink(link) == 0);
+}
+
+/* A process that dies leaves its lock free. */
+static void test_death(const char *dir) {
+  struct fs_lock mine = { 0 };
+  struct err e;
+  char path[200], byte = 0;
+  int ready[2], status = 0;
+  err_clear(&e);
+  snprintf(path, sizeof path, "%s/state", dir);
+  CHECK(pipe(ready) == 0);
+  pid_t child = fork();
+  if (child == 0) {
+    byte = fs_lock(path, &mine, &e) == 1;
+    if (write(ready[1], &byte, 1) == 1) pause();
+    _exit(1);
+  }
+  CHECK(read(ready[0], &byte, 1) == 1 && byte == 1);
+  CHECK(fs_lock(path, &mine, &e) == 0);
+  CHECK(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+  CHECK(fs_lock(path, &mine, &e) == 1);
+  fs_unlock(&mine);
+  close(ready[0]);
+  close(ready[1]);
+  CHECK(unlink(path) == 0);
+}
+
+int main(void) {
+  char dir[] = "/tmp/koine-fs-XXXXXX";
+  CHECK(mkdtemp(dir) != NULL);
+  test_files(dir);
+  test_names(dir);
+  test_private(dir);
+  test_directories(dir);
+  test_locks(dir);
+  test_death(dir);
+  CHECK(rmdir(dir) == 0);
+  return test_done("fs");
+}

@@ -1,0 +1,67 @@
+/* Tests of event: order, reuse of the array, failure without loss. */
+#include "core/message/event.h"
+#include "support/failing.h"
+#include "support/test.h"
+
+static void test_queue(void) {
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  struct events q;
+  events_init(&q, &m);
+  CHECK(events_empty(&q) && events_take(&q) == NULL && f.asked == 0);
+  int32_t pushed = 0, taken = 0;
+  for (int round = 0; round < 200; round++) { /* two in, one out: the queue grows and moves */
+    for (int i = 0; i < 2; i++) {
+      struct event *ev = events_push(&q, PART_TEXT, pushed);
+      CHECK(ev != NULL && ev->flags == 0 && ev->text.p == NULL && ev->stop == STOP_NONE);
+      if (ev == NULL) return;
+      ev->flags = 1;
+      ev->text = STR("x");
+      pushed++;
+    }
+    const struct event *ev = events_take(&q);
+    CHECK(ev != NULL && ev->type == PART_TEXT && ev->key == taken && ev->text.n == 1);
+    taken++;
+  }
+  f.fail_at = 1;
+  while (q.n < q.cap) {
+    CHECK(events_push(&q, PART_END, pushed) != NULL);
+    pushed++;
+  }
+  struct events before = q;
+  if (q.head < q.n - q.head) CHECK(events_push(&q, PART_END, 0) == NULL && q.n == before.n && q.cap == before.cap);
+  while (!events_empty(&q)) {
+    const struct event *ev = events_take(&q);
+    CHECK(ev->key == taken);
+    taken++;
+  }
+  CHECK(taken == pushed);
+  for (int i = 0; i < 10000; i++) { /* steady state allocates nothing */
+    CHECK(events_push(&q, PART_DONE, i) != NULL);
+    CHECK(events_take(&q)->key == i);
+  }
+  CHECK(events_push(&q, PART_DONE, 0) != NULL);
+  events_clear(&q);
+  CHECK(events_empty(&q));
+  events_free(&q);
+  events_free(&q);
+  CHECK(f.live == 0 && f.wrong == 0);
+}
+
+static void test_names(void) {
+  struct usage u;
+  usage_clear(&u);
+  CHECK(u.input == -1 && u.output == -1 && u.cache_read == -1 && u.cache_creation == -1 && u.reasoning == -1);
+  CHECK(stop_name(STOP_NONE) == NULL);
+  for (int s = STOP_END_TURN; s <= STOP_ERROR; s++) CHECK(stop_name((enum stop)s) != NULL);
+  CHECK_STR(stop_name(STOP_SEQUENCE), strlen(stop_name(STOP_SEQUENCE)), "stop_sequence");
+  for (int t = EV_NONE; t <= PART_DONE; t++) CHECK(event_name((enum event_type)t) == NULL);
+  for (int t = EV_TEXT_START; t <= EV_TOOL_END; t++) CHECK(event_name((enum event_type)t) != NULL);
+  CHECK_STR(event_name(EV_TOOL_DELTA), strlen(event_name(EV_TOOL_DELTA)), "tool_use_delta");
+}
+
+int main(void) {
+  test_queue();
+  test_names();
+  return test_done("event");
+}

@@ -1,0 +1,118 @@
+-- What an adapter gives back, and the limits of it.
+
+local adapter_kit = require "spec.lua.call.adapter_kit"
+local core = require "koine.core"
+
+describe("an adapter", function()
+  local kit = adapter_kit.new()
+  local claude, gpt = kit.claude, kit.gpt
+  local server
+
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(function() kit.begin() end)
+  after_each(kit.restore)
+
+  describe("what comes back", function()
+    it("is a Response with all that the wire said, plain and streamed, on both wires", function()
+      for _, adapter in ipairs { claude(), gpt() } do
+        for _, streaming in ipairs { false, true } do
+          assert(server:script { { content = "One, two", id = "answer_1", model = "model-x", stop_reason = "max_tokens",
+            usage = { input_tokens = 9, output_tokens = 4, cache_read_tokens = 3, reasoning_tokens = 1 },
+            headers = { ["request-id"] = "req_1", ["x-request-id"] = "req_1", ["x-extra"] = "yes" } } })
+          local r = assert(adapter:chat("Hi", { stream = streaming, max_tokens = 100, betas = "b", top_p = 0.9 }))
+          local row = core.state(adapter).row
+          assert.are.same({ { type = "text", text = "One, two" } }, r.content)
+          assert.are.same({}, r.tool_calls)
+          assert.are.same({ "model-x", "max_tokens", "answer_1" }, { r.model, r.stop_reason, r.id })
+          assert.are.equal(row.codec == "chat" and "length" or "max_tokens", r.raw_stop_reason)
+          assert.is_nil(r.stop_sequence)
+          assert.are.same({ 9, 4, 3, 1 }, { r.usage.input_tokens, r.usage.output_tokens, r.usage.cache_read_tokens,
+            r.usage.reasoning_tokens })
+          assert.are.same({ "req_1", row.name, 200 }, { r.request_id, r.provider, r.status_code })
+          assert.are.equal("yes", r.headers["x-extra"])
+          assert.are.equal(row.codec == "chat" and 1 or 0, #r.warnings)
+          assert.are.same({ { status_code = 200, waited = 0 } }, r.attempts)
+          assert.is_nil(r.partial)
+          assert.is_nil(r.degenerate)
+          assert.are.equal("", r:thinking())
+        end
+      end
+    end)
+
+    it("says nothing of counts that the wire did not say", function()
+      for _, adapter in ipairs { claude(), gpt() } do
+        for _, streaming in ipairs { false, true } do
+          assert(server:script { { content = "Hello.", usage = false } })
+          assert.are.same({}, assert(adapter:chat("Hi", { stream = streaming, max_tokens = 100 })).usage)
+        end
+      end
+    end)
+
+    it("says when there is nothing in it, or nothing but thinking", function()
+      assert(server:script { { content = "" }, { content = { { type = "thinking", thinking = "Hm." } } } })
+      assert.is_true(assert(claude():chat "Hi").degenerate)
+      assert.is_true(assert(claude():chat "Hi").degenerate)
+    end)
+
+    it("is an error with all that the wire said", function()
+      for _, adapter in ipairs { claude(), gpt() } do
+        assert(server:script { { error = { status = 429, type = "rate_limit_error", code = "rate_limit_error",
+          message = "Slow down.", headers = { ["retry-after"] = "7", ["request-id"] = "req_2",
+          ["x-request-id"] = "req_2" } } } })
+        local response, err = adapter:chat("Hi", { retry = false })
+        assert.is_nil(response)
+        assert.are.same({ "RateLimitError", "rate_limit", 429, core.state(adapter).row.name, 7, true, "req_2",
+          "rate_limit_error" }, { err.class, err.kind, err.status_code, err.provider, err.retry_after, err.retryable,
+          err.request_id, err.code })
+        assert.are.same({ { status_code = 429, class = "RateLimitError", kind = "rate_limit", waited = 0 } },
+          err.attempts)
+        assert.is_truthy(err.raw:find("Slow down.", 1, true))
+        assert.is_nil(err.partial)
+        assert.are.equal("Slow down.", tostring(err))
+      end
+    end)
+
+    it("keeps the body of a plain answer, of a stream only with keep_raw", function()
+      for _, adapter in ipairs { claude(), gpt() } do
+        assert(server:script { { content = "Hello." }, { content = "Hello." }, { content = "Hello." } })
+        assert.is_table(core.decode(assert(adapter:chat("Hi", { max_tokens = 100 })):raw()))
+        assert.is_nil(assert(adapter:chat("Hi", { stream = true })):raw())
+        local raw = assert(adapter:chat("Hi", { stream = true, keep_raw = true })):raw()
+        assert.is_truthy(raw:find("data: ", 1, true))
+      end
+    end)
+  end)
+
+  describe("limits", function()
+    local function calls(n, arguments)
+      local content = {}
+      for i = 1, n do content[i] = { type = "tool_use", name = "add", arguments = arguments or {} } end
+      return { content = content }
+    end
+
+    local LONG = { content = ("x"):rep(5000), chunk = 5000 }
+    local CASES = { -- name, value, what is too much, whether it comes as a stream
+      { "line", 1000, LONG, true }, { "event", 1000, LONG, true }, { "body", 1000, LONG, false },
+      { "decoded", 1000, { content = ("x"):rep(5000), fault = { gzip = true } }, false },
+      { "depth", 1, LONG, false }, { "depth", 1, LONG, true }, { "blocks", 2, calls(3), false },
+      { "tool_calls", 2, calls(3), true },
+      { "argument_bytes", 20, calls(1, { a = ("x"):rep(100) }), true },
+    }
+
+    for _, case in ipairs(CASES) do
+      local name, most, turn, streaming = table.unpack(case)
+      it(("of %s end a call with an error that says so (%s)"):format(name, streaming and "streamed" or "plain"),
+        function()
+          local tools = { { name = "add", description = "Adds.", parameters = { type = "object" } } }
+          for _, adapter in ipairs { claude(), gpt() } do
+            assert(server:script { turn })
+            local response, err = adapter:chat("Hi", { limits = { [name] = most }, stream = streaming, tools = tools,
+              max_tokens = 100 })
+            assert.is_nil(response)
+            assert.are.same({ "Error", "limit", false }, { err.class, err.kind, err.retryable }, tostring(err))
+          end
+        end)
+    end
+  end)
+end)

@@ -1,0 +1,73 @@
+--- What the specs of adapters share: the loopback provider, an adapter on each of two wires, an environment of the
+-- test's own (no variable of the machine is seen), and sleeps that are written down instead of slept.
+
+local core = require "koine.core"
+local koine = require "koine"
+local retry = require "koine.net.retry"
+local wait = require "koine.task.wait"
+
+local adapter_kit = {}
+
+--- A kit for the tests of one file.
+function adapter_kit.new()
+  local kit, server = {}, nil
+  local getenv, park, random = os.getenv, wait.park, retry.random
+
+  --- Starts the provider and returns it: for setup, with stop for teardown.
+  function kit.start()
+    server = assert(koine.testing.start())
+    return server
+  end
+
+  function kit.stop() server:stop() end
+
+  --- Begins a test, with restore after it: the table of its variables, and the array that its sleeps (seconds) are
+  -- written to.
+  function kit.begin()
+    assert(server:reset())
+    local environment, slept = {}, {}
+    os.getenv = function(name) return environment[name] end -- luacheck: ignore
+    retry.random = function() return 0 end
+    wait.park = function(token, seconds)
+      if type(token) ~= "table" then return park(token, seconds) end
+      slept[#slept + 1] = seconds
+      return false
+    end
+    return environment, slept
+  end
+
+  function kit.restore()
+    os.getenv, wait.park, retry.random = getenv, park, random -- luacheck: ignore
+  end
+
+  --- An adapter on the Messages wire.
+  function kit.claude(options)
+    options = options or {}
+    options.model = options.model or "claude-sonnet-4-5"
+    options.base_url = server.url
+    if options.key == nil then options.key = "test-key-1" end
+    return koine.anthropic(options)
+  end
+
+  --- An adapter on the Chat wire.
+  function kit.gpt(options)
+    options = options or {}
+    options.model = options.model or "gpt-4o"
+    options.api = options.api or "chat"
+    options.base_url = server.url
+    options.key = options.key or "test-key-2"
+    return koine.openai(options)
+  end
+
+  --- What the provider was sent.
+  function kit.requests() return assert(server:requests()) end
+
+  return kit
+end
+
+--- The decoded body of a request.
+function adapter_kit.body_of(request) return assert(core.decode(request.body)) end
+
+function adapter_kit.last(list) return list[#list] end
+
+return adapter_kit

@@ -1,0 +1,342 @@
+local base = require "koine.call.custom_adapter"
+
+local function raised(class, f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok, "an error was expected")
+  assert.are.equal(class, err.class, tostring(err))
+  return err
+end
+
+local EVERY_OPTION = {
+  system = { { type = "text", text = "Be brief." } },
+  tools = { { name = "add", description = "Adds.", parameters = { type = "object" } } },
+  tool_choice = { type = "tool", name = "add" }, cache_retention = "short", metadata = { user_id = "u" },
+  betas = { "a", "b" }, thinking = { enabled = true, budget_tokens = 2048 }, max_tokens = 10, stream = true,
+  temperature = 0.5, top_p = 0.9, stop_sequences = { "END" },
+}
+
+-- An adapter that answers with `words`, one delta each; its record of what happened is the second result.
+local function speaker(words, failure, options)
+  local seen = { closed = 0, responses = 0 }
+  return base {
+    name = "Speaker", options = options or { model = "speaker-1" },
+    open = function(self, messages, opts)
+      seen.self, seen.messages, seen.opts = self, messages, opts
+      local i = 0
+      return {
+        next = function()
+          i = i + 1
+          if words[i] then return { type = "text_delta", text = words[i] } end
+          return nil, failure
+        end,
+        response = function()
+          seen.responses = seen.responses + 1
+          return { content = table.concat(words), model = opts.model, stop_reason = "end_turn", provider = "speaker",
+            usage = { input_tokens = 1, output_tokens = #words } }
+        end,
+        close = function() seen.closed = seen.closed + 1 end,
+        stats = function() return { deltas = i } end,
+      }
+    end,
+  }, seen
+end
+
+describe("an adapter that defines nothing", function()
+  local bare = base { name = "Bare" }
+
+  it("raises a NotImplementedError naming itself and chat, also with every option", function()
+    local more = { system = "s", tool_choice = "auto", betas = "one", thinking = "low" }
+    for _, opts in ipairs { {}, EVERY_OPTION, more } do
+      local err = raised("NotImplementedError", bare.chat, bare, "hi", opts)
+      assert.are.equal("chat", err.method)
+      assert.are.equal("Bare", err.adapter)
+      assert.is_truthy(tostring(err):find("chat", 1, true))
+      assert.is_truthy(tostring(err):find("Bare", 1, true))
+    end
+  end)
+
+  it("names each other method that it lacks", function()
+    for _, method in ipairs { "open", "stream", "model_name", "list_models" } do
+      local err = raised("NotImplementedError", bare[method], bare, "hi")
+      assert.are.equal(method, err.method)
+      assert.is_truthy(tostring(err):find(method, 1, true))
+    end
+  end)
+
+  it("has defaults for the rest", function()
+    assert.are.equal(-1, bare:count_tokens("hi"))
+    assert.are.equal("Bare", bare:provider_name())
+    assert.is_nil(bare:max_context_tokens())
+    assert.is_nil(bare:usage_report())
+    assert.is_true(bare:authenticate())
+    assert.is_true(bare:authenticated())
+    assert.is_nil(bare:logout())
+  end)
+end)
+
+describe("koine.base", function()
+  it("rejects definitions without a name and primitives that are none", function()
+    assert.are.equal("name", raised("ArgumentError", base, {}).field)
+    assert.are.equal("open", raised("ArgumentError", base, { name = "x", open = 1 }).field)
+    raised("ArgumentError", base, "x")
+  end)
+
+  it("checks the constructor's options", function()
+    assert.are.equal("max_tokens",
+      raised("ArgumentError", base, { name = "x", options = { max_tokens = "many" } }).field)
+    assert.are.equal("thinking",
+      raised("ArgumentError", base, { name = "x", options = { thinking = "extreme" } }).field)
+    assert.are.equal("colour", raised("ArgumentError", base, { name = "x", options = { colour = "red" } }).field)
+  end)
+
+  it("puts methods and fields of the definition in place of the defaults", function()
+    local adapter = base { name = "x", count_tokens = function() return 7 end, colour = "red" }
+    assert.are.equal(7, adapter:count_tokens("hi"))
+    assert.are.equal("red", adapter.colour)
+  end)
+end)
+
+describe("chat of an adapter in Lua", function()
+  it("reads the turn to its end, closes it and gives a real Response", function()
+    local adapter, seen = speaker { "Hel", "lo" }
+    local response = assert(adapter:chat "hi")
+    assert.are.equal("Hello", response:text())
+    assert.are.same({ { type = "text", text = "Hello" } }, response.content)
+    assert.are.equal("speaker-1", response.model)
+    assert.are.equal(2, response.usage.output_tokens)
+    assert.are.equal(1, seen.closed)
+    assert.are.equal(1, seen.responses)
+    assert.are.equal(adapter, seen.self)
+    assert.are.same({ { role = "user", content = "hi" } }, seen.messages)
+    assert.is_false(seen.opts.stream)
+  end)
+
+  it("hands every delta to on_delta, which asks for a stream", function()
+    local adapter, seen = speaker { "a", "b" }
+    local got = {}
+    assert(adapter:chat("hi", { stream = true, on_delta = function(delta) got[#got + 1] = delta.text end }))
+    assert.are.same({ "a", "b" }, got)
+    assert.is_true(seen.opts.stream)
+    assert.is_nil(seen.opts.on_delta)
+    assert(adapter:chat("hi", { on_delta = function() end }))
+    assert.is_true(seen.opts.stream)
+    assert(adapter:chat("hi", { stream = false, on_delta = function() error "not wanted" end }))
+    assert.is_false(seen.opts.stream)
+    assert(adapter:chat("hi", { stream = true }))
+  end)
+
+  it("passes an error of on_delta on unchanged, after closing the turn", function()
+    local adapter, seen = speaker { "a", "b" }
+    local mine = { "mine" }
+    local ok, err = pcall(adapter.chat, adapter, "hi", { on_delta = function() error(mine) end })
+    assert.is_false(ok)
+    assert.is_true(rawequal(mine, err))
+    assert.are.equal(1, seen.closed)
+  end)
+
+  it("returns nil and the error of a turn that fails, and closes it", function()
+    local failure = { class = "ConnectionError" }
+    local adapter, seen = speaker({ "a" }, failure)
+    local response, err = adapter:chat "hi"
+    assert.is_nil(response)
+    assert.are.equal(failure, err)
+    assert.are.equal(1, seen.closed)
+    assert.are.equal(0, seen.responses)
+  end)
+
+  it("returns nil and the error of a primitive that cannot begin", function()
+    local failure = { class = "RateLimitError" }
+    local adapter = base { name = "x", open = function() return nil, failure end }
+    assert.are.same({ nil, failure }, { adapter:chat "hi" })
+    assert.are.same({ nil, failure }, { adapter:open "hi" })
+    local ok, err = pcall(adapter.stream, adapter, "hi")
+    assert.is_false(ok)
+    assert.are.equal(failure, err)
+  end)
+
+  it("takes every option and hands the checked ones on, the call's over the constructor's", function()
+    local adapter, seen = speaker({}, nil, { model = "m", max_tokens = 5, thinking = "low" })
+    adapter:chat("hi", EVERY_OPTION)
+    for name in pairs(EVERY_OPTION) do assert.is_not_nil(seen.opts[name], name) end
+    assert.are.equal(10, seen.opts.max_tokens)
+    adapter:chat("hi", { betas = "one", thinking = false })
+    assert.are.same({ "one" }, seen.opts.betas)
+    assert.are.equal(5, seen.opts.max_tokens)
+    assert.is_false(seen.opts.thinking)
+    adapter:chat "hi"
+    assert.are.equal("low", seen.opts.thinking)
+    assert.are.equal("m", seen.opts.model)
+  end)
+
+  it("rejects bad options and bad messages before anything begins", function()
+    local adapter, seen = speaker { "a" }
+    assert.are.equal("max_token", raised("ArgumentError", adapter.chat, adapter, "hi", { max_token = 1 }).field)
+    assert.are.equal("thinking", raised("ArgumentError", adapter.chat, adapter, "hi", { thinking = "extreme" }).field)
+    assert.are.equal("messages", raised("ArgumentError", adapter.chat, adapter, 5).field)
+    assert.are.equal("messages", raised("ArgumentError", adapter.chat, adapter, { role = "user", content = "x" }).field)
+    local err = raised("ArgumentError", adapter.chat, adapter, { { role = "system", content = "x" } })
+    assert.are.equal("messages[1].role", err.field)
+    assert.is_nil(seen.messages)
+  end)
+
+  it("reports what is wrong with a primitive's response", function()
+    local adapter = base { name = "x", open = function()
+      return { next = function() end, response = function() return { content = 5 } end }
+    end }
+    raised("ArgumentError", adapter.chat, adapter, "hi")
+  end)
+end)
+
+describe("streams of an adapter in Lua", function()
+  it("are loops over the deltas that close on break", function()
+    local adapter, seen = speaker { "a", "b", "c" }
+    local got = {}
+    for delta in adapter:stream "hi" do
+      got[#got + 1] = delta.text
+      if delta.text == "b" then break end
+    end
+    assert.are.same({ "a", "b" }, got)
+    assert.are.equal(1, seen.closed)
+    assert.is_true(seen.opts.stream)
+  end)
+
+  it("raise the error of a turn that fails", function()
+    local failure = { class = "ConnectionError" }
+    local adapter, seen = speaker({ "a" }, failure)
+    local ok, err = pcall(function() for _ in adapter:stream "hi" do end end) -- luacheck: ignore 542
+    assert.is_false(ok)
+    assert.are.equal(failure, err)
+    assert.are.equal(1, seen.closed)
+  end)
+
+  it("answer next after the end, response again and again, and stats", function()
+    local adapter, seen = speaker { "a" }
+    local stream <close> = assert(adapter:open "hi")
+    assert.are.equal("a", stream:next().text)
+    assert.is_nil(stream:next())
+    assert.is_nil(stream:next())
+    local response = stream:response()
+    assert.is_true(rawequal(response, stream:response()))
+    assert.are.equal(1, seen.responses)
+    assert.are.equal(2, stream:stats().deltas)
+  end)
+
+  it("read what is left when the Response is asked for first", function()
+    local adapter = speaker { "a", "b" }
+    assert.are.equal("ab", assert(adapter:open "hi"):response():text())
+  end)
+
+  it("give the same error every time after a failure", function()
+    local failure = { class = "ConnectionError" }
+    local stream = assert(speaker({}, failure):open "hi")
+    for _ = 1, 2 do
+      assert.are.same({ nil, failure }, { stream:next() })
+      assert.are.same({ nil, failure }, { stream:response() })
+    end
+  end)
+
+  it("are cancelled by close, any number of times, and closed when dropped", function()
+    local adapter, seen = speaker { "a", "b" }
+    local stream = assert(adapter:open "hi")
+    stream:next()
+    stream:close()
+    stream:close()
+    assert.are.equal(1, seen.closed)
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal("CancelledError", err.class)
+    assert.are.equal("cancelled", select(2, stream:response()).kind)
+    assert(adapter:open "hi"):next()
+    collectgarbage()
+    collectgarbage()
+    assert.are.equal(2, seen.closed)
+  end)
+
+  it("keep their Response when closed after the end", function()
+    local stream = assert(speaker { "a" }:open "hi")
+    assert(stream:response())
+    stream:close()
+    assert.are.equal("a", stream:response():text())
+  end)
+
+  it("do not get in each other's way", function()
+    local adapter = speaker { "a", "b" }
+    local one, two = assert(adapter:open "1"), assert(adapter:open "2")
+    assert.are.equal("a", one:next().text)
+    assert.are.equal("a", two:next().text)
+    assert.are.equal("b", one:next().text)
+    one:close()
+    assert.are.equal("b", two:next().text)
+    assert.are.equal("ab", two:response():text())
+  end)
+end)
+
+describe("a primitive that breaks its word", function()
+  local function nothing() end
+  local function answer() return { content = "x", model = "m", stop_reason = "end_turn" } end
+
+  -- An adapter whose primitive returns these values.
+  local function opening(...)
+    local values = table.pack(...)
+    return base { name = "Toy", options = { model = "m" },
+      open = function() return table.unpack(values, 1, values.n) end }
+  end
+
+  -- What chat and stream say, which is the same.
+  local function said(adapter)
+    local response, err = adapter:chat "hi"
+    assert.is_nil(response)
+    assert.are.same({ "Error", "other" }, { err.class, err.kind })
+    local ok, raised_err = pcall(function() for _ in adapter:stream "hi" do nothing() end end)
+    if not ok then assert.are.equal(err.message, raised_err.message) end
+    return err.message, ok
+  end
+
+  it("is named where it gives nothing, or no turn", function()
+    assert.are.equal("Toy: open gave neither a turn nor an error", (said(opening())))
+    assert.are.equal("Toy: open gave no turn (next, response), but \"str\"", (said(opening "str")))
+    assert.are.equal("Toy: open gave no turn (next, response), but false", (said(opening(false))))
+    assert.are.equal("Toy: open gave no turn (next, response), but a table", (said(opening {})))
+    assert.are.equal("Toy: open gave no turn (next, response), but a table", (said(opening { next = nothing })))
+  end)
+
+  it("is named with the words of an error that is no table", function()
+    assert.are.equal("Toy: open: out of order", (said(opening(nil, "out of order"))))
+    local stream = assert(opening({ next = function() return nil, "cut" end, response = answer }):open "hi")
+    for _ = 1, 2 do
+      local delta, err = stream:next()
+      assert.is_nil(delta)
+      assert.are.same({ "other", "Toy: next: cut" }, { err.kind, err.message })
+      assert.is_true(rawequal(err, select(2, stream:response())))
+    end
+    assert.are.equal("Toy: response: lost",
+      (said(opening { next = nothing, response = function() return nil, "lost" end })))
+  end)
+
+  it("is named where next gives no delta; the turn is over and closed", function()
+    for given, words in pairs { ["x"] = '"x"', [7] = "7", [{ type = "txt" }] = 'one of type "txt"',
+      [{ text = "x" }] = "one of type nothing" } do
+      local closed = 0
+      local adapter = opening { next = function() return given end, response = answer,
+        close = function() closed = closed + 1 end }
+      assert.are.same({ "Toy: next gave no delta, but " .. words, false }, { said(adapter) })
+      assert.are.equal(2, closed) -- chat's turn, and stream's
+    end
+  end)
+
+  it("is named where response gives neither a response nor an error", function()
+    assert.are.same({ "Toy: response gave neither a response nor an error", true },
+      { said(opening { next = nothing, response = nothing }) })
+    assert.are.equal('Toy: response gave no response, but "x"',
+      (said(opening { next = nothing, response = function() return "x" end })))
+  end)
+
+  it("may hand on a turn, its deltas and its Response of another adapter", function()
+    local inner = speaker { "a", "b" }
+    local outer = base { name = "Outer", options = { model = "m" }, open = function(_, messages, opts)
+      opts.model = nil
+      return inner:open(messages, opts)
+    end }
+    assert.are.equal("ab", assert(outer:chat "hi"):text())
+  end)
+end)

@@ -1,0 +1,129 @@
+-- koine.fallback: the next adapter where the first cannot, and the contract of adapters.
+
+local koine = require "koine"
+local on_loopback = require "spec.lua.testing.contract.on_loopback"
+
+describe("fallback", function()
+  local one, two
+
+  setup(function() one, two = assert(koine.testing.start()), assert(koine.testing.start()) end)
+  teardown(function()
+    one:stop()
+    two:stop()
+  end)
+
+  local function pair(may)
+    local options = { retry = { max = 0 }, key = "k" }
+    local function with(extra)
+      for name, value in pairs(options) do extra[name] = value end
+      return extra
+    end
+    return koine.fallback {
+      koine.anthropic(with { model = "claude-sonnet-4-5", base_url = one.url }),
+      koine.openai(with { model = "gpt-4.1", base_url = two.url .. "/v1", api = "chat" }),
+      may = may,
+    }
+  end
+
+  before_each(function()
+    assert(one:reset())
+    assert(two:reset())
+  end)
+
+  local OVERLOADED = { error = { status = 529, type = "overloaded_error", message = "too much to do" } }
+
+  it("leaves the second alone while the first answers", function()
+    one:script { { content = "one" } }
+    local r = assert(pair():chat "Hello?")
+    assert.are.equal("one", r:text())
+    assert.are.equal("anthropic", r.provider)
+    assert.are.equal(1, #r.attempts)
+    assert.are.equal(0, #assert(two:requests()))
+  end)
+
+  for _, streamed in ipairs { false, true } do
+    local how = streamed and "streamed" or "plain"
+
+    it("asks the second when the first cannot: " .. how, function()
+      one:script { OVERLOADED }
+      two:script { { content = "two" } }
+      local r = assert(pair():chat("Hello?", { stream = streamed }))
+      assert.are.equal("two", r:text())
+      assert.are.equal("openai", r.provider)
+      assert.are.same({ 529, 200 }, { r.attempts[1].status_code, r.attempts[2].status_code })
+      assert.are.equal("overloaded", r.attempts[1].kind)
+    end)
+
+    it("gives the last error with every attempt when none can: " .. how, function()
+      one:script { OVERLOADED }
+      two:script { { error = { status = 500, message = "no" } } }
+      local r, err = pair():chat("Hello?", { stream = streamed })
+      assert.is_nil(r)
+      assert.are.equal("openai", err.provider)
+      assert.are.equal("server", err.kind)
+      assert.are.same({ 529, 500 }, { err.attempts[1].status_code, err.attempts[2].status_code })
+    end)
+
+    it("does not repeat elsewhere what is wrong: " .. how, function()
+      one:script { { error = { status = 400, message = "no such field" } } }
+      two:script { { content = "two" } }
+      local r, err = pair():chat("Hello?", { stream = streamed })
+      assert.is_nil(r)
+      assert.are.equal("invalid_request", err.kind)
+      assert.are.equal(0, #assert(two:requests()))
+    end)
+  end
+
+  it("stays with the first once a delta was handed out", function()
+    one:script { { content = "a long answer that breaks off", chunk = 2, fault = { reset_after = 700 } } }
+    two:script { { content = "two" } }
+    local stream <close> = assert(pair():open "Hello?")
+    local seen, delta, failure = 0, stream:next()
+    while delta do
+      seen = seen + 1
+      delta, failure = stream:next()
+    end
+    assert.is_true(seen > 0)
+    assert.are.equal("ConnectionError", failure.class)
+    assert.are.equal(0, #assert(two:requests()))
+  end)
+
+  it("asks a rule of the user's own", function()
+    one:script { { error = { status = 400, message = "no" } } }
+    two:script { { content = "two" } }
+    local shown
+    local r = assert(pair(function(err)
+      shown = err.kind
+      return true
+    end):chat "Hello?")
+    assert.are.equal("invalid_request", shown)
+    assert.are.equal("two", r:text())
+  end)
+
+  it("names what is wrong with its table", function()
+    local wrong = { adapters = {}, ["adapters[1]"] = { 1 }, may = { pair(), may = 1 }, b = { pair(), b = pair() } }
+    for field, given in pairs(wrong) do
+      local ok, err = pcall(koine.fallback, given)
+      assert.is_false(ok)
+      assert.are.equal(field, err.field)
+    end
+    local ok, err = pcall(koine.fallback)
+    assert.is_false(ok)
+    assert.are.equal("adapters", err.field)
+  end)
+end)
+
+-- The contract, where the first adapter answers and where it is the second.
+local busted = { describe = describe, it = it, assert = assert, setup = setup, teardown = teardown }
+local SUPPORTS = { signatures = true, blocks = true, sensitive = false }
+
+on_loopback(busted, "koine.fallback, the first", function(options)
+  return koine.fallback { koine.anthropic(options), koine.openai { model = "gpt-4.1", key = "k" } ,
+    may = function() return false end }
+end, { model = "claude-sonnet-4-5" }, SUPPORTS)
+
+on_loopback(busted, "koine.fallback, the second", function(options)
+  local down = koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = "http://127.0.0.1:1",
+    retry = { max = 0 } }
+  return koine.fallback { down, koine.anthropic(options) }
+end, { model = "claude-sonnet-4-5" }, SUPPORTS)

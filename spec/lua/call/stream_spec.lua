@@ -1,0 +1,393 @@
+local koine = require "koine"
+local retry = require "koine.net.retry"
+local wait = require "koine.task.wait"
+local raised = require "spec.support.raised"
+
+-- More deltas than the bytes before the stall can hold.
+local LONG_AND_STUCK = { content = ("word "):rep(100), chunk = 5, fault = { stall_after = 2000 } }
+
+describe("a stream", function()
+  local server
+  local park, random = wait.park, retry.random
+  local slept, claude
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+
+  before_each(function()
+    assert(server:reset())
+    claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-1" }
+    slept = {}
+    retry.random = function() return 0 end
+    wait.park = function(token, seconds)
+      if type(token) ~= "table" then return park(token, seconds) end
+      slept[#slept + 1] = seconds
+      return false
+    end
+  end)
+
+  after_each(function() wait.park, retry.random = park, random end)
+
+  -- Reads to the end: the array of delta types, the joined text, and the error if there was one.
+  local function read(stream)
+    local types, text = {}, {}
+    while true do
+      local delta, err = stream:next()
+      if not delta then return types, table.concat(text), err end
+      types[#types + 1], text[#text + 1] = delta.type, delta.text
+    end
+  end
+
+  it("gives deltas, then nil, then the Response", function()
+    assert(server:script { { content = { { type = "thinking", thinking = "Hm." },
+      { type = "text", text = "Hello." } } } })
+    local stream <close> = assert(claude:open "Hi")
+    local types, text, err = read(stream)
+    assert.is_nil(err)
+    assert.are.equal("Hm.Hello.", text)
+    assert.are.equal("thinking_start", types[1])
+    assert.are.equal("text_end", types[#types])
+    assert.is_nil(stream:next())
+    local response = assert(stream:response())
+    assert.are.equal("Hello.", response:text())
+    assert.are.equal(response, stream:response())
+    assert.are.same({ { status_code = 200, waited = 0 } }, response.attempts)
+  end)
+
+  it("gives the Response without reading", function()
+    assert(server:script { { content = "Hello." } })
+    local stream <close> = assert(claude:open "Hi")
+    assert.are.equal("Hello.", assert(stream:response()):text())
+    assert.is_false(stream:surfaced())
+    assert.is_nil(stream:next())
+  end)
+
+  it("runs in a generic for, which closes it", function()
+    assert(server:script { { content = "Hello." }, LONG_AND_STUCK })
+    local text = {}
+    for delta in claude:stream "Hi" do text[#text + 1] = delta.text end
+    assert.are.equal("Hello.", table.concat(text))
+
+    local stream, seen = assert(claude:open "Hi"), 0
+    for delta in stream:deltas() do
+      assert.are.equal(seen == 0 and "text_start" or "text_delta", delta.type)
+      seen = seen + 1
+      if seen == 2 then break end
+    end
+    assert.are.equal("koine.stream (closed)", tostring(stream))
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal("CancelledError", err.class)
+  end)
+
+  it("closes when the loop's body raises", function()
+    assert(server:script { LONG_AND_STUCK })
+    local stream, mine = assert(claude:open "Hi"), {}
+    assert.are.equal(mine, raised(function()
+      for _ in stream:deltas() do error(mine) end
+    end))
+    assert.are.equal("koine.stream (closed)", tostring(stream))
+  end)
+
+  it("raises from its iterator what next returns", function()
+    assert(server:script { { error = { status = 400, message = "no" } } })
+    local stream = assert(claude:open "Hi")
+    local err = raised(function() for _ in stream:deltas() do error "a delta" end end)
+    assert.are.equal("RequestError", err.class)
+    local delta, again = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal(err, again)
+  end)
+
+  it("is made again as long as no delta was handed out", function()
+    assert(server:script { { error = { status = 529 } },
+      { content = "x", stream_error = { type = "api_error", after = 0 } },
+      { content = "Hello." } })
+    local stream <close> = assert(claude:open "Hi")
+    local _, text, err = read(stream)
+    assert.is_nil(err)
+    assert.are.equal("Hello.", text)
+    assert.are.same({ 0.5, 1 }, slept)
+    local attempts = assert(stream:response()).attempts
+    assert.are.same({ 529, 500, 200 }, { attempts[1].status_code, attempts[2].status_code, attempts[3].status_code })
+  end)
+
+  it("keeps the error when on_retry raises", function()
+    assert(server:script { { error = { status = 529 } }, { content = "never" } })
+    local mine = {}
+    local stream <close> = assert(claude:open("Hi", { on_retry = function() error(mine) end }))
+    assert.are.equal(mine, raised(stream.next, stream))
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal(529, err.status_code)
+    assert.are.equal(1, #err.attempts)
+    assert.are.equal(1, #assert(server:requests()))
+  end)
+
+  it("gives the error, not as a Response, after it failed and was closed", function()
+    assert(server:script { { error = { status = 400, message = "no" } } })
+    local stream = assert(claude:open "Hi")
+    local _, err = stream:next()
+    stream:close()
+    local response, again = stream:finish()
+    assert.is_nil(response)
+    assert.are.equal(err, again)
+  end)
+
+  for _, what in ipairs { "stream", "request", "process" } do
+    it("may be closed, not read, by a finalizer that runs while it is read; others too: " .. what, function()
+      local turns = {}
+      for i = 1, 20 do
+        turns[i] = { chunk = 7, content = { { type = "text", text = ("hello world "):rep(2000) } } }
+      end
+      assert(server:script(turns))
+      local child = assert(io.popen(("%s spec/lua/whole/finalizers.lua %s %s %d"):format(os.getenv "KOINE_LUA"
+        or "lua5.4", what, server.url, #turns)))
+      local said = child:read "a"
+      child:close()
+      assert.are.equal("some closed, some refused, wrong: \n", said)
+    end)
+  end
+
+  it("that is closed wakes the coroutine that waits for it", function()
+    assert(server:script { LONG_AND_STUCK })
+    local waiting, outcome = {}, nil
+    wait.park = park
+    wait.set_host {
+      park = function(token)
+        waiting[token] = coroutine.running()
+        return coroutine.yield()
+      end,
+      wake = function(token)
+        local thread = waiting[token]
+        waiting[token] = nil
+        if thread then assert(coroutine.resume(thread, true)) end
+      end,
+    }
+    local stream = assert(claude:open "Hi")
+    assert(coroutine.resume(coroutine.create(function()
+      local delta, err
+      repeat delta, err = stream:next() until not delta
+      outcome = err
+    end)))
+    assert.is_nil(outcome)
+    stream:close()
+    wait.set_host(nil)
+    assert.are.equal("CancelledError", outcome.class)
+  end)
+
+  it("takes limits of any size", function()
+    assert(server:script { { content = "Hello." } })
+    local most = math.maxinteger
+    local limits = { line = most, event = most, body = most, decoded = most, argument_bytes = most, high_water = most,
+      blocks = 1 << 32, tool_calls = 1 << 31 }
+    assert.are.equal("Hello.", assert(claude:chat("Hi", { stream = true, limits = limits })):text())
+  end)
+
+  it("is never made again afterwards: the error carries what had arrived", function()
+    assert(server:script { { content = "Hello there, all of you.", chunk = 4,
+      stream_error = { type = "overloaded_error", message = "busy", after = 3 } }, { content = "never" } })
+    local stream <close> = assert(claude:open "Hi")
+    local types, text, err = read(stream)
+    assert.are.equal("text_start", types[1])
+    assert.are.equal("ServerError", err.class)
+    assert.are.equal(529, err.status_code)
+    assert.is_true(err.retryable)
+    assert.are.equal(text, err.partial:text())
+    assert.are.equal("error", err.partial.stop_reason)
+    assert.are.equal(1, #err.attempts)
+    assert.are.equal(1, #assert(server:requests()))
+    assert.are.same({}, slept)
+    local response, same = stream:response()
+    assert.is_nil(response)
+    assert.are.equal(err, same)
+    assert.are.equal(1, #err.attempts)
+  end)
+
+  it("does not keep its request once there can be no other attempt", function()
+    assert(server:script { LONG_AND_STUCK })
+    collectgarbage()
+    local before = collectgarbage "count"
+    local stream <close> = assert(claude:open(("What about this? "):rep(1 << 18))) -- 4 MiB
+    assert(stream:next())
+    collectgarbage()
+    assert.is_true(collectgarbage "count" - before < 1024)
+  end)
+
+  it("that is cut is an error, never an answer", function()
+    assert(server:script { { content = ("word "):rep(50), chunk = 10, fault = { truncate_after = 1500 } } })
+    local stream <close> = assert(claude:open("Hi", { retry = false }))
+    local _, text, err = read(stream)
+    assert.are.equal("ConnectionError", err.class)
+    assert.are.equal("stream_truncated", err.kind)
+    assert.are.equal(text, err.partial:text())
+    assert.is_true(err.partial.partial)
+  end)
+
+  it("goes on after an interruption", function()
+    assert(server:script { { content = "Hello." } })
+    local interruption = koine.errors.new { kind = "cancelled", message = "interrupted" }
+    local inner, interrupted = wait.park, false
+    wait.park = function(token, seconds)
+      if interrupted then return inner(token, seconds) end
+      interrupted = true
+      return nil, interruption
+    end
+    local stream <close> = assert(claude:open "Hi")
+    local delta, err = stream:next()
+    assert.is_nil(delta)
+    assert.are.equal(interruption, err)
+    assert.are.equal("Hello.", assert(stream:response()):text())
+  end)
+
+  it("stops a chat that is interrupted", function()
+    assert(server:script { { content = "Hello." } })
+    local interruption = koine.errors.new { kind = "cancelled", message = "interrupted" }
+    wait.park = function() return nil, interruption end
+    local response, err = claude:chat "Hi"
+    assert.is_nil(response)
+    assert.are.equal(interruption, err)
+  end)
+
+  it("shares the engine with others", function()
+    assert(server:script { { content = "first", fault = { delay_ms = 20 } }, { content = "second" } })
+    local a <close> = assert(claude:open "1")
+    local b <close> = assert(claude:open "2")
+    assert.are.equal("text_start", assert(b:next()).type)
+    local first, second = assert(a:response()):text(), assert(b:response()):text()
+    table.sort { first, second }
+    assert.are.equal("firstsecond", first < second and first .. second or second .. first)
+  end)
+
+  it("is waited for by a host: coroutines that park and are woken", function()
+    assert(server:script "echo")
+    local waiting, results = {}, {}
+    wait.park = park
+    wait.set_host {
+      park = function(token)
+        waiting[token] = coroutine.running()
+        return coroutine.yield()
+      end,
+      wake = function(token)
+        local thread = waiting[token]
+        waiting[token] = nil
+        if thread then assert(coroutine.resume(thread, true)) end
+      end,
+    }
+    local left = 3
+    for i = 1, 3 do
+      assert(coroutine.resume(coroutine.create(function()
+        results[i] = claude:chat("number " .. i):text()
+        left = left - 1
+      end)))
+    end
+    for _ = 1, 10000 do
+      if left == 0 then break end
+      wait.pump(1)
+    end
+    wait.set_host(nil)
+    assert.are.equal(0, left)
+    for i = 1, 3 do assert.is_truthy(results[i]:find("number " .. i, 1, true)) end
+  end)
+
+  it("makes no further attempt once it or its adapter is closed", function()
+    for _, closing in ipairs { "stream", "adapter" } do
+      assert(server:reset())
+      assert(server:script { { error = { status = 500 } }, { content = "never" } })
+      local adapter = koine.anthropic { model = "m", base_url = server.url, key = "test-key-1" }
+      local stream = assert(adapter:open "Hi")
+      local inner = wait.park
+      wait.park = function(token, seconds)
+        if type(token) == "table" then (closing == "stream" and stream or adapter):close() end
+        return inner(token, seconds)
+      end
+      local delta, err = stream:next()
+      wait.park = inner
+      assert.is_nil(delta)
+      assert.are.equal("CancelledError", err.class)
+      assert.are.equal("the " .. closing .. " was closed", err.message)
+      assert.are.equal(1, #err.attempts)
+      assert.are.equal(1, #assert(server:requests()))
+    end
+  end)
+
+  describe("by its stats", function()
+    -- A turn of two fragments whose answer differs from another's only by the bytes of the text.
+    local function two_fragments(n)
+      return { content = ("x"):rep(2 * n), chunk = n, usage = { input_tokens = 1, output_tokens = 1 } }
+    end
+
+    local function finished(turn)
+      assert(server:reset())
+      assert(server:script { turn })
+      local stream <close> = assert(claude:open "Hi")
+      assert(stream:response())
+      return stream:stats()
+    end
+
+    it("says what arrived, byte for byte and event for event", function()
+      local short, long = finished(two_fragments(10)), finished(two_fragments(25))
+      assert.are.equal(30, long.bytes - short.bytes)
+      assert.are.equal(short.events, long.events)
+      local more = finished { content = ("x"):rep(50), chunk = 10, usage = { input_tokens = 1, output_tokens = 1 } }
+      assert.are.equal(3, more.events - long.events)
+    end)
+
+    it("says that nothing has arrived", function()
+      assert(server:script { { content = "never", fault = { stall_after = 0 } } })
+      local stream <close> = assert(claude:open "Hi")
+      local stats = stream:stats()
+      assert.are.same({ 0, 0 }, { stats.bytes, stats.events })
+      assert.is_nil(stats.first_delta)
+      assert.is_true(stats.idle >= 0)
+      assert.is_true(stats.retained > 0 and stats.peak >= stats.retained)
+    end)
+
+    it("tells the time to the first delta and since the last byte", function()
+      assert(server:script { LONG_AND_STUCK })
+      local began = wait.now()
+      local stream <close> = assert(claude:open "Hi")
+      assert(stream:next())
+      local took, stats = wait.now() - began, stream:stats()
+      assert.is_true(stats.first_delta > 0 and stats.first_delta <= took)
+      assert.is_true(stats.idle >= 0 and stats.idle <= took)
+      while stream:poll() do end -- all that has come
+      local first, now = stream:stats(), wait.now()
+      repeat until wait.now() > now
+      local second = stream:stats()
+      assert.are.equal(first.bytes, second.bytes)
+      assert.is_true(second.idle > first.idle)
+      assert.are.equal(stats.first_delta, second.first_delta)
+    end)
+
+    it("tells what is held now and was held at most", function()
+      assert(server:script { { content = ("x"):rep(1 << 20), chunk = 1 << 16, fault = { stall_after = 1 << 19 } },
+        two_fragments(1 << 18) })
+      local stream <close> = assert(claude:open "Hi")
+      for _ = 1, 5 do assert(stream:next()) end
+      local stats = stream:stats()
+      assert.is_true(stats.retained >= 4 << 16)
+      assert.is_true(stats.peak >= stats.retained)
+      stream:close()
+      local closed = stream:stats()
+      assert.are.equal(0, closed.retained)
+      assert.is_true(closed.peak >= stats.peak)
+      assert.is_nil(closed.idle)
+      assert.are.equal(stats.first_delta, closed.first_delta)
+      assert.is_true(closed.bytes >= stats.bytes)
+      local ended = finished(two_fragments(1 << 18))
+      assert.are.equal(0, ended.retained)
+      assert.is_true(ended.peak >= 1 << 19)
+    end)
+
+    it("is what its latest attempt was", function()
+      local alone = finished(two_fragments(10))
+      assert(server:reset())
+      assert(server:script { { error = { status = 529, message = ("busy "):rep(1000) } }, two_fragments(10) })
+      local stream <close> = assert(claude:open "Hi")
+      assert(stream:response())
+      local stats = stream:stats()
+      assert.are.same({ alone.bytes, alone.events }, { stats.bytes, stats.events })
+    end)
+  end)
+end)

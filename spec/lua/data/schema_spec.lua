@@ -1,0 +1,300 @@
+-- Schemas: one group of cases for every keyword, in the shape of the public test suite: a schema, values that fit it,
+-- values that do not. Schemas and values are JSON text.
+
+local core = require "koine.core"
+local schema = require "koine.data.schema"
+
+local function json(text)
+  local value, err = core.decode(text)
+  if value == nil then error(text .. ": " .. tostring(err)) end
+  return value
+end
+
+-- keyword → array of {schema, array of what fits, array of what does not}
+local CASES = {
+  ["type: a word"] = {
+    { '{"type":"integer"}', { "1", "1.0", "-9007199254740993", "1e3" }, { "1.1", '"1"', "{}", "[]", "true", "null" } },
+    { '{"type":"number"}', { "1", "1.0", "1.1" }, { '"1"', "{}", "[]", "true", "null" } },
+    { '{"type":"string"}', { '"foo"', '"1"', '""' }, { "1", "{}", "[]", "true", "null" } },
+    { '{"type":"object"}', { "{}", '{"a":1}' }, { "1", '"foo"', "[1]", "[]", "true", "null" } },
+    { '{"type":"array"}', { "[]", "[1]", '["a",null]' }, { "1", '"foo"', '{"a":1}', "true", "null" } },
+    { '{"type":"boolean"}', { "true", "false" }, { "0", "1", '""', "{}", "[]", "null" } },
+    { '{"type":"null"}', { "null" }, { "0", '""', "{}", "[]", "true", "false" } },
+  },
+  ["type: several words"] = {
+    { '{"type":["integer","string"]}', { "1", '"foo"' }, { "1.5", "{}", "[]", "true", "null" } },
+    { '{"type":["string"]}', { '"foo"' }, { "123" } },
+    { '{"type":["array","object"]}', { "[1,2]", '{"foo":1}' }, { "123", '"foo"', "null" } },
+  },
+  properties = {
+    { '{"properties":{"foo":{"type":"integer"},"bar":{"type":"string"}}}',
+      { '{"foo":1,"bar":"baz"}', "{}", '{"quux":[]}', "[]", "12" }, { '{"foo":1,"bar":{}}', '{"foo":[],"bar":{}}' } },
+    { '{"properties":{"foo":true,"bar":false}}', { "{}", '{"foo":1}' }, { '{"bar":2}', '{"foo":1,"bar":2}' } },
+    { '{"properties":{"foo":{"type":"null"}}}', { '{"foo":null}', "{}" }, { '{"foo":0}' } },
+  },
+  required = {
+    { '{"properties":{"foo":{},"bar":{}},"required":["foo"]}', { '{"foo":1}', "[1]", '""', "12" }, { '{"bar":1}' } },
+    { '{"required":["a\\"b","c d"]}', { '{"a\\"b":1,"c d":2}' }, { '{"a\\"b":1}', "{}" } },
+    { '{"required":[]}', { "{}" }, {} },
+  },
+  additionalProperties = {
+    { '{"properties":{"foo":{},"bar":{}},"additionalProperties":false}',
+      { '{"foo":1}', "[1,2,3]", '"foobarbaz"' }, { '{"foo":1,"bar":2,"quux":"boom"}' } },
+    { '{"properties":{"foo":{}},"additionalProperties":{"type":"boolean"}}',
+      { '{"foo":1}', '{"foo":1,"quux":true}' }, { '{"foo":1,"quux":12}' } },
+    { '{"additionalProperties":{"type":"boolean"}}', { '{"foo":true}', "{}" }, { '{"foo":1}' } },
+    { '{"patternProperties":{"^v":{}},"additionalProperties":false}', { '{"vroom":1}', '{"x":1}' }, {} },
+  },
+  items = {
+    { '{"items":{"type":"integer"}}', { "[1,2,3]", "[]", '{"foo":"bar"}', "1" }, { '[1,"x"]' } },
+    { '{"items":false}', { "[]" }, { "[1]" } },
+    { '{"type":"array","items":{"type":"array","items":{"type":"number"}}}', { "[[1],[2,3]]" }, { '[["1"]]', "[1]" } },
+    { '{"prefixItems":[{"type":"integer"},{"type":"string"}],"items":false}',
+      { '[1,"foo"]', "[1]", "[]" }, { '["foo",1]', '[1,"foo",true]' } },
+  },
+  enum = {
+    { '{"enum":[1,2,3]}', { "1", "1.0" }, { "4", '"1"' } },
+    { '{"enum":[6,"foo",[],true,{"foo":12}]}', { "[]", '{"foo":12}', '"foo"', "true" },
+      { "null", '{"foo":false}', '{"foo":12,"boo":42}', "false" } },
+    { '{"enum":[6,null]}', { "null", "6" }, { '"test"' } },
+    { '{"enum":[false]}', { "false" }, { "0", "[0]" } },
+    { '{"enum":[[1]]}', { "[1]", "[1.0]" }, { "[true]", "1" } },
+  },
+  const = {
+    { '{"const":2}', { "2", "2.0" }, { "5", '"2"' } },
+    { '{"const":{"foo":"bar","baz":"bax"}}', { '{"baz":"bax","foo":"bar"}' }, { '{"foo":"bar"}', "[1,2]" } },
+    { '{"const":null}', { "null" }, { "0" } },
+    { '{"const":false}', { "false" }, { "0", '""', "null" } },
+    { '{"const":9007199254740993}', { "9007199254740993" }, { "9007199254740992" } },
+  },
+  ["minimum and maximum"] = {
+    { '{"minimum":1.1}', { "2.6", "1.1", '"x"' }, { "0.6" } },
+    { '{"minimum":-2}', { "-1", "0", "-2", "-2.0" }, { "-3", "-2.0001" } },
+    { '{"maximum":3.0}', { "2.6", "3.0", '"x"' }, { "3.5" } },
+    { '{"exclusiveMinimum":1.1}', { "1.2", '"x"' }, { "1.1", "0.6" } },
+    { '{"exclusiveMaximum":3.0}', { "2.2" }, { "3.0", "3.5" } },
+    { '{"minimum":9007199254740993}', { "9007199254740993" }, { "9007199254740992" } },
+  },
+  multipleOf = {
+    { '{"multipleOf":2}', { "10", '"foo"', "-4" }, { "7" } },
+    { '{"multipleOf":0.01}', { "4.5", "0.07" }, { "0.075" } },
+  },
+  ["minLength and maxLength"] = {
+    { '{"minLength":2}', { '"foo"', '"fo"', "1" }, { '"f"', '"\\uD83D\\uDCA9"' } },
+    { '{"maxLength":2}', { '"f"', '"fo"', "100", '"\\uD83D\\uDCA9\\uD83D\\uDCA9"' }, { '"foo"' } },
+  },
+  ["minItems, maxItems, minProperties, maxProperties"] = {
+    { '{"minItems":1}', { "[1,2]", "[1]", '""' }, { "[]" } },
+    { '{"maxItems":2}', { "[1]", "[1,2]", '"foobar"' }, { "[1,2,3]" } },
+    { '{"minProperties":1}', { '{"foo":1}', '""', "12" }, { "{}" } },
+    { '{"maxProperties":1}', { '{"foo":1}', "{}" }, { '{"foo":1,"bar":2}' } },
+  },
+  uniqueItems = {
+    { '{"uniqueItems":true}', { "[1,2]", "[]", '[{"foo":"bar"},{"foo":"baz"}]', "[1,true]", "[0,false]", '["1",1]',
+      "[[1],[true]]", '[{"a":1,"b":2},{"a":2,"b":1}]' },
+      { "[1,1]", "[1.0,1.00,1]", '[{"foo":"bar"},{"foo":"bar"}]', '[["foo"],["foo"]]', '["foo","bar","foo"]',
+        '[{"a":1,"b":2},{"b":2,"a":1}]', "[[1],[1.0]]", "[null,null]" } },
+    { '{"uniqueItems":false}', { "[1,1]" }, {} },
+  },
+  allOf = {
+    { '{"allOf":[{"required":["bar"]},{"properties":{"foo":{"type":"string"}},"required":["foo"]}]}',
+      { '{"foo":"baz","bar":2}' }, { '{"foo":"baz"}', '{"bar":2}', '{"foo":1,"bar":2}' } },
+    { '{"allOf":[true,false]}', {}, { '"foo"' } },
+  },
+  anyOf = {
+    { '{"anyOf":[{"type":"integer"},{"minimum":2}]}', { "1", "2.5", "3" }, { "1.5" } },
+    { '{"type":"string","anyOf":[{"maxLength":2},{"minLength":4}]}', { '"fo"', '"foobar"' }, { "3", '"foo"' } },
+    { '{"anyOf":[false,false]}', {}, { '"foo"' } },
+  },
+  oneOf = {
+    { '{"oneOf":[{"type":"integer"},{"minimum":2}]}', { "1", "2.5" }, { "3", "1.5" } },
+    { '{"oneOf":[{"required":["foo","bar"]},{"required":["foo","baz"]}]}',
+      { '{"foo":1,"bar":2}', '{"foo":1,"baz":3}' }, { '{"bar":2}', '{"foo":1,"bar":2,"baz":3}' } },
+    { '{"oneOf":[{"type":"string","pattern":"^a"},{"type":"string"}]}', { '"b"', '"a"' }, { "1" } },
+  },
+  ["not"] = {
+    { '{"not":{"type":"integer"}}', { '"foo"', "1.1" }, { "1" } },
+    { '{"not":{"type":["integer","boolean"]}}', { '"foo"' }, { "1", "true" } },
+    { '{"properties":{"foo":{"not":{}}}}', { '{"bar":1}' }, { '{"foo":1}' } },
+    { '{"not":{"pattern":"^a"}}', { '"b"', '"a"' }, {} },
+    { '{"not":{"properties":{"x":{"format":"date"}}}}', { '{"x":"y"}' }, {} },
+  },
+  ["$ref"] = {
+    { '{"properties":{"foo":{"$ref":"#"}},"additionalProperties":false}',
+      { '{"foo":false}', '{"foo":{"foo":false}}' }, { '{"bar":false}', '{"foo":{"bar":false}}' } },
+    { '{"$defs":{"a":{"type":"integer"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/b"}', { "5" }, { '"a"' } },
+    { '{"definitions":{"city":{"type":"string"}},"properties":{"to":{"$ref":"#/definitions/city"}}}',
+      { '{"to":"Rome"}' }, { '{"to":5}' } },
+    { '{"$defs":{"a~b/c%d":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/a~0b~1c%25d"}}}',
+      { '{"x":1}' }, { '{"x":"y"}' } },
+    { '{"prefixItems":[{"type":"integer"},{"$ref":"#/prefixItems/0"}]}', { "[1,2]" }, { '[1,"foo"]' } },
+    { '{"$defs":{"r":{"type":"array"}},"properties":{"foo":{"$ref":"#/$defs/r","maxItems":2}}}',
+      { '{"foo":[]}' }, { '{"foo":[1,2,3]}', '{"foo":"string"}' } },
+    { '{"$ref":"https://example.org/other"}', { "1", '"x"' }, {} },
+    { '{"type":"object","$defs":{"n":{"$anchor":"n","type":"string"}},"properties":{"a":{"$ref":"#n"}}}',
+      { '{"a":"x"}', '{"a":{}}' }, { "1" } },
+    { '{"not":{"$ref":"#n"}}', { "1" }, {} },
+    { '{"type":"object","properties":{"value":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}},' ..
+      '"required":["value"]}', { '{"value":"a","children":[{"value":"b"}]}' }, { '{"value":"a","children":[{}]}' } },
+  },
+  ["what is not judged"] = {
+    { '{"type":"string","pattern":"^a*$","format":"email","x-mine":3}', { '"b"', '"not an address"' }, { "1" } },
+    { "true", { "1", "null", "{}" }, {} },
+    { "false", {}, { "1", "null", "{}" } },
+    { "{}", { "1", "null", "[]" }, {} },
+  },
+}
+
+local names = {}
+for name in pairs(CASES) do names[#names + 1] = name end
+table.sort(names)
+
+describe("validate judges", function()
+  for _, name in ipairs(names) do
+    it(name, function()
+      for _, case in ipairs(CASES[name]) do
+        local given = json(case[1])
+        for _, value in ipairs(case[2]) do
+          local fits, why = schema.validate(given, json(value))
+          assert.is_true(fits, ("%s should take %s: %s"):format(case[1], value, tostring(why)))
+        end
+        for _, value in ipairs(case[3]) do
+          local fits, why = schema.validate(given, json(value))
+          assert.is_nil(fits, ("%s should refuse %s"):format(case[1], value))
+          assert.is_string(why)
+        end
+        schema.check(given)
+      end
+    end)
+  end
+end)
+
+describe("validate", function()
+  local function why(given, value, name)
+    local _, wrong = schema.validate(json(given), json(value), name)
+    return wrong
+  end
+
+  it("says where and what was expected", function()
+    local trip = [[{"type":"object","properties":{"city":{"type":"string","minLength":2},"days":{"type":"array","items":
+      {"type":"object","properties":{"date":{"type":"string"}},"required":["date"],"additionalProperties":false}},
+      "unit":{"enum":["c","f"]},"value":{"properties":{"n":{"maximum":3}}}},"required":["city"]}]]
+    for value, message in pairs {
+      ["[1]"] = "value: object expected, got an array",
+      ["{}"] = "city: a value expected, got nothing",
+      ['{"city":5}'] = "city: string expected, got 5",
+      ['{"city":"x"}'] = "city: at least 2 characters expected, got 1",
+      ['{"city":"Rome","days":[{"date":"d"},{}]}'] = "days[2].date: a value expected, got nothing",
+      ['{"city":"Rome","days":[{"date":null}]}'] = "days[1].date: string expected, got null",
+      ['{"city":"Rome","days":[{"date":"d","hour":1}]}'] = "days[1].hour: unknown; there are: date",
+      ['{"city":"Rome","unit":"k"}'] = 'unit: one of "c", "f" expected, got "k"',
+      ['{"city":"Rome","value":{"n":4}}'] = "value.n: 3 or less expected, got 4",
+    } do
+      assert.are.equal(message, why(trip, value))
+    end
+    assert.are.equal("arguments.city: string expected, got an object", why(trip, '{"city":{}}', "arguments"))
+    assert.are.equal("arguments: object expected, got true", why(trip, "true", "arguments"))
+    assert.are.equal("value[1]: integer expected, got true", why('{"items":{"type":"integer"}}', "[true]"))
+  end)
+
+  it("takes Lua's own tables: sequences are arrays, {} is an object and an array", function()
+    assert.is_true(schema.validate({ type = "array", items = { type = "integer" } }, { 1, 2 }))
+    assert.is_true(schema.validate({ type = "array" }, {}))
+    assert.is_true(schema.validate({ type = "object" }, {}))
+    assert.is_nil(schema.validate({ type = "object" }, core.array {}))
+    assert.is_nil(schema.validate({ type = "object" }, { 1 }))
+    assert.is_nil(schema.validate({ type = "integer" }, math.huge))
+    assert.is_nil(schema.validate({ type = "integer" }, 0 / 0))
+  end)
+
+  it("ends with a schema that refers to itself for ever", function()
+    assert.are.equal("value: at most 128 levels of schemas expected", why('{"$ref":"#"}', "1"))
+    assert.are.equal("value: at most 128 levels of schemas expected",
+      why('{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}', "1"))
+  end)
+
+  it("ends with one that refers to itself in several ways", function()
+    assert.are.equal("value: at most 1000000 judgements of its parts expected",
+      why('{"not":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}', "1"))
+    local deep = ('{"a":'):rep(100) .. "1" .. ("}"):rep(100)
+    assert.are.equal("arguments: at most 1000000 judgements of its parts expected",
+      why('{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}', deep, "arguments"))
+  end)
+
+  it("judges a long array of different tables", function()
+    local list = {}
+    for i = 1, 20000 do list[i] = { n = i } end
+    assert.is_true(schema.validate({ uniqueItems = true }, list))
+    list[#list + 1] = { n = 1.0 }
+    local _, wrong = schema.validate({ uniqueItems = true }, list)
+    assert.are.equal("value: items that differ expected, got two like value[20001]", wrong)
+  end)
+
+  it("raises for what is no schema", function()
+    local ok, err = pcall(schema.validate, "object", {})
+    assert.is_false(ok)
+    assert.are.equal("schema", err.field)
+  end)
+end)
+
+describe("check", function()
+  it("refuses what can be nobody's intention, and says where", function()
+    for given, field in pairs {
+      ['{"type":"text"}'] = "schema.type",
+      ['{"type":["string","nil"]}'] = "schema.type",
+      ['{"properties":{"a":{"type":"int"}}}'] = "schema.properties.a.type",
+      ['{"items":{"minimum":"3"}}'] = "schema.items.minimum",
+      ['{"anyOf":[{},{"required":"a"}]}'] = "schema.anyOf[2].required",
+      ['{"properties":{"a":5}}'] = "schema.properties.a",
+      ['{"$ref":"#/$defs/none"}'] = "schema.$ref",
+      ['{"enum":3}'] = "schema.enum",
+      ['{"properties":"a"}'] = "schema.properties",
+      ['{"multipleOf":0}'] = "schema.multipleOf",
+    } do
+      local ok, err = pcall(schema.check, json(given))
+      assert.is_false(ok, given)
+      assert.are.equal("ArgumentError", err.class)
+      assert.are.equal(field, err.field)
+    end
+  end)
+end)
+
+describe("expand", function()
+  local function expanded(given) return core.encode(schema.expand(given)) end
+
+  it("makes a schema of an example", function()
+    assert.are.equal('{"properties":{"city":{"type":"string"},"days":{"type":"integer"},'
+      .. '"tags":{"items":{"type":"string"},"type":"array"}},"required":["city","days","tags"],"type":"object"}',
+      expanded { city = "string", days = 1, tags = { "a" } })
+    assert.are.equal('{"properties":{},"type":"object"}', expanded {})
+    assert.are.equal('{"properties":{"at":{"properties":{"x":{"type":"number"},"y":{"type":"number"}},'
+      .. '"required":["x"],"type":"object"},"deep":{"type":"boolean"},"list":{"type":"array"},'
+      .. '"n":{"type":"integer"}},"required":["at","deep","list","n"],"type":"object"}',
+      expanded { at = { x = 0.5, ["y?"] = "number" }, deep = true, list = core.array {}, n = "integer" })
+  end)
+
+  it("makes the same bytes every time", function()
+    local first
+    for _ = 1, 20 do
+      local example = {}
+      for i = 1, 30 do example["name" .. (i * 7) % 31] = i end
+      first = first or expanded(example)
+      assert.are.equal(first, expanded(example))
+    end
+  end)
+
+  it("makes a schema that its example fits", function()
+    local example = { city = "Paris", days = 3, share = 0.5, tags = { "a" }, at = { x = 1 }, ok = true }
+    assert.is_true(schema.validate(schema.expand(example), example))
+    schema.check(schema.expand(example))
+  end)
+
+  it("refuses what is no example", function()
+    for field, example in pairs { example = { 1, 2 }, ["example.f"] = { f = print }, ["example.a.b"] = {
+      a = { b = core.null } } } do
+      local ok, err = pcall(schema.expand, example)
+      assert.is_false(ok)
+      assert.are.equal(field, err.field)
+    end
+  end)
+end)

@@ -1,0 +1,166 @@
+-- koine.artifacts and what git knows beside files: commits, branches, worktrees, submodules, repositories within.
+
+local lfs = require "lfs"
+local repository = require "spec.lua.system.repository"
+
+describe("artifacts", function()
+  local repo
+
+  before_each(function() repo = repository.with { ["a.txt"] = "a\n", ["b.txt"] = "b\n", ["dir/c.txt"] = "c\n" } end)
+  after_each(function() repo:close() end)
+
+  local function changed(...) return repo:changed(...) end
+
+  it("95: without a commit, and with the first one", function()
+    local empty <close> = repository.new()
+    empty:write("before", "b")
+    local paths, heads = changed(function() empty:write("new", "n") end, nil, empty.dir)
+    assert.are.same({ "new" }, paths)
+    assert.are.same({}, heads)
+    paths, heads = changed(function() empty:commit() end, nil, empty.dir)
+    assert.are.same({ "before", "new" }, paths)
+    assert.is_nil(heads.head_before)
+    assert.is_string(heads.head_after)
+  end)
+
+  it("95: HEAD that loses its commit", function()
+    local paths, heads = changed(function() repo:git("checkout", "--quiet", "--orphan", "fresh") end)
+    assert.are.same({ "a.txt", "b.txt", "dir/c.txt" }, paths)
+    assert.is_nil(heads.head_after)
+  end)
+
+  it("95: a linked worktree", function()
+    repo:git("worktree", "add", "--quiet", "linked")
+    local tree = repo.dir .. "/linked"
+    local paths = changed(function()
+      repo:write("linked/a.txt", "A\n")
+      repo:write("linked/new", "n")
+      repo:write("b.txt", "outside of the worktree\n")
+    end, nil, tree)
+    assert.are.same({ "a.txt", "new" }, paths)
+    assert.are.same({ "a.txt", "new" }, (changed(function()
+      repo:git_in("linked", "add", "-A")
+      repo:git_in("linked", "commit", "--quiet", "-m", "m")
+    end, nil, tree)))
+  end)
+
+  it("95: a subdirectory: from the top by default, else from there", function()
+    local function change()
+      repo:write("dir/c.txt", repo:read "dir/c.txt" .. "more\n")
+      repo:write("dir/deep/new", repo:read "a.txt" .. "n")
+      repo:write("a.txt", repo:read "a.txt" .. "more\n")
+    end
+    local dir = repo.dir .. "/dir"
+    assert.are.same({ "a.txt", "dir/c.txt", "dir/deep/new" }, (changed(change, nil, dir)))
+    assert.are.same({ "../a.txt", "c.txt", "deep/new" }, (changed(change, { relative_to = "workdir" }, dir)))
+    assert.are.same({ "../../a.txt", "../c.txt", "new" },
+      (changed(change, { relative_to = "workdir" }, dir .. "/deep")))
+  end)
+
+  it("95: a switch of branches counts from the commit that both share", function()
+    repo:git("checkout", "--quiet", "-b", "topic")
+    repo:write("topic.txt", "t\n")
+    repo:commit()
+    repo:git("checkout", "--quiet", "main")
+    assert.are.same({ "topic.txt" }, (changed(function() repo:git("checkout", "--quiet", "topic") end)))
+    repo:git("checkout", "--quiet", "main")
+    repo:write("main.txt", "m\n")
+    repo:commit()
+    local paths, heads = changed(function()
+      repo:git("checkout", "--quiet", "topic")
+      repo:write("session.txt", "s\n")
+      repo:commit()
+    end)
+    assert.are.same({ "main.txt", "session.txt", "topic.txt" }, paths)
+    assert.are.equal(repo:git("rev-parse", "main"):gsub("\n", ""), heads.head_before)
+    assert.are.equal(repo:git("rev-parse", "topic"):gsub("\n", ""), heads.head_after)
+  end)
+
+  it("95: what both branches changed alike counts too", function()
+    repo:git("checkout", "--quiet", "-b", "topic")
+    repo:write("fix.txt", "f\n")
+    repo:commit "on the topic"
+    repo:git("checkout", "--quiet", "main")
+    repo:write("fix.txt", "f\n")
+    repo:commit "on main"
+    assert.are.same({ "fix.txt" }, (changed(function() repo:git("checkout", "--quiet", "topic") end)))
+  end)
+
+  it("95: a new branch from here, a reset, and a history that shares nothing", function()
+    assert.are.same({ "new.txt" }, (changed(function()
+      repo:git("checkout", "--quiet", "-b", "work")
+      repo:write("new.txt", "n\n")
+      repo:commit()
+    end)))
+    assert.are.same({ "new.txt" }, (changed(function() repo:git("reset", "--quiet", "--hard", "HEAD~1") end)))
+    assert.are.same({ "a.txt" }, (changed(function()
+      repo:git("checkout", "--quiet", "--orphan", "other")
+      repo:write("a.txt", "A\n")
+      repo:commit()
+    end)))
+  end)
+
+  it("95: a submodule that moves, one that is only dirty, and one that gets dirtier", function()
+    local library <close> = repository.with { ["lib.txt"] = "1\n" }
+    repo:git("submodule", "--quiet", "add", library.dir, "sub mod")
+    repo:commit()
+    assert.are.same({}, (changed(function() end)))
+    assert.are.same({ "sub mod" }, (changed(function()
+      repo:write("sub mod/lib.txt", "2\n")
+      repo:git_in("sub mod", "commit", "--quiet", "-am", "m")
+    end)))
+    assert.are.same({ "sub mod" }, (changed(function() repo:commit() end)))
+    assert.are.same({ "sub mod" }, (changed(function() repo:write("sub mod/lib.txt", "3\n") end)))
+    assert.are.same({ "sub mod" }, (changed(function() repo:write("sub mod/lib.txt", "4\n") end)))
+    assert.are.same({}, (changed(function() end)))
+  end)
+
+  it("95: a submodule as the working directory", function()
+    local library <close> = repository.with { ["lib.txt"] = "1\n" }
+    repo:git("submodule", "--quiet", "add", library.dir, "sub")
+    repo:commit()
+    assert.are.same({ "lib.txt" }, (changed(function()
+      repo:write("sub/lib.txt", "2\n")
+      repo:write("a.txt", "outside of the submodule\n")
+    end, nil, repo.dir .. "/sub")))
+  end)
+
+  it("95: a submodule that is not set up", function()
+    local library <close> = repository.with { ["lib.txt"] = "1\n" }
+    repo:git("submodule", "--quiet", "add", library.dir, "sub")
+    repo:commit()
+    repo:git("submodule", "--quiet", "deinit", "--force", "sub")
+    assert.are.same({ "a.txt" }, (changed(function() repo:write("a.txt", "A\n") end)))
+    local function point(digit)
+      repo:git("update-index", "--cacheinfo", ("160000,%s,sub"):format(digit:rep(40)))
+    end
+    point "1"
+    assert.are.same({ "b.txt" }, (changed(function() repo:write("b.txt", "B\n") end)))
+    assert.are.same({ "sub" }, (changed(function() point "2" end)))
+  end)
+
+  it("95: a repository within, known to nobody", function()
+    assert.are.same({ "nested" }, (changed(function()
+      assert(lfs.mkdir(repo.dir .. "/nested"))
+      repo:git_in("nested", "init", "--quiet")
+      repo:write("nested/x", "x")
+    end)))
+    assert.are.same({ "nested" }, (changed(function() repo:write("nested/x", "y") end)))
+    assert.are.same({ "nested" }, (changed(function()
+      repo:git_in("nested", "add", "x")
+      repo:git_in("nested", "commit", "--quiet", "-m", "m")
+    end)))
+    assert.are.same({}, (changed(function() end)))
+  end)
+
+  it("95: a conflict", function()
+    repo:git("checkout", "--quiet", "-b", "other")
+    repo:write("a.txt", "other\n")
+    repo:commit()
+    repo:git("checkout", "--quiet", "main")
+    repo:write("a.txt", "main\n")
+    repo:commit()
+    assert.are.same({ "a.txt" }, (changed(function() pcall(repo.git, repo, "merge", "other") end)))
+    assert.are.same({ "a.txt" }, (changed(function() repo:write("a.txt", "solved\n") end)))
+  end)
+end)

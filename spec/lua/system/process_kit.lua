@@ -1,0 +1,82 @@
+-- What the specs of programs share: commands that cannot hang, files of process ids, and what this process holds.
+
+local lfs = require "lfs"
+local assert = require "luassert"
+local folder = require "spec.support.folder"
+local process = require "koine.system.process"
+
+local kit = {}
+
+--- Seconds that no run here takes, whatever the machine.
+kit.SAFETY = 60
+
+--- A new empty folder, for finish.
+kit.begin = folder.new
+
+--- Removes the folder; fails when a supervisor is left.
+function kit.finish(dir)
+  folder.remove(dir)
+  assert.equal(0, kit.supervisors())
+end
+
+--- Runs a script of the shell: process.run's results.
+function kit.sh(script, opts)
+  opts = opts or {}
+  opts.timeout = opts.timeout or kit.SAFETY
+  return process.run({ "sh", "-c", script }, opts)
+end
+
+--- The lines of a text that hold something.
+function kit.lines(text)
+  local list = {}
+  for line in text:gmatch "[^\n]+" do list[#list + 1] = line end
+  return list
+end
+
+--- A file's bytes, "" when there is none.
+function kit.read(path)
+  local file = io.open(path)
+  local text = file and file:read "a" or ""
+  if file then file:close() end
+  return text
+end
+
+local function alive(pid)
+  local file = io.open("/proc/" .. pid .. "/stat")
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- How many of the processes whose numbers are in the file still exist.
+function kit.survivors(path)
+  local n = 0
+  for _, pid in ipairs(kit.lines(kit.read(path))) do n = n + (alive(pid) and 1 or 0) end
+  return n
+end
+
+--- Bytes of memory that this process holds.
+function kit.resident() return tonumber(kit.read("/proc/self/statm"):match "^%d+ (%d+)") * 4096 end
+
+--- How many descriptors this process has open; no program is asked, or a pipe to it would count, at times twice.
+function kit.descriptors()
+  local n = 0
+  for name in lfs.dir "/proc/self/fd" do n = n + (name:find "^%d" and 1 or 0) end
+  return n - 1 -- the one that looks
+end
+
+--- How many children this process has: supervisors are the only ones that stay.
+function kit.supervisors()
+  local pid = kit.read("/proc/self/stat"):match "^%d+"
+  return select(2, kit.read(("/proc/self/task/%s/children"):format(pid)):gsub("%d+", ""))
+end
+
+--- The ArgumentError for that field that f raises; fails when it raises none.
+function kit.raises(field, f, ...)
+  local ok, err = pcall(f, ...)
+  assert.is_false(ok)
+  assert.equal("ArgumentError", err.class)
+  assert.equal(field, err.field)
+  return err
+end
+
+return kit

@@ -1,0 +1,160 @@
+local core = require "koine.core"
+local wait = require "koine.task.wait"
+
+describe("wait", function()
+  local engine, now = core.engine, wait.now
+
+  after_each(function()
+    core.engine, wait.now = engine, now
+    wait.set_host(nil)
+  end)
+
+  -- An engine whose steps are written down: {ready = {tokens…}, takes = seconds, interrupted = true}.
+  local function scripted(steps)
+    local clock, asked = 0, {}
+    wait.now = function() return clock end
+    local self = { step = function(_, seconds)
+      asked[#asked + 1] = seconds or "forever"
+      local step = assert(table.remove(steps, 1), "one step too many")
+      clock = clock + (step.takes or 0)
+      return step.ready or {}, step.interrupted or false
+    end }
+    core.engine = function() return self end
+    return asked
+  end
+
+  it("steps the engine until the token is ready", function()
+    local token, other = {}, {}
+    local asked = scripted { {}, { ready = { other } }, { ready = { other, token } } }
+    assert.is_true(wait.park(token))
+    assert.are.same({ 1, 1, 1 }, asked)
+  end)
+
+  it("gives up when the time is over", function()
+    local asked = scripted { { takes = 1 }, { takes = 1.5 }, { takes = 0.5 } }
+    assert.is_false(wait.park({}, 3))
+    assert.are.same({ 1, 1, 0.5 }, asked)
+  end)
+
+  it("goes on waiting after a signal", function()
+    local token = {}
+    local asked = scripted { { interrupted = true, takes = 1 }, { ready = { token } } }
+    assert.is_true(wait.park(token, 3))
+    assert.are.same({ 1, 1 }, asked)
+  end)
+
+  it("does not lose a token that became ready with the signal", function()
+    local token = {}
+    scripted { { ready = { token }, interrupted = true } }
+    assert.is_true(wait.park(token))
+  end)
+
+  it("sleeps", function()
+    local asked = scripted { { takes = 0.25 } }
+    assert.is_true(wait.sleep(0.25))
+    assert.are.same({ 0.25 }, asked)
+    assert.is_true(wait.sleep(0))
+  end)
+
+  it("sleeps for real on the core's engine", function()
+    assert.is_true(wait.sleep(0.001))
+    assert.is_false(wait.park({}, 0))
+  end)
+
+  describe("with a host", function()
+    it("parks in the host", function()
+      local parked = {}
+      wait.set_host { park = function(...)
+        parked[#parked + 1] = { ... }
+        return true
+      end, wake = function() end }
+      local token = {}
+      assert.is_true(wait.park(token, 2))
+      assert.are.equal(token, parked[1][1])
+      assert.are.equal(2, parked[1][2])
+    end)
+
+    it("pumps: wakes every token that became ready, also when waking steps the engine", function()
+      local a, b, woken = {}, {}, {}
+      local ready = { a, b }
+      local asked = scripted { { ready = ready }, {} }
+      wait.set_host { park = function() end, wake = function(token)
+        woken[#woken + 1] = token
+        if token == a then
+          core.engine():step(0)
+          ready[1], ready[2] = nil, nil -- the engine reuses its array
+        end
+      end }
+      wait.pump(0)
+      assert.are.same({ 0, 0 }, asked)
+      assert.are.equal(2, #woken)
+      assert.are.equal(a, woken[1])
+      assert.are.equal(b, woken[2])
+    end)
+
+    it("keeps what is behind a waiter that raises for the next pump", function()
+      local a, b, c, woken = {}, {}, {}, {}
+      local asked = scripted { { ready = { a, b } }, { ready = { c } } }
+      wait.set_host { park = function() end, wake = function(token)
+        if token == a then error "from the waiter" end
+        woken[#woken + 1] = token
+      end }
+      assert.is_false((pcall(wait.pump, 5)))
+      wait.pump(5)
+      assert.are.same({ b, c }, woken)
+      assert.are.same({ 5, 0 }, asked) -- nobody sleeps on news
+    end)
+
+    it("wakes others while a caller blocks", function()
+      local mine, other, woken = {}, {}, {}
+      scripted { { ready = { other } }, { ready = { mine } } }
+      wait.set_host { park = function() end, wake = function(token) woken[#woken + 1] = token end }
+      assert.is_true(wait.block(mine))
+      assert.are.equal(1, #woken)
+      assert.are.equal(other, woken[1])
+    end)
+
+    it("wakes a token that a caller made up; plain Lua has nobody to wake", function()
+      local mine, woken = {}, {}
+      wait.wake(mine)
+      wait.set_host { park = function() end, wake = function(token) woken[#woken + 1] = token end }
+      wait.wake(mine)
+      assert.are.equal(1, #woken)
+      assert.are.equal(mine, woken[1])
+    end)
+
+    it("asks the host where park suspends; else it does wherever Lua can yield", function()
+      local inside = coroutine.wrap(function() return wait.suspends() end)
+      assert.is_false(wait.suspends())
+      wait.set_host { park = function() end, wake = function() end }
+      assert.is_false(wait.suspends())
+      assert.is_true(inside())
+      local answer = true
+      wait.set_host(nil)
+      wait.set_host { park = function() end, wake = function() end, suspends = function() return answer end }
+      assert.is_true(wait.suspends())
+      answer = false
+      assert.is_false(coroutine.wrap(function() return wait.suspends() end)())
+    end)
+
+    it("is the only one, until it goes", function()
+      local function nothing() end
+      local one, other = { park = nothing, wake = nothing }, { park = nothing, wake = nothing }
+      wait.set_host(one)
+      wait.set_host(one)
+      local ok, err = pcall(wait.set_host, other)
+      assert.are.same({ false, "ArgumentError", "host" }, { ok, err.class, err.field })
+      wait.set_host(nil)
+      wait.set_host(other)
+    end)
+
+    it("must have both halves", function()
+      local ok, err = pcall(wait.set_host, { park = function() end })
+      assert.is_false(ok)
+      assert.are.equal("host.wake", err.field)
+      ok, err = pcall(wait.set_host, { park = function() end, wake = function() end, suspends = true })
+      assert.is_false(ok)
+      assert.are.equal("host.suspends", err.field)
+    end)
+  end)
+end)

@@ -1,0 +1,291 @@
+-- The contract itself: adapters that break it are found out. Each saboteur is a playbook with one defect; the items are
+-- collected with a stub of busted, run, and the ones that have to fail are looked for among the failures.
+
+local base = require "koine.call.custom_adapter"
+local contract = require "koine.testing.contract"
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local playbook = require "koine.testing.playbook"
+local records = require "koine.data.records"
+
+-- What a playbook answers: a primitive for koine.base that passes everything on to it.
+local function passing_on(book)
+  return function(_, messages, opts)
+    local model = opts.model
+    opts.model = nil
+    local stream, err = book:open(messages, opts)
+    opts.model = model
+    return stream, err
+  end
+end
+
+-- The numbers of the items that `sabotage(adapter, book)` makes fail, and how many items there are.
+local function failures(sabotage, supports)
+  local steps, books, items = {}, {}, {}
+  contract.describe("sabotaged", {
+    describe = function(_, body) body() end,
+    it = function(name, test) items[#items + 1] = { name = name, test = test } end,
+    assert = assert, teardown = function(after) items.after = after end,
+    new = function(opts)
+      local book = playbook { steps = steps }
+      books[#books + 1] = book
+      opts = records.to_table(opts or {})
+      opts.model = "m"
+      local adapter = base { name = "Sabotaged", options = opts, open = passing_on(book) }
+      sabotage(adapter, book)
+      return adapter
+    end,
+    script = function(turns)
+      steps = {}
+      for i, turn in ipairs(turns) do
+        steps[i] = { step = i, type = "turn" }
+        for name, value in pairs(turn) do steps[i][name] = value end
+      end
+    end,
+    requests = function()
+      local list = {}
+      for _, book in ipairs(books) do
+        for _, entry in ipairs(book.call_log) do
+          for _, tool in ipairs(entry.tools or {}) do tool.run = nil end
+          list[#list + 1] = { headers = {}, body = core.encode(entry) }
+        end
+      end
+      return list
+    end,
+    supports = supports or { errors = true, signatures = true, blocks = true },
+  })
+  local failed = {}
+  for _, item in ipairs(items) do
+    if not pcall(item.test) then failed[math.tointeger(tonumber(item.name:match "^%d+"))] = item.name end
+  end
+  items.after()
+  return failed, #items
+end
+
+-- chat whose Response is changed: change(fields, deltas) gets the fields of a new one.
+local function changed_response(adapter, change)
+  local chat = adapter.chat
+  function adapter:chat(messages, opts)
+    local response, err = chat(self, messages, opts)
+    if not response then return nil, err end
+    local fields = response:to_table()
+    fields.tool_calls = nil
+    change(fields, opts)
+    return core.response(fields)
+  end
+end
+
+-- chat whose messages are changed: change(block, message) gives the block to send, nil for none.
+local function changed_blocks(adapter, change)
+  local chat = adapter.chat
+  function adapter:chat(messages, opts)
+    local sent = type(messages) == "table" and records.to_table(messages) or messages
+    for _, message in ipairs(type(sent) == "table" and sent or {}) do
+      local kept = {}
+      for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
+        kept[#kept + 1] = change(block, message)
+      end
+      if type(message.content) == "table" and #message.content > 0 then message.content = kept end
+    end
+    return chat(self, sent, opts)
+  end
+end
+
+local SABOTEURS = {
+  { "nothing", {}, function() end },
+  { "text lost from the answer", { 1, 4, 18 }, function(adapter)
+    changed_response(adapter, function(fields)
+      for _, block in ipairs(fields.content) do if block.type == "text" then block.text = "x" end end
+    end)
+  end },
+  { "tool calls lost from content", { 2, 3, 4, 17, 18 }, function(adapter)
+    changed_response(adapter, function(fields)
+      local kept = core.array {}
+      for _, block in ipairs(fields.content) do if block.type ~= "tool_use" then kept[#kept + 1] = block end end
+      fields.content, fields.stop_reason = kept, "end_turn"
+    end)
+  end },
+  { "other ids in the answer", { 2, 17, 18 }, function(adapter)
+    changed_response(adapter, function(fields)
+      for _, block in ipairs(fields.content) do if block.id then block.id = block.id .. "x" end end
+    end)
+  end },
+  { "a stop reason for everything", { 2, 6, 7 }, function(adapter)
+    changed_response(adapter, function(fields) fields.stop_reason = "end_turn" end)
+  end },
+  { "no usage", { 1, 19 }, function(adapter)
+    changed_response(adapter, function(fields) fields.usage = { input_tokens = 1, output_tokens = 1 } end)
+  end },
+  { "another usage when streaming", { 18 }, function(adapter)
+    changed_response(adapter, function(fields, opts)
+      if opts and opts.stream then fields.usage.output_tokens = fields.usage.output_tokens + 1 end
+    end)
+  end },
+  { "an empty answer filled up", { 5 }, function(adapter)
+    changed_response(adapter, function(fields)
+      if #fields.content == 0 then fields.content = "…" end
+    end)
+  end },
+  { "calls in another order", { 3, 18 }, function(adapter)
+    changed_response(adapter, function(fields)
+      table.sort(fields.content, function(a, b) return (a.name or "") > (b.name or "") end)
+    end)
+  end },
+  { "signatures lost", { 17 }, function(adapter)
+    changed_response(adapter, function(fields)
+      for _, block in ipairs(fields.content) do block.signature = nil end
+    end)
+  end },
+  { "deltas without ends", { 18, 19 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all, on_delta = records.to_table(opts or {}), (opts or {}).on_delta
+      all.on_delta = on_delta and function(delta) if not delta.type:find "end$" then on_delta(delta) end end
+      return chat(self, messages, all)
+    end
+  end },
+  { "system and tools never sent", { 8, 10 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all = {}
+      for name, value in pairs(opts or {}) do all[name] = value end
+      all.system, all.tools, all.tool_choice = nil, nil, nil
+      return chat(self, messages, all)
+    end
+  end },
+  { "constructor's options forgotten", { 9, 15 }, function(adapter, book)
+    function adapter:chat(messages, opts) return book:chat(messages, opts) end -- luacheck: no unused
+  end },
+  { "messages dropped", { 11, 12, 13, 14 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts) -- luacheck: no unused
+      if type(messages) == "table" and #messages > 0 then core.check { messages = messages, model = "m" } end
+      return chat(self, "dropped", opts)
+    end
+  end },
+  { "images lost", { 14 }, function(adapter)
+    changed_blocks(adapter, function(block) return block.type ~= "image" and block or nil end)
+  end },
+  { "failed results told as good ones", { 11 }, function(adapter)
+    changed_blocks(adapter, function(block)
+      if block.type == "tool_result" then block.is_error = nil end
+      return block
+    end)
+  end },
+  { "text beside calls lost on the way out", { 12 }, function(adapter)
+    changed_blocks(adapter, function(block, message)
+      if block.type == "text" and message.role == "assistant" then return nil end
+      return block
+    end)
+  end },
+  { "thinking checked after the request", { 15 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      if opts and opts.thinking == "extreme" then chat(self, messages) end
+      return chat(self, messages, opts)
+    end
+  end },
+  { "an option refused", { 16 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      if opts and opts.limits then error(errors.new { kind = "argument", message = "no limits" }) end
+      return chat(self, messages, opts)
+    end
+  end },
+  { "anything accepted as an option", { 15, 16 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all = {}
+      for name, value in pairs(opts or {}) do all[name] = value end
+      all.max_token = nil
+      if all.thinking == "extreme" then all.thinking = nil end
+      return chat(self, messages, all)
+    end
+  end },
+  { "the caller's tables changed", { 24 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      if type(messages) == "table" then
+        for _, message in ipairs(messages) do message.seen = true end
+      end
+      return chat(self, messages, opts)
+    end
+  end },
+  { "errors of one class", { 20, 21 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local response, err = chat(self, messages, opts)
+      if err then err.class = "Error" end
+      return response, err
+    end
+  end },
+  { "no partial", { 21 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local response, err = chat(self, messages, opts)
+      if err then err.partial = nil end
+      return response, err
+    end
+  end },
+  { "the consumer's errors swallowed", { 25 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all = {}
+      for name, value in pairs(opts or {}) do all[name] = value end
+      if all.on_delta then all.on_delta = function(delta) pcall(opts.on_delta, delta) end end
+      return chat(self, messages, all)
+    end
+  end },
+  { "no name", { 22 }, function(adapter) adapter.provider_name = function() return "" end end },
+  { "half a model", { 22 }, function(adapter) adapter.list_models = function() return { { id = "m" } } end end },
+  { "an unsure login", { 23 }, function(adapter) adapter.authenticated = function() return "yes" end end },
+  { "answers that nobody scripted", { 26 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local ok, response, err = pcall(chat, self, messages, opts)
+      if ok then return response, err end
+      if response.class ~= "PlaybookExhaustedError" then error(response, 0) end
+      return core.response { content = "made up", model = "m", stop_reason = "end_turn", usage = {} }
+    end
+  end },
+}
+
+describe("the contract", function()
+  for _, saboteur in ipairs(SABOTEURS) do
+    local name, numbers, sabotage = table.unpack(saboteur)
+    it("finds: " .. name, function()
+      local failed, count = failures(sabotage)
+      assert.is_true(count > 90, count .. " items")
+      if #numbers == 0 then assert.are.same({}, failed) end
+      for _, number in ipairs(numbers) do
+        assert.is_not_nil(failed[number], ("item %d did not fail"):format(number))
+      end
+    end)
+  end
+
+  it("leaves out what an adapter cannot do", function()
+    local _, all = failures(function() end)
+    local _, fewer = failures(function() end, { errors = false, thinking = false, thinking_option = false,
+      refusal = false, sensitive = false })
+    assert.is_true(fewer < all - 30, ("%d of %d"):format(fewer, all))
+  end)
+
+  it("names what is missing or unknown in its own arguments", function()
+    local function field(spec)
+      local ok, err = pcall(contract.describe, "x", spec)
+      assert.is_false(ok)
+      assert.are.equal("ArgumentError", err.class, tostring(err))
+      return err.field
+    end
+    local function nothing() end
+    assert.are.equal("contract", field(5))
+    assert.are.equal("contract.new", field { script = nothing })
+    assert.are.equal("contract.script", field { new = nothing })
+    assert.are.equal("contract.requests", field { new = nothing, script = nothing, requests = 5 })
+    assert.are.equal("contract.supports.flying",
+      field { new = nothing, script = nothing, supports = { flying = true } })
+    assert.are.equal("contract.supports.errors",
+      field { new = nothing, script = nothing, supports = { errors = "yes" } })
+    assert.are.equal("contract.describe", field { new = nothing, script = nothing })
+  end)
+end)

@@ -1,0 +1,38 @@
+-- Every provider whose dialect differs, under the contract of adapters.
+
+local koine = require "koine"
+local on_loopback = require "spec.lua.testing.contract.on_loopback"
+
+local busted = { describe = describe, it = it, assert = assert, setup = setup, teardown = teardown }
+
+-- Mistral and Perplexity report a stream's usage unasked; the loopback provider only where it is asked for.
+-- Per suite: constructor, model, what the wire cannot do (or can beyond the others), where it puts its thinking.
+local ROWS = {
+  { "azure", "my-deployment" },
+  { "cerebras", "gpt-oss-120b", { images = false }, "reasoning" },
+  { "deepseek", "deepseek-v4-flash", { thinking_levels = false }, "reasoning_content" },
+  { "deepseek", "deepseek-chat", { thinking_option = false } },
+  { "fireworks", "m" },
+  { "groq", "openai/gpt-oss-120b", {}, "reasoning" },
+  { "llamacpp", "m", {}, "reasoning_content" },
+  { "lmstudio", "m" },
+  { "mistral", "mistral-large-latest", { exact_ids = false, stream_usage = false }, "content" },
+  { "moonshot", "kimi-k2", {}, "reasoning_content" },
+  { "ollama_compat", "qwen3", {}, "reasoning" },
+  { "openai", "o3-mini" },
+  { "openrouter", "anthropic/claude-sonnet-4.5", { signatures = true }, "reasoning_details" },
+  { "perplexity", "sonar", { stream_usage = false } },
+  { "together", "m" },
+  { "vllm", "m", {}, "reasoning" },
+  { "xai", "grok-4", { thinking_option = false }, "reasoning_content" },
+  { "xai", "grok-3-mini", {}, "reasoning_content" },
+}
+
+for _, row in ipairs(ROWS) do
+  local supports = { refusal = false }
+  for flag, value in pairs(row[3] or {}) do supports[flag] = value end
+  on_loopback(busted, "koine." .. row[1] .. " " .. row[2], koine[row[1]], { model = row[2] }, supports, row[4])
+end
+
+on_loopback(busted, "koine.compatible, Anthropic's wire", koine.compatible, { model = "m", api = "anthropic" },
+  { signatures = true, blocks = true, sensitive = false })

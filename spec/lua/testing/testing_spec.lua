@@ -1,0 +1,234 @@
+-- koine.testing: the process, the script, and offline.
+
+local client = require "spec.support.raw_client"
+local core = require "koine.core"
+local testing = require "koine.testing"
+
+local exchange, messages, completions, BEARER = client.exchange, client.messages, client.completions, client.BEARER
+
+describe("koine.testing", function()
+  local server
+
+  setup(function()
+    server = assert(testing.start())
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  before_each(function()
+    assert(server:reset())
+  end)
+
+  describe("the process", function()
+    local function alive(pid)
+      return (os.execute(("kill -0 %d 2>/dev/null"):format(pid)))
+    end
+
+    it("listens where it is told to, and says when it cannot", function()
+      local first <close> = assert(testing.start())
+      local second, err = testing.start { port = first.port }
+      assert.is_nil(second)
+      assert.are.equal("ConnectionError", err.class)
+      assert.is_truthy(tostring(err):find("EADDRINUSE", 1, true))
+      local port = first.port
+      first:stop()
+      local third <close> = assert(testing.start { port = port })
+      assert.are.equal(port, third.port)
+      for _, bad in ipairs { -1, 65536, 1.5, "80" } do
+        local ok, wrong = pcall(testing.start, { port = bad })
+        assert.is_false(ok)
+        assert.are.equal("port", wrong.field)
+      end
+    end)
+
+    it("tells its port and pid, and ends with stop, as often as it is called", function()
+      local other = assert(testing.start())
+      assert.are.equal("http://127.0.0.1:" .. other.port, other.url)
+      assert.is_true(alive(other.pid))
+      other:stop()
+      other:stop()
+      assert.is_falsy(alive(other.pid))
+    end)
+
+    it("ends with a to-be-closed variable", function()
+      local pid
+      do
+        local other <close> = assert(testing.start { script = "echo" })
+        pid = other.pid
+        assert.is_true(alive(pid))
+      end
+      assert.is_falsy(alive(pid))
+    end)
+
+    it("ends though another one runs", function()
+      local first, second <close> = assert(testing.start()), assert(testing.start())
+      first:stop()
+      assert.is_falsy(alive(first.pid))
+      assert.is_true(alive(second.pid))
+    end)
+
+    it("ends with the collector", function()
+      local pid = assert(testing.start()).pid
+      collectgarbage()
+      collectgarbage()
+      assert.is_falsy(alive(pid))
+    end)
+
+    it("leaves nothing in the temporary directory", function()
+      local tmpname, name = os.tmpname, nil
+      rawset(os, "tmpname", function()
+        name = tmpname()
+        return name
+      end)
+      local other <close> = assert(testing.start())
+      rawset(os, "tmpname", tmpname)
+      assert.is_truthy(other.pid)
+      assert.is_nil(io.open(name))
+      assert.is_nil(io.open(name .. ".d"))
+    end)
+
+    it("runs by hand: prints port and pid, ends when its standard input does", function()
+      local program = ("package.path, package.cpath = %q, %q; require 'koine.testing.loopback.main'")
+        :format(package.path, package.cpath):gsub("'", "'\\''")
+      local interpreter = os.getenv("KOINE_LUA") or "lua5.4"
+      local pipe = assert(io.popen(("printf '' | %s -e '%s'"):format(interpreter, program)))
+      local port, pid = pipe:read("l"):match("^(%d+) (%d+)$")
+      assert.is_truthy(port)
+      assert.is_nil(pipe:read("l"))
+      pipe:close()
+      assert.is_falsy(alive(tonumber(pid)))
+    end)
+
+    it("names lua-luv when it is missing", function()
+      local cpath = package.cpath
+      package.cpath = assert(package.searchpath("koine.core", cpath)):gsub("koine/core%.so$", "?.so")
+      local other, err = testing.start()
+      package.cpath = cpath
+      assert.is_nil(other)
+      assert.are.equal("ConnectionError", err.class)
+      assert.is_truthy(tostring(err):find("luv", 1, true))
+    end)
+
+    it("refuses a wrong script and names the field", function()
+      for problem, script in pairs {
+        ["turns%[1%]: unknown field \"contents\""] = { { contents = "x" } },
+        ["turns%[2%]: exactly one of content"] = { { content = "x" }, {} },
+        ["turns%[1%]%.content%[1%]%.type"] = { { content = { { type = "txt" } } } },
+        ["turns%[1%]%.content%[1%]%.name: a string"] = { { content = { { type = "tool_use" } } } },
+        ["turns%[1%]%.fault%.split_at"] = { { content = "x", fault = { split_at = { 3, 2 } } } },
+        ["turns%[1%]%.fault: unknown field"] = { { content = "x", fault = { stall = 1 } } },
+        ["turns%[1%]%.replay"] = { { replay = "/nonexistent/recording.json" } },
+        ["turns%[1%]%.usage%.input_tokens"] = { { content = "x", usage = { input_tokens = -1 } } },
+      } do
+        local ok, err = pcall(server.script, server, script)
+        assert.is_false(ok, problem)
+        assert.are.equal("ArgumentError", err.class)
+        assert.is_truthy(tostring(err):find(problem), tostring(err))
+      end
+      assert.is_false((pcall(server.script, server, "sing")))
+      assert.is_false((pcall(testing.start, { script = { {} } })))
+      assert.is_false((pcall(testing.start, { scripts = {} })))
+    end)
+
+    it("cannot be used when stopped", function()
+      local other = assert(testing.start())
+      other:stop()
+      local ok, err = pcall(other.requests, other)
+      assert.is_false(ok)
+      assert.are.equal("ArgumentError", err.class)
+    end)
+  end)
+
+  describe("the script", function()
+    it("is played in order over both faces and says when it is exhausted", function()
+      assert(server:script { { content = "one" }, { content = "two" } })
+      assert.are.equal("one", core.decode(messages(server).body).content[1].text)
+      assert.are.equal("two", core.decode(completions(server).body).choices[1].message.content)
+      local answer = messages(server)
+      assert.are.equal(500, answer.status)
+      assert.are.equal("false", answer.headers["x-should-retry"])
+      assert.is_truthy(core.decode(answer.body).error.message:find("exhausted"))
+      assert.is_truthy(core.decode(completions(server).body).error.message:find("exhausted"))
+    end)
+
+    it("echoes", function()
+      assert(server:script "echo")
+      assert.are.equal("You said: Hi", core.decode(messages(server).body).content[1].text)
+      local message = { { role = "user", content = { { type = "text", text = "Ho" } } } }
+      local answer = core.decode(completions(server, { messages = message }).body)
+      assert.are.equal("You said: Ho", answer.choices[1].message.content)
+    end)
+
+    it("serves other paths with replies of their own", function()
+      assert(server:script { { content = "chat" },
+        { path = "/login/code", reply = { body = { code = "X" } } },
+        { path = "/login/code", reply = { status = 202, headers = { ["x-a"] = "b" }, body = "plain" } },
+        { path = "/v1/models", error = { status = 503 } } })
+      local answer = exchange(server, "POST", "/login/code", nil, "a=b")
+      assert.are.same({ code = "X" }, core.decode(answer.body))
+      answer = exchange(server, "POST", "/login/code", nil, "a=b")
+      assert.are.equal(202, answer.status)
+      assert.are.equal("b", answer.headers["x-a"])
+      assert.are.equal("plain", answer.body)
+      assert.are.equal(404, exchange(server, "POST", "/login/code", nil, "").status)
+      assert.are.equal(503, exchange(server, "GET", "/v1/models", BEARER).status)
+      assert.are.equal(200, exchange(server, "GET", "/v1/models", BEARER).status)
+      assert.are.equal("chat", core.decode(completions(server).body).choices[1].message.content)
+    end)
+
+    it("replays recordings byte for byte", function()
+      local path = os.tmpname()
+      local function record(status, headers, body)
+        local file = assert(io.open(path, "wb"))
+        file:write(core.encode { response = { status = status, headers = headers, body = body } })
+        file:close()
+        assert(server:script { { replay = path } })
+      end
+      local sse = "data: {\"a\":1}  \r\n\r\n: comment\n\ndata: [DONE]"
+      record(200, { ["content-type"] = "text/event-stream", ["content-length"] = "7", ["x-id"] = "1" }, sse)
+      local answer = completions(server)
+      assert.are.equal(sse, answer.body)
+      assert.are.equal("1", answer.headers["x-id"])
+      record(429, { ["content-type"] = "application/json" }, " {} ")
+      answer = exchange(server, "POST", "/v1/generate", BEARER, "{}")
+      assert.are.equal(429, answer.status)
+      assert.are.equal(" {} ", answer.body)
+      os.remove(path)
+    end)
+  end)
+
+  describe("offline", function()
+    local function fetch(url)
+      local request, err = core.request(core.engine(), { method = "GET", url = url, timeouts = { total = 20 } })
+      local answer
+      while request and not answer and not err do
+        answer, err = request:poll()
+        if answer == false then
+          core.engine():step(1)
+        end
+      end
+      return answer, err
+    end
+
+    after_each(function()
+      testing.offline(false)
+    end)
+
+    it("forbids every host but loopback, before its name is looked up", function()
+      testing.offline(true)
+      for _, url in ipairs { "http://koine.invalid/", "http://192.0.2.1/", "https://[2001:db8::1]/" } do
+        local answer, err = fetch(url)
+        assert.is_nil(answer)
+        assert.are.equal("ConnectionError", err.class)
+        assert.is_truthy(tostring(err):find("offline"), tostring(err))
+      end
+      assert.are.equal(404, fetch(server.url .. "/nothing").status)
+    end)
+
+    it("wants a boolean", function()
+      assert.is_false((pcall(testing.offline)))
+    end)
+  end)
+end)

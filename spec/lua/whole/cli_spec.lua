@@ -1,0 +1,395 @@
+-- bin/koine as a child process against the loopback provider: every command but chat, what goes wrong, and exit codes.
+
+local cjson = require "cjson"
+local cli = require "spec.support.cli"
+local folder = require "spec.support.folder"
+local koine = require "koine"
+local rows = require "koine.provider"
+
+local KEY = "cli-test-key-1"
+local TEXT = string.rep("All that glitters. ", 200)
+local PNG, PDF = "\x89PNG\r\n\x1A\n\0\1", "%PDF-1.4\n\0\1"
+
+describe("koine", function()
+  local server, home
+
+  setup(function() server, home = assert(koine.testing.start()), folder.new() end)
+  teardown(function()
+    server:stop()
+    folder.remove(home)
+  end)
+  before_each(function() assert(server:reset()) end)
+  after_each(cli.clean_up)
+
+  -- What a run printed; `turns` are what the provider answers.
+  local function run(arguments, turns, options)
+    options = options or {}
+    options.env = options.env or { ANTHROPIC_API_KEY = KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", HOME = home }
+    if turns then assert(server:script(turns)) end
+    local r = cli.run(arguments, options)
+    assert.is_nil((r.out .. r.err):find(KEY, 1, true))
+    assert.is_nil(r.err:find("traceback", 1, true), r.err)
+    return r
+  end
+
+  -- The same at the loopback provider's address.
+  local function run_there(arguments, turns, options)
+    local all = table.move(arguments, 2, #arguments, 4, { arguments[1], "--base-url", server.url })
+    return run(all, turns, options)
+  end
+
+  local function sent()
+    local requests = assert(server:requests())
+    local last = requests[#requests]
+    return cjson.decode(last.body), last, #requests
+  end
+
+  -- Exit code, nothing on the standard output, and exactly this one line.
+  local function refuses(code, line, r)
+    assert.are.same({ code = code, signal = 0, out = "", err = "koine: " .. line .. "\n" }, r)
+  end
+
+  describe("ask", function()
+    it("prints the answer, and sends what was asked with the key", function()
+      local r = run_there({ "ask", "Is", "it?" }, { { content = "Yes." } })
+      assert.are.same({ code = 0, signal = 0, out = "Yes.\n", err = "" }, r)
+      local body, request = sent()
+      assert.are.same({ { role = "user", content = { { type = "text", text = "Is it?" } } } }, body.messages)
+      assert.are.equal(KEY, request.headers["x-api-key"])
+      assert.are.equal("claude-sonnet-4-5", body.model)
+    end)
+
+    it("puts files, the standard input and the words in this order", function()
+      local notes = cli.file(home .. "/notes.txt", "Of no use.")
+      local png, pdf = cli.file(home .. "/a.jpg", PNG), cli.file(home .. "/b", PDF)
+      local r = run_there({ "ask", "-f", notes, "-f", png, "-f", pdf, "Why?" }, { { content = "So." } },
+        { input = "piped\n" })
+      assert.are.equal("So.\n", r.out, r.err)
+      local blocks = sent().messages[1].content
+      assert.are.equal(('<file path="%s">\nOf no use.\n</file>'):format(notes), blocks[1].text)
+      assert.are.same({ "image", "image/png", "iVBORw0KGgoAAQ==" },
+        { blocks[2].type, blocks[2].source.media_type, blocks[2].source.data })
+      assert.are.same({ "document", "application/pdf", "JVBERi0xLjQKAAE=" },
+        { blocks[3].type, blocks[3].source.media_type, blocks[3].source.data })
+      assert.are.same({ "piped\n", "Why?", 5 }, { blocks[4].text, blocks[5].text, #blocks })
+    end)
+
+    it("takes the standard input alone", function()
+      assert.are.equal("Yes.\n", run_there({ "ask" }, { { content = "Yes." } }, { input = "Is it?" }).out)
+      assert.are.equal("Is it?", sent().messages[1].content[1].text)
+    end)
+
+    it("sends its options", function()
+      local r = run_there({ "ask", "--system", "Be brief.", "--max-tokens", "9000", "--thinking", "2000", "-o",
+        "temperature=1", "-o", "keep_raw", "-o", "stop_sequences=x", "Hm?" })
+      refuses(2, 'stop_sequences: array of strings expected, got "x"', r)
+      r = run_there({ "ask", "--system", "Be brief.", "--max-tokens", "9000", "--thinking", "2000", "-o",
+        "cache_retention=short", "-o", "keep_raw", "Hm?" }, { { content = "Ah." } })
+      assert.are.equal("Ah.\n", r.out, r.err)
+      local body = sent()
+      assert.are.same({ 9000, 2000, "Be brief." },
+        { body.max_tokens, body.thinking.budget_tokens, body.system[1].text })
+      run_there({ "ask", "--thinking", "off", "Hm?" }, { { content = "Ah." } })
+      assert.are_not.equal("enabled", (sent().thinking or {}).type)
+    end)
+
+    it("names the model it chose, the first with a key", function()
+      local r = run_there({ "ask", "Hm?" }, { { content = "Ah." } }, { env = { OPENAI_API_KEY = KEY, HOME = home } })
+      assert.are.same({ "Ah.\n", "koine: openai/gpt-4.1 (-m or KOINE_MODEL chooses another)\n" }, { r.out, r.err })
+      r = run_there({ "ask", "-m", "groq/fast", "Hm?" }, { { content = "Ah." } }, { env = { GROQ_API_KEY = KEY } })
+      assert.are.same({ "Ah.\n", "", "fast" }, { r.out, r.err, sent().model })
+    end)
+
+    it("--json writes the whole Response, empty lists as lists", function()
+      local r = run_there({ "ask", "--json", "Hm?" }, { { content = {}, usage = { input_tokens = 7, output_tokens = 0 },
+        model = "m-1" } })
+      local decoded = cjson.decode(r.out)
+      assert.are.same({ "m-1", "end_turn", 7, "anthropic" },
+        { decoded.model, decoded.stop_reason, decoded.usage.input_tokens, decoded.provider })
+      assert.is_truthy(r.out:find('"content":[]', 1, true))
+      assert.is_truthy(r.out:find('"warnings":[]}\n', 1, true))
+      assert.are.equal("koine: the answer is empty\n", r.err)
+    end)
+
+    it("--stream writes what is there while the rest is not", function()
+      assert(server:script { { content = TEXT, chunk = 10, fault = { stall_after = 3000 } } })
+      local child = cli.start({ "ask", "--stream", "--base-url", server.url, "-m", "anthropic/m", "Hm?" },
+        { env = { ANTHROPIC_API_KEY = KEY } })
+      child:close_input()
+      child:expect("out", "All that glitters.")
+      child:signal "sigint"
+      local r = child:wait()
+      assert.are.same({ 130, 0, "" }, { r.code, r.signal, r.err })
+      assert.are.equal(TEXT:sub(1, #r.out - 1) .. "\n", r.out)
+    end)
+
+    cli.on_terminal(it, pending)("ends by Ctrl-C while nothing comes at all", function()
+      assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+      local child = cli.start({ "ask", "--base-url", server.url, "-m", "anthropic/m", "Hm?" },
+        { env = { ANTHROPIC_API_KEY = KEY }, terminal = true })
+      child:expect("out", "waiting for m")
+      repeat local asked = #assert(server:requests()) until asked == 1
+      child:write "\3"
+      assert.are.equal(130, child:wait().code)
+    end)
+
+    it("says what was refused, cut or left out", function()
+      local r = run_there({ "ask", "Hm?" }, { { content = "No.", stop_reason = "refusal" } })
+      assert.are.same({ 4, "No.\n", "koine: the answer is not whole: refusal\n" }, { r.code, r.out, r.err })
+      r = run_there({ "ask", "Hm?" }, { { content = "Well, ", stop_reason = "max_tokens" } })
+      assert.are.same({ 0, "Well, \n", "koine: the answer is not whole: max_tokens\n" }, { r.code, r.out, r.err })
+      r = run_there({ "ask", "-m", "openai/gpt-4.1", "Hm?" },
+        { { content = { { type = "refusal", text = "I must not." } } } }, { env = { OPENAI_API_KEY = KEY } })
+      assert.are.equal(4, r.code)
+      assert.are.equal("koine: refused: I must not.\nkoine: the answer is not whole: refusal\n", r.err)
+      r = run_there({ "ask", "-m", "openai/o3", "-o", "temperature=0.5", "-o", "api=chat", "Hm?" },
+        { { content = "Ah." } }, { env = { OPENAI_API_KEY = KEY } })
+      assert.are.same({ 0, "koine: warning: temperature: the model refuses it: left out\n" }, { r.code, r.err })
+    end)
+  end)
+
+  describe("says in one line", function()
+    it("what was used wrongly", function()
+      refuses(2, "a command is required (see koine --help)", run {})
+      refuses(2, "unknown command 'aks' Did you mean 'ask'? (see koine --help)", run { "aks" })
+      refuses(2, "unknown option '--jsn' Did you mean '--json'? (see koine --help)", run { "ask", "--jsn" })
+      refuses(2, "option '--no-stream' can not be used together with option '--stream' (see koine --help)",
+        run { "ask", "--stream", "--no-stream" })
+      refuses(2, "argument 'provider' must be one of 'copilot' (see koine --help)", run { "login", "openai" })
+      refuses(2, 'antropic: unknown provider; did you mean "anthropic"?', run { "ask", "-m", "antropic/x", "Hm?" })
+      refuses(2, 'tempratur: unknown option; did you mean "temperature"?', run { "ask", "-o", "tempratur=1", "Hm?" })
+      refuses(2, "no prompt: give one as an argument or on the standard input", run { "ask", " " })
+      refuses(2, "which model? give -m together/MODEL or set KOINE_MODEL",
+        run({ "ask", "Hm?" }, nil, { env = { TOGETHER_API_KEY = KEY } }))
+    end)
+
+    it("which flag was used wrongly, in the words of the command line", function()
+      for flag, case in pairs { ["--max-tokens"] = { "many", "integer, 0 or more" },
+        ["--retries"] = { "-1", "integer, 0 or more" }, ["--timeout"] = { "x", "seconds in total" },
+        ["--thinking"] = { "wow", "low, medium, high, a number of tokens or off" } } do
+        refuses(2, ('%s: %s expected, got "%s"'):format(flag, case[2], case[1]), run { "ask", flag, case[1], "Hm?" })
+      end
+      refuses(2, '--retries: integer, 0 or more expected, got "x"', run { "ask", "--retries=x", "Hm?" })
+      refuses(2, '--timeout: number of seconds, 0 for no limit expected, got "-1"', run { "chat", "--timeout", "-1" })
+      refuses(2, '--thinking: integer, 0 or more expected, got "-5"', run { "ask", "--thinking", "-5", "Hm?" })
+      refuses(2, "--base-url: http:// or https:// URL expected", run { "ask", "--base-url", "x", "Hm?" })
+      refuses(2, "--base-url: URL of the server to talk to expected",
+        run({ "ask", "-m", "azure/m", "Hm?" }, nil, { env = { AZURE_OPENAI_API_KEY = KEY } }))
+      for _, port in ipairs { "abc", "70000", "-1", "1.5" } do
+        refuses(2, ('--port: number from 1 to 65535 expected, got "%s" (see koine --help)'):format(port),
+          run { "serve-loopback", "--port", port })
+      end
+    end)
+
+    it("what was said twice, or elsewhere", function()
+      refuses(2, "-o model: -m PROVIDER/MODEL chooses the model", run { "ask", "-o", "model=zz", "Hm?" })
+      refuses(2, "-o base_url and --base-url: only one of them",
+        run { "ask", "-o", "base_url=http://127.0.0.1:1", "--base-url", server.url, "Hm?" })
+      refuses(2, "--base-url and -o base_url: only one of them", run_there { "ask", "-o", "base_url=x", "Hm?" })
+      refuses(2, "-o retry and --retries: only one of them", run { "models", "-o", "retry=false", "--retries", "1" })
+      refuses(2, "-o top_p and -o top_p: only one of them", run { "ask", "-o", "top_p=1", "-o", "top_p=0", "Hm?" })
+      assert.are.equal(0, #assert(server:requests()))
+    end)
+
+    it("words of the prompt behind --, as they are", function()
+      assert.are.equal("Ah.\n", run_there({ "ask", "--", "--retries", "-1" }, { { content = "Ah." } }).out)
+      assert.are.equal("--retries -1", sent().messages[1].content[1].text)
+    end)
+
+    it("that there is no key", function()
+      local env = {}
+      refuses(3, "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)",
+        run({ "ask", "Hm?" }, nil, { env = env }))
+      refuses(3, "Anthropic: no key: set ANTHROPIC_API_KEY",
+        run({ "ask", "-m", "anthropic/m", "Hm?" }, nil, { env = env }))
+      refuses(3, "GitHub Copilot: no GitHub token to ask for quotas with; `koine login copilot` logs in",
+        run({ "usage" }, nil, { env = { HOME = home .. "/nobody" } }))
+      assert.are.equal(0, #assert(server:requests()))
+    end)
+
+    it("that the key is refused, without showing it", function()
+      refuses(3, "invalid key (authorization: [redacted])",
+        run_there({ "ask", "Hm?" }, { { content = "x", fault = { echo_authorization = true } } }))
+    end)
+
+    it("that nobody answers", function()
+      local r = run { "ask", "--base-url", "http://127.0.0.1:" .. cli.closed_port(), "--retries", "0", "Hm?" }
+      assert.are.same({ 1, "" }, { r.code, r.out })
+      assert.is_truthy(r.err:find "^koine: Failed to connect to 127%.0%.0%.1 port %d+[^\n]*\n$")
+    end)
+
+    it("what the provider says, after as many attempts as were asked for", function()
+      local overloaded = { error = { status = 529, message = "Too\nmuch.", headers = { ["retry-after-ms"] = "1" } } }
+      refuses(1, "Too much.", run_there({ "ask", "--retries", "1", "Hm?" }, { overloaded, overloaded }))
+      assert.are.equal(2, #assert(server:requests()))
+      assert.are.equal("Ah.\n", run_there({ "ask", "Hm?" }, { overloaded, overloaded, { content = "Ah." } }).out)
+    end)
+
+    it("that the time is over", function()
+      refuses(1, "not finished within 0.050 s (total)",
+        run_there({ "ask", "--timeout", "0.05", "Hm?" }, { { content = "x", fault = { stall_after = 0 } } }))
+    end)
+
+    it("that a stream broke off, behind what came of it", function()
+      local r = run_there({ "ask", "--stream", "--retries", "0", "Hm?" },
+        { { content = TEXT, chunk = 10, fault = { end_after = 3000 } } })
+      assert.are.equal(1, r.code)
+      assert.are.equal(TEXT:sub(1, #r.out - 1) .. "\n", r.out)
+      assert.is_truthy(r.err:find "^koine: [^\n]+\n$")
+    end)
+
+    it("what is wrong with a file", function()
+      refuses(2, home .. "/none: No such file or directory", run { "ask", "-f", home .. "/none", "Hm?" })
+      refuses(2, home .. ": Is a directory", run { "ask", "-f", home, "Hm?" })
+      refuses(2, "/dev/zero: larger than 20 MiB", run { "ask", "-f", "/dev/zero", "Hm?" })
+      local binary = cli.file(home .. "/binary", "ELF\0\1")
+      refuses(2, binary .. ": neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
+        run { "ask", "-f", binary, "Hm?" })
+    end)
+
+    it("what is wrong with the standard input", function()
+      refuses(2, "standard input: neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
+        run({ "ask", "Hm?" }, nil, { input = "a\0b" }))
+      refuses(2, "standard input: Bad file descriptor", run({ "ask", "Hm?" }, nil, { shell = "%s <&-" }))
+      local r = run_there({ "ask" }, { { content = "Ah." } }, { input = "caf\xE9" })
+      assert.are.same({ "Ah.\n", "koine: standard input: not UTF-8; what is wrong goes out as U+FFFD\n" },
+        { r.out, r.err })
+      assert.are.equal("caf\u{FFFD}", sent().messages[1].content[1].text)
+    end)
+  end)
+
+  describe("without a reader", function()
+    it("ends quietly, whatever its parent does with SIGPIPE", function()
+      local r = run_there({ "ask", "--stream", "Hm?" }, { { content = TEXT } }, { unread = true })
+      assert.are.same({ 13, "" }, { r.signal, r.err })
+      r = run_there({ "ask", "--stream", "Hm?" }, { { content = TEXT } }, { unread = true, shell = "trap '' PIPE; %s" })
+      assert.are.same({ 141, "" }, { r.code, r.err })
+    end)
+
+    it("says that there is no room", function()
+      refuses(1, "cannot write: No space left on device",
+        run_there({ "ask", "Hm?" }, { { content = "x" } }, { shell = "%s >/dev/full" }))
+    end)
+  end)
+
+  it("models lists what -m takes", function()
+    local r = run_there { "models", "anthropic" }
+    assert.are.equal("anthropic/loopback-01", r.out:match "^[^\n]*")
+    assert.are.equal(25, select(2, r.out:gsub("\n", "")))
+    assert.are.equal(r.out, run_there({ "models" }).out)
+    local decoded = cjson.decode(run_there({ "models", "anthropic", "--json" }).out)
+    assert.are.same({ 25, "loopback-02" }, { #decoded, decoded[2].id })
+    refuses(2, "Perplexity does not implement list_models",
+      run({ "models", "perplexity" }, nil, { env = { PERPLEXITY_API_KEY = KEY } }))
+  end)
+
+  it("login shows where and what to enter, once; usage tells what is left", function()
+    local github <close> = assert(koine.testing.start { copilot = { interval = 0.01 } })
+    local env = { XDG_CONFIG_HOME = home .. "/config" }
+    local there = "github_host=" .. github.url
+    local r = run({ "login", "copilot", "-o", there }, nil, { env = env })
+    assert.are.same({ code = 0, signal = 0, out = "", err = ("koine: open %s/login/device and enter the code KOIN-0001 "
+      .. "(15 minutes)\nkoine: logged in\n"):format(github.url) }, r)
+    assert.are.equal("koine: logged in\n", run({ "login", "copilot", "-o", there }, nil, { env = env }).err)
+    r = run({ "usage", "-o", there }, nil, { env = env })
+    assert.are.equal("Premium requests     ok         250 of 300 requests left\n"
+      .. "Chat                 ok         no limit\nCompletions          ok         no limit\n", r.out)
+    local decoded = cjson.decode(run({ "usage", "--json", "-o", there }, nil, { env = env }).out)
+    assert.are.equal("copilot:premium", decoded.limits[1].id)
+    refuses(2, "anthropic has no quotas to ask for", run { "usage", "anthropic" })
+    assert(github:copilot { device_flow = { "access_denied" } })
+    r = run({ "login", "copilot", "-o", there }, nil, { env = { XDG_CONFIG_HOME = home .. "/other" } })
+    assert.are.equal(3, r.code)
+    assert.is_truthy(r.err:find "^koine: open [^\n]*\nkoine: [^\n]*denied[^\n]*\n$", r.err)
+  end)
+
+  describe("doctor", function()
+    it("names every provider's variable as its row has it, and asks nobody offline", function()
+      local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = home } })
+      assert.are.same({ 0, "" }, { r.code, r.err })
+      local versions = ("Lua 5.4, koine %s, libcurl %s\n"):format(koine.version, koine.libcurl)
+      assert.are.equal(versions, r.out:sub(1, #versions))
+      for _, name in ipairs { "argparse", "cjson", "luv" } do assert.is_truthy(r.out:find("\n" .. name .. " %d+%.")) end
+      local listed = {}
+      for name, variable, rest in r.out:gmatch "\n([%l_]+) +([%u_]+) +([^\n]*)" do
+        listed[name] = variable
+        assert.are.equal(name == "groq" and "set     not asked" or "not set no credentials", rest)
+      end
+      for _, name in ipairs(rows.names) do
+        local row = rows.load(name)
+        if row.env then assert.are.equal(row.env[1], listed[name], name) end
+        listed[name] = nil
+      end
+      assert.is_nil(next(listed))
+    end)
+
+    it("asks those that have a key", function()
+      local r = run_there({ "doctor" }, nil, { env = { ANTHROPIC_API_KEY = KEY, PERPLEXITY_API_KEY = KEY } })
+      assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +answers, 25 models\n")
+      assert.is_truthy(r.out:find "perplexity +PERPLEXITY_API_KEY +set +Perplexity does not implement list_models\n")
+      assert.are.equal(0, r.code)
+      assert.are.equal(1, #assert(server:requests()))
+    end)
+
+    it("fails where one does not answer", function()
+      local r = run({ "doctor", "--base-url", "http://127.0.0.1:" .. cli.closed_port() })
+      assert.are.equal(1, r.code)
+      assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +Failed to connect")
+      r = run({ "doctor" }, nil, { env = { AZURE_OPENAI_API_KEY = KEY } })
+      assert.is_truthy(r.out:find "azure +AZURE_OPENAI_API_KEY +set +%-%-base%-url: URL of the server to talk to")
+    end)
+  end)
+
+  describe("serve-loopback", function()
+    -- Starts it, asks it with `arguments`, ends it by Ctrl-C; what the asking gave.
+    local function serve(arguments, ask)
+      local child = cli.start(table.move(arguments, 1, #arguments, 2, { "serve-loopback" }))
+      child:expect("out", "\n")
+      local r = run { "ask", "--base-url", child.out:match "%S+", table.unpack(ask) }
+      child:signal "sigint"
+      assert.are.equal(130, child:wait().code)
+      return r
+    end
+
+    it("echoes, until Ctrl-C", function() assert.are.equal("You said: Hm?\n", serve({}, { "Hm?" }).out) end)
+
+    it("listens where it is told to, or says that it cannot", function()
+      local taken <close> = assert(koine.testing.start())
+      local r = run { "serve-loopback", "--port", tostring(taken.port) }
+      assert.are.equal(1, r.code)
+      assert.is_truthy(r.err:find "^koine: [^\n]*EADDRINUSE[^\n]*\n$")
+      assert.are.equal(2, run({ "serve-loopback", "--port", "70000" }).code)
+      local port = taken.port
+      taken:stop()
+      local child = cli.start { "serve-loopback", "--port", tostring(port) }
+      child:expect("out", ("http://127.0.0.1:%d\n"):format(port))
+      child:signal "sigint"
+      assert.are.equal(130, child:wait().code)
+    end)
+
+    it("plays a script", function()
+      local script = cli.file(home .. "/script.json",
+        '[{"error": {"status": 429, "headers": {"retry-after-ms": "1"}}}, {"content": "Ah."}]')
+      assert.are.equal("Ah.\n", serve({ "--script", script }, { "Hm?" }).out)
+    end)
+
+    it("refuses a bad script", function()
+      refuses(2, home .. "/bad: no JSON object or array",
+        run { "serve-loopback", "--script", cli.file(home .. "/bad", "[{") })
+      local r = run { "serve-loopback", "--script", cli.file(home .. "/worse", '[{"contents": "x"}]') }
+      assert.are.equal(2, r.code)
+      assert.is_truthy(r.err:find "^koine: [^\n]*contents[^\n]*\n$")
+      assert.are.equal(2, run({ "serve-loopback", "--echo", "--script", "x" }).code)
+    end)
+  end)
+
+  it("explains itself", function()
+    assert.are.equal("koine " .. koine.version .. "\n", run({ "--version" }).out)
+    for _, name in ipairs { "ask", "chat", "models", "login", "usage", "doctor", "serve-loopback" } do
+      local r = run { name, "--help" }
+      assert.are.same({ 0, "" }, { r.code, r.err })
+      assert.is_truthy(r.out:find("Usage: koine " .. name, 1, true))
+      assert.is_truthy(run({ "--help" }).out:find("\n   " .. name, 1, true))
+    end
+  end)
+end)

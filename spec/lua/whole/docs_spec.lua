@@ -1,0 +1,300 @@
+-- The documentation against the code: every Lua block compiles and runs, what it promises to print is printed, every
+-- public name is on some page, and no page names what does not exist.
+
+local core = require "koine.core"
+local files = require "spec.support.files"
+local folders = require "spec.support.folder"
+local koine = require "koine"
+local lfs = require "lfs"
+local pages = require "spec.lua.whole.pages"
+local rows = require "koine.provider"
+
+local read, lines_of, blocks_of, program = files.read, pages.lines_of, pages.blocks_of, pages.program
+local anchors, os_within = pages.anchors, pages.os_within
+
+local PAGES = { "README.md" }
+for name in lfs.dir "docs" do
+  if name:find "%.md$" then PAGES[#PAGES + 1] = "docs/" .. name end
+end
+table.sort(PAGES)
+
+local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
+
+-- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, ….
+local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, surfaced = true,
+  yields = true, woken = true, adopt = true, register = true, forget = true, switch = true, task = true }
+
+-- Names that pages may mention, saying so, before they exist.
+local PLANNED = { gemini = true, ollama = true, auth = true }
+
+-- Files that begin with Koine's name.
+local FILES = { h = true, pc = true }
+
+local texts, all = {}, {}
+for i, path in ipairs(PAGES) do
+  texts[path] = read(path)
+  all[i] = texts[path]
+end
+all = table.concat(all, "\n")
+
+local function run(path, server, place) return pages.run(path, texts[path], server, place) end
+
+-- Where README's programs want a tool called.
+local CALL = { content = { { type = "tool_use", name = "add", arguments = { a = 19, b = 23 } } } }
+local SCRIPTS = { ["README.md"] = {
+  { content = "Because of Rayleigh scattering." },
+  { content = "A small language that is easy to embed." },
+  CALL, { content = "42" },
+  CALL, { content = "42" },
+  { content = "Because." }, { content = "Because." },
+  { content = "Quarante-deux." },
+} }
+
+local ADD = { name = "add", description = "Adds two numbers.", parameters = { type = "object",
+  properties = { a = { type = "number" }, b = { type = "number" } }, required = { "a", "b" } } }
+
+describe("documentation", function()
+  local server, directory, place
+
+  setup(function()
+    server = assert(koine.testing.start())
+    directory = folders.new()
+    place = os_within(directory)
+  end)
+  teardown(function()
+    koine.testing.offline(false)
+    server:stop()
+    folders.remove(directory)
+  end)
+
+  before_each(function() assert(server:reset()) end)
+
+  for _, path in ipairs(PAGES) do
+    it(path .. " compiles, block by block", function()
+      local lines = lines_of(texts[path])
+      for _, block in ipairs(blocks_of(lines)) do assert(program(path, lines, { block })) end
+    end)
+
+    it(path .. " runs", function()
+      assert(server:script(SCRIPTS[path] or "echo"))
+      _G.add = ADD
+      local ok, err = xpcall(run, function(err) return type(err) == "string" and debug.traceback(err, 2) or err end,
+        path, server, place)
+      _G.add = nil
+      if not ok then error(err, 0) end
+      for _, request in ipairs(assert(server:requests())) do
+        assert.are.same({}, request.problems, path .. ": a request that a provider would refuse")
+      end
+    end)
+  end
+
+  it("keeps its lines within the page", function()
+    for _, path in ipairs(PAGES) do
+      for i, line in ipairs(path:find "^docs/" and lines_of(texts[path]) or {}) do
+        local n = utf8.len(line) or math.huge
+        assert.is_true(n <= (line:find "^|" and ROW or WIDTH), ("%s:%d: %d characters"):format(path, i, n))
+      end
+    end
+  end)
+
+  it("links to files that are there", function()
+    for _, path in ipairs(PAGES) do
+      local folder = path:match "^(.*/)" or ""
+      for target in texts[path]:gmatch "%]%(([^)#:]+)[^):]*%)" do
+        assert(io.open(folder .. target)):close()
+      end
+      for target, anchor in texts[path]:gmatch "%]%(([^)#:]*)#([%w%-]+)%)" do
+        local page = target == "" and texts[path] or read(folder .. target)
+        assert.is_true(anchors(page)[anchor], ("%s: no heading %s#%s"):format(path, target, anchor))
+      end
+    end
+  end)
+end)
+
+-- Names -------------------------------------------------------------------------------------------------------------
+
+local function has_word(text, word)
+  return (" " .. text .. " "):find("[^%w_]" .. word:gsub("%p", "%%%0") .. "[^%w_]") ~= nil
+end
+
+-- Asserts that every name of the array stands on the page (a text).
+local function assert_named(names, page, where)
+  assert(#names > 0, "nothing to look for in " .. where)
+  for _, name in ipairs(names) do assert.is_true(has_word(page, name), ("%q is not in %s"):format(name, where)) end
+end
+
+-- All that koine exports: its own fields, the rows, and what its source says that it loads on first use.
+local function exports()
+  local names, seen = {}, {}
+  local function add(name)
+    if not seen[name] and koine[name] ~= nil then names[#names + 1], seen[name] = name, true end
+  end
+  for name in read "lua/koine/init.lua":gmatch "[%a_][%w_]*" do add(name) end
+  for _, name in ipairs(rows.names) do add(name) end
+  table.sort(names)
+  return names
+end
+
+-- The functions of a table that users call, sorted.
+local function functions_of(t)
+  local names = {}
+  for name, value in pairs(t) do
+    if type(value) == "function" and not INTERNAL[name] and not name:find "^_" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+-- The methods of a Response: an upvalue of its __index.
+local function response_methods()
+  local response = koine.response { model = "m", stop_reason = "end_turn" }
+  local _, methods = debug.getupvalue(getmetatable(response).__index, 1)
+  return methods
+end
+
+local function methods_of(object)
+  local index = getmetatable(object).__index
+  return type(index) == "table" and index or {}
+end
+
+local function task_methods()
+  return koine.run(function() return methods_of(koine.spawn(function() end)) end)
+end
+
+-- One object of each class that users hold, with the table of its methods.
+local function classes()
+  local book = koine.playbook { { step = 1, type = "message", content = "Hello." } }
+  local turn = assert(book:open "Hi")
+  local server <close> = assert(koine.testing.start())
+  local agent = koine.agent { adapter = book }
+  return {
+    adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
+    error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book, turn = methods_of(turn),
+    conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
+    server = methods_of(server), limiter = methods_of(koine.rate_limiter {}), agent = methods_of(agent),
+    run = methods_of(agent:start "Hi"), task = task_methods(), alarm = methods_of(koine.turn.overhead_alarm()),
+    dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
+    executor = methods_of(koine.executor { workdir = "." }), provider = methods_of(koine.session.codex()),
+    session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
+      allowed_tools = {}, prompt = "Hi", context_files = {}, require_git = false })),
+    step = { is = true, turn = true },
+  }
+end
+
+describe("documentation: names", function()
+  it("everything that koine exports is documented", function()
+    for _, name in ipairs(exports()) do
+      assert.is_true(has_word(all, "koine." .. name), "koine." .. name .. " is on no page")
+    end
+  end)
+
+  it("every method and every function of a module is documented", function()
+    local modules = { errors = koine.errors, testing = koine.testing, contract = koine.contract,
+      pricing = koine.pricing, conversation = koine.conversation, playbook = koine.playbook,
+      wait = require "koine.task.wait", turn = koine.turn, agent = koine.agent, session = koine.session,
+      tool = koine.tool, artifacts = koine.artifacts, process = koine.process, schema = koine.schema,
+      hosts = koine.hosts }
+    for class, methods in pairs(classes()) do
+      for _, name in ipairs(functions_of(methods)) do
+        assert.is_truthy(all:find("[:.]" .. name .. "%f[^%w_]"), ("%s:%s is on no page"):format(class, name))
+      end
+    end
+    for module, functions in pairs(modules) do
+      for _, name in ipairs(functions_of(functions)) do
+        assert.is_true(has_word(all, name), ("koine.%s.%s is on no page"):format(module, name))
+      end
+    end
+  end)
+
+  it("no page calls a method that does not exist", function()
+    local known = {}
+    local function learn(methods)
+      for name in pairs(methods) do known[name] = not INTERNAL[name] or nil end
+    end
+    learn(string)
+    learn(getmetatable(io.stdout).__index)
+    for _, methods in pairs(classes()) do learn(methods) end
+    known.start = true -- an agent's; an adapter's is internal
+    for _, path in ipairs(PAGES) do
+      for i, line in ipairs(lines_of(texts[path])) do
+        for name in line:gmatch "[%w_%])`]:([%l_][%w_]*)%s?[({\"]" do
+          assert.is_true(known[name], ("%s:%d: no method is called %s"):format(path, i, name))
+        end
+      end
+    end
+  end)
+
+  it("no page names a part of koine that does not exist", function()
+    local function exists(name)
+      return koine[name] ~= nil or package.searchpath("koine." .. name, package.path .. ";" .. package.cpath)
+    end
+    for _, path in ipairs(PAGES) do
+      for i, line in ipairs(lines_of(texts[path])) do
+        local at = ("%s:%d: "):format(path, i)
+        for name in line:gmatch "%f[%w]koine%.([%l_][%w_]*)" do
+          local planned = PLANNED[name] and (line:lower():find "planned" or line:find "to come" or line:find "auth")
+          assert(exists(name) or FILES[name] or planned, at .. "there is no koine." .. name)
+        end
+        for module, name in line:gmatch "%f[%w]koine%.([%l_]+)%.([%l_][%w_]*)" do
+          local value = koine[module]
+          if type(value) == "table" and not package.searchpath("koine." .. module .. "." .. name, package.path) then
+            assert(value[name] ~= nil, ("%sthere is no koine.%s.%s"):format(at, module, name))
+          end
+        end
+      end
+    end
+  end)
+
+  it("every option is on the adapter's page", function()
+    local options, names = require "koine.call.options", {}
+    for word in read "lua/koine/call/options.lua":gmatch "%f[%w_]([%l_][%l_%d]*) = " do
+      for _, try in ipairs { function(v) options.constructor({ [word] = v }, {}, { "name", "api", "auth" }) end,
+        function(v) options.call({ [word] = v }, options.constructor({}, {})) end } do
+        local _, err = pcall(try, coroutine.create(print)) -- a value that no option takes
+        if koine.errors.is_error(err) and err.message:find " expected, got " and err.field == word then
+          names[#names + 1] = "`" .. word .. "`"
+        end
+      end
+    end
+    for _, name in ipairs(names) do
+      assert.is_truthy(texts["docs/adapter.md"]:find(name, 1, true), name .. " is not in docs/adapter.md")
+    end
+    assert.is_true(#names > 20)
+  end)
+
+  -- The captures of a pattern in C or Lua sources.
+  local function in_source(pattern, ...)
+    local names = {}
+    for _, path in ipairs { ... } do
+      for name in read(path):gmatch(pattern) do names[#names + 1] = name end
+    end
+    return names
+  end
+
+  it("every quirk, kind, stop reason, delta and warning has its place", function()
+    assert_named(in_source("%f[%u]%u+%(([%l_]+)[,)]", "src/core/codec/quirks.c"), texts["docs/custom_adapters.md"],
+      "docs/custom_adapters.md")
+    assert_named(in_source("%[KIND_[%u_]+%] = { \"([%l_]+)\"", "src/core/base/err.c"),
+      texts["docs/errors.md"] .. " none memory", "docs/errors.md")
+    assert_named(in_source("case STOP_[%u_]+: return \"([%l_]+)\"", "src/core/message/event.c"),
+      texts["docs/response.md"], "docs/response.md")
+    assert_named(in_source("case EV_[%u_]+: return \"([%l_]+)\"", "src/core/message/event.c"), texts["docs/stream.md"],
+      "docs/stream.md")
+    local sources, codes = files.below("src/core", ".c"), {}
+    for _, pattern in ipairs { "%f[%w]warn%(&?[or], \"([%l_]+)\"", "codec_warn%([^,]+, [^,]+, \"([%l_]+)\"",
+      "message_warn%([^,]*, \"([%l_]+)\"", "warning%(c, STR%(\"([%l_]+)\"", "ev%->id = STR%(\"([%l_]+)\"" } do
+      table.move(in_source(pattern, table.unpack(sources)), 1, 100, #codes + 1, codes)
+    end
+    assert.is_true(#codes > 10, "warnings are searched for in the wrong places")
+    assert_named(codes, texts["docs/response.md"], "docs/response.md")
+  end)
+
+  it("every word of a scripted turn is on the page about testing", function()
+    local page, source = texts["docs/testing.md"], read "lua/koine/testing/loopback/script.lua"
+    for _, list in ipairs { source:match "TURN = set %[%[(.-)%]%]", source:match "\nlocal ERROR = set \"(.-)\"",
+      source:match "STREAM_ERROR = set \"(.-)\"", source:match "FAULT = set %[%[(.-)%]%]",
+      source:match "REASONING = set \"(.-)\"" } do
+      for word in list:gmatch "%S+" do assert.is_true(has_word(page, word), word .. " is not in docs/testing.md") end
+    end
+  end)
+end)

@@ -1,0 +1,274 @@
+-- Every example, run as a reader would run it, with the loopback provider in the place of the real ones.
+
+local embed = require "spec.lua.whole.embed"
+local koine = require "koine"
+local lfs = require "lfs"
+local socket = require "socket"
+
+local LUA = os.getenv "KOINE_LUA" or "lua5.4"
+local WITH_KEYS = "env KOINE_BASE_URL=%s ANTHROPIC_API_KEY=test-key-1 OPENAI_API_KEY=test-key-2 "
+local WITHOUT = "env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u KOINE_BASE_URL "
+
+-- What `command` prints, its errors too, and whether it succeeded.
+local function output_of(command)
+  local pipe = assert(io.popen(command .. " 2>&1"))
+  local text = pipe:read "a"
+  return text, pipe:close() == true
+end
+
+describe("the example", function()
+  local server
+  local tested = {}
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
+
+  -- Runs examples/NAME.lua against the script and returns what it printed; `input` is its standard input.
+  local function run(name, turns, arguments, input)
+    tested[name] = true
+    assert(server:script(turns))
+    local text, ok = output_of(("printf '%s' | "):format(input or "") .. WITH_KEYS:format(server.url)
+      .. ("%s examples/%s.lua %s"):format(LUA, name, arguments or ""))
+    assert.is_true(ok, text)
+    local requests = assert(server:requests())
+    for _, request in ipairs(requests) do assert.are.same({}, request.problems) end
+    return text, requests
+  end
+
+  it("ask asks", function()
+    local usage = { input_tokens = 7, output_tokens = 9 }
+    local text = run("ask", { { content = "Rayleigh scattering.", usage = usage, model = "m-1" } })
+    assert.are.equal("Rayleigh scattering.\n[m-1, end_turn: 7 tokens in, 9 out]\n", text)
+    local _, requests = run("ask", { { content = "Yes." } }, "openai/gpt-4.1 'Is it?'")
+    assert.is_truthy(requests[2].body:find("Is it?", 1, true))
+    assert.are.equal("Bearer test-key-2", requests[2].headers.authorization)
+  end)
+
+  it("stream prints the answer as it is written", function()
+    local text = run("stream", { { content = "A small language.", chunk = 3 } })
+    assert.are.equal("A small language.\n", text)
+  end)
+
+  it("tools runs what the model calls until it is done", function()
+    local text, requests = run("tools", {
+      { content = { { type = "tool_use", name = "add", arguments_json = '{"a": 19, "b": 23}' } } },
+      { content = { { type = "tool_use", name = "add", arguments_json = '{"a": 1.5, "b": 1}' } } },
+      { content = "It is 42." },
+    })
+    assert.are.equal('called\tadd\t{"a": 19, "b": 23}\t=>\t42\n'
+      .. 'called\tadd\t{"a": 1.5, "b": 1}\t=>\t2.5\nIt is 42.\n', text)
+    assert.are.equal(3, #requests)
+    assert.is_truthy(requests[3].body:find('"content":"2.5"', 1, true))
+  end)
+
+  it("agent runs its tools until the model is done", function()
+    local usage = { input_tokens = 50, output_tokens = 10 }
+    local text, requests = run("agent", {
+      { content = { { type = "tool_use", name = "weather", arguments = { city = "Paris" } },
+        { type = "tool_use", name = "convert", arguments = { celsius = 18 } } }, usage = usage },
+      { content = "64 degrees, and rain.", usage = usage },
+    })
+    assert.are.equal('  -> weather({"city":"Paris"})\n  -> convert({"celsius":18})\n'
+      .. "  <- 18 degrees and rain in Paris\n  <- 64.4\n64 degrees, and rain.\n"
+      .. "[completed; 2 model calls, 100 tokens in, 20 out]\n", text)
+    assert.are.equal(2, #requests)
+  end)
+
+  it("approve asks before it deletes", function()
+    local function delete(path) return { type = "tool_use", name = "delete", arguments = { path = path } } end
+    local text, requests = run("approve", { { content = { delete "/tmp/a.txt", delete "/home/a", delete "/home/b" } },
+      { content = "As you wish." } }, "", "y\\nnot that one\\n")
+    assert.are.equal('delete({"path":"/home/a"})? delete({"path":"/home/b"})? ran:\t{"path":"/tmp/a.txt"}\n'
+      .. 'ran:\t{"path":"/home/a"}\ndid not run:\t{"path":"/home/b"}\nAs you wish.\n', text)
+    assert.is_truthy(requests[2].body:find("denied: not that one", 1, true))
+  end)
+
+  it("resume goes on after its process was killed, and counts no sheep twice", function()
+    local file = os.tmpname()
+    os.remove(file)
+    local function count(n)
+      return { content = { { type = "tool_use", name = "count", arguments = { sheep = n } } } }
+    end
+    assert(server:script { count(1), count(2), count(3), { content = "Three sheep." } })
+    local command = WITH_KEYS:format(server.url) .. ("%s examples/resume.lua %s"):format(LUA, file)
+    local text, ok = output_of(command .. " anthropic/claude-sonnet-4-5 2")
+    assert.is_false(ok)
+    assert.is_truthy(text:find "^counting sheep 1\ncounting sheep 2\n") -- and perhaps what the shell says of the kill
+    tested.resume = true
+    text, ok = output_of(command)
+    assert.is_true(ok, text)
+    assert.are.equal('going on after 2 model calls\ncounting sheep 3\n{"sheep":1}\tdone\n{"sheep":2}\tinterrupted\n'
+      .. '{"sheep":3}\tdone\nThree sheep.\n', text)
+    for _, request in ipairs(assert(server:requests())) do assert.are.same({}, request.problems) end
+    assert.is_nil(lfs.attributes(file))
+  end)
+
+  it("conversation remembers, and survives a failure", function()
+    local text, requests = run("conversation", {
+      { content = "Hello to you." }, { error = { status = 400, message = "no such thing" } },
+      { content = "You said hi." },
+    }, "", "hi\\noops\\nwhat did I say?\\n\\nnot read\\n")
+    assert.are.equal("> Hello to you.\n> \n[no such thing]\n> You said hi.\n> ", text)
+    assert.are.equal(3, #requests)
+    assert.is_truthy(requests[3].body:find("Hello to you.", 1, true))
+    assert.is_nil(requests[3].body:find("oops", 1, true))
+  end)
+
+  it("switch_provider goes on with another", function()
+    local text, requests = run("switch_provider", { { content = "The Loire." }, { content = "Nantes and Tours." } })
+    assert.are.equal("Anthropic: The Loire.\nOpenAI: Nantes and Tours.\n", text)
+    assert.are.same({ "/v1/messages", "/v1/responses" }, { requests[1].path, requests[2].path })
+    assert.is_truthy(requests[2].body:find("The Loire.", 1, true))
+  end)
+
+  it("custom_adapter answers without a network", function()
+    local text, requests = run("custom_adapter", {})
+    assert.are.equal("> hello\nHello to you.\n> What is Koine?\nYou said: What is Koine?\n> bye\nGood bye.\n", text)
+    assert.are.equal(0, #requests)
+  end)
+
+  it("demo runs one loop against two wires", function()
+    tested.demo = true
+    local text, ok = output_of(WITHOUT .. LUA .. " examples/demo.lua")
+    assert.is_true(ok, text)
+    local anthropic, openai = text:match "^(%-%-%- Anthropic, .-)(%-%-%- OpenAI, .*)$"
+    for _, part in ipairs { anthropic, openai } do
+      assert.is_truthy(part:find("Let me look. \n  -> weather({\"city\":\"Paris\"})\n"
+        .. "  <- 18 degrees and rain in Paris\nYes: it is raining in Paris, at 18 degrees. Take the umbrella.\n"
+        .. "[end_turn; 233 tokens in, 38 out]", 1, true))
+    end
+  end)
+
+  it("login logs in once, tells the quotas, and logs out", function()
+    tested.login = true
+    local github <close> = assert(koine.testing.start { copilot = { interval = 0.01 } })
+    local directory = os.tmpname()
+    os.remove(directory)
+    local command = ("env -u GH_COPILOT_TOKEN -u CODESPACES KOINE_GITHUB_HOST=%s XDG_CONFIG_HOME=%s "
+      .. "%s examples/login.lua "):format(github.url, directory, LUA)
+    local quotas = "Logged in.\n  Premium requests ok        250 of 300 left\n  Chat             ok        no limit\n"
+      .. "  Completions      ok        no limit\n"
+    assert.are.equal(("Open %s/login/device and enter the code KOIN-0001 (within 15 minutes).\n"):format(github.url)
+      .. quotas, (output_of(command)))
+    assert.are.equal(quotas, (output_of(command)))
+    assert.are.equal("Logged out.\n", (output_of(command .. "logout")))
+    assert.is_nil(lfs.attributes(directory .. "/koine/copilot_github_token"))
+    assert(os.execute("rm -r " .. directory))
+  end)
+
+  it("three_providers says the same on each of them", function()
+    tested.three_providers = true
+    local host <close> = assert(koine.testing.start { copilot = {} })
+    local directory = os.tmpname()
+    os.remove(directory)
+    local usage, turns = { input_tokens = 1000, output_tokens = 100, cache_read_tokens = 0 }, {}
+    for i = 1, 3 do turns[i] = { content = "The common Greek.", usage = usage } end
+    assert(host:script(turns))
+    local text, ok = output_of(WITH_KEYS:format(host.url) .. ("GH_COPILOT_TOKEN=ghu_loopback XDG_CONFIG_HOME=%s "
+      .. "%s examples/three_providers.lua"):format(directory, LUA))
+    assert.is_true(ok, text)
+    assert.are.equal("Anthropic (claude-sonnet-4-5): The common Greek.\n"
+      .. "  [end_turn; 1000 tokens in, 100 out, 0.004500 USD]\n"
+      .. "GitHub Copilot (gpt-4.1): The common Greek.\n  [end_turn; 1000 tokens in, 100 out, price unknown]\n"
+      .. "OpenAI (gpt-4.1): The common Greek.\n  [end_turn; 1000 tokens in, 100 out, 0.002800 USD]\n", text)
+    os.execute("rm -rf " .. directory)
+    local none = output_of(("%s-u GH_COPILOT_TOKEN -u CODESPACES XDG_CONFIG_HOME=%s "):format(WITHOUT, directory)
+      .. LUA .. " examples/three_providers.lua")
+    assert.are.equal("Anthropic: no key, no login\nGitHub Copilot: no key, no login\nOpenAI: no key, no login\n", none)
+  end)
+
+  it("chat_bridge answers two people and a bot in two turns", function()
+    local expected = "alice: Shall we deploy today?\nagent: (reads alice's message)\n"
+      .. "bob:   I would rather not. Why not?\nci:    build 117 failed\nagent: %s\n[a turn of 1, alice]\n"
+      .. "agent: (reads bob's message)\nagent: (reads ci's message)\nagent: %s\n[a turn of 2, bob and ci]\n"
+    local text, requests = run("chat_bridge", { { content = "Perhaps." }, { content = "No." } })
+    assert.are.equal(expected:format("Perhaps.", "No."), text)
+    assert.are.equal(2, #requests)
+    local second = require("cjson").decode(requests[2].body).messages
+    assert.are.equal(3, #second)
+    assert.are.equal("I would rather not. Why not?", second[3].content[2].text)
+    assert.are.equal("build 117 failed", second[3].content[4].text)
+    assert.is_truthy(second[3].content[3].text:find('"is_bot":true', 1, true))
+    assert.are.equal(expected:format("Only if the build is green, Alice. Is it?",
+      "Then no, Bob: build 117 failed, as ci says. Let us wait for 118."),
+      (output_of(WITHOUT .. LUA .. " examples/chat_bridge.lua")))
+  end)
+
+  it("coding_session repairs a program in a repository", function()
+    tested.coding_session = true
+    local text, ok = output_of(WITHOUT .. LUA .. " examples/coding_session.lua")
+    assert.is_true(ok, text)
+    assert.are.equal("I run the test first.\n  -> bash {\"command\":\"sh test.sh\"}\n  <- failed\n     [exit code 1]\n"
+      .. "  -> edit_file {\"new_str\":\"$1 + $2\",\"old_str\":\"$1 - $2\",\"path\":\"add.sh\"}\n"
+      .. "  -> bash {\"command\":\"sh test.sh\"}\n  <- Edited add.sh at line 1.\n  <- passed\n"
+      .. "It subtracted. Now it adds, and the test passes.\n[completed; 3950 tokens in, 150 out, 0.0141 USD]\n"
+      .. "changed: add.sh\n", text)
+  end)
+
+  -- The three questions of a host's example, in whatever order they were answered.
+  local function assert_three(name, command)
+    tested[name] = true
+    assert(server:script "echo")
+    local text, ok = output_of("(" .. WITH_KEYS:format(server.url) .. command .. " 2>/dev/null)")
+    assert.is_true(ok, text)
+    local lines = {}
+    for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    table.sort(lines)
+    assert.are.same({ "Name a mountain.\tYou said: Name a mountain.", "Name a river.\tYou said: Name a river.",
+      "Name a sea.\tYou said: Name a sea." }, lines)
+  end
+
+  it("cqueues asks three at once", function() assert_three("cqueues", LUA .. " examples/cqueues.lua") end)
+
+  it("luv asks three at once", function() assert_three("luv", LUA .. " examples/luv.lua") end)
+
+  it("embed asks three at once, from C, and tells what went wrong", function()
+    local program = embed()
+    assert_three("embed", program .. " examples/embed/chat.lua")
+    local text, ok = output_of(WITHOUT .. program .. " examples/embed/chat.lua")
+    assert.is_false(ok)
+    assert.is_truthy(text:find("ANTHROPIC_API_KEY", 1, true), text)
+    assert.is_truthy(text:find("stack traceback:", 1, true), text)
+  end)
+
+  it("poll answers clients by the line", function()
+    tested.poll = true
+    assert(server:script "echo")
+    local pipe = assert(io.popen(WITH_KEYS:format(server.url) .. LUA .. " examples/poll.lua 2>&1"))
+    local said = pipe:read "l"
+    local port = assert(said:match "^listening on port (%d+)$", said)
+    local first = assert(socket.connect("127.0.0.1", port))
+    local second = assert(socket.connect("127.0.0.1", port))
+    assert(second:send "Who is th")
+    assert(first:send "Hello.\n")
+    assert.are.equal("You said: Hello.", assert(first:receive()))
+    assert(second:send "ere?\nquit\n")
+    assert.are.equal("You said: Who is there?", assert(second:receive()))
+    first:close()
+    second:close()
+    assert.are.equal("", pipe:read "a")
+    assert.is_true(pipe:close())
+  end)
+
+  it("frames shows what was said so far, a frame at a time", function()
+    local text = run("frames", "echo")
+    local last
+    for screen in text:gmatch "frame %d+: ([^\n]*)\n" do last = screen end
+    assert.are.equal("You said: Greet a traveller. | You said: Warn a traveller.", last)
+    assert.is_truthy(text:find "the end, after %d+ frames\n$")
+  end)
+
+  it("that has no key says which variable to set", function()
+    local text, ok = output_of(WITHOUT .. LUA .. " examples/ask.lua")
+    assert.is_false(ok)
+    assert.is_truthy(text:find("ANTHROPIC_API_KEY", 1, true))
+  end)
+
+  it("is here for every file", function()
+    for file in lfs.dir "examples" do
+      local name = file:match "^(.*)%.lua$"
+      if name then assert.is_true(tested[name], file .. " is not run by this spec") end
+    end
+  end)
+end)

@@ -1,0 +1,170 @@
+/*
+** adapter.c: userdata koine.adapter: a codec with one provider's quirks. Its methods that wait are lua/koine/call/adapter.lua's.
+** User values: 1 the engine, 2 the Lua layer's private table, 3 the table its strings are borrowed from.
+** May call: codec, json. Owns nothing outside Lua.
+*/
+#include "binding.h"
+#include "core/history/normalise.h"
+
+struct adapter *check_adapter(lua_State *L, int idx) {
+  struct adapter *a = luaL_checkudata(L, idx, TYPE_ADAPTER);
+  if (!a->open) raise_argument(L, "adapter", "an open adapter", "a closed one");
+  return a;
+}
+
+/* The string at `key` of the spec (index 1), borrowed: the spec is kept in user value 3. */
+static struct str spec_string(lua_State *L, const char *key) {
+  struct str s;
+  if (lua_getfield(L, 1, key) != LUA_TSTRING) raise_type(L, key, "a string", -1);
+  s.p = lua_tolstring(L, -1, &s.n);
+  lua_pop(L, 1);
+  return s;
+}
+
+const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *a) {
+  const struct codec *codec = a->codec;
+  if (!lua_isnoneornil(L, idx)) {
+    struct str name;
+    name.p = luaL_checklstring(L, idx, &name.n);
+    codec = codec_by_name(name);
+    if (codec == NULL) raise_argument(L, "codec", "the name of a codec", name.p);
+  }
+  return codec;
+}
+
+static void read_quirks(lua_State *L, struct quirks *q) {
+  struct scratch *s = home_scratch(L);
+  struct node *v;
+  struct err e;
+  quirks_default(q);
+  if (lua_getfield(L, 1, "quirks") == LUA_TTABLE) {
+    v = value_node(L, -1, &s->arena, "quirks");
+    err_clear(&e);
+    for (v = v->child; v != NULL; v = v->next)
+      if (quirks_set(q, v->key, v, &e) != 0) raise_error(L, &e);
+  }
+  lua_pop(L, 1);
+}
+
+/* core.adapter{provider, title, codec, model, quirks, state}: see lua/koine/call/adapter.lua. Raises ArgumentError. */
+static int f_adapter(lua_State *L) {
+  struct adapter *a;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  a = lua_newuserdatauv(L, sizeof *a, 3);
+  memset(a, 0, sizeof *a);
+  luaL_setmetatable(L, TYPE_ADAPTER);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 2, 3);
+  a->provider = spec_string(L, "provider");
+  a->title = spec_string(L, "title");
+  a->model = spec_string(L, "model");
+  a->codec = codec_by_name(spec_string(L, "codec"));
+  if (a->codec == NULL) return raise_argument(L, "codec", "the name of a codec", spec_string(L, "codec").p);
+  read_quirks(L, &a->quirks);
+  home_get(L, 1);
+  lua_setiuservalue(L, 2, 1);
+  lua_getfield(L, 1, "state");
+  lua_setiuservalue(L, 2, 2);
+  a->open = 1;
+  return 1;
+}
+
+/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, and, where it holds sealed
+** reasoning, the provider's error code for what it cannot open. Raises ArgumentError, NotImplementedError. request:
+** codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned when the wire cannot
+** count; codec: the name of another wire format than the adapter's own. */
+static int m_render(lua_State *L) {
+  struct adapter *ad = check_adapter(L, 1);
+  struct scratch *s = home_scratch(L);
+  static const char *const WHAT[] = { "chat", "count", NULL };
+  int what = luaL_checkoption(L, 3, "chat", WHAT);
+  const struct codec *codec = optional_codec(L, 4, ad);
+  int (*render)(struct render *, struct err *) = what == 0 ? codec->render : codec->render_count;
+  struct render r;
+  struct err e;
+  if (render == NULL) {
+    lua_pushnil(L);
+    return 1;
+  }
+  memset(&r, 0, sizeof r);
+  err_clear(&e);
+  r.a = &s->arena;
+  r.quirks = &ad->quirks;
+  r.provider = ad->provider;
+  r.request = value_request(L, 2, &s->arena);
+  r.body = &s->text;
+  r.headers = node_new(&s->arena, NODE_OBJECT);
+  r.warnings = node_new(&s->arena, NODE_ARRAY);
+  if (r.headers == NULL || r.warnings == NULL) err_memory(&e);
+  if (e.kind != KIND_NONE || render(&r, &e) != 0) return raise_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  push_node(L, r.headers, 0);
+  push_node(L, r.warnings, 0);
+  lua_pushstring(L, r.sealed);
+  return 4;
+}
+
+/* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
+static int f_check(lua_State *L) {
+  struct scratch *s = home_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (normalise_check(value_request(L, 1, &s->arena), &e) != 0) return raise_error(L, &e);
+  return 0;
+}
+
+/* core.state(adapter | stream): the Lua layer's private table. Raises ArgumentError for anything else. */
+static int f_state(lua_State *L) {
+  if (luaL_testudata(L, 1, TYPE_ADAPTER) == NULL && luaL_testudata(L, 1, TYPE_STREAM) == NULL)
+    raise_type(L, "self", "an adapter or a stream (methods are called with a colon)", 1);
+  lua_getiuservalue(L, 1, 2);
+  return 1;
+}
+
+/* adapter:close(): no further requests; streams that are open go on. Idempotent; also __close and __gc. */
+static int m_close(lua_State *L) {
+  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  a->open = 0;
+  return 0;
+}
+
+/* adapter:closed() */
+static int m_closed(lua_State *L) {
+  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  lua_pushboolean(L, !a->open);
+  return 1;
+}
+
+/* "koine.adapter (anthropic/claude-sonnet-4-5)": never a credential. */
+static int m_tostring(lua_State *L) {
+  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  if (!a->open) lua_pushliteral(L, TYPE_ADAPTER " (closed)");
+  else lua_pushfstring(L, TYPE_ADAPTER " (%s/%s)", a->provider.p, a->model.p);
+  return 1;
+}
+
+static const luaL_Reg METHODS[] = {
+  { "render", m_render },
+  { "close", m_close },
+  { "closed", m_closed },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_close },
+  { "__close", m_close },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_adapter(lua_State *L) {
+  open_type(L, TYPE_ADAPTER, META, METHODS);
+  lua_setfield(L, -2, "adapter_methods");
+  lua_pushcfunction(L, f_adapter);
+  lua_setfield(L, -2, "adapter");
+  lua_pushcfunction(L, f_check);
+  lua_setfield(L, -2, "check");
+  lua_pushcfunction(L, f_state);
+  lua_setfield(L, -2, "state");
+}

@@ -1,0 +1,166 @@
+/*
+** binding.h: what the files of the door share. They alone include lua.h; no provider's name is in here.
+** Everything the door allocates through the core belongs to a userdata, so that a raise at any line leaks nothing.
+*/
+#ifndef KOINE_DOOR_H
+#define KOINE_DOOR_H
+
+#include <lua.h>
+#include <lauxlib.h>
+
+#include "core/json/json.h"
+#include "core/http/http.h"
+#include "core/attempt.h"
+
+#if LUA_VERSION_NUM < 504
+#error "Koine needs Lua 5.4 or later"
+#endif
+
+#define TYPE_ENGINE "koine.engine"
+#define TYPE_ADAPTER "koine.adapter"
+#define TYPE_STREAM "koine.stream"
+#define TYPE_RESPONSE "koine.response"
+#define TYPE_REQUEST "koine.request"
+#define TYPE_PROCESS "koine.process"
+#define TYPE_ERROR "koine.error"
+#define TYPE_ARRAY "koine.array"
+
+/* Memory of the door function that runs: nothing in it outlives one call from Lua. */
+struct scratch {
+  struct arena arena;
+  struct buf text;
+};
+
+/*
+** The one engine of a lua_State, anchored in its registry. Its libcurl half is made on first use.
+** User value 1: weak table from the address of a stream, request or process to its userdata (tokens of step); 2: the
+** array that step returns.
+*/
+struct home {
+  struct mem mem;           /* the state's own allocator */
+  struct engine *engine;    /* NULL until something is sent */
+  struct scratch scratch[2];/* [1]: within finalizers, which run in the middle of a function that uses [0] */
+  int offline, closed;
+};
+
+/* The state's home, pushed when `push` is set. Raises on memory. */
+struct home *home_get(lua_State *L, int push);
+/* Its libcurl half, made if need be; raises the error when that fails. */
+struct engine *home_engine(lua_State *L, struct home *h);
+/* The scratch memory, emptied: the start of every door function that uses it. From then on that function may make Lua
+** values (which may run finalizers), but call nothing that may run other Lua code. Raises once the state closes. */
+struct scratch *home_scratch(lua_State *L);
+/* True within a finalizer: whatever door function allocates a Lua value may be in the middle of its work further down
+** the stack. Also true while the host has stopped the collector: no finalizer runs by itself then. */
+static inline int in_finalizer(lua_State *L) { return lua_gc(L, LUA_GCISRUNNING) != 1; }
+/* Ties the address that the engine's news report to the userdata at idx (weakly). */
+void home_register(lua_State *L, const void *owner, int idx);
+
+/* {{{ errors */
+
+/* Pushes e as an error table; provider and request_id may be STR_NONE. */
+void push_error(lua_State *L, const struct err *e, struct str provider, struct str request_id);
+/* Raises e (argument, not implemented, memory; anything else as it is) with the position of the first frame that is not
+** Koine's own. Never returns. */
+int raise_error(lua_State *L, const struct err *e);
+/* Raises an ArgumentError. Never returns. */
+int raise_argument(lua_State *L, const char *field, const char *expected, const char *got);
+/* Raises "FIELD: EXPECTED expected, got TYPE" for the value at idx. Never returns. */
+int raise_type(lua_State *L, const char *field, const char *expected, int idx);
+/* What a function returns when the world failed it: nil, e. Raises on memory. */
+int return_error(lua_State *L, const struct err *e);
+/* What one returns that has no more to say than that it did its work: true, or nil, e when r is negative. */
+int return_done(lua_State *L, int r, const struct err *e);
+void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the table on top */
+
+/* }}} */
+
+/* {{{ finalizers */
+
+/* Calls f with the userdata at 1, while its *busy is set: the number of f's results, the only values above it; or -1
+** and what f raised. A finalizer may run wherever f makes a Lua value, and use the same userdata: it finds *busy set,
+** and has to leave alone what f reads. */
+int call_busy(lua_State *L, lua_CFunction f, int *busy);
+/* Raises an ArgumentError when busy: `what` is being read, further down the stack. */
+static inline void check_idle(lua_State *L, const char *what, int busy) {
+  if (busy) raise_argument(L, what, "one that nobody is reading", "one that is being read");
+}
+
+/* }}} */
+
+/* {{{ arguments */
+
+/* The string at idx, borrowed. Raises an ArgumentError when it holds a NUL, which C would take for its end. */
+const char *c_string(lua_State *L, int idx, const char *field);
+/* The cap at idx, an integer: bytes or entries; 0 when it is negative. */
+static inline size_t check_max(lua_State *L, int idx) {
+  lua_Integer max = luaL_checkinteger(L, idx);
+  return max > 0 ? (size_t)max : 0;
+}
+
+/* }}} */
+
+/* {{{ values */
+
+/*
+** Levels of tables and JSON. What goes in, in a request and in core.encode, may have VALUE_DEPTH of them. What an
+** answer may have, limits.depth, is at most ANSWER_DEPTH, so that every answer can go back: the rest is for what is put
+** around it, which is a Response, a message and a request, or what a caller keeps histories in. JSON_DEPTH_MAX, which
+** bounds trees and text, is far off.
+*/
+#define VALUE_DEPTH 192
+#define ANSWER_DEPTH (VALUE_DEPTH - 32)
+
+/* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects
+** have their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth >
+** VALUE_DEPTH, mixed keys, NaN). */
+struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
+/* A request, message list and tools included, with only the fields that design knows at record level. */
+struct node *value_request(lua_State *L, int idx, struct arena *a);
+/* An array of {type = …} blocks or a string, at record level, as in a message's content. */
+struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name);
+/* Pushes the tree as fresh Lua values; arrays get the array mark when `mark` is set. Raises on memory. */
+void push_node(lua_State *L, const struct node *v, int mark);
+static inline void push_str(lua_State *L, struct str s) { lua_pushlstring(L, s.n ? s.p : "", s.n); }
+void open_value(lua_State *L); /* adds core.null, core.depth_max, core.array, core.encode, … */
+
+/* }}} */
+
+/* {{{ objects */
+
+/* Makes the metatable of a type of userdata, and pushes the table of its methods, which is the metatable's __index. */
+void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_Reg *methods);
+/* Each adds its metatable, its methods and its functions to the table core on top of the stack. */
+void open_engine(lua_State *L);
+void open_adapter(lua_State *L);
+void open_stream(lua_State *L);
+void open_response(lua_State *L);
+void open_request(lua_State *L);
+void open_file(lua_State *L);
+void open_tree(lua_State *L);
+void open_process(lua_State *L);
+
+/* An adapter as the stream sees it. */
+struct adapter {
+  const struct codec *codec;
+  struct quirks quirks;
+  struct str provider, title, model; /* borrowed from strings in its user value 3 */
+  int open;
+};
+struct adapter *check_adapter(lua_State *L, int idx); /* raises when closed */
+/* The codec named at idx; the adapter's own when there is nothing. Raises ArgumentError. */
+const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *a);
+
+/* Pushes a Response made of this tree (compacted into one userdata). Raises on memory, and the error (KIND_LIMIT) for a
+** tree that is too deep to be copied, which no answer within ANSWER_DEPTH is. */
+void push_response(lua_State *L, const struct node *turn);
+
+/* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
+** Raises ArgumentError. */
+void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a);
+/* Reads `secrets`, an array of strings, borrowed. Raises ArgumentError when there are more than can be looked for. */
+void read_secrets(lua_State *L, int idx, struct secrets *k);
+
+/* }}} */
+
+#endif

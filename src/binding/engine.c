@@ -1,0 +1,247 @@
+/*
+** engine.c: userdata koine.engine, the one engine of a lua_State, and the state's scratch memory.
+** May call: http, mem. Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is
+** cancelled.
+*/
+#include "binding.h"
+
+#define TEXT_KEPT ((size_t)1 << 20) /* a larger scratch buffer is given back */
+
+static const char HOME = 0; /* registry key */
+
+/* The allocator of one state: Lua's own, so a host's limit covers the core too. */
+static struct home *home_new(lua_State *L) {
+  struct home *h = lua_newuserdatauv(L, sizeof *h, 2);
+  memset(h, 0, sizeof *h);
+  h->mem.f = lua_getallocf(L, &h->mem.ud);
+  for (int i = 0; i < 2; i++) {
+    arena_init(&h->scratch[i].arena, &h->mem);
+    buf_init(&h->scratch[i].text, &h->mem);
+  }
+  luaL_setmetatable(L, TYPE_ENGINE);
+  lua_newtable(L); /* address -> userdata, weak */
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, -2, 2);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &HOME);
+  return h;
+}
+
+struct home *home_get(lua_State *L, int push) {
+  struct home *h;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &HOME) == LUA_TUSERDATA) {
+    h = lua_touserdata(L, -1);
+  } else {
+    lua_pop(L, 1);
+    h = home_new(L);
+  }
+  if (!push) lua_pop(L, 1);
+  return h;
+}
+
+/* Objects older than the home are finalized after it: what they allocated here nobody would free. */
+static void check_open(lua_State *L, const struct home *h) {
+  if (h->closed) luaL_error(L, "Koine was closed with its Lua state");
+}
+
+struct engine *home_engine(lua_State *L, struct home *h) {
+  struct err e;
+  if (h->engine != NULL) return h->engine;
+  check_open(L, h);
+  err_clear(&e);
+  if (http_global_init(&e) == 0) h->engine = engine_new(&h->mem, &e);
+  if (h->engine == NULL) raise_error(L, &e);
+  engine_offline(h->engine, h->offline);
+  return h->engine;
+}
+
+struct scratch *home_scratch(lua_State *L) {
+  struct home *h = home_get(L, 0);
+  struct scratch *s = &h->scratch[in_finalizer(L)];
+  check_open(L, h);
+  arena_reset(&s->arena);
+  if (s->text.cap > TEXT_KEPT) buf_free(&s->text);
+  s->text.n = 0;
+  return s;
+}
+
+void home_register(lua_State *L, const void *owner, int idx) {
+  idx = lua_absindex(L, idx);
+  home_get(L, 1);
+  lua_getiuservalue(L, -1, 1);
+  lua_pushvalue(L, idx);
+  lua_rawsetp(L, -2, owner);
+  lua_pop(L, 2);
+}
+
+static struct home *check_home(lua_State *L) {
+  return luaL_checkudata(L, 1, TYPE_ENGINE);
+}
+
+/* core.engine(): the engine of this Lua state. */
+static int f_engine(lua_State *L) {
+  home_get(L, 1);
+  return 1;
+}
+
+/* core.libcurl(): the version of the libcurl that is running. */
+static int f_libcurl(lua_State *L) {
+  lua_pushstring(L, http_library());
+  return 1;
+}
+
+/* core.offline(on): from now on only loopback hosts can be reached; anything else fails before DNS. */
+static int f_offline(lua_State *L) {
+  struct home *h = home_get(L, 0);
+  h->offline = lua_toboolean(L, 1);
+  if (h->engine != NULL) engine_offline(h->engine, h->offline);
+  return 0;
+}
+
+/* engine:pollfd(): a descriptor that is readable when step has work; valid as long as the engine. */
+static int m_pollfd(lua_State *L) {
+  lua_pushinteger(L, engine_pollfd(home_engine(L, check_home(L))));
+  return 1;
+}
+
+/* engine:events(): what to poll for: "r". */
+static int m_events(lua_State *L) {
+  check_home(L);
+  lua_pushliteral(L, "r");
+  return 1;
+}
+
+/* engine:timeout(): seconds until step must be called though the descriptor is silent; nil: there is no such time. */
+static int m_timeout(lua_State *L) {
+  struct home *h = check_home(L);
+  double t = h->engine == NULL ? -1 : engine_timeout(h->engine);
+  if (t < 0) lua_pushnil(L);
+  else lua_pushnumber(L, t);
+  return 1;
+}
+
+/* Tokens on their way from the pollset to the array that step returns. */
+struct tokens { struct pollset *from; lua_Integer n; };
+
+/* Moves the tokens of what has news into the array at 1; at 2 the table of owners, at 3 the struct tokens. The room for
+** a token is made before the token is taken: where that raises, those taken before are in the array, the others still
+** have their news. */
+static int take_tokens(lua_State *L) {
+  struct tokens *t = lua_touserdata(L, 3);
+  struct news *news;
+  for (;;) {
+    lua_pushboolean(L, 0);
+    lua_rawseti(L, 1, t->n + 1);
+    if ((news = pollset_ready(t->from)) == NULL) return 0;
+    if (lua_rawgetp(L, 2, news->owner) == LUA_TNIL) lua_pop(L, 1);
+    else lua_rawseti(L, 1, ++t->n);
+  }
+}
+
+/* Fills the array that step returns with the streams, requests and processes that have news, and pushes it. Where
+** memory is short it is as many as there is room for, and the next step, which does not wait then, tells of the others;
+** raises where there is no room for one. */
+static void push_tokens(lua_State *L, struct engine *g) {
+  struct tokens t = { engine_pollset(g), 0 };
+  lua_getiuservalue(L, 1, 2);
+  lua_pushcfunction(L, take_tokens);
+  lua_pushvalue(L, -2);
+  lua_getiuservalue(L, 1, 1);
+  lua_pushlightuserdata(L, &t);
+  if (lua_pcall(L, 3, 0, 0) != LUA_OK) {
+    if (t.n == 0) lua_error(L);
+    lua_pop(L, 1);
+  }
+  for (lua_Integer i = t.n + 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, i);
+  }
+  lua_pop(L, 1);
+}
+
+/* The options of step, at 3: seconds of the budget; -1: none. Raises ArgumentError. */
+static double read_budget(lua_State *L) {
+  double budget = -1;
+  if (lua_isnoneornil(L, 3)) return budget;
+  if (lua_type(L, 3) != LUA_TTABLE) raise_type(L, "options", "a table", 3);
+  for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) raise_type(L, "options", "names of options", -2);
+    if (strcmp(lua_tostring(L, -2), "budget_ms") != 0)
+      raise_argument(L, lua_tostring(L, -2), "the option budget_ms", "another one");
+    if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 0))
+      raise_type(L, "budget_ms", "a number of milliseconds, 0 or more", -1);
+    budget = lua_tonumber(L, -1) / 1000;
+  }
+  return budget;
+}
+
+/* engine:step([seconds [, {budget_ms = n}]]): waits at most so long (nil: until something happens; 0: not at all), does
+** what there is to do, and returns the array of tokens that became ready (reused by the next step) and true when a
+** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
+** work it is at then; with 0 it does one piece: a descriptor's. Raises ArgumentError, and when the system fails. */
+static int m_step(lua_State *L) {
+  struct home *h = check_home(L);
+  double seconds = luaL_optnumber(L, 2, -1), budget = read_budget(L);
+  int interrupted = 0, r;
+  struct engine *g;
+  struct err e;
+  if (seconds != seconds) return raise_argument(L, "seconds", "a number", "NaN");
+  err_clear(&e);
+  lua_settop(L, 1);
+  g = home_engine(L, h);
+  if (budget < 0) r = engine_step(g, seconds, &interrupted, &e);
+  else r = engine_step_budget(g, seconds, budget, &interrupted, &e);
+  if (r != 0) return raise_error(L, &e);
+  push_tokens(L, g);
+  lua_pushboolean(L, interrupted);
+  return 2;
+}
+
+static int m_gc(lua_State *L) {
+  struct home *h = check_home(L);
+  engine_free(h->engine);
+  h->engine = NULL;
+  h->closed = 1;
+  for (int i = 0; i < 2; i++) {
+    arena_free(&h->scratch[i].arena);
+    buf_free(&h->scratch[i].text);
+  }
+  return 0;
+}
+
+static int m_tostring(lua_State *L) {
+  struct home *h = check_home(L);
+  lua_pushfstring(L, TYPE_ENGINE " (%d in flight)", h->engine == NULL ? 0 : engine_active(h->engine));
+  return 1;
+}
+
+static const luaL_Reg METHODS[] = {
+  { "pollfd", m_pollfd },
+  { "events", m_events },
+  { "timeout", m_timeout },
+  { "step", m_step },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_gc },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_engine(lua_State *L) {
+  open_type(L, TYPE_ENGINE, META, METHODS);
+  lua_pop(L, 1);
+  lua_pushcfunction(L, f_engine);
+  lua_setfield(L, -2, "engine");
+  lua_pushcfunction(L, f_offline);
+  lua_setfield(L, -2, "offline");
+  lua_pushcfunction(L, f_libcurl);
+  lua_setfield(L, -2, "libcurl");
+}

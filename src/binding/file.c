@@ -1,0 +1,132 @@
+/*
+** file.c: private files as Lua needs them: core.file_* and userdata koine.lock, a file held under an advisory lock.
+** May call: fs. A lock owns its descriptor; created closed, freed by close, __close and __gc alike. nil, err where the
+** system refuses; err.code is "absent" when there is no such file.
+*/
+#include "binding.h"
+#include "core/files/private_file.h"
+
+#define TYPE_LOCK "koine.lock"
+
+static const char *check_path(lua_State *L, int idx) {
+  luaL_checkstring(L, idx);
+  return c_string(L, idx, "path");
+}
+
+/* core.file_read(path, max): the bytes of a file that is its owner's alone, or nil, err: also for a symbolic link, for one that
+** others may read, and beyond `max` bytes. */
+static int f_read(lua_State *L) {
+  const char *path = check_path(L, 1);
+  size_t max = check_max(L, 2);
+  struct scratch *s = home_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (fs_read_private(path, max, &s->text, &e) < 0) return return_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  return 1;
+}
+
+/* core.file_write(path, bytes): replaces the file at once by one with mode 0600: true, or nil, err. */
+static int f_write(lua_State *L) {
+  const char *path = check_path(L, 1);
+  struct str bytes;
+  struct err e;
+  err_clear(&e);
+  bytes.p = luaL_checklstring(L, 2, &bytes.n);
+  return return_done(L, fs_write_private(path, bytes, &e), &e);
+}
+
+/* core.file_directory(path): makes the directory and those missing above it, with mode 0700: true, or nil, err. */
+static int f_directory(lua_State *L) {
+  const char *path = check_path(L, 1);
+  struct err e;
+  err_clear(&e);
+  return return_done(L, fs_directory_private(path, &e), &e);
+}
+
+/* core.file_lock(path): the file, made with mode 0600 when missing, held alone: a koine.lock; false when someone else
+** holds it; or nil, err, as core.file_read refuses. Never waits. */
+static int f_lock(lua_State *L) {
+  const char *path = check_path(L, 1);
+  struct fs_lock *l;
+  struct err e;
+  int r;
+  lua_settop(L, 1);
+  l = lua_newuserdatauv(L, sizeof *l, 1);
+  memset(l, 0, sizeof *l);
+  luaL_setmetatable(L, TYPE_LOCK);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 2, 1);
+  err_clear(&e);
+  r = fs_lock(path, l, &e);
+  if (r < 0) return return_error(L, &e);
+  if (r == 0) lua_pushboolean(L, 0);
+  return 1;
+}
+
+/* The lock at 1, its path pushed behind one argument. Raises when it was closed. */
+static struct fs_lock *check_lock(lua_State *L, const char **path) {
+  struct fs_lock *l = luaL_checkudata(L, 1, TYPE_LOCK);
+  if (!l->held) raise_argument(L, "lock", "a lock that is held", "a closed one");
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  *path = lua_tostring(L, -1);
+  return l;
+}
+
+/* lock:read(max): the file's bytes, or nil, err. */
+static int m_read(lua_State *L) {
+  const char *path;
+  struct fs_lock *l = check_lock(L, &path);
+  size_t max = check_max(L, 2);
+  struct scratch *s = home_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (fs_lock_read(l, path, max, &s->text, &e) < 0) return return_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  return 1;
+}
+
+/* lock:write(bytes): replaces the file's bytes in place: true, or nil, err. */
+static int m_write(lua_State *L) {
+  const char *path;
+  struct fs_lock *l = check_lock(L, &path);
+  struct str bytes;
+  struct err e;
+  err_clear(&e);
+  bytes.p = luaL_checklstring(L, 2, &bytes.n);
+  return return_done(L, fs_lock_write(l, path, bytes, &e), &e);
+}
+
+/* lock:close(): gives the lock and its descriptor back; any number of times. */
+static int m_close(lua_State *L) {
+  fs_unlock(luaL_checkudata(L, 1, TYPE_LOCK));
+  return 0;
+}
+
+static const luaL_Reg FUNCTIONS[] = {
+  { "file_read", f_read },
+  { "file_write", f_write },
+  { "file_directory", f_directory },
+  { "file_lock", f_lock },
+  { NULL, NULL }
+};
+
+static const luaL_Reg METHODS[] = {
+  { "read", m_read },
+  { "write", m_write },
+  { "close", m_close },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_close },
+  { "__close", m_close },
+  { NULL, NULL }
+};
+
+void open_file(lua_State *L) {
+  luaL_setfuncs(L, FUNCTIONS, 0);
+  open_type(L, TYPE_LOCK, META, METHODS);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,309 @@
+/*
+** request.c: HTTP requests as Lua tables, and userdata koine.request: the one raw HTTP call (lists, counts, log-in).
+** May call: http. A request owns its transfer; created closed, closed by close, __close and __gc alike.
+*/
+#include "binding.h"
+#include "core/base/clock.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define RAW_MAX ((size_t)64 << 10) /* of a body, kept in err.raw */
+
+struct request {
+  struct transfer *transfer; /* NULL: closed, or never begun */
+  struct secrets secrets;    /* borrowed from the table in user value 1 */
+  int busy;                  /* its answer is being read: a finalizer must leave the transfer alone */
+  int closed;                /* by such a finalizer, too: poll frees the transfer then */
+};
+
+/* {{{ tables */
+
+static double field_number(lua_State *L, int idx, const char *key, double otherwise) {
+  double v = otherwise;
+  if (lua_getfield(L, idx, key) == LUA_TNUMBER) v = lua_tonumber(L, -1);
+  else if (!lua_isnil(L, -1)) raise_type(L, key, "a number", -1);
+  lua_pop(L, 1);
+  return v;
+}
+
+/* A string without NUL, borrowed; NULL when absent. */
+static const char *field_string(lua_State *L, int idx, const char *key) {
+  const char *z = NULL;
+  if (lua_getfield(L, idx, key) == LUA_TSTRING) {
+    z = c_string(L, -1, key);
+  } else if (!lua_isnil(L, -1)) {
+    raise_type(L, key, "a string", -1);
+  }
+  lua_pop(L, 1);
+  return z;
+}
+
+static int by_name(const void *a, const void *b) {
+  const struct header *x = a, *y = b;
+  size_t n = x->name.n < y->name.n ? x->name.n : y->name.n;
+  int c = memcmp(x->name.p, y->name.p, n);
+  return c != 0 ? c : (x->name.n > y->name.n) - (x->name.n < y->name.n);
+}
+
+/* headers = {name = value}: in the order of their names, so that equal requests are equal bytes. */
+static void read_headers(lua_State *L, int idx, struct http_request *r, struct arena *a) {
+  struct header *v;
+  size_t n = 0;
+  if (lua_getfield(L, idx, "headers") == LUA_TTABLE) {
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) n++;
+    v = arena_alloc(a, (n + 1) * sizeof *v);
+    if (v == NULL) {
+      luaL_error(L, "not enough memory");
+      return;
+    }
+    n = 0;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+      if (lua_type(L, -2) != LUA_TSTRING) raise_type(L, "headers", "string keys", -2);
+      if (lua_type(L, -1) != LUA_TSTRING) raise_type(L, lua_tostring(L, -2), "a string as header value", -1);
+      v[n].name.p = lua_tolstring(L, -2, &v[n].name.n);
+      v[n].value.p = lua_tolstring(L, -1, &v[n].value.n);
+      n++;
+    }
+    qsort(v, n, sizeof *v, by_name);
+    r->headers = v;
+    r->header_count = n;
+  }
+  lua_pop(L, 1);
+}
+
+static size_t field_size(lua_State *L, const char *key, size_t otherwise) {
+  size_t v = otherwise;
+  if (lua_getfield(L, -1, key) != LUA_TNIL) {
+    if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) <= 0) raise_type(L, key, "a positive integer", -1);
+    v = (size_t)lua_tointeger(L, -1);
+  }
+  lua_pop(L, 1);
+  return v;
+}
+
+static int field_count(lua_State *L, const char *key, int otherwise) {
+  size_t v = field_size(L, key, (size_t)otherwise);
+  return v < INT_MAX ? (int)v : INT_MAX;
+}
+
+static void read_limits(lua_State *L, int idx, struct limits *l) {
+  limits_default(l);
+  if (lua_getfield(L, idx, "limits") == LUA_TTABLE) {
+    l->line = field_size(L, "line", l->line);
+    l->event = field_size(L, "event", l->event);
+    l->body = field_size(L, "body", l->body);
+    l->decoded = field_size(L, "decoded", l->decoded);
+    l->argument_bytes = field_size(L, "argument_bytes", l->argument_bytes);
+    l->high_water = field_size(L, "high_water", l->high_water);
+    l->depth = field_count(L, "depth", l->depth);
+    l->blocks = field_count(L, "blocks", l->blocks);
+    l->tool_calls = field_count(L, "tool_calls", l->tool_calls);
+    if (l->depth > ANSWER_DEPTH)
+      raise_argument(L, "limits.depth", lua_pushfstring(L, "at most %d", ANSWER_DEPTH), "more");
+  }
+  lua_pop(L, 1);
+}
+
+void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a) {
+  idx = lua_absindex(L, idx);
+  luaL_checktype(L, idx, LUA_TTABLE);
+  memset(r, 0, sizeof *r);
+  r->url = field_string(L, idx, "url");
+  if (r->url == NULL) raise_argument(L, "url", "a string", "nil");
+  r->method = field_string(L, idx, "method");
+  if (r->method == NULL) r->method = "GET";
+  r->proxy = field_string(L, idx, "proxy");
+  r->ca_file = field_string(L, idx, "ca_file");
+  if (lua_getfield(L, idx, "body") == LUA_TSTRING) r->body = lua_tolstring(L, -1, &r->body_n);
+  lua_pop(L, 1);
+  lua_getfield(L, idx, "http2");
+  r->http2 = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  read_headers(L, idx, r, a);
+  read_limits(L, idx, limits);
+  r->decoded_max = limits->decoded;
+  if (lua_getfield(L, idx, "timeouts") == LUA_TTABLE) {
+    int t = lua_gettop(L);
+    r->timeouts.connect = field_number(L, t, "connect", 0);
+    r->timeouts.first_byte = field_number(L, t, "first_byte", 0);
+    r->timeouts.idle = field_number(L, t, "idle", 0);
+    r->timeouts.total = field_number(L, t, "total", 0);
+  }
+  lua_pop(L, 1);
+}
+
+void read_secrets(lua_State *L, int idx, struct secrets *k) {
+  k->n = 0;
+  if (lua_getfield(L, idx, "secrets") == LUA_TTABLE)
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
+      if (k->n == SECRETS_MAX) raise_argument(L, "headers", "at most 16 credentials, those in URLs included", "more");
+      k->v[k->n].p = lua_tolstring(L, -1, &k->v[k->n].n);
+      k->n++;
+      lua_pop(L, 1);
+    }
+  lua_settop(L, idx);
+}
+
+/* }}} */
+
+/* core.request(engine, {method, url, headers, body, timeouts, limits, proxy, ca_file, http2, secrets}): a request in flight, or
+** nil, err. Raises ArgumentError. */
+static int f_request(lua_State *L) {
+  struct home *h = luaL_checkudata(L, 1, TYPE_ENGINE);
+  struct engine *g = home_engine(L, h);
+  struct request *q;
+  struct http_request r;
+  struct limits limits;
+  struct err e;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  err_clear(&e);
+  q = lua_newuserdatauv(L, sizeof *q, 1);
+  memset(q, 0, sizeof *q);
+  luaL_setmetatable(L, TYPE_REQUEST);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, 3, 1);
+  read_request(L, 2, &r, &limits, &home_scratch(L)->arena);
+  lua_settop(L, 3);
+  lua_pushvalue(L, 2);
+  read_secrets(L, 4, &q->secrets);
+  r.body_max = limits.body;
+  home_register(L, q, 3);
+  q->transfer = transfer_start(g, &r, q, &e);
+  if (q->transfer == NULL) {
+    if (e.kind == KIND_ARGUMENT) return raise_error(L, &e);
+    redact_inplace(&q->secrets, e.message, sizeof e.message);
+    return return_error(L, &e);
+  }
+  lua_settop(L, 3);
+  return 1;
+}
+
+static void release(struct request *q) {
+  transfer_close(q->transfer);
+  q->transfer = NULL;
+}
+
+/* request:close(): breaks off what is in flight; where a finalizer interrupts poll, poll does that. Any number of
+** times. */
+static int m_close(lua_State *L) {
+  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+  q->closed = 1;
+  if (!q->busy) release(q);
+  return 0;
+}
+
+/* What poll says of a request that is open. */
+static int poll(lua_State *L) {
+  struct request *q = lua_touserdata(L, 1);
+  const struct err *failure;
+  const struct header *v;
+  size_t n;
+  if (!transfer_done(q->transfer, &failure)) {
+    lua_pushboolean(L, 0);
+    return 1;
+  }
+  if (failure != NULL) {
+    struct err e = *failure;
+    redact_inplace(&q->secrets, e.message, sizeof e.message);
+    return return_error(L, &e);
+  }
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, transfer_status(q->transfer));
+  lua_setfield(L, -2, "status");
+  push_str(L, buf_str(transfer_body(q->transfer)));
+  lua_setfield(L, -2, "body");
+  n = transfer_headers(q->transfer, &v);
+  lua_createtable(L, 0, (int)n);
+  for (size_t i = 0; i < n; i++) {
+    push_str(L, v[i].name);
+    push_str(L, v[i].value);
+    lua_rawset(L, -3);
+  }
+  lua_setfield(L, -2, "headers");
+  return 1;
+}
+
+/* request:poll(): false while the answer is not complete; {status, headers, body}; or nil, err. Raises ArgumentError
+** when a finalizer calls it in the middle of itself. */
+static int m_poll(lua_State *L) {
+  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+  int n;
+  if (q->closed || q->transfer == NULL) {
+    struct err e;
+    err_clear(&e);
+    err_set(&e, KIND_CANCELLED, "the request was closed");
+    return return_error(L, &e);
+  }
+  check_idle(L, "request", q->busy);
+  n = call_busy(L, poll, &q->busy);
+  if (q->closed) release(q);
+  return n < 0 ? lua_error(L) : n;
+}
+
+/* core.answer_error(provider, {status, headers, body} [, secrets]): the error that an answer outside 200–299 stands for, read as a
+** chat's would be: kind, class, code, message, retry_after, retryable, request_id, raw (at most 64 KiB), secrets blotted out. */
+static int f_answer_error(lua_State *L) {
+  struct arena *a = &home_scratch(L)->arena;
+  struct http_request r;
+  struct secrets k;
+  struct str provider, body;
+  struct head head;
+  struct err e;
+  provider.p = luaL_checklstring(L, 1, &provider.n);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  lua_createtable(L, 0, 1);
+  lua_insert(L, 3);
+  lua_setfield(L, 3, "secrets");
+  read_secrets(L, 3, &k);
+  memset(&r, 0, sizeof r);
+  read_headers(L, 2, &r, a);
+  err_clear(&e);
+  head_read(&head, r.headers, r.header_count, clock_wall());
+  lua_getfield(L, 2, "body");
+  body.p = luaL_optlstring(L, -1, "", &body.n);
+  body = redact(&k, a, body);
+  if (body.p == NULL) return luaL_error(L, "not enough memory");
+  lua_getfield(L, 2, "status");
+  codec_error(a, (int)luaL_checkinteger(L, -1), body, &e);
+  if (e.kind == KIND_MEMORY) return raise_error(L, &e);
+  if (e.retry_after < 0) e.retry_after = head.retry_after;
+  if (head.should_retry >= 0) e.retryable = head.should_retry;
+  redact_inplace(&k, e.message, sizeof e.message);
+  push_error(L, &e, provider, redact(&k, a, head.request_id));
+  if (body.n > 0) {
+    push_str(L, (struct str){ body.p, body.n < RAW_MAX ? body.n : RAW_MAX });
+    lua_setfield(L, -2, "raw");
+  }
+  return 1;
+}
+
+static int m_tostring(lua_State *L) {
+  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
+  lua_pushstring(L, q->closed || q->transfer == NULL ? TYPE_REQUEST " (closed)" : TYPE_REQUEST);
+  return 1;
+}
+
+static const luaL_Reg METHODS[] = {
+  { "poll", m_poll },
+  { "close", m_close },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__gc", m_close },
+  { "__close", m_close },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_request(lua_State *L) {
+  open_type(L, TYPE_REQUEST, META, METHODS);
+  lua_pop(L, 1);
+  lua_pushcfunction(L, f_request);
+  lua_setfield(L, -2, "request");
+  lua_pushcfunction(L, f_answer_error);
+  lua_setfield(L, -2, "answer_error");
+}

@@ -1,0 +1,338 @@
+/*
+** response.c: userdata koine.response: a finished turn, compacted into the userdata itself so that the collector sees all of it.
+** User value 1: the Lua tables made from it so far. May call: json, normalise. Nothing outside the userdata is owned.
+**
+** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always),
+** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), id, request_id, provider, status_code,
+** headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true).
+*/
+#include "binding.h"
+#include "core/history/normalise.h"
+
+struct response {
+  const struct node *root; /* inside this very userdata */
+};
+
+static const struct node *root(lua_State *L, int idx) {
+  struct response *r = luaL_checkudata(L, idx, TYPE_RESPONSE);
+  return r->root;
+}
+
+void push_response(lua_State *L, const struct node *turn) {
+  size_t size = node_size(turn);
+  struct response *r;
+  if (size == 0) {
+    struct err e;
+    err_clear(&e);
+    err_set(&e, KIND_LIMIT, "the turn is nested more than %d levels deep", JSON_DEPTH_MAX);
+    raise_error(L, &e);
+  }
+  r = lua_newuserdatauv(L, sizeof *r + size, 1);
+  r->root = node_pack(r + 1, turn);
+  luaL_setmetatable(L, TYPE_RESPONSE);
+  lua_createtable(L, 0, 4);
+  lua_setiuservalue(L, -2, 1);
+}
+
+/* {{{ fields */
+
+static int is_tool_use(lua_State *L, int idx) {
+  const char *type;
+  int r;
+  if (!lua_istable(L, idx)) return 0;
+  lua_getfield(L, idx, "type");
+  type = lua_tostring(L, -1);
+  r = type != NULL && strcmp(type, "tool_use") == 0;
+  lua_pop(L, 1);
+  return r;
+}
+
+static void push_field(lua_State *L, int self, const char *key);
+
+/* The tool_use tables of content, the very same ones. */
+static void push_tool_calls(lua_State *L, int self) {
+  lua_Integer n = 0;
+  int content;
+  push_field(L, self, "content");
+  content = lua_gettop(L);
+  lua_newtable(L);
+  for (lua_Integer i = 1; lua_rawgeti(L, content, i) != LUA_TNIL; i++)
+    if (is_tool_use(L, -1)) lua_rawseti(L, -2, ++n);
+    else lua_pop(L, 1);
+  lua_pop(L, 1);
+  lua_remove(L, content);
+}
+
+/* Pushes a field: from the tables made before, else made now and kept. */
+static void push_field(lua_State *L, int self, const char *key) {
+  const struct node *v;
+  lua_getiuservalue(L, self, 1);
+  if (lua_getfield(L, -1, key) != LUA_TNIL) {
+    lua_remove(L, -2);
+    return;
+  }
+  lua_pop(L, 1);
+  v = strcmp(key, "raw") == 0 ? NULL : node_get_(root(L, self), key, strlen(key));
+  if (strcmp(key, "tool_calls") == 0) push_tool_calls(L, self);
+  else if (v == NULL) lua_pushnil(L);
+  else push_node(L, v, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, key);
+  lua_remove(L, -2);
+}
+
+/* response[key]: a method or a field. */
+static int m_index(lua_State *L) {
+  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  push_field(L, 1, lua_tostring(L, 2));
+  return 1;
+}
+
+static int m_newindex(lua_State *L) {
+  return raise_argument(L, luaL_tolstring(L, 2, NULL), "no assignment: a Response is read-only", "one");
+}
+
+/* core.annotate(response, key, value): what the Lua layer knows beside the turn (attempts). */
+static int f_annotate(lua_State *L) {
+  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  luaL_checkstring(L, 2);
+  lua_settop(L, 3);
+  lua_getiuservalue(L, 1, 1);
+  lua_insert(L, 2);
+  lua_rawset(L, 2);
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ methods */
+
+/* Pushes the `field` of all blocks of this type, joined. */
+static int join(lua_State *L, const char *type, const char *field) {
+  int n = 0;
+  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  lua_settop(L, 1);
+  push_field(L, 1, "content");
+  for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TTABLE; i++) {
+    const char *t = lua_getfield(L, -1, "type") == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    int same = strcmp(t, type) == 0 && lua_getfield(L, -2, field) == LUA_TSTRING;
+    luaL_checkstack(L, 4, "too many blocks");
+    if (same) lua_replace(L, 3 + n++);
+    lua_settop(L, 2 + n);
+  }
+  lua_settop(L, 2 + n);
+  lua_concat(L, n);
+  return 1;
+}
+
+/* response:text(): the text blocks joined without a separator; "" when there are none. */
+static int m_text(lua_State *L) { return join(L, "text", "text"); }
+
+/* response:thinking(): the thinking blocks joined; "" when there are none. */
+static int m_thinking(lua_State *L) { return join(L, "thinking", "thinking"); }
+
+/* response:message(): {role = "assistant", content = response.content}: the next turn's history, lossless. */
+static int m_message(lua_State *L) {
+  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  lua_createtable(L, 0, 2);
+  lua_pushliteral(L, "assistant");
+  lua_setfield(L, -2, "role");
+  push_field(L, 1, "content");
+  lua_setfield(L, -2, "content");
+  return 1;
+}
+
+/* response:raw(): the body as it came, at most 64 KiB; nil for a stream without keep_raw. */
+static int m_raw(lua_State *L) {
+  const struct node *v = node_get(root(L, 1), "raw");
+  if (v == NULL) lua_pushnil(L);
+  else push_str(L, v->s);
+  return 1;
+}
+
+/* response:to_table(): a plain table of every field that is set, sharing none but `attempts` with the Response. */
+static int m_to_table(lua_State *L) {
+  const struct node *o = root(L, 1);
+  lua_settop(L, 1);
+  lua_newtable(L);
+  for (const struct node *v = o->child; v != NULL; v = v->next) {
+    if (str_eq(v->key, "raw")) continue;
+    push_str(L, v->key);
+    push_node(L, v, 0);
+    lua_rawset(L, -3);
+  }
+  lua_getiuservalue(L, 1, 1);
+  if (lua_getfield(L, -1, "attempts") != LUA_TNIL) lua_setfield(L, -3, "attempts");
+  return lua_settop(L, 2), 1;
+}
+
+/* Two Responses are equal when they say the same: content, model, reasons for stopping, usage. */
+static int m_eq(lua_State *L) {
+  static const char *const KEYS[] = { "content", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage" };
+  const struct node *a, *b;
+  int same = 1;
+  if (luaL_testudata(L, 1, TYPE_RESPONSE) == NULL || luaL_testudata(L, 2, TYPE_RESPONSE) == NULL) return 0;
+  a = root(L, 1);
+  b = root(L, 2);
+  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS && same; i++) {
+    const struct node *x = node_get_(a, KEYS[i], strlen(KEYS[i])), *y = node_get_(b, KEYS[i], strlen(KEYS[i]));
+    same = x == NULL || y == NULL ? x == y : node_equal(x, y);
+  }
+  lua_pushboolean(L, same);
+  return 1;
+}
+
+/* "koine.response (end_turn, 12 output tokens)": nothing the model or the user wrote. */
+static int m_tostring(lua_State *L) {
+  const struct node *o = root(L, 1), *stop = node_get(o, "stop_reason");
+  const struct node *out = node_get(node_get(o, "usage"), "output_tokens");
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, TYPE_RESPONSE " (");
+  if (stop != NULL) luaL_addlstring(&b, stop->s.p, stop->s.n);
+  if (node_is(out, NODE_INT)) {
+    lua_pushfstring(L, ", %I output tokens", (LUAI_UACINT)out->u.i);
+    luaL_addvalue(&b);
+  }
+  luaL_addchar(&b, ')');
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* }}} */
+
+/* {{{ from a table */
+
+static const char *const FIELDS[] = {
+  "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage", "id", "request_id",
+  "provider", "status_code", "headers", "warnings", "attempts", "partial", "degenerate", NULL
+};
+
+static void check_fields(lua_State *L) {
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+    const char *const *f = FIELDS;
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    while (*f != NULL && (key == NULL || strcmp(*f, key) != 0)) f++;
+    if (*f == NULL) raise_argument(L, key ? key : "response", "a field of a Response", "an unknown one");
+  }
+}
+
+static void set(lua_State *L, struct node *o, const char *key, struct node *v) {
+  if (node_set(o, (struct str){ key, strlen(key) }, v) != 0) luaL_error(L, "not enough memory");
+}
+
+static int is_empty(const struct node *v) { return v == NULL || v->count == 0; }
+
+/* Pushes a field of the table at 1, whose metatable is not asked: its code would find the scratch memory in use. */
+static int field(lua_State *L, const char *key) {
+  lua_pushstring(L, key);
+  return lua_rawget(L, 1);
+}
+
+/* The blocks of tool_calls that content does not hold already (by id). */
+static void add_calls(lua_State *L, struct arena *a, struct node *content) {
+  struct node *calls;
+  if (field(L, "tool_calls") == LUA_TTABLE) {
+    calls = value_content(L, -1, a, "tool_calls");
+    for (struct node *c = calls->child, *next; c != NULL; c = next) {
+      const struct node *b = content->child;
+      next = c->next;
+      while (b != NULL && !(str_eq(node_str(node_get(b, "type")), "tool_use") &&
+                            str_same(node_str(node_get(b, "id")), node_str(node_get(c, "id"))))) b = b->next;
+      if (b != NULL) continue;
+      node_remove(calls, c);
+      if (node_add(content, c) != 0) luaL_error(L, "not enough memory");
+    }
+  }
+  lua_pop(L, 1);
+}
+
+/* content as an array of checked blocks. */
+static struct node *read_content(lua_State *L, struct arena *a) {
+  struct node *content = node_new(a, NODE_ARRAY), *message = node_new(a, NODE_OBJECT);
+  struct err e;
+  err_clear(&e);
+  if (content == NULL || message == NULL) luaL_error(L, "not enough memory");
+  if (field(L, "content") == LUA_TSTRING) {
+    struct node *block = node_new(a, NODE_OBJECT);
+    struct str s;
+    s.p = lua_tolstring(L, -1, &s.n);
+    if (block == NULL) luaL_error(L, "not enough memory");
+    set(L, block, "type", node_string(a, STR("text")));
+    set(L, block, "text", node_string(a, s));
+    if (s.n > 0 && node_add(content, block) != 0) luaL_error(L, "not enough memory");
+  } else if (!lua_isnil(L, -1)) {
+    if (!lua_istable(L, -1)) raise_type(L, "content", "a string or an array of blocks", -1);
+    content = value_content(L, -1, a, "content");
+  }
+  lua_pop(L, 1);
+  add_calls(L, a, content);
+  set(L, message, "role", node_string(a, STR("assistant")));
+  set(L, message, "content", content);
+  if (!is_empty(content) && normalise_check_message(message, "response", &e) != 0) raise_error(L, &e);
+  return content;
+}
+
+/* core.response{content, model, stop_reason, usage, …}: a Response from a table (for adapters written in Lua). content: a string or
+** an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are required. */
+static int f_response(lua_State *L) {
+  struct arena *a = &home_scratch(L)->arena;
+  struct node *o;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  check_fields(L);
+  o = node_new(a, NODE_OBJECT);
+  if (o == NULL) luaL_error(L, "not enough memory");
+  set(L, o, "content", read_content(L, a));
+  for (const char *const *f = FIELDS + 2; *f != NULL; f++) {
+    int type = field(L, *f);
+    int table = strcmp(*f, "usage") == 0 || strcmp(*f, "warnings") == 0;
+    if ((strcmp(*f, "model") == 0 || strcmp(*f, "stop_reason") == 0) && type != LUA_TSTRING)
+      raise_type(L, *f, "a string", -1);
+    if (table && type != LUA_TNIL && type != LUA_TTABLE) raise_type(L, *f, "a table", -1);
+    if (type != LUA_TNIL) {
+      struct node *v = value_node(L, -1, a, *f);
+      if (strcmp(*f, "warnings") == 0 && is_empty(v)) v = node_new(a, NODE_ARRAY);
+      set(L, o, *f, v);
+    } else if (table) {
+      set(L, o, *f, node_new(a, strcmp(*f, "usage") == 0 ? NODE_OBJECT : NODE_ARRAY));
+    }
+    lua_pop(L, 1);
+  }
+  push_response(L, o);
+  return 1;
+}
+
+/* }}} */
+
+static const luaL_Reg METHODS[] = {
+  { "text", m_text },
+  { "thinking", m_thinking },
+  { "message", m_message },
+  { "raw", m_raw },
+  { "to_table", m_to_table },
+  { NULL, NULL }
+};
+
+static const luaL_Reg META[] = {
+  { "__newindex", m_newindex },
+  { "__eq", m_eq },
+  { "__tostring", m_tostring },
+  { NULL, NULL }
+};
+
+void open_response(lua_State *L) {
+  luaL_newmetatable(L, TYPE_RESPONSE);
+  luaL_setfuncs(L, META, 0);
+  luaL_newlib(L, METHODS);
+  lua_pushcclosure(L, m_index, 1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, f_response);
+  lua_setfield(L, -2, "response");
+  lua_pushcfunction(L, f_annotate);
+  lua_setfield(L, -2, "annotate");
+}

@@ -1,0 +1,384 @@
+/*
+** value.c: Lua values to trees and back. Raw access only: no metamethod runs, so nothing re-enters while strings are borrowed.
+** Trees live in the caller's arena. May call: json. Raises ArgumentError with the path of what cannot be said in JSON.
+*/
+#include "binding.h"
+
+#include <math.h>
+
+static const char ARRAY_MARKS = 0; /* registry key: set of metatables and light userdata that mean "array" */
+
+/* Where a value stands, for error messages: a list from the innermost step outwards. */
+struct path {
+  const struct path *up;
+  const char *name;  /* NULL: the index says */
+  lua_Integer index;
+};
+
+/* {{{ errors */
+
+static size_t path_text(const struct path *p, char *out, size_t size) {
+  size_t n = p->up != NULL ? path_text(p->up, out, size) : 0;
+  int add;
+  if (n + 1 >= size) return n;
+  if (p->name == NULL) add = snprintf(out + n, size - n, "[%lld]", (long long)p->index);
+  else add = snprintf(out + n, size - n, "%s%.60s", n > 0 ? "." : "", p->name);
+  n += add > 0 ? (size_t)add : 0;
+  return n < size ? n : size - 1;
+}
+
+static int raise_at(lua_State *L, const struct path *p, const char *expected, const char *got) {
+  char field[96];
+  path_text(p, field, sizeof field);
+  return raise_argument(L, field, expected, got);
+}
+
+static int raise_depth(lua_State *L, const struct path *p) {
+  char expected[48];
+  snprintf(expected, sizeof expected, "at most %d levels of tables", VALUE_DEPTH);
+  return raise_at(L, p, expected, "more (or a cycle)");
+}
+
+static void *need(lua_State *L, void *p) {
+  if (p == NULL) luaL_error(L, "not enough memory");
+  return p;
+}
+
+/* }}} */
+
+/* {{{ free-form values */
+
+static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
+
+/* True when the value at idx (a table's metatable, or light userdata) is a known array mark. Stack-neutral. */
+static int is_mark(lua_State *L, int idx) {
+  int r;
+  idx = lua_absindex(L, idx);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &ARRAY_MARKS);
+  lua_pushvalue(L, idx);
+  r = lua_rawget(L, -2) != LUA_TNIL;
+  lua_pop(L, 2);
+  return r;
+}
+
+static int is_marked_array(lua_State *L, int idx) {
+  int r;
+  if (!lua_getmetatable(L, idx)) return 0;
+  r = is_mark(L, -1);
+  lua_pop(L, 1);
+  return r;
+}
+
+/* Sorts a list of members by key (merge sort; stable). */
+static struct node *sort_members(struct node *list) {
+  struct node *slow = list, *fast, *b, *head = NULL, **tail = &head;
+  if (list == NULL || list->next == NULL) return list;
+  for (fast = list->next; fast != NULL && fast->next != NULL; fast = fast->next->next) slow = slow->next;
+  b = slow->next;
+  slow->next = NULL;
+  list = sort_members(list);
+  b = sort_members(b);
+  while (list != NULL && b != NULL) {
+    size_t n = list->key.n < b->key.n ? list->key.n : b->key.n;
+    int c = n == 0 ? 0 : memcmp(list->key.p, b->key.p, n);
+    struct node **from = c < 0 || (c == 0 && list->key.n <= b->key.n) ? &list : &b;
+    *tail = *from;
+    tail = &(*from)->next;
+    *from = (*from)->next;
+  }
+  *tail = list != NULL ? list : b;
+  return head;
+}
+
+/* Appends without looking for an equal key: Lua's keys are unique. */
+static void append(struct node *o, struct node *v) {
+  if (o->last != NULL) o->last->next = v;
+  else o->child = v;
+  o->last = v;
+  o->count++;
+}
+
+static void sort_object(struct node *o) {
+  o->child = sort_members(o->child);
+  for (o->last = o->child; o->last != NULL && o->last->next != NULL;) o->last = o->last->next;
+}
+
+static struct node *to_array(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  struct node *o = need(L, node_new(a, NODE_ARRAY));
+  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
+  for (lua_Integer i = 1; i <= n; i++) {
+    struct path here = { p, NULL, i };
+    lua_rawgeti(L, idx, i);
+    append(o, to_node(L, -1, a, &here, depth + 1));
+    lua_pop(L, 1);
+  }
+  return o;
+}
+
+/* A table without a mark: an array when its keys are 1..n, n > 0; else an object of string keys. */
+static struct node *to_table(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  lua_Integer len = (lua_Integer)lua_rawlen(L, idx), integers = 0;
+  struct node *o = NULL;
+  if (is_marked_array(L, idx)) return to_array(L, idx, a, p, depth);
+  lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    if (lua_type(L, -2) == LUA_TSTRING) {
+      struct path here = { p, lua_tostring(L, -2), 0 };
+      struct node *v;
+      if (integers > 0) raise_at(L, p, "a table with only string keys or only 1..n", "both kinds of keys");
+      if (o == NULL) o = need(L, node_new(a, NODE_OBJECT));
+      v = to_node(L, -1, a, &here, depth + 1);
+      v->key.p = lua_tolstring(L, -2, &v->key.n);
+      append(o, v);
+    } else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && lua_tointeger(L, -2) <= len && o == NULL) {
+      integers++;
+    } else {
+      raise_at(L, p, "a table with only string keys or only 1..n",
+               lua_isinteger(L, -2) ? "an array with holes or mixed keys" : "another kind of key");
+    }
+    lua_pop(L, 1);
+  }
+  if (o == NULL && integers > 0) {
+    if (integers != len) raise_at(L, p, "an array without holes", "one with holes");
+    return to_array(L, idx, a, p, depth);
+  }
+  if (o == NULL) return need(L, node_new(a, NODE_OBJECT));
+  sort_object(o);
+  return o;
+}
+
+static struct node *to_number(lua_State *L, int idx, struct arena *a, const struct path *p) {
+  if (lua_isinteger(L, idx)) return need(L, node_int(a, lua_tointeger(L, idx)));
+  if (!isfinite(lua_tonumber(L, idx))) raise_at(L, p, "a finite number", "NaN or infinity");
+  return need(L, node_double(a, lua_tonumber(L, idx)));
+}
+
+static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  struct str s;
+  idx = lua_absindex(L, idx);
+  if (depth >= VALUE_DEPTH && (lua_istable(L, idx) || lua_touserdata(L, idx) != NULL))
+    raise_depth(L, p);
+  luaL_checkstack(L, 6, "too many nested tables");
+  switch (lua_type(L, idx)) {
+    case LUA_TSTRING:
+      s.p = lua_tolstring(L, idx, &s.n);
+      return need(L, node_string(a, s));
+    case LUA_TNUMBER: return to_number(L, idx, a, p);
+    case LUA_TBOOLEAN: return need(L, node_bool(a, lua_toboolean(L, idx)));
+    case LUA_TTABLE: return to_table(L, idx, a, p, depth);
+    case LUA_TLIGHTUSERDATA:
+      if (lua_touserdata(L, idx) == NULL) return need(L, node_new(a, NODE_NULL));
+      if (is_mark(L, idx)) return need(L, node_new(a, NODE_ARRAY));
+      break;
+    default: break;
+  }
+  raise_at(L, p, "a string, number, boolean, table or koine.null", luaL_typename(L, idx));
+  return NULL;
+}
+
+struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name) {
+  struct path p = { NULL, name, 0 };
+  return to_node(L, idx, a, &p, 0);
+}
+
+/* }}} */
+
+/* {{{ records: tables whose other keys are the caller's own business */
+
+static const char *const BLOCK_KEYS[] = {
+  "type", "text", "id", "name", "arguments", "arguments_json", "arguments_error", "tool_use_id", "content", "is_error",
+  "thinking", "signature", "data", "kind", "provider_data", "cache_control", "source", "media_type", "title",
+  "context", "citations", NULL
+};
+static const char *const MESSAGE_KEYS[] = { "role", "content", NULL };
+static const char *const TOOL_KEYS[] = { "name", "description", "parameters", "strict", "cache_control", NULL };
+
+static const char *known_key(const char *const *keys, const char *z) {
+  for (; *keys != NULL; keys++)
+    if (strcmp(*keys, z) == 0) return *keys;
+  return NULL;
+}
+
+static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
+
+/* Raises for what can be no record. */
+static void refuse_record(lua_State *L, int idx, const struct path *p) {
+  if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
+  if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
+}
+
+/* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
+static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                              int depth) {
+  struct node *o;
+  idx = lua_absindex(L, idx);
+  refuse_record(L, idx, p);
+  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
+  luaL_checkstack(L, 6, "too many nested tables");
+  o = need(L, node_new(a, NODE_OBJECT));
+  lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? known_key(keys, lua_tostring(L, -2)) : NULL;
+    if (key != NULL) {
+      struct path here = { p, key, 0 };
+      struct node *v = keys != TOOL_KEYS && strcmp(key, "content") == 0 ? to_content(L, -1, a, &here, depth + 1)
+                                                                        : to_node(L, -1, a, &here, depth + 1);
+      if (v->type != NODE_NULL) {
+        v->key = (struct str){ key, strlen(key) };
+        append(o, v);
+      }
+    }
+    lua_pop(L, 1);
+  }
+  return o;
+}
+
+/* An array of records; anything else as it is. */
+static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                               int depth) {
+  struct node *list;
+  lua_Integer n;
+  idx = lua_absindex(L, idx);
+  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
+  n = (lua_Integer)lua_rawlen(L, idx);
+  if (n == 0) {
+    lua_pushnil(L);
+    if (lua_next(L, idx)) { /* {role = …} instead of {{role = …}} */
+      lua_pop(L, 2);
+      raise_at(L, p, "an array", "a table with other keys");
+    }
+  }
+  if (depth >= VALUE_DEPTH) raise_depth(L, p);
+  list = need(L, node_new(a, NODE_ARRAY));
+  for (lua_Integer i = 1; i <= n; i++) {
+    struct path here = { p, NULL, i };
+    lua_rawgeti(L, idx, i);
+    append(list, to_record(L, -1, a, &here, keys, depth + 1));
+    lua_pop(L, 1);
+  }
+  return list;
+}
+
+static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  return to_records(L, idx, a, p, BLOCK_KEYS, depth);
+}
+
+struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name) {
+  struct path p = { NULL, name, 0 };
+  return to_content(L, idx, a, &p, 0);
+}
+
+struct node *value_request(lua_State *L, int idx, struct arena *a) {
+  struct node *o = need(L, node_new(a, NODE_OBJECT));
+  idx = lua_absindex(L, idx);
+  luaL_checktype(L, idx, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    struct path here = { NULL, luaL_checkstring(L, -2), 0 };
+    struct node *v;
+    if (strcmp(here.name, "messages") == 0) v = to_records(L, -1, a, &here, MESSAGE_KEYS, 0);
+    else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, TOOL_KEYS, 0);
+    else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, BLOCK_KEYS, 0);
+    else v = to_node(L, -1, a, &here, 0);
+    if (v->type != NODE_NULL) {
+      v->key.p = lua_tolstring(L, -2, &v->key.n);
+      append(o, v);
+    }
+    lua_pop(L, 1);
+  }
+  sort_object(o);
+  return o;
+}
+
+/* }}} */
+
+/* {{{ trees to Lua */
+
+void push_node(lua_State *L, const struct node *v, int mark) {
+  lua_Integer i = 0;
+  luaL_checkstack(L, 4, "too many nested values");
+  switch (v->type) {
+    case NODE_NULL: lua_pushlightuserdata(L, NULL); return;
+    case NODE_FALSE: case NODE_TRUE: lua_pushboolean(L, v->type == NODE_TRUE); return;
+    case NODE_INT: lua_pushinteger(L, v->u.i); return;
+    case NODE_DOUBLE: lua_pushnumber(L, v->u.d); return;
+    case NODE_STRING: case NODE_BIG: push_str(L, v->s); return;
+    case NODE_ARRAY:
+      lua_createtable(L, (int)v->count, 0);
+      for (const struct node *c = v->child; c != NULL; c = c->next) {
+        push_node(L, c, mark);
+        lua_rawseti(L, -2, ++i);
+      }
+      if (mark) luaL_setmetatable(L, TYPE_ARRAY);
+      return;
+    case NODE_OBJECT:
+      lua_createtable(L, 0, (int)v->count);
+      for (const struct node *c = v->child; c != NULL; c = c->next) {
+        push_str(L, c->key);
+        push_node(L, c, mark || str_eq(c->key, "arguments"));
+        lua_rawset(L, -3);
+      }
+      return;
+  }
+}
+
+/* }}} */
+
+/* core.encode(value): its JSON text, keys sorted by bytes. Raises ArgumentError for what JSON cannot say. */
+static int f_encode(lua_State *L) {
+  struct scratch *s = home_scratch(L);
+  struct err e;
+  luaL_checkany(L, 1);
+  err_clear(&e);
+  if (json_write(&s->text, value_node(L, 1, &s->arena, "value"), &e) != 0) return raise_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  return 1;
+}
+
+/* core.decode(text): the value, arrays marked, null as core.null; nil, err for what is no JSON. */
+static int f_decode(lua_State *L) {
+  struct scratch *scratch = home_scratch(L);
+  struct node *v;
+  struct str s;
+  struct err e;
+  s.p = luaL_checklstring(L, 1, &s.n);
+  err_clear(&e);
+  v = json_tree_within(&scratch->arena, s, VALUE_DEPTH, NULL, &e);
+  if (v == NULL) return return_error(L, &e);
+  push_node(L, v, 1);
+  return 1;
+}
+
+/* core.array([t]): t, marked as a JSON array. */
+static int f_array(lua_State *L) {
+  if (lua_isnoneornil(L, 1)) lua_newtable(L);
+  else luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  luaL_setmetatable(L, TYPE_ARRAY);
+  return 1;
+}
+
+static const luaL_Reg FUNCTIONS[] = {
+  { "encode", f_encode },
+  { "decode", f_decode },
+  { "array", f_array },
+  { NULL, NULL }
+};
+
+/* Adds core.null, core.depth_max (the most that limits.depth may be), core.encode, core.decode, core.array, … */
+void open_value(lua_State *L) {
+  luaL_setfuncs(L, FUNCTIONS, 0);
+  lua_pushlightuserdata(L, NULL);
+  lua_setfield(L, -2, "null");
+  lua_pushinteger(L, ANSWER_DEPTH);
+  lua_setfield(L, -2, "depth_max");
+  lua_newtable(L); /* the marks: core.array_marks[metatable or light userdata] = true */
+  luaL_newmetatable(L, TYPE_ARRAY);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -4, "array_mt");
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &ARRAY_MARKS);
+  lua_setfield(L, -2, "array_marks");
+}

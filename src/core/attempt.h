@@ -1,0 +1,28 @@
+/*
+** attempt.h: one request in flight: a transfer feeding an exchange. May call: exchange, http. Owns both; never waits.
+*/
+#ifndef KOINE_CALL_H
+#define KOINE_CALL_H
+
+#include "core/exchange/exchange.h"
+#include "core/http/http.h"
+
+struct call {
+  struct transfer *transfer; /* NULL once the socket is no longer needed */
+  struct exchange *exchange;
+  int head, graced;          /* the exchange has seen the head; the end was given its time limit */
+  double started, first;     /* clock_monotonic at the start and at the first delta; 0 = none yet */
+  struct transfer_stats last;/* the transfer's figures when it was closed */
+};
+
+/* Starts a zeroed call: 0, or -1 and nothing held. */
+int call_start(struct call *c, const struct mem *m, struct engine *g, const struct http_request *r,
+               const struct exchange_spec *s, void *owner, struct err *e);
+/* As exchange_next, after moving what has arrived from the transfer. EXCHANGE_MORE: wait for the engine. */
+enum progress call_next(struct call *c, struct event *delta);
+/* The transfer's figures, also after its end. */
+void call_stats(const struct call *c, struct transfer_stats *s);
+/* Cancels and frees; idempotent. */
+void call_close(struct call *c);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+** anthropic.h: what the files of the Anthropic Messages format share.
+**   anthropic.c a canonical request as the body of POST /v1/messages or /v1/messages/count_tokens
+**   content.c   blocks of the history as this wire has them
+**   cache.c     where the prompt is cached
+**   thinking.c  whether and how the model thinks
+**   parse.c     events and plain answers as parts
+**   block.c     one content block of an answer, from its beginning to its stop
+*/
+#ifndef KOINE_CODEC_ANTHROPIC_H
+#define KOINE_CODEC_ANTHROPIC_H
+
+#include "core/codec/codec.h"
+
+/* {{{ rendering */
+
+/* Where a request's bytes go. Failures are kept, so that writers need no checks: look at `bad` at the end. */
+struct anthropic_out {
+  struct render *r;
+  struct err *e;
+  int bad;                        /* *e says why */
+  const char *field[20];          /* the body's fields so far */
+  size_t n;
+};
+
+/* Appends bytes to the body; what fails is kept in the out. */
+void anthropic_put(struct anthropic_out *o, const char *s);
+void anthropic_put_str(struct anthropic_out *o, struct str s);    /* JSON text, as it is (N2) */
+void anthropic_put_string(struct anthropic_out *o, struct str s); /* as a JSON string */
+/* `,"cache_control":…` where v carries a marker. */
+void anthropic_put_cache(struct anthropic_out *o, const struct node *v);
+
+/* Checks the media of the messages as the caller wrote them, and drops the blocks that this wire could only refuse:
+** thinking without a signature, opaque blocks without their bytes. 0, or -1 and *e. */
+int anthropic_prepare(struct render *r, struct err *e);
+/* Writes the messages array. */
+void anthropic_put_messages(struct anthropic_out *o, const struct node *messages);
+/* True for blocks that may carry a cache marker. */
+int anthropic_markable(const struct node *block);
+/* True when normalised messages end in text of the assistant's for the model to go on from. */
+int anthropic_prefilled(const struct node *messages);
+
+/* N15: places and limits the markers on tools, system (may be NULL) and messages, in place. 0, or -1 and *e. */
+int anthropic_cache(struct render *r, struct node *system, struct err *e);
+
+/* How the model is to think. */
+struct anthropic_thinking {
+  enum { THINKING_UNSAID, THINKING_DISABLED, THINKING_BUDGET, THINKING_ADAPTIVE } mode;
+  int64_t budget;                 /* THINKING_BUDGET: tokens */
+  const char *effort;             /* output_config.effort, NULL = unsaid */
+  int active;                     /* it will think: sampling cannot be set */
+};
+
+/* Decides from the request, whose messages are normalised; raises *max_tokens for a budget. 0, or -1 and *e. */
+int anthropic_think(struct render *r, int forced_tool, int64_t *max_tokens, struct anthropic_thinking *t,
+                    struct err *e);
+
+/* }}} */
+
+/* {{{ parsing: parse.c */
+
+enum anthropic_kind {
+  ANTHROPIC_TEXT, ANTHROPIC_THINKING, ANTHROPIC_REDACTED, ANTHROPIC_TOOL,
+  ANTHROPIC_OTHER                 /* kept whole: server tools and their results, whatever comes next */
+};
+
+/* A content block that has begun and not yet stopped. */
+struct anthropic_block {
+  int64_t index;                  /* on the wire */
+  int32_t key;                    /* its ordinal in the turn */
+  enum anthropic_kind kind;
+  int streamed;                   /* `more` holds what deltas brought */
+  struct buf raw;                 /* OTHER: the block as it began; TEXT, TOOL: members that have no canonical name */
+  struct buf more;                /* TEXT: citations, joined; TOOL: the input it began with; OTHER: the merged member */
+  const char *member;             /* OTHER: the member that `more` replaces, NULL = none */
+};
+
+struct anthropic {
+  const struct parse *p;
+  struct buf id;                  /* the message's, to recognise a repeated start */
+  struct anthropic_block *open;   /* in order of appearance */
+  size_t n, cap;
+  int32_t blocks;                 /* begun so far: the next key */
+  int begun, ended, tools;        /* message_start, message_stop seen; tool_use blocks so far */
+  int stopped;                    /* a stop reason was seen: */
+  struct buf stop_reason, stop_sequence;
+};
+
+/* What the codec fills its table with: see struct codec. */
+void anthropic_init(void *state, const struct parse *p);
+void anthropic_free(void *state);
+int anthropic_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);
+int anthropic_parse_body(void *state, struct str body, struct events *out, struct err *e);
+int anthropic_parse_end(void *state, struct events *out, struct err *e);
+int anthropic_ended(const void *state);
+
+/* }}} */
+
+/* {{{ blocks, as they stop: block.c */
+
+/* Begins a block from its JSON, pushing what it already says. */
+int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct events *out, struct err *e);
+/* Ends the block: what was held back is pushed, and the block forgotten. */
+int anthropic_stop(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e);
+/* The open block of that index, or NULL. */
+struct anthropic_block *anthropic_find(struct anthropic *s, int64_t index);
+
+/* }}} */
+
+#endif

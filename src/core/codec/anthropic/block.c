@@ -1,0 +1,289 @@
+/*
+** block.c: content blocks of the Anthropic Messages format, from their beginning to their stop. A
+** stream and a plain answer go through the same two functions, so that both give the same turn.
+** May call: json, event, mem, err. An open block owns its buffers until it stops; parts borrow from the arena and the
+** event's bytes. Failure: -1 and an err.
+*/
+#include "anthropic.h"
+
+/* {{{ small readers */
+
+static int push(struct events *out, enum event_type type, int32_t key, struct str text, struct err *e) {
+  struct event *ev = events_push(out, type, key);
+  if (ev == NULL) return err_memory(e);
+  ev->text = text;
+  return 0;
+}
+
+/* After a key: the string that follows, decoded; *to stays as it is where the value is no string. */
+static int read_string(struct json *j, struct arena *a, struct str *to) {
+  if (json_next(j) == J_STRING) return json_text(j, a, to) == 0 ? 0 : err_memory(j->e);
+  return json_skip(j);
+}
+
+/* Appends one element to a list of JSON texts joined by commas. */
+static int join(struct buf *b, struct str json, struct err *e) {
+  if ((b->n > 0 && buf_addc(b, ',') != 0) || buf_addstr(b, json) != 0) return err_memory(e);
+  return 0;
+}
+
+/* Appends one member to a list of them. The key is still escaped. */
+static int join_member(struct buf *b, struct str key, struct str json, struct err *e) {
+  if (join(b, STR("\""), e) != 0) return -1;
+  if (buf_addstr(b, key) != 0 || buf_adds(b, "\":") != 0 || buf_addstr(b, json) != 0) return err_memory(e);
+  return 0;
+}
+
+/* The members as an object, in the arena; p NULL when out of memory. */
+static struct str keep_object(struct anthropic *s, const struct buf *members) {
+  char *p = arena_alloc(s->p->a, members->n + 2);
+  if (p == NULL) return STR_NONE;
+  p[0] = '{';
+  memcpy(p + 1, members->p, members->n);
+  p[members->n + 1] = '}';
+  return (struct str){ p, members->n + 2 };
+}
+
+/* }}} */
+
+/* {{{ beginning */
+
+/* What a block says when it begins; strings are decoded, input and citations raw. */
+struct start {
+  struct str type, text, thinking, signature, data, id, name, input, citations;
+  int extras; /* there are members besides these */
+};
+
+static int read_start(struct anthropic *s, struct str json, struct start *st, struct err *e) {
+  struct arena *a = s->p->a;
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, e);
+  if (json_next(&j) == J_ERROR) return -1;
+  if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "a content block is no object");
+  while (json_next(&j) == J_KEY) {
+    struct str *text = json_is(&j, "type") ? &st->type : json_is(&j, "text") ? &st->text
+                     : json_is(&j, "thinking") ? &st->thinking : json_is(&j, "signature") ? &st->signature
+                     : json_is(&j, "data") ? &st->data : json_is(&j, "id") ? &st->id
+                     : json_is(&j, "name") ? &st->name : NULL;
+    struct str *raw = json_is(&j, "input") ? &st->input : json_is(&j, "citations") ? &st->citations : NULL;
+    if (text == NULL && raw == NULL) st->extras = 1;
+    if ((text != NULL ? read_string(&j, a, text) : raw != NULL ? json_raw(&j, raw) : json_skip(&j)) != 0) return -1;
+  }
+  return j.tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* Keeps the members that have no canonical name, except nulls. */
+static int keep_extras(struct anthropic *s, struct anthropic_block *b, struct str json, struct err *e) {
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, e);
+  json_next(&j);
+  while (json_next(&j) == J_KEY) {
+    struct str key = j.text, raw;
+    int known = json_is(&j, "type") || (b->kind == ANTHROPIC_TEXT ? json_is(&j, "text") || json_is(&j, "citations")
+                                        : json_is(&j, "id") || json_is(&j, "name") || json_is(&j, "input"));
+    if (json_raw(&j, &raw) != 0) return -1;
+    if (!known && !str_eq(raw, "null") && join_member(&b->raw, key, raw, e) != 0) return -1;
+  }
+  return 0;
+}
+
+/* Keeps the elements of a citations array; null says nothing. */
+static int keep_citations(struct anthropic *s, struct anthropic_block *b, struct str json, struct err *e) {
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, e);
+  if (json.n == 0 || json_next(&j) != J_ARRAY) return 0;
+  while (json_next(&j) != J_ARRAY_END) {
+    const char *from = j.start;
+    if (json_skip(&j) != 0 || join(&b->more, (struct str){ from, (size_t)(j.p - from) }, e) != 0) return -1;
+  }
+  return 0;
+}
+
+/* True for an input that says nothing: absent, null, "" or an empty object. */
+static int no_input(struct str json) {
+  size_t i = 1;
+  if (json.n == 0 || str_eq(json, "null") || str_eq(json, "\"\"")) return 1;
+  while (i < json.n && (json.p[i] == ' ' || json.p[i] == '\t' || json.p[i] == '\r' || json.p[i] == '\n')) i++;
+  return json.p[0] == '{' && i < json.n && json.p[i] == '}';
+}
+
+static int begin_tool(struct anthropic *s, struct anthropic_block *b, const struct start *st, struct events *out,
+                      struct err *e) {
+  struct event *ev = events_push(out, PART_TOOL, b->key);
+  if (ev == NULL) return err_memory(e);
+  ev->id = st->id;
+  ev->name = st->name;
+  s->tools++;
+  if (!no_input(st->input) && buf_addstr(&b->more, st->input) != 0) return err_memory(e);
+  return 0;
+}
+
+static enum anthropic_kind kind_of(struct str type) {
+  if (str_eq(type, "text")) return ANTHROPIC_TEXT;
+  if (str_eq(type, "thinking")) return ANTHROPIC_THINKING;
+  if (str_eq(type, "redacted_thinking")) return ANTHROPIC_REDACTED;
+  return str_eq(type, "tool_use") ? ANTHROPIC_TOOL : ANTHROPIC_OTHER;
+}
+
+/* Pushes what the block says at once, keeps what waits for its stop. */
+static int begin(struct anthropic *s, struct anthropic_block *b, const struct start *st, struct str json,
+                 struct events *out, struct err *e) {
+  switch (b->kind) {
+    case ANTHROPIC_TEXT:
+      if (push(out, PART_TEXT, b->key, st->text, e) != 0 || keep_citations(s, b, st->citations, e) != 0) return -1;
+      return st->extras || st->input.n > 0 ? keep_extras(s, b, json, e) : 0;
+    case ANTHROPIC_THINKING:
+      if (push(out, PART_THINKING, b->key, st->thinking, e) != 0) return -1;
+      return st->signature.n == 0 ? 0 : push(out, PART_SIGNATURE, b->key, st->signature, e);
+    case ANTHROPIC_REDACTED: return push(out, PART_REDACTED, b->key, st->data, e);
+    case ANTHROPIC_TOOL:
+      if (begin_tool(s, b, st, out, e) != 0) return -1;
+      return st->extras ? keep_extras(s, b, json, e) : 0;
+    case ANTHROPIC_OTHER: break;
+  }
+  return buf_addstr(&b->raw, json) == 0 ? 0 : err_memory(e);
+}
+
+struct anthropic_block *anthropic_find(struct anthropic *s, int64_t index) {
+  for (size_t i = s->n; i-- > 0;)
+    if (s->open[i].index == index) return &s->open[i];
+  return NULL;
+}
+
+/* Room for one more open block, emptied; NULL: too many, or out of memory. */
+static struct anthropic_block *add_block(struct anthropic *s, struct err *e) {
+  struct anthropic_block *b;
+  if (s->blocks >= s->p->limits->blocks) {
+    err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", s->p->limits->blocks);
+    return NULL;
+  }
+  if (s->n == s->cap) {
+    size_t cap = s->cap > 0 ? s->cap * 2 : 4;
+    b = mem_realloc(s->p->m, s->open, s->cap * sizeof *b, cap * sizeof *b);
+    if (b == NULL) { err_memory(e); return NULL; }
+    s->open = b;
+    s->cap = cap;
+  }
+  b = &s->open[s->n++];
+  memset(b, 0, sizeof *b);
+  b->key = s->blocks++;
+  buf_init(&b->raw, s->p->m);
+  buf_init(&b->more, s->p->m);
+  return b;
+}
+
+int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct events *out, struct err *e) {
+  struct start st = { 0 };
+  struct anthropic_block *b = anthropic_find(s, index);
+  if (b != NULL && anthropic_stop(s, b, out, e) != 0) return -1;
+  if (read_start(s, json, &st, e) != 0 || (b = add_block(s, e)) == NULL) return -1;
+  b->index = index;
+  b->kind = kind_of(st.type);
+  return begin(s, b, &st, json, out, e);
+}
+
+/* }}} */
+
+/* {{{ stopping */
+
+/* {members, "citations":[…]}: what a text or tool block carries beyond its canonical fields. */
+static int stop_extras(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+  struct str raw;
+  if (b->kind == ANTHROPIC_TEXT && b->more.n > 0) {
+    if (join(&b->raw, STR("\"citations\":["), e) != 0) return -1;
+    if (buf_addstr(&b->raw, buf_str(&b->more)) != 0 || buf_addc(&b->raw, ']') != 0) return err_memory(e);
+  }
+  if (b->raw.n == 0) return 0;
+  raw = keep_object(s, &b->raw);
+  return raw.p == NULL ? err_memory(e) : push(out, PART_RAW, b->key, raw, e);
+}
+
+static int is_object(struct anthropic *s, struct str json) {
+  struct err scratch;
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, &scratch);
+  return json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+}
+
+/* The block as it began, with the member that deltas brought in its place, or appended. Input that is no object (cut by
+** a limit, say) is wrapped in one. */
+static int merge(struct anthropic *s, const struct anthropic_block *b, struct buf *members, struct err *e) {
+  struct str member = { b->member, strlen(b->member) }, value = buf_str(&b->more);
+  int merged = 0;
+  struct json j;
+  json_open(&j, buf_str(&b->raw), s->p->limits->depth, e);
+  json_next(&j);
+  while (json_next(&j) == J_KEY) {
+    struct str key = j.text, raw;
+    if (json_raw(&j, &raw) != 0) return -1;
+    if (str_same(key, member)) { raw = value; merged = 1; }
+    if (join_member(members, key, raw, e) != 0) return -1;
+  }
+  return merged ? 0 : join_member(members, member, value, e);
+}
+
+/* Makes the streamed input, if that is what it is, an object. */
+static int wrap_input(struct anthropic *s, struct anthropic_block *b, struct err *e) {
+  struct buf text = b->more;
+  int bad;
+  if (!str_is((struct str){ b->member, strlen(b->member) }, "input", 5) || is_object(s, buf_str(&text))) return 0;
+  buf_init(&b->more, s->p->m);
+  bad = buf_adds(&b->more, "{\"INVALID_JSON\":") != 0 || json_write_string(&b->more, buf_str(&text)) != 0 ||
+        buf_addc(&b->more, '}') != 0;
+  buf_free(&text);
+  return bad ? err_memory(e) : 0;
+}
+
+/* The type of a block's JSON, which lives in the arena. */
+static int read_type(struct anthropic *s, struct str json, struct str *type, struct err *e) {
+  struct start st = { 0 };
+  if (read_start(s, json, &st, e) != 0) return -1;
+  *type = st.type;
+  return 0;
+}
+
+static int stop_other(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+  struct str json, type;
+  struct event *ev;
+  if (b->member == NULL) json = arena_dup(s->p->a, buf_str(&b->raw));
+  else {
+    struct buf members;
+    int bad;
+    buf_init(&members, s->p->m);
+    bad = wrap_input(s, b, e) != 0 || merge(s, b, &members, e) != 0;
+    json = bad ? STR_NONE : keep_object(s, &members);
+    buf_free(&members);
+    if (bad) return -1;
+  }
+  if (json.p == NULL) return err_memory(e);
+  if (read_type(s, json, &type, e) != 0) return -1;
+  if ((ev = events_push(out, PART_OPAQUE, b->key)) == NULL) return err_memory(e);
+  ev->name = type;
+  ev->text = json;
+  return 0;
+}
+
+/* Pushes what the block held back. */
+static int stop(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+  if (b->kind == ANTHROPIC_OTHER) return stop_other(s, b, out, e);
+  if (b->kind == ANTHROPIC_REDACTED) return 0;
+  if (b->kind == ANTHROPIC_TOOL && !b->streamed && b->more.n > 0) {
+    struct str input = arena_dup(s->p->a, buf_str(&b->more));
+    if (input.p == NULL) return err_memory(e);
+    if (push(out, PART_ARGS, b->key, input, e) != 0) return -1;
+  }
+  if (stop_extras(s, b, out, e) != 0) return -1;
+  return push(out, PART_END, b->key, STR_NONE, e);
+}
+
+int anthropic_stop(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+  size_t at = (size_t)(b - s->open);
+  int r = stop(s, b, out, e);
+  buf_free(&b->raw);
+  buf_free(&b->more);
+  s->n--;
+  if (at < s->n) memmove(b, b + 1, (s->n - at) * sizeof *b);
+  return r;
+}
+
+/* }}} */

@@ -1,0 +1,300 @@
+/*
+** content.c: blocks of the history as the Anthropic Messages format has them.
+** What came from this wire and has no canonical name goes back as the bytes that came (provider_data.raw).
+** May call: normalise (arguments), json, mem, err. Scratch lies in the render's arena. Failure: kept in the writer.
+*/
+#include "anthropic.h"
+#include "core/history/normalise.h"
+
+#include <stdio.h>
+
+#define DEPTH 512 /* of JSON that goes out as it came */
+
+static int is_type(const struct node *block, const char *type, size_t n) {
+  return str_is(node_str(node_get(block, "type")), type, n);
+}
+#define IS(block, literal) is_type((block), (literal), sizeof(literal) - 1)
+
+/* {{{ media */
+
+/* Where an image or a document is. */
+struct media {
+  struct str type, data, url; /* url, or MIME type and base64 data */
+};
+
+static int starts(struct str s, const char *z) {
+  size_t n = strlen(z);
+  return s.n >= n && memcmp(s.p, z, n) == 0;
+}
+
+/* Reads a block's source: 0, or -1 when it is none of: http(s) URL, base64 data: URL, base64 data with media_type. */
+static int media_read(const struct node *block, struct media *m) {
+  struct str s = node_str(node_get(block, "source"));
+  const char *comma;
+  size_t n;
+  *m = (struct media){ .type = node_str(node_get(block, "media_type")), .data = s };
+  if (starts(s, "http://") || starts(s, "https://")) { m->url = s; return 0; }
+  if (!starts(s, "data:")) return s.n > 0 && m->type.n > 0 ? 0 : -1;
+  comma = memchr(s.p, ',', s.n);
+  if (comma == NULL) return -1;
+  n = (size_t)(comma - s.p);
+  if (n < 12 || memcmp(comma - 7, ";base64", 7) != 0) return -1;
+  m->data = (struct str){ comma + 1, s.n - n - 1 };
+  m->type = (struct str){ s.p + 5, n - 12 };
+  for (size_t i = 0; i < m->type.n; i++)
+    if (m->type.p[i] == ';') m->type.n = i; /* parameters, e.g. charset */
+  if (m->type.n == 0) m->type = STR("text/plain");
+  return 0;
+}
+
+static int digit64(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+' || c == '-') return 62;
+  return c == '/' || c == '_' ? 63 : -1;
+}
+
+/* The decoded bytes, in the arena. 0, -1 when it is not base64, -2 when out of memory. */
+static int decode64(struct arena *a, struct str s, struct str *out) {
+  char *p = arena_alloc(a, s.n / 4 * 3 + 4);
+  unsigned bits = 0;
+  size_t n = 0, digits = 0;
+  if (p == NULL) return -2;
+  while (s.n > 0 && (s.p[s.n - 1] == '=' || s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r')) s.n--;
+  for (size_t i = 0; i < s.n; i++) {
+    int d = digit64(s.p[i]);
+    if (s.p[i] == '\n' || s.p[i] == '\r') continue;
+    if (d < 0) return -1;
+    bits = bits << 6 | (unsigned)d;
+    if (digits++ % 4 != 0) p[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)) & 0xFF);
+  }
+  *out = (struct str){ p, n };
+  return digits % 4 == 1 ? -1 : 0;
+}
+
+/* A document of text goes out as text. */
+static int is_text(const struct node *block, const struct media *m) {
+  return IS(block, "document") && m->url.n == 0 && starts(m->type, "text/");
+}
+
+/* Checks an image or a document before anything is moved; `path` names the block as the caller knows it. */
+static int check_media(struct render *r, const struct node *block, const char *path, struct err *e) {
+  struct media m;
+  struct str text;
+  char field[96];
+  int bad;
+  if (!IS(block, "image") && !IS(block, "document")) return 0;
+  snprintf(field, sizeof field, "%s.source", path);
+  if (media_read(block, &m) != 0)
+    return err_argument(e, field, "http(s) URL, base64 data: URL, or base64 data with a media_type", "something else");
+  bad = is_text(block, &m) ? decode64(r->a, m.data, &text) : 0;
+  if (bad == -2) return err_memory(e);
+  return bad == 0 ? 0 : err_argument(e, field, "base64-encoded text", "something else");
+}
+
+static void put_media(struct anthropic_out *o, const struct node *block) {
+  struct media m;
+  struct str text = STR_NONE;
+  if (media_read(block, &m) != 0) return; /* checked before */
+  anthropic_put(o, ",\"source\":{\"type\":");
+  if (m.url.n > 0) {
+    anthropic_put(o, "\"url\",\"url\":");
+    anthropic_put_string(o, m.url);
+  } else if (is_text(block, &m)) {
+    if (decode64(o->r->a, m.data, &text) != 0) o->bad = err_memory(o->e);
+    anthropic_put(o, "\"text\",\"media_type\":\"text/plain\",\"data\":");
+    anthropic_put_string(o, text);
+  } else {
+    anthropic_put(o, "\"base64\",\"media_type\":");
+    anthropic_put_string(o, m.type);
+    anthropic_put(o, ",\"data\":");
+    anthropic_put_string(o, m.data);
+  }
+  anthropic_put(o, "}");
+}
+
+/* }}} */
+
+/* {{{ what came from this wire */
+
+/* The bytes to replay: a JSON object, or empty when there are none. */
+static struct str raw_of(const struct node *block) {
+  struct str raw = node_str(node_get(node_get(block, "provider_data"), "raw"));
+  struct err scratch;
+  struct json j;
+  json_open(&j, raw, DEPTH, &scratch);
+  return raw.n > 0 && json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF ? raw : STR_NONE;
+}
+
+/* Members of the replayed bytes that the block itself does not name. */
+static void put_extras(struct anthropic_out *o, const struct node *block) {
+  static const struct { const char *s; size_t n; } NAMED[] = {
+    { "type", 4 }, { "text", 4 }, { "id", 2 }, { "name", 4 }, { "input", 5 }, { "cache_control", 13 }
+  };
+  struct str raw = raw_of(block), value;
+  struct json j;
+  if (raw.n == 0) return;
+  json_open(&j, raw, DEPTH, o->e);
+  json_next(&j);
+  while (json_next(&j) == J_KEY) {
+    struct str key = j.text;
+    int named = 0;
+    for (size_t i = 0; i < sizeof NAMED / sizeof NAMED[0]; i++) named |= json_is_(&j, NAMED[i].s, NAMED[i].n);
+    if (json_raw(&j, &value) != 0) return;
+    if (named) continue;
+    anthropic_put(o, ",\"");
+    anthropic_put_str(o, key);
+    anthropic_put(o, "\":");
+    anthropic_put_str(o, value);
+  }
+}
+
+/* True for blocks that this wire refuses or that hold nothing to send. */
+static int unsendable(const struct node *block) {
+  if (IS(block, "thinking")) return node_str(node_get(block, "signature")).n == 0;
+  return IS(block, "opaque") && raw_of(block).n == 0;
+}
+
+int anthropic_prepare(struct render *r, struct err *e) {
+  const struct node *messages = node_get(r->request, "messages");
+  int i = 0;
+  char path[80];
+  for (const struct node *m = messages->child; m != NULL; m = m->next) {
+    struct node *content = node_get(m, "content"), *b = node_is(content, NODE_ARRAY) ? content->child : NULL, *next;
+    i++;
+    for (int k = 1; b != NULL; b = next, k++) {
+      const struct node *inner = node_get(b, "content");
+      next = b->next;
+      snprintf(path, sizeof path, "messages[%d].content[%d]", i, k);
+      if (check_media(r, b, path, e) != 0) return -1;
+      inner = node_is(inner, NODE_ARRAY) ? inner->child : NULL;
+      for (int x = 1; inner != NULL; inner = inner->next, x++) {
+        snprintf(path, sizeof path, "messages[%d].content[%d].content[%d]", i, k, x);
+        if (check_media(r, inner, path, e) != 0) return -1;
+      }
+      if (unsendable(b)) node_remove(content, b);
+    }
+  }
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ blocks */
+
+int anthropic_markable(const struct node *block) {
+  return !IS(block, "thinking") && !IS(block, "redacted_thinking") && !IS(block, "opaque");
+}
+
+int anthropic_prefilled(const struct node *messages) {
+  const struct node *last = messages->last, *b;
+  if (!str_eq(node_str(node_get(last, "role")), "assistant")) return 0;
+  for (b = node_get(last, "content")->child; b != NULL; b = b->next)
+    if (!IS(b, "text") && !IS(b, "refusal")) return 0;
+  return 1;
+}
+
+static void put_text(struct anthropic_out *o, struct str text) {
+  anthropic_put(o, "{\"type\":\"text\",\"text\":");
+  anthropic_put_string(o, text);
+}
+
+static void put_member(struct anthropic_out *o, const char *name, const struct node *v) {
+  if (!node_is(v, NODE_STRING)) return;
+  anthropic_put(o, name);
+  anthropic_put_string(o, v->s);
+}
+
+static void put_open(struct anthropic_out *o, const struct node *b);
+
+/* A tool result's content. The wire refuses an error without words. */
+static void put_result(struct anthropic_out *o, const struct node *block) {
+  const struct node *content = node_get(block, "content");
+  int is_error = node_is(node_get(block, "is_error"), NODE_TRUE);
+  struct str text = node_str(content);
+  anthropic_put(o, "{\"type\":\"tool_result\",\"tool_use_id\":");
+  anthropic_put_string(o, node_str(node_get(block, "tool_use_id")));
+  anthropic_put(o, ",\"content\":");
+  if (node_is(content, NODE_ARRAY) && content->count > 0) {
+    for (const struct node *b = content->child; b != NULL; b = b->next) {
+      anthropic_put(o, b == content->child ? "[" : ",");
+      put_open(o, b);
+      anthropic_put(o, "}");
+    }
+    anthropic_put(o, "]");
+  } else {
+    anthropic_put_string(o, text.n == 0 && is_error ? STR("(no output)") : text);
+  }
+  if (is_error) anthropic_put(o, ",\"is_error\":true");
+}
+
+static void put_call(struct anthropic_out *o, const struct node *block) {
+  struct str input = normalise_arguments(o->r->a, block, DEPTH);
+  if (input.p == NULL) o->bad = err_memory(o->e);
+  anthropic_put(o, "{\"type\":\"tool_use\"");
+  put_member(o, ",\"id\":", node_get(block, "id"));
+  put_member(o, ",\"name\":", node_get(block, "name"));
+  anthropic_put(o, ",\"input\":");
+  anthropic_put_str(o, input);
+  put_extras(o, block);
+}
+
+/* The block without its cache marker and closing brace. Its type was checked (normalise_check). */
+static void put_open(struct anthropic_out *o, const struct node *b) {
+  if (IS(b, "text")) {
+    put_text(o, node_str(node_get(b, "text")));
+    put_extras(o, b);
+  } else if (IS(b, "refusal")) {
+    put_text(o, node_str(node_get(b, "text")));
+  } else if (IS(b, "tool_use")) {
+    put_call(o, b);
+  } else if (IS(b, "tool_result")) {
+    put_result(o, b);
+  } else if (IS(b, "image")) {
+    anthropic_put(o, "{\"type\":\"image\"");
+    put_media(o, b);
+  } else if (IS(b, "document")) {
+    anthropic_put(o, "{\"type\":\"document\"");
+    put_media(o, b);
+    put_member(o, ",\"title\":", node_get(b, "title"));
+    put_member(o, ",\"context\":", node_get(b, "context"));
+  } else if (IS(b, "thinking")) {
+    anthropic_put(o, "{\"type\":\"thinking\"");
+    put_member(o, ",\"thinking\":", node_get(b, "thinking"));
+    put_member(o, ",\"signature\":", node_get(b, "signature"));
+  } else {
+    anthropic_put(o, "{\"type\":\"redacted_thinking\"");
+    put_member(o, ",\"data\":", node_get(b, "data"));
+  }
+}
+
+/* Writes the block, `before` in front of it; returns whether there was anything to write. */
+static int put_block(struct anthropic_out *o, const struct node *b, const char *before) {
+  struct str raw = IS(b, "opaque") ? raw_of(b) : STR_NONE;
+  if (IS(b, "opaque") && raw.n == 0) return 0;
+  anthropic_put(o, before);
+  if (raw.n > 0) anthropic_put_str(o, raw);
+  else {
+    put_open(o, b);
+    anthropic_put_cache(o, b);
+    anthropic_put(o, "}");
+  }
+  return 1;
+}
+
+void anthropic_put_messages(struct anthropic_out *o, const struct node *messages) {
+  anthropic_put(o, "[");
+  for (const struct node *m = messages->child; m != NULL; m = m->next) {
+    const struct node *content = node_get(m, "content");
+    int n = 0;
+    anthropic_put(o, m == messages->child ? "{\"role\":" : ",{\"role\":");
+    anthropic_put_string(o, node_str(node_get(m, "role")));
+    anthropic_put(o, ",\"content\":[");
+    for (const struct node *b = content->child; b != NULL; b = b->next) n += put_block(o, b, n > 0 ? "," : "");
+    anthropic_put(o, "]}");
+  }
+  anthropic_put(o, "]");
+}
+
+/* }}} */

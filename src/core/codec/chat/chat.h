@@ -1,0 +1,160 @@
+/*
+** chat.h: what the files of the Chat Completions codec share.
+**   chat.c      render: a canonical request as the body of POST /chat/completions
+**   messages.c  its messages
+**   parse.c     chunks and whole answers as parts
+**   text.c      the answer's text: reasoning and tool calls written into it
+**   tools.c     tool calls and their fragments
+**   keep.c      usage figures, and the fields that go back as they came
+** May call: codec, json, event, normalise, mem, err. The state owns its buffers; parts borrow as event.h says: from the
+** data and the scratch arena of `struct parse`, those of the turn's end from the state too. Failure: -1 and an err.
+*/
+#ifndef KOINE_CODEC_CHAT_H
+#define KOINE_CODEC_CHAT_H
+
+#include "core/codec/shared/read.h"
+#include "core/codec/shared/leaked.h"
+#include "core/codec/shared/think.h"
+
+struct chat;
+struct out;
+
+enum chat_run { RUN_NONE, RUN_TEXT, RUN_THINKING, RUN_REFUSAL, RUN_TOOLS };
+
+/* {{{ tools.c */
+
+struct chat_call {
+  int32_t key;
+  size_t id, id_n;        /* in chat_tools.ids; id_n 0 = none yet */
+  int named, begun;       /* has a name; has argument bytes */
+  int depth, in_string, escaped, complete; /* how far the JSON of the arguments got */
+};
+
+/* The call that fragments with this index go to. */
+struct chat_bind {
+  int choice;
+  int64_t index;
+  size_t call;
+};
+
+struct chat_tools {
+  struct chat_call *v;
+  size_t n, cap, last;    /* calls in order of appearance; the one touched last */
+  struct chat_bind *binds;
+  size_t bind_n, bind_cap;
+  struct buf ids;
+};
+
+/* Empty; and what it holds given back. */
+void chat_tools_init(struct chat_tools *t, const struct mem *m);
+void chat_tools_free(struct chat_tools *t, const struct mem *m);
+/* Takes a choice's tool_calls (JSON, an array; anything else is ignored) and pushes their parts. whole: complete calls,
+** not fragments. 0, or -1: memory, limits. */
+int chat_tools_read(struct chat *c, int choice, struct str calls, int whole);
+
+/* }}} */
+
+/* {{{ keep.c */
+
+/* The canonical counts of the figures. */
+void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u);
+
+/* One entry of reasoning_details, its fragments joined. */
+struct chat_detail {
+  int indexed;                      /* has an index: */
+  int64_t index;
+  const struct node *type, *id;     /* members of `node`, NULL = none; kept here because every fragment is compared */
+  struct node *node;                /* the first fragment, in chat_keep.a */
+  struct buf text, summary, data;
+};
+
+/* What goes back to where it came from. */
+struct chat_keep {
+  struct arena a;
+  struct chat_detail *v;            /* reasoning_details */
+  size_t n, cap;
+  size_t held;                      /* bytes of details and annotations */
+  struct buf opaque;                /* reasoning_opaque */
+  struct buf annotations;           /* elements, comma-separated */
+};
+
+/* Empty; and what it holds given back. */
+void chat_keep_init(struct chat_keep *k, const struct mem *m);
+void chat_keep_free(struct chat_keep *k, const struct mem *m);
+/* Takes reasoning_details (JSON, an array; anything else is ignored); whole: entries, not fragments of them.
+** *text: what they say, joined, in the scratch arena; *flags: EVENT_SURROGATE where a character was cut. */
+int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text, unsigned *flags);
+/* Takes a delta's annotations (JSON, an array; anything else is ignored). */
+int chat_keep_annotations(struct chat *c, struct str raw);
+/* At the end of the turn: pushes PART_RAW for the first reasoning block and for the last text block. */
+int chat_keep_end(struct chat *c);
+
+/* }}} */
+
+/* {{{ text.c */
+
+/* Readies what the quirks ask for; and gives back what it holds. */
+void chat_text_init(struct chat *c);
+void chat_text_free(struct chat *c);
+/* Takes text of the answer. 0 or -1, here and below. */
+int chat_text(struct chat *c, int choice, struct str s, unsigned flags);
+/* Another block begins: what text was kept back and cannot be markup any more goes before it. */
+int chat_text_pause(struct chat *c);
+/* A choice's tool_calls (JSON): real calls win, nothing is read from the text any more. */
+int chat_text_calls(struct chat *c, struct str calls);
+/* The turn is over: the text kept back, or the calls it holds. */
+int chat_text_end(struct chat *c);
+
+/* }}} */
+
+/* {{{ parse.c */
+
+struct chat {
+  const struct parse *p;
+  struct events *out;               /* of the call at hand, */
+  struct err *e;                    /* its error */
+  struct chat_tools tools;
+  struct chat_keep keep;
+  struct figures figures;
+  int32_t next_key;
+  enum chat_run run;                /* the kind of block that the last part went to, */
+  int run_choice;                   /* its choice */
+  int32_t run_key;                  /* and its key */
+  int32_t reasoning_key, text_key;  /* first reasoning block, last text block; -1 = none */
+  uint64_t seen, finished, spoke;   /* choices by index, as bits: seen, with a finish_reason, with content */
+  int done;                         /* [DONE], or a whole answer was read */
+  int has_id, has_model, refused;
+  int rank;                         /* of the finish_reason that counts; 0 = none yet */
+  enum stop stop;
+  struct buf finish;                /* that finish_reason */
+  struct buf last_reasoning;        /* quirk dedup_reasoning */
+  int filtered, leaks;              /* text goes through text.c; it may hold calls */
+  int text_choice;                  /* the choice that text last came from */
+  struct think think;               /* quirk inline_think */
+  struct leaked leaked;             /* quirk leaked_calls */
+  size_t recovered;                 /* calls read from the text */
+};
+
+/* Appends to the block of this kind; nothing for an empty text. 0 or -1. */
+int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags);
+
+/* What the codec fills its table with: see struct codec. */
+void chat_init(void *state, const struct parse *p);
+void chat_free(void *state);
+int chat_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);
+int chat_parse_body(void *state, struct str body, struct events *out, struct err *e);
+int chat_parse_end(void *state, struct events *out, struct err *e);
+int chat_ended(const void *state);
+
+/* }}} */
+
+/* {{{ messages.c */
+
+/* True when the message has a block of that type. */
+int chat_has(const struct node *message, const char *type);
+/* Writes the array of messages: the system prompt (array of text blocks, or NULL), then the normalised history. */
+void chat_put_messages(struct out *w, const struct node *system);
+
+/* }}} */
+
+#endif

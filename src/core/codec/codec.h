@@ -1,0 +1,144 @@
+/*
+** codec.h: the contract of a wire format, the quirks that rows may set, and what all formats share (error bodies).
+** A codec is a const table of functions over its own state; it never waits, never allocates outside mem, and knows
+** no provider: what differs between providers of one format is a quirk. May call: json, event, normalise, mem, err.
+*/
+#ifndef KOINE_CODEC_H
+#define KOINE_CODEC_H
+
+#include "core/base/mem.h"
+#include "core/base/err.h"
+#include "core/message/event.h"
+#include "core/json/json.h"
+#include "core/base/limits.h"
+
+/*
+** What a row (or a model's row) may say about its dialect. A name here is a quirk's name in the row; strings are
+** NUL-terminated and borrowed from quirks.c's own table of allowed words. quirks.c: QUIRKS[] lists them with type,
+** default and meaning; an unknown name or word is an error.
+*/
+struct quirks {
+  /* both formats */
+  int context_window;        /* tokens; 0 = unknown */
+  /* Anthropic Messages */
+  int thinking_default;      /* model thinks unless told not to: "off" must be sent */
+  int no_sampling;           /* temperature, top_p are refused by the model: dropped with a warning (Chat too) */
+  int no_prefill;            /* a trailing assistant message is refused: ArgumentError (Chat ignores it) */
+  /* OpenAI Chat */
+  const char *max_tokens_field;  /* "max_tokens" | "max_completion_tokens" */
+  const char *system_role;       /* "system" | "developer" | "user" */
+  int no_stream_usage;           /* do not send stream_options */
+  const char *null_content;      /* assistant without text but with calls: "null" | "empty" | "omit" */
+  const char *reasoning_field;   /* name for replaying reasoning: "none" | "reasoning_content" | "reasoning" |
+                                    "reasoning_text" | "reasoning_details" | "content" (array form) */
+  const char *reasoning_replay;  /* "origin" = where the origin matches; "always" = on every assistant turn once tools
+                                    are used, "" if none; "never" */
+  const char *effort;            /* how an effort goes out: "reasoning_effort" | "reasoning" (object) | "thinking"
+                                    (object {type}, reasoning_effort beside it) | "enable_thinking" | "none" (dropped
+                                    with a warning) */
+  const char *tool_choice_any;   /* word for "any": "required" | "any" */
+  const char *tool_id;           /* "any" | "alnum9" (exactly 9 of [A-Za-z0-9]) */
+  int tool_id_max;               /* longest tool id; 0 = no limit */
+  int image_string;              /* image_url is a plain string, not an object */
+  int image_data_only;           /* http image URLs are refused: ArgumentError */
+  int no_documents;              /* no file parts: ArgumentError naming the block */
+  int no_images;                 /* no image parts: ArgumentError naming the block */
+  int tool_result_name;          /* role "tool" messages carry `name` */
+  int no_additional_properties;  /* strip additionalProperties from tool schemas */
+  int no_effort_with_tools;      /* tools are refused unless reasoning_effort is "none": sent so, thinking left out */
+  int no_stop;                   /* stop sequences are refused: dropped with a warning */
+  int no_strict;                 /* `strict` on tools is refused: dropped */
+  int dedup_reasoning;           /* identical consecutive reasoning deltas are one */
+  int reasoning_outside_output;  /* completion_tokens excludes reasoning tokens */
+  int inline_think;              /* leading <think>…</think> in the text is reasoning (think.h). For servers that hand
+                                    the model's tags through: vLLM without --reasoning-parser, llama.cpp with
+                                    --reasoning-format none, MiniMax's own without reasoning_split. The reasoning goes
+                                    back as reasoning_field says, never as tags in the text */
+  int leaked_calls;              /* calls of the tools offered are read from the text of an answer that has no real
+                                    ones (leaked.h). For models that write <invoke>, <tool_call>, [TOOL_CALLS] where
+                                    their server should have read them: MiniMax, Mistral and Hermes templates behind
+                                    compatible servers. Off: an answer that only shows such markup would be obeyed.
+                                    From the first marker on, text waits for the end of the turn */
+  /* OpenAI Responses, which also heeds: no_sampling, effort ("none"), tool_choice_any, no_images, no_documents,
+     image_data_only, no_additional_properties, no_strict, system_role */
+  int system_in_input;           /* the system prompt is the first input item, not `instructions` */
+};
+
+/* Everything at its default. */
+void quirks_default(struct quirks *q);
+/* Sets one quirk from a row's value (boolean, integer or string node). 0, or -1 and KIND_ARGUMENT naming it. */
+int quirks_set(struct quirks *q, struct str name, const struct node *value, struct err *e);
+
+/*
+** The canonical request, an object node (what the door makes of the caller's tables; checked by normalise_check before):
+**   model          string, as the caller named it, prefix resolved
+**   messages       array of {role, content}; content a string or an array of blocks (design vocabulary)
+**   system         string | array of text blocks
+**   tools          array of {name, description, parameters, strict, cache_control}
+**   max_tokens     integer        stream     boolean (always present)
+**   thinking       false | string | {budget_tokens = n}
+**   tool_choice    "auto" | "any" | "none" | {type = "tool", name}
+**   temperature, top_p  number    stop_sequences  array of strings
+**   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
+**   extra          object: merged in sorted order just before the messages, never over a field already written
+**   no_reasoning   true: the reasoning of earlier turns is not replayed (Responses), with a warning
+**   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
+**   max_output     integer, from the model's row
+** Absent members are absent, never null.
+*/
+struct render {
+  struct arena *a;             /* scratch */
+  const struct quirks *quirks;
+  struct str provider;         /* row name: what provider_data.provider is compared with */
+  struct node *request;        /* may be changed in place: it is a private copy of the caller's tables */
+  /* out: */
+  struct buf *body;            /* the request's bytes */
+  struct node *headers;        /* OBJECT, empty at first: headers this request needs (a betas list) */
+  struct node *warnings;       /* ARRAY, empty at first: {code, field, message} */
+  const char *sealed;          /* NULL at first: the provider's error code for reasoning in the body that it cannot open */
+};
+
+/* What parsing needs to know about the call. */
+struct parse {
+  const struct mem *m;
+  struct arena *a;             /* scratch, emptied by the caller once the parts were taken */
+  const struct quirks *quirks;
+  const struct limits *limits;
+  const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */
+};
+
+struct codec {
+  const char *name;            /* "anthropic", "chat", "responses" */
+  size_t state_size;
+  /* Writes the body. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
+  int (*render)(struct render *r, struct err *e);
+  /* The same for counting tokens, or NULL where the wire has no such call. */
+  int (*render_count)(struct render *r, struct err *e);
+  /* Readies zeroed state; p outlives it. */
+  void (*init)(void *state, const struct parse *p);
+  void (*free)(void *state);
+  /* One event of the stream, pushed as parts. 0, or -1: the wire's own error event (status it maps to) or KIND_PROTOCOL. */
+  int (*parse_event)(void *state, struct str name, struct str data, struct events *out, struct err *e);
+  /* A whole plain answer (also a plain answer to a streaming request), pushed as parts. */
+  int (*parse_body)(void *state, struct str body, struct events *out, struct err *e);
+  /* Nothing more comes: pushes what was held back (the stop reason among it). Called once, only when ended(). */
+  int (*parse_end)(void *state, struct events *out, struct err *e);
+  /* True once the wire's own terminal signal was seen: a close after that is success. */
+  int (*ended)(const void *state);
+};
+
+extern const struct codec codec_anthropic, codec_chat, codec_responses;
+/* The codec of that name, or NULL. */
+const struct codec *codec_by_name(struct str name);
+
+/*
+** Reads an error answer: status (200 for an error object inside a stream), body bytes (JSON in any of the shapes known,
+** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, message, retryable; KIND_MEMORY when the JSON found no room.
+*/
+void codec_error(struct arena *a, int status, struct str body, struct err *e);
+/* The same from an error object already read ({type, code, message, status…}, a string, or the object holding "error"). */
+void codec_error_node(struct arena *a, int status, const struct node *error, struct err *e);
+/* Appends {code, field, message} to an array of warnings; 0 or -1 (memory). The strings are borrowed. */
+int codec_warn(struct arena *a, struct node *warnings, const char *code, const char *field, const char *message);
+
+#endif

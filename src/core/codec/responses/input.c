@@ -1,0 +1,276 @@
+/*
+** input.c: the history as input items of the Responses format: messages, calls, their outputs, and what
+** goes back as it came.
+** May call: shared/writer.h, normalise, json, mem, err. Scratch lies in the request's arena. Failure: the `struct out` says
+** so.
+*/
+#include "responses.h"
+#include "core/history/normalise.h"
+
+/* Begins an item. */
+static void begin(struct out *w, const char *s) {
+  if (w->items++ > 0) put(w, ",");
+  put(w, s);
+}
+
+/* {{{ parts */
+
+static void put_text(struct out *w, const char *type, struct str text) {
+  put(w, "{\"type\":\"");
+  put(w, type);
+  put(w, "\",\"text\":");
+  put_string(w, text);
+  put(w, "}");
+}
+
+static void put_image(struct out *w, const struct node *block) {
+  put(w, "{\"type\":\"input_image\",\"image_url\":");
+  out_url(w, block);
+  put(w, "}");
+}
+
+static void put_document(struct out *w, const struct node *block) {
+  struct str title = node_str(node_get(block, "title"));
+  put(w, "{\"type\":\"input_file\",");
+  if (out_begins(node_str(node_get(block, "source")), "http")) {
+    put(w, "\"file_url\":");
+  } else {
+    put(w, "\"filename\":");
+    put_string(w, title.n > 0 ? title : STR("document"));
+    put(w, ",\"file_data\":");
+  }
+  out_url(w, block);
+  put(w, "}");
+}
+
+/* Text and media of a user's message, or of a result that may have failed. */
+static void put_parts(struct out *w, const struct node *content, int failed) {
+  int first = 1;
+  put(w, "[");
+  for (const struct node *b = children(content); b != NULL; b = b->next) {
+    struct str text = out_said(b, SAY_TEXT);
+    if (!is_media(b) && text.n == 0) continue;
+    if (failed && first) {
+      text = normalise_error_text(w->r->a, text);
+      if (text.p == NULL) out_memory(w);
+      if (is_media(b)) put_text(w, "input_text", text);
+      first = !is_media(b);
+    }
+    failed = 0;
+    if (!first) put(w, ",");
+    first = 0;
+    if (is_type(b, "image")) put_image(w, b);
+    else if (is_type(b, "document")) put_document(w, b);
+    else put_text(w, "input_text", text);
+  }
+  put(w, "]");
+}
+
+static int has_media(const struct node *content) {
+  for (const struct node *b = children(content); b != NULL; b = b->next)
+    if (is_media(b)) return 1;
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ what came from this wire */
+
+/* True when all of the JSON's strings are UTF-8, so that it can go out as it is. */
+static int is_clean(struct str json) {
+  struct err scratch;
+  struct json j;
+  enum token t;
+  json_open(&j, json, RAW_DEPTH, &scratch);
+  while ((t = json_next(&j)) != J_EOF && t != J_ERROR)
+    if ((t == J_STRING || t == J_KEY) && j.invalid > 0) return 0;
+  return t == J_EOF;
+}
+
+/* An item as the bytes that came. */
+static void put_item(struct out *w, const struct node *block, const struct node *raw) {
+  struct str json = node_str(node_get(node_get(block, "provider_data"), "raw"));
+  begin(w, "");
+  if (w->failed) return;
+  if (json.n == 0 || !is_clean(json)) put_kept(w, raw);
+  else if (buf_addstr(w->r->body, json) != 0) out_memory(w);
+}
+
+/* A reasoning item. Sealed for one organisation, model and deployment; another one refuses it with this code. */
+static void put_reasoning(struct out *w, const struct node *block, const struct node *raw) {
+  put_item(w, block, raw);
+  if (node_str(node_get(raw, "encrypted_content")).n > 0) w->r->sealed = "invalid_encrypted_content";
+}
+
+/* Reasoning that can go back: sealed, or with the text of open models; DeepSeek wants it before each call
+** (rikkahub#1690). */
+static const struct node *reasoning_of(struct out *w, const struct node *block) {
+  int wanted = is_type(block, "thinking") && node_get(w->request, "no_reasoning") == NULL;
+  const struct node *raw = wanted ? out_raw(w, block) : NULL;
+  if (!str_eq(node_str(node_get(raw, "type")), "reasoning")) return NULL;
+  return node_str(node_get(raw, "encrypted_content")).n > 0 || children(node_get(raw, "content")) != NULL ? raw : NULL;
+}
+
+static const struct node *opaque_of(struct out *w, const struct node *block) {
+  return is_type(block, "opaque") ? out_raw(w, block) : NULL;
+}
+
+/* }}} */
+
+/* {{{ user */
+
+/* A result's text, its text blocks one per line. */
+static struct str result_text(struct out *w, const struct node *result) {
+  const struct node *content = node_get(result, "content");
+  struct str s = node_is(content, NODE_ARRAY) ? out_joined(w, content, SAY_TEXT, "\n") : node_str(content);
+  if (!node_is(node_get(result, "is_error"), NODE_TRUE)) return s;
+  s = normalise_error_text(w->r->a, s);
+  if (s.p == NULL) out_memory(w);
+  return s;
+}
+
+static void put_result(struct out *w, const struct node *result) {
+  const struct node *content = node_get(result, "content");
+  begin(w, "{\"type\":\"function_call_output\",\"call_id\":");
+  put_string(w, node_str(node_get(result, "tool_use_id")));
+  put(w, ",\"output\":");
+  if (has_media(content)) put_parts(w, content, node_is(node_get(result, "is_error"), NODE_TRUE));
+  else put_string(w, result_text(w, result));
+  put(w, "}");
+}
+
+/* First the results (N8), then what the caller took from an answer or made for it, then what the user says. */
+static void put_user(struct out *w, const struct node *message) {
+  const struct node *content = node_get(message, "content");
+  const struct node *raw;
+  size_t said = 0;
+  for (const struct node *b = content->child; b != NULL; b = b->next)
+    if (is_type(b, "tool_result")) put_result(w, b);
+  for (const struct node *b = content->child; b != NULL; b = b->next) {
+    if ((raw = opaque_of(w, b)) != NULL) put_item(w, b, raw);
+    said += is_media(b) || out_said(b, SAY_TEXT).n > 0;
+  }
+  if (said == 0) return;
+  begin(w, "{\"role\":\"user\",\"content\":");
+  if (said == 1 && !has_media(content)) put_string(w, out_joined(w, content, SAY_TEXT, ""));
+  else put_parts(w, content, 0);
+  put(w, "}");
+}
+
+/* }}} */
+
+/* {{{ assistant */
+
+/* Citations in the form that this wire gives them; Chat Completions nests each under its type. */
+static const struct node *citations_of(const struct node *raw) {
+  const struct node *list = node_get(raw, "annotations");
+  if (!node_is(list, NODE_ARRAY)) return NULL;
+  for (const struct node *c = list->child; c != NULL; c = c->next) {
+    struct str type = node_str(node_get(c, "type"));
+    if (type.n == 0 || node_get_(c, type.p, type.n) != NULL) return NULL;
+  }
+  return list;
+}
+
+/* Text and refusals, each a message of its own, with the phase that it belongs to. */
+static void put_said(struct out *w, const struct node *block) {
+  const struct node *raw = out_raw(w, block), *phase = node_get(raw, "phase"), *citations = citations_of(raw);
+  struct str text = node_str(node_get(block, "text"));
+  begin(w, "{\"role\":\"assistant\",\"content\":[");
+  if (is_type(block, "refusal")) {
+    put(w, "{\"type\":\"refusal\",\"refusal\":");
+    put_string(w, text);
+  } else {
+    put(w, "{\"type\":\"output_text\",\"text\":");
+    put_string(w, text);
+    if (citations != NULL) {
+      put(w, ",\"annotations\":");
+      put_kept(w, citations);
+    }
+  }
+  put(w, "}]");
+  if (node_is(phase, NODE_STRING)) {
+    put(w, ",\"phase\":");
+    put_string(w, phase->s);
+  }
+  put(w, "}");
+}
+
+/* Fields of a call that have no canonical name. Its own id only where it is of the form that is accepted, and directly
+** behind its reasoning: an id that had some is refused without it. */
+static void put_call_extras(struct out *w, const struct node *raw, int with_id) {
+  static const char *const WRITTEN[] = { "id", "type", "call_id", "name", "arguments", "status", "parallel" };
+  struct str id = node_str(node_get(raw, "id"));
+  if (id.n == 0) return; /* no item of this wire */
+  if (with_id && out_begins(id, "fc")) {
+    put(w, ",\"id\":");
+    put_string(w, id);
+  }
+  for (const struct node *m = raw->child; m != NULL; m = m->next) {
+    int named = 0;
+    for (size_t i = 0; i < sizeof WRITTEN / sizeof WRITTEN[0]; i++)
+      named |= str_is(m->key, WRITTEN[i], strlen(WRITTEN[i]));
+    if (named) continue;
+    put_key(w, m->key);
+    put_kept(w, m);
+  }
+}
+
+static void put_call(struct out *w, const struct node *block, int with_id) {
+  struct str arguments = normalise_arguments(w->r->a, block, RAW_DEPTH);
+  if (arguments.p == NULL) { out_memory(w); return; }
+  begin(w, "{\"type\":\"function_call\",\"call_id\":");
+  put_string(w, node_str(node_get(block, "id")));
+  put(w, ",\"name\":");
+  put_string(w, node_str(node_get(block, "name")));
+  put(w, ",\"arguments\":");
+  put_string(w, arguments);
+  put_call_extras(w, out_raw(w, block), with_id);
+  put(w, "}");
+}
+
+/* True for a block that becomes an item a reasoning item can stand before. */
+static int is_product(struct out *w, const struct node *b) {
+  return is_type(b, "tool_use") || out_said(b, SAY_TEXT).n > 0 || opaque_of(w, b) != NULL;
+}
+
+/* The blocks in their order. Reasoning must be followed by what it led to: what ends a message is dropped
+** (vercel/ai#7099, continue#11994). */
+static void put_assistant(struct out *w, const struct node *message) {
+  const struct node *content = node_get(message, "content"), *last = NULL, *raw;
+  int reasoned = 0, ended;
+  for (const struct node *b = content->child; b != NULL; b = b->next)
+    if (is_product(w, b)) last = b;
+  ended = last == NULL;
+  for (const struct node *b = content->child; b != NULL && !ended; b = b->next) {
+    if (is_type(b, "tool_use")) put_call(w, b, reasoned);
+    else if (out_said(b, SAY_TEXT).n > 0) put_said(w, b);
+    else if ((raw = opaque_of(w, b)) != NULL) put_item(w, b, raw);
+    reasoned = (raw = reasoning_of(w, b)) != NULL;
+    if (reasoned) put_reasoning(w, b, raw);
+    ended = b == last;
+  }
+}
+
+/* }}} */
+
+/* All of the system prompt as one message (N12). */
+static void put_system(struct out *w, const struct node *system) {
+  struct str text = out_joined(w, system, SAY_TEXT, "\n\n");
+  if (text.n == 0) return;
+  begin(w, "{\"role\":");
+  put_word(w, w->q->system_role);
+  put(w, ",\"content\":");
+  put_string(w, text);
+  put(w, "}");
+}
+
+void responses_put_input(struct out *w, const struct node *system, const struct node *messages) {
+  put(w, "[");
+  put_system(w, system);
+  for (const struct node *m = messages; m != NULL; m = m->next) {
+    if (str_eq(node_str(node_get(m, "role")), "assistant")) put_assistant(w, m);
+    else put_user(w, m);
+  }
+  put(w, "]");
+}

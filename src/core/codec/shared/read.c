@@ -1,0 +1,182 @@
+/*
+** read.c: small readers that the parsers share: single values, members kept as they came, token
+** figures.
+** May call: codec, json, mem, err. Results are borrowed from the input or lie in the scratch arena. Failure: -1 and an
+** err.
+*/
+#include "read.h"
+
+/* {{{ values */
+
+struct str codec_trim(struct str s) {
+  while (s.n > 0 && memchr(" \t\r\n", s.p[0], 4) != NULL) { s.p++; s.n--; }
+  while (s.n > 0 && memchr(" \t\r\n", s.p[s.n - 1], 4) != NULL) s.n--;
+  return s;
+}
+
+int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
+  switch (json_next(j)) {
+    case J_ERROR: return -1;
+    case J_STRING: return json_text_wtf8(j, a, out, flags) == 0 ? 0 : err_memory(j->e);
+    default: return json_skip(j);
+  }
+}
+
+int codec_word(struct json *j, struct arena *a, struct str *out) {
+  switch (json_next(j)) {
+    case J_ERROR: return -1;
+    case J_STRING: return json_text(j, a, out) == 0 ? 0 : err_memory(j->e);
+    case J_INT: case J_BIG: *out = j->text; return 0;
+    default: return json_skip(j);
+  }
+}
+
+int codec_raw(struct json *j, struct str *raw) {
+  if (json_raw(j, raw) != 0) return -1;
+  if (str_eq(*raw, "null")) *raw = STR_NONE;
+  return 0;
+}
+
+int codec_integer(struct json *j, int64_t *v) {
+  enum token t = json_next(j);
+  if (t == J_ERROR) return -1;
+  if (t == J_INT) *v = j->i;
+  return json_skip(j);
+}
+
+int codec_count(struct json *j, int64_t *v) {
+  switch (json_next(j)) {
+    case J_ERROR: return -1;
+    case J_INT:
+      if (j->i >= 0 && j->i <= COUNT_MAX) *v = j->i;
+      return 0;
+    case J_DOUBLE:
+      if (j->d >= 0 && j->d <= (double)COUNT_MAX) *v = (int64_t)j->d;
+      return 0;
+    default: return json_skip(j);
+  }
+}
+
+int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole) {
+  struct str raw;
+  struct arena tree; /* gone at once: nodes are many times the size of their bytes */
+  struct node *v;
+  struct buf b;
+  int bad = -1;
+  enum token t = json_next(j);
+  if (t == J_ERROR) return -1;
+  if (t == J_STRING) return json_text_wtf8(j, p->a, args, flags) == 0 ? 0 : err_memory(j->e);
+  if (t == J_NULL) return 0;
+  raw.p = j->start;
+  if (json_skip(j) != 0) return -1;
+  raw.n = (size_t)(j->p - raw.p);
+  arena_init(&tree, p->m);
+  buf_init(&b, p->m);
+  if ((v = json_tree(&tree, raw, p->limits->depth, j->e)) != NULL) bad = json_write(&b, v, j->e);
+  if (bad == 0 && (*args = arena_dup(p->a, buf_str(&b))).p == NULL) bad = err_memory(j->e);
+  buf_free(&b);
+  arena_free(&tree);
+  *whole = 1;
+  return bad == 0 ? 0 : -1;
+}
+
+/* }}} */
+
+/* {{{ members kept as they came */
+
+int codec_extra(struct buf *b, struct json *j) {
+  struct str key = j->text, raw;
+  if (json_raw(j, &raw) != 0) return -1;
+  if (str_eq(raw, "null")) return 0;
+  if (buf_adds(b, b->n == 0 ? "{\"" : ",\"") == 0 && buf_addstr(b, key) == 0 && buf_adds(b, "\":") == 0 &&
+      buf_addstr(b, raw) == 0) return 0;
+  return err_memory(j->e);
+}
+
+int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e) {
+  *raw = STR_NONE;
+  if (b->n == 0) return 0;
+  if (buf_addc(b, '}') != 0) return err_memory(e);
+  *raw = arena_dup(p->a, buf_str(b));
+  return raw->p == NULL ? err_memory(e) : 0;
+}
+
+/* }}} */
+
+/* {{{ token figures */
+
+void figures_clear(struct figures *f) {
+  *f = (struct figures){ -1, -1, -1, -1, -1, -1 };
+}
+
+/* Reads the object that splits up a total. 1 when it is an object, 0, or -1. */
+static int read_details(struct json *j, struct figures *d) {
+  enum token t = json_next(j);
+  if (t == J_ERROR) return -1;
+  if (t != J_OBJECT) return json_skip(j);
+  while ((t = json_next(j)) == J_KEY) {
+    int r = json_is(j, "cached_tokens") ? codec_count(j, &d->cached)
+          : json_is(j, "cache_write_tokens") ? codec_count(j, &d->written)
+          : json_is(j, "reasoning_tokens") ? codec_count(j, &d->reasoning) : json_skip(j);
+    if (r != 0) return -1;
+  }
+  return t == J_ERROR ? -1 : 1;
+}
+
+/* The first of them that is known, or -1. */
+static int64_t first_known(int64_t a, int64_t b, int64_t c) {
+  return a >= 0 ? a : b >= 0 ? b : c;
+}
+
+/* Overwrites a figure where v is known; returns whether it is. */
+static int said(int64_t *to, int64_t v) {
+  if (v >= 0) *to = v;
+  return v >= 0;
+}
+
+/* True when the key at hand is this one. */
+static int is(const struct json *j, struct str key) { return json_is_(j, key.p, key.n); }
+
+int figures_read(struct figures *f, const struct figure_names *names, struct json *j) {
+  struct figures top, d;
+  int input = 0, output = 0, any;
+  int64_t hit = -1;
+  enum token t = json_next(j);
+  figures_clear(&top);
+  figures_clear(&d);
+  if (t == J_ERROR) return -1;
+  if (t != J_OBJECT) return json_skip(j);
+  while ((t = json_next(j)) == J_KEY) {
+    int r;
+    if (is(j, names->prompt_details)) r = (input = read_details(j, &d)) < 0 ? -1 : 0;
+    else if (is(j, names->completion_details)) r = (output = read_details(j, &d)) < 0 ? -1 : 0;
+    else if (is(j, names->prompt)) r = codec_count(j, &top.prompt);
+    else if (is(j, names->completion)) r = codec_count(j, &top.completion);
+    else if (json_is(j, "total_tokens")) r = codec_count(j, &top.total);
+    else if (json_is(j, "prompt_cache_hit_tokens")) r = codec_count(j, &hit);   /* DeepSeek */
+    else if (json_is(j, "cached_tokens")) r = codec_count(j, &top.cached);      /* Moonshot */
+    else if (json_is(j, "reasoning_tokens")) r = codec_count(j, &top.reasoning);/* Copilot, Gemini models */
+    else r = json_skip(j);
+    if (r != 0) return -1;
+  }
+  if (t == J_ERROR) return -1;
+  any = said(&f->prompt, top.prompt);
+  any |= said(&f->completion, top.completion);
+  any |= said(&f->total, top.total);
+  any |= said(&f->cached, first_known(d.cached, hit, top.cached >= 0 ? top.cached : input ? 0 : -1));
+  any |= said(&f->written, first_known(d.written, -1, input ? 0 : -1));
+  any |= said(&f->reasoning, first_known(d.reasoning, top.reasoning, output ? 0 : -1));
+  return any;
+}
+
+void figures_usage(const struct figures *f, struct usage *u) {
+  int64_t aside = (f->cached > 0 ? f->cached : 0) + (f->written > 0 ? f->written : 0);
+  usage_clear(u);
+  u->cache_read = f->cached;
+  u->cache_creation = f->written;
+  u->reasoning = f->reasoning;
+  if (f->prompt >= 0) u->input = f->prompt > aside ? f->prompt - aside : 0;
+  u->output = f->completion;
+}
+
+/* }}} */

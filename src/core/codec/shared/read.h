@@ -1,0 +1,49 @@
+/*
+** read.h: small readers that the parsers share. May call: codec, json, mem, err. What is read is borrowed
+** from the input or lies in the scratch arena. Failure: -1 and an err.
+*/
+#ifndef KOINE_CODEC_READ_H
+#define KOINE_CODEC_READ_H
+
+#include "core/codec/codec.h"
+
+#define COUNT_MAX ((int64_t)1 << 53) /* no token figure and no index of an answer is larger */
+
+/* s without white space at its ends. */
+struct str codec_trim(struct str s);
+/* The next value as decoded text when it is a string; anything else is skipped and leaves *out. 0 or -1. */
+int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags);
+/* The next value into *out: a string decoded, a number as its digits; anything else is skipped. 0 or -1. */
+int codec_word(struct json *j, struct arena *a, struct str *out);
+/* The next value as JSON, where it is no null. 0 or -1. */
+int codec_raw(struct json *j, struct str *raw);
+/* The next value into *v if it is an integer; anything else is skipped and leaves *v. 0 or -1. */
+int codec_integer(struct json *j, int64_t *v);
+/* The same of a count: a number from 0 to COUNT_MAX, without what is behind its point. */
+int codec_count(struct json *j, int64_t *v);
+/* A call's arguments: a string as it is; an object or array as its compact JSON (*whole is set then). 0 or -1. */
+int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole);
+/* Appends the member at hand (j stands behind its key) to a JSON object being written, unless it is null. 0 or -1. */
+int codec_extra(struct buf *b, struct json *j);
+/* Closes that object and copies it to p->a; *raw is empty when nothing was appended. 0 or -1. */
+int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e);
+
+/* The wire's own token figures, each as it was last said; -1 = never. Prompt and completion are what some formats call
+** input and output. */
+struct figures {
+  int64_t prompt, completion, total, cached, written, reasoning;
+};
+
+/* What a format calls the two totals, and the objects that split them up. */
+struct figure_names {
+  struct str prompt, prompt_details, completion, completion_details;
+};
+
+/* All never said. */
+void figures_clear(struct figures *f);
+/* Reads the value of a `usage` key (the next token of j) over the figures. 1 when it said anything, 0, or -1. */
+int figures_read(struct figures *f, const struct figure_names *names, struct json *j);
+/* The canonical counts: cached and written tokens taken out of the prompt's. */
+void figures_usage(const struct figures *f, struct usage *u);
+
+#endif

@@ -1,0 +1,519 @@
+/*
+** exchange.c: one request and its answer as a state machine over bytes. See exchange.h.
+** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the turn is (READING,
+** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE; FAILING: what came with the
+** provider's error is still to be told, then FAILED).
+** Owns everything; trees it hands out live in its arena. May call: sse, message, codec, head, redact, json, clock.
+*/
+#include "exchange.h"
+#include "core/base/clock.h"
+
+#include <stdio.h>
+
+#define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
+#define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
+#define HEADERS_MAX 1000                 /* header lines of an answer */
+
+enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
+enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
+
+struct exchange {
+  const struct mem *m;
+  struct exchange_spec spec;    /* its strings point into `names` */
+  struct buf names;
+  struct parse parse;
+  void *state;                  /* the codec's */
+  struct arena scratch;         /* one event */
+  struct arena arena;           /* the turn */
+  struct sse sse;
+  struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
+  size_t blank;                 /* so many bytes of the body before it says something */
+  struct message message;
+  struct events parts, deltas;
+  enum mode mode;
+  enum stage stage;
+  int status;
+  struct head head;             /* its strings lie in the arena */
+  struct node *headers;         /* OBJECT in the arena */
+  int eof, stop_reading;
+  struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
+  struct err err;
+  unsigned long count;          /* stream events parsed */
+  struct node *turn;
+  struct str raw;               /* what exchange_raw gave; p NULL until it is asked for */
+};
+
+/* {{{ birth and death */
+
+/* Copies s into names; the caller reserved the room, so earlier copies stay where they are. */
+static struct str own(struct exchange *x, struct str s) {
+  struct str copy = { x->names.p + x->names.n, s.n };
+  (void)buf_addstr(&x->names, s);
+  return copy;
+}
+
+static int own_strings(struct exchange *x) {
+  struct exchange_spec *s = &x->spec;
+  size_t n = s->provider.n + s->model.n + 1;
+  for (size_t i = 0; i < s->secrets.n; i++) n += s->secrets.v[i].n;
+  if (buf_reserve(&x->names, n) != 0) return -1;
+  s->provider = own(x, s->provider);
+  s->model = own(x, s->model);
+  for (size_t i = 0; i < s->secrets.n; i++) s->secrets.v[i] = own(x, s->secrets.v[i]);
+  return 0;
+}
+
+/* Copies the names of the tools to where the codec looks for them. */
+static int own_tool_names(struct exchange *x) {
+  const struct node *names = x->spec.tool_names;
+  void *block;
+  x->spec.tool_names = NULL;
+  if (names == NULL) return 0;
+  block = arena_alloc(&x->arena, node_size(names));
+  if (block == NULL) return -1;
+  x->parse.tool_names = node_pack(block, names);
+  return 0;
+}
+
+/* Takes the render's warnings into the message. */
+static int adopt_warnings(struct exchange *x, const struct node *list) {
+  for (const struct node *w = list ? list->child : NULL; w != NULL; w = w->next) {
+    struct event part = { .type = PART_WARNING };
+    part.id = node_str(node_get(w, "code"));
+    part.name = node_str(node_get(w, "field"));
+    part.text = node_str(node_get(w, "message"));
+    if (message_add(&x->message, &part, &x->deltas, &x->err) != 0) return -1;
+  }
+  return 0;
+}
+
+struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *spec, struct err *e) {
+  struct exchange *x = mem_alloc(m, sizeof *x);
+  if (x == NULL) { err_memory(e); return NULL; }
+  memset(x, 0, sizeof *x);
+  x->m = m;
+  x->spec = *spec;
+  buf_init(&x->names, m);
+  buf_init(&x->body, m);
+  arena_init(&x->scratch, m);
+  arena_init(&x->arena, m);
+  sse_init(&x->sse, m, spec->limits.line, spec->limits.event);
+  events_init(&x->parts, m);
+  events_init(&x->deltas, m);
+  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL };
+  err_clear(&x->err);
+  x->head.retry_after = -1;
+  x->head.should_retry = -1;
+  message_init(&x->message, m, &x->spec.limits, x->spec.provider, x->spec.model, spec->request_messages);
+  x->state = own_tool_names(x) == 0 ? mem_alloc(m, spec->codec->state_size) : NULL;
+  if (x->state != NULL) {
+    memset(x->state, 0, spec->codec->state_size);
+    spec->codec->init(x->state, &x->parse);
+  }
+  if (x->state == NULL || own_strings(x) != 0 || adopt_warnings(x, spec->warnings) != 0) {
+    err_memory(e);
+    exchange_free(x);
+    return NULL;
+  }
+  x->spec.warnings = NULL;
+  x->message.provider = x->spec.provider;
+  x->message.model = x->spec.model;
+  return x;
+}
+
+void exchange_free(struct exchange *x) {
+  if (x == NULL) return;
+  if (x->state != NULL) {
+    x->spec.codec->free(x->state);
+    mem_free(x->m, x->state, x->spec.codec->state_size);
+  }
+  message_free(&x->message);
+  events_free(&x->parts);
+  events_free(&x->deltas);
+  sse_free(&x->sse);
+  arena_free(&x->scratch);
+  arena_free(&x->arena);
+  buf_free(&x->body);
+  buf_free(&x->names);
+  mem_free(x->m, x, sizeof *x);
+}
+
+/* }}} */
+
+/* {{{ failing */
+
+/* True when the answer had begun to say something: a failure then carries it as `partial`. */
+static int anything(const struct exchange *x) {
+  return x->message.n > 0 || x->message.id.n > 0 || x->message.usage.input >= 0 || x->message.usage.output >= 0;
+}
+
+/* The exchange failed with x->err: completes it from the head, keeps the secrets out. Returns -1. */
+static int fail(struct exchange *x) {
+  struct err *e = &x->err;
+  if (e->status == 0 && x->status != 0 && x->mode == REFUSED) e->status = x->status;
+  if (e->retry_after < 0) e->retry_after = x->head.retry_after;
+  if (x->head.should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = x->head.should_retry;
+  redact_inplace(&x->spec.secrets, e->message, sizeof e->message);
+  redact_inplace(&x->spec.secrets, e->code, sizeof e->code);
+  x->stage = FAILED;
+  events_clear(&x->parts);
+  events_clear(&x->deltas);
+  return -1;
+}
+
+/* The body ended before the turn did. */
+static int truncated(struct exchange *x) {
+  const struct err *t = x->transport;
+  if (t != NULL && t->kind != KIND_CONNECT) x->err = *t;
+  else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
+  else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the turn was complete");
+  return fail(x);
+}
+
+/* }}} */
+
+/* {{{ event streams */
+
+static int complete_json(struct exchange *x, struct str s) {
+  struct json j;
+  struct err scratch;
+  err_clear(&scratch);
+  json_open(&j, s, x->spec.limits.depth, &scratch);
+  return json_next(&j) != J_ERROR && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+}
+
+static int parse_data(struct exchange *x, struct str name, struct str data) {
+  x->count++;
+  return x->spec.codec->parse_event(x->state, name, data, &x->parts, &x->err);
+}
+
+/* Some proxies leave out the blank lines between events: joined data that is no JSON, but whose every line is. */
+static int each_line_json(struct exchange *x, struct str data) {
+  const char *p = data.p, *end = data.p + data.n;
+  while (p < end) {
+    const char *lf = memchr(p, '\n', (size_t)(end - p));
+    struct str line = { p, (size_t)((lf ? lf : end) - p) };
+    if (line.n > 0 && !str_eq(line, "[DONE]") && !complete_json(x, line)) return 0;
+    p = lf ? lf + 1 : end;
+  }
+  return 1;
+}
+
+static int parse_record(struct exchange *x, const struct sse_record *r) {
+  struct str data = r->data;
+  const char *p = data.p, *end;
+  if (data.n == 0) return 0;
+  arena_reset(&x->scratch); /* once per record: the parts of all its lines wait in the queue together */
+  if (memchr(data.p, '\n', data.n) == NULL || complete_json(x, data) || !each_line_json(x, data))
+    return parse_data(x, r->event, data);
+  for (end = data.p + data.n; p < end;) {
+    const char *lf = memchr(p, '\n', (size_t)(end - p));
+    struct str line = { p, (size_t)((lf ? lf : end) - p) };
+    if (line.n > 0 && parse_data(x, STR_NONE, line) != 0) return -1;
+    p = lf ? lf + 1 : end;
+  }
+  return 0;
+}
+
+/* Keeps the event that the provider reported its error with, for err.raw. */
+static void keep_event(struct exchange *x, struct str data) {
+  if (x->spec.keep_raw) return;
+  x->body.n = 0;
+  (void)buf_add(&x->body, data.p, data.n < RAW_MAX ? data.n : RAW_MAX);
+}
+
+/* No more records: the turn is complete, or it was cut. */
+static int finish_stream(struct exchange *x) {
+  if (!x->spec.codec->ended(x->state)) return truncated(x);
+  arena_reset(&x->scratch);
+  if (x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
+  if (x->transport != NULL && !x->stop_reading &&
+      message_warn(&x->message, "unclean_end", "", "the connection broke after the turn was complete") != 0) {
+    err_memory(&x->err);
+    return fail(x);
+  }
+  x->stage = ENDING;
+  return 1;
+}
+
+/* Reads one record: 1 progress, 0 more bytes needed, -1 failed. */
+static int read_stream(struct exchange *x) {
+  struct sse_record r;
+  int got;
+  if (x->stop_reading) return finish_stream(x);
+  got = sse_next(&x->sse, &r, &x->err);
+  if (got < 0) return fail(x);
+  if (got == 0) {
+    if (!x->eof) return 0;
+    got = sse_eof(&x->sse, &r, &x->err);
+    if (got < 0) return fail(x);
+    if (got == 0 || !(complete_json(x, r.data) || each_line_json(x, r.data))) return finish_stream(x);
+  }
+  if (parse_record(x, &r) == 0) return 1;
+  keep_event(x, r.data);
+  x->stage = FAILING;
+  return 1;
+}
+
+/* }}} */
+
+/* {{{ plain bodies, errors */
+
+/* The first byte of the body that says something; 0 when there is none. No byte is looked at twice. */
+static char first_byte(struct exchange *x) {
+  struct str s = buf_str(&x->body);
+  size_t i = x->blank;
+  if (i == 0 && s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) i = 3;
+  while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\r' || s.p[i] == '\n')) i++;
+  x->blank = i;
+  return i < s.n ? s.p[i] : '\0';
+}
+
+static int read_plain(struct exchange *x) {
+  char first;
+  if (x->body.n > x->spec.limits.body) {
+    err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body)", x->spec.limits.body);
+    return fail(x);
+  }
+  if (!x->eof) return 0;
+  if (x->transport != NULL) return truncated(x);
+  first = first_byte(x);
+  if (first == '\0' || first == '<') {
+    err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
+                                                : "the provider answered %d with HTML instead of JSON", x->status);
+    return fail(x);
+  }
+  arena_reset(&x->scratch);
+  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0) return fail(x);
+  if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
+  x->stage = ENDING;
+  return 1;
+}
+
+static int read_refusal(struct exchange *x) {
+  struct str body;
+  if (!x->eof && x->body.n < ERROR_BODY_MAX) return 0;
+  if (x->body.n > ERROR_BODY_MAX) x->body.n = ERROR_BODY_MAX;
+  arena_reset(&x->scratch);
+  body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
+  if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
+  else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
+  else codec_error(&x->scratch, x->status, body, &x->err);
+  return fail(x);
+}
+
+/* Decides what a 2xx body is from its first byte; the content type only breaks ties. */
+static int sniff(struct exchange *x) {
+  char first = first_byte(x);
+  if ((first == '\0' || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
+  if (first == '\0') x->mode = x->spec.stream ? STREAM : PLAIN;
+  else if (strchr("{[<", first) != NULL) x->mode = PLAIN;
+  else x->mode = x->head.is_sse || strchr("deir:", first) != NULL ? STREAM : PLAIN;
+  if (x->mode == STREAM) {
+    if (x->spec.keep_raw ? sse_feed(&x->sse, x->body.p, x->body.n, &x->err) != 0
+                         : sse_feed_buf(&x->sse, &x->body, &x->err) != 0) return fail(x);
+  }
+  return 1;
+}
+
+/* }}} */
+
+/* {{{ in */
+
+/* The values of the first header and of those behind it with the same name, joined by ", ", secrets blotted out. */
+static int join_values(struct exchange *x, const struct header *h, size_t n, struct buf *out) {
+  out->n = 0;
+  for (size_t i = 0; i < n; i++) {
+    struct str value;
+    if (!str_same(h[i].name, h->name)) continue;
+    value = redact(&x->spec.secrets, &x->scratch, h[i].value);
+    if (value.p == NULL && h[i].value.n > 0) return -1;
+    if ((i > 0 && buf_adds(out, ", ") != 0) || buf_addstr(out, value) != 0) return -1;
+  }
+  return 0;
+}
+
+static int keep_header(struct exchange *x, struct str name, struct str value) {
+  name = arena_dup(&x->arena, name);
+  value = arena_dup(&x->arena, value);
+  return name.p == NULL || value.p == NULL ? -1 : node_set(x->headers, name, node_string(&x->arena, value));
+}
+
+/* The headers as an object of the arena, one member per name. */
+static int keep_headers(struct exchange *x, const struct header *h, size_t n) {
+  struct buf joined;
+  int bad = 0;
+  x->headers = node_new(&x->arena, NODE_OBJECT);
+  if (x->headers == NULL) return -1;
+  buf_init(&joined, x->m);
+  for (size_t i = 0; i < n && bad == 0; i++) {
+    if (node_get_(x->headers, h[i].name.p, h[i].name.n) != NULL) continue;
+    bad = join_values(x, h + i, n - i, &joined);
+    if (bad == 0) bad = keep_header(x, h[i].name, buf_str(&joined));
+  }
+  buf_free(&joined);
+  return bad;
+}
+
+int exchange_head(struct exchange *x, int status, const struct header *h, size_t n) {
+  struct head head;
+  if (x->mode != WAITING || x->stage != READING) return 0;
+  x->status = status;
+  x->mode = status >= 200 && status < 300 ? SNIFF : REFUSED;
+  if (n > HEADERS_MAX) {
+    err_set(&x->err, KIND_LIMIT, "the answer has more than %d headers", HEADERS_MAX);
+    return fail(x);
+  }
+  head_read(&head, h, n, clock_wall());
+  head.request_id = redact(&x->spec.secrets, &x->arena, head.request_id);
+  head.request_id = arena_dup(&x->arena, head.request_id);
+  x->head = head;
+  if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL) return 0;
+  x->head.request_id = STR_NONE;
+  err_memory(&x->err);
+  return fail(x);
+}
+
+int exchange_feed(struct exchange *x, struct buf *b) {
+  int r = 0;
+  if (x->stage != READING || x->stop_reading) {
+    b->n = 0;
+    return 0;
+  }
+  if (x->mode == STREAM) {
+    if (x->spec.keep_raw && x->body.n < RAW_MAX)
+      r = buf_add(&x->body, b->p, b->n < RAW_MAX - x->body.n ? b->n : RAW_MAX - x->body.n);
+    if (r == 0) return sse_feed_buf(&x->sse, b, &x->err) == 0 ? 0 : fail(x);
+  } else if (x->body.n == 0) {
+    buf_swap(&x->body, b);
+  } else {
+    r = buf_add(&x->body, b->p, b->n);
+  }
+  b->n = 0;
+  if (r == 0) return 0;
+  err_memory(&x->err);
+  return fail(x);
+}
+
+void exchange_eof(struct exchange *x, const struct err *transport) {
+  if (x->eof) return;
+  x->eof = 1;
+  if (transport == NULL) return;
+  x->transport = arena_alloc(&x->arena, sizeof *x->transport);
+  if (x->transport != NULL) {
+    *x->transport = *transport;
+  } else if (x->stage == READING) {
+    err_memory(&x->err);
+    fail(x);
+  }
+}
+
+/* }}} */
+
+/* {{{ out */
+
+/* The stage's next step: 1 progress, 0 more bytes needed, -1 failed. */
+static int advance(struct exchange *x) {
+  switch (x->stage) {
+    case READING:
+      switch (x->mode) {
+        case WAITING:
+          if (!x->eof) return 0;
+          if (x->transport != NULL) x->err = *x->transport;
+          else err_set(&x->err, KIND_CONNECT, "the connection closed before an answer came");
+          return fail(x);
+        case SNIFF: return sniff(x);
+        case STREAM: return read_stream(x);
+        case PLAIN: return read_plain(x);
+        case REFUSED: return read_refusal(x);
+      }
+      return 0;
+    case ENDING:
+      if (message_end(&x->message, &x->deltas, &x->err) != 0) return fail(x);
+      x->stage = CLOSING;
+      return 1;
+    case CLOSING:
+      x->stage = DONE;
+      return 1;
+    case FAILING:
+      return fail(x);
+    default:
+      return 0;
+  }
+}
+
+enum progress exchange_next(struct exchange *x, struct event *delta) {
+  for (;;) {
+    const struct event *ev = events_take(&x->deltas);
+    if (ev != NULL) {
+      *delta = *ev;
+      return EXCHANGE_DELTA;
+    }
+    if (x->stage == DONE) return EXCHANGE_DONE;
+    if (x->stage == FAILED) return EXCHANGE_FAILED;
+    ev = events_take(&x->parts);
+    if (ev != NULL) {
+      if (ev->type == PART_DONE) x->stop_reading = 1;
+      else if (message_add(&x->message, ev, &x->deltas, &x->err) != 0) return fail(x), EXCHANGE_FAILED;
+      continue;
+    }
+    if (advance(x) == 0) return EXCHANGE_MORE;
+  }
+}
+
+int exchange_ended(const struct exchange *x) {
+  return x->mode == STREAM && x->stage == READING && x->spec.codec->ended(x->state);
+}
+
+unsigned long exchange_event_count(const struct exchange *x) { return x->count; }
+
+size_t exchange_retained(const struct exchange *x) {
+  return sizeof *x + x->spec.codec->state_size + x->names.cap + x->sse.in.cap + x->body.cap + x->scratch.total +
+         x->arena.total + (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
+}
+
+/* Adds what the exchange knows to the message's tree; 0 or -1. */
+static int dress(struct exchange *x, struct node *o) {
+  struct arena *a = &x->arena;
+  struct str raw = exchange_raw(x);
+  int bad = node_set(o, STR("provider"), node_string(a, x->spec.provider));
+  if (x->status != 0) bad |= node_set(o, STR("status_code"), node_int(a, x->status));
+  if (x->head.request_id.n > 0) bad |= node_set(o, STR("request_id"), node_string(a, x->head.request_id));
+  if (x->headers != NULL) bad |= node_set(o, STR("headers"), x->headers);
+  if (raw.n > 0 && x->stage == DONE) bad |= node_set(o, STR("raw"), node_string(a, raw));
+  return bad;
+}
+
+/* Keeps the secrets out of the turn: out of all of one that failed; of one that succeeded out of what is said beside the
+** answer itself, which is left as it is. 0 or -1. */
+static int blot(struct exchange *x, struct node *o) {
+  static const struct str BESIDE[] = {
+    { "id", 2 }, { "raw_stop_reason", 15 }, { "stop_sequence", 13 }, { "warnings", 8 }
+  };
+  int bad = 0;
+  if (x->stage == FAILED) return redact_node(&x->spec.secrets, &x->arena, o);
+  for (size_t i = 0; i < sizeof BESIDE / sizeof *BESIDE; i++)
+    bad |= redact_node(&x->spec.secrets, &x->arena, node_get_(o, BESIDE[i].p, BESIDE[i].n));
+  return bad;
+}
+
+struct node *exchange_turn(struct exchange *x) {
+  if (x->turn != NULL) return x->turn;
+  if (x->stage != DONE && (x->stage != FAILED || !anything(x))) return NULL;
+  x->turn = message_node(&x->message, &x->arena, x->stage == FAILED);
+  if (x->turn != NULL && (dress(x, x->turn) != 0 || blot(x, x->turn) != 0)) x->turn = NULL;
+  return x->turn;
+}
+
+const struct err *exchange_error(const struct exchange *x) { return &x->err; }
+
+struct str exchange_raw(struct exchange *x) {
+  struct str raw = { x->body.p, x->body.n < RAW_MAX ? x->body.n : RAW_MAX };
+  if (x->stage != DONE && x->stage != FAILED) return STR_NONE;
+  if (x->raw.p == NULL && raw.n > 0) x->raw = redact(&x->spec.secrets, &x->arena, raw);
+  return x->raw;
+}
+
+struct str exchange_request_id(const struct exchange *x) { return x->head.request_id; }
+
+/* }}} */

@@ -1,0 +1,89 @@
+/*
+** head.c: see head.h. Pure functions over borrowed bytes; nothing fails: what cannot be read was not said.
+*/
+#include "head.h"
+#include "core/base/clock.h"
+#include "core/json/json.h"
+
+/* Unsigned decimal number at the start of s, moved past; 0 when there is none. */
+static int take_number(struct str *s, double *out) {
+  size_t n = 0, digits = 0;
+  while (n < s->n && ((s->p[n] >= '0' && s->p[n] <= '9') || s->p[n] == '.')) digits += s->p[n++] != '.';
+  if (digits == 0 || n > 32) return 0;
+  *out = json_double((struct str){ s->p, n });
+  s->p += n;
+  s->n -= n;
+  return 1;
+}
+
+/* A number and nothing else. */
+static int whole_number(struct str s, double *out) {
+  return take_number(&s, out) && s.n == 0;
+}
+
+/* A Go-style duration, "1h2m3.5s", "12ms": seconds. 0 when it is none. */
+static int duration(struct str s, double *out) {
+  double total = 0, v;
+  if (s.n == 0) return 0;
+  while (s.n > 0) {
+    if (!take_number(&s, &v) || s.n == 0) return 0;
+    if (s.n >= 2 && s.p[0] == 'm' && s.p[1] == 's') { total += v / 1000; s.p += 2; s.n -= 2; continue; }
+    if (s.p[0] == 'h') total += v * 3600;
+    else if (s.p[0] == 'm') total += v * 60;
+    else if (s.p[0] == 's') total += v;
+    else return 0;
+    s.p++;
+    s.n--;
+  }
+  *out = total;
+  return 1;
+}
+
+static struct str find(const struct header *v, size_t n, struct str name) {
+  for (size_t i = 0; i < n; i++)
+    if (str_same(v[i].name, name)) return v[i].value;
+  return STR_NONE;
+}
+
+/* Seconds that a retry-after value asks for; 0 when it cannot be read. */
+static int retry_after(struct str s, double now, double *out) {
+  double date;
+  if (whole_number(s, out)) return 1;
+  if (clock_http_date(s, &date) != 0) return 0;
+  *out = date > now ? date - now : 0;
+  return 1;
+}
+
+static double read_delay(const struct header *v, size_t n, double now) {
+  static const struct str RESET[2][2] = {
+    { { "x-ratelimit-remaining-requests", 30 }, { "x-ratelimit-reset-requests", 26 } },
+    { { "x-ratelimit-remaining-tokens", 28 }, { "x-ratelimit-reset-tokens", 24 } }
+  };
+  double d, longest = -1;
+  if (whole_number(find(v, n, STR("retry-after-ms")), &d)) return d / 1000;
+  if (retry_after(find(v, n, STR("retry-after")), now, &d)) return d;
+  for (int i = 0; i < 2; i++)
+    if (str_eq(find(v, n, RESET[i][0]), "0") && duration(find(v, n, RESET[i][1]), &d) && d > longest) longest = d;
+  return longest;
+}
+
+static int has_prefix(struct str s, const char *z) {
+  size_t n = strlen(z);
+  if (s.n < n) return 0;
+  for (size_t i = 0; i < n; i++) {
+    char c = s.p[i];
+    if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != z[i]) return 0;
+  }
+  return 1;
+}
+
+void head_read(struct head *h, const struct header *v, size_t n, double now) {
+  static const struct str ID[] = { { "request-id", 10 }, { "x-request-id", 12 }, { "apim-request-id", 15 },
+                                   { "x-github-request-id", 19 } };
+  struct str again = find(v, n, STR("x-should-retry"));
+  h->request_id = STR_NONE;
+  for (size_t i = 0; i < sizeof ID / sizeof *ID && h->request_id.n == 0; i++) h->request_id = find(v, n, ID[i]);
+  h->retry_after = read_delay(v, n, now);
+  h->should_retry = str_eq(again, "true") ? 1 : str_eq(again, "false") ? 0 : -1;
+  h->is_sse = has_prefix(find(v, n, STR("content-type")), "text/event-stream");
+}

@@ -1,0 +1,23 @@
+/*
+** head.h: what the headers of an answer say that every wire format shares: request id, how long to wait, whether to try
+** again, whether the body claims to be an event stream. May call: clock, mem. Borrows from the headers.
+*/
+#ifndef KOINE_HEAD_H
+#define KOINE_HEAD_H
+
+#include "core/base/header.h"
+
+struct head {
+  struct str request_id;   /* empty when none */
+  double retry_after;      /* seconds, >= 0; negative = not said */
+  int should_retry;        /* x-should-retry: 1, 0, or -1 = not said */
+  int is_sse;              /* content-type is text/event-stream */
+};
+
+/*
+** retry_after: retry-after-ms, else retry-after (seconds or an HTTP date), else x-ratelimit-reset-requests|tokens (a
+** duration such as "6m0s" or "12ms") where the matching x-ratelimit-remaining-* is 0. `now` is clock_wall().
+*/
+void head_read(struct head *h, const struct header *v, size_t n, double now);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+** redact.h: the bytes of a credential become "[redacted]" wherever they turn up, also spelled with JSON's escapes, and
+** also cut off by the end of the text after 8 bytes or more. May call: json, mem.
+*/
+#ifndef KOINE_REDACT_H
+#define KOINE_REDACT_H
+
+#include "core/json/json.h"
+
+#define SECRETS_MAX 16
+
+/* Credentials of one call; the strings are owned by whoever filled them in. Those under 4 bytes are not looked for. */
+struct secrets {
+  struct str v[SECRETS_MAX];
+  size_t n;
+};
+
+/* s itself when no secret is in it, else a clean copy in the arena (p NULL: memory). */
+struct str redact(const struct secrets *k, struct arena *a, struct str s);
+/* Cleans a NUL-terminated string in place; text that no longer fits is cut. A string that fills its room was cut already:
+** a secret's beginning at its end goes too. */
+void redact_inplace(const struct secrets *k, char *z, size_t size);
+/* Cleans every string and key of a tree in place. 0, or -1 (memory). */
+int redact_node(const struct secrets *k, struct arena *a, struct node *v);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+** private_file.h: files that must not be half-written or readable by others. May call: mem, err, the system.
+** Every descriptor is close-on-exec. Failure: -1 and an err (KIND_OTHER, the path and the system's reason; code "absent"
+** when there is no such file).
+*/
+#ifndef KOINE_FS_H
+#define KOINE_FS_H
+
+#include "core/base/mem.h"
+#include "core/base/err.h"
+
+/* Appends the whole file, which holds a secret, to b; at most `max` bytes (KIND_LIMIT beyond). Refuses a symbolic link,
+** what is no regular file, and what others than the owner may read or write. */
+int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e);
+/* Replaces the file by these bytes: a 0600 temporary file in the same directory, flushed, then renamed over it. */
+int fs_write_private(const char *path, struct str bytes, struct err *e);
+/* Makes the directory and those above it that are missing, with mode 0700; what is there stays as it is. */
+int fs_directory_private(const char *path, struct err *e);
+
+/* A file that this process holds alone: an exclusive advisory lock (flock), which the system frees when the process
+** ends. Zeroed: none is held. */
+struct fs_lock {
+  int fd, held;
+};
+/* Locks the file, made with mode 0600 when it is missing; refuses what fs_read_private refuses. Never waits: 1, 0 when
+** someone else holds it, or -1. */
+int fs_lock(const char *path, struct fs_lock *l, struct err *e);
+/* Appends the locked file to b; at most `max` bytes (KIND_LIMIT beyond). `path` is for the err. */
+int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct buf *b, struct err *e);
+/* Replaces the locked file's bytes in place: the lock is the inode's. Not flushed to the disk. */
+int fs_lock_write(const struct fs_lock *l, const char *path, struct str bytes, struct err *e);
+/* Frees the lock. Any number of times. */
+void fs_unlock(struct fs_lock *l);
+
+#endif

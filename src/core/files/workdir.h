@@ -1,0 +1,65 @@
+/*
+** workdir.h: files below one directory, and nothing else. May call: mem, err, the system.
+** A path is resolved component by component from the root's descriptor; the kernel never follows a link for us. `..`,
+** absolute paths and symbolic links work as long as they stay below the root; whatever is swapped meanwhile, nothing
+** outside is read, written, made or listed. Hard links and mounts below the root count as below it.
+** Only regular files and directories are opened; nothing blocks on a pipe. Every descriptor is close-on-exec and, but
+** for the root's, closed before a function returns.
+** Failure: -1 and an err with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code
+** "absent", "outside", "kind" (neither a regular file nor a directory, or the other one of the two), "system" (it is
+** not the path that is to blame) or none (whatever else the system said).
+*/
+#ifndef KOINE_TREE_H
+#define KOINE_TREE_H
+
+#include <limits.h>
+
+#include "core/base/mem.h"
+#include "core/base/err.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+#define TREE_DEPTH_MAX 64 /* directories below the root on the way to a file, each of which costs a descriptor */
+#define TREE_LINKS_MAX 40 /* symbolic links followed for one path */
+
+enum tree_kind { TREE_FILE, TREE_DIRECTORY, TREE_LINK, TREE_OTHER };
+
+/* A root. Zeroed: closed. */
+struct tree {
+  int fd, is_open;
+  char real[PATH_MAX];  /* the root's absolute path without links */
+  char given[PATH_MAX]; /* as it was asked for when that was absolute, else "" */
+};
+
+struct tree_entry {
+  struct str name;
+  enum tree_kind kind; /* of the entry itself: links are not followed */
+};
+
+struct tree_list {
+  struct tree_entry *entries; /* sorted by the bytes of their names */
+  size_t n;
+};
+
+/* Opens the root. */
+int tree_open(struct tree *t, const char *dir, struct err *e);
+/* Any number of times. */
+void tree_close(struct tree *t);
+
+/* 0 while the root's path leads to the root; -1 (code "kind") when another directory has taken its place. */
+int tree_in_place(const struct tree *t, struct err *e);
+/* What the path leads to, links followed: its kind and, of a file, its size. */
+int tree_stat(const struct tree *t, struct str path, enum tree_kind *kind, unsigned long long *size, struct err *e);
+/* Appends the regular file's bytes to b, at most `max`; b is as before when that fails. */
+int tree_read(const struct tree *t, struct str path, size_t max, struct buf *b, struct err *e);
+/* Replaces the regular file by these bytes, or makes it and the directories above it. A temporary file in the same
+** directory is renamed over it, so that nobody sees half of it and another hard link keeps the old bytes; the mode of
+** an existing file is kept, and its owner where we may. Not flushed to the disk. */
+int tree_write(const struct tree *t, struct str path, struct str bytes, struct err *e);
+/* The directory's entries but `.` and `..`, in the arena; KIND_LIMIT when there are more than `max`. */
+int tree_entries(const struct tree *t, struct str path, size_t max, struct arena *a, struct tree_list *list,
+                 struct err *e);
+
+#endif

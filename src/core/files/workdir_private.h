@@ -1,0 +1,37 @@
+/*
+** workdir_private.h: what the files of the room tree share: the walk from the root to a path's last component.
+** A walk owns the descriptors it opened; tree_walk_end closes them, also after a failure.
+*/
+#ifndef KOINE_TREE_PRIVATE_H
+#define KOINE_TREE_PRIVATE_H
+
+#include "workdir.h"
+
+#ifndef NAME_MAX
+#define NAME_MAX 255
+#endif
+
+struct tree_walk {
+  const struct tree *tree;
+  struct str asked;             /* the path as it was asked for */
+  int fds[TREE_DEPTH_MAX + 1];  /* [0] is the root's; the last one is the directory that holds `name` */
+  int depth;                    /* index of the last one */
+  int links;                    /* followed so far */
+  char rest[PATH_MAX];          /* what is still to be walked */
+  char name[NAME_MAX + 1];      /* the last component, no link when it was looked at; "." for the directory itself */
+};
+
+/* Walks to the path's last component, which need not exist. `make` makes directories that are missing on the way. */
+int tree_walk(const struct tree *t, struct str path, int make, struct tree_walk *w, struct err *e);
+void tree_walk_end(struct tree_walk *w);
+static inline int tree_walk_dir(const struct tree_walk *w) { return w->fds[w->depth]; }
+
+/* How many bytes of a path a message shows, for "%.*s". */
+static inline int tree_shown(struct str path) { return path.n < 200 ? (int)path.n : 200; }
+
+/* Fills e from an errno; returns -1. */
+int tree_fail(struct err *e, struct str path, int reason);
+/* The path is fine but what it leads to is not: "PATH: WHAT", code "kind". Returns -1. */
+int tree_fail_kind(struct err *e, struct str path, const char *what);
+
+#endif

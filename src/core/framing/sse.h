@@ -1,0 +1,47 @@
+/*
+** sse.h: an event-stream parser. Feed bytes, then take whole records; allocates only its input buffer and, when an
+** event: line follows data: lines of its record, one for the name.
+** May call: mem, err. A record borrows from the parser's buffer: valid until the next sse_feed or sse_next.
+** Failure: -1 and an err (KIND_LIMIT for a line or record over its cap, KIND_MEMORY); it stays in error.
+** Linear in its input however that is cut: no byte is looked at twice.
+*/
+#ifndef KOINE_SSE_H
+#define KOINE_SSE_H
+
+#include "core/base/mem.h"
+#include "core/base/err.h"
+
+struct sse_record {
+  struct str event; /* the event: field, empty when absent */
+  struct str data;  /* data: lines joined by LF */
+};
+
+struct sse {
+  struct buf in;
+  size_t line_max, event_max; /* bytes */
+  /* private: offsets into `in` */
+  size_t line;                /* where the line being read begins */
+  size_t scan;                /* no line end in [line, scan) */
+  size_t lf;                  /* no LF in [scan, lf) */
+  size_t data, data_n;        /* the joined data lines of the open record */
+  size_t name, name_n;        /* its event name, while that stands in front of the data */
+  struct buf late;            /* its event name, when that came later */
+  int has_data, is_late, skip_lf, bom, failed;
+  /* public again */
+  unsigned long comments;     /* comment lines seen: a keep-alive counter */
+};
+
+/* A reader at the beginning of a stream, with its caps; and its memory given back. */
+void sse_init(struct sse *s, const struct mem *m, size_t line_max, size_t event_max);
+void sse_free(struct sse *s);
+/* Takes bytes in: 0, or -1. */
+int sse_feed(struct sse *s, const char *p, size_t n, struct err *e);
+/* As sse_feed, but takes over the content of b where its own buffer is empty (b is left empty either way). */
+int sse_feed_buf(struct sse *s, struct buf *b, struct err *e);
+/* 1 and a record, 0 when more bytes are needed, -1 on error. */
+int sse_next(struct sse *s, struct sse_record *r, struct err *e);
+/* At the end of input: 1 and the record that no blank line closed (its last line may lack an end), 0 when there is
+** none. Whether it counts is the caller's decision. */
+int sse_eof(struct sse *s, struct sse_record *r, struct err *e);
+
+#endif

@@ -1,0 +1,443 @@
+/*
+** check.c: is this a request at all? The shapes of messages, system, tools and what goes with them, checked before any
+** rule touches them; what is missing or of the wrong kind is named by its path, counted from 1 as in Lua. Fields that
+** nobody knows are nobody's business. May call: json, err. No allocation, nothing owned. Failure: -1, KIND_ARGUMENT.
+*/
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "normalise.h"
+
+#define BLOCK_TYPES "text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal or opaque"
+#define SHOWN 40 /* bytes of a caller's string in a message */
+
+/* Where the check is: the path of the node at hand, and where complaints go. */
+struct check {
+  struct err *e;
+  size_t n;
+  char path[sizeof ((struct err *)0)->field];
+};
+
+/* {{{ path and complaints */
+
+/* Appends to the path, what fits; returns the length to go back to. */
+static size_t push(struct check *c, const char *fmt, ...)
+#if defined(__GNUC__)
+  __attribute__((format(printf, 2, 3)))
+#endif
+  ;
+static size_t push(struct check *c, const char *fmt, ...) {
+  size_t back = c->n;
+  va_list args;
+  int n;
+  va_start(args, fmt);
+  n = vsnprintf(c->path + c->n, sizeof c->path - c->n, fmt, args);
+  va_end(args);
+  c->n = n < 0 || (size_t)n >= sizeof c->path - c->n ? sizeof c->path - 1 : c->n + (size_t)n;
+  return back;
+}
+
+static void pop(struct check *c, size_t back) {
+  c->n = back;
+  c->path[back] = '\0';
+}
+
+static size_t push_key(struct check *c, struct str key) {
+  return push(c, "%s%.*s", c->n > 0 ? "." : "", (int)key.n, key.p);
+}
+
+static size_t push_index(struct check *c, size_t i) { return push(c, "[%zu]", i + 1); }
+
+/* What was given, in the caller's words. */
+static const char *describe(const struct node *v, char *s, size_t size) {
+  if (v == NULL) return "nothing";
+  switch (v->type) {
+    case NODE_NULL: return "null";
+    case NODE_FALSE: return "false";
+    case NODE_TRUE: return "true";
+    case NODE_OBJECT: case NODE_ARRAY:
+      return v->count == 0 ? "an empty table" : v->type == NODE_ARRAY ? "an array" : "a table";
+    case NODE_INT: (void)snprintf(s, size, "%lld", (long long)v->u.i); return s;
+    case NODE_STRING:
+      (void)snprintf(s, size, "\"%.*s%s\"", (int)(v->s.n > SHOWN ? SHOWN : v->s.n), v->s.n > 0 ? v->s.p : "",
+                     v->s.n > SHOWN ? "..." : "");
+      return s;
+    default: return "a number";
+  }
+}
+
+static int refuse(struct check *c, const char *expected, const struct node *got) {
+  char s[SHOWN + 8];
+  return err_argument(c->e, c->path, expected, describe(got, s, sizeof s));
+}
+
+static int refuse_member(struct check *c, struct str key, const char *expected, const struct node *got) {
+  (void)push_key(c, key);
+  return refuse(c, expected, got);
+}
+
+/* }}} */
+
+/* {{{ fields */
+
+/* The member; NULL when absent or null. */
+static const struct node *member(const struct node *o, struct str key) {
+  const struct node *v = node_get_(o, key.p, key.n);
+  return node_is(v, NODE_NULL) ? NULL : v;
+}
+
+enum { OPTIONAL, REQUIRED };
+
+/* A string; `more` than nothing when it is a name. */
+static int check_string(struct check *c, const struct node *o, struct str key, int needed) {
+  const struct node *v = member(o, key);
+  if (v == NULL ? needed == OPTIONAL : v->type == NODE_STRING) return 0;
+  return refuse_member(c, key, "string", v);
+}
+
+static int check_name(struct check *c, const struct node *o, struct str key) {
+  const struct node *v = member(o, key);
+  return node_str(v).n > 0 ? 0 : refuse_member(c, key, "non-empty string", v);
+}
+
+static int check_boolean(struct check *c, const struct node *o, struct str key) {
+  const struct node *v = member(o, key);
+  if (v == NULL || v->type == NODE_TRUE || v->type == NODE_FALSE) return 0;
+  return refuse_member(c, key, "true or false", v);
+}
+
+/* An empty table may be either. */
+static int is_empty(const struct node *v) { return (v->type == NODE_ARRAY || v->type == NODE_OBJECT) && v->count == 0; }
+static int is_array(const struct node *v) { return v->type == NODE_ARRAY || is_empty(v); }
+static int is_object(const struct node *v) { return v->type == NODE_OBJECT || is_empty(v); }
+
+/* No NaN and no infinity anywhere in a free-form value: JSON has neither. */
+static int check_finite(struct check *c, const struct node *v) {
+  size_t i = 0;
+  if (v->type == NODE_DOUBLE && !isfinite(v->u.d)) return refuse(c, "finite number", v);
+  for (const struct node *m = v->child; m != NULL; m = m->next, i++) {
+    size_t back = v->type == NODE_OBJECT ? push_key(c, m->key) : push_index(c, i);
+    if (check_finite(c, m) != 0) return -1;
+    pop(c, back);
+  }
+  return 0;
+}
+
+/* A table of named values; `needed` or not. */
+static int check_table(struct check *c, const struct node *o, struct str key, int needed) {
+  const struct node *v = member(o, key);
+  size_t back;
+  if (v == NULL ? needed == REQUIRED : !is_object(v)) return refuse_member(c, key, "table with named fields", v);
+  if (v == NULL) return 0;
+  back = push_key(c, key);
+  if (check_finite(c, v) != 0) return -1;
+  pop(c, back);
+  return 0;
+}
+
+static int check_strings(struct check *c, const struct node *o, struct str key) {
+  const struct node *v = member(o, key), *s;
+  size_t i = 0;
+  if (v == NULL) return 0;
+  if (!is_array(v)) return refuse_member(c, key, "array of strings", v);
+  for (s = v->child; s != NULL; s = s->next, i++) {
+    if (s->type == NODE_STRING) continue;
+    (void)push_key(c, key);
+    (void)push_index(c, i);
+    return refuse(c, "string", s);
+  }
+  return 0;
+}
+
+static int check_cache_control(struct check *c, const struct node *o) {
+  const struct node *v = member(o, STR("cache_control")), *ttl;
+  size_t back;
+  if (v == NULL) return 0;
+  if (v->type != NODE_OBJECT) return refuse_member(c, STR("cache_control"), "{type = \"ephemeral\"}", v);
+  back = push_key(c, STR("cache_control"));
+  if (!str_eq(node_str(node_get(v, "type")), "ephemeral"))
+    return refuse_member(c, STR("type"), "\"ephemeral\"", node_get(v, "type"));
+  ttl = member(v, STR("ttl"));
+  if (ttl != NULL && !str_eq(node_str(ttl), "5m") && !str_eq(node_str(ttl), "1h"))
+    return refuse_member(c, STR("ttl"), "\"5m\" or \"1h\"", ttl);
+  pop(c, back);
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ blocks */
+
+enum place { ALONE, IN_USER, IN_ASSISTANT, IN_RESULT };
+
+static int check_content(struct check *c, const struct node *o, int scalar, enum place place);
+
+/* True without control characters. */
+static int is_plain(struct str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7F) return 0;
+  return 1;
+}
+
+/* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
+static int check_media(struct check *c, const struct node *b) {
+  const struct node *type = member(b, STR("media_type"));
+  struct str s = node_str(member(b, STR("source")));
+  int names_itself = (s.n >= 5 && memcmp(s.p, "data:", 5) == 0) || (s.n >= 7 && memcmp(s.p, "http://", 7) == 0) ||
+                     (s.n >= 8 && memcmp(s.p, "https://", 8) == 0);
+  if (check_name(c, b, STR("source")) != 0) return -1;
+  if (!names_itself && type == NULL)
+    return refuse_member(c, STR("media_type"), "MIME type (source is no URL)", NULL);
+  if (check_string(c, b, STR("media_type"), OPTIONAL) != 0 || check_string(c, b, STR("title"), OPTIONAL) != 0)
+    return -1;
+  if (!is_plain(node_str(type)))
+    return refuse_member(c, STR("media_type"), "MIME type without control characters", type);
+  return check_string(c, b, STR("context"), OPTIONAL);
+}
+
+static int check_tool_use(struct check *c, const struct node *b) {
+  int has_json = member(b, STR("arguments_json")) != NULL;
+  if (check_string(c, b, STR("id"), REQUIRED) != 0 || check_string(c, b, STR("name"), REQUIRED) != 0 ||
+      check_string(c, b, STR("arguments_json"), OPTIONAL) != 0 ||
+      check_string(c, b, STR("arguments_error"), OPTIONAL) != 0)
+    return -1;
+  return check_table(c, b, STR("arguments"), has_json ? OPTIONAL : REQUIRED);
+}
+
+static int check_tool_result(struct check *c, const struct node *b) {
+  if (check_string(c, b, STR("tool_use_id"), REQUIRED) != 0 || check_boolean(c, b, STR("is_error")) != 0) return -1;
+  return check_content(c, b, 0, IN_RESULT);
+}
+
+/* {provider, model, raw}: where the block came from. */
+static int check_origin(struct check *c, const struct node *b, int needed) {
+  const struct node *v = member(b, STR("provider_data"));
+  size_t back;
+  if (v == NULL && needed == OPTIONAL) return 0;
+  if (!node_is(v, NODE_OBJECT)) return refuse_member(c, STR("provider_data"), "{provider, model, raw}", v);
+  back = push_key(c, STR("provider_data"));
+  if (check_string(c, v, STR("provider"), REQUIRED) != 0 || check_string(c, v, STR("model"), REQUIRED) != 0) return -1;
+  if (needed && member(v, STR("raw")) == NULL) return refuse_member(c, STR("raw"), "what the provider sent", NULL);
+  pop(c, back);
+  return 0;
+}
+
+/* The fields of a block of this type; 1 when there is no such type. */
+static int check_fields(struct check *c, const struct node *b, struct str type) {
+  if (str_eq(type, "text")) return check_string(c, b, STR("text"), REQUIRED);
+  if (str_eq(type, "image") || str_eq(type, "document")) return check_media(c, b);
+  if (str_eq(type, "tool_use")) return check_tool_use(c, b);
+  if (str_eq(type, "tool_result")) return check_tool_result(c, b);
+  if (str_eq(type, "redacted_thinking")) return check_string(c, b, STR("data"), REQUIRED);
+  if (str_eq(type, "refusal")) return check_string(c, b, STR("text"), REQUIRED);
+  if (str_eq(type, "opaque")) return check_origin(c, b, REQUIRED);
+  if (!str_eq(type, "thinking")) return 1;
+  return check_string(c, b, STR("thinking"), REQUIRED) != 0 ? -1 : check_string(c, b, STR("signature"), OPTIONAL);
+}
+
+/* What may stand where: NULL, or what is expected instead. */
+static const char *misplaced(struct str type, enum place place) {
+  int result = str_eq(type, "tool_result"), call = str_eq(type, "tool_use");
+  int media = str_eq(type, "image") || str_eq(type, "document");
+  if (place == IN_RESULT && !str_eq(type, "text") && !media) return "text, image or document (in a tool_result)";
+  if (place == IN_ASSISTANT && (result || media)) return "another type (this one belongs in a user message)";
+  if (place != IN_USER) return NULL;
+  if (call || str_eq(type, "thinking") || str_eq(type, "redacted_thinking") || str_eq(type, "refusal"))
+    return "another type (this one belongs in an assistant message)";
+  return NULL;
+}
+
+static int check_block(struct check *c, const struct node *b, enum place place) {
+  struct str type = node_str(node_get(b, "type"));
+  const char *expected;
+  int bad;
+  if (!node_is(b, NODE_OBJECT)) return refuse(c, "block (a table with a type)", b);
+  bad = check_fields(c, b, type);
+  if (bad < 0) return -1;
+  expected = bad > 0 ? BLOCK_TYPES : misplaced(type, place);
+  if (expected != NULL) return refuse_member(c, STR("type"), expected, node_get(b, "type"));
+  if (check_cache_control(c, b) != 0) return -1;
+  return check_origin(c, b, OPTIONAL);
+}
+
+static int check_blocks(struct check *c, const struct node *list, enum place place) {
+  size_t i = 0;
+  for (const struct node *b = list->child; b != NULL; b = b->next, i++) {
+    size_t back = push_index(c, i);
+    if (check_block(c, b, place) != 0) return -1;
+    pop(c, back);
+  }
+  return 0;
+}
+
+/* o.content: a string or blocks; with `scalar` anything that has a text (N1), or nothing. */
+static int check_content(struct check *c, const struct node *o, int scalar, enum place place) {
+  const struct node *v = member(o, STR("content"));
+  size_t back;
+  if (v == NULL ? scalar : v->type == NODE_STRING) return 0;
+  if (v != NULL && scalar && v->type != NODE_OBJECT && v->type != NODE_ARRAY) return 0;
+  if (v == NULL || !is_array(v)) return refuse_member(c, STR("content"), "string or array of blocks", v);
+  back = push_key(c, STR("content"));
+  if (check_blocks(c, v, place) != 0) return -1;
+  pop(c, back);
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ messages */
+
+static int check_message(struct check *c, const struct node *m) {
+  const struct node *role = node_get(m, "role");
+  struct str s = node_str(role);
+  const char *expected = "\"user\" or \"assistant\"";
+  if (!node_is(m, NODE_OBJECT)) return refuse(c, "message {role, content}", m);
+  if (str_eq(s, "user")) return check_content(c, m, 1, IN_USER);
+  if (str_eq(s, "assistant")) return check_content(c, m, 1, IN_ASSISTANT);
+  if (str_eq(s, "system")) expected = "\"user\" or \"assistant\" (use opts.system for a system prompt)";
+  if (str_eq(s, "tool")) expected = "\"user\" or \"assistant\" (a result is a tool_result block of the user)";
+  return refuse_member(c, STR("role"), expected, role);
+}
+
+static int is_call(const struct node *b) { return str_eq(node_str(node_get(b, "type")), "tool_use"); }
+
+/* N5: the turn at the end, which starts at message i, must not wait for results. */
+static int check_end(struct check *c, const struct node *m, size_t i) {
+  for (; m != NULL; m = m->next, i++) {
+    const struct node *content = node_get(m, "content"), *b = content == NULL ? NULL : content->child;
+    for (size_t k = 0; b != NULL; b = b->next, k++) {
+      char expected[96];
+      struct str id = node_str(node_get(b, "id"));
+      if (!is_call(b)) continue;
+      (void)push(c, "[%zu].content[%zu]", i + 1, k + 1);
+      (void)snprintf(expected, sizeof expected, "a user message after it with the tool_result of \"%.*s\"",
+                     (int)(id.n > SHOWN ? SHOWN : id.n), id.n > 0 ? id.p : "");
+      return err_argument(c->e, c->path, expected, "none");
+    }
+  }
+  return 0;
+}
+
+static int check_messages(struct check *c, const struct node *request) {
+  const struct node *list = member(request, STR("messages")), *m, *turn = NULL;
+  size_t back, i = 0, at = 0;
+  if (list == NULL || !is_array(list)) return refuse_member(c, STR("messages"), "array of messages", list);
+  if (list->count == 0) return refuse_member(c, STR("messages"), "at least one message", list);
+  back = push_key(c, STR("messages"));
+  for (m = list->child; m != NULL; m = m->next, i++) {
+    size_t here = push_index(c, i);
+    if (check_message(c, m) != 0) return -1;
+    pop(c, here);
+    if (!str_eq(node_str(node_get(m, "role")), "assistant")) turn = NULL;
+    else if (turn == NULL) turn = m, at = i;
+  }
+  if (check_end(c, turn, at) != 0) return -1;
+  pop(c, back);
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ system, tools */
+
+static int check_system(struct check *c, const struct node *request) {
+  const struct node *v = member(request, STR("system")), *b;
+  size_t back, i = 0;
+  if (v == NULL || v->type == NODE_STRING) return 0;
+  if (!is_array(v)) return refuse_member(c, STR("system"), "string or array of text blocks", v);
+  back = push_key(c, STR("system"));
+  for (b = v->child; b != NULL; b = b->next, i++) {
+    size_t here = push_index(c, i);
+    if (!node_is(b, NODE_OBJECT)) return refuse(c, "text block", b);
+    if (!str_eq(node_str(node_get(b, "type")), "text"))
+      return refuse_member(c, STR("type"), "\"text\"", node_get(b, "type"));
+    if (check_block(c, b, ALONE) != 0) return -1;
+    pop(c, here);
+  }
+  pop(c, back);
+  return 0;
+}
+
+static int legal_name(struct str s) {
+  for (size_t i = 0; i < s.n; i++) {
+    char k = s.p[i];
+    if (!((k >= '0' && k <= '9') || (k >= 'A' && k <= 'Z') || (k >= 'a' && k <= 'z') || k == '_' || k == '-')) return 0;
+  }
+  return s.n > 0 && s.n <= TOOL_NAME_MAX;
+}
+
+static int check_tool(struct check *c, const struct node *list, const struct node *tool) {
+  const struct node *name = node_get(tool, "name"), *t, *type;
+  if (!node_is(tool, NODE_OBJECT)) return refuse(c, "tool {name, description, parameters}", tool);
+  if (!legal_name(node_str(name))) return refuse_member(c, STR("name"), "1 to 64 of A-Z, a-z, 0-9, _ and -", name);
+  for (t = list->child; t != tool; t = t->next)
+    if (str_same(node_str(node_get(t, "name")), name->s))
+      return refuse_member(c, STR("name"), "a name that no other tool has", name);
+  if (check_string(c, tool, STR("description"), OPTIONAL) != 0 || check_boolean(c, tool, STR("strict")) != 0 ||
+      check_cache_control(c, tool) != 0 || check_table(c, tool, STR("parameters"), OPTIONAL) != 0)
+    return -1;
+  type = member(member(tool, STR("parameters")), STR("type"));
+  if (type == NULL || str_eq(node_str(type), "object")) return 0;
+  (void)push_key(c, STR("parameters"));
+  return refuse_member(c, STR("type"), "\"object\"", type);
+}
+
+static int check_tools(struct check *c, const struct node *request) {
+  const struct node *list = member(request, STR("tools")), *tool;
+  size_t back, i = 0;
+  if (list == NULL) return 0;
+  if (!is_array(list)) return refuse_member(c, STR("tools"), "array of tools", list);
+  back = push_key(c, STR("tools"));
+  for (tool = list->child; tool != NULL; tool = tool->next, i++) {
+    size_t here = push_index(c, i);
+    if (check_tool(c, list, tool) != 0) return -1;
+    pop(c, here);
+  }
+  pop(c, back);
+  return 0;
+}
+
+/* With no tools at all the choice will be dropped (N18), so its name need not be one of them. */
+static int check_tool_choice(struct check *c, const struct node *request) {
+  const struct node *v = member(request, STR("tool_choice")), *tools = member(request, STR("tools")), *t, *name;
+  struct str s = node_str(v);
+  if (v == NULL || str_eq(s, "auto") || str_eq(s, "any") || str_eq(s, "none")) return 0;
+  if (v->type != NODE_OBJECT)
+    return refuse_member(c, STR("tool_choice"), "\"auto\", \"any\", \"none\" or {type = \"tool\", name = ...}", v);
+  (void)push_key(c, STR("tool_choice"));
+  if (!str_eq(node_str(node_get(v, "type")), "tool"))
+    return refuse_member(c, STR("type"), "\"tool\"", node_get(v, "type"));
+  if (check_name(c, v, STR("name")) != 0) return -1;
+  name = node_get(v, "name");
+  for (t = tools == NULL ? NULL : tools->child; t != NULL; t = t->next)
+    if (str_same(node_str(node_get(t, "name")), name->s)) break;
+  if (t == NULL && tools != NULL && tools->count > 0)
+    return refuse_member(c, STR("name"), "the name of one of the tools", name);
+  pop(c, 0);
+  return 0;
+}
+
+/* }}} */
+
+/* A free-form member: a table of names, where it is there. */
+static int check_free_form(struct check *c, const struct node *request, struct str key) {
+  const struct node *v = member(request, key);
+  return v == NULL || v->type == NODE_OBJECT ? 0 : refuse_member(c, key, "table with string keys", v);
+}
+
+int normalise_check(const struct node *request, struct err *e) {
+  struct check c = { .e = e };
+  if (!node_is(request, NODE_OBJECT)) return err_argument(e, "request", "table", "something else");
+  if (check_messages(&c, request) != 0 || check_system(&c, request) != 0 || check_tools(&c, request) != 0 ||
+      check_tool_choice(&c, request) != 0 || check_strings(&c, request, STR("stop_sequences")) != 0)
+    return -1;
+  if (check_free_form(&c, request, STR("metadata")) != 0 || check_free_form(&c, request, STR("extra")) != 0) return -1;
+  return check_strings(&c, request, STR("betas"));
+}
+
+int normalise_check_message(const struct node *message, const char *path, struct err *e) {
+  struct check c = { .e = e };
+  (void)push(&c, "%s", path);
+  return node_get(message, "type") != NULL ? check_block(&c, message, ALONE) : check_message(&c, message);
+}

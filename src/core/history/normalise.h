@@ -1,0 +1,68 @@
+/*
+** normalise.h: the rules that make any legal-looking history a legal request (docs/normalisation.md, by number).
+** Works on the canonical request tree (codec.h), in place: the tree is a private copy. A well-formed history passes
+** unchanged. Deterministic and idempotent. May call: json, mem, err.
+*/
+#ifndef KOINE_NORMALISE_H
+#define KOINE_NORMALISE_H
+
+#include "core/json/json.h"
+
+#define TOOL_NAME_MAX 64 /* of a tool's name: the least that any wire allows (N18) */
+
+/* What a wire format asks of a history. */
+struct norm {
+  struct str provider, model;  /* origin that may be replayed (N13) */
+  int signed_thinking;         /* thinking without provider_data but with a signature is this wire's own */
+  int drop_blank_text;         /* white-space-only text is refused too (N3) */
+  int merge_blocks;            /* N9/N10: same-role messages become one, thinking dropped from a merged-in assistant */
+  int merge_text;              /* N11: same-role messages joined; assistant messages with calls stay apart */
+  int results_first;           /* N8 inside a user message */
+  const char *id_chars;        /* N7: "word-" = [A-Za-z0-9_-]; "alnum9" = exactly nine [A-Za-z0-9]; NULL = any */
+  size_t id_max;               /* N7: longest id; 0 = no limit */
+};
+
+/*
+** Checks the request's shapes: messages (roles, block types, required fields and their types), system, tools (names,
+** duplicates), tool_choice. 0, or -1 and KIND_ARGUMENT with the path of the field, e.g. `messages[2].content[1].text`.
+** A trailing assistant turn with tool calls, which nothing can have answered yet, is an argument error here (N5).
+*/
+int normalise_check(const struct node *request, struct err *e);
+/* One block or message alone, as the constructors check it; `path` begins the field's name. */
+int normalise_check_message(const struct node *message, const char *path, struct err *e);
+
+/*
+** Rules N1, N13, N3, N4, N5, N8, N7, N9/N10 or N11 over request.messages, in that order. Content is an array of blocks
+** in every message afterwards, never empty; every tool_use has exactly one tool_result, in the next user message. With
+** drop_blank_text, white space that ends a trailing assistant message goes too. In the names of calls what no
+** tool's name may hold becomes "_", and they are cut to TOOL_NAME_MAX (N18). 0, or -1: memory, or KIND_ARGUMENT when
+** nothing is left to send.
+*/
+int normalise_messages(struct arena *a, struct node *request, const struct norm *n, struct err *e);
+/* N12: *system is the system prompt as an array of text blocks without blank ones, NULL when nothing is left. 0, or -1
+** (memory). */
+int normalise_system(struct arena *a, const struct node *request, struct node **system, struct err *e);
+/*
+** N18: schemas made sendable in place: missing parameters = {type="object",properties={}}, `properties` an object,
+** `required`, `enum`, `anyOf`, `oneOf`, `allOf`, `prefixItems` arrays even when empty; root type filled in; with
+** strip_additional, additionalProperties removed at every level. Without any tool, the members tools and tool_choice
+** are removed from the request. 0, or -1 (memory).
+*/
+int normalise_tools(struct arena *a, struct node *request, int strip_additional, struct err *e);
+/* N14 outbound: the JSON text of a tool_use block's arguments: the model's own bytes where they still decode to
+** `arguments`, else sorted JSON; {"INVALID_JSON": …} where arguments_error is set. p NULL when out of memory. */
+struct str normalise_arguments(struct arena *a, const struct node *tool_use, int depth);
+/*
+** N14 inbound: reads a model's argument bytes. *arguments is an OBJECT node (empty when bad; null members dropped),
+** *json the bytes to keep (trimmed, double encoding undone; "{}" for nothing; borrowed or in the arena), *problem NULL
+** or why they are no JSON object, of JSON_VALUES_MAX values at most (in the arena or constant). 0, or -1 (memory).
+*/
+int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struct node **arguments, struct str *json,
+                             const char **problem);
+/* The same where several calls share the cap on values: *values as in json_tree_within; beyond it is a *problem, too. */
+int normalise_read_arguments_within(struct arena *a, struct str bytes, int depth, size_t *values,
+                                    struct node **arguments, struct str *json, const char **problem);
+/* N22: text of an is_error result where the wire has no flag: "Error: " before it unless it already begins so. */
+struct str normalise_error_text(struct arena *a, struct str text);
+
+#endif

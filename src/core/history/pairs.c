@@ -1,0 +1,198 @@
+/*
+** pairs.c: tool calls and their results (N4, N5, N8). First every result is paired with the call before it
+** that it answers; then every call gets exactly one result, in the message right after its turn.
+** May call: json, mem. Everything lies in the history's arena. Failure: -1 (memory).
+*/
+#include "rules.h"
+
+/* {{{ who answers whom */
+
+static int buckets_make(struct history *h) {
+  size_t blocks = 0, size = 8;
+  for (size_t i = 0; i < h->n; i++)
+    if (is_assistant(h->message[i])) blocks += content_of(h->message[i])->count;
+  while (size < 2 * blocks) size *= 2;
+  h->mask = size - 1;
+  h->bucket = arena_zero(h->a, size * sizeof *h->bucket);
+  return h->bucket == NULL ? -1 : 0;
+}
+
+/*
+** The call that a result with this id answers: the newest of that id, if it has no result; among calls without any id
+** in one turn the first, for they are answered in order. NULL when there is none.
+*/
+static struct call *awaiting(const struct history *h, struct str id) {
+  struct call *c = h->bucket[rules_hash(id) & h->mask], *found = NULL;
+  size_t turn = 0;
+  for (; c != NULL; c = c->older) {
+    if (!str_same(c->id, id)) continue;
+    if (turn == 0) turn = c->turn;
+    if (c->turn != turn) break;
+    if (c->result == NULL) found = c;
+  }
+  return found;
+}
+
+/* True when the turn has a call of this id already: `content .. tool_calls` by hand says everything twice. */
+static int said_before(const struct history *h, struct str id, size_t turn) {
+  const struct call *c = h->bucket[rules_hash(id) & h->mask];
+  if (id.n == 0) return 0;
+  while (c != NULL && !str_same(c->id, id)) c = c->older;
+  return c != NULL && c->turn == turn;
+}
+
+static int call_add(struct history *h, struct node *block, struct str id, size_t at, size_t turn) {
+  struct call *c = arena_zero(h->a, sizeof *c), **bucket = &h->bucket[rules_hash(id) & h->mask];
+  if (c == NULL) return -1;
+  c->id = id;
+  c->block = block;
+  c->at = at;
+  c->turn = turn;
+  c->older = *bucket;
+  *bucket = c;
+  if (h->last == NULL) h->first = c;
+  else h->last->next = c;
+  h->last = c;
+  h->calls++;
+  return 0;
+}
+
+/* The calls of an assistant message; a call said twice in its turn is dropped, and a result, which cannot be there. */
+static int take_calls(struct history *h, size_t at, size_t turn) {
+  struct node *content = content_of(h->message[at]), *block, *next;
+  for (block = content->child; block != NULL; block = next) {
+    struct str id = node_str(node_get(block, "id"));
+    next = block->next;
+    if (is_block(block, "tool_result")) node_remove(content, block);
+    else if (!is_block(block, "tool_use")) continue;
+    else if (said_before(h, id, turn)) node_remove(content, block);
+    else if (call_add(h, block, id, at, turn) != 0) return -1;
+  }
+  return 0;
+}
+
+/* N4: the results of a user message; those that answer no earlier call, or one that has its answer, are dropped. */
+static void take_results(struct history *h, size_t at) {
+  struct node *content = content_of(h->message[at]), *block, *next;
+  for (block = content->child; block != NULL; block = next) {
+    struct call *c;
+    next = block->next;
+    if (is_block(block, "tool_use")) node_remove(content, block);
+    if (!is_block(block, "tool_result")) continue;
+    c = awaiting(h, node_str(node_get(block, "tool_use_id")));
+    if (c == NULL) {
+      node_remove(content, block);
+    } else {
+      c->result = block;
+      c->where = at;
+    }
+  }
+}
+
+static int pair(struct history *h) {
+  size_t turn = 0;
+  int open = 0; /* the last message kept is of turn `turn` */
+  if (buckets_make(h) != 0) return -1;
+  for (size_t i = 0; i < h->n; i++) {
+    if (is_assistant(h->message[i])) {
+      if (!open) turn++;
+      open = 1;
+      if (take_calls(h, i, turn) != 0) return -1;
+    } else {
+      take_results(h, i);
+      if (content_of(h->message[i])->count > 0) open = 0;
+    }
+    if (content_of(h->message[i])->count == 0) h->message[i] = NULL;
+  }
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ every call its answer */
+
+/* True when the block alone is worth an assistant message. */
+static int substance(const struct node *block) {
+  if (is_thinking(block)) return 0;
+  return !is_block(block, "text") || !rules_blank(node_str(node_get(block, "text")));
+}
+
+/* N5: the call goes; its message stays when it says anything else. */
+static void strip(struct history *h, struct call *c) {
+  struct node *content = content_of(h->message[c->at]), *b;
+  node_remove(content, c->block);
+  c->block = NULL;
+  for (b = content->child; b != NULL; b = b->next)
+    if (substance(b)) return;
+  h->message[c->at] = NULL;
+}
+
+/* N5: what stands for a result that was never recorded. */
+static struct node *missing_result(struct arena *a, struct str id) {
+  struct node *r = node_new(a, NODE_OBJECT);
+  if (r == NULL || node_set(r, STR("type"), node_string(a, STR("tool_result"))) != 0 ||
+      node_set(r, STR("tool_use_id"), node_string(a, id)) != 0 ||
+      node_set(r, STR("content"), node_string(a, STR("no result recorded"))) != 0 ||
+      node_set(r, STR("is_error"), node_bool(a, 1)) != 0)
+    return NULL;
+  return r;
+}
+
+/* Puts v, which is in no list, behind `after`, or first when that is NULL. */
+static void insert(struct node *list, struct node *after, struct node *v) {
+  v->next = after == NULL ? list->child : after->next;
+  if (after == NULL) list->child = v;
+  else after->next = v;
+  if (v->next == NULL) list->last = v;
+  list->count++;
+}
+
+/* Takes the call's result out of the message it is in, which is dropped when that empties it; `to` stays. */
+static void fetch(struct history *h, struct call *c, size_t to) {
+  struct node *content = content_of(h->message[c->where]);
+  node_remove(content, c->result);
+  if (content->count == 0 && c->where != to) h->message[c->where] = NULL;
+  c->where = to;
+}
+
+/* Puts the results of the calls c .. end (not included) into the message `to`; `first`: in call order, first (N8). */
+static int answer(struct history *h, struct call *c, const struct call *end, size_t to, int first) {
+  struct node *content = content_of(h->message[to]), *tail = NULL;
+  for (; c != end; c = c->next) {
+    int fresh = c->result == NULL;
+    if (fresh) {
+      c->result = missing_result(h->a, c->id);
+      if (c->result == NULL) return -1;
+    }
+    if (!fresh && c->where == to && (!first || c->result == (tail == NULL ? content->child : tail->next))) {
+      tail = c->result;
+      continue;
+    }
+    if (fresh) c->where = to;
+    else fetch(h, c, to);
+    insert(content, first ? tail : content->last, c->result);
+    tail = c->result;
+  }
+  return 0;
+}
+
+/* The first message of the user from i on, or h->n. */
+static size_t turn_end(const struct history *h, size_t i) {
+  while (i < h->n && (h->message[i] == NULL || is_assistant(h->message[i]))) i++;
+  return i;
+}
+
+int rules_pair(struct history *h, const struct norm *n) {
+  struct call *c, *end;
+  if (pair(h) != 0) return -1;
+  for (c = h->first; c != NULL; c = end) {
+    size_t to = turn_end(h, c->at), answered = 0;
+    for (end = c; end != NULL && end->at < to; end = end->next) answered += end->result != NULL;
+    if (answered > 0 && answer(h, c, end, to, n->results_first) != 0) return -1;
+    if (answered == 0)
+      for (; c != end; c = c->next) strip(h, c);
+  }
+  return 0;
+}
+
+/* }}} */

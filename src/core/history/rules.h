@@ -1,0 +1,62 @@
+/*
+** rules.h: what the files of normalise share: a history being put in order. Not for other rooms.
+** A history is the array of message nodes; a dropped message is a NULL in it until history_close. A TURN is a run of
+** assistant messages with no message of the user between them: its calls are answered by the first message after it.
+*/
+#ifndef KOINE_NORMALISE_RULES_H
+#define KOINE_NORMALISE_RULES_H
+
+#include "normalise.h"
+
+/* One tool call of the history. Calls of different turns may have the same id: each is a call of its own. */
+struct call {
+  struct str id;        /* as the caller wrote it; empty when there is none */
+  struct node *block;   /* the tool_use block; NULL once it was stripped */
+  struct node *result;  /* its tool_result block, NULL = none */
+  size_t at, where;     /* index of the message that holds the call, the result */
+  size_t turn;
+  struct call *next;    /* the call that appears after it */
+  struct call *older;   /* the call before it in its bucket */
+};
+
+struct history {
+  struct arena *a;
+  struct node **message;
+  size_t n;
+  struct call *first, *last; /* in order of appearance */
+  size_t calls;
+  struct call **bucket;      /* by hash of the id, newest first */
+  size_t mask;
+};
+
+/* True when the block is of that type. */
+static inline int rules_type(const struct node *block, const char *type, size_t n) {
+  return str_is(node_str(node_get(block, "type")), type, n);
+}
+#define is_block(block, literal) rules_type((block), (literal), sizeof(literal) - 1)
+
+/* Of a message: whose it is, its blocks; of a block: whether it is thinking, readable or not. */
+static inline int is_assistant(const struct node *message) {
+  return str_eq(node_str(node_get(message, "role")), "assistant");
+}
+static inline struct node *content_of(const struct node *message) { return node_get(message, "content"); }
+static inline int is_thinking(const struct node *b) {
+  return is_block(b, "thinking") || is_block(b, "redacted_thinking");
+}
+
+/* True when s holds nothing but ASCII white space. */
+int rules_blank(struct str s);
+/* A 64-bit hash of the bytes. */
+unsigned long long rules_hash(struct str s);
+/* Appends a node that is in no list. */
+void rules_append(struct node *list, struct node *v);
+
+/* N4, N5, N8: every call has exactly one result, in the message right after its turn. 0, or -1 (memory). */
+int rules_pair(struct history *h, const struct norm *n);
+/* N7: every call has an id of its own that the wire accepts, and its result the same one; and a name (N18). 0, or -1
+** (memory). */
+int rules_ids(struct history *h, const struct norm *n);
+/* N9 with N10, or N11, or nothing. 0, or -1 (memory). */
+int rules_merge(struct history *h, const struct norm *n);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+** tools.c: tool schemas made sendable (N18). An empty Lua table does not say whether it is a list: where JSON
+** Schema wants a list it becomes one, elsewhere it stays an object. Only places where a schema may stand are looked at:
+** a property that is called "required" is a schema, and what lies in `enum` or `default` is data.
+** May call: json, mem, err. In place; new nodes lie in the arena. Failure: -1 (memory).
+*/
+#include "normalise.h"
+
+enum { LIST = 1, SCHEMAS = 2, SCHEMA = 4, MAP = 8 }; /* list of values; of schemas; one schema (or a list); by name */
+
+static const struct {
+  const char *key;
+  int holds;
+} KEYWORDS[] = {
+  { "properties", MAP }, { "patternProperties", MAP }, { "$defs", MAP }, { "definitions", MAP },
+  { "dependentSchemas", MAP }, { "required", LIST }, { "enum", LIST }, { "anyOf", LIST | SCHEMAS },
+  { "oneOf", LIST | SCHEMAS }, { "allOf", LIST | SCHEMAS }, { "prefixItems", LIST | SCHEMAS }, { "items", SCHEMA },
+  { "additionalItems", SCHEMA }, { "additionalProperties", SCHEMA }, { "unevaluatedItems", SCHEMA },
+  { "unevaluatedProperties", SCHEMA }, { "contains", SCHEMA }, { "propertyNames", SCHEMA }, { "not", SCHEMA },
+  { "if", SCHEMA }, { "then", SCHEMA }, { "else", SCHEMA }
+};
+
+static int holds(struct str key) {
+  for (size_t i = 0; i < sizeof KEYWORDS / sizeof *KEYWORDS; i++)
+    if (str_is(key, KEYWORDS[i].key, strlen(KEYWORDS[i].key))) return KEYWORDS[i].holds;
+  return 0;
+}
+
+static void fix_schema(struct node *schema, int strip) {
+  struct node *v, *next, *s;
+  if (!node_is(schema, NODE_OBJECT)) return;
+  for (v = schema->child; v != NULL; v = next) {
+    int what = holds(v->key);
+    next = v->next;
+    if (strip && str_eq(v->key, "additionalProperties")) {
+      node_remove(schema, v);
+      continue;
+    }
+    if ((what & LIST) && v->type == NODE_OBJECT && v->count == 0) v->type = NODE_ARRAY;
+    if ((what & MAP) && v->type == NODE_ARRAY && v->count == 0) v->type = NODE_OBJECT;
+    if ((what & SCHEMA) && v->type == NODE_OBJECT) fix_schema(v, strip);
+    else if (what & (SCHEMAS | SCHEMA | MAP))
+      for (s = v->child; s != NULL; s = s->next) fix_schema(s, strip);
+  }
+}
+
+/* The tool's parameters as a schema of an object with properties, even none. */
+static int fix_parameters(struct arena *a, struct node *tool, int strip) {
+  struct node *p = node_get(tool, "parameters"), *v;
+  if (p == NULL || p->type == NODE_NULL) {
+    p = node_new(a, NODE_OBJECT);
+    if (node_set(tool, STR("parameters"), p) != 0) return -1;
+  }
+  if (p->type == NODE_ARRAY && p->count == 0) p->type = NODE_OBJECT;
+  fix_schema(p, strip);
+  v = node_get(p, "type");
+  if ((v == NULL || v->type == NODE_NULL) && node_set(p, STR("type"), node_string(a, STR("object"))) != 0) return -1;
+  v = node_get(p, "properties");
+  if ((v == NULL || v->type == NODE_NULL) && node_set(p, STR("properties"), node_new(a, NODE_OBJECT)) != 0) return -1;
+  return 0;
+}
+
+int normalise_tools(struct arena *a, struct node *request, int strip_additional, struct err *e) {
+  struct node *tools = node_get(request, "tools"), *choice = node_get(request, "tool_choice"), *tool;
+  if (tools == NULL || tools->count == 0) {
+    if (tools != NULL) node_remove(request, tools);
+    if (choice != NULL) node_remove(request, choice);
+    return 0;
+  }
+  for (tool = tools->child; tool != NULL; tool = tool->next)
+    if (fix_parameters(a, tool, strip_additional) != 0) return err_memory(e);
+  return 0;
+}

@@ -1,0 +1,92 @@
+/*
+** head.c: the head of one transfer's answer, as libcurl hands it over line by line: status and headers.
+** May call: libcurl, pollset, mem, the rest of the room. The bytes and the array of headers belong to the transfer.
+** Failure: noted in the transfer; the callback then returns 0, with which libcurl ends it.
+*/
+#include "private.h"
+
+/* A status line begins a head; an earlier one was provisional. */
+static void begin_head(struct transfer *t, const char *p, size_t n) {
+  size_t i = 0;
+  t->status = 0;
+  t->head.n = 0;
+  t->header_count = 0;
+  t->encoded = 0;
+  while (i < n && p[i] != ' ') i++;
+  for (i++; i < n && p[i] >= '0' && p[i] <= '9' && t->status < 1000; i++) t->status = t->status * 10 + (p[i] - '0');
+}
+
+/* True for what surrounds a value. */
+static int is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Keeps "Name: value" as name NUL value NUL; drops lines that are no header (folded ones too). 0, or -1 (memory). */
+static int add_header(struct transfer *t, const char *p, size_t n) {
+  const char *colon = memchr(p, ':', n);
+  size_t at = t->head.n;
+  if (colon == NULL || colon == p || is_space(*p)) return 0;
+  const char *value = colon + 1, *end = p + n;
+  while (value < end && is_space(*value)) value++;
+  while (end > value && is_space(end[-1])) end--;
+  if (buf_add(&t->head, p, (size_t)(colon - p)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
+  for (char *c = t->head.p + at; *c != '\0'; c++)
+    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
+  if (strcmp(t->head.p + at, "content-encoding") == 0) t->encoded = 1;
+  if (buf_add(&t->head, value, (size_t)(end - value)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
+  t->header_count++;
+  return 0;
+}
+
+/* The blank line: the head is complete unless it was provisional (1xx). 0, or -1 (memory). */
+static int end_head(struct transfer *t) {
+  curl_off_t uploaded = 0;
+  if (t->status < 200) return 0;
+  if (t->header_count > 0) {
+    t->headers = mem_alloc(t->m, t->header_count * sizeof *t->headers);
+    if (t->headers == NULL) return -1;
+  }
+  const char *p = t->head.p;
+  for (size_t i = 0; i < t->header_count; i++) {
+    struct header *h = &t->headers[i];
+    h->name = (struct str){ p, strlen(p) };
+    p += h->name.n + 1;
+    h->value = (struct str){ p, strlen(p) };
+    p += h->value.n + 1;
+  }
+  t->head_done = 1;
+  pollset_news(t->g->poll, &t->news);
+  /* Once it is answered a request is never sent again, so a long stream need not hold its body. */
+  curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+  if (t->upload > 0 && (size_t)uploaded >= t->upload) {
+    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, NULL);
+    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, "");
+    request_forget(t);
+  }
+  return 0;
+}
+
+/* 101: what follows would be no HTTP, and nobody asked for it. */
+static size_t refuse_upgrade(struct transfer *t) {
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: another protocol, which nobody asked for");
+  transfer_fail(t, &e);
+  return 0;
+}
+
+/* One line of a head, or a trailer, which is ignored. */
+size_t transfer_on_header(char *p, size_t size, size_t count, void *ud) {
+  struct transfer *t = ud;
+  size_t n = size * count;
+  int r = 0;
+  if (t->failed) return 0;
+  t->head_bytes += n;
+  if (t->head_bytes > t->head_max) return transfer_too_much(t, "the response's head", "head", t->head_max);
+  if (t->head_done) return n;
+  if (n > 5 && memcmp(p, "HTTP/", 5) == 0) begin_head(t, p, n);
+  else if (t->status == 101) return refuse_upgrade(t);
+  else if (n > 0 && (p[0] == '\r' || p[0] == '\n')) r = end_head(t);
+  else r = add_header(t, p, n);
+  return r < 0 ? transfer_no_memory(t) : n;
+}

@@ -1,0 +1,89 @@
+/*
+** http.h: HTTP on libcurl's multi, driven by sockets behind one pollset. Callbacks only append bytes and set flags.
+** May call: pollset, clock, mem, err, libcurl. An engine owns its transfers' handles; a transfer belongs to its caller,
+** who closes it; closing either first is legal (a transfer whose engine is gone is failed, KIND_CANCELLED).
+** One engine serves one thread at a time. Nothing is shared between engines but curl_global_init.
+*/
+#ifndef KOINE_HTTP_H
+#define KOINE_HTTP_H
+
+#include "core/base/mem.h"
+#include "core/base/err.h"
+#include "core/base/header.h"
+#include "core/engine/pollset.h"
+
+struct engine;
+struct transfer;
+
+/* Seconds; 0 or negative = no limit. Any received byte resets idle; first_byte runs until the first body byte. */
+struct timeouts { double connect, first_byte, idle, total; };
+
+/* All strings NUL-terminated; copied by transfer_start. */
+struct http_request {
+  const char *method, *url;
+  const struct header *headers;  /* name and value; CR, LF or NUL in either is KIND_ARGUMENT */
+  size_t header_count;
+  const char *body;              /* NULL = none */
+  size_t body_n;
+  struct timeouts timeouts;
+  const char *proxy;             /* NULL = environment, except for loopback hosts, which are never proxied then */
+  const char *ca_file;           /* NULL = the system's store */
+  int http2;
+  size_t head_max;               /* bytes of response headers; 0 = 256 KiB */
+  size_t body_max;               /* bytes on the wire (compressed); 0 = no cap */
+  size_t decoded_max;            /* bytes after decoding; 0 = no cap */
+  size_t high_water;             /* unread bytes at which the transfer pauses; 0 = never */
+};
+
+/* Readies libcurl once per process, thread-safe: 0 or -1. */
+int http_global_init(struct err *e);
+/* The version of the libcurl that is running, "7.88.1". */
+const char *http_library(void);
+
+/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. Freeing
+** it cancels what is in flight. Its descriptor is readable when there is something to do. */
+struct engine *engine_new(const struct mem *m, struct err *e);
+void engine_free(struct engine *g);
+int engine_pollfd(const struct engine *g);
+/* Seconds until engine_step must be called though the descriptor is silent; -1 = no such time. */
+double engine_timeout(struct engine *g);
+/* Waits at most `timeout` seconds for anything to happen (negative = for ever), does it, and returns: 0, or -1 and *e.
+** Returns early on EINTR with *interrupted set. */
+int engine_step(struct engine *g, double timeout, int *interrupted, struct err *e);
+/* The same, but works for `budget` seconds after the wait, and ends with the piece of work it is at then: a socket's,
+** libcurl's timers, or the end of one transfer that is overdue; budget 0 is one piece. The next step goes on where this
+** one stopped: every socket that is ready has its turn before one has a second. */
+int engine_step_budget(struct engine *g, double timeout, double budget, int *interrupted, struct err *e);
+/* A transfer that has news (bytes, head, end) since it was last returned here; NULL when there is none. Where other
+** things share the engine's pollset, pollset_ready tells of all of them instead. */
+struct transfer *engine_ready(struct engine *g);
+/* Descriptors watched here are served by engine_step; everything in it is removed before the engine is freed. */
+struct pollset *engine_pollset(struct engine *g);
+/* Non-zero: every connection to a host that is not loopback fails before DNS (KIND_CONNECT, code "offline"). */
+void engine_offline(struct engine *g, int on);
+int engine_active(const struct engine *g); /* transfers in flight that were not released */
+
+/* Begins; returns at once. NULL and *e: KIND_ARGUMENT (bad URL, header), KIND_MEMORY, KIND_CONNECT (offline). */
+struct transfer *transfer_start(struct engine *g, const struct http_request *r, void *owner, struct err *e);
+void *transfer_owner(const struct transfer *t);
+/* Status of the final response and its headers, once its head is complete; 0 before. */
+int transfer_status(const struct transfer *t);
+size_t transfer_headers(const struct transfer *t, const struct header **h);
+/* The received, decoded bytes not yet taken. Whoever takes them (buf_swap, sse_feed_buf) then calls transfer_taken. */
+struct buf *transfer_body(struct transfer *t);
+/* Tells that the body buffer was emptied: resumes a paused transfer. */
+void transfer_taken(struct transfer *t);
+/* True at the end, good or bad; *failure is NULL for a clean end. */
+int transfer_done(const struct transfer *t, const struct err **failure);
+/* From now on the end comes after at most so many seconds, as a clean one (a grace period). */
+void transfer_grace(struct transfer *t, double seconds);
+/* Bytes received on the wire, peak of unread bytes, seconds since the last byte. */
+struct transfer_stats { unsigned long long received; size_t peak; double idle; };
+void transfer_stats(const struct transfer *t, struct transfer_stats *s);
+/* The caller has all it wants: the engine discards the rest for at most so many seconds, so that a connection whose
+** answer is about to end can be kept alive, and then frees the transfer. Frees at once when it is done already. */
+void transfer_release(struct transfer *t, double seconds);
+/* Cancels if need be and frees. NULL is fine. Legal at any time, also while DNS hangs. */
+void transfer_close(struct transfer *t);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+** private.h: what the files of the http room share: engine.c (multi, sockets, step), deadline.c (heap of
+** deadlines), request.c (checks and libcurl options), transfer.c (one transfer: callbacks, end, reading),
+** head.c (its status and headers).
+*/
+#ifndef KOINE_HTTP_PRIVATE_H
+#define KOINE_HTTP_PRIVATE_H
+
+#include <curl/curl.h>
+
+#include "http.h"
+#include "core/engine/pollset.h"
+
+#define SPARE_MAX 8          /* easy handles kept for the next transfers */
+#define HEAD_MAX (256u << 10) /* default of head_max */
+
+/* What a step with a budget does next. */
+enum turn { TURN_SOCKETS, TURN_TIMERS, TURN_DEADLINES };
+
+struct engine {
+  const struct mem *m;
+  struct pollset *poll;
+  CURLM *multi;                 /* NULL after it ran out of memory, until the next transfer */
+  CURLMcode result;             /* the first failure of the multi in this step */
+  enum turn turn;
+  double curl_at;               /* when libcurl wants to be called, negative = never */
+  double now;                   /* clock_monotonic when libcurl was last called: what its callbacks go by */
+  struct transfer *all;         /* every transfer that is not closed */
+  struct transfer **heap;       /* those with a deadline, earliest first */
+  size_t heap_n, heap_cap;
+  char *url;                    /* the last URL that was found good, and what it said: chats repeat theirs */
+  size_t url_n;                 /* bytes of it with its NUL */
+  int url_loopback, url_https;
+  CURL *spare[SPARE_MAX];       /* prepared */
+  size_t spare_n;
+  size_t flying;                /* transfers in flight */
+  int active;                   /* those of them not released */
+  int offline;
+  int pair[2];                  /* descriptors that libcurl's next pair will get; -1 = none awaited */
+};
+
+struct transfer {
+  struct news news;             /* first: engine_ready goes by it */
+  const struct mem *m;
+  struct engine *g;             /* NULL once the engine is gone */
+  CURL *easy;                   /* NULL once it is over */
+  struct transfer *prev, *next; /* in engine.all */
+  char *sent;                   /* header list and body as given to libcurl; NULL once they are sent */
+  size_t sent_n, upload;        /* bytes of that block, of the body in it */
+  struct buf body;              /* unread */
+  struct buf head;              /* name NUL value NUL, and so on */
+  struct header *headers;       /* into head, once it is complete */
+  size_t header_count;
+  size_t head_bytes, head_max, body_max, decoded_max, high_water, peak;
+  unsigned long long decoded, received;
+  struct timeouts timeouts;
+  double started, last;         /* clock_monotonic at the start and at the last byte */
+  double due;                   /* key in the heap: no later than the earliest deadline */
+  double grace_at;              /* end of the grace period, 0 = none */
+  size_t heap_i;                /* place in the heap + 1, 0 = not in it */
+  long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
+  int status;
+  unsigned head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
+  unsigned http2 : 1;           /* may be */
+  unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
+  struct err *failure;          /* NULL when there was no memory for it */
+  char text[CURL_ERROR_SIZE];   /* libcurl's own words */
+};
+
+/* engine.c */
+/* Sees to it that there is a multi: 0, or -1 (memory). */
+int engine_ensure(struct engine *g);
+/* An easy handle, prepared; NULL when out of memory. */
+CURL *engine_easy(struct engine *g);
+/* Takes a handle back that the multi has let go; `again`: it may serve another request as it is. */
+void engine_retire(struct engine *g, CURL *easy, int again);
+/* The next engine_step calls libcurl whatever it asked for. */
+void engine_kick(struct engine *g);
+/* libcurl is about to make a pair of descriptors. */
+void engine_expect_pair(struct engine *g);
+
+/* deadline.c */
+/* Room for n transfers in flight: 0, or -1. Nothing below allocates. */
+int deadline_reserve(struct engine *g, size_t n);
+/* Sees to it that t is looked at no later than its earliest deadline. */
+void deadline_update(struct engine *g, struct transfer *t);
+/* Has t looked at at once. */
+void deadline_now(struct engine *g, struct transfer *t);
+void deadline_drop(struct engine *g, struct transfer *t);
+/* KIND_TIMEOUT: code `which`, message "WHAT so many seconds (WHICH)". */
+void deadline_err(struct err *e, const char *which, const char *what, double seconds);
+/* Ends the transfers whose deadline has passed, at most so many: how many. */
+size_t deadline_run(struct engine *g, double now, size_t most);
+
+/* request.c */
+/* The err of what is forbidden offline. */
+void request_offline(struct err *e);
+/* 0, or -1 and KIND_ARGUMENT. */
+int request_check(const struct http_request *r, struct err *e);
+/* Sets what is the same for all requests on a new handle: 0, or -1. */
+int request_prepare(CURL *easy);
+/* Copies the request and sets on t->easy what is its own: 0, or -1 and *e. */
+int request_apply(struct transfer *t, const struct http_request *r, struct err *e);
+/* Frees the copy. */
+void request_forget(struct transfer *t);
+
+/* transfer.c */
+/* Sets the callbacks on a new handle: 0, or -1. */
+int transfer_prepare(struct engine *g, CURL *easy);
+/* Notes why t fails, the first time; whoever calls it sees to the end. */
+void transfer_fail(struct transfer *t, const struct err *e);
+/* Fails t because more than `max` bytes came, and for want of memory: 0, what a callback then returns. */
+size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max);
+size_t transfer_no_memory(struct transfer *t);
+/* Takes t from libcurl, failed if a failure was noted; frees it if it was released. `whole`: it came to its own end. */
+void transfer_end(struct transfer *t, int whole);
+/* libcurl says that t is over. */
+void transfer_finished(struct transfer *t, CURLcode code, int whole);
+/* The engine goes: t is cancelled if it was in flight. */
+void transfer_orphan(struct transfer *t);
+
+/* head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
+size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+** read.c: the pull reader: one token per call, no recursion, nothing allocated. May call: mem, err, json_number. It
+** borrows its input. Failure: J_ERROR or -1, an err with the byte offset, and the reader stays in error.
+*/
+#include <math.h>
+
+#include "json.h"
+#include "scan.h"
+
+enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER, S_END, S_FAILED };
+
+#if defined(__GNUC__)
+#define COLD __attribute__((cold, noinline)) /* keeps the registers of errors out of the way of tokens */
+#else
+#define COLD
+#endif
+
+COLD static enum token fail(struct json *j, const char *p, const char *expected) {
+  size_t offset = (size_t)(p - j->begin);
+  if (p == j->end)
+    err_set(j->e, KIND_PROTOCOL, "JSON: %s expected, but the text ends at byte %zu", expected, offset);
+  else
+    err_set(j->e, KIND_PROTOCOL, "JSON: %s expected at byte %zu, found 0x%02X", expected, offset, (unsigned char)*p);
+  j->e->offset = offset;
+  j->state = S_FAILED;
+  return j->tok = J_ERROR;
+}
+
+/* One comparison where no space is, as in most JSON. */
+static inline const char *skip_space(const char *p, const char *end) {
+  while (p < end && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+  return p;
+}
+
+/* Starts reading s; a byte-order mark is skipped. */
+void json_open(struct json *j, struct str s, int max_depth, struct err *e) {
+  if (s.p == NULL) s = STR("");
+  j->begin = j->p = j->start = s.p;
+  j->end = s.p + s.n;
+  j->e = e;
+  j->depth = 0;
+  j->max_depth = max_depth < JSON_DEPTH_MAX ? max_depth : JSON_DEPTH_MAX;
+  j->state = S_VALUE;
+  j->tok = J_EOF;
+  j->text = STR_NONE;
+  j->plain = 0;
+  j->invalid = 0;
+  j->surrogates = NULL;
+  j->i = 0;
+  j->d = 0;
+  if (s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) j->p += 3;
+}
+
+/* --- strings --- */
+
+/* The end of the escape whose backslash is at p, or NULL when it is none. */
+static const char *check_escape(const char *p, const char *end) {
+  if (end - p < 2) return NULL;
+  switch (p[1]) {
+    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't': return p + 2;
+    case 'u': return hex4(p + 2, end) < 0 ? NULL : p + 6;
+    default: return NULL;
+  }
+}
+
+/* Takes the string [first, p), whose closing quote is at p. */
+static inline int take_string(struct json *j, const char *first, const char *p, int plain, size_t invalid) {
+  j->text = (struct str){ first, (size_t)(p - first) };
+  j->invalid = invalid;
+  j->plain = plain;
+  j->p = p + 1;
+  return 0;
+}
+
+/* A string that has more than plain bytes: they end at p. 0 or -1. */
+static int read_special(struct json *j, const char *first, const char *p) {
+  const char *end = j->end;
+  int plain = 1;
+  size_t invalid = 0;
+  for (;; p = scan_plain(p, end)) {
+    if (p == end) return fail(j, p, "'\"'"), -1;
+    if (*p == '"') break;
+    if (*p == '\\') {
+      const char *after = check_escape(p, end);
+      if (after == NULL) return fail(j, p, "a valid escape sequence"), -1;
+      plain = 0;
+      p = after;
+    } else if ((unsigned char)*p < 0x20) {
+      return fail(j, p, "a string without raw control bytes"), -1;
+    } else {
+      do {
+        int n = utf8_length(p, end);
+        if (n < 0) {
+          invalid++;
+          n = -n;
+        }
+        p += n;
+      } while (p < end && (unsigned char)*p >= 0x80);
+    }
+  }
+  return take_string(j, first, p, plain && invalid == 0, invalid);
+}
+
+/* Reads the string whose opening quote is at p into text, plain and invalid; j->p moves past its end. 0 or -1. */
+static inline int read_string(struct json *j, const char *p) {
+  const char *first = p + 1, *special = scan_plain(first, j->end);
+  if (special < j->end && *special == '"') return take_string(j, first, special, 1, 0);
+  return read_special(j, first, special);
+}
+
+/* --- numbers --- */
+
+static inline int is_digit(const char *p, const char *end) {
+  return p < end && *p >= '0' && *p <= '9';
+}
+
+static const char *skip_digits(const char *p, const char *end) {
+  while (is_digit(p, end)) p++;
+  return p;
+}
+
+/* Classifies the integer of `digits` digits whose value is v while that fits into 19 digits. */
+static enum token integer(struct json *j, int negative, size_t digits, uint64_t v) {
+  if (digits > 19 || v > (uint64_t)INT64_MAX + (uint64_t)negative) return J_BIG;
+  if (negative && v == 0) { /* an int64 cannot carry the sign */
+    j->d = -0.0;
+    return J_DOUBLE;
+  }
+  j->i = negative ? (int64_t)(0 - v) : (int64_t)v;
+  return J_INT;
+}
+
+/* The number at p; `build` is 0 when its value does not matter. */
+static enum token read_number(struct json *j, const char *p, int build) {
+  const char *end = j->end, *first = p;
+  int negative = *p == '-';
+  p += negative;
+  if (!is_digit(p, end)) return fail(j, p, "a digit");
+  const char *digits = p;
+  uint64_t v = 0;
+  if (*p == '0') {
+    p++;
+  } else {
+    for (; is_digit(p, end) && p - digits < 19; p++) v = v * 10 + (uint64_t)(*p - '0');
+    p = skip_digits(p, end);
+  }
+  int real = p < end && (*p == '.' || *p == 'e' || *p == 'E');
+  enum token t = real ? J_DOUBLE : integer(j, negative, (size_t)(p - digits), v);
+  if (p < end && *p == '.') {
+    if (!is_digit(++p, end)) return fail(j, p, "a digit");
+    p = skip_digits(p, end);
+  }
+  if (p < end && (*p == 'e' || *p == 'E')) {
+    p++;
+    if (p < end && (*p == '+' || *p == '-')) p++;
+    if (!is_digit(p, end)) return fail(j, p, "a digit");
+    p = skip_digits(p, end);
+  }
+  j->text = (struct str){ first, (size_t)(p - first) };
+  j->p = p;
+  if (real && build) {
+    j->d = json_double(j->text);
+    if (!isfinite(j->d)) t = J_BIG;
+  }
+  return t;
+}
+
+/* --- structure --- */
+
+static inline int in_object(const struct json *j) {
+  int i = j->depth - 1;
+  return j->is_object[i >> 3] >> (i & 7) & 1;
+}
+
+static enum token open_container(struct json *j, const char *p, int object) {
+  int i = j->depth;
+  if (i >= j->max_depth) {
+    fail(j, p, "less nesting");
+    return err_set(j->e, KIND_LIMIT, "JSON: nested deeper than %d levels at byte %zu", i, (size_t)(p - j->begin)),
+           J_ERROR;
+  }
+  unsigned char bit = (unsigned char)(1 << (i & 7));
+  if (object) j->is_object[i >> 3] |= bit;
+  else j->is_object[i >> 3] &= (unsigned char)~bit;
+  j->depth = i + 1;
+  j->p = p + 1;
+  j->state = object ? S_FIRST_KEY : S_FIRST_VALUE;
+  return j->tok = object ? J_OBJECT : J_ARRAY;
+}
+
+static inline enum token close_container(struct json *j, const char *p, enum token t) {
+  j->depth--;
+  j->start = p;
+  j->p = p + 1;
+  j->state = j->depth > 0 ? S_AFTER : S_END;
+  return j->tok = t;
+}
+
+static inline enum token scalar(struct json *j, enum token t) {
+  if (t == J_ERROR) return t;
+  j->state = j->depth > 0 ? S_AFTER : S_END;
+  return j->tok = t;
+}
+
+static enum token read_word(struct json *j, const char *p, const char *word, size_t n, enum token t) {
+  if ((size_t)(j->end - p) < n || memcmp(p, word, n) != 0) return fail(j, p, "a JSON value");
+  j->p = p + n;
+  return scalar(j, t);
+}
+
+static inline enum token read_value(struct json *j, const char *p, int build) {
+  j->start = p;
+  if (p == j->end) return fail(j, p, "a JSON value");
+  switch (*p) {
+    case '"': return read_string(j, p) < 0 ? J_ERROR : scalar(j, J_STRING);
+    case '{': return open_container(j, p, 1);
+    case '[': return open_container(j, p, 0);
+    case 't': return read_word(j, p, "true", 4, J_TRUE);
+    case 'f': return read_word(j, p, "false", 5, J_FALSE);
+    case 'n': return read_word(j, p, "null", 4, J_NULL);
+    case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+      return scalar(j, read_number(j, p, build));
+    default: return fail(j, p, "a JSON value");
+  }
+}
+
+/* A key and its colon. */
+static inline enum token read_key(struct json *j, const char *p) {
+  j->start = p;
+  if (p == j->end || *p != '"') return fail(j, p, "a key");
+  if (read_string(j, p) < 0) return J_ERROR;
+  p = skip_space(j->p, j->end);
+  if (p == j->end || *p != ':') return fail(j, p, "':'");
+  j->p = p + 1;
+  j->state = S_VALUE;
+  return j->tok = J_KEY;
+}
+
+static inline enum token next(struct json *j, int build) {
+  const char *p = skip_space(j->p, j->end);
+  int more = p < j->end;
+  switch (j->state) {
+    case S_FAILED: return J_ERROR;
+    case S_END:
+      if (more) return fail(j, p, "nothing more");
+      j->start = j->p = p;
+      return j->tok = J_EOF;
+    case S_FIRST_KEY:
+      if (more && *p == '}') return close_container(j, p, J_OBJECT_END);
+      return read_key(j, p);
+    case S_FIRST_VALUE:
+      if (more && *p == ']') return close_container(j, p, J_ARRAY_END);
+      break;
+    case S_AFTER:
+      if (in_object(j)) {
+        if (more && *p == ',') return read_key(j, skip_space(p + 1, j->end));
+        if (more && *p == '}') return close_container(j, p, J_OBJECT_END);
+        return fail(j, p, "',' or '}'");
+      }
+      if (more && *p == ']') return close_container(j, p, J_ARRAY_END);
+      if (!more || *p != ',') return fail(j, p, "',' or ']'");
+      p = skip_space(p + 1, j->end);
+      break;
+    default: break;
+  }
+  return read_value(j, p, build);
+}
+
+/* The next token. */
+enum token json_next(struct json *j) {
+  return next(j, 1);
+}
+
+/* Skips the value at hand: 0, or -1 on an error in it. */
+int json_skip(struct json *j) {
+  enum token t = j->tok;
+  if (t == J_KEY) t = read_value(j, skip_space(j->p, j->end), 0);
+  if (t == J_OBJECT || t == J_ARRAY) {
+    const char *start = j->start;
+    int outside = j->depth - 1;
+    while (j->depth > outside && t != J_ERROR) t = next(j, 0);
+    j->start = start;
+  }
+  return t == J_ERROR ? -1 : 0;
+}
+
+/* The raw bytes of the value behind the key just read: 0, or -1 on an error in it. */
+int json_raw(struct json *j, struct str *raw) {
+  if (json_skip(j) < 0) return -1;
+  *raw = (struct str){ j->start, (size_t)(j->p - j->start) };
+  return 0;
+}

@@ -1,0 +1,57 @@
+/*
+** message.h: the accumulator: a codec's parts become one turn, and the deltas that users see.
+** It owns copies of everything it keeps. May call: json, event, normalise (N14 only), mem, err.
+** Failure: -1 and an err (KIND_LIMIT, KIND_PROTOCOL, KIND_MEMORY).
+*/
+#ifndef KOINE_MESSAGE_H
+#define KOINE_MESSAGE_H
+
+#include "event.h"
+#include "core/json/json.h"
+#include "core/base/limits.h"
+
+/* Bytes of a tool call's id and of its name, as the provider sends them; more is KIND_LIMIT. */
+#define TOOL_CALL_ID_MAX 4096
+#define TOOL_CALL_NAME_MAX 4096
+
+struct block;
+
+struct message {
+  const struct mem *m;
+  const struct limits *limits;
+  struct str provider, model;   /* the row's name and the model as requested: borrowed, outlive the message */
+  size_t request_messages;      /* how many messages the request had: part of synthetic ids */
+  struct block *blocks;
+  size_t n, cap;
+  int open;                     /* index of the open text, thinking or refusal block, -1 = none */
+  int last;                     /* index of the block that the last part went to */
+  int tools, tools_open;        /* tool calls so far; those that started and did not end */
+  struct buf id, reported_model, raw_stop, stop_sequence;
+  struct buf warnings;          /* NUL-separated triples */
+  struct buf scratch;           /* the last fragment, rewritten */
+  size_t warning_count;
+  enum stop stop;
+  struct usage usage;
+};
+
+/* An empty turn; and its memory given back. `provider` and `model` stay the caller's. */
+void message_init(struct message *msg, const struct mem *m, const struct limits *l, struct str provider, struct str model,
+                  size_t request_messages);
+void message_free(struct message *msg);
+/* Takes one part; pushes the deltas it causes. The deltas' strings borrow from the part or from the message. */
+int message_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
+/* The turn is complete: closes what is open, gives late tool calls their ids, settles the stop reason. KIND_LIMIT when
+** the arguments of its calls hold more than JSON_VALUES_MAX values. */
+int message_end(struct message *msg, struct events *deltas, struct err *e);
+/* Bytes held from the allocator. */
+size_t message_held(const struct message *msg);
+/* Adds a warning ({code, field, message}); field may be "". */
+int message_warn(struct message *msg, const char *code, const char *field, const char *text);
+/*
+** The turn as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, warnings,
+** degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments beyond
+** JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory.
+*/
+struct node *message_node(struct message *msg, struct arena *a, int partial);
+
+#endif

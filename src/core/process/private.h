@@ -1,0 +1,101 @@
+/*
+** private.h: what the files of the process room share: process.c (the host's half: pipes, output, result),
+** plan.c (what is to be run, and its descriptors), and the other half, in the supervisor: supervisor.c,
+** family.c, proc.c (after a fork of a host that may have many threads, so system calls only, no mem).
+** The last two do the supervisor's work in the host where somebody holds it up.
+*/
+#ifndef KOINE_PROCESS_PRIVATE_H
+#define KOINE_PROCESS_PRIVATE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process.h"
+
+/* What the supervisor tells the host, over a stream socket. BLIND: it cannot find what is to be killed (somebody took
+** its descriptors, say), and the host, if it can, had better do that. */
+enum report_kind { REPORT_ENDED = 1, REPORT_BLIND, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
+struct report {
+  int kind;
+  int value;      /* ENDED: status as of waitpid; BLIND: 0; otherwise errno */
+  int timed_out;
+  int left;       /* -1: nobody knows */
+};
+
+/* What the host tells the supervisor, one byte each; the end of file means that the host is gone. */
+#define ASK_STOP 's'
+#define ASK_KILL 'k'
+
+/* What is to be run: everything the supervisor needs, made before the fork. */
+struct plan {
+  const struct mem *m;
+  char **argv, **paths;         /* paths: the files to try, in order */
+  char **env;                   /* NULL: the host's, as it is when the supervisor is forked */
+  const char *cwd;
+  void *block;                  /* the arrays and their bytes */
+  size_t block_n;
+  int in, out, err;             /* the command's ends; err is -1 when merged */
+  int socket;                   /* the supervisor's end */
+  double timeout, grace;        /* within what a timespec holds */
+};
+
+/* plan.c */
+/* Copies the spec, and looks PATH up: 0, or -1 and *e. */
+int plan_init(struct plan *plan, const struct mem *m, const struct process_spec *s, struct err *e);
+/* Makes the descriptors: the command's in plan, the host's ends (close-on-exec, never blocking) in *socket and
+** reading[]. 0, or -1, *e, and what was made is the caller's to close: -1 marks what was not. */
+int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int *reading, struct err *e);
+/* Closes the command's ends and frees the copies. */
+void plan_free(struct plan *plan);
+
+/* supervisor.c */
+#define LAST 1.0 /* seconds after which what SIGKILL did not end is given up */
+/* Forks the supervisor: its pid, or -1 and errno. It never returns there. */
+pid_t supervisor_start(const struct plan *plan);
+/* Takes a supervisor that is about to end. One that a tracer holds back is given up after a second: it stays a zombie
+** of the host's. */
+void supervisor_reap(pid_t pid);
+
+/* A process of the system; in the order of the numbers, which is /proc's. `start` tells it from a later one of the same
+** number. */
+struct member {
+  pid_t pid, parent;
+  int mine;
+  unsigned long long start;
+};
+
+/* proc.c, Linux only */
+/* The names in a directory of /proc that are numbers. */
+#define NUMBERS_END (-2)
+struct numbers {
+  int directory;
+  long at, end;
+  char bytes[16384] __attribute__((aligned(8)));
+};
+void numbers_init(struct numbers *v, int directory);
+int numbers_next(struct numbers *v);       /* NUMBERS_END, or -1 */
+/* Opens /proc where it shows the numbers of our namespace; else -1. */
+int proc_open(void);
+/* Fills in x by its pid: 0, or -1 and errno: ESRCH where there is no such process, or none that we may see. */
+int proc_read(int proc, struct member *x);
+/* Signals x, and nobody who has its number by now: 0, or -1. */
+int proc_signal(int proc, const struct member *x, int sig);
+
+/* family.c: all that descends from a supervisor, and from the command's group. */
+struct family {
+  pid_t root;                   /* the supervisor */
+  pid_t command;                /* and its process group; 0 = not known */
+  int proc;                     /* opened before the command could cover it; -1 = none */
+  struct member *now, *before;  /* snapshots, mapped */
+  size_t cap;                   /* of each */
+};
+void family_open(struct family *f, pid_t root);
+void family_close(struct family *f);
+/* Sends a signal to all: how many there were, -1 where that cannot be told. */
+int family_signal(struct family *f, int sig);
+/* Stops all until no new one appears, then kills them: how many there were, or -1. */
+int family_kill(struct family *f);
+/* True where the family can be followed: it is empty once the supervisor has no child. */
+int family_adopt(void);
+
+#endif
