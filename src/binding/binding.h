@@ -2,8 +2,8 @@
 ** binding.h: what the files of the door share. They alone include lua.h; no provider's name is in here.
 ** Everything the door allocates through the core belongs to a userdata, so that a raise at any line leaks nothing.
 */
-#ifndef KOINE_DOOR_H
-#define KOINE_DOOR_H
+#ifndef KOINE_BINDING_H
+#define KOINE_BINDING_H
 
 #include <lua.h>
 #include <lauxlib.h>

@@ -1,7 +1,6 @@
 /*
 ** engine.c: userdata koine.engine, the one engine of a lua_State, and the state's scratch memory.
-** May call: http, mem. Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is
-** cancelled.
+** Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled.
 */
 #include "binding.h"
 

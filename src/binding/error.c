@@ -1,7 +1,6 @@
 /*
 ** error.c: errors as Lua sees them: one kind of table, made here and in lua/koine/data/errors.lua.
-** May call: the core's err. Allocates Lua values only. The push and return functions raise on memory, the raise
-** functions always.
+** Allocates Lua values only. The push and return functions raise on memory, the raise functions always.
 */
 #include "binding.h"
 

@@ -1,7 +1,7 @@
 /*
 ** file.c: private files as Lua needs them: core.file_* and userdata koine.lock, a file held under an advisory lock.
-** May call: fs. A lock owns its descriptor; created closed, freed by close, __close and __gc alike. nil, err where the
-** system refuses; err.code is "absent" when there is no such file.
+** A lock owns its descriptor; created closed, freed by close, __close and __gc alike. nil, err where the system
+** refuses; err.code is "absent" when there is no such file.
 */
 #include "binding.h"
 #include "core/files/private_file.h"

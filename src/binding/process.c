@@ -1,7 +1,6 @@
 /*
 ** process.c: userdata koine.process: a program that runs, until everything it started is gone.
-** May call: process, http (for the pollset). A process owns its core half; created closed, closed by close, __close and
-** __gc alike, which kills what is left.
+** A process owns its core half; created closed, closed by close, __close and __gc alike, which kills what is left.
 */
 #include "binding.h"
 #include "core/process/process.h"

@@ -1,6 +1,6 @@
 /*
 ** request.c: HTTP requests as Lua tables, and userdata koine.request: the one raw HTTP call (lists, counts, log-in).
-** May call: http. A request owns its transfer; created closed, closed by close, __close and __gc alike.
+** A request owns its transfer; created closed, closed by close, __close and __gc alike.
 */
 #include "binding.h"
 #include "core/base/clock.h"

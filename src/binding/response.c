@@ -1,6 +1,6 @@
 /*
 ** response.c: userdata koine.response: a finished turn, compacted into the userdata itself so that the collector sees all of it.
-** User value 1: the Lua tables made from it so far. May call: json, normalise. Nothing outside the userdata is owned.
+** User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always),
 ** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), id, request_id, provider, status_code,

@@ -2,9 +2,9 @@
 ** stream.c: userdata koine.stream: one call in flight, polled. Its methods that wait are lua/koine/call/stream.lua's.
 ** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is
 ** one, 4 the call, a userdata of its own.
-** May call: call. The call is freed as soon as the turn is over: what remains is one Response, which the collector can
-** see. It is freed by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle
-** longer, and all it refers to with it, the Response too; each cycle would then be longer than the one before.
+** The call is freed as soon as the turn is over: what remains is one Response, which the collector can see. It is freed
+** by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle longer, and all it
+** refers to with it, the Response too; each cycle would then be longer than the one before.
 */
 #include "binding.h"
 

@@ -1,6 +1,6 @@
 /*
 ** value.c: Lua values to trees and back. Raw access only: no metamethod runs, so nothing re-enters while strings are borrowed.
-** Trees live in the caller's arena. May call: json. Raises ArgumentError with the path of what cannot be said in JSON.
+** Trees live in the caller's arena. Raises ArgumentError with the path of what cannot be said in JSON.
 */
 #include "binding.h"
 

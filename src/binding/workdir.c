@@ -1,7 +1,7 @@
 /*
 ** workdir.c: userdata koine.tree, the files below one directory.
-** May call: tree. Owns the root's descriptor; created closed, freed by close, __close and __gc alike. nil, err where
-** the path leads outside or the system refuses; err.code says which.
+** Owns the root's descriptor; created closed, freed by close, __close and __gc alike. nil, err where the path leads
+** outside or the system refuses; err.code says which.
 */
 #include "binding.h"
 #include "core/files/workdir.h"

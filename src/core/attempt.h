@@ -1,8 +1,8 @@
 /*
-** attempt.h: one request in flight: a transfer feeding an exchange. May call: exchange, http. Owns both; never waits.
+** attempt.h: one request in flight: a transfer feeding an exchange. Owns both; never waits.
 */
-#ifndef KOINE_CALL_H
-#define KOINE_CALL_H
+#ifndef KOINE_ATTEMPT_H
+#define KOINE_ATTEMPT_H
 
 #include "core/exchange/exchange.h"
 #include "core/http/http.h"

@@ -1,6 +1,6 @@
 /*
-** preload.c: koine_preload, for programs that carry Koine in themselves (libkoine.a). May call: Lua, the door's
-** luaopen_koine_core. The modules' text is in a table that tools/embed.lua writes at build time; it is never freed.
+** preload.c: koine_preload, for programs that carry Koine in themselves (libkoine.a). The modules' text is in a table
+** that tools/embed.lua writes at build time; it is never freed.
 */
 #include <lua.h>
 #include <lauxlib.h>

@@ -1,8 +1,6 @@
 --- The calls of a turn: running their tools, one at a time or all at once, and telling the answers in order.
 -- Written ahead: a call is marked as started, and the run's checkpoint told so, before its tool runs. A call that is
 -- marked and has no answer when its turn comes was interrupted; it is never run again.
---
--- May call: errors, loop, records, tool, agent.state.
 
 local errors = require "koine.data.errors"
 local loop = require "koine.task.scheduler"

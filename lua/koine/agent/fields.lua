@@ -1,6 +1,4 @@
 --- The fields of an agent: what each of them may be. What is a table is kept as a copy.
---
--- May call: koine.core, errors, options, records, tool, agent.stop.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

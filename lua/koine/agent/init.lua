@@ -5,8 +5,6 @@
 --   print(result.text, result.steps, result.usage.output_tokens)
 --
 -- An agent is a description; every run has its own state, and any number of runs may go on at once.
---
--- May call: koine.core, errors, records, schema.parts, agent.*.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

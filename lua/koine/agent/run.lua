@@ -1,8 +1,6 @@
 --- A run of an agent: one conversation on its way to an end, driven a unit at a time. A unit is one model call, or one
 -- tool call (all those of a turn with `parallel`); between units the run can be saved, stopped, and given to another
 -- process. All that must outlive the process is in its state (state.lua).
---
--- May call: koine.core, errors, loop, records, schema, schema.parts, tool, wait, agent.*.
 
 local calls = require "koine.agent.calls"
 local core = require "koine.core"

@@ -8,8 +8,6 @@
 --   log       every call that was answered: {id, name, arguments_json, is_error, blocked, reason, executed}
 --   outbox    events that were made and not handed out yet
 --   usage, steps, events, pauses (in a row), stop_reason, text, elapsed (seconds, of earlier processes)
---
--- May call: koine.core, errors, records, schema, agent.usage.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

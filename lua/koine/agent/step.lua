@@ -1,6 +1,4 @@
 --- One turn of the model: the call, and what its answer makes of the run's state and events.
---
--- May call: koine.core, errors, options, records, schema.parts, tool, agent.fields, agent.state, agent.usage.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

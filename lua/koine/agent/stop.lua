@@ -6,8 +6,6 @@
 --   stop_reason  of the last turn, nil before the first
 --
 -- They are copies: what a condition changes in them changes nothing else.
---
--- May call: errors, records.
 
 local errors = require "koine.data.errors"
 local records = require "koine.data.records"

@@ -9,8 +9,6 @@
 -- own asks `koine.tool.answer` for the result of a call. Whatever goes wrong in a tool is told to the model as an error
 -- result. Two things end the loop instead: an error of Koine's with the kind "executor", trouble of the machine behind
 -- the tools, and "cancelled".
---
--- May call: koine.core, errors, loop, options, records, schema, schema.parts.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,8 +1,6 @@
 --- Adapters: what a user calls. One kind of object for every provider; all that differs is the row it was made of.
 -- Adds the methods that wait or decide to the core's `koine.adapter` userdata (render, start, close are C's). An
 -- adapter serves any number of coroutines at once: what belongs to one call lives in that call's plan.
---
--- May call: koine.core, attempt, credentials, errors, models (when first used), options, rows, stream.
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"

@@ -5,8 +5,6 @@
 -- `admitted` is true once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was
 -- shown; `sealed` is the code of the error with which the provider refuses reasoning in the request that it cannot open
 -- (nil: there is none). `closed`, `failure` and `finished` are stream.lua's.
---
--- May call: koine.core, errors, exchange, credentials, retry, version.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"

@@ -10,8 +10,6 @@
 --
 -- The history grows by a whole exchange or not at all: an ask that fails, is broken off by its `on_delta`, or raises,
 -- leaves it as it was.
---
--- May call: koine.core, errors, options, records, and the methods of an adapter.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -2,8 +2,6 @@
 -- The primitive, `open`, starts one turn and returns an object with three methods; chat, stream and open of the adapter
 -- are derived from it, with the checks of messages and options that every adapter makes. Whatever else an adapter may
 -- leave out has its default here.
---
--- May call: koine.core, errors, options.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -2,8 +2,6 @@
 -- The next is tried where no delta was handed out yet and the error is not the caller's fault; each makes its own
 -- retries first. What is refused as wrong (invalid_request, too_large, context_overflow) would be wrong elsewhere too,
 -- a cancelled call stays cancelled, and an answer beyond the caller's limits was an answer.
---
--- May call: koine.core, base, errors, and the methods of adapters.
 
 local base = require "koine.call.custom_adapter"
 local core = require "koine.core"

@@ -1,6 +1,4 @@
 --- What providers say about their models: the list of them, and how many tokens a request has.
---
--- May call: koine.core, attempt, errors, records, rows.
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"

@@ -24,8 +24,6 @@
 -- (table), http2 (boolean), proxy (URL, "" = none), ca_file (path), rate_limiter (object with a method wait).
 -- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
 -- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta).
---
--- May call: koine.core, check, errors.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

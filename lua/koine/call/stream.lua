@@ -1,7 +1,5 @@
 --- What a stream does in Lua: it waits for deltas and, as long as none was handed out, makes failed attempts again.
 -- Adds next, response and deltas to the methods of the core's `koine.stream` userdata (stats, __close are C's).
---
--- May call: koine.core, attempt, pricing, wait.
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"

@@ -1,6 +1,4 @@
 --- Base64, as images and documents travel in messages.
---
--- May call: errors.
 
 local errors = require "koine.data.errors"
 

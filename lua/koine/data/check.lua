@@ -1,5 +1,4 @@
 --- Checks of arguments that many modules share, and the ArgumentErrors that they raise.
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

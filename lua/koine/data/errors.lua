@@ -10,8 +10,6 @@
 --   ConnectionError      connect, stream_truncated, timeout without a status_code
 --   CancelledError       cancelled                      Error            limit, executor, other
 --   ArgumentError        argument (raised)              NotImplementedError  not_implemented (raised)
---
--- May call: koine.core.
 
 local core = require "koine.core"
 

@@ -5,8 +5,6 @@
 --
 -- Records are ordinary tables. Their metatable adds equality by value (also against hand-written tables) and a name;
 -- nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record is.
---
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

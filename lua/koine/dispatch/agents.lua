@@ -1,6 +1,4 @@
 --- A target of a dispatcher: an agent for each session, with the history of its thread.
---
--- May call: errors, records, dispatch, the methods of an agent and of its runs.
 
 local dispatch = require "koine.dispatch.turn"
 local errors = require "koine.data.errors"

@@ -1,8 +1,6 @@
 --- The coroutines that turns and hooks run in: tasks where a task of koine.run starts them, else coroutines of the
 -- dispatcher's own, which its step resumes. A dispatcher keeps two arrays of them: `launched`, those that perhaps have
 -- not begun, and `running`, those of its own that yielded.
---
--- May call: loop, wait.
 
 local loop = require "koine.task.scheduler"
 local wait = require "koine.task.wait"

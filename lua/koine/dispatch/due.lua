@@ -1,6 +1,4 @@
 --- The threads that the next step of a dispatcher looks at, in the order in which they became due.
---
--- May call: koine.wait, fifo.
 
 local fifo = require "koine.task.queue"
 local wait = require "koine.task.wait"

@@ -1,8 +1,6 @@
 --- The side queue of a thread: calls of the host's hooks, one after the other, in the order they were issued.
 -- A hook may wait (it talks to the chat platform); the turn does not wait for it. What a hook raises is counted, and
 -- otherwise has no effect.
---
--- May call: due, fifo.
 
 local due = require "koine.dispatch.due"
 local fifo = require "koine.task.queue"

@@ -10,8 +10,6 @@
 -- Everything happens in one thread of the machine. `step` starts what is due: inside a task of koine.run as further
 -- tasks, which yield while they wait; anywhere else as coroutines of its own, in which the target blocks or yields of
 -- its own accord, to be resumed by the next step.
---
--- May call: errors, loop, wait, and its own files.
 
 local agents = require "koine.dispatch.agents"
 local coroutines = require "koine.dispatch.coroutines"

@@ -8,8 +8,6 @@
 --   wants               it stands in line for the thread's session
 --   deaths              failures of the lane's own code since its last dispatch
 --   idle_since          milliseconds of the dispatcher's clock, when it last became idle or was made
---
--- May call: koine.wait, fifo.
 
 local fifo = require "koine.task.queue"
 local wait = require "koine.task.wait"

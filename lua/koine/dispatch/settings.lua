@@ -1,6 +1,4 @@
 --- What users hand to a dispatcher, checked: its options, the address of a thread, a message.
---
--- May call: koine.core, errors, options, records, turn, wait.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

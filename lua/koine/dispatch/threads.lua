@@ -7,8 +7,6 @@
 --   due                 the next step will look at it
 --   side, draining      hook calls that wait; they are being made (hooks.lua)
 --   forget              the session is to be forgotten once the turn has returned
---
--- May call: fifo, lane, side.
 
 local fifo = require "koine.task.queue"
 local lanes = require "koine.dispatch.lane"

@@ -2,8 +2,6 @@
 -- A turn is {lane, thread, batch, blocks, ctx, record, began, coroutine, cancelled_at, over, and once it runs
 -- dispatcher, release}. The session of its thread is its own from `form` to `release`. Once it runs, it ends in exactly
 -- one way, also when its coroutine is closed.
---
--- May call: errors, turn, lane, side.
 
 local errors = require "koine.data.errors"
 local lanes = require "koine.dispatch.lane"

@@ -1,6 +1,4 @@
 --- One plain HTTP exchange, waited for: lists, counts, log-ins.
---
--- May call: koine.core, wait.
 
 local core = require "koine.core"
 local wait = require "koine.task.wait"

@@ -1,8 +1,6 @@
 --- Retries: one ledger per call, with one budget, that says whether a failed attempt is made again and sleeps before
 -- it. Whether an error is worth it at all (`retryable`) and how long the server wants us to wait (`retry_after`) comes
 -- from the core; that nothing is sent again once a delta was handed out is the caller's to keep.
---
--- May call: wait.
 
 local wait = require "koine.task.wait"
 

@@ -15,8 +15,6 @@
 --   model(adapter, entry, info) → the fields of a ModelInfo for an entry of the provider's list, nil to leave it out;
 --                               info is what the row knows of the model
 --   usage_report(adapter)     → a usage_report, or nil, err
---
--- May call: base64, errors, options.
 
 local base64 = require "koine.data.base64"
 local check = require "koine.data.check"

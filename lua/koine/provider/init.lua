@@ -9,8 +9,6 @@
 -- context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the longest prefix of the model id
 -- counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million tokens {input, output,
 -- cache_read, cache_write}, multiplier premium requests per request; quirks go over the row's.
---
--- May call: options.
 
 local check = require "koine.data.check"
 

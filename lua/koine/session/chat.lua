@@ -1,7 +1,5 @@
 --- A session by way of an adapter: an agent (agent.lua) is the loop; here is what a session adds to it: tools behind an
 -- executor, limits between the rounds, the audit log, and what the end of the run means.
---
--- May call: koine.core, agent, errors, session.context, session.frame, session.tools.
 
 local core = require "koine.core"
 local agents = require "koine.agent"

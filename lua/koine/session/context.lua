@@ -1,6 +1,4 @@
 --- The first message of a session: the task, and the files that belong to it.
---
--- May call: koine.core, errors, executor.text.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -8,8 +8,6 @@
 --
 -- A session begins with nothing but its inputs (session/input.lua) and ends with a result (docs/sessions.md), whatever
 -- happens in between: provider trouble is an outcome, never raised.
---
--- May call: koine.core, adapter, errors, rows, session.*.
 
 local core = require "koine.core"
 local chat = require "koine.session.chat"

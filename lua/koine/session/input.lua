@@ -23,8 +23,6 @@
 --   max_context_bytes      integer: of each context file, 262144
 --   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session;
 --                    false, but what its options say for a program
---
--- May call: koine.core, agent.fields, errors, options, records, session.types, session.verdict.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

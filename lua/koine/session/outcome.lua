@@ -1,7 +1,5 @@
 --- The verdict on a session: completed until something is worse; it never gets better. error > blocked > completed,
 -- and the first reason of the worst kind stays.
---
--- May call: errors.
 
 local errors = require "koine.data.errors"
 

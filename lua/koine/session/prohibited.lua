@@ -1,7 +1,5 @@
 --- What no session may do to a repository, told by the words of a tool call. This judges words after the fact: a
 -- program says the same thing in more ways than any pattern knows.
---
--- May call: executor.policies.
 
 local policies = require "koine.system.executor.policies"
 

@@ -4,8 +4,6 @@
 -- close(frame), called once, which ends it at any time, gives back what it holds, and enters what it knows only now. It
 -- uses tell, consume, apart and audit, and a frame's fields verdict, usage, facts (further fields of the result), and
 -- over, true from the moment at which the session ends or is closed.
---
--- May call: koine.core, artifacts, errors, loop, wait, session.types, session.verdict.
 
 local core = require "koine.core"
 local artifacts = require "koine.system.artifacts"

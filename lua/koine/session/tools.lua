@@ -1,8 +1,6 @@
 --- The tools of a session: what the model is offered, and what it is refused.
 -- A name is offered when allowed_tools has it, the executor knows it, and the role may use it: an orchestrator gets
 -- nothing of Koine's own executor that changes files. Whatever else the model calls is refused when it is called.
---
--- May call: koine.core, errors, executor, tool.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

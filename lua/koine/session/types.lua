@@ -1,7 +1,5 @@
 --- The words and records of sessions. Records are plain tables; a constructor takes one table of named fields, fills in
 -- the defaults, and raises an ArgumentError for a field that is unknown, missing or of the wrong type.
---
--- May call: koine.core, errors, options.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

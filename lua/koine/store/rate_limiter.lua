@@ -2,8 +2,6 @@
 -- The file holds {"last_request_at": seconds | null, "request_log": [seconds…]} in Unix time and is looked at under an
 -- advisory lock, which is free again before anyone sleeps and when a process dies. It has mode 0600; a symbolic link,
 -- or a file that others may read, is refused. What cannot be read as such a state counts as none.
---
--- May call: koine.core, errors, options, wait; lua-cjson.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -8,8 +8,6 @@
 -- SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever signal. On
 -- Linux neither sessions of their own nor double forks get away; elsewhere the program's process group is ended. What a
 -- program can still do about it: docs/process.md.
---
--- May call: koine.core, errors, options, wait.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,6 +1,4 @@
 --- First in, first out, on a table with the fields `first` and `last` and the entries at first … last.
---
--- May call: nothing.
 
 local fifo = {}
 

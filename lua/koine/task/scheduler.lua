@@ -14,8 +14,6 @@
 -- Errors of Koine's type get a field `traceback`, the task's; other errors that are strings carry it in their text once
 -- they leave the run.
 -- Cancelling a task closes its coroutine at once (its to-be-closed variables run), and the streams it opened.
---
--- May call: koine.core, errors, wait, loop/timers.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -1,6 +1,4 @@
 --- Single flight: of several coroutines that need the same thing at once, one fetches it and the others wait for it.
---
--- May call: errors, wait.
 
 local errors = require "koine.data.errors"
 local wait = require "koine.task.wait"

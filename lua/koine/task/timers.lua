@@ -1,7 +1,5 @@
 --- Timers: who is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
 -- first. What is turned off stays until its turn comes or until half of the heap is off.
---
--- May call: wait.
 
 local wait = require "koine.task.wait"
 

@@ -5,8 +5,6 @@
 -- A token is the userdata that waits for the engine (a stream, a request, a process), or a table of one's own, which
 -- only `wake` wakes. Waking early is harmless: every caller looks again.
 -- The engine's news come out of `step` and go to their waiters here, whoever stepped.
---
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

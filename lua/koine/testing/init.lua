@@ -72,8 +72,6 @@
 --   models         array of models, see koine.testing.copilot_data
 -- A turn's error = {copilot = …} is one of the chat host's own refusals: rate_limited, quota_exceeded, weekly, monthly
 -- (prose, no Retry-After), payment (402), client_too_old (466), wrong_host (421).
---
--- May call: koine.core, errors, wait.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

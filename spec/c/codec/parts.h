@@ -1,6 +1,6 @@
 /* parts.h: what a codec makes of answers, as lines of text: the harness of *_parse.c. CODEC names it. */
-#ifndef KOINE_CODEC_PARTS_H
-#define KOINE_CODEC_PARTS_H
+#ifndef KOINE_SPEC_C_CODEC_PARTS_H
+#define KOINE_SPEC_C_CODEC_PARTS_H
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* render.h: the bytes that a codec makes of requests: the harness of *_render.c. CODEC names it. */
-#ifndef KOINE_CODEC_RENDER_H
-#define KOINE_CODEC_RENDER_H
+#ifndef KOINE_SPEC_C_CODEC_RENDER_H
+#define KOINE_SPEC_C_CODEC_RENDER_H
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 ** workdir_test.h: the world that the tests of tree live in: a root, and around it `outside` with a secret file and
 ** `top2`, whose name begins with the root's. The working directory of the test is the directory of all this.
 */
-#ifndef KOINE_TREE_TEST_H
-#define KOINE_TREE_TEST_H
+#ifndef KOINE_SPEC_C_FILES_WORKDIR_TEST_H
+#define KOINE_SPEC_C_FILES_WORKDIR_TEST_H
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,8 +1,8 @@
 /*
 ** test.h: what the tests of the rules share: an allocator that fails on request, and trees compared as JSON.
 */
-#ifndef KOINE_NORMALISE_TEST_H
-#define KOINE_NORMALISE_TEST_H
+#ifndef KOINE_SPEC_C_HISTORY_TEST_H
+#define KOINE_SPEC_C_HISTORY_TEST_H
 
 #include <stdlib.h>
 

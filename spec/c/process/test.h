@@ -2,8 +2,8 @@
 ** test.h: what the tests of programs share: one run with its pollset and counted memory, and what commands tell
 ** in files of the directory `dir`.
 */
-#ifndef KOINE_PROCESS_TEST_H
-#define KOINE_PROCESS_TEST_H
+#ifndef KOINE_SPEC_C_PROCESS_TEST_H
+#define KOINE_SPEC_C_PROCESS_TEST_H
 
 #include <errno.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* descriptors.h: what a directory lists, and the descriptors of this process. */
-#ifndef KOINE_SPEC_DESCRIPTORS_H
-#define KOINE_SPEC_DESCRIPTORS_H
+#ifndef KOINE_SPEC_C_SUPPORT_DESCRIPTORS_H
+#define KOINE_SPEC_C_SUPPORT_DESCRIPTORS_H
 
 #include <dirent.h>
 #include <string.h>

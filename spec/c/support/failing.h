@@ -1,6 +1,6 @@
 /* failing.h: an allocator for tests: it counts, fails where it is told to, and checks the old sizes it is given. */
-#ifndef KOINE_FAILING_H
-#define KOINE_FAILING_H
+#ifndef KOINE_SPEC_C_SUPPORT_FAILING_H
+#define KOINE_SPEC_C_SUPPORT_FAILING_H
 
 #include <stdlib.h>
 #include "core/base/mem.h"

@@ -1,6 +1,6 @@
 /* file.h: whole files, for tests that read them. */
-#ifndef KOINE_FILE_H
-#define KOINE_FILE_H
+#ifndef KOINE_SPEC_C_SUPPORT_FILE_H
+#define KOINE_SPEC_C_SUPPORT_FILE_H
 
 #include <stdio.h>
 

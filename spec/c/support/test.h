@@ -1,6 +1,6 @@
 /* test.h: the whole test framework of the C programs: CHECK counts, test_done reports and gives main's result. */
-#ifndef KOINE_TEST_H
-#define KOINE_TEST_H
+#ifndef KOINE_SPEC_C_SUPPORT_TEST_H
+#define KOINE_SPEC_C_SUPPORT_TEST_H
 
 #include <stdio.h>
 #include <string.h>

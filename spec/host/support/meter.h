@@ -2,8 +2,8 @@
 ** meter.h: one allocator for a Lua state and for libcurl, which counts what is held, checks the sizes that Lua and the
 ** core say a block has, and fails where it is told to. One per process: libcurl takes its functions once.
 */
-#ifndef KOINE_SPEC_METER_H
-#define KOINE_SPEC_METER_H
+#ifndef KOINE_SPEC_HOST_SUPPORT_METER_H
+#define KOINE_SPEC_HOST_SUPPORT_METER_H
 
 #include <curl/curl.h>
 #include <stdatomic.h>

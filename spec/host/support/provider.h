@@ -7,8 +7,8 @@
 ** A request whose body says "stream":true gets the events; the path's end says which wire is spoken.
 ** It counts in shared memory, and ends when the test's process does.
 */
-#ifndef KOINE_SPEC_PROVIDER_H
-#define KOINE_SPEC_PROVIDER_H
+#ifndef KOINE_SPEC_HOST_SUPPORT_PROVIDER_H
+#define KOINE_SPEC_HOST_SUPPORT_PROVIDER_H
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 ** resolver.h: a name lookup that lasts until the test lets it end. This program's getaddrinfo stands before libc's, for
 ** libcurl too; the name stub.test hangs, others are looked up as ever.
 */
-#ifndef KOINE_SPEC_RESOLVER_H
-#define KOINE_SPEC_RESOLVER_H
+#ifndef KOINE_SPEC_HOST_SUPPORT_RESOLVER_H
+#define KOINE_SPEC_HOST_SUPPORT_RESOLVER_H
 
 #include <dlfcn.h>
 #include <lua.h>

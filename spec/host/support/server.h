@@ -2,8 +2,8 @@
 ** server.h: an HTTP server for tests: one thread per connection on 127.0.0.1, its behaviour chosen by the path.
 ** Where it waits, it waits for the client to close or for the test to say `go`, never for a time.
 */
-#ifndef KOINE_SPEC_SERVER_H
-#define KOINE_SPEC_SERVER_H
+#ifndef KOINE_SPEC_HOST_SUPPORT_SERVER_H
+#define KOINE_SPEC_HOST_SUPPORT_SERVER_H
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

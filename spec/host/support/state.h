@@ -1,6 +1,6 @@
 /* state.h: Lua states with Koine linked in, as a host makes them. */
-#ifndef KOINE_SPEC_STATE_H
-#define KOINE_SPEC_STATE_H
+#ifndef KOINE_SPEC_HOST_SUPPORT_STATE_H
+#define KOINE_SPEC_HOST_SUPPORT_STATE_H
 
 #include <lua.h>
 #include <lauxlib.h>

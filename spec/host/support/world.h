@@ -1,6 +1,6 @@
 /* world.h: one engine in counted memory, one exchange with the test server: shared by the programs here. */
-#ifndef KOINE_SPEC_WORLD_H
-#define KOINE_SPEC_WORLD_H
+#ifndef KOINE_SPEC_HOST_SUPPORT_WORLD_H
+#define KOINE_SPEC_HOST_SUPPORT_WORLD_H
 
 #include "core/http/http.h"
 #include "server.h"

@@ -1,6 +1,6 @@
 /*
-** clock.c: time, and HTTP dates without a locale. May call: the system's clocks. Owns nothing.
-** Failure: only clock_http_date has one, -1 for what is no date.
+** clock.c: time, and HTTP dates without a locale. Owns nothing. Failure: only clock_http_date has one, -1 for what is
+** no date.
 */
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* clock.h: time. Leaf. Monotonic seconds for durations, wall seconds for dates; HTTP dates without a locale. */
-#ifndef KOINE_CLOCK_H
-#define KOINE_CLOCK_H
+#ifndef KOINE_BASE_CLOCK_H
+#define KOINE_BASE_CLOCK_H
 
 #include "mem.h"
 

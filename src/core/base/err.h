@@ -2,8 +2,8 @@
 ** err.h: how the core says what went wrong. No allocation: an err is filled in place and copied by value.
 ** Leaf. Every core function that can fail returns 0/-1 (or NULL) and fills a `struct err`; only the door makes it Lua.
 */
-#ifndef KOINE_ERR_H
-#define KOINE_ERR_H
+#ifndef KOINE_BASE_ERR_H
+#define KOINE_BASE_ERR_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /*
 ** header.h: one header of a request or an answer. Leaf but for mem; owns nothing.
 */
-#ifndef KOINE_HEADER_H
-#define KOINE_HEADER_H
+#ifndef KOINE_BASE_HEADER_H
+#define KOINE_BASE_HEADER_H
 
 #include "mem.h"
 

@@ -1,6 +1,5 @@
 /*
-** io.c: reading and writing descriptors to the end. May call: mem, the system. Owns nothing. Failure: a word for it, or
-** -1, and errno.
+** io.c: reading and writing descriptors to the end. Owns nothing. Failure: a word for it, or -1, and errno.
 */
 #include <errno.h>
 #include <unistd.h>

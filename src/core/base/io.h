@@ -1,6 +1,6 @@
 /* io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts. Leaf but for mem. */
-#ifndef KOINE_IO_H
-#define KOINE_IO_H
+#ifndef KOINE_BASE_IO_H
+#define KOINE_BASE_IO_H
 
 #include "mem.h"
 

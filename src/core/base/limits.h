@@ -1,8 +1,8 @@
 /*
 ** limits.h: the caps of one call. Leaf; cannot fail.
 */
-#ifndef KOINE_LIMITS_H
-#define KOINE_LIMITS_H
+#ifndef KOINE_BASE_LIMITS_H
+#define KOINE_BASE_LIMITS_H
 
 #include <stddef.h>
 

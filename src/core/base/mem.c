@@ -1,7 +1,7 @@
 /*
 ** mem.c: the injected allocator, growing buffers and arenas.
-** May call: libc. A buf owns its bytes, an arena its chunks; both remember the allocator by address, which must outlive
-** them. Failure: NULL or -1, and nothing changed.
+** A buf owns its bytes, an arena its chunks; both remember the allocator by address, which must outlive them. Failure:
+** NULL or -1, and nothing changed.
 */
 #include <stdint.h>
 #include <stdlib.h>

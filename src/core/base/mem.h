@@ -1,10 +1,10 @@
 /*
 ** mem.h: where every byte of the core comes from.
 ** An allocator is injected (lua_Alloc's shape), so a host's limit and a failing test allocator reach everything.
-** May call: libc. Owners free what they made; a `str` owns nothing. Failure: NULL or -1, nothing changed.
+** Owners free what they made; a `str` owns nothing. Failure: NULL or -1, nothing changed.
 */
-#ifndef KOINE_MEM_H
-#define KOINE_MEM_H
+#ifndef KOINE_BASE_MEM_H
+#define KOINE_BASE_MEM_H
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
 ** codec.h: the contract of a wire format, the quirks that rows may set, and what all formats share (error bodies).
 ** A codec is a const table of functions over its own state; it never waits, never allocates outside mem, and knows
-** no provider: what differs between providers of one format is a quirk. May call: json, event, normalise, mem, err.
+** no provider: what differs between providers of one format is a quirk.
 */
 #ifndef KOINE_CODEC_H
 #define KOINE_CODEC_H

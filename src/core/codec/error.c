@@ -1,8 +1,8 @@
 /*
 ** error.c: what an error answer means, whichever provider worded it: first its shape (where the message and the
 ** code are), then its status (an error object inside a stream has none of its own), then its kind.
-** May call: json, mem, err. Strings live in the caller's arena or body; the err holds copies. Never fails: what cannot
-** be read becomes a message as it stands.
+** Strings live in the caller's arena or body; the err holds copies. Never fails: what cannot be read becomes a message
+** as it stands.
 */
 #include "codec.h"
 

@@ -1,4 +1,4 @@
-/* list.c: the list of wire formats. A new format is one line here. May call: the codecs. Owns nothing. */
+/* list.c: the list of wire formats. A new format is one line here. Owns nothing. */
 #include "codec.h"
 
 const struct codec *codec_by_name(struct str name) {

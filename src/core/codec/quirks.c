@@ -1,7 +1,6 @@
 /*
 ** quirks.c: what every wire format shares: the quirks that rows may set, and the array of warnings.
-** May call: json, mem, err. Owns nothing: words are borrowed from the table below. Failure: -1 and an err, or -1
-** (memory).
+** Owns nothing: words are borrowed from the table below. Failure: -1 and an err, or -1 (memory).
 */
 #include "codec.h"
 

@@ -1,8 +1,8 @@
 /*
 ** pollset.c: many descriptors behind one, and news: epoll on Linux, kqueue elsewhere (unverified until someone runs
 ** it).
-** May call: mem, err, the system. A pollset owns its own descriptor and a table of entries indexed by descriptor, never
-** the descriptors in it. Failure: NULL or -1 and an err (KIND_MEMORY, KIND_OTHER with the system's reason).
+** A pollset owns its own descriptor and a table of entries indexed by descriptor, never the descriptors in it. Failure:
+** NULL or -1 and an err (KIND_MEMORY, KIND_OTHER with the system's reason).
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /*
 ** pollset.h: many descriptors behind one, and the list of what has news for its owner. epoll on Linux; kqueue elsewhere
-** (unverified until someone runs it). May call: mem, err, the system. Every entry carries its handler, so sockets and
-** pipes share the descriptor.
+** (unverified until someone runs it). Every entry carries its handler, so sockets and pipes share the descriptor.
 */
-#ifndef KOINE_POLLSET_H
-#define KOINE_POLLSET_H
+#ifndef KOINE_ENGINE_POLLSET_H
+#define KOINE_ENGINE_POLLSET_H
 
 #include "core/base/mem.h"
 #include "core/base/err.h"

@@ -3,7 +3,7 @@
 ** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the turn is (READING,
 ** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE; FAILING: what came with the
 ** provider's error is still to be told, then FAILED).
-** Owns everything; trees it hands out live in its arena. May call: sse, message, codec, head, redact, json, clock.
+** Owns everything; trees it hands out live in its arena.
 */
 #include "exchange.h"
 #include "core/base/clock.h"

@@ -1,7 +1,7 @@
 /*
 ** exchange.h: one request and its answer without I/O: head, feed, eof in; deltas, a turn or an error out.
 ** Decides what a body is (event stream, plain JSON, an error, something else), when a turn is complete, and keeps the
-** secrets out of everything it reports. May call: sse, message, codec, head, redact, json, clock. Owns all it holds.
+** secrets out of everything it reports. Owns all it holds.
 */
 #ifndef KOINE_EXCHANGE_H
 #define KOINE_EXCHANGE_H

@@ -1,9 +1,9 @@
 /*
 ** head.h: what the headers of an answer say that every wire format shares: request id, how long to wait, whether to try
-** again, whether the body claims to be an event stream. May call: clock, mem. Borrows from the headers.
+** again, whether the body claims to be an event stream. Borrows from the headers.
 */
-#ifndef KOINE_HEAD_H
-#define KOINE_HEAD_H
+#ifndef KOINE_EXCHANGE_HEAD_H
+#define KOINE_EXCHANGE_HEAD_H
 
 #include "core/base/header.h"
 

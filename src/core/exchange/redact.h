@@ -1,9 +1,9 @@
 /*
 ** redact.h: the bytes of a credential become "[redacted]" wherever they turn up, also spelled with JSON's escapes, and
-** also cut off by the end of the text after 8 bytes or more. May call: json, mem.
+** also cut off by the end of the text after 8 bytes or more.
 */
-#ifndef KOINE_REDACT_H
-#define KOINE_REDACT_H
+#ifndef KOINE_EXCHANGE_REDACT_H
+#define KOINE_EXCHANGE_REDACT_H
 
 #include "core/json/json.h"
 

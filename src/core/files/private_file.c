@@ -1,7 +1,7 @@
 /*
 ** private_file.c: reading whole private files, replacing them so that nobody ever sees half of one, and files under a lock.
-** May call: io, mem, err, the system. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a
-** file that was to be replaced is then as it was, and no temporary file is left.
+** Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a file that was to be replaced is
+** then as it was, and no temporary file is left.
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /*
-** private_file.h: files that must not be half-written or readable by others. May call: mem, err, the system.
-** Every descriptor is close-on-exec. Failure: -1 and an err (KIND_OTHER, the path and the system's reason; code "absent"
-** when there is no such file).
+** private_file.h: files that must not be half-written or readable by others. Every descriptor is close-on-exec.
+** Failure: -1 and an err (KIND_OTHER, the path and the system's reason; code "absent" when there is no such file).
 */
-#ifndef KOINE_FS_H
-#define KOINE_FS_H
+#ifndef KOINE_FILES_PRIVATE_FILE_H
+#define KOINE_FILES_PRIVATE_FILE_H
 
 #include "core/base/mem.h"
 #include "core/base/err.h"

@@ -1,8 +1,7 @@
 /*
 ** workdir.c: what can be done with files below a root once the walk has found them.
-** May call: io, mem, err, the system (whose readdir allocates by itself). The caller owns the tree; descriptors are closed
-** before it returns. Failure: -1 and an err; a file that was to be replaced is then as it was, and no temporary file is
-** left.
+** The caller owns the tree; descriptors are closed before it returns. Failure: -1 and an err; a file that was to be
+** replaced is then as it was, and no temporary file is left.
 */
 #include <dirent.h>
 #include <errno.h>

@@ -1,16 +1,15 @@
 /*
-** workdir.h: files below one directory, and nothing else. May call: mem, err, the system.
-** A path is resolved component by component from the root's descriptor; the kernel never follows a link for us. `..`,
-** absolute paths and symbolic links work as long as they stay below the root; whatever is swapped meanwhile, nothing
-** outside is read, written, made or listed. Hard links and mounts below the root count as below it.
-** Only regular files and directories are opened; nothing blocks on a pipe. Every descriptor is close-on-exec and, but
-** for the root's, closed before a function returns.
-** Failure: -1 and an err with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code
-** "absent", "outside", "kind" (neither a regular file nor a directory, or the other one of the two), "system" (it is
-** not the path that is to blame) or none (whatever else the system said).
+** workdir.h: files below one directory, and nothing else. A path is resolved component by component from the root's
+** descriptor; the kernel never follows a link for us. `..`, absolute paths and symbolic links work as long as they stay
+** below the root; whatever is swapped meanwhile, nothing outside is read, written, made or listed. Hard links and
+** mounts below the root count as below it. Only regular files and directories are opened; nothing blocks on a pipe.
+** Every descriptor is close-on-exec and, but for the root's, closed before a function returns. Failure: -1 and an err
+** with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code "absent", "outside", "kind"
+** (neither a regular file nor a directory, or the other one of the two), "system" (it is not the path that is to blame)
+** or none (whatever else the system said).
 */
-#ifndef KOINE_TREE_H
-#define KOINE_TREE_H
+#ifndef KOINE_FILES_WORKDIR_H
+#define KOINE_FILES_WORKDIR_H
 
 #include <limits.h>
 

@@ -2,8 +2,8 @@
 ** workdir_private.h: what the files of the room tree share: the walk from the root to a path's last component.
 ** A walk owns the descriptors it opened; tree_walk_end closes them, also after a failure.
 */
-#ifndef KOINE_TREE_PRIVATE_H
-#define KOINE_TREE_PRIVATE_H
+#ifndef KOINE_FILES_WORKDIR_PRIVATE_H
+#define KOINE_FILES_WORKDIR_PRIVATE_H
 
 #include "workdir.h"
 

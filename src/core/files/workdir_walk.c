@@ -2,7 +2,7 @@
 ** workdir_walk.c: from the root to the last component of a path, without ever leaving the root.
 ** Each directory on the way is opened by its name in the one before it, and no link is followed by the kernel: a link's
 ** target is read and walked like the path itself. `..` goes back to the descriptor we came from, never to what the
-** system calls the parent. May call: err, the system. Allocates nothing. Failure: -1 and an err.
+** system calls the parent. Allocates nothing. Failure: -1 and an err.
 */
 #include <errno.h>
 #include <fcntl.h>

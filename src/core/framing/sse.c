@@ -1,6 +1,6 @@
 /*
 ** sse.c: the event-stream parser. Every line end (CRLF, LF, lone CR), cut anywhere; data lines are joined in place.
-** May call: mem, err. It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in error.
+** It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in error.
 **
 ** The buffer: [consumed] [name] [data] [dead: field names, comments] [line being read]. It is moved together only when
 ** the dead bytes outweigh the living, so that each byte is moved a bounded number of times.

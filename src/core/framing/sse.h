@@ -1,12 +1,12 @@
 /*
 ** sse.h: an event-stream parser. Feed bytes, then take whole records; allocates only its input buffer and, when an
 ** event: line follows data: lines of its record, one for the name.
-** May call: mem, err. A record borrows from the parser's buffer: valid until the next sse_feed or sse_next.
-** Failure: -1 and an err (KIND_LIMIT for a line or record over its cap, KIND_MEMORY); it stays in error.
-** Linear in its input however that is cut: no byte is looked at twice.
+** A record borrows from the parser's buffer: valid until the next sse_feed or sse_next. Failure: -1 and an err
+** (KIND_LIMIT for a line or record over its cap, KIND_MEMORY); it stays in error. Linear in its input however that is
+** cut: no byte is looked at twice.
 */
-#ifndef KOINE_SSE_H
-#define KOINE_SSE_H
+#ifndef KOINE_FRAMING_SSE_H
+#define KOINE_FRAMING_SSE_H
 
 #include "core/base/mem.h"
 #include "core/base/err.h"

@@ -1,7 +1,7 @@
 /*
 ** arguments.c: the arguments of a tool call, from a model and back to it (N14), and the text of a failed call
 ** (N22). What a model wrote is kept byte for byte; what cannot be read is said, never made `{}`.
-** May call: json, mem, err. Results lie in the arena or borrow from the input. Failure: -1 or p NULL (memory).
+** Results lie in the arena or borrow from the input. Failure: -1 or p NULL (memory).
 */
 #include "normalise.h"
 

@@ -1,7 +1,7 @@
 /*
 ** check.c: is this a request at all? The shapes of messages, system, tools and what goes with them, checked before any
 ** rule touches them; what is missing or of the wrong kind is named by its path, counted from 1 as in Lua. Fields that
-** nobody knows are nobody's business. May call: json, err. No allocation, nothing owned. Failure: -1, KIND_ARGUMENT.
+** nobody knows are nobody's business. No allocation, nothing owned. Failure: -1, KIND_ARGUMENT.
 */
 #include <math.h>
 #include <stdarg.h>

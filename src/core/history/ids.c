@@ -2,7 +2,7 @@
 ** ids.c: tool ids as a wire accepts them (N7), and the names in calls (N18). An id that is fine and not yet
 ** taken stays as it is; every other one becomes a name made of it. Names depend only on the calls before, so a longer
 ** history keeps them.
-** May call: json, mem. Everything lies in the history's arena. Failure: -1 (memory).
+** Everything lies in the history's arena. Failure: -1 (memory).
 */
 #include <stdio.h>
 

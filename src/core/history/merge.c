@@ -1,6 +1,6 @@
 /*
 ** merge.c: neighbours of one role become one message: block by block (N9, N10), or their texts joined (N11).
-** May call: json, mem. Joined texts lie in the history's arena. Failure: -1 (memory).
+** Joined texts lie in the history's arena. Failure: -1 (memory).
 */
 #include "rules.h"
 

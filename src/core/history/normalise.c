@@ -1,7 +1,7 @@
 /*
 ** normalise.c: a history made legal for one wire (N1, N3, N13 here; pairs, ids and merging in their own files), and the
 ** system prompt (N12). Works in place on the caller's private tree; new nodes lie in the arena.
-** May call: json, mem, err. Failure: -1 and an err, the tree then half done and good for nothing.
+** Failure: -1 and an err, the tree then half done and good for nothing.
 */
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /*
 ** normalise.h: the rules that make any legal-looking history a legal request (docs/normalisation.md, by number).
 ** Works on the canonical request tree (codec.h), in place: the tree is a private copy. A well-formed history passes
-** unchanged. Deterministic and idempotent. May call: json, mem, err.
+** unchanged. Deterministic and idempotent.
 */
-#ifndef KOINE_NORMALISE_H
-#define KOINE_NORMALISE_H
+#ifndef KOINE_HISTORY_NORMALISE_H
+#define KOINE_HISTORY_NORMALISE_H
 
 #include "core/json/json.h"
 

@@ -1,7 +1,7 @@
 /*
 ** pairs.c: tool calls and their results (N4, N5, N8). First every result is paired with the call before it
 ** that it answers; then every call gets exactly one result, in the message right after its turn.
-** May call: json, mem. Everything lies in the history's arena. Failure: -1 (memory).
+** Everything lies in the history's arena. Failure: -1 (memory).
 */
 #include "rules.h"
 

@@ -3,8 +3,8 @@
 ** A history is the array of message nodes; a dropped message is a NULL in it until history_close. A TURN is a run of
 ** assistant messages with no message of the user between them: its calls are answered by the first message after it.
 */
-#ifndef KOINE_NORMALISE_RULES_H
-#define KOINE_NORMALISE_RULES_H
+#ifndef KOINE_HISTORY_RULES_H
+#define KOINE_HISTORY_RULES_H
 
 #include "normalise.h"
 

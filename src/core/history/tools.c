@@ -2,7 +2,7 @@
 ** tools.c: tool schemas made sendable (N18). An empty Lua table does not say whether it is a list: where JSON
 ** Schema wants a list it becomes one, elsewhere it stays an object. Only places where a schema may stand are looked at:
 ** a property that is called "required" is a schema, and what lies in `enum` or `default` is data.
-** May call: json, mem, err. In place; new nodes lie in the arena. Failure: -1 (memory).
+** In place; new nodes lie in the arena. Failure: -1 (memory).
 */
 #include "normalise.h"
 

@@ -1,8 +1,8 @@
 /*
 ** deadline.c: the transfers' own deadlines (first_byte, idle, total, grace) in a binary heap of the engine.
 ** Keys are lazy: bytes that arrive do not touch the heap; a transfer whose key has passed is asked for its true
-** deadline and pushed back if that is later. libcurl keeps the connect deadline. May call: clock, the rest of the room.
-** The engine owns the heap; room is reserved when a transfer starts, so nothing else can fail.
+** deadline and pushed back if that is later. libcurl keeps the connect deadline. The engine owns the heap; room is
+** reserved when a transfer starts, so nothing else can fail.
 */
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 /*
 ** engine.c: one libcurl multi behind one pollset, driven by curl_multi_socket_action alone.
-** May call: pollset, clock, mem, err, libcurl, the rest of the room. The engine owns the multi, the pollset, idle
-** connections and spare handles. Failure: NULL or -1 and an err.
+** The engine owns the multi, the pollset, idle connections and spare handles. Failure: NULL or -1 and an err.
 */
 #include <fcntl.h>
 #include <pthread.h>

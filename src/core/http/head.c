@@ -1,7 +1,7 @@
 /*
 ** head.c: the head of one transfer's answer, as libcurl hands it over line by line: status and headers.
-** May call: libcurl, pollset, mem, the rest of the room. The bytes and the array of headers belong to the transfer.
-** Failure: noted in the transfer; the callback then returns 0, with which libcurl ends it.
+** The bytes and the array of headers belong to the transfer. Failure: noted in the transfer; the callback then returns
+** 0, with which libcurl ends it.
 */
 #include "private.h"
 

@@ -1,8 +1,8 @@
 /*
 ** http.h: HTTP on libcurl's multi, driven by sockets behind one pollset. Callbacks only append bytes and set flags.
-** May call: pollset, clock, mem, err, libcurl. An engine owns its transfers' handles; a transfer belongs to its caller,
-** who closes it; closing either first is legal (a transfer whose engine is gone is failed, KIND_CANCELLED).
-** One engine serves one thread at a time. Nothing is shared between engines but curl_global_init.
+** An engine owns its transfers' handles; a transfer belongs to its caller, who closes it; closing either first is legal
+** (a transfer whose engine is gone is failed, KIND_CANCELLED). One engine serves one thread at a time. Nothing is
+** shared between engines but curl_global_init.
 */
 #ifndef KOINE_HTTP_H
 #define KOINE_HTTP_H

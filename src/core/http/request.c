@@ -1,8 +1,8 @@
 /*
 ** request.c: what may be asked for, and how libcurl is told. Names, values and URLs that could smuggle a second
-** header or request are refused here. May call: libcurl, mem, err. One block per transfer holds the header list and
-** the body that libcurl borrows; it is freed once both are sent and answered. Failure: -1 and KIND_ARGUMENT,
-** KIND_CONNECT (offline) or KIND_MEMORY. No error repeats a URL or a header's value: they may hold credentials.
+** header or request are refused here. One block per transfer holds the header list and the body that libcurl borrows;
+** it is freed once both are sent and answered. Failure: -1 and KIND_ARGUMENT, KIND_CONNECT (offline) or KIND_MEMORY. No
+** error repeats a URL or a header's value: they may hold credentials.
 */
 #include <arpa/inet.h>
 #include <limits.h>

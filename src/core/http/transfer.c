@@ -1,9 +1,8 @@
 /*
 ** transfer.c: one transfer: what libcurl calls while it runs (but for head.c), how it ends, how it is read.
-** Callbacks append bytes and set flags, nothing else. May call: libcurl, clock, mem, err, the rest of the room. A
-** transfer owns its easy handle while in flight and every byte it holds; its caller owns it, unless it was released to
-** the engine.
-** Failure: noted once in the transfer; why it failed is its caller's to ask.
+** Callbacks append bytes and set flags, nothing else. A transfer owns its easy handle while in flight and every byte it
+** holds; its caller owns it, unless it was released to the engine. Failure: noted once in the transfer; why it failed
+** is its caller's to ask.
 */
 #include <fcntl.h>
 #include <netinet/in.h>

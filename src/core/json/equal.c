@@ -1,6 +1,6 @@
 /*
-** equal.c: whether two trees say the same. May call: mem, json_tree. Memory is taken only to sort the members of
-** large objects, and given back at once. No failure: without memory it takes longer.
+** equal.c: whether two trees say the same. Memory is taken only to sort the members of large objects, and given back at
+** once. No failure: without memory it takes longer.
 */
 #include "json.h"
 

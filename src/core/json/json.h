@@ -1,9 +1,9 @@
 /*
 ** json.h: JSON for the wire: a pull reader, a tree in an arena on top of it, and a byte-stable writer.
-** May call: mem, err. Trees borrow: strings point into the input or the arena, whichever the reader could use.
-** Failure: -1 / NULL / J_ERROR and an err with the byte offset; a reader in error stays in error.
-** Numbers: an integer that fits int64 is exact; other numbers are doubles; an integer beyond int64 and a number
-** beyond double keep their text (NODE_BIG). No locale is ever consulted.
+** Trees borrow: strings point into the input or the arena, whichever the reader could use. Failure: -1 / NULL / J_ERROR
+** and an err with the byte offset; a reader in error stays in error. Numbers: an integer that fits int64 is exact;
+** other numbers are doubles; an integer beyond int64 and a number beyond double keep their text (NODE_BIG). No locale
+** is ever consulted.
 */
 #ifndef KOINE_JSON_H
 #define KOINE_JSON_H

@@ -1,6 +1,6 @@
 /*
 ** number.c: numbers to text and back, exactly, in every locale.
-** May call: mem, err, libc's strtod and snprintf, but only in ways in which no decimal point is written or read.
+** libc's strtod and snprintf are called only in ways that neither write nor read a decimal point.
 ** Owns nothing. Failure: -1 and an err.
 */
 #include <float.h>

@@ -1,6 +1,6 @@
 /*
-** read.c: the pull reader: one token per call, no recursion, nothing allocated. May call: mem, err, json_number. It
-** borrows its input. Failure: J_ERROR or -1, an err with the byte offset, and the reader stays in error.
+** read.c: the pull reader: one token per call, no recursion, nothing allocated. It borrows its input. Failure: J_ERROR
+** or -1, an err with the byte offset, and the reader stays in error.
 */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*
 ** scan.h: what the files of the room share: finding the bytes that a JSON string treats specially, hex digits, UTF-8.
-** May call: nothing. Owns nothing and cannot fail.
+** Owns nothing and cannot fail.
 */
 #ifndef KOINE_JSON_SCAN_H
 #define KOINE_JSON_SCAN_H

@@ -1,7 +1,7 @@
 /*
-** text.c: what the strings of JSON say: escapes, surrogates, malformed UTF-8. May call: mem, err. A string without any
-** of these is borrowed, another is decoded into the caller's arena. Failure: -1 when out of memory; no string is refused
-** here, read.c has checked them.
+** text.c: what the strings of JSON say: escapes, surrogates, malformed UTF-8. A string without any of these is
+** borrowed, another is decoded into the caller's arena. Failure: -1 when out of memory; no string is refused here,
+** read.c has checked them.
 */
 #include "json.h"
 #include "scan.h"

@@ -1,7 +1,7 @@
 /*
 ** tree.c: JSON values as trees of nodes: made by the reader or by hand, searched, copied.
-** May call: mem, err, json_read. Nodes live in the caller's arena; strings are borrowed from the input or the arena.
-** Failure: NULL or -1, and an err where a reader is at work.
+** Nodes live in the caller's arena; strings are borrowed from the input or the arena. Failure: NULL or -1, and an err
+** where a reader is at work.
 */
 #include "json.h"
 

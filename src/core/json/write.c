@@ -1,7 +1,7 @@
 /*
 ** write.c: trees to compact JSON, the same bytes for the same tree every time.
-** May call: mem, err, json_number. Appends to the caller's buffer; scratch for sorting comes from the buffer's
-** allocator and is given back at once. Failure: -1 and an err; the buffer is as long as before.
+** Appends to the caller's buffer; scratch for sorting comes from the buffer's allocator and is given back at once.
+** Failure: -1 and an err; the buffer is as long as before.
 */
 #include "json.h"
 #include "scan.h"

@@ -1,6 +1,6 @@
 /* block.h: the blocks of a turn, between message.c and node.c. */
-#ifndef KOINE_MESSAGE_PRIVATE_H
-#define KOINE_MESSAGE_PRIVATE_H
+#ifndef KOINE_MESSAGE_BLOCK_H
+#define KOINE_MESSAGE_BLOCK_H
 
 #include "message.h"
 

@@ -1,6 +1,6 @@
 /*
 ** event.c: the queue between codecs, message and stream, and the names users see.
-** May call: mem. The queue owns its array, never the strings of its events. Failure: NULL, and the queue as it was.
+** The queue owns its array, never the strings of its events. Failure: NULL, and the queue as it was.
 */
 #include "event.h"
 

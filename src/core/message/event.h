@@ -1,14 +1,14 @@
 /*
-** event.h: the one vocabulary between codecs, message and stream. May call: json, mem, err.
-** A codec pushes PARTS (what the wire said); message_add turns parts into DELTAS (the grammar that users see):
+** event.h: the one vocabulary between codecs, message and stream. A codec pushes PARTS (what the wire said);
+** message_add turns parts into DELTAS (the grammar that users see):
 **   stream := block* ; block := X_START X_DELTA* X_END, X in TEXT, THINKING, TOOL; text and thinking never interleave.
 ** The strings of an event are borrowed. Those of a part lie in the data that the codec was given or in its scratch
 ** arena, or are constant; never in the codec's state, because parts may wait while the codec goes on (the events of one
 ** record, an answer and its end). Only parse_end, the last call, lends what is in the state, until the codec is freed.
 ** Those of a delta are valid until the exchange is called again.
 */
-#ifndef KOINE_EVENT_H
-#define KOINE_EVENT_H
+#ifndef KOINE_MESSAGE_EVENT_H
+#define KOINE_MESSAGE_EVENT_H
 
 #include <stdint.h>
 #include "core/base/mem.h"

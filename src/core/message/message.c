@@ -1,6 +1,6 @@
 /*
 ** message.c: parts in, deltas out. Owns copies of all it keeps (one buf per field of a block).
-** May call: normalise (reading arguments), json, event, mem, err. Fails with -1 and an err; a failed message only frees.
+** Fails with -1 and an err; a failed message only frees.
 */
 #include "block.h"
 #include "core/history/normalise.h"

@@ -1,7 +1,6 @@
 /*
 ** message.h: the accumulator: a codec's parts become one turn, and the deltas that users see.
-** It owns copies of everything it keeps. May call: json, event, normalise (N14 only), mem, err.
-** Failure: -1 and an err (KIND_LIMIT, KIND_PROTOCOL, KIND_MEMORY).
+** It owns copies of everything it keeps. Failure: -1 and an err (KIND_LIMIT, KIND_PROTOCOL, KIND_MEMORY).
 */
 #ifndef KOINE_MESSAGE_H
 #define KOINE_MESSAGE_H

@@ -1,6 +1,6 @@
 /*
 ** node.c: the turn as a tree, at its end. The tree borrows from the message and lies in the caller's arena.
-** May call: normalise (reading arguments), json, mem. Fails with NULL: out of memory.
+** Fails with NULL: out of memory.
 */
 #include "block.h"
 #include "core/history/normalise.h"

@@ -1,7 +1,7 @@
 /*
 ** plan.c: what a supervisor is going to run: the argument vector, the files to try for it, its descriptors.
-** May call: io, mem, err, the system. A plan owns one block with all copies, and the command's ends of the descriptors,
-** until plan_free. Failure: -1 and an err (KIND_MEMORY, KIND_OTHER with the system's reason).
+** A plan owns one block with all copies, and the command's ends of the descriptors, until plan_free. Failure: -1 and an
+** err (KIND_MEMORY, KIND_OTHER with the system's reason).
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /*
 ** process.c: the host's half of a process: its pipes in the pollset, what they bring, the supervisor's report; and, on
 ** Linux, a timer, because the command may stop the supervisor or have it traced: see on_tick.
-** May call: pollset, clock, mem, err, the system, the rest of the room. A process owns its descriptors, its supervisor
-** and the output it kept, until process_close. Nothing waits but process_close. The host's signals are not touched: on
-** Linux the supervisor raises no SIGCHLD, and waitpid(-1) does not see it. Failure: NULL and an err, or one of
-** process_done.
+** A process owns its descriptors, its supervisor and the output it kept, until process_close. Nothing waits but
+** process_close. The host's signals are not touched: on Linux the supervisor raises no SIGCHLD, and waitpid(-1) does
+** not see it. Failure: NULL and an err, or one of process_done.
 */
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /*
 ** process.h: a program started from an argument vector, its output, its end, and the end of everything it started.
-** May call: pollset, clock, mem, err, the system. A process belongs to its caller, who closes it, before the pollset.
+** A process belongs to its caller, who closes it, before the pollset.
 **
 ** Between the host and the command stands a supervisor, a fork of the host that runs this room's code and nothing else.
 ** It starts the command in a session of its own and stays until the command and all its descendants are gone. When the

@@ -1,6 +1,6 @@
 /*
 ** supervisor.c: the process between host and command: it starts the command and sees to it that nothing is left
-** of it. May call: clock, the system, process_family, process_proc. Owns nothing but its descriptors.
+** of it. Owns nothing but its descriptors.
 **
 ** It is a plain fork, made by the system call: the handlers of pthread_atfork may wait for locks of the host's other
 ** threads, and on Linux a child that is made without a signal raises no SIGCHLD and is invisible to the host's own

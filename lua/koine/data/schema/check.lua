@@ -1,6 +1,4 @@
 --- Schemas that can be nobody's intention: unknown words as type, limits that are no numbers, references to nowhere.
---
--- May call: errors, schema.parts.
 
 local errors = require "koine.data.errors"
 local parts = require "koine.data.schema.parts"

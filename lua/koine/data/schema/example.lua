@@ -4,8 +4,6 @@
 -- anything), another table for an object with all of these members. The words "string", "number", "integer", "boolean",
 -- "array" and "object" stand for these types. A name that ends in "?" is of a member that may be left out.
 -- The same example gives the same bytes on the wire.
---
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -14,8 +14,6 @@
 -- array.
 --
 -- Written here: Debian packages no JSON Schema validator for Lua.
---
--- May call: koine.core, errors, records, schema.*.
 
 local core = require "koine.core"
 local check = require "koine.data.schema.check"

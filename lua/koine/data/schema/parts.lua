@@ -1,7 +1,5 @@
 --- What schemas and values are made of: the kinds of values that JSON Schema tells apart, the schemas within a schema,
 -- references, and which keywords are judged.
---
--- May call: koine.core.
 
 local core = require "koine.core"
 

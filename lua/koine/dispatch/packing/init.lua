@@ -5,8 +5,6 @@
 --
 --   local blocks = koine.turn.pack { { sender = alice, prompt = "see this" }, { sender = bob, prompt = "what?" } }
 --   local r = assert(adapter:chat { { role = "user", content = blocks } })
---
--- May call: errors, options, and its own files.
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"

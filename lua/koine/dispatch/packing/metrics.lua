@@ -1,7 +1,5 @@
 --- Figures about packed turns: the nearest-rank percentile, and the alarm for envelopes that cost too much.
 -- The alarm is fed a dispatcher's records and told the time; it reads no clock.
---
--- May call: errors, options.
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"

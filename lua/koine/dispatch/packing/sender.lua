@@ -1,8 +1,6 @@
 --- Who sent a message, as the model reads it: one line of JSON whose bytes follow from the values alone.
 -- Keys come in a fixed order, so that an unchanged history keeps its bytes (prompt caches look at them) and a test can
 -- name them. `<` and `>` are written \u003c and \u003e: a display name cannot close the tag that the line stands in.
---
--- May call: koine.core, errors, timestamp.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -1,8 +1,6 @@
 --- When a message was created, in one form: `YYYY-MM-DDTHH:MM:SS.mmmZ`, UTC, always 24 characters.
 -- Platforms write times as RFC 3339 text, as Slack's `seconds.fraction` or as a count of seconds or milliseconds.
 -- Fractions are cut, never rounded, and read as text, never as a float.
---
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

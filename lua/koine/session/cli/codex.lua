@@ -2,8 +2,6 @@
 -- what it is:
 --   message (role "assistant"), reasoning, function_call (name, arguments = JSON text), function_call_output, usage
 --   (input_tokens, output_tokens), done (status)
---
--- May call: session.cli.
 
 local cli = require "koine.session.cli"
 

@@ -2,8 +2,6 @@
 -- what it is:
 --   content (role "model", text), thought, tool_call (name, input = object), tool_result, usage (prompt_tokens,
 --   candidates_tokens), done (status)
---
--- May call: koine.core, session.cli.
 
 local cli = require "koine.session.cli"
 local core = require "koine.core"

@@ -11,9 +11,6 @@
 --             result(text, name, id); usage(tokens_in, tokens_out) and done(status)
 -- The program has tools of its own, which run where and as it likes: allowed_tools is only compared with what it says
 -- that it did.
---
--- May call: koine.core, errors, executor.text, options, process, rows, session.context, .frame, .input, .prohibited,
--- .verdict.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

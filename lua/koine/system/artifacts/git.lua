@@ -3,8 +3,6 @@
 -- repository: no GIT_DIR, GIT_WORK_TREE, GIT_INDEX_FILE, whatever the host has set. No hook of the repository is run,
 -- no monitor that its configuration names, and nothing is written into it; filters for file contents that it names are
 -- run, as in every git status.
---
--- May call: koine.core, errors, process.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -11,8 +11,6 @@
 -- where the directory is below it, a linked worktree or a submodule.
 --
 -- Every call runs git (process.lua): it yields in a scheduler and blocks elsewhere.
---
--- May call: errors, options, artifacts.git.
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"

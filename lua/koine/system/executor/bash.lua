@@ -1,7 +1,5 @@
 --- The tool bash: one command in a shell of its own, in the working directory, with a clean environment. Nothing that
 -- it started outlives the call. What a command may do is what the user may do: this is no boundary.
---
--- May call: errors, process, executor.text.
 
 local errors = require "koine.data.errors"
 local process = require "koine.system.process"

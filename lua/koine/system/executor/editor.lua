@@ -1,7 +1,5 @@
 --- The tool text_editor, with the commands and fields of the text editor that models are trained on: view, create,
 -- str_replace, insert.
---
--- May call: executor.files, executor.text.
 
 local files = require "koine.system.executor.files"
 local text = require "koine.system.executor.text"

@@ -1,7 +1,5 @@
 --- The tools that read and write one file or list one directory. Paths go through the core's file tree, which opens
 -- nothing outside of the working directory.
---
--- May call: executor.text.
 
 local text = require "koine.system.executor.text"
 

@@ -2,8 +2,6 @@
 -- directories. A name that begins with a dot matches only a part that does so too. Matching goes along a path name by
 -- name, so that a walk knows which directories cannot lead to a match. A name costs at most its length times the
 -- pattern's; patterns are a model's, so their length and their braces have limits.
---
--- May call: nothing.
 
 local glob = {}
 

@@ -6,9 +6,6 @@
 --
 -- File tools cannot leave the working directory, whatever path or link a model makes up. bash can do all that the user
 -- can: who does not trust what it runs puts the whole program into a container.
---
--- May call: koine.core, errors, options, records, schema, tool, executor.bash, .editor, .files, .policies,
--- .remote, .search, .service, .text.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

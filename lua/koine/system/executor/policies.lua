@@ -3,8 +3,6 @@
 -- ctx.workdir_given the one that the executor was given, where that was absolute.
 -- They judge words. A command can say the same thing in more ways than any pattern knows: a policy is advice to a model
 -- that means well, not a boundary.
---
--- May call: executor.paths.
 
 local paths = require "koine.system.executor.paths"
 

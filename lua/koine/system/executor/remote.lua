@@ -8,8 +8,6 @@
 -- exit_code (integer). What a model did wrong and what was denied is such an answer. Everything else is trouble of the
 -- machine: an error of kind "executor". No call is tried again, and every connection closes with its answer: libcurl
 -- repeats a request when a connection that it kept turns out to be dead, and a command must not run twice.
---
--- May call: koine.core, credentials, errors, exchange, options.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,7 +1,5 @@
 --- The tools that look through a directory and all below it: glob for names, grep for text. Links are not followed, the
 -- insides of .git not looked at. A long search lets other tasks run.
---
--- May call: wait, executor.files, executor.glob, executor.paths, executor.text.
 
 local wait = require "koine.task.wait"
 local files = require "koine.system.executor.files"

@@ -1,8 +1,6 @@
 --- The other side of a remote executor (remote.lua has the wire): serves an executor's tools over HTTP, as a program of
 -- its own, for example in a container. GET /health is open; every other call needs the token. Calls run at once; one
 -- whose caller goes away is ended, with all that it started.
---
--- May call: koine.core, errors, hosts, loop, options, wait, executor.remote, testing.http; luv.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,7 +1,5 @@
 --- Text as tools give it to a model: legal UTF-8, capped, and told apart from binary data; lines and their ends.
 -- A result is a text and, second, nil or {is_error = true}.
---
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

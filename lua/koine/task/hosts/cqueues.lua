@@ -2,8 +2,6 @@
 -- A coroutine parks on a condition. As long as one of a controller is parked, one more coroutine, the pump, polls the
 -- engine for all of them; it ends with the last, so that `controller:loop()` ends as it would without Koine. Elsewhere,
 -- also in a coroutine within a coroutine of the controller, Koine blocks.
---
--- May call: wait; cqueues.
 
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"

@@ -7,8 +7,6 @@
 --   luv      coroutines under libuv's loop; needs luv
 --   poll     a loop of its own on select, beside descriptors of the program; needs luasocket
 -- For any other loop: wait.lua's set_host, pump and engine.
---
--- May call: hosts/*.
 
 local NAMES = { cqueues = true, luv = true, poll = true }
 

@@ -2,8 +2,6 @@
 -- A poll handle watches the engine's descriptor, a timer the next moment at which the engine or somebody parked wants a
 -- turn; they keep the loop alive only while somebody is parked. An error in a coroutine that is resumed here goes where
 -- errors of callbacks go. Koine yields in every coroutine: generators of one's own want koine.run around them.
---
--- May call: errors, hosts/parking, wait; luv.
 
 local errors = require "koine.data.errors"
 local parking = require "koine.task.hosts.parking"

@@ -1,7 +1,5 @@
 --- Coroutines that are parked, for hosts that resume them themselves. Waking only says who is next: nobody is resumed
 -- but by `run`, so a wake within the pump, or by a coroutine that runs, nests nothing.
---
--- May call: koine.core, errors, wait, loop/timers.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

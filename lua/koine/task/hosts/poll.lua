@@ -7,8 +7,6 @@
 --
 -- Koine yields in the coroutines that were spawned here, and blocks elsewhere. One that yields by itself is the
 -- program's to resume.
---
--- May call: errors, hosts/parking, wait; luasocket.
 
 local errors = require "koine.data.errors"
 local parking = require "koine.task.hosts.parking"

@@ -1,6 +1,4 @@
 --- Items 1–7, 18, 19: what answers look like, plain and streamed.
---
--- May call: koine.core, records.
 
 local core = require "koine.core"
 local records = require "koine.data.records"

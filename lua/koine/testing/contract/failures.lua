@@ -1,7 +1,5 @@
 --- Items 20, 21, 25: what failures look like.
 -- Items about status codes need `supports.errors`, those about bytes and sockets `supports.wire`.
---
--- May call: nothing but the kit.
 
 local CLASS_OF = { [400] = "RequestError", [422] = "RequestError", [401] = "AuthenticationError",
   [403] = "AuthenticationError", [429] = "RateLimitError", [500] = "ServerError", [502] = "ServerError",

@@ -1,6 +1,4 @@
 --- Items 22, 23, 26: what an adapter says about itself, and that the suite talks to nobody but its stub.
---
--- May call: koine.core, errors, records, testing, wait.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

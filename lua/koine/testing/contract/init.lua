@@ -13,8 +13,6 @@
 --     requests = function() return assert(server:requests()) end,     -- what it sent: array of {headers, body}, or nil
 --     supports = { wire = true, errors = true, thinking = true, signatures = true, images = false },
 --   })
---
--- May call: contract.*.
 
 local errors = require "koine.data.errors"
 local kits = require "koine.testing.contract.kit"

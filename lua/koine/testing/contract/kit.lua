@@ -1,6 +1,4 @@
 --- What the items of the contract are written with: playing a turn in either mode, looking at what was sent.
---
--- May call: koine.core, errors, records.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

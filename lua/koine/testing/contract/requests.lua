@@ -1,7 +1,5 @@
 --- Items 8–17 and 24: what reaches the provider.
 -- Items that look at requests are left out where the adapter cannot show them.
---
--- May call: records.
 
 local records = require "koine.data.records"
 

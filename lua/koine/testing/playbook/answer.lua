@@ -1,7 +1,5 @@
 --- What a scripted turn looks like to the caller of an adapter: its deltas in the canonical grammar, its Response, its
 -- error. Deterministic: the same turn gives the same deltas and the same Response, streamed or not.
---
--- May call: koine.core, errors, records, wait.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

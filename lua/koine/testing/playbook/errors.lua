@@ -1,7 +1,5 @@
 --- What can be wrong with a playbook: three classes under PlaybookError, raised at the line of the caller.
 -- err:is "PlaybookError" holds for all three, err:is "Error" as for every error.
---
--- May call: koine.core, errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

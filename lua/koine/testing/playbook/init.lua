@@ -20,8 +20,6 @@
 --
 -- The rest is an adapter like every other: chat, open, stream (with deltas in the canonical grammar), all options.
 -- Mistakes in the script and calls beyond its end raise a PlaybookError.
---
--- May call: base, errors, records, playbook.*.
 
 local base = require "koine.call.custom_adapter"
 local errors = require "koine.data.errors"

@@ -1,8 +1,6 @@
 --- The steps of a playbook: reads them from JSON text or a list, checks them, and turns each into a scripted turn.
 -- Every problem raises an InvalidPlaybookError whose `field` is the path of what is wrong (`steps[2].tool_calls[1].id`)
 -- and whose `expected` says what belongs there.
---
--- May call: koine.core, errors, records, playbook.errors.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

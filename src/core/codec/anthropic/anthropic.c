@@ -2,7 +2,7 @@
 ** anthropic.c: a canonical request as the body of POST /v1/messages, and the table of the Anthropic Messages
 ** format. Fields go out in a fixed order, static first, messages last, so that the same request gives the same bytes
 ** and a longer history only extends them. What the wire cannot carry is left out with a warning.
-** May call: codec, normalise, json, mem, err. Scratch lies in the render's arena. Failure: -1 and an err.
+** Scratch lies in the render's arena. Failure: -1 and an err.
 */
 #include "anthropic.h"
 #include "core/history/normalise.h"

@@ -1,7 +1,7 @@
 /*
 ** cache.c: cache breakpoints (N15). A marker asks the provider to cache all up to and including its
 ** block, in the order tools, system, messages. There may be four: the oldest on messages give way.
-** May call: json, mem, err. Works in place on the request's private tree. Failure: -1 and an err.
+** Works in place on the request's private tree. Failure: -1 and an err.
 */
 #include "anthropic.h"
 

@@ -1,7 +1,7 @@
 /*
 ** content.c: blocks of the history as the Anthropic Messages format has them.
 ** What came from this wire and has no canonical name goes back as the bytes that came (provider_data.raw).
-** May call: normalise (arguments), json, mem, err. Scratch lies in the render's arena. Failure: kept in the writer.
+** Scratch lies in the render's arena. Failure: kept in the writer.
 */
 #include "anthropic.h"
 #include "core/history/normalise.h"

@@ -2,8 +2,8 @@
 ** parse.c: answers of the Anthropic Messages format, streamed and plain, as parts.
 ** A stream is message_start, blocks (start, deltas, stop), message_delta, message_stop; only message_stop ends it.
 ** Events and deltas that are unknown are ignored, unknown blocks are kept whole.
-** May call: shared/read.h, json, event, codec (errors), mem, err. Parts borrow from the event's bytes and the arena,
-** those of the turn's end from the state too. Failure: -1 and an err.
+** Parts borrow from the event's bytes and the arena, those of the turn's end from the state too. Failure: -1 and an
+** err.
 */
 #include "anthropic.h"
 #include "core/codec/shared/read.h"

@@ -1,7 +1,7 @@
 /*
 ** thinking.c: whether and how the model thinks (N19). Older models take a budget of tokens, newer ones
 ** an effort and decide for themselves (adaptive). What cannot be combined with thinking wins over it, with one warning.
-** May call: codec (warnings), json, err. Owns nothing. Failure: -1 and an err.
+** Owns nothing. Failure: -1 and an err.
 */
 #include "anthropic.h"
 

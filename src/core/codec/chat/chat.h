@@ -6,8 +6,8 @@
 **   text.c      the answer's text: reasoning and tool calls written into it
 **   tools.c     tool calls and their fragments
 **   keep.c      usage figures, and the fields that go back as they came
-** May call: codec, json, event, normalise, mem, err. The state owns its buffers; parts borrow as event.h says: from the
-** data and the scratch arena of `struct parse`, those of the turn's end from the state too. Failure: -1 and an err.
+** The state owns its buffers; parts borrow as event.h says: from the data and the scratch arena of `struct parse`,
+** those of the turn's end from the state too. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_CHAT_H
 #define KOINE_CODEC_CHAT_H

@@ -1,7 +1,7 @@
 /*
 ** keep.c: what accumulates beside the text: token figures, and the fields that must go back as they came
 ** (reasoning_details, reasoning_opaque) or be shown whole (annotations).
-** May call: json, event, mem, err. The state owns its arena and buffers. Failure: -1 and an err; it can still be freed.
+** The state owns its arena and buffers. Failure: -1 and an err; it can still be freed.
 */
 #include "chat.h"
 

@@ -1,8 +1,7 @@
 /*
 ** messages.c: the messages of a Chat Completions request: the system prompt first, tool results as messages
 ** of their own, everything that is only text as a plain string.
-** May call: shared/writer.h, normalise, json, mem, err. Scratch lies in the request's arena. Failure: the `struct out` says
-** so.
+** Scratch lies in the request's arena. Failure: the `struct out` says so.
 */
 #include "chat.h"
 #include "core/codec/shared/writer.h"

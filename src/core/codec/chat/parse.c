@@ -1,7 +1,7 @@
 /*
 ** parse.c: chat.completion.chunk events and chat.completion bodies as parts. Both go through the same
 ** readers, so that a streamed and a plain answer give the same turn. One pass with the pull reader; text is not copied.
-** May call: text.c, tools.c, keep.c, shared/read.h, codec, json, event, mem, err. Failure: -1 and an err.
+** Failure: -1 and an err.
 */
 #include "chat.h"
 

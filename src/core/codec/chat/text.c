@@ -2,7 +2,7 @@
 ** text.c: the answer's text on its way to the parts, streamed and plain alike. Where the dialect asks for
 ** it, reasoning written into the text is taken apart (think.h), and tool calls written into it are read (leaked.h).
 ** What is kept back is lost only where a turn breaks off: no partial answer holds it.
-** May call: think, leaked, parse.c, event, mem, err. Failure: -1 and an err.
+** Failure: -1 and an err.
 */
 #include "chat.h"
 

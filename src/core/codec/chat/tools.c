@@ -1,8 +1,7 @@
 /*
 ** tools.c: reads `tool_calls` and finds out which call a fragment belongs to. Providers disagree on ids and
 ** indexes: one algorithm serves them all (docs/wire-formats.md, tool-call delta assembly); its cases are (a) to (e).
-** May call: shared/read.h, json, event, mem, err. The table owns copies of the ids. Failure: -1 and an err; the
-** table can still be freed.
+** The table owns copies of the ids. Failure: -1 and an err; the table can still be freed.
 */
 #include "chat.h"
 

@@ -1,8 +1,7 @@
 /*
 ** input.c: the history as input items of the Responses format: messages, calls, their outputs, and what
 ** goes back as it came.
-** May call: shared/writer.h, normalise, json, mem, err. Scratch lies in the request's arena. Failure: the `struct out` says
-** so.
+** Scratch lies in the request's arena. Failure: the `struct out` says so.
 */
 #include "responses.h"
 #include "core/history/normalise.h"

@@ -2,8 +2,8 @@
 ** item.c: output items of the Responses format. Deltas are told as they come; what an item says when it
 ** is done settles what they left open. A stream and a plain answer go through the same functions, so that both give the
 ** same turn.
-** May call: parallel.c, shared/read.h, json, event, mem, err. A piece owns its buffers until its item is
-** done; parts borrow from the event's bytes and the scratch arena. Failure: -1 and an err.
+** A piece owns its buffers until its item is done; parts borrow from the event's bytes and the scratch arena. Failure:
+** -1 and an err.
 */
 #include "responses.h"
 

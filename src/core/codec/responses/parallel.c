@@ -2,8 +2,7 @@
 ** parallel.c: several calls in one. Some models call an undeclared tool `parallel` or
 ** `multi_tool_use.parallel` with {tool_uses: [{recipient_name: "functions.NAME", parameters}]} (vercel/ai 6be0f51):
 ** users see the calls that it holds; the history sends the one call back, its results as one.
-** May call: shared/writer.h, normalise, json, event, mem, err. Owns nothing: results lie in the scratch arena, the history
-** is changed in place. Failure: -1 and an err.
+** Owns nothing: results lie in the scratch arena, the history is changed in place. Failure: -1 and an err.
 */
 #include "responses.h"
 #include "core/history/normalise.h"

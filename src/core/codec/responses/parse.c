@@ -1,7 +1,7 @@
 /*
 ** parse.c: events and whole answers of the Responses format as parts. One pass with the pull reader;
 ** text is not copied. What ends a stream: response.completed, response.incomplete, response.failed, error.
-** May call: item.c, shared/read.h, codec, json, event, mem, err. Failure: -1 and an err.
+** Failure: -1 and an err.
 */
 #include "responses.h"
 

@@ -3,8 +3,7 @@
 ** Nothing is stored at the provider unless the caller asks for it (`extra.store`): reasoning comes back encrypted and
 ** goes out again with the history. Known fields go out in a fixed order, static first and the input last, so that the
 ** same request gives the same bytes and a longer history only extends them.
-** May call: input.c, parse.c (for the table at the end), shared/writer.h, codec, normalise,
-** json, mem, err. Writes to the caller's body; scratch lies in the caller's arena. Failure: -1 and an err.
+** Writes to the caller's body; scratch lies in the caller's arena. Failure: -1 and an err.
 */
 #include "responses.h"
 #include "core/history/normalise.h"

@@ -5,9 +5,8 @@
 **   parse.c     events and whole answers as parts
 **   item.c      output items, from their first delta to the end
 **   parallel.c  several calls in one (`multi_tool_use.parallel`), taken apart and put together again
-** May call: codec, shared/writer.h, shared/read.h, json, event, normalise, mem, err. The state owns its buffers; parts
-** borrow as event.h says: from the data and the scratch arena of `struct parse`, those of the turn's end from the state
-** too. Failure: -1 and an err.
+** The state owns its buffers; parts borrow as event.h says: from the data and the scratch arena of `struct parse`,
+** those of the turn's end from the state too. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_RESPONSES_H
 #define KOINE_CODEC_RESPONSES_H

@@ -1,6 +1,6 @@
 /*
 ** leaked.c: what of a growing text may be shown, because it cannot become the markup of a call. See leaked.h.
-** May call: json (surrogates), mem. Owns one buffer. Failure: -1, out of memory.
+** Owns one buffer. Failure: -1, out of memory.
 */
 #include "leaked_private.h"
 

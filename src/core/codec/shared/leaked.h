@@ -6,10 +6,10 @@
 **   <tool_call>{"name": "f", "arguments": {…}}</tool_call>, the arguments also as a string of JSON
 **   [TOOL_CALLS][{"name": "f", "arguments": {…}}, …], where neither of the others was found
 ** Only tools that were offered are called; what a thought (<think>, <thinking>, <reasoning>, <thought>) holds is not.
-** May call: json, mem, err. Owns what it keeps back; results lie in the caller's arena. Failure: -1, out of memory.
+** Owns what it keeps back; results lie in the caller's arena. Failure: -1, out of memory.
 */
-#ifndef KOINE_LEAKED_H
-#define KOINE_LEAKED_H
+#ifndef KOINE_CODEC_SHARED_LEAKED_H
+#define KOINE_CODEC_SHARED_LEAKED_H
 
 #include "core/json/json.h"
 

@@ -1,8 +1,8 @@
 /*
 ** leaked_private.h: what leaked.c and leaked_read.c share: the marks of calls and of thoughts, and how text fits them.
 */
-#ifndef KOINE_LEAKED_PRIVATE_H
-#define KOINE_LEAKED_PRIVATE_H
+#ifndef KOINE_CODEC_SHARED_LEAKED_PRIVATE_H
+#define KOINE_CODEC_SHARED_LEAKED_PRIVATE_H
 
 #include "leaked.h"
 

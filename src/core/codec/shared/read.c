@@ -1,8 +1,7 @@
 /*
 ** read.c: small readers that the parsers share: single values, members kept as they came, token
 ** figures.
-** May call: codec, json, mem, err. Results are borrowed from the input or lie in the scratch arena. Failure: -1 and an
-** err.
+** Results are borrowed from the input or lie in the scratch arena. Failure: -1 and an err.
 */
 #include "read.h"
 

@@ -1,9 +1,9 @@
 /*
-** read.h: small readers that the parsers share. May call: codec, json, mem, err. What is read is borrowed
-** from the input or lies in the scratch arena. Failure: -1 and an err.
+** read.h: small readers that the parsers share. What is read is borrowed from the input or lies in the scratch arena.
+** Failure: -1 and an err.
 */
-#ifndef KOINE_CODEC_READ_H
-#define KOINE_CODEC_READ_H
+#ifndef KOINE_CODEC_SHARED_READ_H
+#define KOINE_CODEC_SHARED_READ_H
 
 #include "core/codec/codec.h"
 

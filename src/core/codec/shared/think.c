@@ -1,7 +1,7 @@
 /*
 ** think.c: see think.h. Three states: BEFORE the text, INSIDE a block, AFTER the text began. Every byte is looked at
 ** once; only white space and the beginnings of tags are copied.
-** May call: mem. Owns one buffer. Failure: -1, out of memory.
+** Owns one buffer. Failure: -1, out of memory.
 */
 #include "think.h"
 

@@ -4,10 +4,10 @@
 ** (nothing, therefore, that opens a ``` fence); later tags are text. A block that never ends is reasoning to the end.
 ** The text loses the tags and what is between them, nothing else: white space before a block stands before the text
 ** behind it. White space that only surrounds blocks is dropped.
-** May call: mem. Owns what it holds back. Failure: -1, out of memory.
+** Owns what it holds back. Failure: -1, out of memory.
 */
-#ifndef KOINE_THINK_H
-#define KOINE_THINK_H
+#ifndef KOINE_CODEC_SHARED_THINK_H
+#define KOINE_CODEC_SHARED_THINK_H
 
 #include "core/base/mem.h"
 

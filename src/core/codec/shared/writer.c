@@ -1,8 +1,8 @@
 /*
 ** writer.c: what the requests of OpenAI's formats have in common: fields in the order they are written, the options
 ** that mean the same in all of them, and what a block says.
-** May call: codec, normalise, json, mem, err. Owns nothing; scratch lies in the request's arena. Failure: the `struct
-** out` says so; out_check_media returns -1 and an err.
+** Owns nothing; scratch lies in the request's arena. Failure: the `struct out` says so; out_check_media returns -1 and
+** an err.
 */
 #include "writer.h"
 

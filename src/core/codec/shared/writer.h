@@ -1,10 +1,10 @@
 /*
 ** writer.h: the body that a renderer of OpenAI's formats is writing, and what their requests have in common.
-** May call: codec, normalise, json, mem, err. Owns nothing; scratch lies in
-** the request's arena. Once something failed nothing more is written and the err says what.
+** Owns nothing; scratch lies in the request's arena. Once something failed nothing more is written and the err says
+** what.
 */
-#ifndef KOINE_CODEC_OUT_H
-#define KOINE_CODEC_OUT_H
+#ifndef KOINE_CODEC_SHARED_WRITER_H
+#define KOINE_CODEC_SHARED_WRITER_H
 
 #include "core/codec/codec.h"
 

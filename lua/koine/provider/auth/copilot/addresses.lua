@@ -1,7 +1,5 @@
 --- GitHub's hosts: where one logs in, where its API is, where Copilot answers, and which of those that an answer names
 -- may be sent a token.
---
--- May call: errors.
 
 local errors = require "koine.data.errors"
 

@@ -1,8 +1,6 @@
 --- Copilot tokens: what a GitHub token is exchanged for, for about half an hour. Every adapter of one GitHub token and
 -- host shares a session, so that a process exchanges once, however many adapters and coroutines it has.
 -- Tokens are kept in closures: no key, field or name of a table shows one.
---
--- May call: koine.core, errors, flight, github, hosts, options.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,6 +1,4 @@
 --- Logging in with a code: the user types it in on GitHub's page, we ask until that is done (RFC 8628).
---
--- May call: errors, options, github, wait.
 
 local check = require "koine.data.check"
 local github = require "koine.provider.auth.copilot.github"

@@ -1,6 +1,4 @@
 --- Which wire format a model is spoken to in: Chat Completions or Responses.
---
--- May call: errors, github, session.
 
 local github = require "koine.provider.auth.copilot.github"
 local session = require "koine.provider.auth.copilot.api_token"

@@ -1,6 +1,4 @@
 --- Calls to GitHub itself: logging in, exchanging, asking for quotas. One JSON answer each; no retries here.
---
--- May call: errors, exchange; lua-cjson.
 
 local errors = require "koine.data.errors"
 local exchange = require "koine.net.http"

@@ -1,7 +1,5 @@
 --- Where GitHub tokens come from, and the file that keeps one: the owner's alone, in a directory that is the owner's
 -- alone.
---
--- May call: koine.core, github, options; lua-cjson.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,7 +1,5 @@
 --- How adapters of GitHub Copilot log in and what each of their requests needs: a GitHub token (found, or got with a
 -- device code), exchanged for a Copilot token; the API host and the wire format that these lead to; who began the turn.
---
--- May call: koine.core, credentials, errors, rate_limiter, the rooms in copilot/.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"

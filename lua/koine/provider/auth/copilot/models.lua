@@ -1,4 +1,4 @@
---- What an entry of Copilot's list of models says, as the fields of a ModelInfo. May call: koine.core.
+--- What an entry of Copilot's list of models says, as the fields of a ModelInfo.
 
 local core = require "koine.core"
 

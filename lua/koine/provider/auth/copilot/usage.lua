@@ -1,4 +1,4 @@
---- Copilot's quotas as a usage report. May call: github, records, session's tokens.
+--- Copilot's quotas as a usage report.
 
 local github = require "koine.provider.auth.copilot.github"
 local records = require "koine.data.records"
