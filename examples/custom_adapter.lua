@@ -4,7 +4,7 @@ local koine = require "koine"
 
 local replies = { hello = "Hello to you.", bye = "Good bye." }
 
-local parrot = koine.base {
+local parrot = koine.custom_adapter {
   name = "parrot",
   options = { model = "parrot-1" },
   open = function(_, messages)

@@ -198,7 +198,7 @@ local function check_short()
       local there <close> = io.open(target)
       if not there then complain("llms.txt", i, "there is no %s", target) end
     end
-    for name in line:gmatch "%f[%w]koine%.([%l_]+)" do
+    for name in line:gmatch "%f[%w]koine%.([%l_][%l_%d]*)" do
       if koine[name] == nil then complain("llms.txt", i, "there is no koine.%s", name) end
     end
   end

@@ -191,9 +191,9 @@ static int open_descriptors(struct host *h) {
 
 static const char CONNECT[] =
   "local enter, wake, spawn = ...\n"
-  "local koine, wait = require 'koine', require 'koine.task.wait'\n"
+  "local koine = require 'koine'\n"
   "local function park(token, seconds)\n"
-  "  if not enter(token, seconds) then return wait.block(token, seconds) end\n"
+  "  if not enter(token, seconds) then return koine.block(token, seconds) end\n"
   "  local woken = coroutine.yield()\n" /* no tail call: this frame holds the token */
   "  return woken\n"
   "end\n"

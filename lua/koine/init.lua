@@ -16,8 +16,11 @@
 --   koine.tool {…}, koine.agent {…}                      tools and loops around them
 --   koine.executor {…}                                   tools that touch files and run commands
 --   koine.dispatcher {…}                                 many people's messages, packed into turns
---   koine.errors, conversation, base, playbook, contract, testing, pricing, hosts, process, schema, artifacts, session,
---   turn                                                 modules
+--   koine.park(token, seconds), wake, block              waiting for something of one's own (task/wait.lua)
+--   koine.custom_adapter {…}                             an adapter of one's own
+--   koine.testing                                        a provider on the loopback interface, playbook, contract
+--   koine.errors, conversation, pricing, hosts, process, schema, artifacts, session, packing
+--                                                        modules
 --   koine.version, koine.libcurl                         versions of Koine and of the libcurl that is running
 
 local core = require "koine.core"
@@ -38,13 +41,13 @@ local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "think
   "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
   "usage_amount", "usage_limit_entry", "usage_report" }
 -- Public name → the module that it is.
-local MODULES = { agent = "agent", artifacts = "system.artifacts", base = "call.custom_adapter",
-  base64 = "data.base64", contract = "testing.contract", conversation = "call.conversation", dispatcher = "dispatch",
+local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
+  conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", hosts = "task.hosts",
-  playbook = "testing.playbook", pricing = "call.pricing", process = "system.process", schema = "data.schema",
-  session = "session", testing = "testing", tool = "agent.tool", turn = "dispatch.packing" }
+  packing = "dispatch.packing", pricing = "call.pricing", process = "system.process", schema = "data.schema",
+  session = "session", testing = "testing", tool = "agent.tool" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
-local WAIT = { "set_host", "pump", "engine" }
+local WAIT = { "set_host", "pump", "engine", "park", "wake", "block" }
 
 -- name → function that makes the value on first use
 local makers = {

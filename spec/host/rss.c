@@ -33,7 +33,7 @@ static const char CHUNK[] =
   "function chat() assert(#assert(a:chat 'Hi'):text() == 1 << 20) end\n"
   "function stream() assert(assert(a:chat('Hi', { stream = true })).usage.output_tokens == 5) end\n"
   "function deltas() for d in a:stream 'Hi' do last = d end end\n"
-  "local b = koine.base { name = 'wrapper', options = { model = 'm' },\n"
+  "local b = koine.custom_adapter { name = 'wrapper', options = { model = 'm' },\n"
   "  open = function(_, messages) return a:open(messages) end }\n"
   "function wrapped() assert(#assert(b:chat 'Hi'):text() == 1 << 20) end\n"
   "function drop() assert(assert(a:open 'Hi'):next()) end\n";

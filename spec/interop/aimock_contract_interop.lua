@@ -91,7 +91,7 @@ local function suite(name, construct, options, path, supports, excepted)
   end
 
   local wrapped, check = exceptions.around(it, assert, excepted)
-  koine.contract.describe(name, { describe = describe, it = wrapped, assert = assert, teardown = teardown,
+  koine.testing.contract.describe(name, { describe = describe, it = wrapped, assert = assert, teardown = teardown,
     new = new,
     script = function(turns) server:script(construct == koine.copilot and refused_twice(turns) or turns) end,
     requests = function() return server:requests() end,

@@ -308,7 +308,7 @@ end
 --   max_buffered_messages  integer, 10: how many a lane holds, and a turn has at most; 1 in per-message
 --   max_batch_tokens       integer, 24000: estimated tokens of a turn; a larger message goes alone
 --   count_envelope         true: envelopes count for that
---   layout                 of koine.turn.pack: "split" or "combined"
+--   layout                 of koine.packing.pack: "split" or "combined"
 --   idle_timeout           seconds, 300 (10 in per-message): how long sweep leaves an idle lane
 --   now_ms                 function → milliseconds of a clock that does not go back
 --   on_queued(message, thread), on_done(message, thread, result), on_error(message, thread, err),

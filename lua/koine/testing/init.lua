@@ -289,4 +289,11 @@ end
 Server.__close = methods.stop
 Server.__gc = methods.stop
 
-return testing
+-- The rest of the room, loaded on first use: testing.playbook, testing.contract.
+local PARTS = { playbook = true, contract = true }
+
+return setmetatable(testing, { __index = function(_, name)
+  if not PARTS[name] then return nil end
+  testing[name] = require("koine.testing." .. name)
+  return testing[name]
+end })

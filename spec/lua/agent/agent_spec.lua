@@ -330,7 +330,7 @@ describe("a turn", function()
   end)
 
   it("that stops for tools and calls none is a protocol error", function()
-    local base = koine.base { name = "odd", options = { model = "m" }, open = function()
+    local base = koine.custom_adapter { name = "odd", options = { model = "m" }, open = function()
       return { next = function() end, response = function()
         return { model = "m", stop_reason = "tool_use", content = "x", usage = { input_tokens = 1, output_tokens = 1 } }
       end }

@@ -13,7 +13,7 @@ describe("usage", function()
   -- An adapter that answers with these usages, one a call, each with its cost where it can be known.
   local function priced(...)
     local usages, n = { ... }, 0
-    return koine.base { name = "priced", options = { model = "m" }, open = function()
+    return koine.custom_adapter { name = "priced", options = { model = "m" }, open = function()
       n = n + 1
       local usage, last = usages[n], n == #usages
       if usage.priced then

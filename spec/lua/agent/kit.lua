@@ -17,7 +17,7 @@ function kit.steps(turns)
 end
 
 --- A playbook of turns.
-function kit.play(...) return koine.playbook(kit.steps { ... }) end
+function kit.play(...) return koine.testing.playbook(kit.steps { ... }) end
 
 --- A call of a tool, "add" unless said otherwise.
 function kit.use(id, arguments, name)

@@ -42,7 +42,7 @@ local function script_of(pick)
     steps[i].step, steps[i].type = i, "turn"
   end
   steps[#steps + 1] = { step = #steps + 1, type = "turn", content = "The end." }
-  return koine.playbook(steps)
+  return koine.testing.playbook(steps)
 end
 
 -- Plays one run to its end, through as many processes as it takes.

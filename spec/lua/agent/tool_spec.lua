@@ -30,7 +30,7 @@ describe("a tool", function()
       .. '"type":"object"}', core.encode(add.parameters))
     assert.is_nil(add.example)
     assert.is_true(tool.is_tool(add))
-    local book = koine.playbook { { step = 1, type = "message", content = "Hello." } }
+    local book = koine.testing.playbook { { step = 1, type = "message", content = "Hello." } }
     assert(book:chat("Hi", { tools = { add } }))
     assert.are.equal("add", book.call_log[1].tools[1].name)
   end)

@@ -74,7 +74,7 @@ describe("an adapter that defines nothing", function()
   end)
 end)
 
-describe("koine.base", function()
+describe("koine.custom_adapter", function()
   it("rejects definitions without a name and primitives that are none", function()
     assert.are.equal("name", raised("ArgumentError", base, {}).field)
     assert.are.equal("open", raised("ArgumentError", base, { name = "x", open = 1 }).field)

@@ -320,7 +320,7 @@ describe("the record", function()
     assert.are.equal(1210, lab.now)
     lab.now = 1400
     local blocks = #lab:finish().blocks
-    local envelope = koine.turn.envelope_tokens(chat_lab.message("alice", ""))
+    local envelope = koine.packing.envelope_tokens(chat_lab.message("alice", ""))
     assert.are.same({ events_per_dispatch = 3, packed_block_count = blocks, wait_ms = { 150, 110, 50 },
       context_tokens_per_event = { envelope, envelope, envelope }, tokens_per_event = { 101, 513, 9 },
       envelope_tokens_per_dispatch = 3 * envelope, agent_dispatch_ms = 250, senders = { "alice", "Alice of Ops" },
@@ -352,7 +352,7 @@ describe("the record", function()
 
   it("feeds the alarm for envelopes that cost too much", function()
     local lab = chat_lab.new()
-    local alarm = koine.turn.overhead_alarm { threshold = 40, sustain = 10, min = 2 }
+    local alarm = koine.packing.overhead_alarm { threshold = 40, sustain = 10, min = 2 }
     local state
     for hour = 1, 30 do
       lab:say("T1", "alice", "m")

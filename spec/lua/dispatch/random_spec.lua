@@ -30,7 +30,7 @@ end
 local function check_blocks(self, blocks, messages)
   local expected = {}
   for _, message in ipairs(messages) do
-    expected[#expected + 1] = koine.turn.envelope(message)
+    expected[#expected + 1] = koine.packing.envelope(message)
     for _, extra in ipairs(message.extras) do
       if extra.type == "text" then expected[#expected + 1] = extra.text end
     end

@@ -310,15 +310,19 @@ describe("koine", function()
     assert.are.equal(koine.errors.try, koine.try)
     assert.are.equal("text", koine.text({ text = "x" }).type)
     assert.are.equal("Hi", koine.response({ content = "Hi", model = "m", stop_reason = "end_turn" }):text())
-    local modules = { conversation = "call.conversation", base = "call.custom_adapter",
-      playbook = "testing.playbook", pricing = "call.pricing", testing = "testing" }
+    local modules = { conversation = "call.conversation", custom_adapter = "call.custom_adapter",
+      packing = "dispatch.packing", pricing = "call.pricing", testing = "testing" }
     for name, module in pairs(modules) do assert.are.equal(require("koine." .. module), koine[name]) end
     for _, name in ipairs { "run", "spawn", "gather", "timeout", "sleep" } do
       assert.are.equal(require "koine.task.scheduler"[name], koine[name])
     end
-    for _, name in ipairs { "set_host", "pump", "engine" } do
+    for _, name in ipairs { "set_host", "pump", "engine", "park", "wake", "block" } do
       assert.are.equal(require "koine.task.wait"[name], koine[name])
     end
+    for _, name in ipairs { "playbook", "contract" } do
+      assert.are.equal(require("koine.testing." .. name), koine.testing[name])
+    end
     assert.is_nil(koine.nothing_of_the_sort)
+    assert.is_nil(koine.testing.nothing_of_the_sort)
   end)
 end)

@@ -10,7 +10,7 @@ local kit = {}
 kit.raised = require "spec.support.raised"
 
 --- A playbook of turns (the playbook's fields of a "turn").
-function kit.play(turns) return koine.playbook { model = "m-1", steps = agent_kit.steps(turns) } end
+function kit.play(turns) return koine.testing.playbook { model = "m-1", steps = agent_kit.steps(turns) } end
 
 --- A tool call as a block.
 function kit.call(id, name, arguments)

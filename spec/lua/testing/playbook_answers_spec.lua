@@ -1,4 +1,4 @@
--- koine.playbook: scripted turns and errors.
+-- koine.testing.playbook: scripted turns and errors.
 
 local playbook = require "koine.testing.playbook"
 

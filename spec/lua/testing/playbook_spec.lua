@@ -1,4 +1,4 @@
--- koine.playbook: steps, the constructor, chats, helpers.
+-- koine.testing.playbook: steps, the constructor, chats, helpers.
 
 local playbook = require "koine.testing.playbook"
 local failures = require "koine.testing.playbook.errors"

@@ -62,7 +62,7 @@ describe("koine chat", function()
       assert.are.same({ 0, "koine: 2 messages saved in " .. path .. "\n" }, { r.code, r.err })
       local file <close> = assert(io.open(path))
       local dumped = cjson.decode(file:read "a")
-      assert.are.equal("The Loire.", koine.conversation.load(koine.playbook { steps = {
+      assert.are.equal("The Loire.", koine.conversation.load(koine.testing.playbook { steps = {
         { step = 1, type = "message", content = "x" } } }, dumped).history[2].content[1].text)
       assert(server:reset())
       r = chat({ { content = "Nantes." } }, "/load " .. path .. "\nIts cities?\n")

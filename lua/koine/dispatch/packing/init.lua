@@ -3,7 +3,7 @@
 -- blocks}; other fields are the caller's. Adjacency alone says whose a block is: it belongs to the nearest envelope
 -- before it. Nothing that people wrote is changed, left out, merged or moved to another event.
 --
---   local blocks = koine.turn.pack { { sender = alice, prompt = "see this" }, { sender = bob, prompt = "what?" } }
+--   local blocks = koine.packing.pack { { sender = alice, prompt = "see this" }, { sender = bob, prompt = "what?" } }
 --   local r = assert(adapter:chat { { role = "user", content = blocks } })
 
 local check = require "koine.data.check"

@@ -56,7 +56,7 @@ local function own_members(sender, path)
   return json:sub(2, -2)
 end
 
---- The line of JSON for a sender; `path` begins the names of fields in errors. See koine.turn.sender_context.
+--- The line of JSON for a sender; `path` begins the names of fields in errors. See koine.packing.sender_context.
 return function(sender, path)
   check(sender, path)
   local members = { '"schema":' .. encode(SCHEMA) }

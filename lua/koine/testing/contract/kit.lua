@@ -5,7 +5,7 @@ local errors = require "koine.data.errors"
 local records = require "koine.data.records"
 
 local kit = {}
-local metatable = { __index = kit, __name = "koine.contract" }
+local metatable = { __index = kit, __name = "koine.testing.contract" }
 
 local MODES = { { name = "plain", streamed = false }, { name = "streamed", streamed = true } }
 

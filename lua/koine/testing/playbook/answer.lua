@@ -158,7 +158,7 @@ local function content_after(deltas, n)
   return blocks
 end
 
--- The object of a turn (koine.base) ---------------------------------------------------------------------------------
+-- The object of a turn (koine.custom_adapter) ------------------------------------------------------------------------
 
 local played = {}
 
@@ -188,7 +188,8 @@ local function usage_of(turn)
   return records.to_table(records.usage(usage))
 end
 
---- Plays a scripted turn: the object that koine.base wants of a primitive, or nil, err for a turn that is an error.
+--- Plays a scripted turn: the object that koine.custom_adapter wants of a primitive, or nil, err for a turn that is an
+-- error.
 -- `origin` = {provider, model} goes into Responses and errors.
 function turns.play(turn, origin)
   local wait_for = turn.fault and turn.fault.delay_ms and turn.fault.delay_ms / 1000

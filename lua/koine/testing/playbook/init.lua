@@ -1,6 +1,6 @@
 --- An adapter that plays a script instead of asking a provider: for tests of code that talks to adapters.
 --
---   local book = koine.playbook { steps = {
+--   local book = koine.testing.playbook { steps = {
 --     { step = 1, type = "tool_calls", tool_calls = { { id = "c1", name = "add", arguments = { a = 2, b = 3 } } } },
 --     { step = 2, type = "message", content = "It is 5." },
 --   } }

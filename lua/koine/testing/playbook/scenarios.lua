@@ -1,4 +1,4 @@
---- Canned playbooks for smoke tests: name → array of steps, as koine.playbook takes them. Plain data.
+--- Canned playbooks for smoke tests: name → array of steps, as koine.testing.playbook takes them. Plain data.
 
 local HAIKU = "Curly braces fall / one tongue carries every voice / moonlight, written small"
 

@@ -160,7 +160,7 @@ function methods:is(kind) return views[self].type == kind end
 --- The scripted turn that the step stands for, a fresh table.
 function methods:turn() return records.to_table(TYPES[views[self].type].turn(views[self])) end
 
-local view_mt = { __name = "koine.playbook.step" }
+local view_mt = { __name = "koine.testing.playbook.step" }
 
 -- A member, or a copy of it where it is a table: a step never changes.
 function view_mt.__index(view, key)

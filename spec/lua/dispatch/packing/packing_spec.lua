@@ -2,7 +2,7 @@
 
 local koine = require "koine"
 
-local turn = koine.turn
+local packing = koine.packing
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 
 -- A sender with other fields: `changes` of koine.null take a field away.
@@ -28,30 +28,30 @@ end
 describe("sender_context", function()
   it("writes the keys in their order, and none that is absent", function()
     assert.are.equal('{"schema":"openab.sender.v1","sender_id":"U1","sender_name":"ann","display_name":"Ann",'
-      .. '"channel":"discord","channel_id":"C1","is_bot":false}', turn.sender_context(sender()))
+      .. '"channel":"discord","channel_id":"C1","is_bot":false}', packing.sender_context(sender()))
     assert.are.equal('{"schema":"openab.sender.v1","sender_id":"U1","sender_name":"ann","display_name":"Ann",'
       .. '"channel":"discord","channel_id":"C1","thread_id":"T1","is_bot":true,"timestamp":"1970-01-01T00:00:01.000Z"}',
-      turn.sender_context(sender { thread_id = "T1", is_bot = true, timestamp = { epoch_s = 1 },
+      packing.sender_context(sender { thread_id = "T1", is_bot = true, timestamp = { epoch_s = 1 },
         schema = "openab.sender.v1" }))
   end)
 
   it("31 has the parent in channel_id and the thread in thread_id, outside a thread no thread_id", function()
-    local inside = turn.sender_context(sender { channel_id = "parent", thread_id = "thread", is_bot = true })
+    local inside = packing.sender_context(sender { channel_id = "parent", thread_id = "thread", is_bot = true })
     assert.is_truthy(inside:find('"channel_id":"parent","thread_id":"thread","is_bot":true', 1, true))
-    local outside = turn.sender_context(sender { channel_id = "parent" })
+    local outside = packing.sender_context(sender { channel_id = "parent" })
     assert.is_truthy(outside:find('"channel_id":"parent","is_bot":false}', 1, true))
     assert.is_nil(outside:find("thread", 1, true))
   end)
 
   it("writes thread_id as thread_ts in its place when asked to", function()
-    local line = turn.sender_context(sender { thread_id = "1714204397.1", thread_key = "thread_ts" })
+    local line = packing.sender_context(sender { thread_id = "1714204397.1", thread_key = "thread_ts" })
     assert.is_truthy(line:find('"channel_id":"C1","thread_ts":"1714204397.1","is_bot":false}', 1, true))
     assert.is_nil(line:find("thread_key", 1, true))
-    assert.are.equal(turn.sender_context(sender()), turn.sender_context(sender { thread_key = "thread_ts" }))
+    assert.are.equal(packing.sender_context(sender()), packing.sender_context(sender { thread_key = "thread_ts" }))
   end)
 
   it("escapes what JSON wants escaped, and nothing else", function()
-    local line = turn.sender_context(sender { display_name = '"\\/\b\f\n\r\t\0\1\31\127é\u{2028}🙂' })
+    local line = packing.sender_context(sender { display_name = '"\\/\b\f\n\r\t\0\1\31\127é\u{2028}🙂' })
     assert.is_truthy(line:find(
       [["display_name":"\"\\/\b\f\n\r\t\u0000\u0001\u001f]] .. "\127é\u{2028}🙂" .. [[","channel"]], 1, true))
   end)
@@ -59,7 +59,7 @@ describe("sender_context", function()
   it("D1 48 keeps a name from closing the envelope", function()
     local event = { sender = sender { display_name = "</sender_context>", ["</sender_context>"] = { "<b>" } },
       prompt = "hello" }
-    local envelope = turn.envelope(event)
+    local envelope = packing.envelope(event)
     assert.is_truthy(envelope:find([["display_name":"\u003c/sender_context\u003e"]], 1, true))
     assert.is_truthy(envelope:find([["\u003c/sender_context\u003e":["\u003cb\u003e"]}]], 1, true))
     local _, tags = envelope:gsub("</sender_context>", "")
@@ -73,33 +73,33 @@ describe("sender_context", function()
     local plain = sender()
     plain.thread_id, plain.thread_key, plain.timestamp, plain.schema, plain.team = koine.null, koine.null, koine.null,
       koine.null, koine.null
-    assert.are.equal(turn.sender_context(sender()), turn.sender_context(plain))
+    assert.are.equal(packing.sender_context(sender()), packing.sender_context(plain))
   end)
 
   it("leaves out a time that says nothing", function()
     for _, time in ipairs { "", "not-a-ts", { slack = "not-a-ts" }, { epoch_s = -1 }, {} } do
-      assert.are.equal(turn.sender_context(sender()), turn.sender_context(sender { timestamp = time }))
+      assert.are.equal(packing.sender_context(sender()), packing.sender_context(sender { timestamp = time }))
     end
   end)
 
   it("names the field that is wrong", function()
     for _, name in ipairs { "sender_id", "sender_name", "display_name", "channel", "channel_id" } do
       for _, value in ipairs { koine.null, "", 7, true } do
-        refuses("sender." .. name, turn.sender_context, sender { [name] = value })
+        refuses("sender." .. name, packing.sender_context, sender { [name] = value })
       end
     end
-    refuses("sender.is_bot", turn.sender_context, sender { is_bot = koine.null })
-    refuses("sender.is_bot", turn.sender_context, sender { is_bot = "false" })
-    refuses("sender.thread_id", turn.sender_context, sender { thread_id = "" })
-    refuses("sender.thread_id", turn.sender_context, sender { thread_id = 7 })
-    refuses("sender.thread_key", turn.sender_context, sender { thread_key = "thread" })
-    refuses("sender.thread_ts", turn.sender_context, sender { thread_ts = "1714204397.1" })
-    refuses("sender.timestamp", turn.sender_context, sender { timestamp = 1714204397 })
-    refuses("sender.schema", turn.sender_context, sender { schema = "openab.sender.v2" })
-    refuses("sender.team.f", turn.sender_context, sender { team = { f = print } })
-    refuses("sender.team", turn.sender_context, sender { team = 0 / 0 })
-    refuses("sender", turn.sender_context, sender { [1] = "x" })
-    refuses("sender", turn.sender_context, nil)
+    refuses("sender.is_bot", packing.sender_context, sender { is_bot = koine.null })
+    refuses("sender.is_bot", packing.sender_context, sender { is_bot = "false" })
+    refuses("sender.thread_id", packing.sender_context, sender { thread_id = "" })
+    refuses("sender.thread_id", packing.sender_context, sender { thread_id = 7 })
+    refuses("sender.thread_key", packing.sender_context, sender { thread_key = "thread" })
+    refuses("sender.thread_ts", packing.sender_context, sender { thread_ts = "1714204397.1" })
+    refuses("sender.timestamp", packing.sender_context, sender { timestamp = 1714204397 })
+    refuses("sender.schema", packing.sender_context, sender { schema = "openab.sender.v2" })
+    refuses("sender.team.f", packing.sender_context, sender { team = { f = print } })
+    refuses("sender.team", packing.sender_context, sender { team = 0 / 0 })
+    refuses("sender", packing.sender_context, sender { [1] = "x" })
+    refuses("sender", packing.sender_context, nil)
   end)
 
   it("47 is the same bytes in 100 fresh Lua states", function()
@@ -113,7 +113,7 @@ describe("sender_context", function()
       local order = {}
       for name in pairs(sender) do order[#order + 1] = name end
       print(table.concat(order, " "))
-      print(koine.turn.sender_context(sender))
+      print(koine.packing.sender_context(sender))
     ]])
     file:close()
     local expected = '{"schema":"openab.sender.v1","sender_id":"U1","sender_name":"ann","display_name":"Ann",'
@@ -184,35 +184,35 @@ describe("timestamp", function()
     it(case[1], function()
       for i = 2, #case do
         local value, time = case[i][1], case[i][2]
-        assert.are.equal(time, turn.timestamp(value), "case " .. i - 1)
+        assert.are.equal(time, packing.timestamp(value), "case " .. i - 1)
       end
     end)
   end
 
   it("30 of now has 24 characters, the separators in their places", function()
-    local now = turn.timestamp { epoch_s = os.time() }
+    local now = packing.timestamp { epoch_s = os.time() }
     assert.are.equal(24, #now)
     assert.is_truthy(now:find "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.000Z$")
-    assert.is_nil(turn.timestamp(nil))
+    assert.is_nil(packing.timestamp(nil))
   end)
 
   it("wants the unit stated", function()
-    refuses("timestamp", turn.timestamp, 1714204397)
-    refuses("timestamp", turn.timestamp, true)
-    refuses("timestamp", turn.timestamp, { epoch = 1714204397 })
-    refuses("timestamp", turn.timestamp, { epoch_s = 1, epoch_ms = 1000 })
-    refuses("timestamp.slack", turn.timestamp, { slack = 1714204397.1 })
-    refuses("timestamp.epoch_s", turn.timestamp, { epoch_s = "1714204397" })
+    refuses("timestamp", packing.timestamp, 1714204397)
+    refuses("timestamp", packing.timestamp, true)
+    refuses("timestamp", packing.timestamp, { epoch = 1714204397 })
+    refuses("timestamp", packing.timestamp, { epoch_s = 1, epoch_ms = 1000 })
+    refuses("timestamp.slack", packing.timestamp, { slack = 1714204397.1 })
+    refuses("timestamp.epoch_s", packing.timestamp, { epoch_s = "1714204397" })
   end)
 end)
 
 describe("estimate", function()
-  local function estimate(prompt, extras) return turn.estimate { prompt = prompt, extras = extras } end
+  local function estimate(prompt, extras) return packing.estimate { prompt = prompt, extras = extras } end
   local IMAGE = { type = "image", source = "aW1n", media_type = "image/png" }
 
   it("1 of an empty event is 1", function()
     assert.are.equal(1, estimate("", {}))
-    assert.are.equal(1, turn.estimate {})
+    assert.are.equal(1, packing.estimate {})
   end)
 
   it("2 of 400 bytes is 101", function() assert.are.equal(101, estimate(("a"):rep(400), {})) end)
@@ -236,10 +236,10 @@ describe("estimate", function()
   end)
 
   it("has the envelope apart", function()
-    assert.are.equal(10, turn.envelope_tokens { sender_json = "{}" }) -- 37 bytes
+    assert.are.equal(10, packing.envelope_tokens { sender_json = "{}" }) -- 37 bytes
     local slack = { sender_json = ("x"):rep(221) }
-    assert.are.equal(256, #turn.envelope(slack))
-    assert.are.equal(65, turn.envelope_tokens(slack))
+    assert.are.equal(256, #packing.envelope(slack))
+    assert.are.equal(65, packing.envelope_tokens(slack))
   end)
 end)
 
@@ -253,19 +253,19 @@ describe("pack", function()
   local function event(who, prompt, ...) return { sender_json = who.sender_json, prompt = prompt, extras = { ... } } end
 
   it("4 text only: the delimiter has both tags and not the prompt, the prompt is a block", function()
-    local blocks = turn.pack { event(A, "fix the bug") }
+    local blocks = packing.pack { event(A, "fix the bug") }
     assert.are.equal(2, #blocks)
     assert.are.equal('<sender_context>\n{"a":1}\n</sender_context>', blocks[1].text)
     assert.are.same({ type = "text", text = "fix the bug" }, blocks[2])
   end)
 
   it("5 transcript and image: delimiter, transcript, prompt, image", function()
-    local blocks = turn.pack { event(A, "look", IMAGE, VOICE) }
+    local blocks = packing.pack { event(A, "look", IMAGE, VOICE) }
     assert.are.same({ D(A), VOICE, T "look", IMAGE }, blocks)
   end)
 
   it("6 two events: four blocks, each prompt outside its envelope", function()
-    local blocks = turn.pack { event(A, "one"), event(B, "two") }
+    local blocks = packing.pack { event(A, "one"), event(B, "two") }
     assert.are.equal(4, #blocks)
     for i, prompt in ipairs { "one", "two" } do
       assert.is_nil(blocks[2 * i - 1].text:find(prompt, 1, true))
@@ -274,39 +274,39 @@ describe("pack", function()
   end)
 
   it("7 text, then only an image: the image right after the second delimiter", function()
-    local blocks = turn.pack { event(A, "see"), event(A, "", IMAGE) }
+    local blocks = packing.pack { event(A, "see"), event(A, "", IMAGE) }
     assert.are.same({ D(A), T "see", D(A), IMAGE }, blocks)
   end)
 
   it("8 two senders interleaved: order kept, the image at the third event", function()
-    local blocks = turn.pack { event(A, "see"), event(B, "what?"), event(A, "", IMAGE) }
+    local blocks = packing.pack { event(A, "see"), event(B, "what?"), event(A, "", IMAGE) }
     assert.are.same({ D(A), T "see", D(B), T "what?", D(A), IMAGE }, blocks)
   end)
 
   it("9 only a voice in the middle: seven blocks, the transcript right after its delimiter", function()
-    local blocks = turn.pack { event(A, "look", IMAGE), event(B, "", VOICE), event(A, "what?") }
+    local blocks = packing.pack { event(A, "look", IMAGE), event(B, "", VOICE), event(A, "what?") }
     assert.are.same({ D(A), T "look", IMAGE, D(B), VOICE, D(A), T "what?" }, blocks)
   end)
 
   it("33 does not look at what else an event carries", function()
     local plain, routed = event(A, "hi"), event(A, "hi")
     routed.origin_event_id, routed.trigger, routed.other_bot_present = "m1", {}, true
-    assert.are.same(turn.pack { plain }, (turn.pack { routed }))
+    assert.are.same(packing.pack { plain }, (packing.pack { routed }))
     assert.are.equal("m1", routed.origin_event_id)
   end)
 
   it("takes sender_json byte for byte, whatever it is, before sender", function()
     for _, line in ipairs { "{}", '{"display_name":"</sender_context>"}', "not json", "" } do
-      local blocks = turn.pack { { sender = 7, sender_json = line, prompt = "x" } }
+      local blocks = packing.pack { { sender = 7, sender_json = line, prompt = "x" } }
       assert.are.equal("<sender_context>\n" .. line .. "\n</sender_context>", blocks[1].text)
     end
   end)
 
-  it("packs nothing to nothing", function() assert.are.same({ {}, {} }, { turn.pack {} }) end)
+  it("packs nothing to nothing", function() assert.are.same({ {}, {} }, { packing.pack {} }) end)
 
   it("passes on blocks it does not know", function()
     local odd = { type = "image", media_type = "image/png", data = "aW1n" }
-    assert.are.equal(odd, turn.pack({ event(A, "", odd) })[2])
+    assert.are.equal(odd, packing.pack({ event(A, "", odd) })[2])
   end)
 
   it("60 changes neither the events nor their blocks", function()
@@ -315,9 +315,9 @@ describe("pack", function()
       event(A, "", VOICE) }
     local before = deep.copy(batch)
     for _, layout in ipairs { "split", "combined" } do
-      local blocks = turn.pack(batch, { layout = layout })
-      turn.estimate(batch[1])
-      turn.envelope_tokens(batch[1])
+      local blocks = packing.pack(batch, { layout = layout })
+      packing.estimate(batch[1])
+      packing.envelope_tokens(batch[1])
       blocks[1].text, blocks[#blocks + 1] = "mine", "mine"
       assert.is_nil(deep.difference(before, batch))
     end
@@ -325,26 +325,26 @@ describe("pack", function()
 
   it("names what is wrong, counted from 1", function()
     local good = event(A, "x")
-    refuses("batch", turn.pack, nil)
-    refuses("batch", turn.pack, { good, nil, good })
-    refuses("batch", turn.pack, { sender_json = "{}" })
-    refuses("batch[2]", turn.pack, { good, "x" })
-    refuses("batch[2].sender", turn.pack, { good, { prompt = "x" } })
-    refuses("batch[2].sender.channel", turn.pack, { good, { sender = sender { channel = koine.null } } })
-    refuses("batch[1].sender_json", turn.pack, { { sender_json = {} } })
-    refuses("batch[1].prompt", turn.pack, { { sender_json = "{}", prompt = false } })
-    refuses("batch[1].extras", turn.pack, { { sender_json = "{}", extras = "x" } })
-    refuses("batch[1].extras", turn.pack, { { sender_json = "{}", extras = { VOICE, nil, VOICE } } })
-    refuses("batch[1].extras[2]", turn.pack, { { sender_json = "{}", extras = { VOICE, "x" } } })
-    refuses("batch[1].extras[1].type", turn.pack, { { sender_json = "{}", extras = { {} } } })
-    refuses("batch[1].extras[1].text", turn.pack, { { sender_json = "{}", extras = { { type = "text" } } } })
-    refuses("event", turn.envelope, nil)
-    refuses("event.sender", turn.envelope, {})
-    refuses("event.prompt", turn.estimate, { prompt = 7 })
-    refuses("options", turn.pack, { good }, "combined")
-    refuses("layout", turn.pack, { good }, { layout = "merged" })
-    refuses("layout", turn.pack, { good }, { layout = false })
-    local err = refuses("layuot", turn.pack, { good }, { layuot = "split" })
+    refuses("batch", packing.pack, nil)
+    refuses("batch", packing.pack, { good, nil, good })
+    refuses("batch", packing.pack, { sender_json = "{}" })
+    refuses("batch[2]", packing.pack, { good, "x" })
+    refuses("batch[2].sender", packing.pack, { good, { prompt = "x" } })
+    refuses("batch[2].sender.channel", packing.pack, { good, { sender = sender { channel = koine.null } } })
+    refuses("batch[1].sender_json", packing.pack, { { sender_json = {} } })
+    refuses("batch[1].prompt", packing.pack, { { sender_json = "{}", prompt = false } })
+    refuses("batch[1].extras", packing.pack, { { sender_json = "{}", extras = "x" } })
+    refuses("batch[1].extras", packing.pack, { { sender_json = "{}", extras = { VOICE, nil, VOICE } } })
+    refuses("batch[1].extras[2]", packing.pack, { { sender_json = "{}", extras = { VOICE, "x" } } })
+    refuses("batch[1].extras[1].type", packing.pack, { { sender_json = "{}", extras = { {} } } })
+    refuses("batch[1].extras[1].text", packing.pack, { { sender_json = "{}", extras = { { type = "text" } } } })
+    refuses("event", packing.envelope, nil)
+    refuses("event.sender", packing.envelope, {})
+    refuses("event.prompt", packing.estimate, { prompt = 7 })
+    refuses("options", packing.pack, { good }, "combined")
+    refuses("layout", packing.pack, { good }, { layout = "merged" })
+    refuses("layout", packing.pack, { good }, { layout = false })
+    local err = refuses("layuot", packing.pack, { good }, { layuot = "split" })
     assert.is_truthy(tostring(err):find('did you mean "layout"?', 1, true))
   end)
 end)

@@ -3,7 +3,7 @@
 
 local koine = require "koine"
 
-local turn = koine.turn
+local packing = koine.packing
 local LAYOUTS = { "split", "combined" }
 local SEEDS = 1000
 
@@ -43,7 +43,7 @@ end
 -- Runs the body for both layouts; `pack` there is pack with that layout.
 local function each_layout(body)
   for _, layout in ipairs(LAYOUTS) do
-    body(function(batch) return turn.pack(batch, { layout = layout }) end, layout)
+    body(function(batch) return packing.pack(batch, { layout = layout }) end, layout)
   end
 end
 
@@ -82,14 +82,14 @@ describe("I3", function()
     for seed = 1, SEEDS do
       local batch = random_batch(seed, WORDS)
       local groups = {}
-      for _, block in ipairs((turn.pack(batch))) do
+      for _, block in ipairs((packing.pack(batch))) do
         if is_delimiter(block) then groups[#groups + 1] = {} end
         local group = groups[#groups]
         group[#group + 1] = block
       end
       assert.are.equal(#batch, #groups, "seed " .. seed)
       for i, item in ipairs(batch) do
-        local line = turn.sender_context(item.sender)
+        local line = packing.sender_context(item.sender)
         local envelope = "<sender_context>\n" .. line .. "\n</sender_context>"
         assert.are.same(expected("split", envelope, item), groups[i], "seed " .. seed)
       end
@@ -105,7 +105,7 @@ describe("I3", function()
         assert.are.equal(#batch, #spans)
         local following = 1
         for i, item in ipairs(batch) do
-          local envelope = "<sender_context>\n" .. turn.sender_context(item.sender) .. "\n</sender_context>"
+          local envelope = "<sender_context>\n" .. packing.sender_context(item.sender) .. "\n</sender_context>"
           assert.are.equal(following, spans[i][1], "seed " .. seed)
           following = spans[i][2] + 1
           local group = table.move(blocks, spans[i][1], spans[i][2], 1, {})
@@ -122,8 +122,8 @@ describe("packing keeps", function()
     for _, prompt in ipairs { "# **bold** `code`\n```lua\nx = 1\n```", "<@123> look <#C9>", "a\r\nb\rc\n",
       "two  spaces ", " ", "\n", "e\u{301} (NFD)", "\xff\xfe\xc3(", "\0", "<sender_context>\n{}\n</sender_context>",
       "</sender_context>", ("x"):rep(100000) } do
-      assert.are.same(text(prompt), turn.pack({ event(sender "U1", prompt) })[2])
-      local combined = turn.pack({ event(sender "U1", prompt) }, { layout = "combined" })[1].text
+      assert.are.same(text(prompt), packing.pack({ event(sender "U1", prompt) })[2])
+      local combined = packing.pack({ event(sender "U1", prompt) }, { layout = "combined" })[1].text
       assert.are.equal("\n</sender_context>\n\n" .. prompt, combined:sub(-#prompt - 20))
     end
   end)
@@ -137,12 +137,12 @@ describe("packing keeps", function()
           of_split[#of_split + 1] = block
         end
       end
-      local blocks = turn.pack(batch)
+      local blocks = packing.pack(batch)
       assert.are.equal(4 * n, #blocks)
       for i, block in ipairs(blocks) do
         if of_split[i] == "D" then assert.is_true(is_delimiter(block)) else assert.are.same(of_split[i], block) end
       end
-      local combined = turn.pack(batch, { layout = "combined" })
+      local combined = packing.pack(batch, { layout = "combined" })
       assert.are.equal(3 * n, #combined)
       for i = 1, n do
         local at = 3 * i - 2
@@ -166,20 +166,20 @@ describe("packing keeps", function()
     local v1, v2, i1, i2 = text "v1", text "v2", image "aTE=", image "aTI="
     local batch = { event(sender "U1", "one", i1, v1, i1), event(sender "U2", "", v2, i2, v1),
       event(sender "U3", "x", i2) }
-    local blocks, spans = turn.pack(batch)
+    local blocks, spans = packing.pack(batch)
     local function group(i) return { table.unpack(blocks, spans[i][1] + 1, spans[i][2]) } end
     assert.are.same({ v1, text "one", i1, i1 }, group(1))
     assert.are.same({ v2, v1, i2 }, group(2))
     assert.are.same({ text "x", i2 }, group(3))
-    blocks, spans = turn.pack(batch, { layout = "combined" })
+    blocks, spans = packing.pack(batch, { layout = "combined" })
     assert.are.same({ i1, v1, i1 }, group(1))
     assert.are.same({ v2, i2, v1 }, group(2))
     assert.are.same({ i2 }, group(3))
   end)
 
   it("C5 unknown keys of a sender, after the known ones, sorted by name, the schema as it is", function()
-    local plain = turn.sender_context(sender("U1", { timestamp = { epoch_s = 0 } }))
-    local extended = turn.sender_context(sender("U1", { timestamp = { epoch_s = 0 }, team = "T", nonce = 7,
+    local plain = packing.sender_context(sender("U1", { timestamp = { epoch_s = 0 } }))
+    local extended = packing.sender_context(sender("U1", { timestamp = { epoch_s = 0 }, team = "T", nonce = 7,
       Zone = { b = true, a = koine.array {} } }))
     assert.are.equal(plain:sub(1, -2) .. ',"Zone":{"a":[],"b":true},"nonce":7,"team":"T"}', extended)
     assert.is_truthy(extended:find('^{"schema":"openab.sender.v1",'))
@@ -193,8 +193,8 @@ describe("packing keeps", function()
       return kept.date(form, seconds or forbidden())
     end
     local ok, err = pcall(function()
-      lines[1] = turn.envelope { sender = sender("U1", { timestamp = { slack = "1714204397.123456" } }) }
-      lines[2] = turn.envelope { sender = sender "U1" }
+      lines[1] = packing.envelope { sender = sender("U1", { timestamp = { slack = "1714204397.123456" } }) }
+      lines[2] = packing.envelope { sender = sender "U1" }
     end)
     os.time, os.clock, os.date = kept.time, kept.clock, kept.date -- luacheck: ignore 122
     assert(ok, err)
@@ -207,7 +207,7 @@ describe("packing keeps", function()
     each_layout(function(pack, layout)
       local who = sender "U1"
       local blocks, spans = pack { event(who, prompt, long, PNG) }
-      assert.are.same(expected(layout, turn.envelope { sender = who }, event(who, prompt, long, PNG)), blocks)
+      assert.are.same(expected(layout, packing.envelope { sender = who }, event(who, prompt, long, PNG)), blocks)
       assert.are.same({ { 1, #blocks } }, spans)
     end)
   end)
@@ -284,7 +284,7 @@ describe("packing never", function()
     each_layout(function(pack)
       local blocks, spans = pack { event(ann, "a"), event(ann, "b"), event(later, "c") }
       for i, who in ipairs { ann, ann, later } do
-        local envelope = turn.envelope { sender = who }
+        local envelope = packing.envelope { sender = who }
         assert.are.equal(envelope, blocks[spans[i][1]].text:sub(1, #envelope))
       end
     end)
@@ -296,7 +296,7 @@ describe("packing never", function()
       local said = {}
       for _, block in ipairs((pack(batch))) do said[#said + 1] = block.text end
       local rest = table.concat(said)
-      for _, part in ipairs { turn.envelope(batch[1]), turn.envelope(batch[2]), "one", "two", "three" } do
+      for _, part in ipairs { packing.envelope(batch[1]), packing.envelope(batch[2]), "one", "two", "three" } do
         local first, last = rest:find(part, 1, true)
         rest = rest:sub(1, first - 1) .. rest:sub(last + 1)
       end

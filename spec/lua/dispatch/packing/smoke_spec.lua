@@ -99,22 +99,22 @@ describe("the smoke matrix", function()
   for _, row in ipairs(ROWS) do
     for _, layout in ipairs { "split", "combined" } do
       it(("45 %s, %s"):format(row[1], layout), function()
-        assert.are.same(row[layout], (koine.turn.pack(batch_of(row, as_table), { layout = layout })))
-        assert.are.same(row[layout], (koine.turn.pack(batch_of(row, as_line), { layout = layout })))
+        assert.are.same(row[layout], (koine.packing.pack(batch_of(row, as_table), { layout = layout })))
+        assert.are.same(row[layout], (koine.packing.pack(batch_of(row, as_line), { layout = layout })))
       end)
     end
   end
 
   it("45 packs split unless told otherwise", function()
     for _, row in ipairs(ROWS) do
-      assert.are.same(row.split, (koine.turn.pack(batch_of(row, as_table))))
-      assert.are.same(row.split, (koine.turn.pack(batch_of(row, as_table), {})))
+      assert.are.same(row.split, (koine.packing.pack(batch_of(row, as_table))))
+      assert.are.same(row.split, (koine.packing.pack(batch_of(row, as_table), {})))
     end
   end)
 
   it("45 says which blocks are whose", function()
     local function spans_of(n, layout)
-      local _, spans = koine.turn.pack(batch_of(ROWS[n], as_table), { layout = layout })
+      local _, spans = koine.packing.pack(batch_of(ROWS[n], as_table), { layout = layout })
       return spans
     end
     assert.are.same({ { 1, 2 } }, spans_of(15, "split"))
@@ -133,7 +133,7 @@ describe("the smoke matrix", function()
       .. [==[\"alice\",\"display_name\":\"Alice\",\"channel\":\"slack\",\"channel_id\":\"C1\",\"is_bot\":false,]==]
       .. [==[\"timestamp\":\"2026-04-27T06:13:21.104Z\"}\n</sender_context>"},
  {"type":"image","media_type":"image/png","source":"aW1n"}]]==])
-    assert.are.same(core.encode(expected), core.encode((koine.turn.pack(batch_of(ROWS[9], as_table)))))
+    assert.are.same(core.encode(expected), core.encode((koine.packing.pack(batch_of(ROWS[9], as_table)))))
   end)
 
   it("45 S2 as JSON, combined", function()
@@ -142,18 +142,18 @@ describe("the smoke matrix", function()
       .. [==[\"alice\",\"display_name\":\"Alice\",\"channel\":\"slack\",\"channel_id\":\"C1\",\"is_bot\":false,]==]
       .. [==[\"timestamp\":\"2026-04-27T06:13:17.927Z\"}\n</sender_context>\n\n"},
  {"type":"text","text":"[Voice message transcript]: can we sync about the deploy"}]]==])
-    local blocks = koine.turn.pack(batch_of(ROWS[2], as_table), { layout = "combined" })
+    local blocks = koine.packing.pack(batch_of(ROWS[2], as_table), { layout = "combined" })
     assert.are.same(core.encode(expected), core.encode(blocks))
   end)
 
   it("estimates S11", function()
     local batch, content, envelopes = batch_of(ROWS[11], as_table), {}, {}
     for i, event in ipairs(batch) do
-      content[i], envelopes[i] = koine.turn.estimate(event), koine.turn.envelope_tokens(event)
+      content[i], envelopes[i] = koine.packing.estimate(event), koine.packing.envelope_tokens(event)
     end
     assert.are.same({ 516, 16, 2 }, content)
     assert.are.same({ 55, 55, 54 }, envelopes)
-    assert.are.equal(216, #koine.turn.envelope(batch[1]))
-    assert.are.equal(212, #koine.turn.envelope(batch[3]))
+    assert.are.equal(216, #koine.packing.envelope(batch[1]))
+    assert.are.equal(212, #koine.packing.envelope(batch[3]))
   end)
 end)

@@ -79,7 +79,8 @@ describe("a packed turn", function()
 
   -- The content of the one message that arrives when the batch is packed and sent as a user's message.
   local function sent(wire, batch, opts)
-    assert(adapter_of(wire):chat({ { role = "user", content = (koine.turn.pack(batch, opts)) } }, { max_tokens = 100 }))
+    local content = koine.packing.pack(batch, opts)
+    assert(adapter_of(wire):chat({ { role = "user", content = content } }, { max_tokens = 100 }))
     local bodies = arrived()
     assert.are.equal(1, #bodies)
     local messages = bodies[1].messages or bodies[1].input
@@ -140,8 +141,8 @@ describe("a packed turn", function()
 
   it("stays one message in a conversation, and the next turn another", function()
     local talk = koine.conversation(adapter_of(WIRES[1]))
-    assert(talk:ask((koine.turn.pack { { sender = ann, prompt = "one" }, { sender = bob, prompt = "two" } })))
-    assert(talk:ask((koine.turn.pack { { sender = bob, prompt = "three" } })))
+    assert(talk:ask((koine.packing.pack { { sender = ann, prompt = "one" }, { sender = bob, prompt = "two" } })))
+    assert(talk:ask((koine.packing.pack { { sender = bob, prompt = "three" } })))
     local messages = arrived()[2].messages
     assert.are.equal(3, #messages)
     assert.are.same({ anthropic_text(D_ANN), anthropic_text "one", anthropic_text(D_BOB), anthropic_text "two" },
@@ -151,7 +152,7 @@ describe("a packed turn", function()
 
   it("is refused, not thinned, where the provider takes no images", function()
     local cerebras = koine.cerebras { model = "gpt-oss-120b", key = "test-key", base_url = server.url .. "/v1" }
-    local blocks = koine.turn.pack { { sender = ann, prompt = "see", extras = { image() } } }
+    local blocks = koine.packing.pack { { sender = ann, prompt = "see", extras = { image() } } }
     local ok, err = pcall(cerebras.chat, cerebras, { { role = "user", content = blocks } })
     assert.is_false(ok)
     assert.are.equal("messages[1].content[3]", err.field)

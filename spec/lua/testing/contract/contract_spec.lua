@@ -8,7 +8,7 @@ local errors = require "koine.data.errors"
 local playbook = require "koine.testing.playbook"
 local records = require "koine.data.records"
 
--- What a playbook answers: a primitive for koine.base that passes everything on to it.
+-- What a playbook answers: a primitive for koine.custom_adapter that passes everything on to it.
 local function passing_on(book)
   return function(_, messages, opts)
     local model = opts.model

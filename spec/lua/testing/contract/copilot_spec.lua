@@ -16,7 +16,7 @@ for _, api in ipairs { "chat", "responses" } do
     return koine.copilot(given)
   end
 
-  koine.contract.describe("koine.copilot, " .. api, {
+  koine.testing.contract.describe("koine.copilot, " .. api, {
     describe = describe, it = it, assert = assert, teardown = teardown,
     new = new,
     unreachable = function(opts) return new(opts, closed) end,

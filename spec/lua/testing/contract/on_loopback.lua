@@ -6,7 +6,7 @@ local koine = require "koine"
 local server -- one child process for every suite of a spec file
 
 --- Registers the suite. `busted` = {describe, it, assert, setup, teardown}; `construct` is the constructor, `options`
--- what every adapter of the suite is made with, `supports` as in koine.contract, over what a wire supports,
+-- what every adapter of the suite is made with, `supports` as in koine.testing.contract, over what a wire supports,
 -- `reasoning_field` where the Chat wire of this provider puts thinking.
 return function(busted, name, construct, options, supports, reasoning_field)
   local able = { wire = true, errors = true }
@@ -25,7 +25,7 @@ return function(busted, name, construct, options, supports, reasoning_field)
     server = nil
   end)
 
-  koine.contract.describe(name, {
+  koine.testing.contract.describe(name, {
     describe = busted.describe, it = busted.it, assert = busted.assert, teardown = busted.teardown,
     new = new,
     unreachable = function(opts) return new(opts, "http://127.0.0.1:" .. free_port()) end,

@@ -6,7 +6,7 @@ local playbook = require "koine.testing.playbook"
 
 local steps, books = {}, {}
 
-contract.describe("koine.playbook", {
+contract.describe("koine.testing.playbook", {
   describe = describe, it = it, assert = assert, teardown = teardown,
   new = function(opts)
     local given = { steps = steps }

@@ -1,5 +1,5 @@
--- An adapter as a third party writes it, on koine.base alone: a provider with a wire of its own, and the contract run
--- against it. The provider is a function: request bytes in, a list of events out.
+-- An adapter as a third party writes it, on koine.custom_adapter alone: a provider with a wire of its own, and the
+-- contract run against it. The provider is a function: request bytes in, a list of events out.
 
 local cjson = require "cjson"
 local koine = require "koine"
@@ -157,7 +157,7 @@ end
 
 local function toy(options)
   options.model = options.model or "toy-1"
-  return koine.base {
+  return koine.custom_adapter {
     name = "Toy", options = options,
     open = function(_, messages, opts)
       local tools
@@ -178,7 +178,7 @@ local function toy(options)
   }
 end
 
-koine.contract.describe("a toy written on koine.base", {
+koine.testing.contract.describe("a toy written on koine.custom_adapter", {
   describe = describe, it = it, assert = assert, teardown = teardown,
   new = function(opts) return toy(opts or {}) end,
   script = function(list) turns = table.move(list, 1, #list, 1, {}) end,
