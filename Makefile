@@ -193,6 +193,7 @@ demo: deps-build
 
 arch:
 	@$(LUA) tools/arch.lua
+	@$(LUA) tools/guards.lua
 
 docs-check: $(MODULE)
 	@$(LUA) tools/docs-check.lua

@@ -1,229 +1,207 @@
--- arch.lua: the arrows between rooms, and who may start programs and write files. Reads every include and require,
--- compares them with what is allowed, and fails on any other.
--- Usage: lua5.4 tools/arch.lua   (from the project's root)
+-- arch.lua: the rooms and the arrows between them. docs/architecture.md has the plan; this reads it, the folders, and
+-- every include and require. It fails on an arrow that the plan does not list, an arrow that it lists and no file uses,
+-- a folder without a line, a line without a folder, a name that leads to no file, and a folder of more than 14 entries.
+-- Usage: lua5.4 tools/arch.lua [PLAN]   (from the project's root)
 
--- What a room may include or require; a room is a file, or a group named below. Arrows point only down.
-local CORE = {
-  mem = "", err = "", limits = "", header = "mem", event = "json mem err", clock = "mem", io = "mem",
-  json = "mem err", sse = "mem err", fs = "io mem err", tree = "io mem err", pollset = "mem err",
-  process = "pollset io clock mem err",
-  head = "header clock json mem", redact = "json mem",
-  normalise = "json mem err", think = "mem", leaked = "json mem err",
-  codec = "think leaked json event normalise limits mem err",
-  message = "normalise json event limits mem err",
-  exchange = "sse message codec head header redact clock json event mem err",
-  http = "pollset clock header mem err", call = "exchange http clock",
-}
+local ENTRIES_MAX = 14
 
--- Files that belong to a room whose name they begin with: codec_anthropic_parse.c lives in codec, json_read.c in json.
-local GROUPS = { "codec", "json", "normalise", "http", "message", "exchange", "leaked", "tree", "process" }
-local ALIAS = { codecs = "codec" }
-
+local page = arg[1] or "docs/architecture.md"
 local problems = 0
 
-local function complain(file, line, what)
+local function complain(...)
   problems = problems + 1
-  print(("%s:%d: %s"):format(file, line, what))
+  print(string.format(...))
 end
 
-local function files(pattern)
-  local list = {}
-  local pipe = assert(io.popen("ls " .. pattern .. " 2>/dev/null"))
-  for name in pipe:lines() do list[#list + 1] = name end
-  pipe:close()
+local function read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+local function exists(path)
+  local file <close> = io.open(path)
+  return file ~= nil
+end
+
+-- The paths that find prints for these arguments, sorted.
+local function find(where)
+  local list, pipe <close> = {}, assert(io.popen("find " .. where .. " | LC_ALL=C sort"))
+  for path in pipe:lines() do list[#list + 1] = path end
   return list
 end
 
-local function lines(file)
-  local n, f = 0, assert(io.open(file))
-  return function()
-    n = n + 1
-    local l = f:read("l")
-    if not l then f:close() return nil end
-    return n, l
+-- The last component of a path, and what is before it.
+local function base(path) return path:match "[^/]*$" end
+local function parent(path) return path:match "^(.*)/" end
+
+-- The plan ----------------------------------------------------------------------------------------------------------
+
+-- Every block "```KIND WORD" of the page: function(word, lines).
+local function blocks(kind, f)
+  for word, text in ("\n" .. read(page)):gmatch("\n```" .. kind .. " ?(%S*)\n(.-)\n```") do
+    local lines = {}
+    for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    f(word, lines)
   end
 end
 
-local function room(name)
-  if CORE[name] then return name end
-  if ALIAS[name] then return ALIAS[name] end
-  for _, g in ipairs(GROUPS) do
-    if name:match("^" .. g .. "_") then return g end
-  end
-  return nil
-end
+local plan = {}  -- folder → {room → {room that it may use = true}}
+local order = {} -- the folders, as they stand on the page
+local used = {}  -- "folder room room" → true
 
-local function allowed(from, to)
-  if from == to then return true end
-  local list = CORE[from]
-  return type(list) == "string" and (" " .. list .. " "):find(" " .. to .. " ", 1, true) ~= nil
-end
-
--- The core: no lua.h, libcurl only in http, arrows as listed.
-for _, file in ipairs(files("src/core/*.c src/core/*.h")) do
-  local base = file:match("([%w_]+)%.[ch]$")
-  local from = room(base)
-  if not from then complain(file, 1, "belongs to no room: name it in tools/arch.lua") end
-  for n, l in lines(file) do
-    local inc = l:match('^%s*#%s*include%s+"([^"]+)"')
-    local sys = l:match("^%s*#%s*include%s+<([^>]+)>")
-    if inc then
-      local to = room(inc:match("([%w_]+)%.h$") or "")
-      if not to then complain(file, n, "includes " .. inc .. ", which is no room of the core")
-      elseif from and not allowed(from, to) then complain(file, n, from .. " may not include " .. to) end
-    elseif sys and (sys:match("^lua") or sys == "lauxlib.h") then
-      complain(file, n, "the core includes no lua.h")
-    elseif sys and sys:match("^curl/") and from ~= "http" then
-      complain(file, n, "libcurl belongs to http")
-    end
-  end
-end
-
--- The door: the core below it, nothing of a provider.
-local PROVIDERS = {}
-for _, file in ipairs(files("lua/koine/providers/*.lua")) do
-  PROVIDERS[file:match("([%w_]+)%.lua$")] = true
-end
-PROVIDERS.compatible = nil
-
-for _, file in ipairs(files("src/lua/*.c src/lua/*.h")) do
-  for n, l in lines(file) do
-    local inc = l:match('^%s*#%s*include%s+"([^"]+)"')
-    if inc and inc ~= "door.h" and not inc:match("^core/[%w_]+%.h$") then
-      complain(file, n, "the door includes door.h and core/*.h only")
-    end
-  end
-end
-
--- No provider's name is compared anywhere but in its own row (comments are free to mention them).
-for _, file in ipairs(files("src/core/*.c src/lua/*.c lua/koine/*.lua")) do
-  for n, l in lines(file) do
-    for name in l:gmatch('[=~]=%s*"([%w_]+)"') do
-      if PROVIDERS[name] then complain(file, n, "compares with the provider's name " .. name) end
-    end
-    for name in l:gmatch('str_eq%(.-, "([%w_]+)"%)') do
-      if PROVIDERS[name] then complain(file, n, "compares with the provider's name " .. name) end
-    end
-  end
-end
-
--- Lua: layers from the bottom; a module may require those of lower layers and, where listed, its neighbours.
-local LAYER = {
-  { "version", "providers" },
-  { "errors" },
-  { "check" },
-  { "wait", "options", "rows", "retry", "records", "credentials", "pricing", "exchange", "rate_limiter", "auth",
-    "schema", "base64" },
-  { "attempt", "stream", "loop", "process" },
-  { "models", "hosts", "tool", "artifacts" },
-  { "adapter", "base" },
-  { "conversation", "playbook", "testing", "contract", "fallback", "turn" },
-  { "agent", "executor" },
-  { "session", "dispatcher" },
-  { "init" },
-}
-local layer_of = {}
-for i, names in ipairs(LAYER) do
-  for _, name in ipairs(names) do layer_of[name] = i end
-end
-
-local function lua_room(file)
-  local path = file:match("^lua/koine/(.*)%.lua$")
-  return path:match("^([%w_]+)/") or path
-end
-
-for _, file in ipairs(files("lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua")) do
-  local from = lua_room(file)
-  local level = layer_of[from]
-  if not level then complain(file, 1, "belongs to no layer: name it in tools/arch.lua") end
-  for n, l in lines(file) do
-    for name in l:gmatch('require%s*%(?%s*"koine%.([%w_]+)') do
-      local to = layer_of[name]
-      if name ~= "core" and name ~= from and level and (not to or to > level) then
-        complain(file, n, ("%s (layer %d) may not require koine.%s (layer %s)"):format(from, level, name, to or "?"))
-      end
-    end
-  end
-end
-for _, file in ipairs(files("examples/*.lua examples/*/*.lua bin/koine")) do
-  for n, l in lines(file) do
-    if l:find '"koine%.[%w_.]+"' then complain(file, n, 'examples and bin use require "koine" only') end
-  end
-end
-
--- Programs and files: who starts the ones and changes the others, and why. Tools of models do both behind the executor
--- only.
-local GUARDS = {
-  { what = "starts a program", lua = { "os%.execute", "io%.popen", "core%.process", "uv%.spawn" },
-    c = { "fork%s*%(", "posix_spawnp?%s*%(", "%f[%w_]exec[vl]p?e?%s*%(", "%f[%w_]system%s*%(", "popen%s*%(" },
-    files = {
-      ["lua/koine/system/process.lua"] = "the one way to run a program from Lua",
-      ["lua/koine/testing/init.lua"] = "starts the loopback provider",
-      ["bin/koine"] = "asks test(1) whether its descriptors are terminals",
-      ["src/core/process/supervisor.c"] = "forks the supervisor and executes the program",
-    } },
-  { what = "requires koine.process", lua = { 'require "koine%.process"' },
-    files = {
-      ["lua/koine/system/artifacts/git.lua"] = "git, with arguments of Koine's own",
-      ["lua/koine/system/executor/bash.lua"] = "the tool bash",
-      ["lua/koine/session/cli/init.lua"] = "programs that are agents, chosen by the user",
-    } },
-  { what = "changes files", lua = { "io%.open%b()", "io%.output", "os%.remove", "os%.rename", "os%.tmpname",
-      "core%.file_write", "core%.file_directory", "core%.file_lock", "lfs%.", "uv%.fs_" },
-    allowed = { '^io%.open%([^,]*%)$', '^io%.open%(.*, "rb?"%)$' },
-    c = { "O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "fopen%s*%(", "%f[%w_]creat%s*%(", "rename%w*%s*%(",
-      "unlink%w*%s*%(", "%f[%w_]mkdir%w*%s*%(", "%f[%w_]rmdir%s*%(", "%f[%w_]remove%s*%(", "truncate%s*%(",
-      "mkstemp%s*%(", "mkfifo%w*%s*%(", "symlink%w*%s*%(", "%f[%w_]link%w*%s*%(" },
-    files = {
-      ["lua/koine/system/artifacts/git.lua"] = "an index of its own, in the system's temporary folder",
-      ["lua/koine/provider/auth/copilot/github_token.lua"] = "keeps the login's token",
-      ["lua/koine/store/rate_limiter.lua"] = "the state that processes share",
-      ["lua/koine/testing/init.lua"] = "the fifo to the loopback provider",
-      ["bin/koine"] = "saves a conversation where the user said",
-      ["src/core/files/private_file.c"] = "private files, replaced in one step",
-      ["src/core/files/workdir.c"] = "files below an executor's working directory",
-      ["src/core/files/workdir_walk.c"] = "directories on the way to them",
-      ["src/core/process/plan.c"] = "a program's standard input, as a file without a name",
-    } },
-  { what = "opens an executor's file tree", lua = { "core%.tree%(" },
-    files = { ["lua/koine/system/executor/init.lua"] = "the boundary behind which tools touch files" } },
-}
-
--- The line without its comment.
-local function code(l)
-  if l:find "^%s*/?%*" or l:find "^%s*//" then return "" end
-  return (l:gsub("%-%-.*$", ""):gsub("/%*.*$", ""))
-end
-
--- What in a line the guard is for, or nil.
-local function guarded(guard, patterns, l)
-  for _, pattern in ipairs(patterns or {}) do
-    for found in code(l):gmatch(pattern) do
-      local fine = false
-      for _, exception in ipairs(guard.allowed or {}) do fine = fine or found:find(exception) ~= nil end
-      if not fine then return found end
-    end
-  end
-end
-
-for _, guard in ipairs(GUARDS) do
-  local seen = {}
-  for kind, where in pairs { lua = "lua/koine/*.lua lua/koine/*/*.lua lua/koine/*/*/*.lua bin/koine",
-    c = "src/*/*.c src/*/*.h" } do
-    for _, file in ipairs(files(where)) do
-      for n, l in lines(file) do
-        local found = guarded(guard, guard[kind], l)
-        if found then
-          seen[file] = true
-          if not guard.files[file] then
-            complain(file, n, ("%s (%s): say why in tools/arch.lua, or go through who may"):format(guard.what, found))
-          end
+blocks("rooms", function(folder, lines)
+  local rooms = {}
+  for _, line in ipairs(lines) do
+    local name, uses = line:match "^([%w_.]+):%s*(.-)%s*$"
+    if not name then
+      complain("%s: not a line of a plan: %s", page, line)
+    else
+      if rooms[name] then complain("%s: %s: %s has two lines", page, folder, name) end
+      local may = {}
+      for use in uses:gmatch "%S+" do
+        if not rooms[use] then
+          complain("%s: %s: %s uses %s, which stands on no line above it", page, folder, name, use)
         end
+        may[use] = true
       end
+      rooms[name] = may
     end
   end
-  for file in pairs(guard.files) do
-    if not seen[file] then complain("tools/arch.lua", 1, ("%s no longer %s"):format(file, guard.what)) end
+  plan[folder], order[#order + 1] = rooms, folder
+end)
+
+local shelves = {} -- folders that are lists of equals and may be longer; with a slash at the end all below it, too
+blocks("shelves", function(_, lines) table.move(lines, 1, #lines, #shelves + 1, shelves) end)
+
+local function is_shelf(folder)
+  for _, shelf in ipairs(shelves) do
+    local all = shelf:sub(-1) == "/"
+    if folder == shelf or (all and (folder .. "/"):sub(1, #shelf) == shelf) then return true end
+  end
+  return false
+end
+
+if #order == 0 then complain("%s: has no plan", page) end
+
+-- Folders -----------------------------------------------------------------------------------------------------------
+
+for _, folder in ipairs(order) do
+  local rooms, seen = plan[folder], { ["."] = #find(folder .. " -maxdepth 1 -type f") > 0 }
+  for _, path in ipairs(find(folder .. " -mindepth 1 -maxdepth 1 -type d")) do
+    seen[base(path)] = true
+    if not rooms[base(path)] then complain("%s: stands on no line of %s", path, page) end
+  end
+  if seen["."] and not rooms["."] then complain("%s: its files stand on no line of %s", folder, page) end
+  for name in pairs(rooms) do
+    if not seen[name] then complain("%s: %s: there is no room %s", page, folder, name) end
+  end
+end
+
+for _, folder in ipairs(find "src lua spec -type d") do
+  local entries = #find(folder .. " -mindepth 1 -maxdepth 1")
+  if entries > ENTRIES_MAX and not is_shelf(folder) then
+    complain("%s: %d entries, at most %d: divide it by theme", folder, entries, ENTRIES_MAX)
+  end
+end
+for _, folder in ipairs(shelves) do
+  if #find(folder .. " -maxdepth 0 -type d 2>/dev/null") == 0 then
+    complain("%s: there is no shelf %s", page, folder)
+  end
+end
+
+-- Tests have the rooms of what they test: "FOLDER: where its rooms come from, or further names".
+blocks("tests", function(_, lines)
+  for _, line in ipairs(lines) do
+    local folder, sources = line:match "^(%S+):%s*(.*)$"
+    local known = {}
+    for source in sources:gmatch "%S+" do
+      known[source] = true
+      for name in pairs(plan[source] or {}) do known[name] = true end
+    end
+    for _, path in ipairs(find(folder .. " -mindepth 1 -maxdepth 1 -type d")) do
+      if not known[base(path)] then complain("%s: there is no such room to test", path) end
+    end
+  end
+end)
+
+-- Names: a file is not called after its folder, unless it is the main one, and stands beside no folder of its name.
+local folders = {}
+for _, path in ipairs(find "src lua -type d") do folders[path] = true end
+for _, path in ipairs(find "src lua -type f") do
+  local name, room = base(path):match "^([^.]*)", base(parent(path))
+  if name:find("^" .. room .. "_") then complain("%s: its name repeats the folder's", path) end
+  if folders[parent(path) .. "/" .. name] then complain("%s: stands beside the folder of its name", path) end
+end
+
+-- Arrows ------------------------------------------------------------------------------------------------------------
+
+-- The room of a path within a folder of the plan: the next component, "." for the folder's own files, nil outside.
+local function room_in(folder, path)
+  if path:sub(1, #folder + 1) ~= folder .. "/" then return nil end
+  return path:sub(#folder + 2):match "^([^/]+)/" or "."
+end
+
+local function arrow(from, line, to)
+  for _, folder in ipairs(order) do
+    local rooms, a, b = plan[folder], room_in(folder, from), room_in(folder, to)
+    if a and b and a ~= b then
+      if rooms[a] and not rooms[a][b] then complain("%s:%d: %s: %s may not use %s", from, line, folder, a, b) end
+      used[folder .. " " .. a .. " " .. b] = true
+    end
+  end
+end
+
+-- function(line, number) for every line of a file.
+local function each_line(path, f)
+  local n = 0
+  for line in io.lines(path) do
+    n = n + 1
+    f(line, n)
+  end
+end
+
+-- Includes are spelled from src, or bare within the folder.
+for _, path in ipairs(find "src -name '*.[ch]'") do
+  each_line(path, function(line, n)
+    local name = line:match '^%s*#%s*include%s+"([^"]+)"'
+    if not name then return end
+    local to = name:find "/" and "src/" .. name or parent(path) .. "/" .. name
+    if not exists(to) then
+      complain("%s:%d: no such header: %s", path, n, name)
+    elseif name:find "/" and parent(to) == parent(path) then
+      complain("%s:%d: a header of the same folder: include %q", path, n, base(name))
+    else
+      arrow(path, n, to)
+    end
+  end)
+end
+
+-- The file of a module's name; a name that ends in a dot is completed at run time: any file of that folder.
+local function file_of(name)
+  local path = "lua/" .. name:gsub("%.", "/")
+  if path:sub(-1) == "/" then return find(path .. " -name '*.lua'")[1] end
+  for _, file in ipairs { path .. ".lua", path .. "/init.lua" } do
+    if exists(file) then return file end
+  end
+end
+
+for _, path in ipairs(find "lua/koine -name '*.lua'") do
+  each_line(path, function(line, n)
+    for name in line:gsub("%-%-.*$", ""):gmatch 'require%s*%(?%s*["\'](koine[%w_.]*)["\']' do
+      local to = name ~= "koine.core" and name ~= "koine." and file_of(name)
+      if to then arrow(path, n, to)
+      elseif to == nil then complain("%s:%d: no such module: %s", path, n, name) end
+    end
+  end)
+end
+
+for _, folder in ipairs(order) do
+  for a, may in pairs(plan[folder]) do
+    for b in pairs(may) do
+      if not used[folder .. " " .. a .. " " .. b] then
+        complain("%s: %s: %s: nothing in it uses %s", page, folder, a, b)
+      end
+    end
   end
 end
 
@@ -231,4 +209,4 @@ if problems > 0 then
   print(("arch: %d problem%s"):format(problems, problems == 1 and "" or "s"))
   os.exit(false)
 end
-print("arch: every arrow points down")
+print "arch: every arrow points down"

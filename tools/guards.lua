@@ -1,0 +1,135 @@
+-- guards.lua: what only few files may do: start programs, change files, include lua.h or libcurl's headers, know a
+-- provider's name. The blocks "permit" of docs/architecture.md say which files and why; a file that does what no
+-- permit allows fails, and so does a permit that nobody needs.
+-- Usage: lua5.4 tools/guards.lua   (from the project's root)
+
+local PAGE = "docs/architecture.md"
+local problems = 0
+
+local function complain(...)
+  problems = problems + 1
+  print(string.format(...))
+end
+
+-- The paths that find prints for these arguments, sorted.
+local function find(where)
+  local list, pipe <close> = {}, assert(io.popen("find " .. where .. " | LC_ALL=C sort"))
+  for path in pipe:lines() do list[#list + 1] = path end
+  return list
+end
+
+local C_FILES = "src -name '*.[ch]'"
+local LUA_FILES = "lua/koine bin -type f"
+
+-- What is guarded: patterns in the code of Lua files and of C files; `fine`: what matches but does no harm.
+local GUARDS = {
+  ["starts a program"] = {
+    lua = { "os%.execute", "io%.popen", "core%.process", "uv%.spawn" },
+    c = { "fork%s*%(", "posix_spawnp?%s*%(", "%f[%w_]exec[vl]p?e?%s*%(", "%f[%w_]system%s*%(", "popen%s*%(" },
+  },
+  ["uses koine.process"] = { lua = { 'require "koine%.system%.process"' } },
+  ["changes files"] = {
+    lua = { "io%.open%b()", "io%.output", "os%.remove", "os%.rename", "os%.tmpname", "core%.file_write",
+      "core%.file_directory", "core%.file_lock", "lfs%.", "uv%.fs_" },
+    c = { "O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "fopen%s*%(", "%f[%w_]creat%s*%(", "rename%w*%s*%(",
+      "unlink%w*%s*%(", "%f[%w_]mkdir%w*%s*%(", "%f[%w_]rmdir%s*%(", "%f[%w_]remove%s*%(", "truncate%s*%(",
+      "mkstemp%s*%(", "mkfifo%w*%s*%(", "symlink%w*%s*%(", "%f[%w_]link%w*%s*%(" },
+    fine = { '^io%.open%([^,]*%)$', '^io%.open%(.*, "rb?"%)$' }, -- for reading
+  },
+  ["opens a working directory's files"] = { lua = { "core%.tree%(" } },
+  ["includes lua.h"] = { c = { "<lua[%w_]*%.h>", "<lauxlib%.h>" } },
+  ["includes libcurl's headers"] = { c = { "<curl/" } },
+}
+
+-- Who may: what is guarded → {{pattern of paths, seen = whether a file needed it}}. A path that ends in a slash stands
+-- for all below it.
+local permits = {}
+for what, text in io.open(PAGE):read "a":gmatch "\n```permit ([^\n]+)\n(.-)\n```" do
+  if not GUARDS[what] then complain("%s: nothing is guarded as %q", PAGE, what) end
+  permits[what] = {}
+  for line in text:gmatch "[^\n]+" do
+    local path, why = line:match "^(%S+): (%S.*)$"
+    if not why then complain("%s: a permit says PATH: WHY, not %q", PAGE, line)
+    else table.insert(permits[what], { path = path }) end
+  end
+end
+
+local function permitted(what, file)
+  for _, permit in ipairs(permits[what] or {}) do
+    local path = permit.path
+    if path == file or (path:sub(-1) == "/" and file:sub(1, #path) == path) then
+      permit.seen = true
+      return true
+    end
+  end
+  return false
+end
+
+-- The line without its comment.
+local function code(line)
+  if line:find "^%s*/?%*" or line:find "^%s*//" then return "" end
+  return (line:gsub("%-%-.*$", ""):gsub("/%*.*$", ""))
+end
+
+-- function(file, number, code) for every line of the files that find prints.
+local function each_line(where, f)
+  for _, file in ipairs(find(where)) do
+    local n = 0
+    for line in io.lines(file) do
+      n = n + 1
+      f(file, n, code(line))
+    end
+  end
+end
+
+-- What in a line is guarded, or nil.
+local function guarded(guard, patterns, line)
+  for _, pattern in ipairs(patterns) do
+    for found in line:gmatch(pattern) do
+      local fine = false
+      for _, exception in ipairs(guard.fine or {}) do fine = fine or found:find(exception) ~= nil end
+      if not fine then return found end
+    end
+  end
+end
+
+for what, guard in pairs(GUARDS) do
+  for kind, where in pairs { lua = LUA_FILES, c = C_FILES } do
+    each_line(where, function(file, n, line)
+      local found = guarded(guard, guard[kind] or {}, line)
+      if found and not permitted(what, file) then
+        complain("%s:%d: %s (%s): %s has no permit", file, n, what, found, PAGE)
+      end
+    end)
+  end
+  for _, permit in ipairs(permits[what] or {}) do
+    if not permit.seen then complain("%s: %s: nothing in %s needs this permit", PAGE, what, permit.path) end
+  end
+end
+
+-- A provider's name is compared nowhere but in its own row and login: whatever differs is a quirk.
+local OWN = "lua/koine/provider/"
+local providers = {}
+for _, file in ipairs(find(OWN .. "rows -name '*.lua'")) do providers[file:match "([%w_]+)%.lua$"] = true end
+providers.compatible = nil -- a word of its own
+
+for where, comparison in pairs { [LUA_FILES] = '[=~]=%s*"([%w_]+)"', [C_FILES] = 'str_eq%(.-, "([%w_]+)"%)' } do
+  each_line(where, function(file, n, line)
+    for name in line:gmatch(comparison) do
+      if providers[name] and file:sub(1, #OWN) ~= OWN then
+        complain("%s:%d: compares with the provider's name %s", file, n, name)
+      end
+    end
+  end)
+end
+
+-- Examples and the command line use what users have.
+each_line("examples bin -type f", function(file, n, line)
+  if line:find '["\']koine%.[%w_.]+["\']' then complain('%s:%d: examples and bin use require "koine" only', file, n) end
+end)
+
+if problems > 0 then
+  print(("guards: %d problem%s"):format(problems, problems == 1 and "" or "s"))
+  os.exit(false)
+end
+print "guards: every file does what it may"
