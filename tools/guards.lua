@@ -123,9 +123,9 @@ for where, comparison in pairs { [LUA_FILES] = '[=~]=%s*"([%w_]+)"', [C_FILES] =
   end)
 end
 
--- Examples and the command line use what users have.
-each_line("examples bin -type f", function(file, n, line)
-  if line:find '["\']koine%.[%w_.]+["\']' then complain('%s:%d: examples and bin use require "koine" only', file, n) end
+-- Examples use what users have.
+each_line("examples -type f", function(file, n, line)
+  if line:find '["\']koine%.[%w_.]+["\']' then complain('%s:%d: examples use require "koine" only', file, n) end
 end)
 
 if problems > 0 then

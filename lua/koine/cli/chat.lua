@@ -1,0 +1,62 @@
+--- Talking, a line at a time. A line that begins with a slash is a command.
+
+local adapters = require "koine.cli.adapters"
+local ask = require "koine.cli.ask"
+local failure = require "koine.cli.failure"
+local input = require "koine.cli.input"
+local json = require "koine.cli.json"
+local koine = require "koine"
+local terminal = require "koine.cli.terminal"
+
+local chat = {}
+
+-- Slash command → function of the state {args, name, talk} and of what stands behind it.
+local slashes = {
+  ["/reset"] = function(self) self.talk = koine.conversation(self.talk.adapter, self.talk.opts) end,
+  ["/save"] = function(self, path)
+    local file, why = io.open(path, "wb")
+    local done = file and file:write(json.encode(self.talk:dump()), "\n") and file:close()
+    if not done then failure.cannot(path, why or "cannot be written") end
+    terminal.say("%d messages saved in %s", #self.talk.history, path)
+  end,
+  ["/load"] = function(self, path)
+    self.talk = koine.conversation.load(self.talk.adapter, input.read_json(path), self.talk.opts)
+    terminal.say("%d messages loaded from %s", #self.talk.history, path)
+  end,
+  ["/model"] = function(self, name)
+    if name ~= "" then self.talk.adapter, self.name = adapters.adapter_of(self.args, name), name end
+    terminal.say("%s", self.name)
+  end,
+}
+
+-- One line of a chat: the exit code, and true when it was the last.
+local function line_of(self, line)
+  local command, rest = line:match "^(/%S*)%s*(.-)%s*$"
+  if command == "/quit" then return 0, true end
+  if not command then
+    return line:find "%S" and ask.exchange(self.talk, input.as_text(line, "the line"), self.args) or 0
+  end
+  if not slashes[command] then
+    failure.fail(failure.WRONG_USE, "%s: no such command; /reset, /save, /load, /model, /quit", command)
+  end
+  slashes[command](self, rest)
+  return 0
+end
+
+--- The command `chat`: the exit code. `report` says what a line raised; behind a pipe the first failure is raised.
+function chat.command(args, report)
+  local self = { args = args, name = adapters.model_of(args) }
+  self.talk = koine.conversation(adapters.adapter_of(args, self.name), { system = args.system })
+  repeat
+    if terminal.input then io.stderr:write("> ") end
+    local line = io.read "l"
+    if terminal.input and not line then io.stderr:write "\n" end
+    local ok, code, last = pcall(line_of, self, line or "/quit")
+    local over = not terminal.input or type(code) == "table" and code.exit == failure.CLOSED_PIPE
+    if not ok and over then error(code, 0) end -- else somebody is there to try something else
+    if not ok then report(code) elseif over and code ~= 0 then return code end
+  until last
+  return 0
+end
+
+return chat

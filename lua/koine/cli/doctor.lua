@@ -1,0 +1,40 @@
+--- What is installed, which keys are set, who answers.
+
+local adapters = require "koine.cli.adapters"
+local failure = require "koine.cli.failure"
+local koine = require "koine"
+local terminal = require "koine.cli.terminal"
+
+local doctor = {}
+
+local TIMEOUT = 10 -- seconds that a provider has to answer
+
+-- What there is to say about a provider: words, and whether all is well.
+local function examine(args, provider)
+  local there = adapters.has_credentials(provider)
+  if args.offline or not there then return there and "not asked" or "no credentials", true end
+  local list, err = koine.try(function() return adapters.adapter_of(args, provider[1] .. "/any"):list_models() end)
+  if list then return ("answers, %d models"):format(#list), true end
+  return failure.words(err), err.class == "NotImplementedError"
+end
+
+--- The command `doctor`: the exit code, FAILED where a provider does not answer.
+function doctor.command(args)
+  terminal.out(("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl))
+  for _, name in ipairs { "argparse", "cjson", "luv" } do
+    local _, module = pcall(require, name)
+    local version = type(module) == "table" and (module._VERSION or module.version_string or module.version)
+    terminal.out(("%s %s\n"):format(name, type(version) == "function" and version() or version or "is missing"))
+  end
+  args.given = { { "timeout", TIMEOUT }, { "retry", false }, table.unpack(args.given) }
+  local code = 0
+  for _, provider in ipairs(adapters.PROVIDERS) do
+    local words, well = examine(args, provider)
+    local set = adapters.is_set(provider[2]) and "set" or "not set"
+    terminal.out(("%-13s %-20s %-7s %s\n"):format(provider[1], provider[2], set, words))
+    if not well then code = failure.FAILED end
+  end
+  return code
+end
+
+return doctor

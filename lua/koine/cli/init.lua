@@ -1,0 +1,40 @@
+--- Koine on the command line; docs/cli.md says how, bin/koine starts it. Uses nothing that users of `require "koine"`
+-- do not have.
+
+local account = require "koine.cli.account"
+local arguments = require "koine.cli.arguments"
+local ask = require "koine.cli.ask"
+local chat = require "koine.cli.chat"
+local doctor = require "koine.cli.doctor"
+local failure = require "koine.cli.failure"
+local serve_loopback = require "koine.cli.serve_loopback"
+local terminal = require "koine.cli.terminal"
+
+local cli = {}
+
+-- Commands: functions of the arguments and of `report` → exit code.
+local COMMANDS = { ask = ask.command, chat = chat.command, models = account.models, login = account.login,
+  usage = account.usage, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command }
+
+-- Says what was raised; the exit code.
+local function report(raised)
+  pcall(terminal.end_line)
+  if type(raised) == "table" then
+    if raised.exit ~= failure.CLOSED_PIPE then terminal.say("%s", failure.words(raised)) end
+    return failure.code(raised)
+  end
+  local interrupted = raised:find("interrupted!", 1, true) -- else a mistake of this program's, with a traceback
+  io.stderr:write(interrupted and (terminal.errors and "\n" or "") or "koine: " .. raised .. "\n")
+  return interrupted and failure.INTERRUPTED or failure.FAILED
+end
+
+--- Runs the command that an array of words stands for, and returns its exit code; says what fails.
+function cli.main(words)
+  local ok, code = xpcall(function()
+    local args = arguments.parse(words)
+    return COMMANDS[args.command](args, report)
+  end, function(raised) return type(raised) == "string" and debug.traceback(raised) or raised end)
+  return ok and code or report(code)
+end
+
+return cli

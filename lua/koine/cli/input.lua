@@ -1,0 +1,63 @@
+--- What the command line reads: files, the standard input, the words of a prompt.
+
+local failure = require "koine.cli.failure"
+local json = require "koine.cli.json"
+local koine = require "koine"
+local terminal = require "koine.cli.terminal"
+
+local input = {}
+
+local FILE_MAX = 20 << 20 -- bytes of one file, and of the standard input
+
+-- All bytes of an open file; for nil, why it could not be opened.
+local function read(name, file, why)
+  local bytes
+  if file then bytes, why = file:read(FILE_MAX + 1) end
+  if not bytes and why then failure.cannot(name, why) end
+  if bytes and #bytes > FILE_MAX then failure.cannot(name, ("larger than %d MiB"):format(FILE_MAX >> 20)) end
+  return bytes or ""
+end
+
+local function read_file(path) return read(path, io.open(path, "rb")) end
+
+--- The table that a file of JSON holds. Fails as wrong use when it holds none.
+function input.read_json(path)
+  return json.decode(read_file(path)) or failure.cannot(path, "no JSON object or array")
+end
+
+--- Returns the text itself, once it is known to be one. Fails as wrong use for bytes that are none.
+function input.as_text(text, name)
+  if text:find("\0", 1, true) then
+    failure.cannot(name, "neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF")
+  end
+  if not utf8.len(text) then terminal.say("%s: not UTF-8; what is wrong goes out as U+FFFD", name) end
+  return text
+end
+
+local KINDS = { ["^\x89PNG\r\n\x1A\n"] = "image/png", ["^\xFF\xD8\xFF"] = "image/jpeg", ["^GIF8[79]a"] = "image/gif",
+  ["^RIFF....WEBP"] = "image/webp", ["^%%PDF%-"] = "application/pdf" }
+
+-- A file as a block: what it is, its first bytes say.
+local function attachment(path)
+  local bytes = read_file(path)
+  for start, kind in pairs(KINDS) do
+    local block = kind:find "^image" and koine.image or koine.document
+    if bytes:find(start) then return block { source = koine.base64(bytes), media_type = kind } end
+  end
+  return koine.text { text = ('<file path="%s">\n%s\n</file>'):format(path, input.as_text(bytes, path)) }
+end
+
+--- What the user says, as an array of blocks: the files, the standard input where it is no terminal, the words of the
+-- command line. Fails as wrong use when that is nothing.
+function input.said_by(args)
+  local blocks = {}
+  for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
+  local piped = terminal.input and "" or read("standard input", io.stdin)
+  for _, text in ipairs { input.as_text(piped, "standard input"), table.concat(args.prompt, " ") } do
+    if text:find "%S" then blocks[#blocks + 1] = koine.text { text = text } end
+  end
+  if #blocks > #args.file then return blocks end
+  failure.fail(failure.WRONG_USE, "no prompt: give one as an argument or on the standard input")
+end
+
+return input

@@ -1,0 +1,49 @@
+--- What the command line writes, and where: answers to the standard output, everything else to the standard error
+-- output, a line each.
+
+local failure = require "koine.cli.failure"
+
+local terminal = {}
+
+local EPIPE = 32
+
+-- descriptor → whether it is a terminal: Lua cannot tell, the shell can.
+local is = {}
+for fd = 0, 2 do is[fd] = os.execute("test -t " .. fd) == true end
+
+--- Whether the standard input, output and error output are terminals.
+terminal.input, terminal.output, terminal.errors = is[0], is[1], is[2]
+
+local waiting, line_open = false, false
+
+--- Shows what is waited for, on a terminal; nil takes it away.
+function terminal.progress(text)
+  if (text or waiting) and terminal.errors then io.stderr:write("\r\27[K", text or "") end
+  waiting = text ~= nil
+end
+
+--- Writes a line to the standard error output: a format and its arguments.
+function terminal.say(format, ...)
+  terminal.progress()
+  io.stderr:write("koine: ", (format:format(...):gsub("%c+", " ")), "\n")
+end
+
+--- Writes to the standard output, at once, and to a terminal nothing that it would obey. Fails when nobody reads it
+-- (CLOSED_PIPE) or it cannot be written.
+function terminal.out(text)
+  terminal.progress()
+  if terminal.output then text = text:gsub("[\0-\8\11-\31\127]", ""):gsub("\xC2[\x80-\x9F]", "") end
+  local done, why, number = io.stdout:write(text)
+  if done then done, why, number = io.stdout:flush() end
+  if text ~= "" then line_open = done and text:sub(-1) ~= "\n" end
+  if done then return end
+  if number == EPIPE then error({ exit = failure.CLOSED_PIPE }, 0) end
+  failure.fail(failure.FAILED, "cannot write: %s", why)
+end
+
+--- Ends the line that `out` is in the middle of, if it is.
+function terminal.end_line()
+  if line_open then terminal.out "\n" end
+end
+
+return terminal
