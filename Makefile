@@ -56,7 +56,7 @@ help:
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
 	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
-	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and every Lua module'
+	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
 	@echo 'make uninstall  takes them away again'
 	@echo 'make dist       koine-VERSION.tar.gz and its rockspec, from the last commit (SOURCE_URL: where it will be)'
@@ -85,9 +85,12 @@ VERSION := $(shell sed -n 's/^return "\(.*\)"/\1/p' lua/koine/data/version.lua)
 LUA_SRC := $(shell find lua/koine -name '*.lua' | LC_ALL=C sort)
 LIB      = $(BUILD)/libkoine.a
 
-$(BUILD)/modules.c: $(LUA_SRC) tools/embed.lua
+# A C program needs neither the command line nor the loopback provider.
+EMBED_SRC = $(filter-out lua/koine/cli/% lua/koine/testing/%,$(LUA_SRC))
+
+$(BUILD)/modules.c: $(EMBED_SRC) tools/embed.lua
 	@mkdir -p $(@D)
-	$(QUIET)$(LUA) tools/embed.lua $(LUA_SRC) >$@
+	$(QUIET)$(LUA) tools/embed.lua $(EMBED_SRC) >$@
 
 $(BUILD)/obj/embed/%.o: src/embed/%.c
 	@mkdir -p $(@D)
