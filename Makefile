@@ -149,7 +149,7 @@ pack-test:
 # {{{ tests
 
 SPEC_C    = $(patsubst spec/c/%.c,$(BUILD)/spec/c/%,$(shell find spec/c -name '*.c' | LC_ALL=C sort))
-SPEC_HOST = $(patsubst spec/host/%.c,$(BUILD)/spec/host/%,$(sort $(wildcard spec/host/*.c)))
+SPEC_HOST = $(patsubst spec/host/%.c,$(BUILD)/spec/host/%,$(shell find spec/host -name '*.c' | LC_ALL=C sort))
 
 # The core alone: no Lua, no network.
 $(BUILD)/spec/c/%: spec/c/%.c $(CORE_LIB)
@@ -228,8 +228,8 @@ valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 
 tsan:
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
-	  $(BUILD)/tsan/spec/host/http $(BUILD)/tsan/spec/host/http_flow $(BUILD)/tsan/spec/host/threads
-	@set -e; for t in http http_flow threads; do $(BUILD)/tsan/spec/host/$$t; done
+	  $(BUILD)/tsan/spec/host/http/http $(BUILD)/tsan/spec/host/http/flow $(BUILD)/tsan/spec/host/threads
+	@set -e; for t in http/http http/flow threads; do $(BUILD)/tsan/spec/host/$$t; done
 
 analyse:
 	@tools/deps.sh build analyse

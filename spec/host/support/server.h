@@ -282,7 +282,7 @@ static void *server_accept(void *ud) {
   }
 }
 
-static void server_start(struct server *s) {
+static inline void server_start(struct server *s) {
   struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
   socklen_t n = sizeof a;
   memset(s, 0, sizeof *s);
@@ -296,7 +296,7 @@ static void server_start(struct server *s) {
 }
 
 /* Waits for every connection to end, which the client must have closed. */
-static void server_stop(struct server *s) {
+static inline void server_stop(struct server *s) {
   shutdown(s->fd, SHUT_RDWR);
   pthread_join(s->thread, NULL);
   close(s->fd);

@@ -1,6 +1,6 @@
 /*
-** http_flow.c: transfers in time, against a server of its own on 127.0.0.1, without Lua: reuse, many at once,
-** deadlines, pauses, closing at every stage, descriptors, signals, threads, memory. `http_flow fds`, a child of the
+** flow.c: transfers in time, against a server of its own on 127.0.0.1, without Lua: reuse, many at once,
+** deadlines, pauses, closing at every stage, descriptors, signals, threads, memory. `flow fds`, a child of the
 ** test, counts the descriptors that it inherited.
 */
 #include <fcntl.h>
@@ -224,7 +224,7 @@ static void test_pause_gzip(struct world *w) {
   struct buf *b = transfer_body(t);
   while (!over(t) || b->n > 0) {
     while (!over(t) && b->n < 20000 && step(w) == 0) engine_ready(w->g);
-    CHECK(b->n < 20000 + 16384);
+    CHECK(b->n < 20000 + 4096 * 1032); /* and what one read may inflate to */
     for (size_t i = 0; i < b->n; i++) zeros += b->p[i] == 0;
     seen += b->n;
     b->n = 0;
@@ -445,5 +445,5 @@ int main(int argc, char **argv) {
   test_threads();
   test_memory();
   server_stop(&server);
-  return test_done("http_flow");
+  return test_done("flow");
 }
