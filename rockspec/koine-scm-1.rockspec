@@ -95,6 +95,8 @@ build = {
         "src/core/http/engine.c",
         "src/core/http/head.c",
         "src/core/http/request.c",
+        "src/core/http/socket.c",
+        "src/core/http/tls.c",
         "src/core/http/transfer.c",
         "src/core/json/equal.c",
         "src/core/json/number.c",

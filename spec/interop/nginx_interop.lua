@@ -2,6 +2,7 @@
 
 local certificate = require "spec.interop.support.certificate"
 local deep = require "spec.support.deep"
+local http2_support = require "spec.interop.support.http2"
 local koine = require "koine"
 local nginx = require "spec.interop.support.nginx"
 local program = require "spec.interop.support.program"
@@ -48,7 +49,7 @@ describe("nginx", function()
     end
   end
 
-  local PROTOCOLS = { ["HTTP/1.1"] = false, ["HTTP/2.0"] = true }
+  local PROTOCOLS = http2_support.protocols { [false] = "HTTP/1.1", [true] = "HTTP/2.0" }
 
   describe("as a TLS front", function()
     local fronts, stop
@@ -119,7 +120,11 @@ describe("nginx", function()
     end)
 
     it("that ends in the middle gives the part that came", function()
-      for _, way in ipairs { { true, "TERM" }, { false, "TERM" }, { true, "KILL" }, { false, "KILL" } } do
+      local ways = {}
+      for _, http2 in pairs(PROTOCOLS) do
+        for _, name in ipairs { "TERM", "KILL" } do ways[#ways + 1] = { http2, name } end
+      end
+      for _, way in ipairs(ways) do
         local front <close> = nginx.start(server.port, "proxy_buffering off;")
         assert(server:script { { content = LONG, chunk = 100, fault = { stall_after = 9000 } } })
         local stream <close> = assert(adapter(front, { http2 = way[1] }):open "Hello?")
@@ -262,7 +267,9 @@ describe("nginx", function()
     end
   end)
 
-  it("that knows no HTTP/2 is spoken to in HTTP/1.1", function()
+  http2_support.refused(it)
+
+  http2_support.only(it)("that knows no HTTP/2 is spoken to in HTTP/1.1", function()
     local front <close> = nginx.start(server.port, "", "ssl")
     assert(server:script { { content = "Hello." } })
     local response = assert(adapter(front, { http2 = true }):chat "Hello?")
@@ -272,7 +279,7 @@ describe("nginx", function()
 
   -- nginx ends an HTTP/2 connection with GOAWAY after so many requests. A stream that libcurl lets stall ends with its
   -- idle timeout, and is tried again.
-  it("that says GOAWAY after ten requests loses none of a hundred", function()
+  http2_support.only(it)("that says GOAWAY after ten requests loses none of a hundred", function()
     local front <close> = nginx.start(server.port, "keepalive_requests 10;")
     local turns, connections, answers, attempts = {}, {}, {}, 0
     for i = 1, 100 do turns[i] = { content = ("answer %d "):format(i):rep(50), chunk = 20 } end

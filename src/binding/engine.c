@@ -88,7 +88,8 @@ static int f_engine(lua_State *L) {
   return 1;
 }
 
-/* core.libcurl(): the version of the libcurl that is running. */
+/* core.libcurl(): the version of the libcurl that is running. core.http2_problem: why it may not speak HTTP/2, a string; nil
+** where it may. */
 static int f_libcurl(lua_State *L) {
   lua_pushstring(L, http_library());
   return 1;
@@ -243,4 +244,8 @@ void open_engine(lua_State *L) {
   lua_setfield(L, -2, "offline");
   lua_pushcfunction(L, f_libcurl);
   lua_setfield(L, -2, "libcurl");
+  if (http2_problem() != NULL) {
+    lua_pushstring(L, http2_problem());
+    lua_setfield(L, -2, "http2_problem");
+  }
 }

@@ -21,7 +21,8 @@
 --   on_retry        function of a failed attempt's record {status_code, class, kind, waited}, before each wait
 --   keep_raw        boolean: a stream's body is kept for response:raw()
 -- Of constructors: model (string, required), key (string, or function → string, or nil and why), base_url, quirks
--- (table), http2 (boolean), proxy (URL, "" = none), ca_file (path), rate_limiter (object with a method wait).
+-- (table), http2 (boolean; true from libcurl 8.14 on), proxy (URL, "" = none), ca_file (path), rate_limiter (object
+-- with a method wait).
 -- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
 -- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta).
 
@@ -135,6 +136,14 @@ local HEADERS = kind("table of strings", function(value, field)
   return kept
 end, true)
 
+-- Refused where this libcurl's HTTP/2 cannot be made safe.
+local HTTP2 = kind("true or false", function(value, field)
+  if value == true and core.http2_problem then
+    core.raise_argument(field, ("false (%s)"):format(core.http2_problem), "true")
+  end
+  if type(value) == "boolean" then return value end
+end)
+
 local TIMEOUTS = record { connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS }
 local TIMEOUT = kind("seconds in total, or a table of connect, first_byte, idle, total", function(value, field)
   if type(value) == "number" then return { total = checked(SECONDS, value, field) } end
@@ -208,7 +217,7 @@ local BOTH = {
 }
 
 local CONSTRUCTOR = {
-  model = NAME, key = KEY, base_url = BASE_URL, quirks = TABLE, http2 = BOOLEAN, proxy = STRING, ca_file = NAME,
+  model = NAME, key = KEY, base_url = BASE_URL, quirks = TABLE, http2 = HTTP2, proxy = STRING, ca_file = NAME,
   rate_limiter = kind("object with a method wait", function(value)
     if type(value) == "table" and type(value.wait) == "function" then return value end
   end),

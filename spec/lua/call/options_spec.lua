@@ -1,3 +1,4 @@
+local core = require "koine.core"
 local koine = require "koine"
 local options = require "koine.call.options"
 local raised = require "spec.support.raised"
@@ -79,6 +80,17 @@ describe("a constructor's options", function()
       assert.are.equal(case[2], err.field)
       assert.are.equal(case[3], err.expected, case[2])
     end
+  end)
+
+  it("refuse HTTP/2 where this libcurl cannot be trusted with it", function()
+    if core.http2_problem then
+      local err = refused { http2 = true }
+      assert.are.equal("http2", err.field)
+      assert(err.message:find(core.http2_problem, 1, true), err.message)
+    else
+      assert.is_true(settings({ http2 = true }).http2)
+    end
+    assert.is_false(settings({ http2 = false }).http2)
   end)
 
   it("reject unfit keys without showing them", function()

@@ -84,6 +84,16 @@ int err_argument(struct err *e, const char *field, const char *expected, const c
   return err_set(e, KIND_ARGUMENT, "%s: %s expected, got %s", field, expected, got);
 }
 
+/* Whole numbers only: printf's decimal point belongs to the locale. */
+int err_timeout(struct err *e, const char *which, const char *what, double seconds) {
+  long ms = seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000;
+  char fraction[8] = "";
+  if (ms % 1000 != 0) snprintf(fraction, sizeof fraction, ".%03d", (int)(ms % 1000));
+  err_clear(e);
+  snprintf(e->code, sizeof e->code, "%s", which);
+  return err_set(e, KIND_TIMEOUT, "%s %ld%s s (%s)", what, ms / 1000, fraction, which);
+}
+
 /* KIND_MEMORY; returns -1. */
 int err_memory(struct err *e) {
   return err_set(e, KIND_MEMORY, "not enough memory");

@@ -4,8 +4,6 @@
 ** deadline and pushed back if that is later. libcurl keeps the connect deadline. The engine owns the heap; room is
 ** reserved when a transfer starts, so nothing else can fail.
 */
-#include <stdio.h>
-
 #include "core/base/clock.h"
 #include "private.h"
 
@@ -94,17 +92,6 @@ void deadline_drop(struct engine *g, struct transfer *t) {
   if (last != t) sift(g, i, last);
 }
 
-/* Fills *e. */
-void deadline_err(struct err *e, const char *which, const char *what, double seconds) {
-  /* Whole numbers only: printf's decimal point belongs to the locale. */
-  long ms = seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000;
-  char fraction[8] = "";
-  if (ms % 1000 != 0) snprintf(fraction, sizeof fraction, ".%03d", (int)(ms % 1000));
-  err_clear(e);
-  err_set(e, KIND_TIMEOUT, "%s %ld%s s (%s)", what, ms / 1000, fraction, which);
-  snprintf(e->code, sizeof e->code, "%s", which);
-}
-
 /* Fails t for a deadline that has passed; the end of a grace period is no failure. */
 static void overdue(struct transfer *t, enum which which) {
   static const char *const names[] = { "total", "first_byte", "idle" };
@@ -112,7 +99,7 @@ static void overdue(struct transfer *t, enum which which) {
   if (which == GRACE || t->grace_at > 0) return;
   double s = which == TOTAL ? t->timeouts.total : which == FIRST_BYTE ? t->timeouts.first_byte : t->timeouts.idle;
   struct err e;
-  deadline_err(&e, names[which], what[which], s);
+  err_timeout(&e, names[which], what[which], s);
   transfer_fail(t, &e);
 }
 

@@ -11,6 +11,9 @@
 #include "core/base/clock.h"
 #include "private.h"
 
+#define HTTP2_SINCE 0x080E00   /* the first libcurl whose HTTP/2 is offered */
+#define HANDLES_SINCE 0x080300 /* the first libcurl whose easy handles may be used again */
+
 /* The one thing that is shared by all engines: whether libcurl is ready. Written once, under pthread_once. */
 static pthread_once_t global_once = PTHREAD_ONCE_INIT;
 static CURLcode global_result;
@@ -30,6 +33,15 @@ int http_global_init(struct err *e) {
 /* libcurl's own word. */
 const char *http_library(void) {
   return curl_version_info(CURLVERSION_NOW)->version;
+}
+
+/*
+** Older ones send a request that the server refused again, up to five times, and go on to use a connection whose last
+** request timed out; frames without content hold the loop.
+*/
+const char *http2_problem(void) {
+  return curl_version_info(CURLVERSION_NOW)->version_num < HTTP2_SINCE
+    ? "HTTP/2 needs libcurl 8.14 or later; older ones repeat requests and go on to use dead connections" : NULL;
 }
 
 /*
@@ -62,6 +74,7 @@ static void on_socket(void *ud, int fd, int events) {
   int running;
   g->now = clock_monotonic();
   g->result = curl_multi_socket_action(g->multi, fd, events & POLLSET_ERR ? 0 : bits, &running);
+  transfer_pause_full(g);
 }
 
 /* libcurl wants a socket watched otherwise. A socket that cannot be watched fails its transfer. */
@@ -141,6 +154,8 @@ struct engine *engine_new(const struct mem *m, struct err *e) {
     return NULL;
   }
   *g = (struct engine){ .m = m, .curl_at = -1, .pair = { -1, -1 } };
+  g->keeps_handles = curl_version_info(CURLVERSION_NOW)->version_num >= HANDLES_SINCE;
+  tls_find(g);
   if (set_up(g, e) == 0) return g;
   engine_free(g);
   return NULL;
@@ -153,6 +168,7 @@ void engine_free(struct engine *g) {
   while (g->spare_n > 0) curl_easy_cleanup(g->spare[--g->spare_n]);
   curl_multi_cleanup(g->multi);
   pollset_free(g->poll);
+  mem_free(g->m, g->sockets, g->socket_cap * sizeof *g->sockets);
   mem_free(g->m, g->url, g->url_n);
   mem_free(g->m, g->heap, g->heap_cap * sizeof *g->heap);
   mem_free(g->m, g, sizeof *g);
@@ -192,6 +208,7 @@ static int run_timers(struct engine *g, double now) {
   g->now = now;
   g->curl_at = -1;
   g->result = curl_multi_socket_action(g->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+  transfer_pause_full(g);
   return 1;
 }
 
@@ -283,10 +300,11 @@ CURL *engine_easy(struct engine *g) {
   return NULL;
 }
 
-/* Keeps the handle or frees it; it forgets where its transfer wanted error texts. */
+/* Keeps the handle or frees it; it forgets where its transfer wanted error texts. libcurl before 8.3 goes on in freed
+** memory when the second answer of a handle begins with a folded line (curl/curl#11101): there a handle serves once. */
 void engine_retire(struct engine *g, CURL *easy, int again) {
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
-  if (again && g->spare_n < SPARE_MAX) g->spare[g->spare_n++] = easy;
+  if (again && g->keeps_handles && g->spare_n < SPARE_MAX) g->spare[g->spare_n++] = easy;
   else curl_easy_cleanup(easy);
 }
 

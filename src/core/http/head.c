@@ -5,15 +5,13 @@
 */
 #include "private.h"
 
-/* A status line begins a head; an earlier one was provisional. */
-static void begin_head(struct transfer *t, const char *p, size_t n) {
-  size_t i = 0;
-  t->status = 0;
+/* The first line of a head is its status line, whatever it looks like: libcurl has read it. An earlier head was
+** provisional. */
+static void begin_head(struct transfer *t) {
+  t->in_head = 1;
   t->head.n = 0;
   t->header_count = 0;
   t->encoded = 0;
-  while (i < n && p[i] != ' ') i++;
-  for (i++; i < n && p[i] >= '0' && p[i] <= '9' && t->status < 1000; i++) t->status = t->status * 10 + (p[i] - '0');
 }
 
 /* True for what surrounds a value. */
@@ -38,10 +36,26 @@ static int add_header(struct transfer *t, const char *p, size_t n) {
   return 0;
 }
 
-/* The blank line: the head is complete unless it was provisional (1xx). 0, or -1 (memory). */
+/* What cannot be an answer of HTTP: 0, which the callback returns. */
+static int refuse(struct transfer *t, const char *why) {
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: %s", why);
+  transfer_fail(t, &e);
+  return 0;
+}
+
+/* The blank line: the head is complete unless it was provisional (1xx). The status is the one that libcurl goes by: it
+** accepts more kinds of status lines than one would think. 0, noted or not, or -1 (memory). */
 static int end_head(struct transfer *t) {
   curl_off_t uploaded = 0;
-  if (t->status < 200) return 0;
+  long status = 0;
+  t->in_head = 0;
+  curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+  if (status < 100 || status > 999) return refuse(t, "its status line has no status");
+  if (status == 101) return refuse(t, "another protocol, which nobody asked for");
+  if (status < 200) return 0;
+  t->status = (int)status;
   if (t->header_count > 0) {
     t->headers = mem_alloc(t->m, t->header_count * sizeof *t->headers);
     if (t->headers == NULL) return -1;
@@ -56,22 +70,15 @@ static int end_head(struct transfer *t) {
   }
   t->head_done = 1;
   pollset_news(t->g->poll, &t->news);
-  /* Once it is answered a request is never sent again, so a long stream need not hold its body. */
+  /* Over HTTP/1.1 a request that was sent whole and is answered is never sent again, so a long stream need not hold its
+  ** body. Over HTTP/2 libcurl may: the server can still ask for HTTP/1.1. */
   curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
-  if (t->upload > 0 && (size_t)uploaded >= t->upload) {
+  if (!t->http2 && t->upload > 0 && (size_t)uploaded >= t->upload) {
     curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, NULL);
+    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
     curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, "");
     request_forget(t);
   }
-  return 0;
-}
-
-/* 101: what follows would be no HTTP, and nobody asked for it. */
-static size_t refuse_upgrade(struct transfer *t) {
-  struct err e;
-  err_clear(&e);
-  err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: another protocol, which nobody asked for");
-  transfer_fail(t, &e);
   return 0;
 }
 
@@ -84,9 +91,9 @@ size_t transfer_on_header(char *p, size_t size, size_t count, void *ud) {
   t->head_bytes += n;
   if (t->head_bytes > t->head_max) return transfer_too_much(t, "the response's head", "head", t->head_max);
   if (t->head_done) return n;
-  if (n > 5 && memcmp(p, "HTTP/", 5) == 0) begin_head(t, p, n);
-  else if (t->status == 101) return refuse_upgrade(t);
+  if (!t->in_head) begin_head(t);
   else if (n > 0 && (p[0] == '\r' || p[0] == '\n')) r = end_head(t);
   else r = add_header(t, p, n);
-  return r < 0 ? transfer_no_memory(t) : n;
+  if (r < 0) return transfer_no_memory(t);
+  return t->failed ? 0 : n;
 }

@@ -28,7 +28,7 @@ struct http_request {
   struct timeouts timeouts;
   const char *proxy;             /* NULL = environment, except for loopback hosts, which are never proxied then */
   const char *ca_file;           /* NULL = the system's store */
-  int http2;
+  int http2;                     /* KIND_ARGUMENT where there is an http2_problem */
   size_t head_max;               /* bytes of response headers; 0 = 256 KiB */
   size_t body_max;               /* bytes on the wire (compressed); 0 = no cap */
   size_t decoded_max;            /* bytes after decoding; 0 = no cap */
@@ -39,6 +39,8 @@ struct http_request {
 int http_global_init(struct err *e);
 /* The version of the libcurl that is running, "7.88.1". */
 const char *http_library(void);
+/* Why the libcurl that is running may not speak HTTP/2 here, in words; NULL where it may. */
+const char *http2_problem(void);
 
 /* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. Freeing
 ** it cancels what is in flight. Its descriptor is readable when there is something to do. */
@@ -83,6 +85,8 @@ void transfer_stats(const struct transfer *t, struct transfer_stats *s);
 /* The caller has all it wants: the engine discards the rest for at most so many seconds, so that a connection whose
 ** answer is about to end can be kept alive, and then frees the transfer. Frees at once when it is done already. */
 void transfer_release(struct transfer *t, double seconds);
+/* The answer, complete or not, was not what it should be: its connection is not used for another request. */
+void transfer_distrust(struct transfer *t);
 /* Cancels if need be and frees. NULL is fine. Legal at any time, also while DNS hangs. */
 void transfer_close(struct transfer *t);
 

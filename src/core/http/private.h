@@ -1,7 +1,7 @@
 /*
 ** private.h: what the files of the http room share: engine.c (multi, sockets, step), deadline.c (heap of
 ** deadlines), request.c (checks and libcurl options), transfer.c (one transfer: callbacks, end, reading),
-** head.c (its status and headers).
+** head.c (its status and headers), socket.c (the sockets below), tls.c (what OpenSSL is asked behind libcurl's back).
 */
 #ifndef KOINE_HTTP_PRIVATE_H
 #define KOINE_HTTP_PRIVATE_H
@@ -12,10 +12,15 @@
 #include "core/engine/pollset.h"
 
 #define SPARE_MAX 8          /* easy handles kept for the next transfers */
+#define READ_MAX 4096        /* bytes that libcurl reads at once */
+#define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
 /* What a step with a budget does next. */
 enum turn { TURN_SOCKETS, TURN_TIMERS, TURN_DEADLINES };
+
+/* A socket that libcurl has open, and the port of this end (0: not asked yet). */
+struct socket { int fd, port; };
 
 struct engine {
   const struct mem *m;
@@ -33,6 +38,13 @@ struct engine {
   int url_loopback, url_https;
   CURL *spare[SPARE_MAX];       /* prepared */
   size_t spare_n;
+  struct socket *sockets;       /* all that libcurl has open */
+  size_t socket_n, socket_cap;
+  int (*ssl_has_pending)(const void *ssl);  /* OpenSSL's, NULL where libcurl uses another library */
+  long (*ssl_ctx_ctrl)(void *context, int command, long value, void *more);
+  int keeps_handles;            /* this libcurl may use an easy handle again */
+  struct transfer *full;        /* that hold enough until they are read; linked by next_full */
+  double distrusted;            /* when an answer was found wrong after its end: older connections are not used; 0 = never */
   size_t flying;                /* transfers in flight */
   int active;                   /* those of them not released */
   int offline;
@@ -45,6 +57,7 @@ struct transfer {
   struct engine *g;             /* NULL once the engine is gone */
   CURL *easy;                   /* NULL once it is over */
   struct transfer *prev, *next; /* in engine.all */
+  struct transfer *next_full;   /* in engine.full */
   char *sent;                   /* header list and body as given to libcurl; NULL once they are sent */
   size_t sent_n, upload;        /* bytes of that block, of the body in it */
   struct buf body;              /* unread */
@@ -60,7 +73,10 @@ struct transfer {
   size_t heap_i;                /* place in the heap + 1, 0 = not in it */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
-  unsigned head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
+  unsigned in_head : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
+  unsigned opened : 1;          /* a socket was opened for it: the connection is not an old one */
+  unsigned full : 1;            /* it is in engine.full */
+  unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
   unsigned http2 : 1;           /* may be */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
@@ -87,8 +103,6 @@ void deadline_update(struct engine *g, struct transfer *t);
 /* Has t looked at at once. */
 void deadline_now(struct engine *g, struct transfer *t);
 void deadline_drop(struct engine *g, struct transfer *t);
-/* KIND_TIMEOUT: code `which`, message "WHAT so many seconds (WHICH)". */
-void deadline_err(struct err *e, const char *which, const char *what, double seconds);
 /* Ends the transfers whose deadline has passed, at most so many: how many. */
 size_t deadline_run(struct engine *g, double now, size_t most);
 
@@ -118,6 +132,22 @@ void transfer_end(struct transfer *t, int whole);
 void transfer_finished(struct transfer *t, CURLcode code, int whole);
 /* The engine goes: t is cancelled if it was in flight. */
 void transfer_orphan(struct transfer *t);
+
+/* Pauses the transfers that hold enough. */
+void transfer_pause_full(struct engine *g);
+
+/* socket.c */
+curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *a);
+int socket_on_close(void *ud, curl_socket_t fd);
+/* True when the connection that t is about to use, whose end here has this port, has unread bytes or has ended. */
+int socket_is_stale(struct transfer *t, int port);
+
+/* tls.c */
+/* Looks OpenSSL's functions up. */
+void tls_find(struct engine *g);
+/* True when decrypted bytes of the transfer's connection wait unread. */
+int tls_has_unread(const struct engine *g, CURL *easy);
+CURLcode tls_on_context(CURL *easy, void *context, void *ud);
 
 /* head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
 size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);

@@ -12,6 +12,8 @@
 
 #include "private.h"
 
+#define IDLE_MAX 118 /* seconds after which libcurl closes idle connections by itself */
+
 /* RFC 9110's token: what a method or a header's name is made of. */
 static int is_token(struct str s) {
   for (size_t i = 0; i < s.n; i++) {
@@ -76,6 +78,7 @@ int request_check(const struct http_request *r, struct err *e) {
   if (!is_url(r->url)) return err_argument(e, "url", "a URL without spaces and control characters", "some");
   if (r->proxy != NULL && !is_url(r->proxy))
     return err_argument(e, "proxy", "a URL without spaces and control characters", "some");
+  if (r->http2 && http2_problem() != NULL) return err_argument(e, "http2", http2_problem(), "an older one");
   for (size_t i = 0; i < r->header_count; i++)
     if (check_header(&r->headers[i], e) < 0) return -1;
   return 0;
@@ -231,6 +234,7 @@ int request_prepare(CURL *c) {
   SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   SET(CURLOPT_ACCEPT_ENCODING, "");
+  SET(CURLOPT_BUFFERSIZE, (long)READ_MAX);
   return 0;
 }
 
@@ -250,6 +254,18 @@ static int set_message(struct transfer *t, const struct http_request *r, const c
   t->plain = 0;
   if (strcmp(r->method, "HEAD") == 0) SET(CURLOPT_NOBODY, 1L);
   else SET(CURLOPT_CUSTOMREQUEST, r->method);
+  return 0;
+}
+
+/* An answer was found wrong when its connection had gone back to the others. That one cannot be named, so none is used
+** that was there at the time. libcurl counts whole seconds. */
+static int set_trust(struct transfer *t) {
+  CURL *c = t->easy;
+  double age = t->g->distrusted > 0 ? t->started - t->g->distrusted : IDLE_MAX;
+  if (age >= IDLE_MAX) return 0;
+  t->plain = 0;
+  if (age < 2) SET(CURLOPT_FRESH_CONNECT, 1L);
+  else SET(CURLOPT_MAXLIFETIME_CONN, (long)age - 1);
   return 0;
 }
 
@@ -277,6 +293,7 @@ int request_apply(struct transfer *t, const struct http_request *r, struct err *
   char *body = NULL;
   if (check_route(t->g, r, e) < 0) return -1;
   t->plain = 1;
-  if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0) return err_memory(e);
+  if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0 || set_trust(t) < 0)
+    return err_memory(e);
   return 0;
 }

@@ -4,15 +4,7 @@
 ** holds; its caller owns it, unless it was released to the engine. Failure: noted once in the transfer; why it failed
 ** is its caller's to ask.
 */
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#ifndef SOCK_CLOEXEC
-#define SOCK_CLOEXEC 0
-#endif
 
 #include "core/base/clock.h"
 #include "private.h"
@@ -66,13 +58,17 @@ static int over_body_max(const struct transfer *t) {
 
 /* --- the body --- */
 
-/* Decoded bytes. All of them are taken, or none and the transfer pauses, or none and it fails. */
+/*
+** Decoded bytes. All of them are taken, or none and the transfer pauses, or none and it fails.
+** A pause in the middle of what one read inflated to makes libcurl keep the rest, and copy it again at every further
+** pause. What one read may inflate to is taken whole therefore, and the pause comes after it (transfer_pause_full).
+*/
 static size_t on_body(char *p, size_t size, size_t count, void *ud) {
   struct transfer *t = ud;
-  size_t n = size * count;
+  size_t n = size * count, most = t->encoded ? t->high_water + INFLATED_MAX : t->high_water;
   int first = t->decoded == 0;
   if (t->failed) return 0; /* libcurl may call again after an error */
-  if (t->high_water > 0 && t->body.n >= t->high_water && !t->released) {
+  if (t->high_water > 0 && t->body.n >= most && !t->released) {
     t->paused = 1;
     return CURL_WRITEFUNC_PAUSE;
   }
@@ -84,46 +80,44 @@ static size_t on_body(char *p, size_t size, size_t count, void *ud) {
   if (t->released) return n;
   if (buf_add(&t->body, p, n) < 0) return transfer_no_memory(t);
   if (t->body.n > t->peak) t->peak = t->body.n;
+  if (t->encoded && !t->full && t->high_water > 0 && t->body.n >= t->high_water) {
+    t->full = 1;
+    t->next_full = t->g->full;
+    t->g->full = t;
+  }
   if (first) deadline_update(t->g, t);
   pollset_news(t->g->poll, &t->news);
   return n;
 }
 
-/* --- sockets --- */
-
-/* True for addresses of this machine alone. */
-static int address_is_loopback(const struct curl_sockaddr *a) {
-  const struct sockaddr *s = &a->addr;
-  if (a->family == AF_INET) return ntohl(((const struct sockaddr_in *)(const void *)s)->sin_addr.s_addr) >> 24 == 127;
-  if (a->family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)s)->sin6_addr);
-  return 0;
-}
-
-/* A socket that no child inherits. Offline, names that lead elsewhere end here. */
-static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *a) {
-  struct transfer *t = ud;
-  (void)purpose;
-  if (t->g->offline && !address_is_loopback(a)) {
-    struct err e;
-    request_offline(&e);
-    transfer_fail(t, &e);
-    return CURL_SOCKET_BAD;
+/* Right after libcurl was called: nothing on the list has been closed in between. */
+void transfer_pause_full(struct engine *g) {
+  for (struct transfer *t; (t = g->full) != NULL;) {
+    g->full = t->next_full;
+    t->full = 0;
+    if (t->easy == NULL || t->paused || t->released || t->body.n < t->high_water) continue;
+    if (curl_easy_pause(t->easy, CURLPAUSE_RECV) == CURLE_OK) t->paused = 1; /* not where it has just ended */
   }
-  curl_socket_t fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-  if (SOCK_CLOEXEC == 0 && fd != CURL_SOCKET_BAD) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return fd;
 }
+
+/* --- connections --- */
 
 /*
-** The connection is there. libcurl sends a request again, up to five times, when a connection that it reused ended
-** without a byte: the provider may have worked on it, and our caller counts attempts. Over HTTP/2 it may go on: there
-** it also does so for streams that the server refused unread.
+** The connection is there, and nothing was sent. One that was used before and has unread bytes would give them as the
+** answer: it ends here, and the transfer begins anew on a connection of its own (start_afresh).
+** libcurl sends a request again, up to five times, when a connection that it reused ended without a byte: the provider
+** may have worked on it, and our caller counts attempts. Over HTTP/2 it may go on: there it also does so for streams
+** that the server refused unread.
 */
 static int on_ready(void *ud, char *ip, char *local_ip, int port, int local_port) {
   struct transfer *t = ud;
   struct err e;
   long sent = 0, before = t->sent_before;
-  (void)ip, (void)local_ip, (void)port, (void)local_port;
+  (void)ip, (void)local_ip, (void)port;
+  if (!t->http2 && !t->opened && socket_is_stale(t, local_port)) {
+    t->stale = 1;
+    return CURL_PREREQFUNC_ABORT;
+  }
   curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent);
   t->sent_before = sent; /* of the first time: what went to a proxy */
   if (t->http2 || before < 0 || sent == before || t->head_bytes > 0) return CURL_PREREQFUNC_OK;
@@ -143,11 +137,21 @@ static int on_lookup(void *state, void *reserved, void *ud) {
 
 /* --- from start to end --- */
 
+/* What only some builds of libcurl can do; without it they do as they do. */
+static void prepare_tls(struct engine *g, CURL *easy) {
+  if (g->ssl_ctx_ctrl == NULL) return;
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, tls_on_context);
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, g);
+}
+
 /* 0, or -1 when libcurl is out of memory. */
 int transfer_prepare(struct engine *g, CURL *easy) {
+  prepare_tls(g, easy);
   return curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, transfer_on_header) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) != CURLE_OK ||
-         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open) != CURLE_OK ||
+         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, socket_on_open) != CURLE_OK ||
+         curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, socket_on_close) != CURLE_OK ||
+         curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, g) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, on_lookup) != CURLE_OK ||
          curl_easy_setopt(easy, CURLOPT_RESOLVER_START_DATA, g) != CURLE_OK ? -1 : 0;
@@ -272,7 +276,7 @@ static void translate(const struct transfer *t, CURLcode code, struct err *e) {
   if (is_lost(code) && t->head_bytes > 0) {
     err_set(e, KIND_STREAM_TRUNCATED, "the answer was cut off: %s", text);
   } else if (code == CURLE_OPERATION_TIMEDOUT && limit > 0 && clock_monotonic() - t->started >= limit) {
-    deadline_err(e, "connect", "no connection within", limit);
+    err_timeout(e, "connect", "no connection within", limit);
   } else if (code == CURLE_OPERATION_TIMEDOUT) {
     err_set(e, KIND_TIMEOUT, "no connection: %s", text);
     snprintf(e->code, sizeof e->code, "connect");
@@ -289,9 +293,28 @@ static void translate(const struct transfer *t, CURLcode code, struct err *e) {
   }
 }
 
+/* Gives t back to libcurl, for a connection of its own: 0, or -1. The old one is gone: libcurl closes what it breaks off. */
+static int start_afresh(struct transfer *t) {
+  t->stale = 0;
+  t->plain = 0;
+  t->sent_before = -1;
+  curl_multi_remove_handle(t->g->multi, t->easy);
+  return curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+         curl_multi_add_handle(t->g->multi, t->easy) == CURLM_OK ? 0 : -1;
+}
+
 /* Says what the code means, unless a failure was noted before, and ends t. */
 void transfer_finished(struct transfer *t, CURLcode code, int whole) {
   struct err e;
+  if (t->stale && !t->failed) {
+    if (start_afresh(t) == 0) return;
+    transfer_no_memory(t);
+  }
+  if (!t->failed && code == CURLE_OK && !t->head_done) {
+    err_clear(&e);
+    err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: it has no head");
+    transfer_fail(t, &e);
+  }
   if (!t->failed && over_body_max(t)) transfer_too_much(t, "the response's body", "body", t->body_max);
   if (!t->failed && code != CURLE_OK) {
     translate(t, code, &e);
@@ -332,6 +355,11 @@ int transfer_status(const struct transfer *t) {
   return t->head_done ? t->status : 0;
 }
 
+/* Whatever was wrong with the answer, the server may have more of it to say. */
+void transfer_distrust(struct transfer *t) {
+  if (t->easy == NULL && t->g != NULL) t->g->distrusted = clock_monotonic();
+}
+
 /* How many; they live as long as t. */
 size_t transfer_headers(const struct transfer *t, const struct header **h) {
   *h = t->headers;
@@ -350,6 +378,7 @@ void transfer_taken(struct transfer *t) {
   t->paused = 0;
   t->last = g->now = clock_monotonic();
   CURLcode code = curl_easy_pause(t->easy, CURLPAUSE_CONT);
+  transfer_pause_full(g);
   engine_kick(g);
   if (t->failed || code != CURLE_OK) transfer_finished(t, code, 0);
   else deadline_update(g, t);
