@@ -265,7 +265,8 @@ static enum progress take(struct stream *s) {
 static int poll(lua_State *L, struct stream *s, int discard) {
   int first = !s->surfaced;
   while (s->state == OPEN) {
-    switch (take(s)) {
+    enum progress r = take(s);
+    switch (r) {
       case EXCHANGE_DELTA:
         if (!discard) push_delta(L, &s->delta);
         s->taken = 0;
@@ -275,9 +276,9 @@ static int poll(lua_State *L, struct stream *s, int discard) {
         lua_pushnil(L);
         lua_pushboolean(L, 1);
         return 3;
-      case EXCHANGE_MORE:
+      case EXCHANGE_MORE: case EXCHANGE_BUSY:
         note_stats(s);
-        lua_pushboolean(L, 0);
+        lua_pushboolean(L, r == EXCHANGE_BUSY);
         return 1;
       case EXCHANGE_DONE: end(L, s); break;
       case EXCHANGE_FAILED: broken(L, s); break;
@@ -291,7 +292,7 @@ static int poll(lua_State *L, struct stream *s, int discard) {
 }
 
 /* stream:poll([discard]): the next delta (the first one: delta, nil, true); false when nothing has arrived (wait for the
-** engine); nil at the end; nil, err when the call failed. With discard true, deltas are consumed without making tables. */
+** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the call failed. With discard true, deltas are consumed without making tables. */
 static int m_poll(lua_State *L) {
   struct stream *s = check_stream(L);
   int n;

@@ -6,6 +6,8 @@
 
 #define GRACE 5.0 /* seconds that usage may still take after the turn is complete */
 #define DRAIN 1.0 /* seconds that a finished answer may take to end, so that its connection is reused */
+#define SLICE ((size_t)256 << 10) /* bytes that the exchange gets at once */
+#define WORK 0.01 /* seconds of reading without a delta, at the end of a slice, after which others go on */
 
 int call_start(struct call *c, const struct mem *m, struct engine *g, const struct http_request *r,
                const struct exchange_spec *s, void *owner, struct err *e) {
@@ -18,6 +20,7 @@ int call_start(struct call *c, const struct mem *m, struct engine *g, const stru
   memset(c, 0, sizeof *c);
   c->exchange = x;
   c->transfer = t;
+  c->total = r->timeouts.total;
   c->started = clock_monotonic();
   return 0;
 }
@@ -36,28 +39,42 @@ static void drop_transfer(struct call *c, int cancel) {
   c->transfer = NULL;
 }
 
-/* Moves news from the transfer to the exchange: 1 when there was any. */
-static int pump(struct call *c) {
+/* Hands the exchange what the transfer has received, a slice of it where that is much: how many bytes. */
+static size_t feed(struct call *c) {
+  struct buf *b = transfer_body(c->transfer);
+  size_t n = b->n - c->fed;
+  if (n == 0) return 0;
+  if (b->n <= SLICE) {
+    exchange_feed(c->exchange, b);
+  } else {
+    if (n > SLICE) n = SLICE;
+    exchange_feed_copy(c->exchange, b->p + c->fed, n);
+    c->fed += n;
+    if (c->fed < b->n) return n;
+    b->n = c->fed = 0;
+  }
+  transfer_taken(c->transfer);
+  return n;
+}
+
+/* Moves news from the transfer to the exchange: 0 when there was none, else 1 more than bytes of the body. A body without
+** a head is nobody's. */
+static size_t pump(struct call *c) {
   const struct header *h;
   const struct err *failure;
-  struct buf *b;
-  int moved = 0;
+  size_t moved = 0;
   if (c->transfer == NULL) return 0;
   if (!c->head && transfer_status(c->transfer) != 0) {
     size_t n = transfer_headers(c->transfer, &h);
-    c->head = moved = 1;
+    c->head = 1;
+    moved = 1;
     exchange_head(c->exchange, transfer_status(c->transfer), h, n);
   }
-  b = transfer_body(c->transfer);
-  if (c->head && b->n > 0) {
-    moved = 1;
-    exchange_feed(c->exchange, b);
-    transfer_taken(c->transfer);
-  }
-  if (transfer_done(c->transfer, &failure) && transfer_body(c->transfer)->n == 0) {
+  if (c->head) moved += feed(c);
+  if (transfer_done(c->transfer, &failure) && (!c->head || transfer_body(c->transfer)->n == 0)) {
     exchange_eof(c->exchange, failure);
     drop_transfer(c, 0);
-    moved = 1;
+    moved++;
   } else if (exchange_ended(c->exchange) && !c->graced) {
     c->graced = 1;
     transfer_grace(c->transfer, GRACE);
@@ -65,7 +82,23 @@ static int pump(struct call *c) {
   return moved;
 }
 
+/* True once the call has taken longer than it may. The engine ends a transfer at that time; this holds whatever the
+** call waits for. */
+static int overdue(const struct call *c, double now) {
+  return c->total > 0 && now - c->started >= c->total && !exchange_ended(c->exchange);
+}
+
+/* Ends an overdue call. */
+static void give_up(struct call *c) {
+  struct err e;
+  err_timeout(&e, "total", "not finished within", c->total);
+  exchange_eof(c->exchange, &e);
+  drop_transfer(c, 1);
+}
+
 enum progress call_next(struct call *c, struct event *delta) {
+  double began = 0;
+  size_t work = 0;
   for (;;) {
     enum progress r = exchange_next(c->exchange, delta);
     if (r == EXCHANGE_DELTA) {
@@ -73,10 +106,19 @@ enum progress call_next(struct call *c, struct event *delta) {
       return r;
     }
     if (r != EXCHANGE_MORE) {
+      if (r == EXCHANGE_FAILED && c->transfer != NULL && transfer_status(c->transfer) / 100 == 2)
+        transfer_distrust(c->transfer);
       drop_transfer(c, r == EXCHANGE_FAILED);
       return r;
     }
-    if (!pump(c)) return EXCHANGE_MORE;
+    size_t moved = pump(c);
+    work += moved;
+    if (moved > 0 && (work <= SLICE || c->transfer == NULL)) continue;
+    double now = clock_monotonic();
+    if (overdue(c, now)) give_up(c);
+    else if (moved == 0) return EXCHANGE_MORE;
+    else if (began == 0) began = now;
+    else if (now - began >= WORK) return EXCHANGE_BUSY;
   }
 }
 

@@ -11,6 +11,8 @@ struct call {
   struct transfer *transfer; /* NULL once the socket is no longer needed */
   struct exchange *exchange;
   int head, graced;          /* the exchange has seen the head; the end was given its time limit */
+  size_t fed;                /* bytes of the transfer's body that the exchange has, and the transfer still holds */
+  double total;              /* seconds for all of it, 0 = no limit */
   double started, first;     /* clock_monotonic at the start and at the first delta; 0 = none yet */
   struct transfer_stats last;/* the transfer's figures when it was closed */
 };
@@ -18,7 +20,9 @@ struct call {
 /* Starts a zeroed call: 0, or -1 and nothing held. */
 int call_start(struct call *c, const struct mem *m, struct engine *g, const struct http_request *r,
                const struct exchange_spec *s, void *owner, struct err *e);
-/* As exchange_next, after moving what has arrived from the transfer. EXCHANGE_MORE: wait for the engine. */
+/* As exchange_next, after moving what has arrived from the transfer. EXCHANGE_MORE: wait for the engine. EXCHANGE_BUSY: a
+** hundredth of a second's work gave no delta, and there is more of it: ask again, and let others go on before. Once the
+** seconds of `total` are over a call that has no delta at hand fails, whatever state it is in. */
 enum progress call_next(struct call *c, struct event *delta);
 /* The transfer's figures, also after its end. */
 void call_stats(const struct call *c, struct transfer_stats *s);

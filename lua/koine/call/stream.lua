@@ -35,7 +35,10 @@ end
 local function advance(self, discard)
   while true do
     local delta, err, first = poll(self, discard)
-    if delta then
+    if delta == true then -- much was read, and it gave no delta
+      local _, interrupted = wait.sleep(0)
+      if interrupted then return nil, interrupted end
+    elseif delta then
       if first then forget_request(core.state(self).plan) end
       return delta
     elseif err then

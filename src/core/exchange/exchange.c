@@ -13,6 +13,7 @@
 #define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
 #define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
 #define HEADERS_MAX 1000                 /* header lines of an answer */
+#define BLANK_MAX ((size_t)64 << 10)     /* white space before a body that is kept */
 
 enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
 enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
@@ -28,6 +29,7 @@ struct exchange {
   struct sse sse;
   struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
   size_t blank;                 /* so many bytes of the body before it says something */
+  size_t skipped;               /* white space before those */
   struct message message;
   struct events parts, deltas;
   enum mode mode;
@@ -302,9 +304,20 @@ static int read_refusal(struct exchange *x) {
   return fail(x);
 }
 
+/* White space before the body says nothing: a proxy sends some to keep the connection alive. It is counted, not kept. */
+static int skip_blank(struct exchange *x) {
+  x->skipped += x->body.n;
+  x->body.n = x->blank = 0;
+  if (x->skipped <= x->spec.limits.body) return 0;
+  err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body), all of them white space",
+          x->spec.limits.body);
+  return fail(x);
+}
+
 /* Decides what a 2xx body is from its first byte; the content type only breaks ties. */
 static int sniff(struct exchange *x) {
   char first = first_byte(x);
+  if (first == '\0' && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
   if ((first == '\0' || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
   if (first == '\0') x->mode = x->spec.stream ? STREAM : PLAIN;
   else if (strchr("{[<", first) != NULL) x->mode = PLAIN;
@@ -374,25 +387,34 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   return fail(x);
 }
 
+/* Adds to the raw copy of a stream's body, where there is one: 0 or -1. */
+static int keep_raw(struct exchange *x, const char *p, size_t n) {
+  if (!x->spec.keep_raw || x->body.n >= RAW_MAX) return 0;
+  return buf_add(&x->body, p, n < RAW_MAX - x->body.n ? n : RAW_MAX - x->body.n);
+}
+
+int exchange_feed_copy(struct exchange *x, const char *p, size_t n) {
+  if (x->stage != READING || x->stop_reading) return 0;
+  if (x->mode == STREAM ? keep_raw(x, p, n) != 0 : buf_add(&x->body, p, n) != 0) {
+    err_memory(&x->err);
+    return fail(x);
+  }
+  return x->mode != STREAM || sse_feed(&x->sse, p, n, &x->err) == 0 ? 0 : fail(x);
+}
+
 int exchange_feed(struct exchange *x, struct buf *b) {
   int r = 0;
-  if (x->stage != READING || x->stop_reading) {
-    b->n = 0;
-    return 0;
-  }
-  if (x->mode == STREAM) {
-    if (x->spec.keep_raw && x->body.n < RAW_MAX)
-      r = buf_add(&x->body, b->p, b->n < RAW_MAX - x->body.n ? b->n : RAW_MAX - x->body.n);
-    if (r == 0) return sse_feed_buf(&x->sse, b, &x->err) == 0 ? 0 : fail(x);
-  } else if (x->body.n == 0) {
-    buf_swap(&x->body, b);
-  } else {
-    r = buf_add(&x->body, b->p, b->n);
+  if (x->stage == READING && !x->stop_reading) {
+    if (x->mode == STREAM && !x->spec.keep_raw) {
+      r = sse_feed_buf(&x->sse, b, &x->err) == 0 ? 0 : fail(x);
+    } else if (x->mode != STREAM && x->body.n == 0) {
+      buf_swap(&x->body, b);
+    } else {
+      r = exchange_feed_copy(x, b->p, b->n);
+    }
   }
   b->n = 0;
-  if (r == 0) return 0;
-  err_memory(&x->err);
-  return fail(x);
+  return r;
 }
 
 void exchange_eof(struct exchange *x, const struct err *transport) {

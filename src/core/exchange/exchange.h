@@ -26,7 +26,8 @@ struct exchange_spec {
   const struct node *tool_names; /* as in struct parse; copied */
 };
 
-enum progress { EXCHANGE_FAILED = -1, EXCHANGE_MORE = 0, EXCHANGE_DELTA = 1, EXCHANGE_DONE = 2 };
+enum progress { EXCHANGE_FAILED = -1, EXCHANGE_MORE = 0, EXCHANGE_DELTA = 1, EXCHANGE_DONE = 2,
+  EXCHANGE_BUSY = 3 /* attempt.h */ };
 
 struct exchange;
 
@@ -37,6 +38,8 @@ void exchange_free(struct exchange *x);
 int exchange_head(struct exchange *x, int status, const struct header *h, size_t n);
 /* Takes over the bytes of b (left empty). 0, or -1 (memory, limits: reported by exchange_next). */
 int exchange_feed(struct exchange *x, struct buf *b);
+/* The same with a copy of n bytes at p. */
+int exchange_feed_copy(struct exchange *x, const char *p, size_t n);
 /* The body is over; transport NULL = it ended cleanly, else why it broke. */
 void exchange_eof(struct exchange *x, const struct err *transport);
 /* The next delta (borrowed until the next call), or why there is none. DONE and FAILED are final. */
