@@ -3,6 +3,9 @@
 -- a folder without a line, a line without a folder, a name that leads to no file, and a folder of more than 14 entries.
 -- Usage: lua5.4 tools/arch.lua [PLAN]   (from the project's root)
 
+local source = dofile "tools/source.lua"
+local find = source.find
+
 local ENTRIES_MAX = 14
 
 local page = arg[1] or "docs/architecture.md"
@@ -21,13 +24,6 @@ end
 local function exists(path)
   local file <close> = io.open(path)
   return file ~= nil
-end
-
--- The paths that find prints for these arguments, sorted.
-local function find(where)
-  local list, pipe <close> = {}, assert(io.popen("find " .. where .. " | LC_ALL=C sort"))
-  for path in pipe:lines() do list[#list + 1] = path end
-  return list
 end
 
 -- The last component of a path, and what is before it.
@@ -82,6 +78,9 @@ local function is_shelf(folder)
 end
 
 if #order == 0 then complain("%s: has no plan", page) end
+for _, folder in ipairs { "src", "src/core", "src/core/codec", "lua/koine" } do
+  if not plan[folder] then complain("%s: has no plan of %s", page, folder) end
+end
 
 -- Folders -----------------------------------------------------------------------------------------------------------
 
@@ -113,12 +112,13 @@ end
 blocks("tests", function(_, lines)
   for _, line in ipairs(lines) do
     local folder, sources = line:match "^(%S+):%s*(.*)$"
+    if not folder then complain("%s: not a line about tests: %s", page, line) end
     local known = {}
-    for source in sources:gmatch "%S+" do
-      known[source] = true
-      for name in pairs(plan[source] or {}) do known[name] = true end
+    for name in (sources or ""):gmatch "%S+" do
+      known[name] = true
+      for room in pairs(plan[name] or {}) do known[room] = true end
     end
-    for _, path in ipairs(find(folder .. " -mindepth 1 -maxdepth 1 -type d")) do
+    for _, path in ipairs(folder and find(folder .. " -mindepth 1 -maxdepth 1 -type d") or {}) do
       if not known[base(path)] then complain("%s: there is no such room to test", path) end
     end
   end
@@ -151,29 +151,30 @@ local function arrow(from, line, to)
   end
 end
 
--- function(line, number) for every line of a file.
-local function each_line(path, f)
-  local n = 0
-  for line in io.lines(path) do
-    n = n + 1
-    f(line, n)
+-- Includes are spelled from src, or bare within the folder.
+local function check_include(path, line, name)
+  local to = name:find "/" and "src/" .. name or parent(path) .. "/" .. name
+  if name:find("..", 1, true) then
+    complain("%s:%d: an include is spelled from src, not %q", path, line, name)
+  elseif not exists(to) then
+    complain("%s:%d: no such header: %s", path, line, name)
+  elseif name:find "/" and parent(to) == parent(path) then
+    complain("%s:%d: a header of the same folder: include %q", path, line, base(name))
+  else
+    arrow(path, line, to)
   end
 end
 
--- Includes are spelled from src, or bare within the folder.
-for _, path in ipairs(find "src -name '*.[ch]'") do
-  each_line(path, function(line, n)
-    local name = line:match '^%s*#%s*include%s+"([^"]+)"'
-    if not name then return end
-    local to = name:find "/" and "src/" .. name or parent(path) .. "/" .. name
-    if not exists(to) then
-      complain("%s:%d: no such header: %s", path, n, name)
-    elseif name:find "/" and parent(to) == parent(path) then
-      complain("%s:%d: a header of the same folder: include %q", path, n, base(name))
-    else
-      arrow(path, n, to)
+for _, path in ipairs(find "src -type f") do
+  if not path:find "%.[ch]$" then complain("%s: neither .c nor .h", path) end
+  local code = source.read(path)
+  for at, given in code:gmatch "()#%s*include%s*([^\n]*)" do
+    local line, name = source.line(code, at), given:match '^"([^"]+)"'
+    if name then check_include(path, line, name)
+    elseif not given:find "^<" or given:find "^<%s*core/" or given:find "^<%s*binding/" then
+      complain("%s:%d: not an include that can be checked: %s", path, line, given)
     end
-  end)
+  end
 end
 
 -- The file of a module's name; a name that ends in a dot is completed at run time: any file of that folder.
@@ -185,14 +186,22 @@ local function file_of(name)
   end
 end
 
+-- The C module, and in the directory what is completed from its own list.
+local function is_own(path, name)
+  return name == "koine.core" or (name == "koine." and path == "lua/koine/init.lua")
+end
+
+-- A string behind `require` or `package` is an arrow to the module of that name, however it is written.
 for _, path in ipairs(find "lua/koine -name '*.lua'") do
-  each_line(path, function(line, n)
-    for name in line:gsub("%-%-.*$", ""):gmatch 'require%s*%(?%s*["\'](koine[%w_.]*)["\']' do
-      local to = name ~= "koine.core" and name ~= "koine." and file_of(name)
-      if to then arrow(path, n, to)
-      elseif to == nil then complain("%s:%d: no such module: %s", path, n, name) end
+  local code = source.read(path)
+  for at, name in code:gmatch "()[\"'%[](koine%.?[%w_.]*)[\"'%]]" do
+    local before = code:sub(math.max(at - 40, 1), at - 1)
+    if (before:find "require[%s(,%[]*$" or before:find "package%.%w+[%s(%[]*$") and not is_own(path, name) then
+      local to = file_of(name)
+      if to then arrow(path, source.line(code, at), to)
+      else complain("%s:%d: no such module: %s", path, source.line(code, at), name) end
     end
-  end)
+  end
 end
 
 for _, folder in ipairs(order) do

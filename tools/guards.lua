@@ -3,19 +3,15 @@
 -- permit allows fails, and so does a permit that nobody needs.
 -- Usage: lua5.4 tools/guards.lua   (from the project's root)
 
+local source = dofile "tools/source.lua"
+local find = source.find
+
 local PAGE = "docs/architecture.md"
 local problems = 0
 
 local function complain(...)
   problems = problems + 1
   print(string.format(...))
-end
-
--- The paths that find prints for these arguments, sorted.
-local function find(where)
-  local list, pipe <close> = {}, assert(io.popen("find " .. where .. " | LC_ALL=C sort"))
-  for path in pipe:lines() do list[#list + 1] = path end
-  return list
 end
 
 local C_FILES = "src -name '*.[ch]'"
@@ -27,18 +23,21 @@ local GUARDS = {
     lua = { "os%.execute", "io%.popen", "core%.process", "uv%.spawn" },
     c = { "fork%s*%(", "posix_spawnp?%s*%(", "%f[%w_]exec[vl]p?e?%s*%(", "%f[%w_]system%s*%(", "popen%s*%(" },
   },
-  ["uses koine.process"] = { lua = { 'require "koine%.system%.process"' } },
+  ["uses koine.process"] = { lua = { "[\"'%[]koine%.system%.process[\"'%]]" } },
   ["changes files"] = {
-    lua = { "io%.open%b()", "io%.output", "os%.remove", "os%.rename", "os%.tmpname", "core%.file_write",
+    lua = { "io%.open%s*%b()", "io%.output", "os%.remove", "os%.rename", "os%.tmpname", "core%.file_write",
       "core%.file_directory", "core%.file_lock", "lfs%.", "uv%.fs_" },
     c = { "O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "fopen%s*%(", "%f[%w_]creat%s*%(", "rename%w*%s*%(",
       "unlink%w*%s*%(", "%f[%w_]mkdir%w*%s*%(", "%f[%w_]rmdir%s*%(", "%f[%w_]remove%s*%(", "truncate%s*%(",
       "mkstemp%s*%(", "mkfifo%w*%s*%(", "symlink%w*%s*%(", "%f[%w_]link%w*%s*%(" },
-    fine = { '^io%.open%([^,]*%)$', '^io%.open%(.*, "rb?"%)$' }, -- for reading
+    fine = { '^io%.open%s*%([^,]*%)$', '^io%.open%s*%(.*, "rb?"%)$' }, -- for reading
   },
-  ["opens a working directory's files"] = { lua = { "core%.tree%(" } },
-  ["includes lua.h"] = { c = { "<lua[%w_]*%.h>", "<lauxlib%.h>" } },
-  ["includes libcurl's headers"] = { c = { "<curl/" } },
+  ["loads code by name"] = {
+    lua = { "%f[%w_]dofile%f[^%w_]", "%f[%w_]loadfile%f[^%w_]", "package%.%l+" },
+  },
+  ["opens a working directory's files"] = { lua = { "core%.tree%f[^%w_]" } },
+  ["includes lua.h"] = { c = { "<[^>]*lua[%w_]*%.h[p]*%s*>", "<%s*lauxlib%.h%s*>" } },
+  ["includes libcurl's headers"] = { c = { "<%s*curl/" } },
 }
 
 -- Who may: what is guarded → {{pattern of paths, seen = whether a file needed it}}. A path that ends in a slash stands
@@ -65,19 +64,13 @@ local function permitted(what, file)
   return false
 end
 
--- The line without its comment.
-local function code(line)
-  if line:find "^%s*/?%*" or line:find "^%s*//" then return "" end
-  return (line:gsub("%-%-.*$", ""):gsub("/%*.*$", ""))
-end
-
 -- function(file, number, code) for every line of the files that find prints.
 local function each_line(where, f)
   for _, file in ipairs(find(where)) do
     local n = 0
-    for line in io.lines(file) do
+    for line in (source.read(file) .. "\n"):gmatch "(.-)\n" do
       n = n + 1
-      f(file, n, code(line))
+      f(file, n, line)
     end
   end
 end
@@ -113,7 +106,7 @@ local providers = {}
 for _, file in ipairs(find(OWN .. "rows -name '*.lua'")) do providers[file:match "([%w_]+)%.lua$"] = true end
 providers.compatible = nil -- a word of its own
 
-for where, comparison in pairs { [LUA_FILES] = '[=~]=%s*"([%w_]+)"', [C_FILES] = 'str_eq%(.-, "([%w_]+)"%)' } do
+for where, comparison in pairs { [LUA_FILES] = "[=~]=%s*[\"']([%w_]+)[\"']", [C_FILES] = 'str_eq%(.-, "([%w_]+)"%)' } do
   each_line(where, function(file, n, line)
     for name in line:gmatch(comparison) do
       if providers[name] and file:sub(1, #OWN) ~= OWN then
@@ -123,9 +116,12 @@ for where, comparison in pairs { [LUA_FILES] = '[=~]=%s*"([%w_]+)"', [C_FILES] =
   end)
 end
 
--- Examples use what users have.
-each_line("examples -type f", function(file, n, line)
-  if line:find '["\']koine%.[%w_.]+["\']' then complain('%s:%d: examples use require "koine" only', file, n) end
+-- Examples use what users have; bin/koine starts the command line and does nothing else.
+each_line("examples bin -type f", function(file, n, line)
+  local name = line:match "[\"'%[](koine%.[%w_.]+)[\"'%]]"
+  if name and not (file == "bin/koine" and (name == "koine.cli" or name == "koine.core")) then
+    complain('%s:%d: examples use require "koine" only, bin/koine koine.cli', file, n)
+  end
 end)
 
 if problems > 0 then
