@@ -43,14 +43,15 @@ function adapters.model_of(args)
     "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)")
 end
 
--- What is wrong with an option, in the words of the command line where a flag stands for it. An address is not shown.
+-- What is wrong with an option, in the words of the command line where a flag stands for it: `flag` says so. An address
+-- is not shown.
 local function by_flag(err, flags)
   local name = err.expected and err.field:match "^[^.]*"
   local option = flags[name] or name == "base_url" and { flag = "--base-url" }
   if not (option and option.flag) then return err end
   local expected = err.expected:gsub(", or a table.*", ""):gsub("{.*", "a number of tokens or off"):gsub('"', "")
   local got = name ~= "base_url" and (", got %q"):format(option.word) or ""
-  err.field, err.message = option.flag, ("%s: %s expected%s"):format(option.flag, expected, got)
+  err.flag, err.message = option.flag, ("%s: %s expected%s"):format(option.flag, expected, got)
   return err
 end
 

@@ -20,9 +20,9 @@ function failure.cannot(name, why) failure.fail(failure.WRONG_USE, "%s: %s", nam
 -- with a command where it speaks of a function.
 function failure.words(raised)
   local words = tostring(raised.message)
-  local subject = raised.field or raised.adapter -- wrong use: its message has the place before the subject
-  local from = subject and words:find(subject, 1, true)
-  if from then words = words:sub(from) end
+  if EXIT[raised.class] == failure.WRONG_USE and not raised.flag then -- the place of wrong use
+    words = words:gsub("^.-:%d+: ", "", 1)
+  end
   return (words:gsub(" or give the option key$", "")
     :gsub("authenticate%(%) logs in", ("`koine login %s` logs in"):format(raised.provider or "PROVIDER")))
 end
