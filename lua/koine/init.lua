@@ -4,7 +4,7 @@
 --   koine.anthropic { model = …, … }, koine.openai, … one per provider, koine.compatible for any server of a known wire
 --   koine.adapter("anthropic/claude-sonnet-4-5", opts)   the same by name
 --   koine.text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal, message, tool_definition,
---   usage, usage_cost, delta, model_info, …              records (records.lua)
+--   usage, usage_cost, delta, model_info, …              records (data/records.lua)
 --   koine.response(t)   a real Response from a table, for adapters written in Lua
 --   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
 --   koine.base64(bytes)                                  for the source of images and documents
@@ -47,7 +47,8 @@ local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "dat
   packing = "dispatch.packing", pricing = "call.pricing", process = "system.process", schema = "data.schema",
   session = "session", testing = "testing", tool = "agent.tool" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
-local WAIT = { "set_host", "pump", "engine", "park", "wake", "block" }
+local WAIT = { "set_host", "pump", "engine" }
+local WAIT_PUBLIC = { "park", "wake", "block" }
 
 -- name → function that makes the value on first use
 local makers = {
@@ -70,6 +71,9 @@ for _, name in ipairs(LOOP) do
 end
 for _, name in ipairs(WAIT) do
   makers[name] = function() return require("koine.task.wait")[name] end
+end
+for _, name in ipairs(WAIT_PUBLIC) do
+  makers[name] = function() return require("koine.task.wait").public[name] end
 end
 for name, module in pairs(MODULES) do
   makers[name] = function() return require("koine." .. module) end

@@ -92,6 +92,7 @@ end
 --- Steps the engine until the token is woken (true) or `seconds` are over (false; nil = no limit). Blocks the thread;
 -- also what a host's park does where it cannot yield.
 function wait.block(token, seconds)
+  if seconds and seconds < 0 then seconds = 0 end -- to the engine less than 0 means no limit
   local deadline = seconds and wait.now() + seconds
   local left = seconds
   blocked[token] = false
@@ -118,6 +119,22 @@ function wait.park(token, seconds)
   end
   return wait.block(token, seconds)
 end
+
+-- The same for users, who get an ArgumentError at their line.
+local function checked(f)
+  return function(token, seconds)
+    if token == nil then errors.argument("token", "table, or what waits for the engine", token) end
+    if seconds ~= nil and (type(seconds) ~= "number" or seconds ~= seconds) then
+      errors.argument("seconds", "number", seconds)
+    end
+    return f(token, seconds)
+  end
+end
+
+--- What koine.park, koine.block and koine.wake are: park, block and wake with their arguments checked. `token` is any
+-- table of the caller's own, `seconds` a number or nil (no limit). Raise an ArgumentError for others.
+wait.public = { park = checked(function(...) return wait.park(...) end), block = checked(wait.block),
+  wake = checked(wait.wake) }
 
 --- Whether park would suspend the caller, and let others go on, rather than block.
 function wait.suspends()

@@ -316,7 +316,7 @@ describe("koine", function()
     for _, name in ipairs { "run", "spawn", "gather", "timeout", "sleep" } do
       assert.are.equal(require "koine.task.scheduler"[name], koine[name])
     end
-    for _, name in ipairs { "set_host", "pump", "engine", "park", "wake", "block" } do
+    for _, name in ipairs { "set_host", "pump", "engine" } do
       assert.are.equal(require "koine.task.wait"[name], koine[name])
     end
     for _, name in ipairs { "playbook", "contract" } do

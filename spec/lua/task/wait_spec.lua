@@ -1,4 +1,5 @@
 local core = require "koine.core"
+local koine = require "koine"
 local wait = require "koine.task.wait"
 
 describe("wait", function()
@@ -156,5 +157,29 @@ describe("wait", function()
       assert.is_false(ok)
       assert.are.equal("host.suspends", err.field)
     end)
+  end)
+
+  it("is offered to users with its arguments checked", function()
+    local mailbox = {}
+    assert.is_false(koine.park(mailbox, -1))
+    assert.is_false(koine.block(mailbox, -1))
+    assert.is_false(koine.block(mailbox, 0))
+    koine.run(function()
+      koine.spawn(function() koine.wake(mailbox) end)
+      assert.is_true(koine.park(mailbox, 5))
+    end)
+    for _, name in ipairs { "park", "block" } do
+      for _, bad in ipairs { "1", {}, 0 / 0 } do
+        local ok, err = pcall(koine[name], mailbox, bad)
+        assert.is_false(ok)
+        assert.are.equal("seconds", err.field)
+        assert(err.message:find "wait_spec.lua:%d+: seconds", err.message)
+      end
+    end
+    for _, name in ipairs { "park", "block", "wake" } do
+      local ok, err = pcall(koine[name], nil, 1)
+      assert.is_false(ok)
+      assert.are.equal("token", err.field)
+    end
   end)
 end)
