@@ -116,7 +116,9 @@ libdir  = $(DESTDIR)$(PREFIX)/lib
 luadir  = $(DESTDIR)$(PREFIX)/share/lua/5.4
 moddir  = $(libdir)/lua/5.4
 
+# What an older version put there would be found before what is new.
 install: $(MODULE) $(LIB)
+	rm -rf $(luadir)/koine $(moddir)/koine
 	install -d $(bindir) $(incdir) $(libdir)/pkgconfig $(moddir)/koine
 	install -m 755 bin/koine $(bindir)/koine
 	install -m 644 src/embed/koine.h $(incdir)/koine.h
