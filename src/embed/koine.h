@@ -18,8 +18,8 @@ extern "C" {
 
 struct lua_State;
 
-/* Puts the modules of Koine, but for koine.testing, into package.preload: they are loaded on first use. Raises a Lua
-** error when out of memory. */
+/* Puts the modules of Koine, but for koine.testing and the command line, into package.preload: they are loaded on first
+** use. Raises a Lua error when out of memory. */
 void koine_preload(struct lua_State *L);
 
 /* The C module: what require "koine.core" calls. */

@@ -5,7 +5,7 @@
 --     run = function(args) return "rain in " .. args.city end,
 --   }
 --
--- A tool is a plain table that every adapter takes in `tools`. An agent (agent.lua) calls it by itself; a loop of one's
+-- A tool is a plain table that every adapter takes in `tools`. An agent (init.lua) calls it by itself; a loop of one's
 -- own asks `koine.tool.answer` for the result of a call. Whatever goes wrong in a tool is told to the model as an error
 -- result. Two things end the loop instead: an error of Koine's with the kind "executor", trouble of the machine behind
 -- the tools, and "cancelled".

@@ -1,4 +1,4 @@
---- The HTTP/1.1 side of the loopback provider, on libuv: connections, requests, bytes out.
+--- A small HTTP/1.1 server on libuv, for the loopback provider and executors: connections, requests, bytes out.
 -- Every connection is one coroutine, so that the code above reads and writes as if it blocked. Knows nothing of JSON,
 -- scripts or providers. A broken request is answered 400, 413 or 431 and its connection closed.
 
@@ -19,7 +19,7 @@ local REASONS = {
 }
 
 local methods = {}
-local Connection = { __index = methods, __name = "koine.testing.connection" }
+local Connection = { __index = methods, __name = "koine.net.connection" }
 
 local function resume(conn, ...)
   local ok, err = coroutine.resume(conn.task, ...)

@@ -1,4 +1,4 @@
---- A session by way of an adapter: an agent (agent.lua) is the loop; here is what a session adds to it: tools behind an
+--- A session by way of an adapter: an agent is the loop; here is what a session adds to it: tools behind an
 -- executor, limits between the rounds, the audit log, and what the end of the run means.
 
 local core = require "koine.core"

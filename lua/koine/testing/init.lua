@@ -69,7 +69,7 @@
 --                  {entitlement=, remaining=, unlimited=, overage_permitted=, overage_count=}, …} with the names
 --                  premium_interactions, chat, completions
 --   editors, integrations  names before the slash of Editor-Version, Copilot-Integration-Ids: others are unknown
---   models         array of models, see koine.testing.copilot_data
+--   models         array of models, see loopback/copilot/data.lua
 -- A turn's error = {copilot = …} is one of the chat host's own refusals: rate_limited, quota_exceeded, weekly, monthly
 -- (prose, no Retry-After), payment (402), client_too_old (466), wrong_host (421).
 

@@ -47,5 +47,5 @@ int main(void) {
     CHECK(next >= mono);
     mono = next;
   }
-  return test_done("clock");
+  return test_done("base/clock");
 }

@@ -89,5 +89,5 @@ int main(void) {
   test_message();
   test_argument();
   test_system();
-  return test_done("err");
+  return test_done("base/err");
 }

@@ -105,5 +105,5 @@ int main(void) {
   test_arena();
   CHECK(str_eq(STR("ab"), "ab") && !str_eq(STR("ab"), "abc") && !str_eq(STR("ac"), "ab"));
   CHECK(str_same(STR_NONE, STR("")) && str_same(STR("x"), STR("x")) && !str_same(STR("x"), STR("y")));
-  return test_done("mem");
+  return test_done("base/mem");
 }

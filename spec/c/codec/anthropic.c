@@ -1178,5 +1178,5 @@ int main(void) {
   test_render_memory();
   test_parse_memory();
   test_recordings();
-  return test_done("codec_anthropic");
+  return test_done("codec/anthropic");
 }

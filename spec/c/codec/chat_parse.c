@@ -461,5 +461,5 @@ int main(void) {
   test_errors();
   test_bodies();
   test_limits();
-  return test_done("codec_chat_parse");
+  return test_done("codec/chat_parse");
 }

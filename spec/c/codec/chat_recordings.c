@@ -286,5 +286,5 @@ int main(void) {
   }
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
     check(folder, CASES[i].path, CASES[i].quirks, CASES[i].says);
-  return test_done("codec_chat_recordings");
+  return test_done("codec/chat_recordings");
 }

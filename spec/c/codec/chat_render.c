@@ -344,5 +344,5 @@ int main(void) {
   test_arguments();
   expect_prefix();
   CHECK(codec_chat.render_count == NULL);
-  return test_done("codec_chat_render");
+  return test_done("codec/chat_render");
 }

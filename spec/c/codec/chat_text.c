@@ -294,5 +294,5 @@ int main(void) {
   test_leaked();
   test_cut();
   test_real_calls();
-  return test_done("codec_chat_text");
+  return test_done("codec/chat_text");
 }

@@ -224,5 +224,5 @@ int main(void) {
   test_in_stream();
   test_retry_info();
   test_memory();
-  return test_done("codec_error");
+  return test_done("codec/error");
 }

@@ -95,5 +95,5 @@ int main(void) {
   test_quirks_set();
   test_warnings();
   test_names();
-  return test_done("codec");
+  return test_done("codec/quirks");
 }

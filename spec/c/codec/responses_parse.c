@@ -237,5 +237,5 @@ int main(void) {
   test_ends();
   test_errors();
   test_limits();
-  return test_done("codec_responses_parse");
+  return test_done("codec/responses_parse");
 }

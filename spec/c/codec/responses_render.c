@@ -402,5 +402,5 @@ int main(void) {
   test_arguments();
   expect_prefix();
   test_count();
-  return test_done("codec_responses_render");
+  return test_done("codec/responses_render");
 }

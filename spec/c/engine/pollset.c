@@ -296,5 +296,5 @@ int main(void) {
   test_bad(&m);
   test_interrupted(&m);
   test_memory();
-  return test_done("pollset");
+  return test_done("engine/pollset");
 }

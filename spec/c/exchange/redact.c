@@ -113,5 +113,5 @@ int main(void) {
   test_cuts();
   test_small();
   test_node();
-  return test_done("redact");
+  return test_done("exchange/redact");
 }

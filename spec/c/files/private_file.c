@@ -1,4 +1,4 @@
-/* Tests of fs: whole files, private modes, replacement without remains, locks between processes. */
+/* Tests of private files: whole files, private modes, replacement without remains, locks between processes. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -199,5 +199,5 @@ int main(void) {
   test_locks(dir);
   test_death(dir);
   CHECK(rmdir(dir) == 0);
-  return test_done("fs");
+  return test_done("files/private_file");
 }

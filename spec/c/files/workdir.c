@@ -1,4 +1,4 @@
-/* Tests of tree: what a path may lead to, what it may not, what is written and listed. Beside it tree_swap. */
+/* Tests of the working directory: what a path may lead to, what it may not, what is written and listed. Beside it workdir_swap. */
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -307,5 +307,5 @@ int main(void) {
   test_place();
   test_root();
   end_world(dir, &t, before);
-  return test_done("tree");
+  return test_done("files/workdir");
 }

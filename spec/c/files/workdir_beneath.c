@@ -1,5 +1,5 @@
 /*
-** Tests of tree against the kernel's own idea of staying below a directory (openat2 with RESOLVE_BENEATH, where there
+** Tests of the working directory against the kernel's own idea of staying below a directory (openat2 with RESOLVE_BENEATH, where there
 ** is one): for random paths in random trees of relative links, both find the same file or neither finds one.
 */
 #include <errno.h>
@@ -111,11 +111,11 @@ int main(void) {
   else CHECK(found > 100); /* enough paths lead somewhere */
   CHECK(chdir("/") == 0);
   clear(dir);
-  return test_done("tree_beneath");
+  return test_done("files/workdir_beneath");
 }
 #else
 int main(void) {
   fprintf(stderr, "tree_beneath: no openat2 here to compare with\n");
-  return test_done("tree_beneath");
+  return test_done("files/workdir_beneath");
 }
 #endif

@@ -1,5 +1,5 @@
 /*
-** Tests of tree while somebody else changes the files: after each look that an operation takes, in turn, and at any
+** Tests of the working directory while somebody else changes the files: after each look that an operation takes, in turn, and at any
 ** time by another process.
 */
 #include <errno.h>
@@ -143,5 +143,5 @@ int main(void) {
   test_swaps(&t);
   test_race(&t);
   end_world(dir, &t, before);
-  return test_done("tree_swap");
+  return test_done("files/workdir_swap");
 }

@@ -263,5 +263,5 @@ int main(void) {
   test_swap();
   test_no_memory();
   buf_free(&out);
-  return test_done("sse");
+  return test_done("framing/sse");
 }

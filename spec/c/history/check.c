@@ -289,5 +289,5 @@ int main(void) {
   choices();
   not_finite();
   long_names();
-  return test_done("normalise_check");
+  return test_done("history/check");
 }

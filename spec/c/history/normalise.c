@@ -388,5 +388,5 @@ int main(void) {
   each_allocation_failing(bare);
   each_allocation_failing(blocks);
   each_allocation_failing(texts);
-  return test_done("normalise");
+  return test_done("history/normalise");
 }

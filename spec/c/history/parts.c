@@ -303,5 +303,5 @@ int main(void) {
   writing_many();
   error_texts();
   each_allocation_failing(everything);
-  return test_done("normalise_parts");
+  return test_done("history/parts");
 }

@@ -172,5 +172,5 @@ int main(void) {
   test_keys_twice();
   test_no_memory();
   test_cap();
-  return test_done("json_many");
+  return test_done("json/many");
 }

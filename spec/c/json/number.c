@@ -164,5 +164,5 @@ int main(void) {
   test_long_numbers();
   test_locale(&b);
   buf_free(&b);
-  return test_done("json_number");
+  return test_done("json/number");
 }

@@ -63,5 +63,5 @@ static void test_names(void) {
 int main(void) {
   test_queue();
   test_names();
-  return test_done("event");
+  return test_done("message/event");
 }

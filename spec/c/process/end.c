@@ -252,5 +252,5 @@ int main(int argc, char **argv) {
   apart("process_end: a host without /proc", covered_before);
   test_same_number();
   CHECK(rmdir(dir) == 0);
-  return test_done("process_end");
+  return test_done("process/end");
 }

@@ -197,5 +197,5 @@ int main(void) {
   apart("process_host: a namespace of processes", other_numbers);
   apart("process_host: a process without /proc and close_range", nothing_to_close_with);
   CHECK(rmdir(dir) == 0);
-  return test_done("process_host");
+  return test_done("process/host");
 }

@@ -445,5 +445,5 @@ int main(int argc, char **argv) {
   test_threads();
   test_memory();
   server_stop(&server);
-  return test_done("flow");
+  return test_done("http/flow");
 }

@@ -263,5 +263,5 @@ int main(void) {
   test_inflated(&w);
   close_world(&w);
   stage_stop();
-  return test_done("hostile");
+  return test_done("http/hostile");
 }

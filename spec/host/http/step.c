@@ -138,5 +138,5 @@ int main(void) {
   test_transfers(&w);
   close_world(&w);
   server_stop(&server);
-  return test_done("step");
+  return test_done("http/step");
 }

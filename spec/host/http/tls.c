@@ -110,5 +110,5 @@ int main(void) {
   kill(pid, SIGTERM);
   waitpid(pid, NULL, 0);
   unlink(cert), unlink(key), rmdir(dir);
-  return test_done("tls");
+  return test_done("http/tls");
 }

@@ -1,5 +1,5 @@
 /*
-** workdir_private.h: what the files of the room tree share: the walk from the root to a path's last component.
+** workdir_private.h: what the files of the working directory share: the walk from the root to a path's last component.
 ** A walk owns the descriptors it opened; tree_walk_end closes them, also after a failure.
 */
 #ifndef KOINE_FILES_WORKDIR_PRIVATE_H

@@ -73,7 +73,7 @@ local function answer(executor, token, conn, request)
   return outcome(run(conn, executor, name, input))
 end
 
---- The handler of connections (testing/http.lua) for an executor; `token` nil: nobody is let in.
+--- The handler of connections (net/http_server.lua) for an executor; `token` nil: nobody is let in.
 function service.handler(executor, token)
   local http = require "koine.net.http_server"
   return function(conn, request)

@@ -2,7 +2,7 @@
 -- every other one. In a spec file:
 --
 --   local server = assert(koine.testing.start())
---   require("koine.testing.contract").describe("my adapter", {
+--   koine.testing.contract.describe("my adapter", {
 --     describe = describe, it = it, assert = assert, teardown = teardown,
 --     new = function(opts)                             -- an adapter; opts: the constructor's options, nil for none
 --       opts = opts or {}

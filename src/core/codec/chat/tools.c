@@ -1,6 +1,6 @@
 /*
 ** tools.c: reads `tool_calls` and finds out which call a fragment belongs to. Providers disagree on ids and
-** indexes: one algorithm serves them all (docs/wire-formats.md, tool-call delta assembly); its cases are (a) to (e).
+** indexes: one algorithm serves them all; its cases are (a) to (e).
 ** The table owns copies of the ids. Failure: -1 and an err; the table can still be freed.
 */
 #include "chat.h"

@@ -1,5 +1,5 @@
 --- Strict validation of OpenAI Chat Completions requests, with the keys that compatible servers add. Pure; `issued` is
--- the memory of what this server handed out (see chat.lua).
+-- the memory of what this server handed out (see init.lua).
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"

@@ -1,5 +1,5 @@
 --- The chat host of the Copilot face: the list of models, and the Chat and the Responses face behind Copilot's own
--- headers, tokens and models. `self` is the state of one server (see copilot.lua).
+-- headers, tokens and models. `self` is the state of one server (see init.lua).
 
 local data = require "koine.testing.loopback.copilot.data"
 local json = require "koine.testing.loopback.json"
