@@ -82,6 +82,7 @@ build = {
         "src/core/exchange/redact.c",
         "src/core/files/private_file.c",
         "src/core/files/workdir.c",
+        "src/core/files/workdir_git.c",
         "src/core/files/workdir_walk.c",
         "src/core/framing/sse.c",
         "src/core/history/arguments.c",

@@ -3,10 +3,12 @@
 ** descriptor; the kernel never follows a link for us. `..`, absolute paths and symbolic links work as long as they stay
 ** below the root; whatever is swapped meanwhile, nothing outside is read, written, made or listed. Hard links and
 ** mounts below the root count as below it. Only regular files and directories are opened; nothing blocks on a pipe.
+** What is git's own can be read and is never written: nothing at or below a `.git`, however it is spelled and whatever
+** link leads there, nor below a repository's directory under another name, and no write makes one.
 ** Every descriptor is close-on-exec and, but for the root's, closed before a function returns. Failure: -1 and an err
-** with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code "absent", "outside", "kind"
-** (neither a regular file nor a directory, or the other one of the two), "system" (it is not the path that is to blame)
-** or none (whatever else the system said).
+** with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code "absent", "outside", "git"
+** (not to be written), "kind" (neither a regular file nor a directory, or the other one of the two), "system" (it is not
+** the path that is to blame) or none (whatever else the system said).
 */
 #ifndef KOINE_FILES_WORKDIR_H
 #define KOINE_FILES_WORKDIR_H

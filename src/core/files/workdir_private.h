@@ -17,14 +17,23 @@ struct tree_walk {
   int fds[TREE_DEPTH_MAX + 1];  /* [0] is the root's; the last one is the directory that holds `name` */
   int depth;                    /* index of the last one */
   int links;                    /* followed so far */
+  int writes;                   /* the path is to be written: what is git's is refused */
+  unsigned char inside[TREE_DEPTH_MAX + 1]; /* when it writes: whether that directory is below a repository's own one */
   char rest[PATH_MAX];          /* what is still to be walked */
   char name[NAME_MAX + 1];      /* the last component, no link when it was looked at; "." for the directory itself */
 };
 
-/* Walks to the path's last component, which need not exist. `make` makes directories that are missing on the way. */
-int tree_walk(const struct tree *t, struct str path, int make, struct tree_walk *w, struct err *e);
+/* Walks to the path's last component, which need not exist. A walk that writes makes directories that are missing on the
+** way, and fails with the code "git" before it makes or ends at anything of git's (workdir_git.c). */
+int tree_walk(const struct tree *t, struct str path, int writes, struct tree_walk *w, struct err *e);
 void tree_walk_end(struct tree_walk *w);
 static inline int tree_walk_dir(const struct tree_walk *w) { return w->fds[w->depth]; }
+
+/* True when a component of the path means `.git`. */
+int tree_names_git(const char *path);
+/* True when the directory that the walk is in belongs to a repository itself, or would with an entry of the walk's
+** `name`. */
+int tree_in_repository(const struct tree_walk *w);
 
 /* How many bytes of a path a message shows, for "%.*s". */
 static inline int tree_shown(struct str path) { return path.n < 200 ? (int)path.n : 200; }

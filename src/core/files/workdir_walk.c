@@ -38,6 +38,11 @@ static int fail_outside(struct err *e, struct str path) {
   return err_set(e, KIND_OTHER, "%.*s: outside the working directory", tree_shown(path), path.p);
 }
 
+static int fail_git(struct err *e, struct str path) {
+  set_code(e, "git");
+  return err_set(e, KIND_OTHER, "%.*s: git's own files are not written", tree_shown(path), path.p);
+}
+
 /* p without the slashes and `.` components it begins with. */
 static const char *skip(const char *p) {
   for (;;) {
@@ -74,16 +79,13 @@ static void go_up(struct tree_walk *w, int depth) {
 
 void tree_walk_end(struct tree_walk *w) { go_up(w, 0); }
 
-/* Makes the `n` bytes at `from`, and what follows them at `tail`, the rest: 0, or -1 and errno. */
-static int set_rest(struct tree_walk *w, const char *from, const char *tail) {
+/* Makes `from`, and what follows it at `tail`, the rest: 0, or -1. All names of a walk pass here. */
+static int set_rest(struct tree_walk *w, const char *from, const char *tail, struct err *e) {
   size_t n = strlen(from), m = strlen(tail);
-  if (n + m >= sizeof w->rest) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
+  if (n + m >= sizeof w->rest) return tree_fail(e, w->asked, ENAMETOOLONG);
   memmove(w->rest + n, tail, m + 1); /* the tail may lie in the rest itself */
   memcpy(w->rest, from, n);
-  return 0;
+  return w->writes && tree_names_git(w->rest) ? fail_git(e, w->asked) : 0;
 }
 
 /* Walks on at the target of the link `name`, `tail` behind it: 0, or -1. */
@@ -100,7 +102,7 @@ static int follow(struct tree_walk *w, const char *tail, struct err *e) {
     if (from == NULL) return fail_outside(e, w->asked);
     go_up(w, 0);
   }
-  return set_rest(w, from, tail) < 0 ? tree_fail(e, w->asked, errno) : 0;
+  return set_rest(w, from, tail, e);
 }
 
 /* Opens the directory `name` and goes into it: 0, or -1. */
@@ -137,18 +139,21 @@ static int take_name(struct tree_walk *w, const char *p, struct err *e) {
 }
 
 /* Deals with the component in `name`, `tail` behind it: 1 when it is the last one, 0 to go on, or -1. */
-static int step(struct tree_walk *w, const char *tail, int make, struct err *e) {
+static int step(struct tree_walk *w, const char *tail, struct err *e) {
   struct stat st;
+  int is_git = w->writes && tree_in_repository(w);
+  w->inside[w->depth] = (unsigned char)is_git;
   if (fstatat(tree_walk_dir(w), w->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
     if (errno != ENOENT) return tree_fail(e, w->asked, errno);
+    if (is_git) return fail_git(e, w->asked);
     if (tail[0] == '\0') return 1;
-    if (!make || goes_up(tail)) return tree_fail(e, w->asked, ENOENT);
+    if (!w->writes || goes_up(tail)) return tree_fail(e, w->asked, ENOENT);
     if (names_directory(tail)) return tree_fail_kind(e, w->asked, "a directory"); /* before anything is made */
     if (mkdirat(tree_walk_dir(w), w->name, 0777) < 0 && errno != EEXIST) return tree_fail(e, w->asked, errno);
   } else if (S_ISLNK(st.st_mode)) {
     return follow(w, tail, e);
   } else if (tail[0] == '\0') {
-    return 1;
+    return is_git ? fail_git(e, w->asked) : 1;
   }
   if (go_down(w, e) < 0) return -1;
   memmove(w->rest, tail, strlen(tail) + 1);
@@ -156,7 +161,7 @@ static int step(struct tree_walk *w, const char *tail, int make, struct err *e) 
 }
 
 /* Deals with the first component of the rest: 1 when it was the last one, 0 to go on, or -1. */
-static int advance(struct tree_walk *w, int make, struct err *e) {
+static int advance(struct tree_walk *w, struct err *e) {
   const char *p = skip(w->rest);
   if (*p == '\0' || strcmp(p, ".") == 0) {
     memcpy(w->name, ".", 2);
@@ -164,7 +169,7 @@ static int advance(struct tree_walk *w, int make, struct err *e) {
   }
   if (take_name(w, p, e) < 0) return -1;
   p += length(p);
-  if (strcmp(w->name, "..") != 0) return step(w, p, make, e);
+  if (strcmp(w->name, "..") != 0) return step(w, p, e);
   if (w->depth == 0) return fail_outside(e, w->asked);
   go_up(w, w->depth - 1);
   memmove(w->rest, p, strlen(p) + 1);
@@ -182,18 +187,20 @@ static int begin(struct tree_walk *w, struct err *e) {
   path[w->asked.n] = '\0';
   if (path[0] == '/') from = below_root(w->tree, path);
   if (from == NULL) return fail_outside(e, w->asked);
-  return set_rest(w, from, "") < 0 ? tree_fail(e, w->asked, errno) : 0;
+  if (w->writes && tree_names_git(w->tree->real)) return fail_git(e, w->asked);
+  return set_rest(w, from, "", e);
 }
 
 /* Walks to the last component: 0, or -1. Either way tree_walk_end closes what is open. */
-int tree_walk(const struct tree *t, struct str path, int make, struct tree_walk *w, struct err *e) {
+int tree_walk(const struct tree *t, struct str path, int writes, struct tree_walk *w, struct err *e) {
   int r = 0;
   w->tree = t;
   w->asked = path;
   w->fds[0] = t->fd;
   w->depth = 0;
   w->links = 0;
+  w->writes = writes;
   if (begin(w, e) < 0) return -1;
-  while (r == 0) r = advance(w, make, e);
+  while (r == 0) r = advance(w, e);
   return r < 0 ? -1 : 0;
 }
