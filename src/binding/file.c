@@ -44,6 +44,14 @@ static int f_directory(lua_State *L) {
   return return_done(L, fs_directory_private(path, &e), &e);
 }
 
+/* core.file_link(target, path): makes a symbolic link, whether there is such a target or not: true, or nil, err. */
+static int f_link(lua_State *L) {
+  const char *target = check_path(L, 1), *path = check_path(L, 2);
+  struct err e;
+  err_clear(&e);
+  return return_done(L, fs_link(target, path, &e), &e);
+}
+
 /* core.file_lock(path): the file, made with mode 0600 when missing, held alone: a koine.lock; false when someone else
 ** holds it; or nil, err, as core.file_read refuses. Never waits. */
 static int f_lock(lua_State *L) {
@@ -108,6 +116,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "file_read", f_read },
   { "file_write", f_write },
   { "file_directory", f_directory },
+  { "file_link", f_link },
   { "file_lock", f_lock },
   { NULL, NULL }
 };

@@ -116,6 +116,10 @@ int fs_directory_private(const char *path, struct err *e) {
   return 0;
 }
 
+int fs_link(const char *target, const char *path, struct err *e) {
+  return symlink(target, path) < 0 ? fail(e, path, errno) : 0;
+}
+
 /* True when the path still names the file of this descriptor. */
 static int is_current(int fd, const char *path) {
   struct stat mine, there;

@@ -15,6 +15,8 @@ int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e);
 int fs_write_private(const char *path, struct str bytes, struct err *e);
 /* Makes the directory and those above it that are missing, with mode 0700; what is there stays as it is. */
 int fs_directory_private(const char *path, struct err *e);
+/* Makes a symbolic link at `path`; fails where something is there. */
+int fs_link(const char *target, const char *path, struct err *e);
 
 /* A file that this process holds alone: an exclusive advisory lock (flock), which the system frees when the process
 ** ends. Zeroed: none is held. */

@@ -18,23 +18,6 @@ local git = require "koine.system.artifacts.git"
 
 local artifacts = {}
 
--- Where things are ---------------------------------------------------------------------------------------------------
-
--- The commit that HEAD stands for, nil where there is none yet; nil, err.
-local function head_of(directory, opts)
-  local hash, code = git.run(directory, { "rev-parse", "--verify", "--quiet", "HEAD^{commit}" },
-    { timeout = opts.timeout, code = 1 })
-  if not hash then return nil, code end
-  return hash:match "^%x+"
-end
-
--- The path of the directory below the top of its working tree: "" or "a/b/"; or nil, err.
-local function prefix_of(directory, opts)
-  local prefix, err = git.run(directory, { "rev-parse", "--show-prefix" }, opts)
-  if not prefix then return nil, err end
-  return (prefix:gsub("\n$", ""))
-end
-
 -- What the working tree holds -------------------------------------------------------------------------------------
 
 -- One record of git status: path, state, the file's mode in the working tree (nil: untracked). The hash of the commit
@@ -50,74 +33,96 @@ end
 
 local GONE, REPOSITORY = "000000", "160000" -- modes
 
-local states
+local look
 
--- The state of a repository below this one, as text: its commit and the states in it; "" where there is none.
-local function inner(directory, opts)
-  local prefix, err = prefix_of(directory, opts)
-  if not prefix then return nil, err end
-  if prefix ~= "" then return "" end -- not set up: git found the repository around it
-  local head, found
-  head, err = head_of(directory, opts)
-  if err then return nil, err end
-  found, err = states(directory, opts)
-  if not found then return nil, err end
+-- The state of a repository below this one, as text: its commit and the states in it; "" where there is none of its
+-- own; or nil, err.
+local function inner(repo, path)
+  local place = repo.root .. "/" .. path
+  local nested <close>, err = git.open(place, repo)
+  if not nested then
+    if err.kind == "other" and not err.code then return "" end -- no directory, or one that cannot be entered
+    return nil, err
+  end
+  if nested.root ~= place then return "" end -- not set up: git found the repository around it
+  local seen
+  seen, err = look(nested)
+  if not seen then return nil, err end
   local lines = {}
-  for path, state in next, found do lines[#lines + 1] = path .. "\0" .. state end
+  for name, state in next, seen.states do lines[#lines + 1] = name .. "\0" .. state end
   table.sort(lines)
-  return tostring(head) .. "\0" .. table.concat(lines, "\0")
+  return tostring(seen.head) .. "\0" .. table.concat(lines, "\0")
 end
 
--- Adds mode and content (as git hashes it) of each of the files to its state: an index of its own takes them in,
--- nothing is stored.
-local function add_contents(directory, files, found, opts)
-  if #files == 0 then return true end
-  local scratch <close>, err = git.scratch()
-  if not scratch then return nil, err end
-  local with_index = { timeout = opts.timeout, index = scratch.index, stdin = table.concat(files, "\0") .. "\0" }
-  local done, listed
-  done, err = git.run(directory, { "update-index", "--add", "--remove", "--info-only", "-z", "--stdin" }, with_index)
+-- Mode and content (as git hashes it) of each of the files: path → text, or nil, err. An index of our own takes them
+-- in, nothing is stored.
+local function contents(repo, files)
+  local found = {}
+  if #files == 0 then return found end
+  repo:clear_index()
+  local done, err = repo:run({ "update-index", "--add", "--remove", "--info-only", "-z", "--stdin" },
+    { own_index = true, stdin = table.concat(files, "\0") .. "\0" })
   if not done then return nil, err end
-  with_index.stdin = nil
-  listed, err = git.run(directory, { "ls-files", "--stage", "-z" }, with_index)
+  local listed
+  listed, err = repo:run({ "ls-files", "--stage", "-z" }, { own_index = true })
   if not listed then return nil, err end
-  for content, path in listed:gmatch "([^\t\0]*)\t([^\0]+)\0" do found[path] = found[path] .. " " .. content end
+  for content, path in listed:gmatch "([^\t\0]*)\t([^\0]+)\0" do found[path] = content end
+  return found
+end
+
+-- Adds the paths of the repositories that the index knows, unless something else is there in the working tree. git
+-- itself would start another git in each of them, which reads that repository's configuration.
+local function add_submodules(repo, set, modes)
+  local listed, err = repo:run { "ls-files", "--stage", "-z" }
+  if not listed then return nil, err end
+  for path in ("\0" .. listed):gmatch "\x00160000 [^\t\0]*\t([^\0]+)" do
+    set[path] = set[path] or (modes[path] or REPOSITORY) == REPOSITORY or nil
+  end
   return true
 end
 
--- path → state of everything that differs from the last commit, or is untracked; or nil, err.
-function states(directory, opts)
-  local listed, err = git.run(directory, { "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames",
-    "--ignore-submodules=none" }, opts)
+-- What there is now: {head = the commit, nil where there is none yet, states = {path → state of everything that differs
+-- from the last commit, is untracked, or is a repository}}; or nil, err.
+function look(repo)
+  local listed, err = repo:run { "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames",
+    "--ignore-submodules=dirty" }
   if not listed then return nil, err end
-  local found, files = {}, {}
+  local states, modes, files, repositories = {}, {}, {}, {}
   for record in listed:gmatch "([^\0]+)\0" do
     local path, state, mode = parse(record)
-    if not path then
+    if path then
+      local name = path:gsub("/$", "")
+      states[name], modes[name] = state, mode
+      if mode == REPOSITORY or name ~= path then
+        repositories[name] = true
+      elseif mode ~= GONE then
+        files[#files + 1] = name
+      end
+    elseif record:sub(1, 2) ~= "# " then
       return nil, errors.new { kind = "other", code = "git", message = "git status: unknown record " .. record }
     end
-    if mode == REPOSITORY or path:sub(-1) == "/" then
-      path = path:gsub("/$", "")
-      local text
-      text, err = inner(directory .. "/" .. path, opts)
-      if not text then return nil, err end
-      state = state .. " " .. text
-    elseif mode ~= GONE then
-      files[#files + 1] = path
-    end
-    found[path] = state
   end
   local done
-  done, err = add_contents(directory, files, found, opts)
+  done, err = add_submodules(repo, repositories, modes)
   if not done then return nil, err end
-  return found
+  for path in next, repositories do
+    local text
+    text, err = inner(repo, path)
+    if not text then return nil, err end
+    states[path] = (states[path] or "") .. " " .. text
+  end
+  local found
+  found, err = contents(repo, files)
+  if not found then return nil, err end
+  for path, content in next, found do states[path] = states[path] .. " " .. content end
+  return { head = listed:match "^# branch%.oid (%x+)\0", states = states }
 end
 
 -- Commits -----------------------------------------------------------------------------------------------------------
 
 -- Adds the paths in which two commits or trees differ to the set.
-local function add_difference(set, root, from, to, opts)
-  local listed, err = git.run(root, { "diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to }, opts)
+local function add_difference(set, repo, from, to)
+  local listed, err = repo:run { "diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to }
   if not listed then return nil, err end
   for path in listed:gmatch "([^\0]+)\0" do set[path] = true end
   return true
@@ -125,23 +130,23 @@ end
 
 -- What two HEADs have in common: the commit both build on; the old one where they share none; where one of them has no
 -- commit, the empty tree.
-local function base_of(root, before, after, opts)
+local function base_of(repo, before, after)
   local args, stdin = { "merge-base", before, after }, nil
   if not (before and after) then args, stdin = { "hash-object", "-t", "tree", "--stdin" }, "" end
-  local base, err = git.run(root, args, { timeout = opts.timeout, stdin = stdin, code = stdin == nil and 1 or nil })
+  local base, err = repo:run(args, { stdin = stdin, code = stdin == nil and 1 or nil })
   if not base then return nil, err end
   return base:match "^%x+" or before
 end
 
 -- Adds what the commits between two HEADs changed. Where the new one does not build on the old one (another branch, a
 -- reset), both sides count: what left the working tree and what came.
-local function add_commits(set, root, before, after, opts)
+local function add_commits(set, repo, before, after)
   if before == after then return true end
-  local base, err = base_of(root, before, after, opts)
+  local base, err = base_of(repo, before, after)
   if not base then return nil, err end
   for _, commit in next, { before, after } do
     local done
-    done, err = add_difference(set, root, base, commit, opts)
+    done, err = add_difference(set, repo, base, commit)
     if not done then return nil, err end
   end
   return true
@@ -173,17 +178,12 @@ function artifacts.snapshot(workdir, opts)
   if type(workdir) ~= "string" or workdir == "" or workdir:find("\0", 1, true) then
     errors.argument("workdir", "path of a directory", workdir)
   end
-  opts = check_options(opts, SNAPSHOT)
-  local root, err = git.run(workdir, { "rev-parse", "--show-toplevel" }, opts)
-  if not root then return nil, err end
-  local made = { root = root:gsub("\n$", "") }
-  made.prefix, err = prefix_of(workdir, opts)
-  if not made.prefix then return nil, err end
-  made.head, err = head_of(workdir, opts)
-  if err then return nil, err end
-  made.states, err = states(made.root, opts)
-  if not made.states then return nil, err end
-  return made
+  local repo <close>, err = git.open(workdir, check_options(opts, SNAPSHOT))
+  if not repo then return nil, err end
+  local seen
+  seen, err = look(repo)
+  if not seen then return nil, err end
+  return { root = repo.root, prefix = repo.prefix, head = seen.head, states = seen.states }
 end
 
 -- A path from the top as one from the directory `prefix` below the top.
@@ -193,21 +193,6 @@ local function relative(path, prefix)
     up, shared = up .. "../", shared:match "^(.*/)[^/]+/$" or ""
   end
   return up .. path:sub(#shared + 1)
-end
-
--- The state after: HEAD and states, or nil, err.
-local function look_again(before, opts)
-  local prefix, err = prefix_of(before.root, opts)
-  if not prefix then return nil, err end
-  if prefix ~= "" then
-    return nil, errors.new { kind = "other", code = "not_a_repository", message = "the repository is gone" }
-  end
-  local after = {}
-  after.head, err = head_of(before.root, opts)
-  if err then return nil, err end
-  after.states, err = states(before.root, opts)
-  if not after.states then return nil, err end
-  return after
 end
 
 --- What has changed since the snapshot: a sorted array of paths with forward slashes, and {head_before, head_after}
@@ -221,11 +206,16 @@ function artifacts.compare(before, opts)
   opts = check_options(opts, COMPARE)
   local to = opts.relative_to
   if to ~= nil and to ~= "root" and to ~= "workdir" then errors.argument("relative_to", '"root" or "workdir"', to) end
-  local after, err = look_again(before, opts)
+  local repo <close>, err = git.open(before.root, opts)
+  if not repo then return nil, err end
+  if repo.root ~= before.root then
+    return nil, errors.new { kind = "other", code = "not_a_repository", message = "the repository is gone" }
+  end
+  local after, done
+  after, err = look(repo)
   if not after then return nil, err end
   local set = {}
-  local done
-  done, err = add_commits(set, before.root, before.head, after.head, opts)
+  done, err = add_commits(set, repo, before.head, after.head)
   if not done then return nil, err end
   for path, state in next, before.states do set[path] = set[path] or state ~= after.states[path] or nil end
   for path in next, after.states do set[path] = set[path] or before.states[path] == nil or nil end

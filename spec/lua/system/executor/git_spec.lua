@@ -37,7 +37,8 @@ describe("the executor's file tools and git:", function()
 
   -- What lies below the working directory: name, type and time of every entry.
   local function state()
-    local pipe <close> = assert(io.popen(("cd '%s' && find . ! -name . -printf '%%p %%y %%T@ %%i\\n' | sort"):format(place)))
+    local command = "cd '%s' && find . ! -name . -printf '%%p %%y %%T@ %%i\\n' | sort"
+    local pipe <close> = assert(io.popen(command:format(place)))
     return pipe:read "a"
   end
 
