@@ -102,9 +102,10 @@ local guard_mt = { __close = finish }
 --   merge       true: stderr goes into stdout, in the order it was written
 -- A result's `left`, where it is there, counts descendants that could not be killed: another user's; -1 means that
 -- there are some and nobody could find them. nil, err when the program could not be started (code "absent": there is
--- none of that name), when its supervisor was killed (what it had started may live on), and when a host cancelled the
--- caller. Cancelling ends the program first; what ignores SIGTERM is killed a tenth of a second later. Raises an
--- ArgumentError naming the bad field. Yields under koine.run and in a host, blocks elsewhere.
+-- none of that name; "too_large": arguments and environment are longer than the system takes), when its supervisor was
+-- killed (what it had started may live on), and when a host cancelled the caller. Cancelling ends the program first;
+-- what ignores SIGTERM is killed a tenth of a second later. Raises an ArgumentError naming the bad field. Yields under
+-- koine.run and in a host, blocks elsewhere.
 function process.run(argv, opts)
   local running, err = core.process(spec_of(argv, opts))
   if not running then return nil, err end

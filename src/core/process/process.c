@@ -130,6 +130,7 @@ static void not_started(struct process *p, const struct report *r) {
   } else if (r->kind == REPORT_NO_PROGRAM) {
     err_set(e, KIND_OTHER, "cannot run %s: %s", p->name, reason);
     if (r->value == ENOENT || r->value == ENOTDIR) memcpy(e->code, "absent", sizeof "absent");
+    if (r->value == E2BIG) memcpy(e->code, "too_large", sizeof "too_large");
   } else {
     err_set(e, KIND_OTHER, "cannot start %s: %s", p->name, reason);
   }
