@@ -6,6 +6,7 @@
 
 #include "core/json/json.h"
 #include "core/codec/shared/leaked.h"
+#include "core/files/text.h"
 #include "core/history/normalise.h"
 #include "core/framing/sse.h"
 #include "support/test.h"
@@ -129,6 +130,21 @@ static size_t read_leaked(const struct buf *in) {
   return r < 0 ? 0 : text.n + 1;
 }
 
+/* Looks for a part that is nearly there at every byte: the first sixteenth of the input and a byte that is not in it.
+** The lines of the input and one. */
+static size_t search_text(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct buf part;
+  size_t windows, n = 0;
+  buf_init(&part, &m);
+  if (buf_add(&part, in->p, in->n / 16) == 0 && buf_addc(&part, '\1') == 0 &&
+      text_find(buf_str(in), buf_str(&part), 0) == TEXT_NONE)
+    n = text_ends(buf_str(in), &windows) + 1;
+  if (n > 0 && text_after(buf_str(in), n + 1) != TEXT_NONE) n = 0;
+  buf_free(&part);
+  return n;
+}
+
 static const struct {
   const char *name, *head, *unit, *tail;
   size_t (*read)(const struct buf *in);
@@ -150,6 +166,9 @@ static const struct {
   { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked },
   { "leaked-open-values", "", "<invoke name=\"f\"><parameter name=\"a\">", "", read_leaked },
   { "leaked-open-objects", "", "<tool_call>{\"name\":\"", "", read_leaked },
+  { "text-one-letter", "", "aaaaaaaa", "", search_text },
+  { "text-two-letters", "", "aaaaaaab", "", search_text },
+  { "text-lines", "", "\n\n\n\n\n\n\n\n", "", search_text },
 };
 
 static size_t run(size_t shape, size_t n) {

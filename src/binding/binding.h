@@ -138,6 +138,7 @@ void open_response(lua_State *L);
 void open_request(lua_State *L);
 void open_file(lua_State *L);
 void open_tree(lua_State *L);
+void open_text(lua_State *L);
 void open_process(lua_State *L);
 
 /* An adapter as the stream sees it. */

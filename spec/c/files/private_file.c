@@ -128,7 +128,8 @@ static void test_directories(const char *dir) {
   snprintf(under, sizeof under, "%s/under", sub);
   CHECK(fs_directory_private(under, &e) == -1 && strstr(e.message, sub) != NULL && e.kind == KIND_OTHER);
   snprintf(under, sizeof under, "%s/link", path);
-  CHECK(fs_link("../nowhere", under, &e) == 0 && readlink(under, deep, sizeof deep) == 10 && memcmp(deep, "../nowhere", 10) == 0);
+  CHECK(fs_link("../nowhere", under, &e) == 0 && readlink(under, deep, sizeof deep) == 10);
+  CHECK(memcmp(deep, "../nowhere", 10) == 0);
   CHECK(fs_link("elsewhere", under, &e) == -1 && strstr(e.message, under) != NULL && unlink(under) == 0);
   CHECK(unlink(sub) == 0);
   snprintf(deep, sizeof deep, "%s/b", path);

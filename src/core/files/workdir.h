@@ -7,8 +7,8 @@
 ** link leads there, nor below a repository's directory under another name, and no write makes one.
 ** Every descriptor is close-on-exec and, but for the root's, closed before a function returns. Failure: -1 and an err
 ** with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code "absent", "outside", "git"
-** (not to be written), "kind" (neither a regular file nor a directory, or the other one of the two), "system" (it is not
-** the path that is to blame) or none (whatever else the system said).
+** (not to be written), "kind" (neither a regular file nor a directory, or the other one of the two), "system" (it is
+** not the path that is to blame) or none (whatever else the system said).
 */
 #ifndef KOINE_FILES_WORKDIR_H
 #define KOINE_FILES_WORKDIR_H

@@ -1,6 +1,6 @@
 /*
-** workdir_git.c: which paths are git's own. Whoever writes a repository's settings or hooks has programs run by the next
-** git, so no walk that writes may end there. A name counts in every spelling that some file system, or git itself,
+** workdir_git.c: which paths are git's own. Whoever writes a repository's settings or hooks has the next git run
+** programs, so no walk that writes may end there. A name counts in every spelling that some file system, or git itself,
 ** takes for `.git`; a repository's directory under another name is known by what lies in it.
 */
 #include <fcntl.h>

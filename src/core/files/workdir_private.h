@@ -23,8 +23,8 @@ struct tree_walk {
   char name[NAME_MAX + 1];      /* the last component, no link when it was looked at; "." for the directory itself */
 };
 
-/* Walks to the path's last component, which need not exist. A walk that writes makes directories that are missing on the
-** way, and fails with the code "git" before it makes or ends at anything of git's (workdir_git.c). */
+/* Walks to the path's last component, which need not exist. A walk that writes makes directories that are missing on
+** the way, and fails with the code "git" before it makes or ends at anything of git's (workdir_git.c). */
 int tree_walk(const struct tree *t, struct str path, int writes, struct tree_walk *w, struct err *e);
 void tree_walk_end(struct tree_walk *w);
 static inline int tree_walk_dir(const struct tree_walk *w) { return w->fds[w->depth]; }

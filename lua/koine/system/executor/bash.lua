@@ -5,7 +5,15 @@ local errors = require "koine.data.errors"
 local process = require "koine.system.process"
 local text = require "koine.system.executor.text"
 
+local bash = {}
+
+--- Bytes of a command: what Linux takes for one argument of a program, but for its end.
+bash.COMMAND_MAX = (128 << 10) - 1
+--- What a model may do about a longer one.
+bash.ADVICE = "; put it into a file"
+
 local GRACE = 2  -- seconds between asking a command to end and killing it
+local OURS = 1 << 10 -- bytes of a command that is not to blame when a system finds all arguments too long
 local BEYOND = 3 -- bytes that are kept and not shown, so that a character is never half there
 
 -- The shell's path.
@@ -76,10 +84,14 @@ local function run(machine, input)
     timeout = timeout, grace = GRACE, output_max = machine.output_max + BEYOND })
   if done then return report(done, timeout, machine.output_max) end
   if err.kind == "cancelled" then return nil, err end
+  if err.code == "too_large" and #input.command > OURS then
+    return text.mistake("command: too long for this system" .. bash.ADVICE)
+  end
   return failed(err)
 end
 
-return {
+--- The tool, as init.lua takes it.
+bash.tool = {
   name = "bash", mutates = true, capped = true, run = run,
   description = "Runs a command in bash, in the working directory. Returns what it wrote to stdout, then what it wrote "
     .. "to stderr, and its exit code unless that is 0. Every command has a new shell without a terminal: no directory, "
@@ -91,3 +103,5 @@ return {
     restart = { type = "boolean", description = "Instead of a command: starts afresh." },
   } },
 }
+
+return bash

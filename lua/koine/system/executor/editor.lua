@@ -1,10 +1,13 @@
 --- The tool text_editor, with the commands and fields of the text editor that models are trained on: view, create,
 -- str_replace, insert.
 
+local core = require "koine.core"
 local files = require "koine.system.executor.files"
 local text = require "koine.system.executor.text"
 
 local commands = {}
+
+local NUMBER = 7 -- bytes of a line's number in a view
 
 -- The first and last line that view_range asks for, or nil and what was expected.
 local function range_of(range, n)
@@ -20,16 +23,21 @@ end
 function commands.view(machine, input)
   local kind, err = machine.tree:stat(input.path)
   if not kind then return text.refused(err) end
-  if kind == "directory" then return files.listing(machine, input.path) end
+  if kind == "directory" then
+    local list, info = files.listing(machine, input.path)
+    return list and text.capped(text.repair(list), machine.output_max), info
+  end
   local bytes, fail = files.load(machine, input.path)
   if not bytes then return fail() end
-  local lines = text.lines(bytes)
-  if #lines == 0 then return "(empty file)" end
-  local first, last = range_of(input.view_range, #lines)
+  local n = text.count_lines(bytes)
+  if n == 0 then return "(empty file)" end
+  local first, last = range_of(input.view_range, n)
   if not first then return text.mistake("view_range: " .. last .. " expected") end
-  local shown = {}
-  for i = first, last do shown[#shown + 1] = ("%6d\t%s"):format(i, lines[i]) end
-  return table.concat(shown, "\n") .. (utf8.len(bytes) and "" or files.REPAIRED)
+  local lines, is_whole, is_repaired = text.excerpt(bytes, first, last - first + 1, machine.output_max, NUMBER)
+  for i, line in ipairs(lines) do lines[i] = ("%6d\t%s"):format(first + i - 1, line) end
+  local shown = first + #lines - 1
+  if shown < last or not is_whole then lines[#lines + 1] = ("[lines %d to %d of %d]"):format(first, shown, n) end
+  return table.concat(lines, "\n") .. (is_repaired and files.REPAIRED or "")
 end
 
 function commands.create(machine, input)
@@ -43,24 +51,14 @@ function commands.str_replace(machine, input)
   return files.replace(machine, input.path, input.old_str, input.new_str or "")
 end
 
--- Where line `n` ends: the position of the byte after its "\n", or behind the last byte; nil without such a line.
-local function after_line(bytes, n)
-  local at = 1
-  for _ = 1, n do
-    if at > #bytes then return nil end
-    at = (bytes:find("\n", at, true) or #bytes) + 1
-  end
-  return at
-end
-
 function commands.insert(machine, input)
   local added, n = input.insert_text, math.tointeger(input.insert_line)
   if not n then return text.mistake "insert_line: integer expected, got nothing" end
   if not added then return text.mistake "insert_text: string expected, got nothing" end
   local bytes, fail = files.load(machine, input.path)
   if not bytes then return fail() end
-  local at = after_line(bytes, n)
-  if not at then return text.mistake(("insert_line: the file has %d lines"):format(#text.lines(bytes))) end
+  local at = core.text_after(bytes, n)
+  if not at then return text.mistake(("insert_line: the file has %d lines"):format(text.count_lines(bytes))) end
   if added:sub(-1) ~= "\n" then added = added .. "\n" end
   local before = bytes:sub(1, at - 1)
   if before ~= "" and before:sub(-1) ~= "\n" then before = before .. text.like(bytes, "\n") end
@@ -73,7 +71,7 @@ local function run(machine, input) return commands[input.command](machine, input
 -- The tool under one of its names.
 local function named(name)
   return {
-    name = name, mutates = true, run = run,
+    name = name, mutates = true, capped = true, run = run,
     description = "Views and edits text files. view: a file with line numbers, or a directory's entries. create: "
       .. "writes a file, directories above it included. str_replace: replaces a text that is in the file exactly "
       .. "once. insert: puts lines after a line.",

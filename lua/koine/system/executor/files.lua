@@ -7,6 +7,8 @@ local files = {}
 
 --- Bytes of a file that tools read.
 files.FILE_MAX = 16 << 20
+--- Bytes of a path that tools take.
+files.PATH_MAX = 4095
 --- Entries of a directory that tools list.
 files.ENTRIES_MAX = 20000
 --- What stands behind text whose bytes had to be repaired.
@@ -59,29 +61,26 @@ end
 
 -- read_file ---------------------------------------------------------------------------------------------------------
 
--- Lines `from` to `to` of a text, as far as `max` bytes reach, and a note when that is not all of it.
-local function excerpt(bytes, from, to, max)
-  local lines, ended = text.lines(bytes)
-  if from > math.max(#lines, 1) then return text.mistake(("offset: the file has %d lines"):format(#lines)) end
-  local last, size = from - 1, 0
-  while last < to and last < #lines and (size + #lines[last + 1] < max or last < from) do
-    last = last + 1
-    size = size + #lines[last] + 1
+-- At most `most` lines of a text, from `from` on, as far as `max` bytes reach, and a note when that is not all of it.
+local function excerpt(bytes, from, most, max)
+  local n = text.count_lines(bytes)
+  if from > math.max(n, 1) then return text.mistake(("offset: the file has %d lines"):format(n)) end
+  if n == 0 then return "(empty file)" end
+  local lines, is_whole, is_repaired = text.excerpt(bytes, from, most, max, 0)
+  local last = from + #lines - 1
+  local part = table.concat(lines, "\n") .. ((last < n or bytes:byte(-1) == 10) and "\n" or "")
+  if from > 1 or last < n or not is_whole then
+    part = text.cut(part, max)
+    part = ("%s%s[lines %d to %d of %d]"):format(part, part:sub(-1) == "\n" and "" or "\n", from, last, n)
   end
-  local part = table.concat(lines, "\n", from, last) .. ((last < #lines or ended) and "\n" or "")
-  if from == 1 and last >= #lines then return #bytes > 0 and part or "(empty file)" end
-  part = text.cut(part, max)
-  return ("%s%s[lines %d to %d of %d]"):format(part, part:sub(-1) == "\n" and "" or "\n", from, last, #lines)
+  return is_repaired and part .. files.REPAIRED or part
 end
 
 local function read_file(machine, input)
   local bytes, fail = files.load(machine, input.path)
   if not bytes then return fail() end
   local from = math.tointeger(input.offset or 1)
-  local legal = text.repair(bytes)
-  local said, info = excerpt(legal, from, from + math.tointeger(input.limit or LINES_MAX) - 1, machine.output_max)
-  if legal ~= bytes then said = said .. files.REPAIRED end
-  return said, info
+  return excerpt(bytes, from, math.tointeger(input.limit or LINES_MAX), machine.output_max)
 end
 
 local function write_file(machine, input)

@@ -5,7 +5,8 @@
 
 local glob = {}
 
-local PATTERN_MAX = 4096    -- bytes
+--- Bytes of a pattern.
+glob.PATTERN_MAX = 4096
 local BRACES_MAX = 32       -- pairs of them
 local ALTERNATIVES_MAX = 64 -- that braces may make
 
@@ -113,7 +114,7 @@ end
 -- name may cost, in bytes of patterns.
 function glob.compile(pattern)
   if pattern == "" then return nil, "not empty" end
-  if #pattern > PATTERN_MAX then return nil, ("at most %d bytes"):format(PATTERN_MAX) end
+  if #pattern > glob.PATTERN_MAX then return nil, ("at most %d bytes"):format(glob.PATTERN_MAX) end
   local _, braces = pattern:gsub("{", "")
   if braces > BRACES_MAX then return nil, ("at most %d pairs of braces"):format(BRACES_MAX) end
   if pattern:sub(1, 1) == "/" then return nil, "relative, without a slash at the beginning" end

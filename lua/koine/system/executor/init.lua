@@ -17,6 +17,7 @@ local tool = require "koine.agent.tool"
 local bash = require "koine.system.executor.bash"
 local editor = require "koine.system.executor.editor"
 local files = require "koine.system.executor.files"
+local glob = require "koine.system.executor.glob"
 local policies = require "koine.system.executor.policies"
 local remote = require "koine.system.executor.remote"
 local search = require "koine.system.executor.search"
@@ -30,7 +31,7 @@ local known = {}
 --- Array of the names of all tools.
 executor.names = {}
 
-for _, group in ipairs { { bash }, files.tools, search, editor } do
+for _, group in ipairs { { bash.tool }, files.tools, search, editor } do
   for _, one in ipairs(group) do
     known[one.name] = one
     executor.names[#executor.names + 1] = one.name
@@ -46,6 +47,8 @@ local OUTPUT_MAX = 64 << 10  -- bytes
 local ENV = { "PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL" }
 local OPTIONS = { workdir = true, timeout = true, output_max = true, env = true, set_env = true, policy = true,
   allowed_tools = true }
+local LONGEST = { command = bash.COMMAND_MAX, path = files.PATH_MAX, pattern = glob.PATTERN_MAX,
+  glob = glob.PATTERN_MAX } -- bytes
 local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL" }
 
 local function given(value, default)
@@ -160,10 +163,18 @@ end
 local function finish(machine, capped, said, info)
   if not said then return nil, info end
   said = text.repair(said)
-  if capped then return said, info end
-  local kept, was_cut = text.cut(said, machine.output_max)
-  if was_cut then kept = ("%s\n[%d more bytes left out]"):format(kept, #said - #kept) end
-  return kept, info
+  return capped and said or text.capped(said, machine.output_max), info
+end
+
+-- What is wrong with arguments that are too long for what they are meant for, before anybody looks at them; nil when
+-- they are not.
+local function too_long(input)
+  for field, max in next, LONGEST do
+    if type(input[field]) == "string" and #input[field] > max then
+      local advice = field == "command" and bash.ADVICE or ""
+      return ("%s: at most %d bytes expected, got %d%s"):format(field, max, #input[field], advice)
+    end
+  end
 end
 
 local function call(machine, name, input, ctx)
@@ -171,11 +182,13 @@ local function call(machine, name, input, ctx)
   if input ~= nil and type(input) ~= "table" then errors.argument("input", "table", input) end
   if ctx ~= nil and type(ctx) ~= "table" then errors.argument("ctx", "table", ctx) end
   local one = known[name]
-  if not one then return "Unknown tool: " .. text.repair(name), { is_error = true } end
+  if not one then return finish(machine, false, "Unknown tool: " .. name, { is_error = true }) end
   if not machine.allowed[name] then return denial "tool not allowed" end
   input = without_nulls(input or {})
   local fits, why = schema.validate(one.parameters, input, "input")
   if not fits then return finish(machine, false, text.mistake(why)) end
+  local long = too_long(input)
+  if long then return text.mistake(long) end
   local reason = denied(machine, name, input, ctx)
   if reason then return denial(reason) end
   return finish(machine, one.capped, one.run(machine, input, ctx))

@@ -18,8 +18,8 @@ local function names_env(words)
   while true do
     local _, stop = words:find(".env", from, true)
     if not stop then return false end
-    local rest = words:sub(stop + 1)
-    if not rest:find "^%w" and not rest:find "^%.example" or rest:find "^rc" then return true end
+    local named = not words:find("^%w", stop + 1) and not words:find("^%.example", stop + 1)
+    if named or words:find("^rc", stop + 1) then return true end
     from = stop + 1
   end
 end
@@ -49,7 +49,7 @@ end
 -- Why a single command without ; & | may not run: rm of something outside.
 local function check_rm(command, ctx)
   local removes = false
-  for word in command:gsub("%d*>+%s*%S+", ""):gmatch "%S+" do
+  for word in command:gsub("%f[%d>]%d*>+%s*%S+", ""):gmatch "%S+" do
     word = word:gsub("[\"'\\]", "")
     if removes and not word:find "^%-" and leaves(word, ctx) then
       return "rm outside of the working directory"

@@ -1,6 +1,7 @@
 --- The tools that look through a directory and all below it: glob for names, grep for text. Links are not followed, the
 -- insides of .git not looked at. A long search lets other tasks run.
 
+local core = require "koine.core"
 local wait = require "koine.task.wait"
 local files = require "koine.system.executor.files"
 local glob = require "koine.system.executor.glob"
@@ -12,6 +13,7 @@ local NAMES_MAX = 1000        -- that glob returns
 local MATCHES_MAX = 200       -- lines that grep returns
 local LINE_MAX = 300          -- bytes of a line that grep shows
 local TEXT_MAX = 4096         -- bytes of what grep looks for
+local READ_MAX = 1 << 30      -- bytes that one search reads
 local WINDOW = 64 << 10       -- bytes that grep searches at once
 
 -- Work is measured in bytes that are searched.
@@ -19,11 +21,11 @@ local WORK_AT_ONCE = 1 << 20  -- between two moments for others
 local ENTRY_WORK = 2 << 10    -- what an entry of a directory costs
 local LINE_WORK = 64          -- what a line costs
 
--- A search under way: {machine, left = entries it may still look at, unread = directories that could not be read,
--- found = lines of the result, most = how many it may have, weight = what a byte of a name costs, work = done since
--- others had a moment}. `pattern` is what names are matched with, nil for nothing.
+-- A search under way: {machine, left = entries it may still look at, room = bytes it may still read, unread =
+-- directories that could not be read, found = lines of the result, most = how many it may have, weight = what a byte of
+-- a name costs, work = done since others had a moment}. `pattern` is what names are matched with, nil for nothing.
 local function new_search(machine, most, pattern)
-  return { machine = machine, left = VISITS_MAX, unread = 0, found = {}, most = most,
+  return { machine = machine, left = VISITS_MAX, room = READ_MAX, unread = 0, found = {}, most = most,
     weight = pattern and pattern.size or 0, work = 0 }
 end
 
@@ -40,7 +42,7 @@ end
 -- Counts one entry: true to go on; false when the search is over, nil, err when it was cancelled.
 local function count(search, name)
   search.left = search.left - 1
-  if search.left <= 0 or #search.found >= search.most then return false end
+  if search.left <= 0 or search.room <= 0 or #search.found >= search.most then return false end
   return spend(search, ENTRY_WORK + search.weight * #name)
 end
 
@@ -114,7 +116,7 @@ end
 local function find(search, bytes, wanted, at, fold)
   while at <= #bytes do
     local window = bytes:sub(at, at + WINDOW + #wanted - 2)
-    local hit = (fold and window:lower() or window):find(wanted, 1, true)
+    local hit = core.text_find(fold and window:lower() or window, wanted, 1)
     local _, err = spend(search, hit or #window)
     if err then return nil, err end
     if hit then return at + hit - 1 end
@@ -167,7 +169,8 @@ local function look(search, path, input, skipped, ctx)
     skipped.unread = skipped.unread + 1
     return
   end
-  local _, err = spend(search, #bytes) -- reading
+  search.room = search.room - #bytes
+  local _, err = spend(search, #bytes)
   if err then return nil, err end
   if text.is_binary(bytes) then return end
   return grep_file(search, path, bytes, input.ignore_case and input.text:lower() or input.text, input.ignore_case)

@@ -74,6 +74,29 @@ describe("the executor's bash (107)", function()
     assert.is_true(select(2, bash "a\0b").is_error)
   end)
 
+  it("answers a command that is too long with words, not with the end of the run", function()
+    local longest = 128 * 1024 - 1 -- what Linux takes for one argument
+    local said, info = bash("echo " .. ("x"):rep(longest - 5))
+    assert.are.same({ 0, "xxx" }, { info.exit_code, said:sub(1, 3) })
+    for _, more in ipairs { 1, 1 << 20, 8 << 20 } do
+      said, info = bash("echo " .. ("x"):rep(longest - 5 + more))
+      assert.are.same({ is_error = true }, info)
+      assert.are.equal(("Error: command: at most 131071 bytes expected, got %d; put it into a file"):format(longest
+        + more), said)
+    end
+  end)
+
+  it("answers a command that is too long beside its environment with words, too", function()
+    local set = {}
+    for i = 1, 64 do set["V" .. i] = ("x"):rep(130000) end -- more than Linux takes for all arguments
+    local crowded <close> = new { set_env = set }
+    local said, info = crowded.run("bash", { command = "echo " .. ("x"):rep(100000) })
+    assert.are.same({ is_error = true }, info)
+    assert.are.equal("Error: command: too long for this system; put it into a file", said)
+    local nothing, err = crowded.run("bash", { command = "echo" })
+    assert.are.same({ nil, "executor" }, { nothing, err.kind })
+  end)
+
   it("has nothing to read and no terminal", function()
     assert.are.equal("no terminal\n", (bash "cat; tty -s || echo no terminal"))
   end)

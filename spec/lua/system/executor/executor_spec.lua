@@ -30,6 +30,34 @@ describe("koine.executor", function()
     return koine.executor(opts)
   end
 
+  -- Looking at the rest of it anew for every piece would take hours.
+  it("judges megabytes at once", function()
+    local ctx = { workdir = directory }
+    for _, command in ipairs { ("x.envy "):rep(1 << 18), ("1"):rep(2 << 20), ("> "):rep(1 << 20), (">"):rep(2 << 20),
+      ("/."):rep(1 << 20), ("rm "):rep(1 << 18), (";"):rep(1 << 18), (".env"):rep(1 << 18) .. "rcx" } do
+      cautious("bash", { command = command }, ctx)
+      cautious("read_file", { path = command }, ctx)
+      cautious("glob", { pattern = command }, ctx)
+    end
+    assert.are.equal("the file .env", cautious("bash", { command = ("x.envy "):rep(1 << 18) .. ".env" }, ctx))
+    assert.is_nil(cautious("bash", { command = ("x.envy "):rep(1 << 18) }, ctx))
+    assert.are.equal("rm outside of the working directory",
+      cautious("bash", { command = "2>x 33 >y " .. ("1"):rep(1 << 20) .. " rm 1>z /x" }, ctx))
+  end)
+
+  it("says what is too long, before anybody looks at it", function()
+    local asked = 0
+    local ex = new { policy = function() asked = asked + 1 end }
+    local calls = { path = { "read_file", 4095 }, pattern = { "glob", 4096 }, command = { "bash", 131071 } }
+    for field, call in pairs(calls) do
+      local said, info = ex.run(call[1], { [field] = ("x"):rep(call[2] + 1) })
+      local words = ("Error: %s: at most %d bytes expected, got %d"):format(field, call[2], call[2] + 1)
+      assert.are.equal(words, said:sub(1, #words))
+      assert.are.same({ is_error = true }, info)
+    end
+    assert.are.equal(0, asked)
+  end)
+
   describe("options", function()
     it("name what is wrong", function()
       for field, opts in pairs {

@@ -6,6 +6,7 @@ local lfs = require "lfs"
 
 describe("the executor's tool", function()
   local place = kit.place()
+  local steps_of = kit.steps_of
   local bad, get, good, path, put = place.bad, place.get, place.good, place.path, place.put
 
   before_each(place.open)
@@ -41,6 +42,33 @@ describe("the executor's tool", function()
       assert.are.equal("1234\n5678\n[lines 1 to 2 of 3]", good("read_file", { path = "f" }))
       put("f", "ééééééé\nx\n")
       assert.are.equal("ééééé\n[lines 1 to 1 of 2]", good("read_file", { path = "f" }))
+    end)
+
+    it("cuts the only line, too, and one in the middle of nothing", function()
+      place.renew { output_max = 10 }
+      put("f", ("x"):rep(11))
+      assert.are.equal(("x"):rep(10) .. "\n[lines 1 to 1 of 1]", good("read_file", { path = "f" }))
+      put("f", ("é"):rep(8 << 20))
+      assert.are.equal("ééééé\n[lines 1 to 1 of 1]", good("read_file", { path = "f" }))
+      put("f", ("x"):rep(10))
+      assert.are.equal(("x"):rep(10), good("read_file", { path = "f" }))
+      put("f", ("\xFF"):rep(1 << 20))
+      assert.are.equal("\u{FFFD}\u{FFFD}\u{FFFD}\n[lines 1 to 1 of 1]\n"
+        .. "[bytes that are no UTF-8 are shown as U+FFFD]", good("read_file", { path = "f" }))
+    end)
+
+    it("takes an offset with any limit", function()
+      put("f", "a\nb\nc\n")
+      assert.are.equal("b\nc\n[lines 2 to 3 of 3]", good("read_file", { path = "f", offset = 2,
+        limit = math.maxinteger }))
+    end)
+
+    it("takes no step for each of a million lines", function()
+      put("f", ("\n"):rep(16 << 20))
+      for _, input in ipairs { { path = "f" }, { path = "f", offset = 16 << 20 }, { path = "f", limit = 1 << 40 } } do
+        local steps = steps_of(function() good("read_file", input) end)
+        assert.is_true(steps < 8000, steps) -- what is shown, and nothing else
+      end
     end)
 
     it("says what is binary, and shows what is no UTF-8 as U+FFFD", function()
@@ -111,6 +139,16 @@ describe("the executor's tool", function()
         assert.are.equal("Error: " .. message, bad("edit_file", input):sub(1, #message + 7))
       end
       assert.are.equal("x x", get "f")
+    end)
+
+    -- Comparing at every byte anew would take days.
+    it("finds at once what is nearly there at every byte", function()
+      put("f", ("a"):rep(8 << 20))
+      local near = ("a"):rep(4 << 20)
+      for _, old in ipairs { near .. "b", "b" .. near, ("a"):rep(2 << 20) .. "b" .. ("a"):rep(2 << 20) } do
+        assert.is_truthy(bad("edit_file", { path = "f", old_str = old, new_str = "" }):find("not in the file", 1, true))
+      end
+      assert.is_truthy(bad("edit_file", { path = "f", old_str = near, new_str = "" }):find("more than once", 1, true))
     end)
 
     it("keeps line ends of Windows, and bytes that are no UTF-8", function()
@@ -200,6 +238,34 @@ describe("the executor's tool", function()
           local input = { command = "insert", path = "f", insert_line = 1, insert_text = "x" }
           input[field] = nil
           assert.are.equal("Error: " .. field, bad(editor, input):sub(1, 7 + #field))
+        end
+      end)
+
+      it("views as much as a result may hold, and says what it shows", function()
+        put("f", ("x"):rep(8) .. "\n" .. ("y"):rep(8) .. "\nz\n")
+        place.renew { output_max = 33 }
+        assert.are.equal("     1\txxxxxxxx\n     2\tyyyyyyyy\n[lines 1 to 2 of 3]", good(editor,
+          { command = "view", path = "f" }))
+        assert.are.equal("     2\tyyyyyyyy\n     3\tz", good(editor, { command = "view", path = "f",
+          view_range = { 2, 3 } }))
+        put("f", ("é"):rep(100))
+        assert.are.equal("     1\t" .. ("é"):rep(16) .. "\n[lines 1 to 1 of 1]", good(editor,
+          { command = "view", path = "f" }))
+        put("f", "a\n\xFF")
+        assert.are.equal("     1\ta", good(editor, { command = "view", path = "f", view_range = { 1, 1 } }))
+        assert.are.equal("     2\t\u{FFFD}\n[bytes that are no UTF-8 are shown as U+FFFD]", good(editor,
+          { command = "view", path = "f", view_range = { 2, 2 } }))
+        for i = 1, 20 do put("name" .. i, "") end
+        assert.is_truthy(good(editor, { command = "view", path = "." }):find("more bytes left out]", 1, true))
+      end)
+
+      it("takes no step for each of a million lines", function()
+        put("f", ("\n"):rep(16 << 20))
+        for _, input in ipairs { { command = "view" }, { command = "view", view_range = { 16000000, -1 } },
+          { command = "insert", insert_line = 16000000, insert_text = "x" } } do
+          input.path = "f"
+          local steps = steps_of(function() good(editor, input) end)
+          assert.is_true(steps < 1000, steps)
         end
       end)
 

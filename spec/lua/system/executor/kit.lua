@@ -10,6 +10,16 @@ local koine = require "koine"
 
 local kit = {}
 
+--- How many thousands of Lua's instructions f takes.
+function kit.steps_of(f)
+  local steps = 0
+  debug.sethook(function() steps = steps + 1 end, "", 1000)
+  local ok, err = pcall(f)
+  debug.sethook()
+  if not ok then error(err, 0) end
+  return steps
+end
+
 --- A working directory and its executor, which `open` makes and `close` removes: a table of functions.
 function kit.place()
   local place, directory, ex = {}, nil, nil

@@ -9,19 +9,10 @@ local wait = require "koine.task.wait"
 describe("the executor's search", function()
   local place = kit.place()
   local bad, good, path, put = place.bad, place.good, place.path, place.put
+  local steps_of = kit.steps_of
 
   before_each(place.open)
   after_each(place.close)
-
-  -- How many thousands of Lua's instructions f takes.
-  local function steps_of(f)
-    local steps = 0
-    debug.sethook(function() steps = steps + 1 end, "", 1000)
-    local ok, err = pcall(f)
-    debug.sethook()
-    if not ok then error(err, 0) end
-    return steps
-  end
 
   -- How many turns another task has while f runs.
   local function turns_during(f)
@@ -206,6 +197,26 @@ describe("the executor's search", function()
       expected = table.concat(expected, "\n")
       assert.are.equal(expected, good("grep", { text = "Needle", path = "big" }))
       assert.are.equal(expected, good("grep", { text = "nEEDLE", path = "big", ignore_case = true }))
+    end)
+
+    -- Comparing at every byte anew would take minutes.
+    it("finds nothing in what is nearly it, at once", function()
+      put("big", ("a"):rep(16 << 20))
+      for i = 1, 12 do assert(lfs.link(path "big", path("again" .. i))) end
+      assert.are.equal("(nothing found)", good("grep", { text = ("a"):rep(4095) .. "b" }))
+      assert.are.equal("(nothing found)", good("grep", { text = ("a"):rep(2000) .. "b" .. ("a"):rep(2000) }))
+    end)
+
+    it("ends after a gigabyte and says so", function()
+      local file <close> = assert(io.open(path "src/many", "wb"))
+      assert(file:seek("set", (16 << 20) - 1))
+      assert(file:write "x")
+      file:close()
+      for i = 1, 64 do assert(lfs.link(path "src/many", path(("src/many%02d"):format(i)))) end
+      put("src/z", "here")
+      assert.are.equal("(nothing found)\n[there may be more: the search was ended here]",
+        good("grep", { text = "here" }))
+      assert.are.equal("src/z:1:here", good("grep", { text = "here", glob = "z" }))
     end)
 
     it("finds what lies across any border of 64 KiB", function()
