@@ -114,6 +114,7 @@ build = {
         "src/core/process/plan.c",
         "src/core/process/proc.c",
         "src/core/process/process.c",
+        "src/core/process/protect.c",
         "src/core/process/supervisor.c",
       },
     },

@@ -69,12 +69,22 @@ static void read_spec(lua_State *L, struct process_spec *s, struct arena *a) {
   }
   lua_getfield(L, 1, "merge");
   s->merge = lua_toboolean(L, -1);
-  lua_pop(L, 4);
+  lua_getfield(L, 1, "protect");
+  s->protect = lua_toboolean(L, -1);
+  lua_pop(L, 5);
 }
 
-/* core.process({argv, env, cwd, input, timeout, grace, output_max, merge}): a program that was started, or nil, err.
+/* core.protect(): keeps this process from other processes of its user; see process_protect. */
+static int f_protect(lua_State *L) {
+  (void)L;
+  process_protect();
+  return 0;
+}
+
+/* core.process({argv, env, cwd, input, timeout, grace, output_max, merge, protect}): a program that was started, or nil, err.
 ** `env` is an array of "NAME=value", nil: this program's. `timeout` (0 or nil: none) and `grace` are seconds,
-** `output_max` the bytes that are kept of each stream. Raises ArgumentError. */
+** `output_max` the bytes that are kept of each stream; `protect`: core.protect first, and the program may not trace
+** either. Raises ArgumentError. */
 static int f_process(lua_State *L) {
   struct home *h = home_get(L, 0);
   struct engine *g = home_engine(L, h);
@@ -194,4 +204,6 @@ void open_process(lua_State *L) {
   lua_pop(L, 1);
   lua_pushcfunction(L, f_process);
   lua_setfield(L, -2, "process");
+  lua_pushcfunction(L, f_protect);
+  lua_setfield(L, -2, "protect");
 }

@@ -1,4 +1,4 @@
---- What is installed, which keys are set, who answers.
+--- What is installed, what commands of tools can read of this program, which keys are set, who answers.
 
 local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"
@@ -8,6 +8,24 @@ local terminal = require "koine.cli.terminal"
 local doctor = {}
 
 local TIMEOUT = 10 -- seconds that a provider has to answer
+
+-- Says what a command can read of its host, which is its supervisor's parent: "environment", "memory", "unknown".
+local LOOK = [[
+read -r stat </proc/$PPID/stat || { echo unknown; exit; }
+set -- ${stat##*) }
+[ -z "$(tr -d '\0' </proc/$2/environ | head -c 1)" ] || echo environment
+! (exec 3</proc/$2/mem) || echo memory
+]]
+
+-- What a command that Koine starts can read of Koine, in words. It is tried, not guessed: that depends on the user, the
+-- system and its capabilities.
+local function exposure()
+  local run = koine.process.run({ "sh", "-c", LOOK }, { env = { PATH = os.getenv "PATH" }, timeout = TIMEOUT })
+  if not run or run.code ~= 0 or run.stdout:find "unknown" then return "not known what they can read here" end
+  local found = run.stdout:gsub("\n(.)", " and %1"):gsub("\n", "")
+  if found == "" then return "they cannot read this program's environment or memory" end
+  return ("they can read this program's %s, and the keys in it"):format(found)
+end
 
 -- What there is to say about a provider: words, and whether all is well.
 local function examine(args, provider)
@@ -26,6 +44,7 @@ function doctor.command(args)
     local version = type(module) == "table" and (module._VERSION or module.version_string or module.version)
     terminal.out(("%s %s\n"):format(name, type(version) == "function" and version() or version or "is missing"))
   end
+  terminal.out(("commands of tools: %s\n"):format(exposure()))
   args.given = { { "timeout", TIMEOUT }, { "retry", false }, table.unpack(args.given) }
   local code = 0
   for _, provider in ipairs(adapters.PROVIDERS) do

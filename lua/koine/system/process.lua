@@ -20,7 +20,8 @@ local GRACE = 2            -- seconds
 local CANCEL_GRACE = 0.1   -- seconds that a cancelled call may hold up everybody else
 local OUTPUT_MAX = 1 << 20 -- bytes
 
-local OPTIONS = { cwd = true, env = true, stdin = true, timeout = true, grace = true, output_max = true, merge = true }
+local OPTIONS = { cwd = true, env = true, stdin = true, timeout = true, grace = true, output_max = true, merge = true,
+  protect = true }
 
 local function is_text(value) return type(value) == "string" and not value:find("\0", 1, true) end
 
@@ -67,13 +68,16 @@ local function spec_of(argv, opts)
   if opts.cwd ~= nil and not is_text(opts.cwd) then errors.argument("cwd", "path of a directory", opts.cwd) end
   if opts.stdin ~= nil and type(opts.stdin) ~= "string" then errors.argument("stdin", "string", opts.stdin) end
   if opts.merge ~= nil and type(opts.merge) ~= "boolean" then errors.argument("merge", "boolean", opts.merge) end
+  if opts.protect ~= nil and type(opts.protect) ~= "boolean" then
+    errors.argument("protect", "boolean", opts.protect)
+  end
   local most = opts.output_max
   if most ~= nil and (math.type(most) ~= "integer" or most < 0) then
     errors.argument("output_max", "integer, bytes", most)
   end
   return { argv = argv, env = check_env(opts.env), cwd = opts.cwd, input = opts.stdin, merge = opts.merge,
     timeout = check_seconds("timeout", opts.timeout, 0), grace = check_seconds("grace", opts.grace, GRACE),
-    output_max = most or OUTPUT_MAX }
+    output_max = most or OUTPUT_MAX, protect = opts.protect ~= false }
 end
 
 -- Ends what is still running and waits for that: nobody may go on beside remains of a call that is over. This blocks
@@ -100,6 +104,8 @@ local guard_mt = { __close = finish }
 --   grace       seconds between SIGTERM and SIGKILL, default 2
 --   output_max  bytes kept of stdout and of stderr, default 1 MiB; what comes after is counted in `dropped`
 --   merge       true: stderr goes into stdout, in the order it was written
+--   protect     false: the program may read this one's environment and memory, as any program of the same user may;
+--               else this process is closed to it from now on, as far as the system lets it: docs/security.md
 -- A result's `left`, where it is there, counts descendants that could not be killed: another user's; -1 means that
 -- there are some and nobody could find them. nil, err when the program could not be started (code "absent": there is
 -- none of that name; "too_large": arguments and environment are longer than the system takes), when its supervisor was

@@ -335,6 +335,11 @@ describe("koine", function()
       assert.are.equal(1, #assert(server:requests()))
     end)
 
+    it("says what commands of tools can read of it", function()
+      local said = run({ "doctor", "--offline" }).out:match "\ncommands of tools: ([^\n]*)\n"
+      assert.are.equal("they cannot read this program's environment or memory", said)
+    end)
+
     it("fails where one does not answer", function()
       local r = run({ "doctor", "--base-url", "http://127.0.0.1:" .. cli.closed_port() })
       assert.are.equal(1, r.code)

@@ -114,6 +114,7 @@ int plan_init(struct plan *plan, const struct mem *m, const struct process_spec 
   *plan = (struct plan){ .m = m, .in = -1, .out = -1, .err = -1, .socket = -1 };
   plan->timeout = bounded(s->timeout);
   plan->grace = bounded(s->grace);
+  plan->protect = s->protect;
   if (own == NULL) return err_memory(e);
   memcpy(own, path, n);
   own[n] = '\0';

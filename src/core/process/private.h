@@ -2,7 +2,7 @@
 ** private.h: what the files of the process room share: process.c (the host's half: pipes, output, result),
 ** plan.c (what is to be run, and its descriptors), and the other half, in the supervisor: supervisor.c,
 ** family.c, proc.c (after a fork of a host that may have many threads, so system calls only, no mem).
-** The last two do the supervisor's work in the host where somebody holds it up.
+** The last two do the supervisor's work in the host where somebody holds it up. protect.c serves both halves.
 */
 #ifndef KOINE_PROCESS_PRIVATE_H
 #define KOINE_PROCESS_PRIVATE_H
@@ -37,6 +37,7 @@ struct plan {
   int in, out, err;             /* the command's ends; err is -1 when merged */
   int socket;                   /* the supervisor's end */
   double timeout, grace;        /* within what a timespec holds */
+  int protect;
 };
 
 /* plan.c */
@@ -47,6 +48,10 @@ int plan_init(struct plan *plan, const struct mem *m, const struct process_spec 
 int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int *reading, struct err *e);
 /* Closes the command's ends and frees the copies. */
 void plan_free(struct plan *plan);
+
+/* protect.c */
+/* Takes from this process, which is about to become a command, what would let it read the host. */
+void protect_command(void);
 
 /* supervisor.c */
 #define LAST 1.0 /* seconds after which what SIGKILL did not end is given up */

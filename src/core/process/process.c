@@ -314,6 +314,7 @@ struct process *process_start(const struct mem *m, struct pollset *poll, const s
     p->out[i].fd = -1;
     buf_init(&p->out[i].kept, m);
   }
+  if (s->protect) process_protect(); /* before there is a supervisor, which inherits it */
   copy_cut(p->name, sizeof p->name, s->argv[0]);
   if (s->cwd != NULL) copy_cut(p->cwd, sizeof p->cwd, s->cwd);
   if (launch(p, s, e) == 0) return p;

@@ -11,8 +11,9 @@
 ** on the command's behalf. The supervisor shares the host's memory copy-on-write: it costs page tables (5 ms to start
 ** where the host holds 100 MB), and a copy of what the host overwrites meanwhile.
 **
-** The command runs as the same user and may turn on its supervisor. On Linux it may not trace it (root may), and where
-** it stops it, takes its descriptors or covers /proc, the host does the work instead: once a second while it is pumped.
+** The command runs as the same user and may turn on its supervisor. On Linux it may not trace it (without `protect`,
+** root may), and where it stops it, takes its descriptors or covers /proc, the host does the work instead: once a second
+** while it is pumped.
 ** Not cured: a supervisor that the command kills takes only the command with it, the rest is lost sight of and may live
 ** on, which is told; while it is held up, nothing happens if the host dies; and without a time-out, a descendant that
 ** holds it up after the command's end is waited for.
@@ -38,6 +39,7 @@ struct process_spec {
   double grace;             /* seconds between SIGTERM and SIGKILL */
   size_t output_max;        /* bytes kept of each stream; the rest is read, counted and dropped */
   int merge;                /* standard error goes where standard output goes */
+  int protect;              /* process_protect first, and the command gets no CAP_SYS_PTRACE */
 };
 
 enum { PROCESS_OUT, PROCESS_ERR, PROCESS_STREAMS };
@@ -50,6 +52,12 @@ struct process_result {
   struct str output[PROCESS_STREAMS]; /* owned by the process */
   unsigned long long dropped[PROCESS_STREAMS];
 };
+
+/* Keeps this process's memory, environment and descriptors from other processes of its user, from now on, as far as the
+** system lets it: Linux only. It leaves no core dump then, and its user cannot attach a debugger to it. Where it runs as
+** root, root can read it none the less; its environment, as /proc shows it, becomes empty for everybody. getenv answers
+** as before. Any number of times. */
+void process_protect(void);
 
 /* Begins; returns at once, not knowing yet whether there is such a program. NULL and *e: KIND_MEMORY, KIND_OTHER. */
 struct process *process_start(const struct mem *m, struct pollset *poll, const struct process_spec *s, void *owner,

@@ -96,6 +96,7 @@ static void become(const struct plan *plan, int socket) {
     _exit(127);
   }
   default_signals();
+  if (plan->protect) protect_command();
   for (char **path = plan->paths; *path != NULL; path++) {
     execve(*path, plan->argv, plan->env != NULL ? plan->env : environ);
     int missing = errno == ENOENT || errno == ENOTDIR;
@@ -279,7 +280,7 @@ static void watch(struct supervisor *s) {
 static void start(struct supervisor *s) {
   family_open(&s->family, getpid());
 #ifdef __linux__
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* what runs as the same user cannot trace the supervisor */
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* what runs as the same user cannot trace the supervisor, also without `protect` */
 #endif
   /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
   pid_t pid = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */

@@ -81,7 +81,7 @@ local function run(machine, input)
   local timeout = machine.timeout
   if input.timeout and input.timeout > 0 then timeout = math.min(timeout, input.timeout) end
   local done, err = process.run({ shell(), "-c", input.command }, { cwd = machine.workdir, env = machine.env,
-    timeout = timeout, grace = GRACE, output_max = machine.output_max + BEYOND })
+    timeout = timeout, grace = GRACE, output_max = machine.output_max + BEYOND, protect = machine.protect })
   if done then return report(done, timeout, machine.output_max) end
   if err.kind == "cancelled" then return nil, err end
   if err.code == "too_large" and #input.command > OURS then

@@ -46,7 +46,7 @@ local TIMEOUT = 300          -- seconds
 local OUTPUT_MAX = 64 << 10  -- bytes
 local ENV = { "PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL" }
 local OPTIONS = { workdir = true, timeout = true, output_max = true, env = true, set_env = true, policy = true,
-  allowed_tools = true }
+  allowed_tools = true, protect = true }
 local LONGEST = { command = bash.COMMAND_MAX, path = files.PATH_MAX, pattern = glob.PATTERN_MAX,
   glob = glob.PATTERN_MAX } -- bytes
 local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL" }
@@ -134,6 +134,11 @@ local function bytes_of(value)
   errors.argument("output_max", "integer, more than 0", value)
 end
 
+local function protect_of(value)
+  if value == nil or type(value) == "boolean" then return value ~= false end
+  errors.argument("protect", "boolean", value)
+end
+
 -- Calls -------------------------------------------------------------------------------------------------------------
 
 -- A model's arguments without nulls, which stand for what was left out.
@@ -199,8 +204,8 @@ end
 local methods = {}
 local metatable = { __index = methods, __name = "koine.executor" }
 
--- What an executor works with: {tree, workdir, workdir_given, allowed, hooks, timeout, output_max, env, denied}; of a
--- remote one {allowed}. Not in the object, which somebody may print.
+-- What an executor works with: {tree, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect,
+-- denied}; of a remote one {allowed}. Not in the object, which somebody may print.
 local machines = setmetatable({}, { __mode = "k" })
 
 --- The tools of these names (array; nil: all that are allowed) as an array of koine.tool, for an agent. Raises an
@@ -250,6 +255,8 @@ end
 --   policy         function(name, input, ctx) → nil, or the reason why not; or an array of such; `{}` for none.
 --                  Default: koine.executor.policies.cautious
 --   allowed_tools  array of names; nil = all
+--   protect        false: commands may read this process's environment and memory; else it is closed to them from now
+--                  on, as far as the system lets it: docs/security.md
 -- Fields: run, names (what is allowed), workdir (absolute, without links). Raises an ArgumentError naming a bad option.
 local function new(_, opts)
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
@@ -263,10 +270,11 @@ local function new(_, opts)
   local names, allowed = allowed_of(opts.allowed_tools)
   local machine = { allowed = allowed, hooks = hooks_of(opts.policy),
     timeout = seconds_of(given(opts.timeout, TIMEOUT)), output_max = bytes_of(given(opts.output_max, OUTPUT_MAX)),
-    env = environment(given(opts.env, ENV), given(opts.set_env, {})) }
+    env = environment(given(opts.env, ENV), given(opts.set_env, {})), protect = protect_of(opts.protect) }
   local tree, err = core.tree(workdir)
   if not tree then return nil, err end
   machine.tree, machine.workdir = tree, tree:path()
+  if machine.protect then core.protect() end
   machine.workdir_given = workdir:sub(1, 1) == "/" and workdir or nil
   machine.denied = function(name, input, ctx) return denied(machine, name, input, ctx) end
 

@@ -286,4 +286,36 @@ describe("the executor's bash (107)", function()
     assert.are.equal(a.workdir .. "\n", get(directory .. "/mine"))
     assert.are.equal(b.workdir .. "\n", get(other .. "/mine"))
   end)
+
+  describe("and the keys of this process", function()
+    -- A host with a key in its environment, whose command looks for it: the environment of its supervisor, which is its
+    -- parent, and that one's parent, which is the host. What the host's own os.getenv says then, behind it.
+    local HOST = [[
+      local koine = require "koine"
+      local ex = assert(koine.executor { workdir = os.getenv "WORKDIR", policy = {}, protect = %s })
+      io.write((ex.run("bash", { command = "read -r s </proc/$PPID/stat; s=${s##*) }; set -- $s; "
+        .. "cat /proc/$PPID/environ /proc/$2/environ 2>/dev/null | grep -ac koine-test-key || true" })))
+      io.write(os.getenv "KOINE_TEST_KEY", "\n")
+    ]]
+
+    local function host(protect)
+      local env = { PATH = os.getenv "PATH", LUA_PATH = os.getenv "LUA_PATH", LUA_CPATH = os.getenv "LUA_CPATH",
+        WORKDIR = directory, KOINE_TEST_KEY = "koine-test-key" }
+      return assert(koine.process.run({ os.getenv "KOINE_LUA" or "lua5.4", "-e", HOST:format(protect) },
+        { env = env, timeout = 60 })).stdout
+    end
+
+    it("does not find them in /proc", function() assert.are.equal("0\nkoine-test-key\n", host(true)) end)
+
+    it("finds them where protect = false", function() assert.are.equal("1\nkoine-test-key\n", host(false)) end)
+
+    it("raises for what is no boolean", function()
+      local ok, err = pcall(koine.executor, { workdir = directory, protect = 1 })
+      assert.is_false(ok)
+      assert.are.equal("protect", err.field)
+      ok, err = pcall(koine.process.run, { "true" }, { protect = "no" })
+      assert.is_false(ok)
+      assert.are.equal("protect", err.field)
+    end)
+  end)
 end)
