@@ -52,6 +52,7 @@ build = {
         "src/core/base/io.c",
         "src/core/base/limits.c",
         "src/core/base/mem.c",
+        "src/core/base/utf8.c",
         "src/core/codec/anthropic/anthropic.c",
         "src/core/codec/anthropic/block.c",
         "src/core/codec/anthropic/cache.c",

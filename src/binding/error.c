@@ -3,6 +3,9 @@
 ** Allocates Lua values only. The push and return functions raise on memory, the raise functions always.
 */
 #include "binding.h"
+#include "core/base/utf8.h"
+
+#define LINE_MAX_BYTES 500 /* of a message that is shown */
 
 static const char OWN_SOURCE = 0; /* registry key: the prefix of the sources of Koine's own Lua files */
 
@@ -16,7 +19,9 @@ static void push_where(lua_State *L) {
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
     if (ar.currentline <= 0 || (own != NULL && strncmp(ar.source, own, n) == 0)) continue;
-    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    char source[LUA_IDSIZE]; /* Lua cuts it anywhere */
+    utf8_line(source, sizeof source, ar.short_src, strlen(ar.short_src));
+    lua_pushfstring(L, "%s:%d: ", source, ar.currentline);
     lua_remove(L, -2);
     return;
   }
@@ -30,6 +35,13 @@ static void set_string(lua_State *L, const char *key, const char *z) {
   lua_setfield(L, -2, key);
 }
 
+/* A string of whoever answered, as one line of legal UTF-8. */
+static void set_line(lua_State *L, const char *key, const char *z) {
+  char line[ERR_MESSAGE_MAX];
+  utf8_line(line, sizeof line, z, strlen(z));
+  set_string(L, key, line);
+}
+
 static void set_str(lua_State *L, const char *key, struct str s) {
   if (s.n == 0) return;
   push_str(L, s);
@@ -40,8 +52,8 @@ void push_error(lua_State *L, const struct err *e, struct str provider, struct s
   lua_createtable(L, 0, 10);
   set_string(L, "class", err_class(e->kind, e->status));
   set_string(L, "kind", kind_name(e->kind));
-  set_string(L, "message", e->message[0] != '\0' ? e->message : kind_name(e->kind));
-  set_string(L, "code", e->code);
+  set_line(L, "message", e->message[0] != '\0' ? e->message : kind_name(e->kind));
+  set_line(L, "code", e->code);
   set_string(L, "field", e->field);
   set_string(L, "expected", e->expected);
   set_str(L, "provider", provider);
@@ -126,6 +138,16 @@ static int f_error_retryable(lua_State *L) {
   return 1;
 }
 
+/* core.error_line(text): the text as the message of an error: one line of legal UTF-8, of at most 500 bytes. */
+static int f_error_line(lua_State *L) {
+  char line[LINE_MAX_BYTES + 1];
+  size_t n;
+  const char *text = luaL_checklstring(L, 1, &n);
+  n = utf8_line(line, sizeof line, text, n);
+  lua_pushlstring(L, line, n);
+  return 1;
+}
+
 /* core.own_source(prefix): chunks whose source begins so are Koine's own: positions in errors pass over them. */
 static int f_own_source(lua_State *L) {
   luaL_checkstring(L, 1);
@@ -139,6 +161,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "raise", f_raise },
   { "error_class", f_error_class },
   { "error_retryable", f_error_retryable },
+  { "error_line", f_error_line },
   { "own_source", f_own_source },
   { NULL, NULL }
 };

@@ -18,20 +18,9 @@ local errors = {}
 -- Positions in raised errors pass over Koine's own files, to the line that called.
 core.own_source(debug.getinfo(1, "S").source:match "^(.-)data[/\\][^/\\]*$")
 
-local MESSAGE_MAX = 500 -- bytes
-
 --- The classes, in the order of the documentation. `err:is "Error"` is true for every one of them.
 errors.classes = { "AuthenticationError", "RateLimitError", "ServerError", "RequestError", "ConnectionError",
   "CancelledError", "ArgumentError", "NotImplementedError", "Error" }
-
--- One line of at most MESSAGE_MAX bytes that does not end inside a UTF-8 sequence.
-local function one_line(text)
-  text = text:gsub("%c", " ")
-  if #text <= MESSAGE_MAX then return text end
-  local cut = MESSAGE_MAX
-  while cut > MESSAGE_MAX - 4 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
-  return text:sub(1, cut)
-end
 
 local methods = {}
 
@@ -40,14 +29,14 @@ function methods:is(class) return class == "Error" or class == self.class end
 
 core.error_mt.__name = "koine.error"
 core.error_mt.__index = methods
-core.error_mt.__tostring = function(err) return one_line(tostring(rawget(err, "message") or err.class)) end
+core.error_mt.__tostring = function(err) return core.error_line(tostring(rawget(err, "message") or err.class)) end
 
 --- Makes an error of fields: `kind` and `message` are required, class and retryable follow from the kind unless given.
 -- The fields' table becomes the error. Raises an ArgumentError when kind or message is missing.
 function errors.new(fields)
   if type(fields.kind) ~= "string" then core.raise_argument("kind", "string", errors.describe(fields.kind)) end
   if type(fields.message) ~= "string" then core.raise_argument("message", "string", errors.describe(fields.message)) end
-  fields.message = one_line(fields.message)
+  fields.message = core.error_line(fields.message)
   fields.class = fields.class or core.error_class(fields.kind, fields.status_code)
   if fields.retryable == nil then fields.retryable = core.error_retryable(fields.kind) end
   return setmetatable(fields, core.error_mt)
@@ -56,11 +45,19 @@ end
 --- True when `value` is one of Koine's errors.
 function errors.is_error(value) return type(value) == "table" and getmetatable(value) == core.error_mt end
 
+-- At most 40 bytes of a text, cut before a character of UTF-8 begins.
+local function shortened(text)
+  if #text <= 40 then return text end
+  local cut = 40
+  while cut > 36 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
+  return text:sub(1, cut) .. "…"
+end
+
 --- A value in words, for "… expected, got …": a quoted and cut string, a number, "a table", "nothing".
 function errors.describe(value)
   local kind = type(value)
   if kind == "nil" then return "nothing" end
-  if kind == "string" then return string.format("%q", #value > 40 and value:sub(1, 40) .. "…" or value) end
+  if kind == "string" then return string.format("%q", shortened(value)) end
   if kind == "number" or kind == "boolean" then return tostring(value) end
   if value == core.null then return "null" end
   return "a " .. kind

@@ -54,7 +54,9 @@ static void test_message(void) {
   CHECK(strlen(e.message) == ERR_MESSAGE_MAX - 1);
   memset(wide, 0x80, sizeof wide - 1); /* no character at all */
   err_set(&e, KIND_OTHER, "%s", wide);
-  CHECK(strlen(e.message) == ERR_MESSAGE_MAX - 1);
+  CHECK(strlen(e.message) == (ERR_MESSAGE_MAX - 1) / 3 * 3 && memcmp(e.message, "\xEF\xBF\xBD\xEF", 4) == 0);
+  err_set(&e, KIND_OTHER, "a\xC2\x9B" "b\xE2\x80\xA8" "c\xFF" "d");
+  CHECK_STR(e.message, strlen(e.message), "a b c\xEF\xBF\xBD" "d");
 }
 
 static void test_argument(void) {

@@ -87,6 +87,40 @@ describe("errors", function()
     assert.is_truthy(utf8.len(tostring(err)))
   end)
 
+  -- Every way that a message is made, with bytes that are no UTF-8 in it, or a cut inside a character.
+  it("are legal UTF-8 and hold no control character, wherever they come from", function()
+    local odd, wide = "a\xFF\xC3b\0c\x80", "\u{20AC}"
+    local function raised_by(f, ...) return (select(2, pcall(f, ...))) end
+    local chunk = assert(load(("-- %s\nrequire('koine').anthropic(1)"):format(wide:rep(40)), "=" .. wide:rep(40)))
+    local made = {
+      errors.new { kind = "server", message = odd },
+      errors.new { kind = "server", message = ("a"):rep(499) .. "\u{E9}" },
+      raised_by(errors.argument, "field." .. odd, odd, odd), raised_by(errors.argument, "f", "x", wide:rep(30)),
+      raised_by(errors.not_implemented, odd, odd), raised_by(chunk),
+      raised_by(assert(load("require('koine').anthropic(1)", wide:rep(30)))),
+      raised_by(require("koine").anthropic, { [odd] = 1 }), raised_by(require("koine").anthropic, { model = { odd } }),
+      select(2, core.file_read("/no/such/" .. odd:gsub("%z", ""), 10)),
+      select(2, require("koine").process.run { "no-such-" .. odd:gsub("%z", "") }),
+      select(2, require("koine").process.run { "no-such-" .. wide:rep(60) }),
+    }
+    for _, body in ipairs { odd, '{"error":{"message":"' .. odd .. '","code":"' .. odd .. '"}}', odd:rep(300),
+      '{"error":"' .. wide:rep(300) .. '"}', '{"error":{"message":"a\\u009b31m\\u2028\\ud800"}}',
+      '{"error":{"message":"m","code":"' .. wide:rep(40) .. '"}}' } do
+      for _, secret in ipairs { "abcdefgh", "\xAC\u{20AC}\u{20AC}\u{20AC}" } do
+        made[#made + 1] = errors.from_answer("p", { status = 400, headers = {}, body = body }, { secret })
+      end
+    end
+    for i, err in ipairs(made) do
+      assert.is_true(errors.is_error(err), tostring(err))
+      for _, text in ipairs { err.message, tostring(err), err.code or "", err.field or "" } do
+        assert.is_truthy(utf8.len(text), ("%d: %q"):format(i, text))
+        assert.is_nil(text:find "%c" or text:find "\xC2[\x80-\x9F]" or text:find "\u{2028}", text)
+      end
+      assert.is_true(#tostring(err) <= 500)
+    end
+    assert.are.equal(24, #made)
+  end)
+
   it("need a kind and a message", function()
     local ok, err = pcall(errors.new, { message = "m" })
     assert.is_false(ok)
@@ -154,7 +188,7 @@ end)
 
 describe("errors.from_answer", function()
   local function of(status, body, headers)
-    return errors.from_answer("row", { status = status, headers = headers or {}, body = body or "" }, { "s3-cr%t" })
+    return errors.from_answer("row", { status = status, headers = headers or {}, body = body or "" }, { "s3-cr%t-k" })
   end
 
   it("reads the class from the status", function()
@@ -182,9 +216,9 @@ describe("errors.from_answer", function()
   end)
 
   it("shows no secret and keeps a bounded body", function()
-    local err = of(401, '{"error":{"message":"bad key s3-cr%t!"}}')
+    local err = of(401, '{"error":{"message":"bad key s3-cr%t-k!"}}')
     assert.are.equal("bad key [redacted]!", err.message)
-    assert.is_nil(err.raw:find("s3-cr%t", 1, true))
+    assert.is_nil(err.raw:find("s3-cr%t-k", 1, true))
     assert.are.equal(64 * 1024, #of(500, ("x"):rep(100000)).raw)
   end)
 

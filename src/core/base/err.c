@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "err.h"
+#include "utf8.h"
 
 static const struct {
   const char *name, *cls;
@@ -43,44 +44,28 @@ void err_clear(struct err *e) {
   e->retry_after = -1;
 }
 
-/* The length of s[0..n-1] without an unfinished UTF-8 sequence at its end. */
-static size_t cut_utf8(const char *s, size_t n) {
-  size_t i = n;
-  while (i > 0 && n - i < 3 && ((unsigned char)s[i - 1] & 0xC0) == 0x80) i--;
-  if (i == 0) return n;
-  unsigned char lead = (unsigned char)s[i - 1];
-  size_t need = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-  return n - (i - 1) < need ? i - 1 : n;
+/* Puts text of `n` bytes, as snprintf counts them, that was printed into `printed`, into `to`. */
+static void put_line(char *to, size_t room, const char *printed, size_t cap, int n) {
+  size_t have = n < 0 ? 0 : (size_t)n < cap ? (size_t)n : utf8_cut(printed, cap - 1);
+  utf8_line(to, room, printed, have);
 }
 
-/* Control characters of the string become spaces: one line whatever the world sent. */
-static void one_line(char *s) {
-  for (; *s != '\0'; s++)
-    if ((unsigned char)*s < 0x20 || *s == 0x7F) *s = ' ';
-}
-
-/* Cuts a printf result of `written` bytes that had `cap` bytes of room. */
-static void finish(char *s, size_t cap, int written) {
-  if (written < 0) s[0] = '\0';
-  else if ((size_t)written >= cap) s[cut_utf8(s, cap - 1)] = '\0';
-  one_line(s);
-}
-
-/* Sets kind and message, leaves the other fields; returns -1. Arguments must not point into e->message. */
+/* Sets kind and message, leaves the other fields; returns -1. */
 int err_set(struct err *e, enum kind kind, const char *fmt, ...) {
+  char printed[ERR_MESSAGE_MAX];
   va_list args;
   va_start(args, fmt);
-  int n = vsnprintf(e->message, sizeof e->message, fmt, args);
+  int n = vsnprintf(printed, sizeof printed, fmt, args);
   va_end(args);
-  finish(e->message, sizeof e->message, n);
+  put_line(e->message, sizeof e->message, printed, sizeof printed, n);
   e->kind = kind;
   return -1;
 }
 
 /* KIND_ARGUMENT with field, expected and the message made of them; returns -1. */
 int err_argument(struct err *e, const char *field, const char *expected, const char *got) {
-  finish(e->field, sizeof e->field, snprintf(e->field, sizeof e->field, "%s", field));
-  finish(e->expected, sizeof e->expected, snprintf(e->expected, sizeof e->expected, "%s", expected));
+  utf8_line(e->field, sizeof e->field, field, strlen(field));
+  utf8_line(e->expected, sizeof e->expected, expected, strlen(expected));
   return err_set(e, KIND_ARGUMENT, "%s: %s expected, got %s", field, expected, got);
 }
 

@@ -33,12 +33,12 @@ struct err {
   char code[64];             /* the provider's own code, "" = none */
   char field[96];            /* ArgumentError: path of the bad field, e.g. messages[2].content[1].text */
   char expected[96];         /* ArgumentError: what was expected there */
-  char message[ERR_MESSAGE_MAX]; /* one line, NUL-terminated */
+  char message[ERR_MESSAGE_MAX]; /* one line of legal UTF-8, NUL-terminated */
 };
 
 /* Everything unset. */
 void err_clear(struct err *e);
-/* Fills kind and message (printf; control characters become spaces, cut at a UTF-8 border); returns -1. */
+/* Fills kind and message (printf): one line of legal UTF-8, see utf8_line; returns -1. */
 int err_set(struct err *e, enum kind kind, const char *fmt, ...)
 #if defined(__GNUC__)
   __attribute__((format(printf, 3, 4)))

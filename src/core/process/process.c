@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/utf8.h"
 #include "private.h"
 
 #ifndef MSG_NOSIGNAL
@@ -261,15 +262,6 @@ static void expect_end(struct process *p, double seconds) {
 
 /* {{{ the start */
 
-/* Copies z, cut at a UTF-8 border where it is too long. */
-static void copy_cut(char *to, size_t room, const char *z) {
-  size_t n = strlen(z);
-  if (n >= room)
-    for (n = room - 1; n > 0 && ((unsigned char)z[n] & 0xC0) == 0x80; n--) continue;
-  memcpy(to, z, n);
-  to[n] = '\0';
-}
-
 /* 0, or -1 and *e; the caller closes. */
 static int watch(struct process *p, struct err *e) {
   if (pollset_set(p->poll, p->socket, POLLSET_IN, on_socket, p, e) < 0) return -1;
@@ -315,8 +307,8 @@ struct process *process_start(const struct mem *m, struct pollset *poll, const s
     buf_init(&p->out[i].kept, m);
   }
   if (s->protect) process_protect(); /* before there is a supervisor, which inherits it */
-  copy_cut(p->name, sizeof p->name, s->argv[0]);
-  if (s->cwd != NULL) copy_cut(p->cwd, sizeof p->cwd, s->cwd);
+  utf8_line(p->name, sizeof p->name, s->argv[0], strlen(s->argv[0]));
+  if (s->cwd != NULL) utf8_line(p->cwd, sizeof p->cwd, s->cwd, strlen(s->cwd));
   if (launch(p, s, e) == 0) return p;
   process_close(p);
   return NULL;
