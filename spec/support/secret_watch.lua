@@ -1,14 +1,15 @@
 --- Watches a whole run of the specs for credentials that show. Loaded by busted before the first spec (.busted).
--- The credentials of every attempt that any spec makes are written down as the core gets them. Every error table and
--- every Response that comes into being is searched for all of them when the collector takes it: every field, key and
--- nested table, `raw`, `partial`, and what tostring says. What was found fails the run, named by the file it was found
+-- The credentials of every attempt that any spec makes are written down as the core gets them. Every error table that
+-- comes into being is searched for all of them when the collector takes it: every field, key and nested table, `raw`,
+-- `partial`, and what tostring says. So is every Response that is partial, and every other one's warnings: what a
+-- successful answer says is left as it came. What was found fails the run, named by the file it was found
 -- after.
 
 local deep = dofile "spec/support/deep.lua"
 
 local watch = { secrets = {}, leaks = {}, searched = 0 }
 
-local SHORTEST = 6 -- bytes: a key like "test" is a word that turns up by itself
+local SHORTEST = 8 -- bytes: a key like "test" is a word that turns up by itself
 
 --- What is in a Response, as values to search; nil for anything else.
 local function open_response(value)
@@ -29,9 +30,15 @@ function watch.search(value)
   return found
 end
 
+-- The part of a value that may hold no credential.
+local function guarded(value)
+  if not open_response(value) or value.partial then return value end
+  return value.warnings
+end
+
 local function on_collect(value)
   watch.searched = watch.searched + 1
-  for _, secret in ipairs(watch.search(value)) do
+  for _, secret in ipairs(watch.search(guarded(value))) do
     watch.leaks[#watch.leaks + 1] = ("%q in %s"):format(secret, tostring(value))
   end
 end

@@ -29,7 +29,7 @@ local WAYS = {
   ["api-key"] = { "api-key", "" },
 }
 
--- Words in the names of headers whose values must never be shown.
+-- Words in the names of headers whose values no error may show.
 local SECRET_WORDS = { "auth", "key", "token", "secret", "cookie" }
 local NOTHING = {}
 
@@ -127,7 +127,7 @@ local function add_password(found, address)
 end
 
 --- The credentials in an attempt's headers, without the word before them, and in its addresses (the URL; the proxy, nil
--- for none): what must never be shown.
+-- for none): what no error may show. The core looks for those of 8 bytes and more.
 function credentials.secrets(headers, url, proxy)
   local found = {}
   for name, value in pairs(headers) do

@@ -43,14 +43,15 @@ static void test_text(void) {
     { "sk-sk-secret/0123456789", "sk-[redacted]" }, { "sk-secretsk-secret/0123456789", "sk-secret[redacted]" },
   };
   struct secrets k = secrets(SECRET, NULL), none = { .n = 0 }, empty = secrets("", "abc");
-  struct secrets two = secrets("word", "words-of-mine");
+  struct secrets two = secrets("passwords", "passwords-of-mine"), word = secrets("testing", "test");
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     check_text(&k, CASES[i].text, CASES[i].expect);
     check_text(&none, CASES[i].text, CASES[i].text);
     check_text(&empty, CASES[i].text, CASES[i].text);
   }
   check_text(&empty, "abc", "abc"); /* too short to be looked for */
-  check_text(&two, "a word, words-of-mine, words-of", "a [redacted], [redacted], [redacted]");
+  check_text(&word, "a test of testing", "a test of testing");
+  check_text(&two, "a passwords, passwords-of-mine, passwords-of", "a [redacted], [redacted], [redacted]");
 }
 
 /* Every cut of a text shows at most seven bytes of the secret. */
@@ -69,13 +70,16 @@ static void test_cuts(void) {
 
 /* A field too small for what the text becomes is cut, not overrun. */
 static void test_small(void) {
-  struct secrets k = secrets("abcd", NULL);
-  for (size_t size = 6; size < 24; size++) {
-    char z[32];
+  struct secrets k = secrets("abcdefgh", NULL), word = secrets("test", NULL);
+  for (size_t size = 10; size < 44; size++) {
+    char z[48];
     memset(z, '#', sizeof z);
-    (void)snprintf(z, size, "abcd-abcd-abcd-abcd");
+    (void)snprintf(z, size, "abcdefgh-abcdefgh-abcdefgh-abcdefgh");
     redact_inplace(&k, z, size);
     CHECK(strlen(z) < size && z[size] == '#' && strstr(z, "abcd") == NULL);
+    (void)snprintf(z, size, "%*s", (int)size - 1, "a test"); /* full, and ends with a word */
+    redact_inplace(&word, z, size);
+    CHECK(strlen(z) == size - 1 && strcmp(z + size - 5, "test") == 0);
   }
 }
 
@@ -108,7 +112,29 @@ static void test_node(void) {
   CHECK(redact_node(&k, NULL, NULL) == 0);
 }
 
+/* Names of headers are lower case, keys need not be. */
+static void test_names(void) {
+  static const struct { const char *text, *expect; } CASES[] = {
+    { "x-request-id", "x-request-id" }, { "ab-secret-key-01", "[redacted]" }, { "x-ab-secret-key-01", "x-[redacted]" },
+    { "Ab-SeCret-key-01", "[redacted]" }, { "X-Other-Name", "X-Other-Name" }, { "", "" },
+  };
+  struct secrets k = secrets("AB-Secret-Key-01", "test");
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  struct arena a;
+  arena_init(&a, &m);
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    struct str s = redact_name(&k, &a, (struct str){ CASES[i].text, strlen(CASES[i].text) });
+    CHECK_STR(s.p, s.n, CASES[i].expect);
+  }
+  arena_free(&a);
+  f.fail_at = f.asked + 1;
+  CHECK(redact_name(&k, &a, STR("x-name")).p == NULL);
+  CHECK(f.live == 0);
+}
+
 int main(void) {
+  test_names();
   test_text();
   test_cuts();
   test_small();

@@ -1,5 +1,5 @@
--- No credential shows: not in an error, whatever the world answers with, nor in what a Response says beside the answer
--- itself. The whole run is watched too (spec/support/secret_watch.lua); here the world tries its best.
+-- No credential shows in an error, whatever the world answers with; what a successful answer says is left as it came.
+-- The whole run is watched too (spec/support/secret_watch.lua); here the world tries its best.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -111,15 +111,34 @@ describe("a credential", function()
           end
         end)
 
-        it("does not show in headers, of errors and of answers", function()
+        it("does not show in the headers of errors", function()
           local headers = { ["x-echo"] = wire.before .. KEY, ["request-id"] = KEY, ["x-request-id"] = KEY }
           local err = failure(name, reply(400, "application/json", wire.error('"no"', "c"), headers), streaming)
           assert.are.equal(BLOT, err.request_id)
-          assert(server:script { { content = "Hello.", headers = headers } })
-          local response = assert(adapter_of(name):chat("Hi", { stream = streaming }))
-          assert_clean(response)
-          assert.are.equal(wire.before .. BLOT, response.headers["x-echo"])
-          assert.are.equal(BLOT, response.request_id)
+        end)
+
+        it("changes nothing of an answer that succeeds", function()
+          local said = "The key is " .. KEY
+          assert(server:script { { content = { { type = "text", text = said },
+            { type = "tool_use", id = "call_1", name = "look", arguments = { [KEY] = KEY } } },
+            headers = { ["x-echo"] = wire.before .. KEY, ["request-id"] = KEY, ["x-request-id"] = KEY } } })
+          local response = assert(adapter_of(name):chat("Hi", { stream = streaming, keep_raw = true,
+            tools = { { name = "look", description = "Looks.", parameters = { type = "object" } } } }))
+          assert.are.equal(said, response:text())
+          assert.are.same({ [KEY] = KEY }, response.tool_calls[1].arguments)
+          assert.are.same({ KEY, wire.before .. KEY }, { response.request_id, response.headers["x-echo"] })
+          assert.is_truthy(response:raw():find(MARK, 1, true))
+        end)
+
+        it("is not looked for where it is a word of less than 8 bytes", function()
+          for _, key in ipairs { "test", "testing" } do
+            local err = failure(name, reply(400, "application/json", wire.error('"this is a test of testing"', "test")),
+              streaming, { key = key })
+            assert.are.same({ "this is a test of testing", "test" }, { err.message, err.code })
+          end
+          local err = failure(name, reply(400, "application/json", wire.error('"no testing1"', "c")), streaming,
+            { key = "testing1" })
+          assert.are.equal("no " .. BLOT, err.message)
         end)
 
         it("does not show however the answer is cut", function()
@@ -171,6 +190,23 @@ describe("a credential", function()
           wire.start("I was called with " .. KEY) .. wire.event(error_text)), true)
         assert.are.equal("upstream said: " .. wire.before .. BLOT, err.message)
         assert.are.equal("I was called with " .. BLOT, err.partial:text())
+      end)
+
+      it("does not show in names and values of a broken answer's headers", function()
+        local named = "koine-secret-NAME-0123456789"
+        local turn = reply(200, "text/event-stream", wire.start "Hi" .. wire.event(wire.error('"no"', "c")),
+          { [named] = "x", ["x-" .. named] = named, ["request-id"] = named, ["x-request-id"] = named })
+        assert(server:script { turn })
+        local _, err = adapter_of(name, { key = named }):chat("Hi", { stream = true })
+        assert.are.same({ "x", BLOT }, { err.partial.headers[BLOT], err.partial.headers["x-" .. BLOT] })
+        assert.are.equal(BLOT, err.request_id)
+        assert.is_nil(watch.text(err):lower():find(named:lower(), 1, true))
+      end)
+
+      it("does not show in the raw copy of a stream that failed", function()
+        local error_text = wire.error(quoted("upstream said: " .. wire.before .. KEY), "c")
+        local err = failure(name, reply(200, "text/event-stream",
+          wire.start("I was called with " .. KEY) .. wire.event(error_text)), true)
         assert.is_truthy(err.raw:find(BLOT, 1, true))
       end)
 
@@ -218,15 +254,15 @@ describe("a credential", function()
     end)
 
     describe("of " .. name, function()
-      it("does not show in warnings or the body of an answer that succeeds", function()
+      it("does not show in the warnings of an answer that succeeds", function()
         local turn = { content = "Hello.", stop_reason = KEY }
         for _, streaming in ipairs { false, true } do
           assert(server:script { turn })
           local response = assert(adapter_of(name):chat("Hi", { stream = streaming, keep_raw = true }))
           assert.are.equal("Hello.", response:text())
-          assert.is_truthy(response:raw():find(BLOT, 1, true))
           assert.is_true(#response.warnings > 0)
-          assert_clean(response)
+          assert_clean(response.warnings)
+          assert.are.equal(KEY, response.raw_stop_reason)
         end
       end)
 
@@ -385,8 +421,9 @@ describe("a credential", function()
       assert.is_function(core.error_mt.__gc, "the helper of .busted was not loaded")
       local before = watch.leaks
       watch.leaks, watch.secrets["koine-watched-secret"] = {}, true
-      local function partial()
-        return core.response { content = "koine-watched-secret", model = "m", stop_reason = "end_turn" }
+      local function partial(whole)
+        return core.response { content = "koine-watched-secret", model = "m", stop_reason = "end_turn",
+          partial = not whole or nil }
       end
       for _, fields in ipairs {
         { message = "a koine-watched-secret" }, { message = "m", raw = "a koine-watched-secret b" },
@@ -396,12 +433,13 @@ describe("a credential", function()
         assert.are.same({ "koine-watched-secret" }, watch.search(koine.errors.new(fields)))
       end
       assert.are.same({}, watch.search(koine.errors.new { kind = "server", message = "m" }))
-      -- … and in every error and Response that the collector takes
+      -- … and in every error and partial Response that the collector takes
       collectgarbage()
       collectgarbage()
       watch.leaks = {}
       koine.errors.new { kind = "server", message = "a koine-watched-secret" }
       partial()
+      partial(true) -- an answer that succeeded may say it
       collectgarbage()
       collectgarbage()
       local leaks = #watch.leaks

@@ -157,6 +157,7 @@ static int fail(struct exchange *x) {
   if (x->head.should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = x->head.should_retry;
   redact_inplace(&x->spec.secrets, e->message, sizeof e->message);
   redact_inplace(&x->spec.secrets, e->code, sizeof e->code);
+  x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
   x->stage = FAILED;
   events_clear(&x->parts);
   events_clear(&x->deltas);
@@ -333,15 +334,12 @@ static int sniff(struct exchange *x) {
 
 /* {{{ in */
 
-/* The values of the first header and of those behind it with the same name, joined by ", ", secrets blotted out. */
-static int join_values(struct exchange *x, const struct header *h, size_t n, struct buf *out) {
+/* The values of the first header and of those behind it with the same name, joined by ", ". */
+static int join_values(const struct header *h, size_t n, struct buf *out) {
   out->n = 0;
   for (size_t i = 0; i < n; i++) {
-    struct str value;
     if (!str_same(h[i].name, h->name)) continue;
-    value = redact(&x->spec.secrets, &x->scratch, h[i].value);
-    if (value.p == NULL && h[i].value.n > 0) return -1;
-    if ((i > 0 && buf_adds(out, ", ") != 0) || buf_addstr(out, value) != 0) return -1;
+    if ((i > 0 && buf_adds(out, ", ") != 0) || buf_addstr(out, h[i].value) != 0) return -1;
   }
   return 0;
 }
@@ -361,7 +359,7 @@ static int keep_headers(struct exchange *x, const struct header *h, size_t n) {
   buf_init(&joined, x->m);
   for (size_t i = 0; i < n && bad == 0; i++) {
     if (node_get_(x->headers, h[i].name.p, h[i].name.n) != NULL) continue;
-    bad = join_values(x, h + i, n - i, &joined);
+    bad = join_values(h + i, n - i, &joined);
     if (bad == 0) bad = keep_header(x, h[i].name, buf_str(&joined));
   }
   buf_free(&joined);
@@ -378,7 +376,6 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
     return fail(x);
   }
   head_read(&head, h, n, clock_wall());
-  head.request_id = redact(&x->spec.secrets, &x->arena, head.request_id);
   head.request_id = arena_dup(&x->arena, head.request_id);
   x->head = head;
   if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL) return 0;
@@ -506,24 +503,28 @@ static int dress(struct exchange *x, struct node *o) {
   return bad;
 }
 
-/* Keeps the secrets out of the turn: out of all of one that failed; of one that succeeded out of what is said beside the
-** answer itself, which is left as it is. 0 or -1. */
-static int blot(struct exchange *x, struct node *o) {
-  static const struct str BESIDE[] = {
-    { "id", 2 }, { "raw_stop_reason", 15 }, { "stop_sequence", 13 }, { "warnings", 8 }
-  };
-  int bad = 0;
-  if (x->stage == FAILED) return redact_node(&x->spec.secrets, &x->arena, o);
-  for (size_t i = 0; i < sizeof BESIDE / sizeof *BESIDE; i++)
-    bad |= redact_node(&x->spec.secrets, &x->arena, node_get_(o, BESIDE[i].p, BESIDE[i].n));
-  return bad;
+/* Keeps the secrets out of the names of a failed answer's headers, which are lower case. 0 or -1. */
+static int redact_names(struct exchange *x) {
+  struct node *h = x->headers != NULL ? x->headers->child : NULL;
+  for (; h != NULL; h = h->next) {
+    h->key = redact_name(&x->spec.secrets, &x->arena, h->key);
+    if (h->key.p == NULL) return -1;
+  }
+  return 0;
+}
+
+/* Keeps the secrets out of all of a turn that failed. Of one that succeeded out of our own warnings, which may quote: what
+** the answer says is left as it came. 0 or -1. */
+static int keep_secrets(struct exchange *x, struct node *o) {
+  if (x->stage != FAILED) return redact_node(&x->spec.secrets, &x->arena, node_get(o, "warnings"));
+  return redact_names(x) < 0 ? -1 : redact_node(&x->spec.secrets, &x->arena, o);
 }
 
 struct node *exchange_turn(struct exchange *x) {
   if (x->turn != NULL) return x->turn;
   if (x->stage != DONE && (x->stage != FAILED || !anything(x))) return NULL;
   x->turn = message_node(&x->message, &x->arena, x->stage == FAILED);
-  if (x->turn != NULL && (dress(x, x->turn) != 0 || blot(x, x->turn) != 0)) x->turn = NULL;
+  if (x->turn != NULL && (dress(x, x->turn) != 0 || keep_secrets(x, x->turn) != 0)) x->turn = NULL;
   return x->turn;
 }
 
@@ -532,6 +533,7 @@ const struct err *exchange_error(const struct exchange *x) { return &x->err; }
 struct str exchange_raw(struct exchange *x) {
   struct str raw = { x->body.p, x->body.n < RAW_MAX ? x->body.n : RAW_MAX };
   if (x->stage != DONE && x->stage != FAILED) return STR_NONE;
+  if (x->stage == DONE) return raw;
   if (x->raw.p == NULL && raw.n > 0) x->raw = redact(&x->spec.secrets, &x->arena, raw);
   return x->raw;
 }

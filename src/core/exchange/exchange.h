@@ -1,7 +1,7 @@
 /*
 ** exchange.h: one request and its answer without I/O: head, feed, eof in; deltas, a turn or an error out.
 ** Decides what a body is (event stream, plain JSON, an error, something else), when a turn is complete, and keeps the
-** secrets out of everything it reports. Owns all it holds.
+** secrets out of every failure it reports. Owns all it holds.
 */
 #ifndef KOINE_EXCHANGE_H
 #define KOINE_EXCHANGE_H
@@ -21,7 +21,7 @@ struct exchange_spec {
   size_t request_messages;
   int stream;                    /* an event stream was asked for */
   int keep_raw;                  /* keep the body of a stream too */
-  struct secrets secrets;        /* credentials to blot out */
+  struct secrets secrets;        /* credentials to redact where it fails */
   struct node *warnings;         /* the render's warnings, or NULL */
   const struct node *tool_names; /* as in struct parse; copied */
 };
@@ -53,8 +53,8 @@ size_t exchange_retained(const struct exchange *x); /* bytes held */
 struct node *exchange_turn(struct exchange *x);
 /* After FAILED: what happened (retry_after, code and status filled in). */
 const struct err *exchange_error(const struct exchange *x);
-/* After DONE or FAILED: the first 64 KiB of the body that was kept, secrets blotted out; empty when there is none, or no
-** memory. Lies in the exchange: lives until exchange_free. */
+/* After DONE or FAILED: the first 64 KiB of the body that was kept, after FAILED without secrets; empty when there is none,
+** or no memory. Lies in the exchange: lives until exchange_free. */
 struct str exchange_raw(struct exchange *x);
 struct str exchange_request_id(const struct exchange *x);
 

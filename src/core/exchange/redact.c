@@ -3,10 +3,10 @@
 */
 #include <limits.h>
 
+#include "core/base/utf8.h"
 #include "redact.h"
 
-#define SHORTEST 4 /* shorter secrets are not looked for: they turn up by themselves */
-#define PART 8     /* bytes of a secret that count as one where the text ends before the rest of it */
+#define PART 8 /* bytes of a secret that count as one where the text ends before the rest of it */
 
 static const struct str BLOT = { "[redacted]", 10 };
 
@@ -51,11 +51,11 @@ static size_t find(const struct secrets *k, struct str s, size_t *n) {
   *n = 0;
   begins['\\'] = 1;
   for (size_t i = 0; i < k->n; i++)
-    if (k->v[i].n >= SHORTEST) begins[(unsigned char)k->v[i].p[0]] = 1;
+    if (k->v[i].n >= SECRET_MIN) begins[(unsigned char)k->v[i].p[0]] = 1;
   for (size_t at = 0; at < s.n; at++) {
     if (!begins[(unsigned char)s.p[at]]) continue;
     for (size_t i = 0; i < k->n; i++) {
-      size_t found = k->v[i].n < SHORTEST ? 0 : match(k->v[i], s, at);
+      size_t found = k->v[i].n < SECRET_MIN ? 0 : match(k->v[i], s, at);
       if (found > *n) *n = found;
     }
     if (*n > 0) return at;
@@ -87,11 +87,31 @@ struct str redact(const struct secrets *k, struct arena *a, struct str s) {
   return r;
 }
 
+/* A copy with the letters A to Z in lower case; p NULL: memory. */
+static struct str lower(struct arena *a, struct str s) {
+  char *p = arena_alloc(a, s.n + 1);
+  if (p == NULL) return STR_NONE;
+  for (size_t i = 0; i < s.n; i++) p[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]);
+  return (struct str){ p, s.n };
+}
+
+struct str redact_name(const struct secrets *k, struct arena *a, struct str s) {
+  struct secrets low = { .n = k->n };
+  struct str name = lower(a, s), clean_name;
+  for (size_t i = 0; i < k->n && name.p != NULL; i++) {
+    low.v[i] = lower(a, k->v[i]);
+    if (low.v[i].p == NULL) return STR_NONE;
+  }
+  if (name.p == NULL) return STR_NONE;
+  clean_name = redact(&low, a, name);
+  return clean_name.p == name.p ? s : clean_name;
+}
+
 /* Where the longest beginning (4 bytes or more) of a secret starts that z, of len bytes, ends with; len when there is none. */
 static size_t cut_secret(const struct secrets *k, const char *z, size_t len) {
   size_t at = len;
   for (size_t i = 0; i < k->n; i++)
-    for (size_t n = k->v[i].n < len ? k->v[i].n : len; n >= 4; n--)
+    for (size_t n = k->v[i].n < len ? k->v[i].n : len; n >= 4 && k->v[i].n >= SECRET_MIN; n--)
       if (memcmp(z + len - n, k->v[i].p, n) == 0) {
         if (len - n < at) at = len - n;
         break;
@@ -99,19 +119,26 @@ static size_t cut_secret(const struct secrets *k, const char *z, size_t len) {
   return at;
 }
 
+/* What a cut may have left of a secret at the end of z goes. */
+static void end_clean(const struct secrets *k, char *z) {
+  z[cut_secret(k, z, strlen(z))] = '\0';
+}
+
 void redact_inplace(const struct secrets *k, char *z, size_t size) {
-  if (strlen(z) + 4 >= size) z[cut_secret(k, z, strlen(z))] = '\0'; /* the text was cut, perhaps inside a secret */
+  if (strlen(z) + 4 >= size) end_clean(k, z); /* the text was cut, perhaps inside a secret */
   for (size_t from = 0;;) {
-    size_t len = strlen(z), n = 0, at = from + find(k, (struct str){ z + from, len - from }, &n), put, tail;
-    if (at == len) return;
+    size_t len = strlen(z), n = 0, at = from + find(k, (struct str){ z + from, len - from }, &n), put, tail, room;
+    if (at == len) break;
     put = BLOT.n < size - 1 - at ? BLOT.n : size - 1 - at;
     tail = len - at - n;
-    if (tail > size - 1 - at - put) tail = size - 1 - at - put;
-    memmove(z + at + put, z + at + n, tail);
+    room = size - 1 - at - put;
+    memmove(z + at + put, z + at + n, tail < room ? tail : room);
     memcpy(z + at, BLOT.p, put);
-    z[at + put + tail] = '\0';
+    z[at + put + (tail < room ? tail : utf8_cut(z + at + put, room))] = '\0';
+    if (tail > room) end_clean(k, z);
     from = at + put;
   }
+  z[utf8_cut(z, strlen(z))] = '\0';
 }
 
 int redact_node(const struct secrets *k, struct arena *a, struct node *v) {

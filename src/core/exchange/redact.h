@@ -1,6 +1,6 @@
 /*
-** redact.h: the bytes of a credential become "[redacted]" wherever they turn up, also spelled with JSON's escapes, and
-** also cut off by the end of the text after 8 bytes or more.
+** redact.h: the bytes of a credential become "[redacted]" in what tells of a failure, also spelled with JSON's escapes, and
+** also cut off by the end of the text after 8 bytes or more. What a successful answer says is not for these functions.
 */
 #ifndef KOINE_EXCHANGE_REDACT_H
 #define KOINE_EXCHANGE_REDACT_H
@@ -8,8 +8,9 @@
 #include "core/json/json.h"
 
 #define SECRETS_MAX 16
+#define SECRET_MIN 8 /* bytes: a shorter credential is a word that turns up by itself ("test"), and is not looked for */
 
-/* Credentials of one call; the strings are owned by whoever filled them in. Those under 4 bytes are not looked for. */
+/* Credentials of one call; the strings are owned by whoever filled them in. */
 struct secrets {
   struct str v[SECRETS_MAX];
   size_t n;
@@ -17,8 +18,10 @@ struct secrets {
 
 /* s itself when no secret is in it, else a clean copy in the arena (p NULL: memory). */
 struct str redact(const struct secrets *k, struct arena *a, struct str s);
-/* Cleans a NUL-terminated string in place; text that no longer fits is cut. A string that fills its room was cut already:
-** a secret's beginning at its end goes too. */
+/* redact without regard to the case of letters: for names that were made lower case, as those of headers. */
+struct str redact_name(const struct secrets *k, struct arena *a, struct str s);
+/* Cleans a NUL-terminated string in place; text that no longer fits is cut, not inside a UTF-8 sequence. A string that
+** fills its room was cut already: a secret's beginning (4 bytes or more) at its end goes too. */
 void redact_inplace(const struct secrets *k, char *z, size_t size);
 /* Cleans every string and key of a tree in place. 0, or -1 (memory). */
 int redact_node(const struct secrets *k, struct arena *a, struct node *v);

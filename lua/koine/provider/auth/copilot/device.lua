@@ -26,9 +26,9 @@ end
 
 -- The error that GitHub words in a reply: an AuthenticationError.
 local function refused(state, reply, secrets)
-  local word = github.blot(reply.error:sub(1, 64), secrets)
+  local word = github.redact(reply.error:sub(1, 64), secrets)
   local why = text(reply.error_description) or "the login was refused: " .. word
-  return github.refusal(state.row, github.blot(why, secrets), word)
+  return github.refusal(state.row, github.redact(why, secrets), word)
 end
 
 -- What an answer that is no reply means.

@@ -8,6 +8,7 @@ local github = {}
 
 local TOTAL = 30           -- seconds for a call
 local ANSWER_MAX = 1 << 20 -- bytes
+local SECRET_MIN = 8       -- bytes, as in the core
 
 local json = require("cjson").new()
 json.decode_invalid_numbers(false)
@@ -48,9 +49,11 @@ function github.from_answer(state, answer, secrets)
   return err
 end
 
---- The text without the secrets in it.
-function github.blot(text, secrets)
-  for _, secret in ipairs(secrets) do text = text:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
+--- The text without the secrets in it; those under 8 bytes turn up by themselves.
+function github.redact(text, secrets)
+  for _, secret in ipairs(secrets) do
+    if #secret >= SECRET_MIN then text = text:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
+  end
   return text
 end
 
