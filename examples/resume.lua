@@ -6,13 +6,8 @@ local koine = require "koine"
 local path, kill_at = arg[1] or "run.json", tonumber(arg[3])
 local adapter = koine.adapter(arg[2] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
 
--- The file is whole at any moment: the new one is written beside it, then put in its place.
-local function save(run)
-  local file = assert(io.open(path .. ".new", "w"))
-  assert(file:write(run:dump()))
-  assert(file:close())
-  assert(os.rename(path .. ".new", path))
-end
+-- The file is whole at any moment, also when this program is killed while it is written.
+local function save(run) assert(koine.files.write(path, run:dump())) end
 
 local count = koine.tool {
   name = "count",
@@ -29,9 +24,9 @@ local agent = koine.agent { adapter = adapter, tools = { count }, checkpoint = s
 
 -- The run of the file, or a new one.
 local function begin()
-  local file <close> = io.open(path)
-  if not file then return agent:start "Count three sheep, one at a time." end
-  local run = assert(agent:load(file:read "a"))
+  local text, err = koine.files.read(path)
+  if not text and err.code == "absent" then return agent:start "Count three sheep, one at a time." end
+  local run = assert(agent:load(assert(text, err)))
   print(("going on after %d model calls"):format(run:summary().steps))
   return run
 end

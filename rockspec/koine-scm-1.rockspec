@@ -152,6 +152,7 @@ build = {
     ["koine.data.base64"] = "lua/koine/data/base64.lua",
     ["koine.data.check"] = "lua/koine/data/check.lua",
     ["koine.data.errors"] = "lua/koine/data/errors.lua",
+    ["koine.data.files"] = "lua/koine/data/files.lua",
     ["koine.data.records"] = "lua/koine/data/records.lua",
     ["koine.data.schema"] = "lua/koine/data/schema/init.lua",
     ["koine.data.schema.check"] = "lua/koine/data/schema/check.lua",

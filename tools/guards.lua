@@ -26,7 +26,7 @@ local GUARDS = {
   ["uses koine.process"] = { lua = { "[\"'%[]koine%.system%.process[\"'%]]" } },
   ["changes files"] = {
     lua = { "io%.open%s*%b()", "io%.output", "os%.remove", "os%.rename", "os%.tmpname", "core%.file_write",
-      "core%.file_directory", "core%.file_lock", "lfs%.", "uv%.fs_" },
+      "koine%.files%.write", "core%.file_remove", "core%.file_directory", "core%.file_lock", "lfs%.", "uv%.fs_" },
     c = { "O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "fopen%s*%(", "%f[%w_]creat%s*%(", "rename%w*%s*%(",
       "unlink%w*%s*%(", "%f[%w_]mkdir%w*%s*%(", "%f[%w_]rmdir%s*%(", "%f[%w_]remove%s*%(", "truncate%s*%(",
       "mkstemp%s*%(", "mkfifo%w*%s*%(", "symlink%w*%s*%(", "%f[%w_]link%w*%s*%(" },

@@ -19,7 +19,7 @@
 --   koine.park(token, seconds), wake, block              waiting for something of one's own (task/wait.lua)
 --   koine.custom_adapter {…}                             an adapter of one's own
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
---   koine.errors, conversation, pricing, hosts, process, schema, artifacts, session, packing
+--   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
 --   koine.version, koine.libcurl                         versions of Koine and of the libcurl that is running
 
@@ -43,9 +43,9 @@ local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "think
 -- Public name → the module that it is.
 local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
-  errors = "data.errors", executor = "system.executor", fallback = "call.fallback", hosts = "task.hosts",
-  packing = "dispatch.packing", pricing = "call.pricing", process = "system.process", schema = "data.schema",
-  session = "session", testing = "testing", tool = "agent.tool" }
+  errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
+  hosts = "task.hosts", packing = "dispatch.packing", pricing = "call.pricing", process = "system.process",
+  schema = "data.schema", session = "session", testing = "testing", tool = "agent.tool" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 local WAIT_PUBLIC = { "park", "wake", "block" }

@@ -26,6 +26,27 @@ static int f_read(lua_State *L) {
   return 1;
 }
 
+/* core.file_read_any(path, max): the bytes of any regular file, or nil, err; also beyond `max` bytes. Never waits. */
+static int f_read_any(lua_State *L) {
+  const char *path = check_path(L, 1);
+  size_t max = check_max(L, 2);
+  struct scratch *s = home_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (fs_read(path, max, &s->text, &e) < 0) return return_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  return 1;
+}
+
+/* core.file_remove(path): removes a file that core.file_write made, and what a killed process left beside it: true, also
+** where there is none, or nil, err. */
+static int f_remove(lua_State *L) {
+  const char *path = check_path(L, 1);
+  struct err e;
+  err_clear(&e);
+  return return_done(L, fs_remove_private(path, &e), &e);
+}
+
 /* core.file_write(path, bytes): replaces the file at once by one with mode 0600: true, or nil, err. */
 static int f_write(lua_State *L) {
   const char *path = check_path(L, 1);
@@ -95,7 +116,7 @@ static int m_read(lua_State *L) {
   return 1;
 }
 
-/* lock:write(bytes): replaces the file's bytes in place: true, or nil, err. */
+/* lock:write(bytes): replaces the file as core.file_write does; the lock stays: true, or nil, err. */
 static int m_write(lua_State *L) {
   const char *path;
   struct fs_lock *l = check_lock(L, &path);
@@ -114,7 +135,9 @@ static int m_close(lua_State *L) {
 
 static const luaL_Reg FUNCTIONS[] = {
   { "file_read", f_read },
+  { "file_read_any", f_read_any },
   { "file_write", f_write },
+  { "file_remove", f_remove },
   { "file_directory", f_directory },
   { "file_link", f_link },
   { "file_lock", f_lock },

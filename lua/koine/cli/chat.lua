@@ -14,12 +14,13 @@ local chat = {}
 local slashes = {
   ["/reset"] = function(self) self.talk = koine.conversation(self.talk.adapter, self.talk.opts) end,
   ["/save"] = function(self, path)
-    local file, why = io.open(path, "wb")
-    local done = file and file:write(json.encode(self.talk:dump()), "\n") and file:close()
-    if not done then failure.cannot(path, why or "cannot be written") end
+    if path == "" then failure.fail(failure.WRONG_USE, "/save: which file?") end
+    local done, err = koine.files.write(path, json.encode(self.talk:dump()) .. "\n")
+    if not done then failure.cannot(path, err.message) end
     terminal.say("%d messages saved in %s", #self.talk.history, path)
   end,
   ["/load"] = function(self, path)
+    if path == "" then failure.fail(failure.WRONG_USE, "/load: which file?") end
     self.talk = koine.conversation.load(self.talk.adapter, input.read_json(path), self.talk.opts)
     terminal.say("%d messages loaded from %s", #self.talk.history, path)
   end,

@@ -9,16 +9,26 @@ local input = {}
 
 local FILE_MAX = 20 << 20 -- bytes of one file, and of the standard input
 
--- All bytes of an open file; for nil, why it could not be opened.
+local function too_large(name) failure.cannot(name, ("larger than %d MiB"):format(FILE_MAX >> 20)) end
+
+-- All bytes of an open file, waited for; for nil, why it could not be opened.
 local function read(name, file, why)
   local bytes
   if file then bytes, why = file:read(FILE_MAX + 1) end
   if not bytes and why then failure.cannot(name, why) end
-  if bytes and #bytes > FILE_MAX then failure.cannot(name, ("larger than %d MiB"):format(FILE_MAX >> 20)) end
+  if bytes and #bytes > FILE_MAX then too_large(name) end
   return bytes or ""
 end
 
-local function read_file(path) return read(path, io.open(path, "rb")) end
+-- All bytes of a file. Only a descriptor that the shell has opened for us ("<(git diff)") is waited for.
+local function read_file(path)
+  if path == "/dev/stdin" or path:find "^/dev/fd/%d+$" then return read(path, io.open(path, "rb")) end
+  if path == "" then failure.cannot("FILE", "no name") end
+  local bytes, err = koine.files.read(path, FILE_MAX)
+  if bytes then return bytes end
+  if err.kind == "limit" then too_large(path) end
+  failure.cannot(path, err.message)
+end
 
 --- The table that a file of JSON holds. Fails as wrong use when it holds none.
 function input.read_json(path)

@@ -4,6 +4,7 @@ local cjson = require "cjson"
 local cli = require "spec.support.cli"
 local folder = require "spec.support.folder"
 local koine = require "koine"
+local lfs = require "lfs"
 
 local TEXT = string.rep("All that glitters. ", 200)
 local REFUSED = { error = { status = 400, message = "no such thing" } }
@@ -77,12 +78,36 @@ describe("koine chat", function()
         return r.err
       end
       assert.are.equal("koine: /none/x: No such file or directory\n", wrong "/save /none/x")
-      assert.are.equal("koine: /dev/full: cannot be written\n", wrong "/save /dev/full")
+      assert.are.equal("koine: /dev/full: it is no regular file\n", wrong "/save /dev/full")
+      assert.are.equal("koine: /save: which file?\n", wrong "/save")
+      assert.are.equal("koine: /load: which file?\n", wrong "/load")
       assert.are.equal("koine: " .. home .. "/none: No such file or directory\n", wrong("/load " .. home .. "/none"))
       local path = cli.file(home .. "/bad.json", "no JSON")
       assert.are.equal("koine: " .. path .. ": no JSON object or array\n", wrong("/load " .. path))
       path = cli.file(home .. "/other.json", '{"format": "other"}')
       assert.are.equal('koine: dump.format: "koine.conversation" expected, got "other"\n', wrong("/load " .. path))
+    end)
+
+    it("/save keeps what was there when it cannot write, and makes files for their owner alone", function()
+      local path = home .. "/kept.json"
+      cli.file(path, "before")
+      assert(lfs.link(path, home .. "/link.json", true))
+      local r = chat({}, "/save " .. home .. "/link.json\n")
+      assert.are.same({ 2, "koine: " .. home .. "/link.json: it is a symbolic link\n" }, { r.code, r.err })
+      assert.are.equal("before", koine.files.read(path))
+      r = chat({ { content = "Hi." } }, "Hello\n/save " .. path .. "\n")
+      assert.are.equal(0, r.code)
+      assert.are.equal("rw-------", lfs.attributes(path, "permissions"))
+      assert.are.equal("Hi.", cjson.decode((assert(koine.files.read(path)))).history[2].content[1].text)
+    end)
+
+    it("/load and -f refuse a pipe, and wait for none", function()
+      local path = home .. "/pipe"
+      assert(os.execute("mkfifo '" .. path .. "'"))
+      local r = chat({}, "/load " .. path .. "\n")
+      assert.are.same({ 2, "koine: " .. path .. ": it is no regular file\n" }, { r.code, r.err })
+      r = cli.run { "ask", "-m", "anthropic/m", "-f", path, "Hm?" }
+      assert.are.same({ 2, "koine: " .. path .. ": it is no regular file\n" }, { r.code, r.err })
     end)
 
     it("/model says which, and goes on with another", function()

@@ -100,6 +100,12 @@ describe("koine", function()
       assert.are.same({ "Ah.\n", "", "fast" }, { r.out, r.err, sent().model })
     end)
 
+    it("-f waits for a pipe that the shell has opened", function()
+      local r = run_there({ "ask", "-f", "/dev/fd/0", "Hm?" }, { { content = "Ah." } }, { shell = "echo piped | %s" })
+      assert.are.same({ "Ah.\n", "" }, { r.out, r.err })
+      assert.are.equal('<file path="/dev/fd/0">\npiped\n\n</file>', sent().messages[1].content[1].text)
+    end)
+
     it("--json writes the whole Response, empty lists as lists", function()
       local r = run_there({ "ask", "--json", "Hm?" }, { { content = {}, usage = { input_tokens = 7, output_tokens = 0 },
         model = "m-1" } })
@@ -245,7 +251,10 @@ describe("koine", function()
     it("what is wrong with a file", function()
       refuses(2, home .. "/none: No such file or directory", run { "ask", "-f", home .. "/none", "Hm?" })
       refuses(2, home .. ": Is a directory", run { "ask", "-f", home, "Hm?" })
-      refuses(2, "/dev/zero: larger than 20 MiB", run { "ask", "-f", "/dev/zero", "Hm?" })
+      refuses(2, "/dev/zero: it is no regular file", run { "ask", "-f", "/dev/zero", "Hm?" })
+      local large = home .. "/large"
+      assert(os.execute(("truncate -s %d '%s'"):format((20 << 20) + 1, large)))
+      refuses(2, large .. ": larger than 20 MiB", run { "ask", "-f", large, "Hm?" })
       local binary = cli.file(home .. "/binary", "ELF\0\1")
       refuses(2, binary .. ": neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
         run { "ask", "-f", binary, "Hm?" })

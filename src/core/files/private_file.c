@@ -1,7 +1,9 @@
 /*
-** private_file.c: reading whole private files, replacing them so that nobody ever sees half of one, and files under a lock.
-** Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a file that was to be replaced is
-** then as it was, and no temporary file is left.
+** private_file.c: reading whole files, replacing private ones so that nobody ever sees half of one, and files under a lock.
+** A file is written without a name where the system has that, else under a name beside its own (NAME.new-0 to -7), and
+** locked meanwhile. So a process that is killed leaves nothing, or a file with nobody's lock, which the next one to
+** write there removes. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a file that was
+** to be replaced is then as it was, and none is left beside it.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +21,8 @@
 #define PATH_MAX 4096
 #endif
 
+#define BESIDE 8 /* names beside a file, for as many processes that write it at the same time */
+
 static int fail(struct err *e, const char *path, int reason) {
   if (reason == ENOENT) memcpy(e->code, "absent", sizeof "absent");
   return err_set(e, KIND_OTHER, "%s: %s", path, strerror(reason));
@@ -34,7 +38,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *b, struct 
   }
 }
 
-/* Opens a file that is the owner's alone; `flags` beside those that make it safe. The descriptor, or -1. */
+/* Opens a file that is ours alone; `flags` beside those that make it safe. The descriptor, or -1. */
 static int open_private(const char *path, int flags, struct err *e) {
   struct stat st;
   int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe would block */
@@ -42,6 +46,7 @@ static int open_private(const char *path, int flags, struct err *e) {
   if (fd < 0) return fail(e, path, errno);
   if (fstat(fd, &st) < 0) fail(e, path, errno);
   else if (!S_ISREG(st.st_mode)) err_set(e, KIND_OTHER, "%s: refused: it is no regular file", path);
+  else if (st.st_uid != geteuid()) err_set(e, KIND_OTHER, "%s: refused: it belongs to another user", path);
   else if ((st.st_mode & 077) != 0)
     err_set(e, KIND_OTHER, "%s: refused: others may read or write it (its mode is %04o, 0600 is needed)", path,
             (unsigned)(st.st_mode & 07777));
@@ -61,6 +66,113 @@ int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e) 
   return r;
 }
 
+/* Appends the bytes of a regular file to b: 0, or -1 and b as long as before. */
+int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
+  size_t before = b->n;
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r = -1;
+  if (fd < 0) return fail(e, path, errno);
+  if (fstat(fd, &st) < 0) fail(e, path, errno);
+  else if (S_ISDIR(st.st_mode)) fail(e, path, EISDIR);
+  else if (!S_ISREG(st.st_mode)) err_set(e, KIND_OTHER, "%s: it is no regular file", path);
+  else r = read_all(fd, path, max, b, e);
+  close(fd);
+  if (r < 0) b->n = before;
+  return r;
+}
+
+/* {{{ replacing */
+
+/* True when the path still names the file of this descriptor. */
+static int is_current(int fd, const char *path) {
+  struct stat mine, there;
+  return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+         mine.st_dev == there.st_dev;
+}
+
+/* Writes the i-th name beside path: 0, or -1 where it is too long. */
+static int name_beside(char *name, const char *path, int i) {
+  int n = snprintf(name, PATH_MAX, "%s.new-%d", path, i);
+  return n < 0 || n >= PATH_MAX ? -1 : 0;
+}
+
+/* Removes what processes that were killed have left beside path: files of ours with nobody's lock. */
+static void remove_remains(const char *path) {
+  char name[PATH_MAX];
+  struct stat st;
+  for (int i = 0; i < BESIDE && name_beside(name, path, i) == 0; i++) {
+    int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, name))
+      unlink(name);
+    close(fd);
+  }
+}
+
+/* Makes a locked file without a name, for link_beside: its descriptor, or -1 where the system has none. */
+static int open_unnamed(const char *path) {
+#ifdef O_TMPFILE
+  char directory[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+  if (n >= sizeof directory) return -1;
+  memcpy(directory, n == 0 ? "." : path, n == 0 ? 1 : n);
+  directory[n == 0 ? 1 : n] = '\0';
+  int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB);
+  return fd;
+#else
+  (void)path;
+  return -1;
+#endif
+}
+
+/* Gives a file without a name one beside path: 0 and the name, or -1 and errno. */
+static int link_beside(int fd, const char *path, char *name) {
+  char own[40];
+  snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+  errno = ENAMETOOLONG;
+  for (int i = 0; i < BESIDE && name_beside(name, path, i) == 0; i++) {
+    if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) return 0;
+    if (errno != EEXIST) return -1;
+  }
+  return -1;
+}
+
+/* Makes a locked file with a name beside path: its descriptor and the name, or -1 and errno. */
+static int open_beside(const char *path, char *name) {
+  errno = ENAMETOOLONG;
+  for (int i = 0; i < BESIDE && name_beside(name, path, i) == 0; i++) {
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EEXIST) return -1;
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 ? is_current(fd, name) : errno != EWOULDBLOCK) return fd;
+    close(fd); /* someone else took it for remains before it was locked */
+    errno = EEXIST;
+  }
+  return -1;
+}
+
+/* Writes a new file that is on the disk: 0, or -1 and errno. */
+static int fill(int fd, struct str bytes) {
+  return fchmod(fd, 0600) < 0 || io_write(fd, bytes) < 0 || fsync(fd) < 0 ? -1 : 0;
+}
+
+/* Makes a file of these bytes beside path, locked: its descriptor and its name, or -1 and errno. */
+static int make_beside(const char *path, struct str bytes, char *name) {
+  int fd = open_unnamed(path), reason;
+  if (fd >= 0 && fill(fd, bytes) == 0 && link_beside(fd, path, name) == 0) return fd;
+  if (fd >= 0) close(fd); /* there may be no /proc to link it by */
+  fd = open_beside(path, name);
+  if (fd < 0 || fill(fd, bytes) == 0) return fd;
+  reason = errno;
+  unlink(name);
+  close(fd);
+  errno = reason;
+  return -1;
+}
+
 /* Flushes the directory that holds path, so that the rename survives a crash; where that is impossible, nothing. */
 static void flush_directory(char *path) {
   char *slash = strrchr(path, '/');
@@ -71,23 +183,46 @@ static void flush_directory(char *path) {
   close(fd);
 }
 
-/* Replaces the file at path by one that only its owner can read: 0, or -1. */
-int fs_write_private(const char *path, struct str bytes, struct err *e) {
-  char tmp[PATH_MAX];
-  int n = snprintf(tmp, sizeof tmp, "%s.XXXXXX", path);
-  if (n < 0 || (size_t)n >= sizeof tmp) return fail(e, path, ENAMETOOLONG);
-  int fd = mkostemp(tmp, O_CLOEXEC); /* makes it with mode 0600 */
-  if (fd < 0) return fail(e, path, errno);
-  int reason = io_write(fd, bytes) < 0 || fsync(fd) < 0 ? errno : 0;
-  if (close(fd) < 0 && reason == 0) reason = errno;
-  if (reason == 0 && rename(tmp, path) < 0) reason = errno;
-  if (reason != 0) {
-    unlink(tmp);
+/* 0 where there is a regular file, or nothing: what else has the name is somebody's, and stays. Else -1. */
+static int check_replaced(const char *path, struct err *e) {
+  struct stat st;
+  if (lstat(path, &st) < 0 || S_ISREG(st.st_mode)) return 0;
+  if (S_ISDIR(st.st_mode)) return fail(e, path, EISDIR);
+  return err_set(e, KIND_OTHER, "%s: refused: it is %s", path,
+                 S_ISLNK(st.st_mode) ? "a symbolic link" : "no regular file");
+}
+
+/* Replaces the file at path by one of these bytes, which is locked: its descriptor, or -1. */
+static int replace(const char *path, struct str bytes, struct err *e) {
+  char name[PATH_MAX];
+  if (check_replaced(path, e) < 0) return -1;
+  remove_remains(path);
+  int fd = make_beside(path, bytes, name);
+  if (fd < 0) return fail(e, path, errno == EEXIST ? EBUSY : errno);
+  if (rename(name, path) < 0) {
+    int reason = errno;
+    unlink(name);
+    close(fd);
     return fail(e, path, reason);
   }
-  flush_directory(tmp);
-  return 0;
+  flush_directory(name);
+  return fd;
 }
+
+/* Replaces the file at path by one that only its owner can read: 0, or -1. */
+int fs_write_private(const char *path, struct str bytes, struct err *e) {
+  int fd = replace(path, bytes, e);
+  if (fd < 0) return -1;
+  return close(fd) < 0 ? fail(e, path, errno) : 0;
+}
+
+/* Removes the file, and what was left beside it: 0, also where there is none, or -1. */
+int fs_remove_private(const char *path, struct err *e) {
+  remove_remains(path);
+  return unlink(path) == 0 || errno == ENOENT ? 0 : fail(e, path, errno);
+}
+
+/* }}} */
 
 /* {{{ directories, locks */
 
@@ -120,13 +255,6 @@ int fs_link(const char *target, const char *path, struct err *e) {
   return symlink(target, path) < 0 ? fail(e, path, errno) : 0;
 }
 
-/* True when the path still names the file of this descriptor. */
-static int is_current(int fd, const char *path) {
-  struct stat mine, there;
-  return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 && mine.st_ino == there.st_ino &&
-         mine.st_dev == there.st_dev;
-}
-
 /* 1 when the file is ours alone from now on, 0 when it is someone else's, or -1. */
 int fs_lock(const char *path, struct fs_lock *l, struct err *e) {
   int fd = open_private(path, O_RDWR | O_CREAT, e);
@@ -149,10 +277,12 @@ int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct b
   return -1;
 }
 
-/* Replaces the locked file's bytes: 0, or -1 and the file may hold anything. */
-int fs_lock_write(const struct fs_lock *l, const char *path, struct str bytes, struct err *e) {
-  if (lseek(l->fd, 0, SEEK_SET) < 0 || io_write(l->fd, bytes) < 0 || ftruncate(l->fd, (off_t)bytes.n) < 0)
-    return fail(e, path, errno);
+/* Replaces the locked file by another, which is locked before it has the name: 0, or -1 and the file as it was. */
+int fs_lock_write(struct fs_lock *l, const char *path, struct str bytes, struct err *e) {
+  int fd = replace(path, bytes, e);
+  if (fd < 0) return -1;
+  close(l->fd);
+  l->fd = fd;
   return 0;
 }
 

@@ -8,11 +8,18 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 
-/* Appends the whole file, which holds a secret, to b; at most `max` bytes (KIND_LIMIT beyond). Refuses a symbolic link,
-** what is no regular file, and what others than the owner may read or write. */
+/* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). Follows links; refuses what is no regular file, so
+** that nothing is waited for. */
+int fs_read(const char *path, size_t max, struct buf *b, struct err *e);
+/* The same of a file that holds a secret: refuses a symbolic link, too, a file of another user, and one that others than
+** its owner may read or write. */
 int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e);
-/* Replaces the file by these bytes: a 0600 temporary file in the same directory, flushed, then renamed over it. */
+/* Replaces the file by these bytes: the one way that Koine writes a file of its own. A new file of mode 0600 in the same
+** directory, flushed to the disk, gets the name: whoever reads sees the old bytes or the new ones, whatever
+** fails meanwhile. Refuses what is there and no regular file, a symbolic link too. */
 int fs_write_private(const char *path, struct str bytes, struct err *e);
+/* Removes the file, or what a killed process left of writing it: 0, also where there is none, or -1. */
+int fs_remove_private(const char *path, struct err *e);
 /* Makes the directory and those above it that are missing, with mode 0700; what is there stays as it is. */
 int fs_directory_private(const char *path, struct err *e);
 /* Makes a symbolic link at `path`; fails where something is there. */
@@ -28,8 +35,8 @@ struct fs_lock {
 int fs_lock(const char *path, struct fs_lock *l, struct err *e);
 /* Appends the locked file to b; at most `max` bytes (KIND_LIMIT beyond). `path` is for the err. */
 int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct buf *b, struct err *e);
-/* Replaces the locked file's bytes in place: the lock is the inode's. Not flushed to the disk. */
-int fs_lock_write(const struct fs_lock *l, const char *path, struct str bytes, struct err *e);
+/* Replaces the locked file as fs_write_private does; the lock goes over to the new one. */
+int fs_lock_write(struct fs_lock *l, const char *path, struct str bytes, struct err *e);
 /* Frees the lock. Any number of times. */
 void fs_unlock(struct fs_lock *l);
 

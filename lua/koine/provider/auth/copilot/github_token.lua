@@ -122,9 +122,9 @@ end
 function tokens.forget(state)
   local path = state.login.token_path
   if not path then return true end
-  local removed, why, number = os.remove(path)
-  if removed or number == 2 then return true end -- ENOENT
-  return nil, github.refusal(state.row, why)
+  local removed, err = core.file_remove(path)
+  if removed then return true end
+  return nil, github.refusal(state.row, err.message)
 end
 
 return tokens
