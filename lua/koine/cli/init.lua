@@ -24,7 +24,7 @@ local function report(raised)
     return failure.code(raised)
   end
   local interrupted = raised:find("interrupted!", 1, true) -- else a mistake of this program's, with a traceback
-  io.stderr:write(interrupted and (terminal.errors and "\n" or "") or "koine: " .. raised .. "\n")
+  io.stderr:write(interrupted and (terminal.errors and "\n" or "") or "koine: " .. terminal.harmless(raised) .. "\n")
   return interrupted and failure.INTERRUPTED or failure.FAILED
 end
 

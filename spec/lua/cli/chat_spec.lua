@@ -172,5 +172,24 @@ describe("koine chat", function()
       child:write "/quit\n"
       assert.are.equal(0, child:wait().code)
     end)
+
+    at_terminal("shows no character that turns the text around it, and leaves emoji and Hebrew whole", function()
+      local kept = "\u{1F468}\u{200D}\u{1F467}\u{FE0F} \u{1F3F4}\u{E0067}\u{E007F} \u{200F}\u{5E9} \u{A0}"
+      local child = chat { { content = "\u{202E}a\u{2066}b\u{2069}\u{202A}" .. kept .. "\u{80}\u{9F}." } }
+      child:expect("out", "> ")
+      child:write "hi\n"
+      child:expect("out", "\27[Kab" .. kept .. ".\r\n> ")
+      child:write "/quit\n"
+      assert.are.equal(0, child:wait().code)
+    end)
+  end)
+
+  it("says nothing on the standard error output that a terminal would obey", function()
+    local odd = "x\u{9B}31m\u{202E}\27[2J\xFF\x9B"
+    local r = chat({}, "/load " .. home .. "/" .. odd .. "\n")
+    assert.are.same({ 2, "koine: " .. home .. "/x31m [2J\u{FFFD}\u{FFFD}: No such file or directory\n" },
+      { r.code, r.err })
+    r = chat({}, "/model anthropic/" .. odd .. "\n")
+    assert.are.equal("koine: anthropic/x31m [2J\u{FFFD}\u{FFFD}\n", r.err)
   end)
 end)
