@@ -172,7 +172,9 @@ describe("the login of koine.copilot:", function()
         assert.is_nil(err.message:find("nothing", 1, true))
       end
       for _, body in ipairs { { user_code = "U", verification_uri = "https://x" }, {}, "[]", "what?",
-        { device_code = "device-code-2", user_code = "U", verification_uri = "https://x/\27[2J" } } do
+        { device_code = "device-code-2", user_code = "U", verification_uri = "https://x/\27[2J" },
+        { device_code = "device-code-2", user_code = "\u{202E}U", verification_uri = "https://x" },
+        { device_code = "device-code-2", user_code = "U", verification_uri = "https://x/\u{9B}2J" } } do
         assert(server:script { { path = CODE, reply = { body = body } } })
         local ok, err = copilot():authenticate()
         assert.is_nil(ok)
@@ -183,6 +185,41 @@ describe("the login of koine.copilot:", function()
       local ok, err = copilot():authenticate()
       assert.is_nil(ok)
       assert.are.equal("AuthenticationError", err.class)
+    end)
+
+    it("asks for no longer than an hour, whatever GitHub says", function()
+      for _, said in ipairs { 1e9, 1e300, 3601 } do
+        slept = {}
+        freeze()
+        local shown
+        assert(server:script { { path = CODE, reply = { body = { device_code = "device-code-3", user_code = "U",
+          verification_uri = "https://x", interval = 1e9, expires_in = said } } } })
+        local ok, err = copilot({ on_device_code = function(code) shown = code.expires_in end }):authenticate()
+        assert.is_nil(ok)
+        assert.are.equal("expired_token", err.code)
+        assert.are.equal(3600, shown)
+        local total = 0
+        for _, seconds in ipairs(slept) do total = total + seconds end
+        assert.is_true(total <= 3601, total)
+      end
+    end)
+
+    it("keeps no token that it could not read again", function()
+      freeze()
+      for length, kept in pairs { [4095] = true, [4096] = false, [5000] = false } do
+        local long = "ghu_" .. ("x"):rep(length - 4)
+        os.remove(token_path)
+        assert(server:script { { path = CODE, reply = { body = { device_code = "device-code-4", user_code = "U",
+          verification_uri = "https://x" } } }, { path = ACCESS, reply = { body = { access_token = long } } } })
+        local ok, err = copilot():authenticate()
+        assert.are.equal(kept, lfs.attributes(token_path) ~= nil)
+        if kept then assert.are.equal(long .. "\n", read_file(token_path)) end
+        if not kept then
+          assert.is_nil(ok)
+          assert.are.equal("AuthenticationError", err.class)
+          assert.is_truthy(err.message:find(length .. " bytes", 1, true))
+        end
+      end
     end)
 
     it("takes another client, and refuses to begin where the token cannot be kept", function()
@@ -223,6 +260,34 @@ describe("the login of koine.copilot:", function()
       assert.is_nil(inner[1])
       assert.is_truthy(inner[2].message:find("waits for itself", 1, true))
       assert.are.equal(1, counted().device_codes)
+    end)
+
+    it("shows nothing of a code or a token that an answer holds, whatever else it is", function()
+      freeze()
+      local code, other = "device-code-which-is-secret", "ghu_another-secret-token"
+      local many = {}
+      for i = 1, 40 do many[("code%d"):format(i)] = ("a-code-of-many-%d"):format(i) end
+      for _, answer in ipairs {
+        { status = 403, body = { device_code = code, access_token = other, message = code .. " " .. other } },
+        { status = 500, body = "device_code=" .. code .. "&access_token=" .. other .. "&x=1" },
+        { status = 200, body = { device_code = code, error = "bad", error_description = "no " .. code } },
+        { status = 404, body = '{"device_code": "' .. code .. '", "nested": {"refresh_token" : "' .. other .. '"}} x' },
+      } do
+        assert(server:script { { path = CODE, reply = answer } })
+        local ok, err = copilot():authenticate()
+        assert.is_nil(ok)
+        assert.is_false(shows(err, code))
+        assert.is_false(shows(err, other))
+        answer.status = answer.status == 200 and 201 or answer.status
+        assert(server:script { { path = CODE, reply = { body = { device_code = "device-code-5", user_code = "U",
+          verification_uri = "https://x" } } }, { path = ACCESS, reply = answer }, { path = ACCESS, reply = answer },
+          { path = ACCESS, reply = answer }, { path = ACCESS, reply = answer } })
+        ok, err = copilot():authenticate()
+        assert.is_nil(ok)
+        assert.is_false(shows(err, other))
+      end
+      assert(server:script { { path = CODE, reply = { status = 403, body = many } } })
+      assert.are.equal("AuthenticationError", select(2, copilot():authenticate()).class)
     end)
 
     it("never shows the device code or the token", function()

@@ -4,7 +4,6 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local errors = require "koine.data.errors"
 local flight = require "koine.task.single_flight"
 local github = require "koine.provider.auth.copilot.github"
 local hosts = require "koine.provider.auth.copilot.addresses"
@@ -14,6 +13,7 @@ local session = {}
 local PATH = "/copilot_internal/v2/token"
 local MARGIN = 300    -- seconds before its end in which a token is no longer used
 local LIFETIME = 1500 -- seconds, where the answer does not say
+local LIFETIME_MAX = 86400 -- seconds, whatever it says
 local PATIENCE = 60   -- seconds that a coroutine waits for another one's exchange
 
 --- Returns the Unix seconds that tokens expire in; specs put their own function here.
@@ -52,7 +52,7 @@ local HINTS = {
 
 -- What an answer outside 200–299 means: the server's fault or a limit as always, anything else a refusal of the token.
 local function refusal(state, answer, secrets)
-  local err = errors.from_answer(state.row.name, answer, secrets)
+  local err = github.answer_error(state.row, answer, secrets)
   local what = "GitHub cannot exchange the token now"
   if answer.status ~= 429 and answer.status < 500 then
     err.kind, err.class, err.retryable = "auth", core.error_class "auth", false
@@ -69,8 +69,10 @@ end
 
 -- The seconds from now on that a token is good for.
 local function lifetime(reply)
-  if type(reply.expires_at) == "number" then return reply.expires_at - session.clock() end
-  return type(reply.refresh_in) == "number" and reply.refresh_in + MARGIN or LIFETIME
+  local said = LIFETIME
+  if type(reply.expires_at) == "number" then said = reply.expires_at - session.clock()
+  elseif type(reply.refresh_in) == "number" then said = reply.refresh_in + MARGIN end
+  return math.min(said, LIFETIME_MAX)
 end
 
 -- What a successful answer holds, as session.access returns it, or nil, err.

@@ -9,10 +9,15 @@ local device = {}
 local SCOPE = "copilot"
 local GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 local INTERVAL, LIFETIME = 5, 900 -- seconds, where GitHub does not say
+local LIFETIME_MAX = 3600         -- seconds that a code is asked for, whatever GitHub says
 local SLOWER = 5                  -- seconds added where it says slow_down
 local FAILURES_MAX = 3            -- in a row that polling survives
+local CODE_MAX = 64               -- bytes of GitHub's word for an error
 
 local function text(value) return type(value) == "string" and value ~= "" and not value:find "%c" and value or nil end
+
+-- What is shown on a terminal: a text of printable ASCII.
+local function plain(value) return text(value) and value:find "^[\32-\126]+$" and value or nil end
 
 local function seconds(value, default)
   return type(value) == "number" and value > 0 and value < math.huge and value or default
@@ -25,10 +30,10 @@ local function post(state, path, fields, secrets)
 end
 
 -- The error that GitHub words in a reply: an AuthenticationError.
-local function refused(state, reply, secrets)
-  local word = github.redact(reply.error:sub(1, 64), secrets)
+local function refused(state, reply, answer, secrets)
+  local word = github.redact(reply.error, answer, secrets):gsub("[^\32-\126]", "?"):sub(1, CODE_MAX)
   local why = text(reply.error_description) or "the login was refused: " .. word
-  return github.refusal(state.row, github.redact(why, secrets), word)
+  return github.refusal(state.row, github.redact(why, answer, secrets), word)
 end
 
 -- What an answer that is no reply means.
@@ -43,10 +48,10 @@ local function start(state)
   local status, reply, answer = post(state, "/login/device/code", { client_id = state.login.client_id, scope = SCOPE })
   if not status then return nil, reply end
   reply = reply or {}
-  if text(reply.error) then return nil, refused(state, reply, {}) end
-  local code = { device_code = text(reply.device_code), user_code = text(reply.user_code),
-    verification_uri = text(reply.verification_uri), interval = seconds(reply.interval, INTERVAL),
-    expires_in = seconds(reply.expires_in, LIFETIME) }
+  if text(reply.error) then return nil, refused(state, reply, answer) end
+  local code = { device_code = text(reply.device_code), user_code = plain(reply.user_code),
+    verification_uri = plain(reply.verification_uri), interval = seconds(reply.interval, INTERVAL),
+    expires_in = math.min(seconds(reply.expires_in, LIFETIME), LIFETIME_MAX) }
   if code.device_code and code.user_code and code.verification_uri then return code end
   return nil, unexpected(state, status, answer)
 end
@@ -80,7 +85,7 @@ local function poll(state, code, interval)
   elseif word == "slow_down" then
     return nil, math.max(seconds(reply.interval, 0), interval + SLOWER)
   elseif word then
-    return nil, nil, refused(state, reply, secrets)
+    return nil, nil, refused(state, reply, answer, secrets)
   end
   return nil, nil, unexpected(state, status, answer, secrets)
 end

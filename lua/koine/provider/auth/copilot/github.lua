@@ -9,6 +9,7 @@ local github = {}
 local TOTAL = 30           -- seconds for a call
 local ANSWER_MAX = 1 << 20 -- bytes
 local SECRET_MIN = 8       -- bytes, as in the core
+local SECRETS_MAX = 16     -- in one call, as in the core
 
 local json = require("cjson").new()
 json.decode_invalid_numbers(false)
@@ -42,16 +43,38 @@ function github.call(state, call)
   return answer.status, ok and type(value) == "table" and value or nil, answer
 end
 
---- The error that an answer outside 200–299 stands for.
+-- `secrets` and what an answer names as a code or a token, in JSON or in a form: a login's answers hold such.
+local function secrets_of(answer, secrets)
+  local list = table.move(secrets or {}, 1, #(secrets or {}), 1, {})
+  local function add(value)
+    if type(value) == "string" and #value >= SECRET_MIN and #list < SECRETS_MAX then list[#list + 1] = value end
+  end
+  local ok, value = pcall(json.decode, answer.body)
+  for name, member in pairs(ok and type(value) == "table" and value or {}) do
+    if type(name) == "string" and (name:find "code" or name:find "token") then add(member) end
+  end
+  for _, word in ipairs { "code", "token" } do
+    for found in answer.body:gmatch(word .. "[\"']?%s*[=:]%s*[\"']?([^%s\"'&,}]+)") do add(found) end
+  end
+  return list
+end
+
+--- The error that an answer outside 200–299 stands for, without what it names as a code or a token.
+function github.answer_error(row, answer, secrets)
+  return errors.from_answer(row.name, answer, secrets_of(answer, secrets))
+end
+
+--- The same with the title before the message.
 function github.from_answer(state, answer, secrets)
-  local err = errors.from_answer(state.row.name, answer, secrets)
+  local err = github.answer_error(state.row, answer, secrets)
   err.message = state.row.title .. ": " .. err.message
   return err
 end
 
---- The text without the secrets in it; those under 8 bytes turn up by themselves.
-function github.redact(text, secrets)
-  for _, secret in ipairs(secrets) do
+--- The text of an answer without `secrets` and what the answer names as such. Those under 8 bytes turn up by
+-- themselves.
+function github.redact(text, answer, secrets)
+  for _, secret in ipairs(secrets_of(answer, secrets)) do
     if #secret >= SECRET_MIN then text = text:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
   end
   return text

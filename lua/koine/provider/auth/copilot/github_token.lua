@@ -64,8 +64,7 @@ end
 
 -- The object in a JSON file, or an empty table.
 local function object_in(path)
-  local file <close> = io.open(path, "rb")
-  local ok, value = pcall(json.decode, file and file:read(EDITOR_FILE_MAX) or "")
+  local ok, value = pcall(json.decode, core.file_read_any(path, EDITOR_FILE_MAX) or "")
   return ok and type(value) == "table" and value or {}
 end
 
@@ -111,8 +110,12 @@ function tokens.make_room(state)
   return nil, github.refusal(state.row, err.message)
 end
 
---- Keeps a token in the file: true, or nil, err.
+--- Keeps a token in the file: true, or nil, err; also for one that could not be read again.
 function tokens.keep(state, token)
+  if #token >= FILE_MAX then
+    return nil, github.refusal(state.row, ("GitHub's token has %d bytes; %d are kept at most")
+      :format(#token, FILE_MAX - 1))
+  end
   local written, err = core.file_write(state.login.token_path, token .. "\n")
   if written then return true end
   return nil, github.refusal(state.row, err.message)
