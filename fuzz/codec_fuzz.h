@@ -13,6 +13,8 @@
 #include "core/codec/codec.h"
 #include "core/message/message.h"
 
+static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "fuzz", 4 } };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define DEPTH 64
@@ -97,7 +99,7 @@ static void scene_open(struct scene *s, unsigned pick) {
   s->p.tool_names = json_tree(&s->turn, STR("[\"f\"]"), 4, &e);
   events_init(&s->parts, &s->m);
   events_init(&s->deltas, &s->m);
-  message_init(&s->message, &s->m, &s->limits, STR("here"), STR("m"), 1);
+  message_init(&s->message, &s->m, &s->limits, &HERE, 1);
   err_clear(&s->e);
   s->state = calloc(1, CODEC.state_size);
   REQUIRE(s->state != NULL);

@@ -17,7 +17,7 @@ static struct norm wire(uint8_t pick) {
   static const char *const CHARS[] = { NULL, "word-", "alnum9", "word-" };
   static const size_t MAX[] = { 0, 9, 0, 64 };
   return (struct norm){
-    .provider = STR("p"), .model = STR("m"), .signed_thinking = pick & 1, .drop_blank_text = pick >> 1 & 1,
+    .origin = { STR("p"), STR("m"), STR("w") }, .signed_thinking = pick & 1, .drop_blank_text = pick >> 1 & 1,
     .merge_blocks = (pick & 12) == 4, .merge_text = (pick & 12) == 8, .results_first = pick >> 4 & 1,
     .id_chars = CHARS[pick >> 5 & 3], .id_max = MAX[pick >> 5 & 3]
   };

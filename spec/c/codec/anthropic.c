@@ -10,6 +10,8 @@
 #include <dirent.h>
 #include <math.h>
 
+static const struct origin HERE = { { "anthropic", 9 }, { "m", 1 }, { "anthropic", 9 } };
+
 /* s with its quotes, in a buffer of that size. */
 static const char *quoted(char *to, size_t size, const char *s) {
   size_t n = strlen(s);
@@ -913,7 +915,7 @@ static void test_round_trip(void) {
   buf_init(&body, &m);
   quirks_default(&q);
   scene_init(&s, &m);
-  message_init(&msg, &m, &s.limits, STR("anthropic"), STR("m"), 1);
+  message_init(&msg, &m, &s.limits, &HERE, 1);
   gather(&s, &msg, EVENTS);
   quoted(text, sizeof text, REQUEST);
   request = json_tree(&a, (struct str){ text, strlen(text) }, 64, &s.e);

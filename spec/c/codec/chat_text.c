@@ -7,6 +7,8 @@
 #include "support/failing.h"
 #include "support/test.h"
 
+static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "chat", 4 } };
+
 struct scene {
   const char *reasoning;   /* of a field of its own, before the text; NULL = none */
   const char *content;     /* the text */
@@ -145,7 +147,7 @@ static int run(const struct mem *m, const struct scene *s, size_t piece, struct 
   events_init(&x.parts, m);
   events_init(&x.deltas, m);
   buf_init(&x.log, &sure);
-  message_init(&x.msg, m, &x.limits, STR("here"), STR("m"), 1);
+  message_init(&x.msg, m, &x.limits, &HERE, 1);
   x.p = (struct parse){ m, &x.scratch, &x.quirks, &x.limits, NULL };
   if (s->offered) x.p.tool_names = json_tree(&names, STR("[\"f\",\"g\"]"), 4, e);
   x.state = calloc(1, codec_chat.state_size);

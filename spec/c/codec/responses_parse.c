@@ -5,6 +5,8 @@
 
 #include "core/message/message.h"
 
+static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "responses", 9 } };
+
 /* {{{ events */
 
 #define CREATED "{'type':'response.created','response':{'id':'r1','model':'m1','status':'in_progress','output':[]}}"
@@ -95,7 +97,7 @@ static void test_corrected_turn(void) {
     { .type = PART_RAW, .key = 4, .text = { "{\"b\":2}", 7 }, .name = { "thinking", 8 } },
   };
   limits_default(&l);
-  message_init(&msg, &m, &l, STR("here"), STR("m"), 1);
+  message_init(&msg, &m, &l, &HERE, 1);
   events_init(&deltas, &m);
   arena_init(&a, &m);
   for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) CHECK(message_add(&msg, &PARTS[i], &deltas, &e) == 0);

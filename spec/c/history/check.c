@@ -154,11 +154,11 @@ static void calls_and_results(void) {
 static void origins(void) {
   BLOCK("{\"type\":\"text\",\"text\":\"\",\"provider_data\":{\"provider\":\"p\",\"model\":\"m\"}}", FINE);
   BLOCK("{\"type\":\"text\",\"text\":\"\",\"provider_data\":\"p\"}",
-        "x.provider_data: {provider, model, raw} expected, got \"p\"");
+        "x.provider_data: {provider, model, wire, raw} expected, got \"p\"");
   BLOCK("{\"type\":\"text\",\"text\":\"\",\"provider_data\":{\"provider\":\"p\"}}",
         "x.provider_data.model: string expected, got nothing");
   BLOCK("{\"type\":\"opaque\",\"provider_data\":{\"provider\":\"p\",\"model\":\"m\",\"raw\":\"{}\"}}", FINE);
-  BLOCK("{\"type\":\"opaque\"}", "x.provider_data: {provider, model, raw} expected, got nothing");
+  BLOCK("{\"type\":\"opaque\"}", "x.provider_data: {provider, model, wire, raw} expected, got nothing");
   BLOCK("{\"type\":\"opaque\",\"provider_data\":{\"provider\":\"p\",\"model\":\"m\"}}",
         "x.provider_data.raw: what the provider sent expected, got nothing");
 }

@@ -1,13 +1,13 @@
 /* normalise.c: every rule on histories written as JSON; well-formed ones unchanged, twice the same as once, no leak. */
 #include "test.h"
 
-static const struct norm BARE = { .provider = { "p", 1 }, .model = { "m", 1 } };
+static const struct norm BARE = { .origin = { { "p", 1 }, { "m", 1 }, { "w", 1 } } };
 static const struct norm BLOCKS = { /* an Anthropic-shaped wire */
-  .provider = { "p", 1 }, .model = { "m", 1 }, .signed_thinking = 1, .drop_blank_text = 1, .merge_blocks = 1,
+  .origin = { { "p", 1 }, { "m", 1 }, { "w", 1 } }, .signed_thinking = 1, .drop_blank_text = 1, .merge_blocks = 1,
   .results_first = 1, .id_chars = "word-", .id_max = 64
 };
 static const struct norm TEXTS = { /* an OpenAI-shaped wire */
-  .provider = { "p", 1 }, .model = { "m", 1 }, .merge_text = 1, .results_first = 1
+  .origin = { { "p", 1 }, { "m", 1 }, { "w", 1 } }, .merge_text = 1, .results_first = 1
 };
 
 /* {{{ running */

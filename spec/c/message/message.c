@@ -3,6 +3,8 @@
 #include "support/failing.h"
 #include "support/test.h"
 
+static const struct origin HERE = { { "row", 3 }, { "m-1", 3 }, { "wire", 4 } };
+
 static struct mem libc;
 static struct limits limits;
 
@@ -17,7 +19,7 @@ struct run {
 
 static void run_begin(struct run *r, const struct mem *m) {
   memset(r, 0, sizeof *r);
-  message_init(&r->msg, m, &limits, STR("row"), STR("m-1"), 3);
+  message_init(&r->msg, m, &limits, &HERE, 3);
   events_init(&r->deltas, m);
   buf_init(&r->said, &libc);
   err_clear(&r->e);
@@ -85,14 +87,14 @@ static void test_runs(void) {
   RUN(text(&R, PART_THINKING, 0, "t"); text(&R, PART_SIGNATURE, 0, "s1"); text(&R, PART_SIGNATURE, 0, "s2");
       text(&R, PART_TEXT, 1, "x"); end(&R);
       check(&R, "thinking_start;thinking_delta:t;thinking_end;text_start;text_delta:x;text_end;",
-            "[{\"type\":\"thinking\",\"thinking\":\"t\",\"signature\":\"s2\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\"}},"
+            "[{\"type\":\"thinking\",\"thinking\":\"t\",\"signature\":\"s2\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\",\"wire\":\"wire\"}},"
             "{\"type\":\"text\",\"text\":\"x\"}]"););
   RUN(text(&R, PART_SIGNATURE, 0, "s"); end(&R);
       check(&R, "thinking_start;thinking_end;",
-            "[{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\"}}]"););
+            "[{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\",\"wire\":\"wire\"}}]"););
   RUN(text(&R, PART_REFUSAL, 0, "no"); text(&R, PART_REDACTED, 1, "xyz"); end(&R);
       check(&R, "", "[{\"type\":\"refusal\",\"text\":\"no\"},"
-            "{\"type\":\"redacted_thinking\",\"data\":\"xyz\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\"}}]"););
+            "{\"type\":\"redacted_thinking\",\"data\":\"xyz\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\",\"wire\":\"wire\"}}]"););
 }
 
 static void test_surrogates(void) {

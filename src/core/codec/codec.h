@@ -11,6 +11,7 @@
 #include "core/message/event.h"
 #include "core/json/json.h"
 #include "core/base/limits.h"
+#include "core/history/normalise.h"
 
 /*
 ** What a row (or a model's row) may say about its dialect. A name here is a quirk's name in the row; strings are
@@ -131,6 +132,8 @@ extern const struct codec codec_anthropic, codec_chat, codec_responses;
 /* The codec of that name, or NULL. */
 const struct codec *codec_by_name(struct str name);
 
+/* Where the answer to a request comes from, in this wire format. */
+struct origin codec_origin(const struct render *r, const struct codec *codec);
 /*
 ** Reads an error answer: status (200 for an error object inside a stream), body bytes (JSON in any of the shapes known,
 ** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, message, retryable; KIND_MEMORY when the JSON found no room.

@@ -7,3 +7,8 @@ const struct codec *codec_by_name(struct str name) {
     if (str_is(name, ALL[i]->name, strlen(ALL[i]->name))) return ALL[i];
   return NULL;
 }
+
+struct origin codec_origin(const struct render *r, const struct codec *codec) {
+  struct str wire = { codec->name, strlen(codec->name) };
+  return (struct origin){ r->provider, node_str(node_get(r->request, "model")), wire };
+}

@@ -90,6 +90,7 @@ static int adopt_warnings(struct exchange *x, const struct node *list) {
 }
 
 struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *spec, struct err *e) {
+  struct origin from = { spec->provider, spec->model, { spec->codec->name, strlen(spec->codec->name) } };
   struct exchange *x = mem_alloc(m, sizeof *x);
   if (x == NULL) { err_memory(e); return NULL; }
   memset(x, 0, sizeof *x);
@@ -106,7 +107,7 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   err_clear(&x->err);
   x->head.retry_after = -1;
   x->head.should_retry = -1;
-  message_init(&x->message, m, &x->spec.limits, x->spec.provider, x->spec.model, spec->request_messages);
+  message_init(&x->message, m, &x->spec.limits, &from, spec->request_messages);
   x->state = own_tool_names(x) == 0 ? mem_alloc(m, spec->codec->state_size) : NULL;
   if (x->state != NULL) {
     memset(x->state, 0, spec->codec->state_size);
@@ -118,8 +119,8 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
     return NULL;
   }
   x->spec.warnings = NULL;
-  x->message.provider = x->spec.provider;
-  x->message.model = x->spec.model;
+  x->message.origin.provider = x->spec.provider;
+  x->message.origin.model = x->spec.model;
   return x;
 }
 

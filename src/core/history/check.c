@@ -210,14 +210,16 @@ static int check_tool_result(struct check *c, const struct node *b) {
   return check_content(c, b, 0, IN_RESULT);
 }
 
-/* {provider, model, raw}: where the block came from. */
+/* {provider, model, wire, raw}: where the block came from. */
 static int check_origin(struct check *c, const struct node *b, int needed) {
   const struct node *v = member(b, STR("provider_data"));
   size_t back;
   if (v == NULL && needed == OPTIONAL) return 0;
-  if (!node_is(v, NODE_OBJECT)) return refuse_member(c, STR("provider_data"), "{provider, model, raw}", v);
+  if (!node_is(v, NODE_OBJECT)) return refuse_member(c, STR("provider_data"), "{provider, model, wire, raw}", v);
   back = push_key(c, STR("provider_data"));
-  if (check_string(c, v, STR("provider"), REQUIRED) != 0 || check_string(c, v, STR("model"), REQUIRED) != 0) return -1;
+  if (check_string(c, v, STR("provider"), REQUIRED) != 0 || check_string(c, v, STR("model"), REQUIRED) != 0 ||
+      check_string(c, v, STR("wire"), OPTIONAL) != 0 || check_table(c, v, STR("container"), OPTIONAL) != 0)
+    return -1;
   if (needed && member(v, STR("raw")) == NULL) return refuse_member(c, STR("raw"), "what the provider sent", NULL);
   pop(c, back);
   return 0;

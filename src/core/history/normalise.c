@@ -75,10 +75,11 @@ static struct node *content_blocks(struct arena *a, struct node *message) {
 
 /* {{{ N13, N3: blocks that cannot go out */
 
-/* True when the block came from where the request goes. */
-static int own(const struct node *provider_data, const struct norm *n) {
-  return str_same(node_str(node_get(provider_data, "provider")), n->provider) &&
-         str_same(node_str(node_get(provider_data, "model")), n->model);
+int normalise_is_own(const struct node *provider_data, const struct origin *from) {
+  const struct node *wire = node_get(provider_data, "wire");
+  return node_is(provider_data, NODE_OBJECT) && str_same(node_str(node_get(provider_data, "provider")), from->provider) &&
+         str_same(node_str(node_get(provider_data, "model")), from->model) &&
+         (wire == NULL || wire->type == NODE_NULL || str_same(node_str(wire), from->wire));
 }
 
 /*
@@ -87,7 +88,7 @@ static int own(const struct node *provider_data, const struct norm *n) {
 */
 static int replayable(struct node *block, const struct norm *n) {
   struct node *origin = node_get(block, "provider_data");
-  int mine = node_is(origin, NODE_OBJECT) && own(origin, n);
+  int mine = normalise_is_own(origin, &n->origin);
   int stray = !node_is(origin, NODE_OBJECT);
   if (is_block(block, "opaque")) return mine;
   if (is_block(block, "redacted_thinking")) return mine || (stray && n->signed_thinking);

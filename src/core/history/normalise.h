@@ -10,9 +10,14 @@
 
 #define TOOL_NAME_MAX 64 /* of a tool's name: the least that any wire allows (N18) */
 
+/* Where an answer comes from: the row's name, the model as requested, the name of the wire format. */
+struct origin {
+  struct str provider, model, wire;
+};
+
 /* What a wire format asks of a history. */
 struct norm {
-  struct str provider, model;  /* origin that may be replayed (N13) */
+  struct origin origin;        /* what may be replayed (N13) */
   int signed_thinking;         /* thinking without provider_data but with a signature is this wire's own */
   int drop_blank_text;         /* white-space-only text is refused too (N3) */
   int merge_blocks;            /* N9/N10: same-role messages become one, thinking dropped from a merged-in assistant */
@@ -31,6 +36,11 @@ int normalise_check(const struct node *request, struct err *e);
 /* One block or message alone, as the constructors check it; `path` begins the field's name. */
 int normalise_check_message(const struct node *message, const char *path, struct err *e);
 
+/*
+** True when a block with this provider_data came from there (N13). One without a wire counts as of the wire in use: it was
+** kept before wires were, or is an author's own.
+*/
+int normalise_is_own(const struct node *provider_data, const struct origin *from);
 /*
 ** Rules N1, N13, N3, N4, N5, N8, N7, N9/N10 or N11 over request.messages, in that order. Content is an array of blocks
 ** in every message afterwards, never empty; every tool_use has exactly one tool_result, in the next user message. With

@@ -3,17 +3,15 @@
 ** Fails with -1 and an err; a failed message only frees.
 */
 #include "block.h"
-#include "core/history/normalise.h"
 
 #include <stdio.h>
 
-void message_init(struct message *msg, const struct mem *m, const struct limits *l, struct str provider, struct str model,
+void message_init(struct message *msg, const struct mem *m, const struct limits *l, const struct origin *from,
                   size_t request_messages) {
   memset(msg, 0, sizeof *msg);
   msg->m = m;
   msg->limits = l;
-  msg->provider = provider;
-  msg->model = model;
+  msg->origin = *from;
   msg->request_messages = request_messages;
   msg->open = msg->last = -1;
   usage_clear(&msg->usage);

@@ -7,6 +7,7 @@
 
 #include "event.h"
 #include "core/json/json.h"
+#include "core/history/normalise.h"
 #include "core/base/limits.h"
 
 /* Bytes of a tool call's id and of its name, as the provider sends them; more is KIND_LIMIT. */
@@ -18,7 +19,7 @@ struct block;
 struct message {
   const struct mem *m;
   const struct limits *limits;
-  struct str provider, model;   /* the row's name and the model as requested: borrowed, outlive the message */
+  struct origin origin;         /* its strings are borrowed and outlive the message */
   size_t request_messages;      /* how many messages the request had: part of synthetic ids */
   struct block *blocks;
   size_t n, cap;
@@ -33,8 +34,8 @@ struct message {
   struct usage usage;
 };
 
-/* An empty turn; and its memory given back. `provider` and `model` stay the caller's. */
-void message_init(struct message *msg, const struct mem *m, const struct limits *l, struct str provider, struct str model,
+/* An empty turn; and its memory given back. The origin's strings stay the caller's. */
+void message_init(struct message *msg, const struct mem *m, const struct limits *l, const struct origin *from,
                   size_t request_messages);
 void message_free(struct message *msg);
 /* Takes one part; pushes the deltas it causes. The deltas' strings borrow from the part or from the message. */

@@ -3,18 +3,18 @@
 ** Fails with NULL: out of memory.
 */
 #include "block.h"
-#include "core/history/normalise.h"
 
 static void set(struct arena *a, struct node *o, struct str key, struct str s, int *bad) {
   if (node_set(o, key, node_string(a, s)) != 0) *bad = 1;
 }
 
-/* {provider, model, raw?} where the block must go back to where it came from. */
+/* {provider, model, wire, raw?} where the block must go back to where it came from. */
 static void set_origin(struct message *msg, struct arena *a, struct node *o, struct str raw, int *bad) {
   struct node *d = node_new(a, NODE_OBJECT);
   if (d == NULL) { *bad = 1; return; }
-  set(a, d, STR("provider"), msg->provider, bad);
-  set(a, d, STR("model"), msg->model, bad);
+  set(a, d, STR("provider"), msg->origin.provider, bad);
+  set(a, d, STR("model"), msg->origin.model, bad);
+  set(a, d, STR("wire"), msg->origin.wire, bad);
   if (raw.n > 0) set(a, d, STR("raw"), raw, bad);
   if (node_set(o, STR("provider_data"), d) != 0) *bad = 1;
 }
@@ -119,7 +119,7 @@ struct node *message_node(struct message *msg, struct arena *a, int partial) {
     if (b != NULL && node_add(content, b) != 0) bad = 1;
   }
   if (node_set(o, STR("content"), content) != 0) bad = 1;
-  set(a, o, STR("model"), msg->reported_model.n > 0 ? buf_str(&msg->reported_model) : msg->model, &bad);
+  set(a, o, STR("model"), msg->reported_model.n > 0 ? buf_str(&msg->reported_model) : msg->origin.model, &bad);
   if (stop != NULL) set(a, o, STR("stop_reason"), (struct str){ stop, strlen(stop) }, &bad);
   if (msg->raw_stop.n > 0) set(a, o, STR("raw_stop_reason"), buf_str(&msg->raw_stop), &bad);
   if (msg->stop_sequence.n > 0) set(a, o, STR("stop_sequence"), buf_str(&msg->stop_sequence), &bad);

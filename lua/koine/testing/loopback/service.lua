@@ -21,8 +21,8 @@ local JSON = { "content-type", "application/json" }
 local SSE = { "content-type", "text/event-stream; charset=utf-8" }
 
 local function new_issued()
-  return { thinking = {}, redacted = {}, opaque = {}, encrypted = {}, items = {}, stored = {},
-           strict = false, open = false }
+  return { thinking = {}, redacted = {}, opaque = { anthropic = {}, responses = {} }, encrypted = {}, items = {},
+           stored = {}, containers = {}, strict = false, open = false }
 end
 
 local function reset(state)

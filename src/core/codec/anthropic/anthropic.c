@@ -308,7 +308,7 @@ static int put_betas(struct render *r, struct err *e) {
 /* Puts the history in order, decides where it is cached. */
 static int prepare(struct render *r, struct node **system, struct err *e) {
   struct norm norm = {
-    .provider = r->provider, .model = node_str(given(r, "model")), .signed_thinking = 1, .drop_blank_text = 1,
+    .origin = codec_origin(r, &codec_anthropic), .signed_thinking = 1, .drop_blank_text = 1,
     .merge_blocks = 1, .results_first = 1, .id_chars = "word-"
   };
   size_t count;

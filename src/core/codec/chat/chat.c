@@ -110,7 +110,7 @@ static void put_tools(struct out *w) {
 /* Puts the tree in order: history, system prompt, schemas. */
 static int prepare(struct out *w, struct node **system) {
   const struct norm norm = {
-    .provider = w->r->provider, .model = node_str(node_get(w->request, "model")), .merge_text = 1, .results_first = 1,
+    .origin = codec_origin(w->r, &codec_chat), .merge_text = 1, .results_first = 1,
     .id_chars = strcmp(w->q->tool_id, "alnum9") == 0 ? "alnum9" : NULL, .id_max = (size_t)w->q->tool_id_max
   };
   const struct node *messages;

@@ -97,10 +97,9 @@ int responses_expand(struct responses *s, struct str call_id, struct str argumen
 /* What was kept with a call that came out of another one, from where the request goes; else NULL. */
 static const struct node *kept(struct out *w, const struct node *block) {
   const struct node *data = node_get(block, "provider_data");
+  struct origin here = codec_origin(w->r, &codec_responses);
   if (!is_type(block, "tool_use") || !out_begins(node_str(node_get(data, "raw")), "{\"parallel\":")) return NULL;
-  if (!str_same(node_str(node_get(data, "provider")), w->r->provider) ||
-      !str_same(node_str(node_get(data, "model")), node_str(node_get(w->request, "model")))) return NULL;
-  return out_raw(w, block);
+  return normalise_is_own(data, &here) ? out_raw(w, block) : NULL;
 }
 
 /* The last of the calls that begin with `first` and are still those of `uses`, or NULL: one was changed, or is gone. */

@@ -115,7 +115,7 @@ static void put_tools(struct out *w) {
 /* Puts the tree in order: history, system prompt, schemas. */
 static int prepare(struct out *w, struct node **system) {
   const struct norm norm = {
-    .provider = w->r->provider, .model = node_str(node_get(w->request, "model")), .results_first = 1,
+    .origin = codec_origin(w->r, &codec_responses), .results_first = 1,
     .id_max = CALL_ID_MAX
   };
   if (normalise_check(w->request, w->e) != 0 || out_check_media(w) != 0 || responses_collapse(w) != 0 ||

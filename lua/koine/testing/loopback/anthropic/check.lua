@@ -145,10 +145,11 @@ function CHECKS.redacted_thinking(ctx, path, block)
 end
 
 local function check_opaque(ctx, path, block, role)
-  if role ~= "assistant" or not (OPAQUE[block.type] or ctx.issued.opaque[json.encode(block)]) then
+  local opaque = ctx.issued.opaque.anthropic
+  local known = opaque[json.encode(block)]
+  if role ~= "assistant" or not (OPAQUE[block.type] or known) then
     ctx.check:add(path .. ".type", "unexpected block type %q", tostring(block.type))
-  elseif ctx.issued.strict and next(ctx.issued.opaque)
-    and not ctx.issued.opaque[json.encode(block)] then
+  elseif ctx.issued.strict and next(opaque) and not known then
     ctx.check:add(path, "this server never issued this %s block", block.type)
   end
 end

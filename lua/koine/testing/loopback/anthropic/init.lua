@@ -215,7 +215,7 @@ function anthropic.remember(issued, plan, model)
       issued.redacted[block.data] = model
       issued.strict = not issued.open
     elseif block.type == "opaque" then
-      issued.opaque[json.encode(block.raw)] = true
+      issued.opaque.anthropic[json.encode(block.raw)] = true
     end
   end
 end

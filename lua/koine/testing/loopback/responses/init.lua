@@ -369,7 +369,7 @@ function responses.remember(issued, plan, model)
         follower = follower and follower.kind, call_id = follower and follower.blocks[1].id }
       issued.strict = not issued.open
     elseif item.kind == "opaque" then
-      issued.opaque[json.encode(block.raw)] = true
+      issued.opaque.responses[json.encode(block.raw)] = true
     elseif item.kind == "function_call" then
       calls[#calls + 1] = block.id
     end

@@ -9,7 +9,7 @@ local set = check.set
 local ITEM_KEYS = {
   input = set "type role content",
   message = set "type role content id status phase",
-  function_call = set "type call_id name arguments id status",
+  function_call = set "type call_id name arguments id status namespace",
   function_call_output = set "type call_id output id status",
   reasoning = set "type id summary content encrypted_content status",
   item_reference = set "type id",
@@ -279,10 +279,11 @@ local function check_item(ctx, path, given, index, previous, follower)
     local ours = kind ~= "function_call_output" and (not given.role or given.role == "assistant")
     return ITEMS[kind](ctx, path, ours and without_nulls(given) or given, index, previous, follower)
   end
-  local known = ctx.issued.opaque[json.encode(given)]
+  local opaque = ctx.issued.opaque.responses
+  local known = opaque[json.encode(given)]
   if not OPAQUE[kind] and not known then
     ctx.check:add(path .. ".type", "Invalid value: '%s'", tostring(kind))
-  elseif ctx.issued.strict and next(ctx.issued.opaque) and not known then
+  elseif ctx.issued.strict and next(opaque) and not known then
     ctx.check:add(path, "this server never issued this %s item", kind)
   end
 end

@@ -1,0 +1,128 @@
+-- One provider, one model, several wires: what came over one of them goes back over that one alone. The loopback provider
+-- refuses, on each wire, blocks that are another's.
+
+local core = require "koine.core"
+local koine = require "koine"
+
+-- What each wire has of its own: a block that only it can read, where it has any, and the fields of others.
+local WIRES = {
+  { api = "anthropic", block = { type = "server_tool_use", id = "srvtoolu_1", name = "web_search",
+    input = { query = "moon" } }, text = { citations = core.array { { type = "char_location", cited_text = "x" } } } },
+  { api = "responses", block = { type = "web_search_call", id = "ws_1", status = "completed" },
+    text = { phase = "commentary" }, call = { namespace = "sky" } },
+  { api = "chat", call = { extra_content = { google = { thought_signature = "c2ln" } } } },
+}
+
+local TOOLS = { { name = "tide", description = "The tide.", parameters = { type = "object", properties = {} } } }
+
+describe("a provider with several wires", function()
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+
+  local function adapter(wire, model)
+    return koine.compatible { name = "one", api = wire.api, model = model or "m", key = "test-key", retry = false,
+      base_url = wire.api == "anthropic" and server.url or server.url .. "/v1" }
+  end
+
+  local function text(words) return { type = "text", text = words } end
+
+  -- The turns of a wire: blocks of its own around a text, then a call with fields of its own.
+  local function answers(wire)
+    local first = { { type = "text", text = "High water.", provider_data = wire.text and { raw = core.encode(wire.text) } } }
+    if wire.block then table.insert(first, 1, { type = "opaque", raw = wire.block }) end
+    return { content = first }, { content = { { type = "tool_use", name = "tide", arguments = {},
+      provider_data = wire.call and { raw = core.encode(wire.call) } } } }
+  end
+
+  -- A history of two turns over a wire, the second one answered.
+  local function begun(wire)
+    assert(server:reset())
+    local first, second = answers(wire)
+    assert(server:script { first, second, { content = "a" }, { content = "b" }, { content = "c" } })
+    local history = { { role = "user", content = "Look." } }
+    for _, said in ipairs { "And now?", "" } do
+      local response = assert(adapter(wire):chat(history, { tools = TOOLS, max_tokens = 100 }))
+      history[#history + 1] = response:message()
+      local call = response.tool_calls[1]
+      history[#history + 1] = { role = "user", content = call and { { type = "tool_result", tool_use_id = call.id,
+        content = "At noon." } } or said }
+    end
+    return history
+  end
+
+  -- Asks over a wire; the body that was sent, without a problem.
+  local function asked(wire, history, model)
+    local response, err = adapter(wire, model):chat(history, { tools = TOOLS, max_tokens = 100 })
+    assert(response, tostring(err))
+    local requests = assert(server:requests())
+    assert.are.same({}, requests[#requests].problems)
+    return requests[#requests].body, response
+  end
+
+  local function marks(wire)
+    local list = {}
+    if wire.block then list[#list + 1] = wire.block.id end
+    if wire.call then list[#list + 1] = next(wire.call) end
+    if wire.text then list[#list + 1] = next(wire.text) end
+    return list
+  end
+
+  for _, from in ipairs(WIRES) do
+    for _, to in ipairs(WIRES) do
+      it(("goes from %s to %s and back"):format(from.api, to.api), function()
+        local history = begun(from)
+        for _, wire in ipairs { to, from, to } do
+          local body, response = asked(wire, history)
+          for _, mark in ipairs(marks(from)) do
+            assert.are.equal(wire == from, body:find(mark, 1, true) ~= nil, mark)
+          end
+          assert.is_truthy(body:find("High water.", 1, true))
+          history[#history + 1] = response:message()
+          history[#history + 1] = { role = "user", content = "Go on." }
+        end
+      end)
+    end
+
+    it("names the wire in what it keeps: " .. from.api, function()
+      local history, seen = begun(from), 0
+      for _, message in ipairs(history) do
+        for _, block in ipairs(message.role == "assistant" and message.content or {}) do
+          local origin = block.provider_data
+          if origin then
+            seen = seen + 1
+            assert.are.same({ "one", "m", from.api }, { origin.provider, origin.model, origin.wire })
+          end
+        end
+      end
+      assert.is_true(seen > 0)
+    end)
+
+    it("takes what was kept before wires were named for its own: " .. from.api, function()
+      local history = begun(from)
+      for _, message in ipairs(history) do
+        for _, block in ipairs(message.role == "assistant" and message.content or {}) do
+          if block.provider_data then block.provider_data.wire = nil end
+        end
+      end
+      local body = asked(from, history)
+      for _, mark in ipairs(marks(from)) do assert.is_truthy(body:find(mark, 1, true), mark) end
+    end)
+
+    it("keeps it from another model: " .. from.api, function()
+      local body = asked(from, begun(from), "n")
+      for _, mark in ipairs(marks(from)) do assert.is_nil(body:find(mark, 1, true), mark) end
+    end)
+  end
+
+  it("refuses a wire that is no string", function()
+    local ok, err = pcall(function()
+      return adapter(WIRES[2]):chat { { role = "user", content = "a" }, { role = "assistant", content = { text "b",
+        { type = "opaque", provider_data = { provider = "one", model = "m", wire = 5, raw = "{}" } } } },
+        { role = "user", content = "c" } }
+    end)
+    assert.is_false(ok)
+    assert.are.equal("messages[2].content[2].provider_data.wire", err.field)
+  end)
+end)
