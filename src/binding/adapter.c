@@ -70,8 +70,8 @@ static int f_adapter(lua_State *L) {
   return 1;
 }
 
-/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, and, where it holds sealed
-** reasoning, the provider's error code for what it cannot open. Raises ArgumentError, NotImplementedError. request:
+/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, and an integer for
+** adapter:remedy: what the request could do without. Raises ArgumentError, NotImplementedError. request:
 ** codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned when the wire cannot
 ** count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
@@ -101,8 +101,25 @@ static int m_render(lua_State *L) {
   push_str(L, buf_str(&s->text));
   push_node(L, r.headers, 0);
   push_node(L, r.warnings, 0);
-  lua_pushstring(L, r.sealed);
+  lua_pushinteger(L, (lua_Integer)r.remedies);
   return 4;
+}
+
+/* adapter:remedy(remedies, codec, status, code, message): the member of the request that, set to true, leaves out what the
+** provider refused, and whether it will always be refused; nil when there is none. remedies: what render gave; codec as
+** for render; status (integer or nil), code and message (strings or nil): the refusal's. */
+static int m_remedy(lua_State *L) {
+  const struct codec *codec = optional_codec(L, 3, check_adapter(L, 1));
+  unsigned mask = (unsigned)luaL_checkinteger(L, 2);
+  const struct remedy *x;
+  struct str code, message;
+  code.p = luaL_optlstring(L, 5, "", &code.n);
+  message.p = luaL_optlstring(L, 6, "", &message.n);
+  x = codec_remedy(codec, mask, (int)luaL_optinteger(L, 4, 0), code, message);
+  if (x == NULL) return 0;
+  lua_pushstring(L, x->without);
+  lua_pushboolean(L, x->lasts);
+  return 2;
 }
 
 /* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
@@ -146,6 +163,7 @@ static int m_tostring(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "render", m_render },
+  { "remedy", m_remedy },
   { "close", m_close },
   { "closed", m_closed },
   { NULL, NULL }

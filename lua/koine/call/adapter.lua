@@ -56,6 +56,8 @@ function adapter.by_name(name, given)
   return adapter.new(row, copy)
 end
 
+local NOTHING = {}
+
 -- The canonical request of a call.
 local function request_of(state, messages, settings, streaming)
   if type(messages) == "string" then
@@ -74,6 +76,7 @@ local function request_of(state, messages, settings, streaming)
     stop_sequences = settings.stop_sequences, cache_retention = settings.cache_retention,
     metadata = settings.metadata, betas = settings.betas, extra = settings.extra,
     thinking_mode = info.thinking, max_output = info.max_output }
+  for name in pairs(state.without or NOTHING) do request[name] = true end
   if state.auth and state.auth.amend then state.auth.amend(request) end
   return request
 end

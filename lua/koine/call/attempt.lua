@@ -1,10 +1,9 @@
 --- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
 -- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered,
--- access, admitted, readmitted, sealed}. `call` is what the core starts, `request` the canonical request it was
+-- access, admitted, readmitted, remedies}. `call` is what the core starts, `request` the canonical request it was
 -- rendered from, `rendered` the headers that needs (nil: none), `access` the credentials of the latest attempt;
 -- `admitted` is true once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was
--- shown; `sealed` is the code of the error with which the provider refuses reasoning in the request that it cannot open
--- (nil: there is none). `closed`, `failure` and `finished` are stream.lua's.
+-- shown; `remedies` says what the request could do without (adapter:remedy). `closed`, `failure` and `finished` are stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
@@ -49,7 +48,7 @@ function attempt.render(plan, codec)
   local call = plan.call
   local rendered
   call.codec = codec
-  call.body, rendered, call.warnings, plan.sealed = plan.adapter:render(plan.request, "chat", codec)
+  call.body, rendered, call.warnings, plan.remedies = plan.adapter:render(plan.request, "chat", codec)
   plan.rendered = next(rendered) and rendered
 end
 
@@ -182,18 +181,24 @@ local function readmitted(plan, err)
   return auth.rejected(plan.adapter, err, plan.access)
 end
 
--- True when the provider could not open the reasoning of earlier turns: the request is rendered again without it, once
--- per call, and its warnings say so.
-local function unsealed(plan, err)
-  if not plan.sealed or err.code ~= plan.sealed then return false end
-  plan.request.no_reasoning = true
+-- True when the request can go without what the provider refused of it: it is rendered again so, once per call and thing,
+-- and its warnings say what they have to. What is refused always, the adapter does not send again.
+local function remedied(plan, err)
+  if (plan.remedies or 0) == 0 then return false end -- fetches have none
+  local without, lasts = plan.adapter:remedy(plan.remedies, plan.call.codec, err.status_code, err.code, err.message)
+  if not without or plan.request[without] then return false end
+  plan.request[without] = true
+  if lasts then
+    plan.state.without = plan.state.without or {}
+    plan.state.without[without] = true
+  end
   attempt.render(plan, plan.call.codec)
   return true
 end
 
 --- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(plan, err)
-  if readmitted(plan, err) or unsealed(plan, err) then
+  if readmitted(plan, err) or remedied(plan, err) then
     plan.ledger:enter(err)
     return true
   end

@@ -130,8 +130,19 @@ static void test_kept(void) {
   /* Whatever has no canonical form, as it came. */
   STREAM("opaque 0 web_search_call {'type':'web_search_call', 'x':[]}\nmeta r2 model m2\n" END,
          ADDED(0, "{'type':'web_search_call'}"), DONE(0, "{'type':'web_search_call', 'x':[]}"), COMPLETED);
-  STREAM("opaque 0 output_audio {'role':'assistant','content':[{'type':'output_audio'}]}\nmeta r2 model m2\n" END,
+  STREAM("opaque 0 output_audio {'role':'assistant','content':[{'type':'output_audio'}]}\n"
+         "meta r2 model m2\n" END,
          DONE(0, "{'type':'message','content':[{'type':'output_audio'}]}"), COMPLETED);
+}
+
+/* A message that is not the model's is no text of it, announced or not. */
+static void test_foreign(void) {
+#define ECHO "{'type':'message','role':'user','content':[{'type':'input_text','text':'x'}]}"
+  STREAM("opaque 0 message " ECHO "\ntext 1 a\nend 1\nmeta r2 model m2\n" END,
+         ADDED(0, "{'type':'message','role':'user','content':[]}"), TEXT(0, 0, "x"), DONE(0, ECHO),
+         DONE(1, "{'type':'message','role':'assistant','content':[{'type':'output_text','text':'a'}]}"), COMPLETED);
+  STREAM("text 0 x\ntext! 0\nwarning stream_corrected\nopaque 1 message " ECHO "\nend 0\nmeta r2 model m2\n" END,
+         TEXT(0, 0, "x"), DONE(0, ECHO), COMPLETED);
 }
 
 static void test_thinking(void) {
@@ -233,6 +244,7 @@ int main(void) {
   test_corrections();
   test_corrected_turn();
   test_kept();
+  test_foreign();
   test_thinking();
   test_calls();
   test_parallel();

@@ -1,6 +1,7 @@
 /* responses_render.c: the bytes of Responses requests, for every mapping and every quirk. */
 #define CODEC codec_responses
 #include "render.h"
+#include "core/codec/responses/responses.h"
 
 /* {{{ requests */
 
@@ -13,14 +14,18 @@
 /* The history alone. */
 #define INPUT(quirks, in, out) \
   expect(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" in "]}", \
-         "{'model':'m','store':false,'input':[" out "]}", "")
+         "{'model':'m'," ASKED "'input':[" out "]}", "")
 #define REFUSES(quirks, messages, field) \
   expect_error(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" messages "]}", field)
 
 #define USER(content) "{'role':'user','content':" content "}"
 #define ASSISTANT(content) "{'role':'assistant','content':" content "}"
 #define TEXT(s) "{'type':'text','text':'" s "'}"
-#define SAID(s) "{'role':'assistant','content':[{'type':'output_text','text':'" s "'}]}"
+/* What the model said, as the item of that number. */
+#define ITEM(at) "{'type':'message','id':'msg_" #at "','status':'completed','role':'assistant','content':"
+#define SAID(at, s) ITEM(at) "[{'type':'output_text','text':'" s "','annotations':[]}]}"
+/* What every body asks for that the quirk does not forbid. */
+#define ASKED "'store':false,'include':['reasoning.encrypted_content'],"
 #define RESULT(id, content) "{'type':'tool_result','tool_use_id':'" id "','content':" content "}"
 #define USE(id, name) "{'type':'tool_use','id':'" id "','name':'" name "','arguments':{}}"
 #define CALL(id, name) "{'type':'function_call','call_id':'" id "','name':'" name "','arguments':'{}'}"
@@ -51,31 +56,33 @@ static void test_order(void) {
 }
 
 static void test_settings(void) {
-  SETS(NULL, "", "'store':false,");
-  SETS(NULL, "'max_output':4096,'temperature':0.0,", "'temperature':0.0,'store':false,");
-  WARNS("{'no_sampling':true}", "'temperature':1,'top_p':1,", "'store':false,", "temperature,top_p");
-  WARNS(NULL, "'stop_sequences':['x'],", "'store':false,", "stop_sequences");
-  SETS(NULL, "'stop_sequences':[],", "'store':false,");
-  WARNS(NULL, "'betas':['b'],'cache_retention':'short',", "'store':false,", "betas,cache_retention");
-  SETS(NULL, "'metadata':{'user_id':'u'},", "'store':false,'user':'u',");
+  SETS(NULL, "", ASKED);
+  SETS(NULL, "'max_output':4096,'temperature':0.0,", "'temperature':0.0," ASKED);
+  WARNS("{'no_sampling':true}", "'temperature':1,'top_p':1,", ASKED, "temperature,top_p");
+  WARNS(NULL, "'stop_sequences':['x'],", ASKED, "stop_sequences");
+  SETS(NULL, "'stop_sequences':[],", ASKED);
+  WARNS(NULL, "'betas':['b'],'cache_retention':'short',", ASKED, "betas,cache_retention");
+  SETS(NULL, "'metadata':{'user_id':'u'},", ASKED "'user':'u',");
   /* The caller may store; nothing else is overridden. */
-  SETS(NULL, "'extra':{'store':true},", "'store':true,");
-  WARNS(NULL, "'extra':{'model':'x','input':[],'stream':true,'seed':1},", "'store':false,'seed':1,",
+  SETS(NULL, "'extra':{'store':true},", "'include':['reasoning.encrypted_content'],'store':true,");
+  WARNS(NULL, "'extra':{'model':'x','input':[],'stream':true,'seed':1},", ASKED "'seed':1,",
         "extra,extra,extra");
 }
 
 static void test_thinking(void) {
-#define ASKED "'store':false,'include':['reasoning.encrypted_content'],"
   SETS(NULL, "'thinking':'xhigh',", "'reasoning':{'effort':'xhigh','summary':'auto'}," ASKED);
   SETS(NULL, "'thinking':'none',", "'reasoning':{'effort':'none'}," ASKED);
-  SETS(NULL, "'thinking':false,", "'store':false,");
+  SETS(NULL, "'thinking':false,", ASKED);
   WARNS(NULL, "'thinking':{'budget_tokens':4000},", "'reasoning':{'effort':'low','summary':'auto'}," ASKED, "thinking");
   /* A model that reasons does so unasked. */
   SETS(NULL, "'thinking_mode':'effort',", ASKED);
   WARNS(NULL, "'thinking_mode':'effort','thinking':false,", ASKED, "thinking");
-  WARNS(NULL, "'thinking_mode':'none','thinking':'low',", "'store':false,", "thinking");
-  SETS(NULL, "'thinking_mode':'none','thinking':false,", "'store':false,");
-  WARNS("{'effort':'none'}", "'thinking':'low',", "'store':false,", "thinking");
+  WARNS(NULL, "'thinking_mode':'none','thinking':'low',", ASKED, "thinking");
+  SETS(NULL, "'thinking_mode':'none','thinking':false,", ASKED);
+  WARNS("{'effort':'none'}", "'thinking':'low',", ASKED, "thinking");
+  /* A model that refuses to be asked, from its row or as it turned out. */
+  SETS("{'no_sealed_reasoning':true}", "", "'store':false,");
+  SETS(NULL, "'no_sealed':true,'extra':{'include':['x']},", "'store':false,'include':['x'],");
   /* Other formats' ways to say it do not matter here. */
   SETS("{'effort':'reasoning'}", "'thinking':'low',", "'reasoning':{'effort':'low','summary':'auto'}," ASKED);
   SETS("{'no_effort_with_tools':true}", "'thinking':'low','tools':[{'name':'f'}],",
@@ -85,28 +92,28 @@ static void test_thinking(void) {
 
 static void test_tools(void) {
 #define F(more) "'tools':[{'type':'function','name':'f','parameters':{'properties':{},'type':'object'}" more "}],"
-  SETS(NULL, "'tools':[{'name':'f'}],", "'store':false," F(",'strict':false"));
-  SETS(NULL, "'tools':[{'name':'f','strict':true}],", "'store':false," F(",'strict':true"));
-  SETS("{'no_strict':true}", "'tools':[{'name':'f','strict':true}],", "'store':false," F(""));
+  SETS(NULL, "'tools':[{'name':'f'}],", ASKED F(",'strict':false"));
+  SETS(NULL, "'tools':[{'name':'f','strict':true}],", ASKED F(",'strict':true"));
+  SETS("{'no_strict':true}", "'tools':[{'name':'f','strict':true}],", ASKED F(""));
   SETS(NULL, "'tools':[{'name':'f'}],'tool_choice':{'type':'tool','name':'f'},",
-       "'store':false," F(",'strict':false") "'tool_choice':{'type':'function','name':'f'},");
+       ASKED F(",'strict':false") "'tool_choice':{'type':'function','name':'f'},");
   SETS(NULL, "'tools':[{'name':'f'}],'tool_choice':'none',",
-       "'store':false," F(",'strict':false") "'tool_choice':'none',");
+       ASKED F(",'strict':false") "'tool_choice':'none',");
   SETS("{'tool_choice_any':'any'}", "'tools':[{'name':'f'}],'tool_choice':'any',",
-       "'store':false," F(",'strict':false") "'tool_choice':'any',");
+       ASKED F(",'strict':false") "'tool_choice':'any',");
   SETS("{'no_additional_properties':true}",
        "'tools':[{'name':'f','parameters':{'type':'object','properties':{},'additionalProperties':false}}],",
-       "'store':false," F(",'strict':false"));
-  WARNS(NULL, "'tools':[],'tool_choice':'auto',", "'store':false,", "tool_choice");
+       ASKED F(",'strict':false"));
+  WARNS(NULL, "'tools':[],'tool_choice':'auto',", ASKED, "tool_choice");
 }
 
 static void test_system(void) {
   SETS(NULL, "'system':[" TEXT("a") "," TEXT(" ") ",{'type':'text','text':'b','cache_control':{'type':'ephemeral'}}],",
-       "'store':false,'instructions':'a\\n\\nb',");
-  SETS(NULL, "'system':'',", "'store':false,");
+       ASKED "'instructions':'a\\n\\nb',");
+  SETS(NULL, "'system':'',", ASKED);
   expect(__FILE__, __LINE__, "{'system_in_input':true,'system_role':'developer'}",
          "{'model':'m','system':'s','messages':[" HI "]}",
-         "{'model':'m','store':false,'input':[{'role':'developer','content':'s'}," HI "]}", "");
+         "{'model':'m'," ASKED "'input':[{'role':'developer','content':'s'}," HI "]}", "");
   INPUT("{'system_in_input':true}", HI, HI);
 }
 
@@ -120,24 +127,24 @@ static void test_messages(void) {
         USER("[{'type':'input_text','text':'a'},{'type':'input_text','text':'b'}]"));
   /* Messages stay apart; each text is one. */
   INPUT(NULL, HI "," HI "," ASSISTANT("[" TEXT("a") "," TEXT("b") "]") "," HI,
-        HI "," HI "," SAID("a") "," SAID("b") "," HI);
+        HI "," HI "," SAID(2, "a") "," SAID(3, "b") "," HI);
   INPUT(NULL, HI "," ASSISTANT("[{'type':'refusal','text':'no'}]") "," HI,
-        HI ",{'role':'assistant','content':[{'type':'refusal','refusal':'no'}]}," HI);
+        HI "," ITEM(1) "[{'type':'refusal','refusal':'no'}]}," HI);
   /* Phase and citations go back to where they came from; those of Chat Completions do not fit. */
   INPUT(NULL, HI "," ASSISTANT("[{'type':'text','text':'a'," MINE("{\\'phase\\':\\'commentary\\',\\'annotations\\':"
               "[{\\'type\\':\\'url_citation\\',\\'url\\':\\'u\\'}]}") "}]") "," HI,
-        HI ",{'role':'assistant','content':[{'type':'output_text','text':'a','annotations':[{'type':'url_citation',"
+        HI "," ITEM(1) "[{'type':'output_text','text':'a','annotations':[{'type':'url_citation',"
         "'url':'u'}]}],'phase':'commentary'}," HI);
   INPUT(NULL, HI "," ASSISTANT("[{'type':'text','text':'a'," MINE("{\\'annotations\\':[{\\'type\\':\\'url_citation\\',"
-              "\\'url_citation\\':{}}]}") "}]") "," HI, HI "," SAID("a") "," HI);
+              "\\'url_citation\\':{}}]}") "}]") "," HI, HI "," SAID(1, "a") "," HI);
   INPUT(NULL, HI "," ASSISTANT("[{'type':'text','text':'a'," FROM("there", "{\\'phase\\':\\'commentary\\'}") "}]")
-        "," HI, HI "," SAID("a") "," HI);
+        "," HI, HI "," SAID(1, "a") "," HI);
 }
 
 static void test_calls(void) {
   INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," USE("c1", "f") "," USE("c2", "g") "]") ","
         USER("[" TEXT("also") "," RESULT("c2", "'2'") "," RESULT("c1", "'1'") "]"),
-        HI "," SAID("a") "," CALL("c1", "f") "," CALL("c2", "g") "," OUTPUT("c1", "'1'") "," OUTPUT("c2", "'2'") ","
+        HI "," SAID(1, "a") "," CALL("c1", "f") "," CALL("c2", "g") "," OUTPUT("c1", "'1'") "," OUTPUT("c2", "'2'") ","
         USER("'also'"));
   /* The model's own bytes where they still say the same. */
   INPUT(NULL, HI "," ASSISTANT("[{'type':'tool_use','id':'c','name':'f','arguments':{'a':1},'arguments_json':"
@@ -181,7 +188,7 @@ static void test_results(void) {
            OUTPUT("c", "[" TEXT_PART("Error: ") "," IMAGE_PART "]"));
   /* A call that nobody answered goes, and the reasoning that led to it. */
   INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(SEALED) "," USE("c", "f") "]") "," HI,
-        HI "," SAID("a") "," HI);
+        HI "," SAID(1, "a") "," HI);
 }
 
 /* Ids longer than 64 characters are shortened, the same way in both places. */
@@ -220,29 +227,29 @@ static void test_media(void) {
 
 static void test_reasoning(void) {
 #define TURN(thinking, item) \
-  INPUT(NULL, HI "," ASSISTANT("[" thinking "," TEXT("a") "]") "," HI, HI "," item SAID("a") "," HI)
+  INPUT(NULL, HI "," ASSISTANT("[" thinking "," TEXT("a") "]") "," HI, HI "," item "," HI)
   /* Byte for byte, whatever the user made of its text. */
-  TURN(THINKING(SEALED), SEALED_ITEM ",");
-  TURN("{'type':'thinking','thinking':''," MINE(SEALED) "}", SEALED_ITEM ",");
+  TURN(THINKING(SEALED), SEALED_ITEM "," SAID(2, "a"));
+  TURN("{'type':'thinking','thinking':''," MINE(SEALED) "}", SEALED_ITEM "," SAID(2, "a"));
   /* Not sealed, from elsewhere, of another format, unreadable, none at all: dropped. */
   TURN(THINKING("{\\'type\\':\\'reasoning\\',\\'id\\':\\'rs_1\\',\\'summary\\':[],\\'content\\':[],"
-                "\\'encrypted_content\\':null}"), "");
-  TURN("{'type':'thinking','thinking':'t'," FROM("there", SEALED) "}", "");
-  TURN("{'type':'thinking','thinking':'t','provider_data':{'provider':'here','model':'n','raw':'" SEALED "'}}", "");
-  TURN(THINKING("{\\'reasoning_details\\':[]}"), "");
-  TURN(THINKING("{"), "");
-  TURN("{'type':'thinking','thinking':'t'}", "");
-  TURN("{'type':'redacted_thinking','data':'d'," MINE(SEALED) "}", "");
+                "\\'encrypted_content\\':null}"), SAID(1, "a"));
+  TURN("{'type':'thinking','thinking':'t'," FROM("there", SEALED) "}", SAID(1, "a"));
+  TURN("{'type':'thinking','thinking':'t','provider_data':{'provider':'here','model':'n','raw':'" SEALED "'}}", SAID(1, "a"));
+  TURN(THINKING("{\\'reasoning_details\\':[]}"), SAID(1, "a"));
+  TURN(THINKING("{"), SAID(1, "a"));
+  TURN("{'type':'thinking','thinking':'t'}", SAID(1, "a"));
+  TURN("{'type':'redacted_thinking','data':'d'," MINE(SEALED) "}", SAID(1, "a"));
   /* Open models have the text itself. */
   TURN(THINKING("{\\'type\\':\\'reasoning\\',\\'summary\\':[],\\'content\\':[{\\'type\\':\\'reasoning_text\\',"
                 "\\'text\\':\\'t\\'}]}"),
-       "{'type':'reasoning','summary':[],'content':[{'type':'reasoning_text','text':'t'}]},");
+       "{'type':'reasoning','summary':[],'content':[{'type':'reasoning_text','text':'t'}]}," SAID(2, "a"));
   /* Refused once: not tried again. */
   expect(__FILE__, __LINE__, NULL, "{'model':'m','no_reasoning':true,'messages':[" HI ","
          ASSISTANT("[" THINKING(SEALED) "," TEXT("a") "]") "," HI "]}",
-         "{'model':'m','store':false,'input':[" HI "," SAID("a") "," HI "]}", "messages");
+         "{'model':'m'," ASKED "'input':[" HI "," SAID(1, "a") "," HI "]}", "messages");
   /* Nothing behind it: an orphan. */
-  INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(SEALED) "]") "," HI, HI "," SAID("a") "," HI);
+  INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(SEALED) "]") "," HI, HI "," SAID(1, "a") "," HI);
   INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) "]") "," HI, HI "," HI);
 }
 
@@ -282,17 +289,17 @@ static void test_unclean(void) {
   raw = node_string(&s.a, STR("{\"type\": \"\xFF\"}"));
   CHECK(node_set(node_get(block, "provider_data"), STR("raw"), raw) == 0);
   CHECK(codec_responses.render(&s.r, &s.e) == 0);
-  CHECK_STR(s.b.p, s.b.n, json("{'model':'m','store':false,'input':[" HI ",{'type':'\xEF\xBF\xBD'}," HI "]}"));
+  CHECK_STR(s.b.p, s.b.n, json("{'model':'m'," ASKED "'input':[" HI ",{'type':'\xEF\xBF\xBD'}," HI "]}"));
   scene_close(&s);
 }
 
 /* What a provider may be unable to open, and how it says so. */
 static void test_sealed(void) {
-  static const struct { const char *message, *code; } CASES[] = {
-    { ASSISTANT("[" THINKING(SEALED) "," TEXT("a") "]"), "invalid_encrypted_content" },
+  static const struct { const char *message; unsigned remedies; } CASES[] = {
+    { ASSISTANT("[" THINKING(SEALED) "," TEXT("a") "]"), REMEDY_REASONING | REMEDY_SEALED },
     { ASSISTANT("[" THINKING("{\\'type\\':\\'reasoning\\',\\'content\\':[{\\'type\\':\\'reasoning_text\\',\\'text\\':\\'t\\'}]}") ","
-                TEXT("a") "]"), NULL },
-    { ASSISTANT("[{'type':'thinking','thinking':'t'}," TEXT("a") "]"), NULL },
+                TEXT("a") "]"), REMEDY_SEALED },
+    { ASSISTANT("[{'type':'thinking','thinking':'t'}," TEXT("a") "]"), REMEDY_SEALED },
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     char request[4096];
@@ -300,19 +307,44 @@ static void test_sealed(void) {
     snprintf(request, sizeof request, "{'model':'m','messages':[" HI ",%s," HI "]}", CASES[i].message);
     scene_open(&s, request);
     CHECK(codec_responses.render(&s.r, &s.e) == 0);
-    CHECK((s.r.sealed == NULL) == (CASES[i].code == NULL));
-    if (s.r.sealed != NULL) CHECK_STR(s.r.sealed, strlen(s.r.sealed), "invalid_encrypted_content");
+    CHECK(s.r.remedies == CASES[i].remedies);
     scene_close(&s);
   }
+}
+
+/* What came from the same model of the same provider over another wire is not this wire's. */
+static void test_wires(void) {
+#define OVER(wire, raw) "'provider_data':{'provider':'here','model':'m','wire':'" wire "','raw':'" raw "'}"
+#define SEALED_OVER(wire) "{'type':'thinking','thinking':'t'," OVER(wire, SEALED) "}"
+  TURN(SEALED_OVER("responses"), SEALED_ITEM "," SAID(2, "a"));
+  TURN(SEALED_OVER("chat"), SAID(1, "a"));
+  TURN("{'type':'opaque','kind':'k'," OVER("chat", "{\\'type\\':\\'image_url\\'}") "}", SAID(1, "a"));
+  TURN("{'type':'opaque','kind':'k'," OVER("responses", "{\\'type\\':\\'image_url\\'}") "}",
+       "{'type':'image_url'}," SAID(2, "a"));
+  INPUT(NULL, HI "," ASSISTANT("[{'type':'tool_use','id':'c','name':'f','arguments':{},"
+              OVER("chat", "{\\'id\\':\\'fc_1\\',\\'space\\':1}") "}]") "," USER("[" RESULT("c", "'r'") "]"),
+        HI "," CALL("c", "f") "," OUTPUT("c", "'r'"));
+}
+
+/* Parts without a canonical form are messages, of whatever form they were kept in; what is not the model's stays as it is. */
+static void test_parts(void) {
+#define PART "[{\\'type\\':\\'output_audio\\'}]"
+#define KEPT(raw) HI "," ASSISTANT("[{'type':'opaque','kind':'k'," MINE(raw) "}]") "," HI
+  INPUT(NULL, KEPT("{\\'role\\':\\'assistant\\',\\'content\\':" PART "}"),
+        HI "," ITEM(1) "[{'type':'output_audio'}]}," HI);
+  INPUT(NULL, KEPT("{\\'type\\':\\'message\\',\\'role\\':\\'assistant\\',\\'content\\':" PART ",\\'phase\\':\\'p\\'}"),
+        HI "," ITEM(1) "[{'type':'output_audio'}],'phase':'p'}," HI);
+  INPUT(NULL, KEPT("{\\'type\\':\\'message\\',\\'role\\':\\'user\\',\\'content\\':\\'x\\'}"),
+        HI ",{'type':'message','role':'user','content':'x'}," HI);
 }
 
 static void test_opaque(void) {
 #define SEARCH "{\\'type\\':\\'web_search_call\\', \\'id\\':\\'ws_1\\'}"
   INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) ",{'type':'opaque','kind':'web_search_call'," MINE(SEARCH) "},"
               TEXT("a") "]") "," HI,
-        HI "," SEALED_ITEM ",{'type':'web_search_call', 'id':'ws_1'}," SAID("a") "," HI);
+        HI "," SEALED_ITEM ",{'type':'web_search_call', 'id':'ws_1'}," SAID(3, "a") "," HI);
   INPUT(NULL, HI "," ASSISTANT("[{'type':'opaque','kind':'web_search_call'," FROM("there", SEARCH) "}," TEXT("a") "]")
-        "," HI, HI "," SAID("a") "," HI);
+        "," HI, HI "," SAID(1, "a") "," HI);
   /* What answers a custom tool's call is the caller's to write. */
   INPUT(NULL, HI "," ASSISTANT("[{'type':'opaque','kind':'custom_tool_call',"
               MINE("{\\'type\\':\\'custom_tool_call\\'}") "}]") ","
@@ -357,9 +389,9 @@ static void test_parallel(void) {
 static void test_continued(void) {
   expect(__FILE__, __LINE__, NULL, "{'model':'m','extra':{'store':true,'previous_response_id':'r'},'messages':[" HI ","
          ASSISTANT("[" TEXT("a") "," USE("c", "f") "]") "," USER("[" RESULT("c", "'r'") "," TEXT("b") "]") "]}",
-         "{'model':'m','previous_response_id':'r','store':true,'input':[" OUTPUT("c", "'r'") "," USER("'b'") "]}", "");
+         "{'model':'m','include':['reasoning.encrypted_content'],'previous_response_id':'r','store':true,'input':[" OUTPUT("c", "'r'") "," USER("'b'") "]}", "");
   expect(__FILE__, __LINE__, NULL, "{'model':'m','extra':{'conversation':'c'},'messages':[" HI "]}",
-         "{'model':'m','store':false,'conversation':'c','input':[" HI "]}", "");
+         "{'model':'m'," ASKED "'conversation':'c','input':[" HI "]}", "");
 }
 
 /* }}} */
@@ -396,6 +428,8 @@ int main(void) {
   test_reasoning();
   test_unclean();
   test_sealed();
+  test_wires();
+  test_parts();
   test_opaque();
   test_parallel();
   test_continued();

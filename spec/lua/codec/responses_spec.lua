@@ -51,6 +51,56 @@ describe("Responses", function()
     return messages
   end
 
+  it("asks every row's model for what it thought, unless it is known to refuse", function()
+    for _, row in ipairs { "xai", "azure", "openrouter", "vllm", "deepseek", "compatible" } do
+      script({ content = "a" })
+      assert(koine[row] { model = "some-model", key = "test-key", base_url = server.url, api = "responses",
+        retry = false }:chat "Hi")
+      assert.are.same({ "reasoning.encrypted_content" }, bodies()[1].include, row)
+    end
+    for _, model in ipairs { "gpt-4.1", "gpt-4o-mini", "gpt-4-turbo", "gpt-3.5-turbo", "gpt-5-chat-latest",
+      "chatgpt-4o-latest", "ft:gpt-4o-mini:acme::1" } do
+      script({ content = "a" })
+      assert(adapter { model = model }:chat "Hi")
+      assert.is_nil(bodies()[1].include, model)
+    end
+  end)
+
+  it("keeps what it was given of a model that nobody knows, though nobody asked to think", function()
+    script(REASONED, { content = "At noon." })
+    local grok = koine.xai { model = "grok-9", key = "test-key", base_url = server.url, api = "responses", retry = false }
+    local messages = { { role = "user", content = "When is high water?" } }
+    local response = assert(grok:chat(messages, { tools = TOOLS }))
+    messages[2] = response:message()
+    messages[3] = { role = "user", content = { { type = "tool_result", tool_use_id = response.tool_calls[1].id,
+      content = "At noon." } } }
+    assert(grok:chat(messages, { tools = TOOLS }))
+    assert.are.same({ "user", "reasoning", "function_call", "function_call_output" }, types(bodies()[2].input))
+  end)
+
+  it("asks once only where the model cannot seal what it thought", function()
+    local refused = { error = { status = 400, type = "invalid_request_error", param = "include",
+      message = "Encrypted content is not supported with this model." } }
+    script(refused, { content = "a" }, { content = "b" })
+    local deployment = koine.azure { model = "ours", key = "test-key", base_url = server.url, api = "responses",
+      retry = false }
+    local response = assert(deployment:chat "Hi")
+    assert.are.equal("a", response:text())
+    assert.are.same({ 1, 0 }, { #response.attempts - 1, #response.warnings })
+    assert.are.equal("b", assert(deployment:chat "Hi"):text())
+    local sent = bodies()
+    assert.are.same({ { "reasoning.encrypted_content" } }, { sent[1].include, sent[2].include, sent[3].include })
+    assert.are.equal(3, #sent)
+  end)
+
+  it("fails where the provider refuses it once more", function()
+    local refused = { error = { status = 400, message = "Encrypted content is not supported with this model." } }
+    script(refused, refused)
+    local _, err = koine.azure { model = "ours", key = "test-key", base_url = server.url, api = "responses",
+      retry = false }:chat "Hi"
+    assert.are.same({ 400, 2 }, { err.status_code, #err.attempts })
+  end)
+
   it("stores nothing, and asks models that reason for what they thought", function()
     script({ content = "a" }, { content = "b" }, { content = "c" })
     assert(adapter():chat "Hi")
@@ -101,6 +151,56 @@ describe("Responses", function()
     assert.are.same({ "invalid_encrypted_content", "RequestError", 2 }, { err.code, err.class, #err.attempts })
     assert.are.equal(3, #bodies())
   end)
+
+  it("writes what the model said as the strictest servers want it", function()
+    script({ content = { { type = "text", text = "Once." }, { type = "refusal", text = "No more." } } },
+      { content = "Twice." }, { content = "Thrice." })
+    local gpt = adapter()
+    local messages = { { role = "user", content = "Go." } }
+    for n = 2, 6, 2 do
+      messages[n] = assert(gpt:chat(messages, { stream = n == 2 })):message()
+      messages[n + 1] = { role = "user", content = "Go on." }
+    end
+    local sent = bodies()[3].input
+    assert.are.same({ "user", "message", "message", "user", "message", "user" }, types(sent))
+    assert.are.same({ type = "message", id = "msg_1", status = "completed", role = "assistant",
+      content = { { type = "output_text", text = "Once.", annotations = {} } } }, sent[2])
+    assert.are.same({ type = "message", id = "msg_2", status = "completed", role = "assistant",
+      content = { { type = "refusal", refusal = "No more." } } }, sent[3])
+    assert.are.equal("msg_4", sent[5].id)
+  end)
+
+  it("sends a part that nobody knows back in a message of the same form", function()
+    local part = { type = "output_audio", data = "AAAA" }
+    script({ reply = { body = { id = "resp_1", object = "response", status = "completed", model = "gpt-5",
+      output = core.array { { type = "message", id = "msg_a", status = "completed", role = "assistant",
+        content = core.array { part } } } } } }, { reply = { body = {} } })
+    local gpt = adapter()
+    local messages = { { role = "user", content = "Sing." } }
+    messages[2] = assert(gpt:chat(messages)):message()
+    assert.are.equal("opaque", messages[2].content[1].type)
+    messages[3] = { role = "user", content = "Again." }
+    gpt:chat(messages)
+    local sent = core.decode(assert(server:requests())[2].body).input[2]
+    assert.are.same({ type = "message", id = "msg_1", status = "completed", role = "assistant", content = { part } },
+      sent)
+  end)
+
+  for _, streaming in ipairs { false, true } do
+    it("takes no item of the user's for an answer, " .. (streaming and "streamed" or "plain"), function()
+      local echo = { type = "message", id = "msg_u", role = "user", status = "completed",
+        content = core.array { { type = "input_text", text = "What I said." } } }
+      script({ content = { { type = "opaque", raw = echo }, { type = "text", text = "Well." } } }, { content = "ok" })
+      local gpt = adapter()
+      local response, deltas = nil, {}
+      response = assert(gpt:chat("Hi", { stream = streaming, on_delta = function(d) deltas[#deltas + 1] = d.text end }))
+      assert.are.equal("Well.", response:text())
+      assert.are.equal(streaming and "Well." or "", table.concat(deltas))
+      assert.are.same({ "opaque", "message" }, { response.content[1].type, response.content[1].kind })
+      assert(gpt:chat { { role = "user", content = "Hi" }, response:message(), { role = "user", content = "Go on." } })
+      assert.are.equal("What I said.", assert(core.decode(assert(server:requests())[2].body)).input[2].content[1].text)
+    end)
+  end
 
   it("takes its reasoning nowhere else", function()
     script(REASONED, { content = "a" }, { content = "b" })

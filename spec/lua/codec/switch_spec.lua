@@ -14,7 +14,7 @@ local ROWS = {
   { name = "anthropic", model = "claude-opus-4-1", redacted = true, signed = true },
   { name = "openai", model = "gpt-5-mini", api = "responses", redacted = true, signed = true },
   { name = "openai", model = "gpt-5-mini", api = "chat", field = "reasoning_content" },
-  { name = "copilot", model = "gpt-5-mini", api = "responses", redacted = true, signed = true, when_asked = true },
+  { name = "copilot", model = "gpt-5-mini", api = "responses", redacted = true, signed = true },
   { name = "copilot", model = "gpt-5-mini", api = "chat", field = "reasoning_text", signed = true },
   { name = "mistral", model = "mistral-large-latest", field = "content" },
   { name = "deepseek", model = "deepseek-v4", field = "reasoning_content" },
@@ -140,9 +140,6 @@ describe("a conversation", function()
 
   local function has(body, part) return body:find(part, 1, true) ~= nil end
 
-  -- True when a row's answers are signed: where it is not known that a model reasons, only when it was asked to.
-  local function signs(row, thinking) return row.signed and (thinking or not row.when_asked) end
-
   for i, from in ipairs(ROWS) do
     for k, to in ipairs(ROWS) do
       local title = ("goes from %s to %s"):format(from.title, to.title)
@@ -151,7 +148,7 @@ describe("a conversation", function()
           for away = 1, 4 do -- and back again
             local bodies = talk(function(n) return n == away and to or from end, thinking)
             local last = bodies[5]
-            if signs(from, thinking) and i ~= k then
+            if from.signed and i ~= k then
               for n = 1, 4 do
                 -- never shown to another, and there again for the one who signed it
                 local signature = ("c2ln%d%s"):format(n, from.mark)

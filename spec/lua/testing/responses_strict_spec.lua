@@ -29,6 +29,18 @@ describe("koine.testing: the Responses face", function()
       return { role = role, content = content }
     end
 
+    -- An item of the assistant's as the strictest servers want it.
+    local function said(words, fields)
+      return with({ type = "message", id = "msg_1", status = "completed", role = "assistant",
+        content = A { { type = "output_text", text = words, annotations = A {} } } }, fields or {})
+    end
+
+    local function lacking(name)
+      local item = said "yes"
+      item[name] = nil
+      return item
+    end
+
     local function part(kind, fields)
       return with({ type = kind }, fields)
     end
@@ -104,7 +116,14 @@ describe("koine.testing: the Responses face", function()
       { { tools = A { TOOL }, tool_choice = { type = "function", ["function"] = { name = "f" } } },
         "tool_choice.function: extra inputs" },
       -- messages
-      { input(easy("system", "Be brief."), U, easy("assistant", "yes"), U) },
+      { input(easy("system", "Be brief."), U, said("yes"), U) },
+      { input(U, lacking "type", U), "input.1: Cannot determine type of 'item'" },
+      { input(U, easy("assistant", "yes"), U), "input.1: Cannot determine type of 'item'" },
+      { input(U, lacking "id", U), "input.1.id: field required" },
+      { input(U, lacking "status", U), "input.1.status: field required" },
+      { input(U, said("yes", { content = "yes" }), U), "input.1.content: an array expected" },
+      { input(U, said("yes", { content = A { part("output_text", { text = "yes" }) } }), U),
+        "input.1.content.0.annotations: an array expected" },
       { input(easy("developer", A { part("input_text", { text = "Be brief." }) }), U) },
       { input(U, easy("system", "Be brief.")), "input.1.role: system may only be the first" },
       { input(easy("tool", "x")), "input.0.role: user, system, developer or assistant" },
@@ -123,17 +142,15 @@ describe("koine.testing: the Responses face", function()
       { input(user(part("input_file", { file_data = "AAAA", filename = "a.pdf" }))), "file_data: a data URL" },
       { input(user(part("input_file", { file_data = "data:a/b;base64,AAAA" }))), "filename: a string expected" },
       { input(user(part("input_file", { file_url = "https://example.com/a.pdf" }))) },
-      { input(U, easy("assistant", A { part("input_text", { text = "x" }) }), U), "one of output_text, refusal" },
-      { input(U, with(easy("assistant", A { part("output_text", { text = "x", annotations = A {}, logprobs = A {} }),
-        part("refusal", { refusal = "no" }) }), { id = "msg_1", status = "completed", phase = "commentary",
-        type = "message" }), U) },
-      { input(U, with(easy("assistant", "x"), { id = "call_1" }), U), "Expected an ID that begins with 'msg'" },
+      { input(U, said("x", { content = A { part("input_text", { text = "x" }) } }), U), "one of output_text, refusal" },
+      { input(U, said("x", { content = A { part("output_text", { text = "x", annotations = A {}, logprobs = A {} }),
+        part("refusal", { refusal = "no" }) }, phase = "commentary" }), U) },
+      { input(U, said("x", { id = "call_1" }), U), "Expected an ID that begins with 'msg'" },
       { input(with(U, { id = "msg_1" })), "input.0.id: extra inputs" },
-      { input(U, with(easy("assistant", "x"), { id = "msg_1" }), with(easy("assistant", "y"), { id = "msg_1" }), U),
-        "Duplicate item found with id msg_1" },
+      { input(U, said "x", said "y", U), "Duplicate item found with id msg_1" },
       -- calls
       { input(U, CALL, OUT) },
-      { input(U, with(CALL, { id = "fc_1", status = "completed" }), easy("assistant", "well"), OUT, U) },
+      { input(U, with(CALL, { id = "fc_1", status = "completed" }), said "well", OUT, U) },
       { input(U, CALL, with(CALL, { call_id = "c2" }), with(OUT, { call_id = "c2" }), OUT) },
       { input(U, with(CALL, { id = "c1" }), OUT), "Expected an ID that begins with 'fc'" },
       { input(U, with(CALL, { call_id = ("c"):rep(65) }), with(OUT, { call_id = ("c"):rep(65) })), "at most 64" },
@@ -154,7 +171,7 @@ describe("koine.testing: the Responses face", function()
       { input(U, CALL, with(OUT, { is_error = true })), "is_error: extra inputs" },
       -- reasoning and others
       { input(U, REASONING, CALL, OUT) },
-      { input(U, REASONING, easy("assistant", "x"), U) },
+      { input(U, REASONING, said "x", U) },
       { input(U, with(REASONING, { id = "msg_1" }), CALL, OUT), "Expected an ID that begins with 'rs'" },
       { input(U, with(REASONING, { summary = "x" }), CALL, OUT), "summary: an array expected" },
       { input(U, with(REASONING, { encrypted_content = null }), CALL, OUT), "Items are not persisted" },
@@ -162,7 +179,8 @@ describe("koine.testing: the Responses face", function()
       { input(U, REASONING, U), "without its required following item" },
       { input(U, REASONING), "without its required following item" },
       { input(U, CALL, REASONING, OUT), "without its required following item" },
-      { input(U, { type = "web_search_call", id = "ws_1" }, easy("assistant", "x"), U) },
+      { input(U, { type = "web_search_call", id = "ws_1" }, said "x", U) },
+      { input(U, { type = "server_tool_use", id = "srvtoolu_1" }, said "x", U), "Invalid value: 'server_tool_use'" },
       { input(U, { type = "thinking" }), "Invalid value: 'thinking'" },
       { input(U, { type = "item_reference", id = "msg_1" }), "Items are not persisted" },
     }
@@ -216,11 +234,11 @@ describe("koine.testing: the Responses face", function()
         end
       end
       local got = ask(history(function(items) -- what may be left out is no mistake
-        items[2].id, items[3].id, items[4].id = nil, nil, nil
+        items[2].id, items[3].id, items[4].id = nil, "msg_other", nil
       end))
       assert.are.equal(200, got.status, got.body)
       got = ask(history(function(items) -- all of the reasoning, and the ids that hang on it
-        items[3].id = nil
+        items[3].id = "msg_other"
         table.remove(items, 2)
       end))
       assert.are.equal(200, got.status, got.body)

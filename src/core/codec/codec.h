@@ -63,6 +63,7 @@ struct quirks {
   /* OpenAI Responses, which also heeds: no_sampling, effort ("none"), tool_choice_any, no_images, no_documents,
      image_data_only, no_additional_properties, no_strict, system_role */
   int system_in_input;           /* the system prompt is the first input item, not `instructions` */
+  int no_sealed_reasoning;       /* the model does not reason, and refuses to be asked for what it thought */
 };
 
 /* Everything at its default. */
@@ -82,7 +83,8 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   temperature, top_p  number    stop_sequences  array of strings
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
 **   extra          object: merged in sorted order just before the messages, never over a field already written
-**   no_reasoning   true: the reasoning of earlier turns is not replayed (Responses), with a warning
+**   no_reasoning, no_sealed, no_container
+**                  true: what a remedy (below) leaves out
 **   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
 **   max_output     integer, from the model's row
 ** Absent members are absent, never null.
@@ -96,7 +98,18 @@ struct render {
   struct buf *body;            /* the request's bytes */
   struct node *headers;        /* OBJECT, empty at first: headers this request needs (a betas list) */
   struct node *warnings;       /* ARRAY, empty at first: {code, field, message} */
-  const char *sealed;          /* NULL at first: the provider's error code for reasoning in the body that it cannot open */
+  unsigned remedies;           /* 0 at first: bit i is set when the codec's remedies[i] would change the body */
+};
+
+/*
+** What a request can do without when the provider refuses it: sent once more with the member `without` set. It fits a
+** refusal (400 to 499, or the `status` named) with that code, or whose message has these words, whatever their case.
+*/
+struct remedy {
+  const char *without;         /* NULL: the end of the list */
+  const char *code, *says;     /* NULL: does not matter */
+  int status;                  /* 0: any refusal */
+  int lasts;                   /* what was refused is refused always: the adapter's later requests go without it */
 };
 
 /* What parsing needs to know about the call. */
@@ -111,6 +124,7 @@ struct parse {
 struct codec {
   const char *name;            /* "anthropic", "chat", "responses" */
   size_t state_size;
+  const struct remedy *remedies; /* NULL: none */
   /* Writes the body. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
   int (*render)(struct render *r, struct err *e);
   /* The same for counting tokens, or NULL where the wire has no such call. */
@@ -134,6 +148,9 @@ const struct codec *codec_by_name(struct str name);
 
 /* Where the answer to a request comes from, in this wire format. */
 struct origin codec_origin(const struct render *r, const struct codec *codec);
+/* The remedy among those of the mask that fits a refusal, or NULL. */
+const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int status, struct str code,
+                                  struct str message);
 /*
 ** Reads an error answer: status (200 for an error object inside a stream), body bytes (JSON in any of the shapes known,
 ** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, message, retryable; KIND_MEMORY when the JSON found no room.

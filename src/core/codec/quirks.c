@@ -55,6 +55,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(inline_think),
   BOOL(leaked_calls),
   BOOL(system_in_input),
+  BOOL(no_sealed_reasoning),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

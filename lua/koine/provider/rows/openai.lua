@@ -10,10 +10,14 @@ local function reasoning(prefix, context, max_output, efforts, price, quirks)
     vision = true, price = price, quirks = quirks or REASONING }
 end
 
+-- Models that do not reason refuse to be asked for what they thought.
 local function plain(prefix, context, max_output, price)
   return { prefix = prefix, context = context, max_output = max_output, thinking = "none", vision = true,
-    price = price }
+    price = price, quirks = { no_sealed_reasoning = true } }
 end
+
+-- Of others than those listed this is all that is known.
+local function unlisted(prefix) return { prefix = prefix, quirks = { no_sealed_reasoning = true } } end
 
 return {
   name = "openai",
@@ -54,6 +58,7 @@ return {
     plain("gpt-4.1-nano", 1047576, 32768, { input = 0.1, output = 0.4, cache_read = 0.025 }),
     plain("gpt-4o", 128000, 16384, { input = 2.5, output = 10, cache_read = 1.25 }),
     plain("gpt-4o-mini", 128000, 16384, { input = 0.15, output = 0.6, cache_read = 0.075 }),
+    unlisted "gpt-3.5", unlisted "gpt-4", unlisted "chatgpt-4o", unlisted "ft:gpt-3.5", unlisted "ft:gpt-4",
   },
   models_checked = "2026-11-21",
   source = "recordings",

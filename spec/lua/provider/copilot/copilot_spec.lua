@@ -224,6 +224,7 @@ describe("koine.copilot", function()
           { role = "user", content = "And?" },
         } }, sent(nil, messages, call).body)
       assert.are.same({ model = "gpt-5-mini", max_output_tokens = 100, store = false, tool_choice = "required",
+        include = { "reasoning.encrypted_content" },
         tools = { { type = "function", name = "add", description = "Adds.", parameters = schema, strict = false } },
         input = {
           { role = "system", content = "Be brief.\n\nAdd." },

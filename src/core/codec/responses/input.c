@@ -6,6 +6,8 @@
 #include "responses.h"
 #include "core/history/normalise.h"
 
+#include <stdio.h>
+
 /* Begins an item. */
 static void begin(struct out *w, const char *s) {
   if (w->items++ > 0) put(w, ",");
@@ -95,10 +97,10 @@ static void put_item(struct out *w, const struct node *block, const struct node 
   else if (buf_addstr(w->r->body, json) != 0) out_memory(w);
 }
 
-/* A reasoning item. Sealed for one organisation, model and deployment; another one refuses it with this code. */
+/* A reasoning item. Sealed for one organisation, model and deployment: another one cannot open it. */
 static void put_reasoning(struct out *w, const struct node *block, const struct node *raw) {
   put_item(w, block, raw);
-  if (node_str(node_get(raw, "encrypted_content")).n > 0) w->r->sealed = "invalid_encrypted_content";
+  if (node_str(node_get(raw, "encrypted_content")).n > 0) w->r->remedies |= REMEDY_REASONING;
 }
 
 /* Reasoning that can go back: sealed, or with the text of open models; DeepSeek wants it before each call
@@ -160,6 +162,29 @@ static void put_user(struct out *w, const struct node *message) {
 
 /* {{{ assistant */
 
+/*
+** Begins an item of the assistant's, up to its content, as the strictest servers want it: llama-server knows it by its type
+** alone (hermes-agent#76695), vLLM refuses it without id and status (openai/codex#12669). The id is its place in the input: one
+** that the provider gave binds it to reasoning that may be gone.
+*/
+static void begin_message(struct out *w) {
+  char id[32];
+  (void)snprintf(id, sizeof id, "msg_%zu", w->items);
+  begin(w, "{\"type\":\"message\",\"id\":");
+  put_word(w, id);
+  put(w, ",\"status\":\"completed\",\"role\":\"assistant\",\"content\":");
+}
+
+/* Ends it, with the phase that it belongs to. */
+static void end_message(struct out *w, const struct node *raw) {
+  const struct node *phase = node_get(raw, "phase");
+  if (node_is(phase, NODE_STRING)) {
+    put(w, ",\"phase\":");
+    put_string(w, phase->s);
+  }
+  put(w, "}");
+}
+
 /* Citations in the form that this wire gives them; Chat Completions nests each under its type. */
 static const struct node *citations_of(const struct node *raw) {
   const struct node *list = node_get(raw, "annotations");
@@ -171,28 +196,38 @@ static const struct node *citations_of(const struct node *raw) {
   return list;
 }
 
-/* Text and refusals, each a message of its own, with the phase that it belongs to. */
+/* Text and refusals, each a message of its own. Azure and vLLM refuse a text without annotations (litellm#35213). */
 static void put_said(struct out *w, const struct node *block) {
-  const struct node *raw = out_raw(w, block), *phase = node_get(raw, "phase"), *citations = citations_of(raw);
+  const struct node *raw = out_raw(w, block), *citations = citations_of(raw);
   struct str text = node_str(node_get(block, "text"));
-  begin(w, "{\"role\":\"assistant\",\"content\":[");
+  begin_message(w);
+  put(w, "[");
   if (is_type(block, "refusal")) {
     put(w, "{\"type\":\"refusal\",\"refusal\":");
     put_string(w, text);
   } else {
     put(w, "{\"type\":\"output_text\",\"text\":");
     put_string(w, text);
-    if (citations != NULL) {
-      put(w, ",\"annotations\":");
-      put_kept(w, citations);
-    }
+    put(w, ",\"annotations\":");
+    if (citations != NULL) put_kept(w, citations);
+    else put(w, "[]");
   }
   put(w, "}]");
-  if (node_is(phase, NODE_STRING)) {
-    put(w, ",\"phase\":");
-    put_string(w, phase->s);
-  }
-  put(w, "}");
+  end_message(w, raw);
+}
+
+/* A message of a part without a canonical form. */
+static void put_part(struct out *w, const struct node *raw) {
+  begin_message(w);
+  put_kept(w, node_get(raw, "content"));
+  end_message(w, raw);
+}
+
+/* What goes back as it came. */
+static void put_opaque(struct out *w, const struct node *block, const struct node *raw) {
+  struct str type = node_str(node_get(raw, "type"));
+  if (str_eq(node_str(node_get(raw, "role")), "assistant") && (type.n == 0 || str_eq(type, "message"))) put_part(w, raw);
+  else put_item(w, block, raw);
 }
 
 /* Fields of a call that have no canonical name. Its own id only where it is of the form that is accepted, and directly
@@ -244,7 +279,7 @@ static void put_assistant(struct out *w, const struct node *message) {
   for (const struct node *b = content->child; b != NULL && !ended; b = b->next) {
     if (is_type(b, "tool_use")) put_call(w, b, reasoned);
     else if (out_said(b, SAY_TEXT).n > 0) put_said(w, b);
-    else if ((raw = opaque_of(w, b)) != NULL) put_item(w, b, raw);
+    else if ((raw = opaque_of(w, b)) != NULL) put_opaque(w, b, raw);
     reasoned = (raw = reasoning_of(w, b)) != NULL;
     if (reasoned) put_reasoning(w, b, raw);
     ended = b == last;

@@ -154,7 +154,7 @@ int responses_add(struct responses *s, const struct responses_text *t) {
   int64_t at = t->kind == RESPONSES_TEXT || t->kind == RESPONSES_REFUSAL ? t->at : 0;
   struct responses_piece *x = find(s, t->item, at, t->kind);
   if (x == NULL) {
-    if (is_done(s, t->item)) return 0;
+    if (is_done(s, t->item) || find(s, t->item, 0, RESPONSES_OTHER) != NULL) return 0;
     if ((x = new_piece(s, t->item, at, t->kind)) == NULL) return -1;
   }
   if (x->closed) return 0;
@@ -169,7 +169,7 @@ int responses_add(struct responses *s, const struct responses_text *t) {
 /* What an item says; strings are decoded, the rest is JSON. */
 struct item {
   struct str json;               /* all of it */
-  struct str type, id, call_id, name, phase, sealed, arguments, content, summary;
+  struct str type, role, id, call_id, name, phase, sealed, arguments, content, summary;
   unsigned flags;                /* of arguments */
   int whole;
 };
@@ -183,6 +183,7 @@ static int read_item(struct responses *s, struct str json, struct item *it) {
   if (json_next(&j) != J_OBJECT) return j.tok == J_ERROR ? -1 : 0;
   while (json_next(&j) == J_KEY) {
     int r = json_is(&j, "type") ? codec_word(&j, a, &it->type)
+          : json_is(&j, "role") ? codec_word(&j, a, &it->role)
           : json_is(&j, "id") ? codec_word(&j, a, &it->id)
           : json_is(&j, "call_id") ? codec_word(&j, a, &it->call_id)
           : json_is(&j, "name") ? codec_word(&j, a, &it->name)
@@ -195,6 +196,11 @@ static int read_item(struct responses *s, struct str json, struct item *it) {
   }
   if (it->call_id.n == 0) it->call_id = it->id;
   return j.tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* True for a message of somebody else than the model, such as the user's own among what a provider gives back. */
+static int is_foreign(const struct item *it) {
+  return str_eq(it->type, "message") && it->role.n > 0 && !str_eq(it->role, "assistant");
 }
 
 /* An element of a message's content, or of a reasoning item's content or summary. */
@@ -269,6 +275,7 @@ int responses_begin(struct responses *s, int64_t item, struct str json) {
   struct item it;
   if (is_done(s, item)) return 0;
   if (read_item(s, json, &it) != 0) return -1;
+  if (is_foreign(&it)) return piece(s, item, 0, RESPONSES_OTHER) == NULL ? -1 : 0;
   if (!str_eq(it.type, "function_call")) return 0;
   if ((x = piece(s, item, 0, RESPONSES_TOOL)) == NULL) return -1;
   if (x->text.n > 0 || !responses_is_parallel(it.name)) return name_tool(s, x, &it);
@@ -393,9 +400,16 @@ static int finish_tool(struct responses *s, int64_t item, const struct item *it)
   return x->held ? 0 : keep_call(s, x, it->json);
 }
 
-/* Hosted tools, custom tools, whatever comes next: kept as it is. */
+/* Takes back what deltas said of a foreign message that was never announced. 0 or -1. */
+static int retract(struct responses *s, int64_t item) {
+  for (size_t i = 0; i < s->n; i++)
+    if (s->v[i].item == item && s->v[i].text.n > 0 && correct(s, &s->v[i], 0, STR_NONE) != 0) return -1;
+  return 0;
+}
+
+/* Hosted tools, custom tools, messages that are not the model's, whatever comes next: kept as it is. */
 static int finish_other(struct responses *s, int64_t item, const struct item *it) {
-  struct responses_piece *x = new_piece(s, item, 0, RESPONSES_OTHER);
+  struct responses_piece *x = retract(s, item) == 0 ? piece(s, item, 0, RESPONSES_OTHER) : NULL;
   struct event *ev = x == NULL ? NULL : responses_push(s, PART_OPAQUE, x->key, it->json);
   if (ev == NULL) return -1;
   ev->name = it->type;
@@ -417,7 +431,8 @@ int responses_finish(struct responses *s, int64_t item, struct str json) {
   if (is_done(s, item)) return 0;
   if (read_item(s, json, &it) != 0) return -1;
   if (it.type.n == 0) return 0;
-  r = str_eq(it.type, "message") ? finish_message(s, item, &it)
+  r = is_foreign(&it) ? finish_other(s, item, &it)
+    : str_eq(it.type, "message") ? finish_message(s, item, &it)
     : str_eq(it.type, "reasoning") ? finish_thinking(s, item, &it)
     : str_eq(it.type, "function_call") ? finish_tool(s, item, &it) : finish_other(s, item, &it);
   if (r != 0 || (!responses_open(s, item) && new_piece(s, item, 0, RESPONSES_OTHER) == NULL)) return -1;

@@ -16,11 +16,17 @@ static struct node *extra_of(const struct out *w, const char *name) {
 
 /* {{{ settings */
 
-/* True for models that reason, as far as is known: others refuse to be asked for what they thought. */
+/* True for models that are known to reason. */
 static int reasons(const struct out *w) {
   const struct node *thinking = node_get(w->request, "thinking");
   if (str_eq(node_str(node_get(w->request, "thinking_mode")), "effort")) return 1;
   return thinking != NULL && thinking->type != NODE_FALSE && !out_no_effort(w);
+}
+
+/* True when the answer is to hold what the model thought, sealed: what is not asked for is lost, as nothing is stored. Models
+** that do not reason may refuse to be asked. */
+static int wants_sealed(const struct out *w) {
+  return !w->q->no_sealed_reasoning && node_get(w->request, "no_sealed") == NULL;
 }
 
 /* How much to think. The summary is what there is to show of it. */
@@ -45,7 +51,8 @@ static void put_reasoning(struct out *w) {
 static void put_include(struct out *w) {
   static const struct str SEALED = { "reasoning.encrypted_content", 27 };
   struct node *more = extra_of(w, "include");
-  if (!reasons(w)) return;
+  if (!wants_sealed(w)) return;
+  w->r->remedies |= REMEDY_SEALED;
   out_field(w, "include");
   put(w, "[");
   put_string(w, SEALED);
@@ -171,9 +178,17 @@ static int responses_render_count(struct render *r, struct err *e) { return rend
 
 /* }}} */
 
+/* In the order of enum responses_remedy. */
+static const struct remedy REMEDIES[] = {
+  { .without = "no_reasoning", .code = "invalid_encrypted_content" },
+  { .without = "no_sealed", .says = "encrypted content is not supported", .lasts = 1 },
+  { NULL, NULL, NULL, 0, 0 }
+};
+
 const struct codec codec_responses = {
   .name = "responses",
   .state_size = sizeof(struct responses),
+  .remedies = REMEDIES,
   .render = responses_render,
   .render_count = responses_render_count,
   .init = responses_init,

@@ -74,8 +74,15 @@ function PART_CHECKS.input_text(ctx, path, part)
   ctx.check:string(path .. ".text", part.text)
 end
 
-PART_CHECKS.output_text, PART_CHECKS.summary_text = PART_CHECKS.input_text, PART_CHECKS.input_text
-PART_CHECKS.reasoning_text = PART_CHECKS.input_text
+PART_CHECKS.summary_text, PART_CHECKS.reasoning_text = PART_CHECKS.input_text, PART_CHECKS.input_text
+
+--- Azure and vLLM refuse the model's own text without `annotations`.
+function PART_CHECKS.output_text(ctx, path, part)
+  PART_CHECKS.input_text(ctx, path, part)
+  if not json.is_array(part.annotations) then
+    ctx.check:add(path .. ".annotations", "an array expected, even if empty")
+  end
+end
 
 function PART_CHECKS.refusal(ctx, path, part)
   ctx.check:string(path .. ".refusal", part.refusal)
@@ -142,16 +149,18 @@ function ITEMS.message(ctx, path, item, index, previous)
   if not PARTS[role] then
     return ctx.check:add(path .. ".role", "user, system, developer or assistant expected")
   end
-  ctx.check:object(path, item, ITEM_KEYS[role == "assistant" and "message" or "input"], "content")
+  local ours = role == "assistant"
+  -- llama-server tells the items of the assistant by their type alone; vLLM refuses them without id and status.
+  ctx.check:object(path, item, ITEM_KEYS[ours and "message" or "input"], ours and "type id status content" or "content")
   if (role == "system" or role == "developer") and index > 1 then
     ctx.check:add(path .. ".role", "%s may only be the first item", role)
   end
-  if type(item.content) == "string" then
+  if type(item.content) == "string" and not ours then
     ctx.check:string(path .. ".content", item.content)
   else
     check_parts(ctx, path .. ".content", item.content, PARTS[role])
   end
-  if role == "assistant" then
+  if ours then
     check_id(ctx, path, item, "message", previous)
     ctx.check:word(path .. ".status", item.status, "in_progress completed incomplete")
     ctx.check:word(path .. ".phase", item.phase, "commentary final_answer")
@@ -274,16 +283,19 @@ local function check_item(ctx, path, given, index, previous, follower)
   if not json.is_object(given) then
     return ctx.check:add(path, "an object expected")
   end
-  local kind = given.type or given.role and "message"
-  if ITEMS[kind] then
+  local kind, opaque = given.type or given.role and "message", ctx.issued.opaque.responses
+  local known = opaque[json.encode(given)]
+  if known then
+    return nil -- as it was issued
+  elseif given.type == nil and given.role == "assistant" then
+    return ctx.check:add(path, "Cannot determine type of 'item'")
+  elseif ITEMS[kind] then
     local ours = kind ~= "function_call_output" and (not given.role or given.role == "assistant")
     return ITEMS[kind](ctx, path, ours and without_nulls(given) or given, index, previous, follower)
   end
-  local opaque = ctx.issued.opaque.responses
-  local known = opaque[json.encode(given)]
-  if not OPAQUE[kind] and not known then
+  if not OPAQUE[kind] then
     ctx.check:add(path .. ".type", "Invalid value: '%s'", tostring(kind))
-  elseif ctx.issued.strict and next(opaque) and not known then
+  elseif ctx.issued.strict and next(opaque) then
     ctx.check:add(path, "this server never issued this %s item", kind)
   end
 end
