@@ -56,6 +56,7 @@ build = {
         "src/core/codec/anthropic/anthropic.c",
         "src/core/codec/anthropic/block.c",
         "src/core/codec/anthropic/cache.c",
+        "src/core/codec/anthropic/container.c",
         "src/core/codec/anthropic/content.c",
         "src/core/codec/anthropic/parse.c",
         "src/core/codec/anthropic/thinking.c",

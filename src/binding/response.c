@@ -3,7 +3,7 @@
 ** User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always),
-** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), id, request_id, provider, status_code,
+** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), container (table), id, request_id, provider, status_code,
 ** headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true).
 */
 #include "binding.h"
@@ -207,7 +207,7 @@ static int m_tostring(lua_State *L) {
 /* {{{ from a table */
 
 static const char *const FIELDS[] = {
-  "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage", "id", "request_id",
+  "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage", "container", "id", "request_id",
   "provider", "status_code", "headers", "warnings", "attempts", "partial", "degenerate", NULL
 };
 
@@ -292,7 +292,7 @@ static int f_response(lua_State *L) {
     int table = strcmp(*f, "usage") == 0 || strcmp(*f, "warnings") == 0;
     if ((strcmp(*f, "model") == 0 || strcmp(*f, "stop_reason") == 0) && type != LUA_TSTRING)
       raise_type(L, *f, "a string", -1);
-    if (table && type != LUA_TNIL && type != LUA_TTABLE) raise_type(L, *f, "a table", -1);
+    if ((table || strcmp(*f, "container") == 0) && type != LUA_TNIL && type != LUA_TTABLE) raise_type(L, *f, "a table", -1);
     if (type != LUA_TNIL) {
       struct node *v = value_node(L, -1, a, *f);
       if (strcmp(*f, "warnings") == 0 && is_empty(v)) v = node_new(a, NODE_ARRAY);

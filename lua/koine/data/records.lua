@@ -88,6 +88,12 @@ local CACHE_CONTROL = kind('{type = "ephemeral", ttl = nil, "5m" or "1h"}', func
   if value.ttl == nil or value.ttl == "5m" or value.ttl == "1h" then return value end
 end)
 
+-- Whether answers shall cite a document.
+local CITATIONS = kind("{enabled = true or false}", function(value)
+  if type(value) ~= "table" or type(value.enabled) ~= "boolean" then return nil end
+  if next(value, next(value)) == nil then return value end
+end)
+
 -- Where an image or a document comes from: an http(s) or data: URL says its own type, bare base64 needs media_type.
 local function names_its_type(source) return source:find "^https?://" or source:find "^data:" end
 
@@ -142,7 +148,7 @@ local function optional(name, field_kind, default) return { name = name, kind = 
 local function fresh() return {} end
 local function fresh_list() return core.array {} end
 
--- What an adapter needs to send the block back byte for byte: {provider, model, raw}.
+-- What an adapter needs to send the block back byte for byte: {provider, model, wire, raw, container}.
 local ORIGIN = optional("provider_data", TABLE)
 
 local function media(value, path)
@@ -154,7 +160,7 @@ end
 specs.text = { type = "text", required("text", STRING), optional("cache_control", CACHE_CONTROL), ORIGIN }
 specs.image = { type = "image", check = media, required("source", NAME), optional("media_type", MIME), ORIGIN }
 specs.document = { type = "document", check = media, required("source", NAME), optional("media_type", MIME),
-  optional("title", STRING), optional("context", STRING), ORIGIN }
+  optional("title", STRING), optional("context", STRING), optional("citations", CITATIONS), ORIGIN }
 specs.tool_use = { type = "tool_use", required("id", STRING), required("name", NAME), required("arguments", TABLE),
   optional("arguments_json", STRING), optional("arguments_error", STRING), ORIGIN }
 specs.tool_result = { type = "tool_result", required("tool_use_id", STRING), required("content", CONTENT),
@@ -261,7 +267,9 @@ records.text = constructor "text"
 -- media_type may be left out where the source is a URL.
 records.image = constructor "image"
 
---- A document: {source, media_type, title = nil | string, context = nil | string}; source and media_type as in image.
+--- A document: {source, media_type, title = nil | string, context = nil | string, citations = nil | {enabled =
+-- boolean}}; source and media_type as in image. citations asks for answers that say where in the document their words
+-- come from (Anthropic; elsewhere a warning): they are in the provider_data.raw of the text blocks.
 records.document = constructor "document"
 
 --- A tool call: {id = string, name = string, arguments = table}. `arguments_json` holds the model's own bytes and
@@ -303,6 +311,7 @@ records.tool_definition = constructor "tool_definition"
 --                   "error" (only in err.partial)
 --   raw_stop_reason the provider's own word, nil when it sent none
 --   stop_sequence   the sequence that matched, nil when none did
+--   container       {id, expires_at, …}: where the provider ran code (Anthropic); nil when it did not
 --   usage           {input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens}:
 --                   integers, each nil when unknown; input excludes cached tokens, output includes reasoning
 --   id, request_id, provider (row name), status_code, headers, attempts
@@ -314,9 +323,9 @@ records.tool_definition = constructor "tool_definition"
 -- {role = "assistant", content = content}; raw(); to_table().
 --
 -- Appending response:message() to the history is the round trip. Echoed verbatim, byte for byte, never re-encoded,
--- trimmed, merged or reordered, to the provider and model they came from: thinking.signature with its thinking text,
+-- trimmed, merged or reordered, to the provider, model and wire they came from: thinking.signature with its thinking text,
 -- redacted_thinking.data, tool_use.id, tool_use.arguments_json (as long as it decodes to arguments), every
--- provider_data.raw, and the order of the blocks. What another provider cannot carry is dropped there, never made
+-- provider_data.raw, the container's id (from provider_data, too), and the order of the blocks. What another provider cannot carry is dropped there, never made
 -- text. Never sent back: usage, stop_reason, model, id.
 records.response = core.response
 

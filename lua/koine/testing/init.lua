@@ -22,6 +22,7 @@
 --   reply         {status=, headers=, body = text or a table sent as JSON}: any answer, for paths that are no face
 -- and beside content
 --   stop_reason   canonical, or any word of the wire (inferred when absent); stop_sequence
+--   container     where the turn ran code: {id, expires_at, …}; Messages only
 --   usage         {input_tokens=, output_tokens=, cache_read_tokens=, cache_creation_tokens=, reasoning_tokens=},
 --                 or false: the wire says nothing
 --   model, id     as the answer reports them;  headers  further response headers

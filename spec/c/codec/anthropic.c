@@ -62,7 +62,8 @@ static void shoot(struct shot *s, const struct mem *m, const char *request, cons
   r.headers = node_new(&s->a, NODE_OBJECT);
   r.warnings = node_new(&s->a, NODE_ARRAY);
   s->r = -1;
-  if (r.request == NULL || r.headers == NULL || r.warnings == NULL) return;
+  if (r.headers == NULL || r.warnings == NULL) err_memory(&s->e);
+  if (s->e.kind != KIND_NONE) return;
   s->r = (count ? codec_anthropic.render_count : codec_anthropic.render)(&r, &s->e);
   if (s->r == 0) s->r = json_write(&s->rest, r.warnings, &s->e);
   if (s->r == 0) s->r = json_write(&s->rest, r.headers, &s->e);
@@ -324,6 +325,10 @@ static void test_media(void) {
   RENDER(USER("{'type':'document','source':'aGk=','media_type':'application/pdf','title':'T','context':'C'}"),
          USER_SENT("{'type':'document','source':{'type':'base64','media_type':'application/pdf','data':'aGk='},"
                    "'title':'T','context':'C'}"));
+  RENDER(USER("{'type':'document','source':'http://x.test/a.pdf','citations':{'enabled':true}}"),
+         USER_SENT("{'type':'document','source':{'type':'url','url':'http://x.test/a.pdf'},'citations':{'enabled':true}}"));
+  RENDER(USER("{'type':'document','source':'http://x.test/a.pdf','citations':{'enabled':false}}"),
+         USER_SENT("{'type':'document','source':{'type':'url','url':'http://x.test/a.pdf'}}"));
   RENDER(USER("{'type':'document','source':'http://x.test/a.pdf'}"),
          USER_SENT("{'type':'document','source':{'type':'url','url':'http://x.test/a.pdf'}}"));
   RENDER(USER("{'type':'document','source':'SGVs\\nbG8hIQ==','media_type':'text/markdown'}"),
@@ -391,6 +396,32 @@ static void test_replay(void) {
          "{'model':'m','max_tokens':8192,'messages':[{'role':'assistant','content':[{'type':'tool_use','id':'c1',"
          "'name':'f','input':{},'caller':{'type':'direct'}}]},{'role':'user','content':[{'type':'tool_result',"
          "'tool_use_id':'c1','content':'r'}]}]}");
+}
+
+/* The last container of this origin, unless the caller names one; skills of the caller's are joined to it. */
+static void test_container(void) {
+#define BOXED(id, more) \
+  "{'type':'text','text':'t','provider_data':{'provider':'anthropic','model':'m','container':{'id':'" id "'" more "}}}"
+#define ANSWERED(blocks, fields) \
+  "{'model':'m'," fields "'messages':[{'role':'user','content':'a'},{'role':'assistant','content':[" blocks "]}," \
+  "{'role':'user','content':'b'}]}"
+#define ANSWERED_SENT(fields, texts) \
+  "{'model':'m','max_tokens':8192," fields "'messages':[{'role':'user','content':[{'type':'text','text':'a'}]}," \
+  "{'role':'assistant','content':[" texts "]},{'role':'user','content':[{'type':'text','text':'b'}]}]}"
+#define T "{'type':'text','text':'t'}"
+  RENDER(ANSWERED(BOXED("c1", "") "," BOXED("c2", ",'expires_at':'2020-01-01T00:00:00Z'"), ""),
+         ANSWERED_SENT("'container':'c2',", T "," T));
+  RENDER(ANSWERED("{'type':'text','text':'t','provider_data':{'provider':'anthropic','model':'n','container':{'id':'c'}}}",
+                  ""), ANSWERED_SENT("", T));
+  RENDER(ANSWERED(BOXED("", ""), ""), ANSWERED_SENT("", T));
+  RENDER(ANSWERED(BOXED("c", ""), "'extra':{'container':'d'},"), ANSWERED_SENT("'container':'d',", T));
+  RENDER(ANSWERED(BOXED("c", ""), "'extra':{'container':null},"), ANSWERED_SENT("'container':null,", T));
+  RENDER(ANSWERED(BOXED("c", ""), "'extra':{'container':{'skills':[]}},"),
+         ANSWERED_SENT("'container':{'id':'c','skills':[]},", T));
+  RENDER(ANSWERED(BOXED("c", ""), "'extra':{'container':{'id':'d'}},"), ANSWERED_SENT("'container':{'id':'d'},", T));
+  RENDER_REST(ANSWERED(BOXED("c", ""), "'no_container':true,"), ANSWERED_SENT("", T),
+              WARNED("container_dropped", "messages",
+                     "the provider does not have the container of earlier turns any more: left out"));
 }
 
 static void test_merging(void) {
@@ -553,7 +584,7 @@ static void describe(struct scene *s, const struct event *ev) {
     [PART_META] = "meta", [PART_TEXT] = "text", [PART_THINKING] = "thinking", [PART_SIGNATURE] = "signature",
     [PART_REDACTED] = "redacted", [PART_REFUSAL] = "refusal", [PART_OPAQUE] = "opaque", [PART_TOOL] = "tool",
     [PART_ARGS] = "args", [PART_RAW] = "raw", [PART_END] = "end", [PART_USAGE] = "usage", [PART_STOP] = "stop",
-    [PART_WARNING] = "warning", [PART_DONE] = "done"
+    [PART_CONTAINER] = "container", [PART_WARNING] = "warning", [PART_DONE] = "done"
   };
   s->oom |= buf_adds(&s->text, NAME[ev->type]);
   if (ev->type >= PART_TEXT && ev->type <= PART_END) say(s, " %lld", ev->key);
@@ -769,6 +800,14 @@ static void test_stream_others(void) {
          DELTA(0, "{'type':'compaction_delta','content':'sum'}"), STOP(0),
          BLOCK(1, "{'type':'mcp_tool_use'}"), JSON(1, "{\\'q"), STOP(1),
          BLOCK(2, "{'type':'fallback','x':{}}"), TEXT(2, "ignored"), STOP(2), ENDING("end_turn"), END);
+  /* where code ran: in the message or at its end; anything but an object with an id says nothing */
+  STREAM(STARTED "container {'id':'c','x':[1]}\ndone\nstop end_turn end_turn\n", START,
+         "{'type':'message_delta','delta':{'stop_reason':'end_turn','container':{'id':'c','x':[1]}}}", END);
+  STREAM("meta m c\ncontainer {'id':'c'}\n" ENDED("end_turn"),
+         "{'type':'message_start','message':{'id':'m','model':'c','container':{'id':'c'}}}",
+         "{'type':'message_delta','delta':{'container':null}}",
+         "{'type':'message_delta','delta':{'container':{'id':7}}}", "{'type':'message_delta','delta':{'container':'c'}}",
+         ENDING("end_turn"), END);
   /* complete blocks inside message_start */
   STREAM("meta m c\ntool 0 t f\nargs 0 {'x':2}\nend 0\ntext 1 after\nend 1\n" ENDED("tool_use"),
          "{'type':'message_start','message':{'id':'m','model':'c','content':[{'type':'tool_use','id':'t','name':'f',"
@@ -1007,9 +1046,9 @@ static void test_render_memory(void) {
   static const char REQUEST[] =
     "{'model':'m','stream':true,'cache_retention':'long','system':[{'type':'text','text':'s'}],'betas':['a','b'],"
     "'metadata':{'user_id':'u','x':1},'tools':[" TOOL "],'tool_choice':'any','thinking':'low','temperature':1,"
-    "'extra':{'b':1,'a':2},'stop_sequences':['x'],'messages':[{'role':'user','content':[{'type':'document',"
+    "'extra':{'b':1,'a':2,'container':{}},'stop_sequences':['x'],'messages':[{'role':'user','content':[{'type':'document',"
     "'source':'SGVsbG8=','media_type':'text/plain'}]}," CALLED ",{'role':'assistant','content':[{'type':'text',"
-    "'text':'t'," OWN("{\\'citations\\':[1]}") "}]},{'role':'user','content':'q'}]}";
+    "'text':'t'," OWN("{\\'citations\\':[1]}") "}," BOXED("c", "") "]},{'role':'user','content':'q'}]}";
   size_t at = 1;
   for (int done = 0; !done; at++) {
     struct failing f = { .fail_at = at };
@@ -1030,7 +1069,8 @@ static void test_parse_memory(void) {
     DELTA(0, "{'type':'citations_delta','citation':{}}"), STOP(0),
     BLOCK(1, "{'type':'server_tool_use','input':{}}"), JSON(1, "{\\'a"), STOP(1),
     BLOCK(2, "{'type':'tool_use','id':'i','name':'f','input':{'a':1},'caller':1}"), STOP(2),
-    "{'type':'message_delta','delta':{'stop_reason':'odd','stop_details':{'category':'c'}},'usage':{}}", END, NULL
+    "{'type':'message_delta','delta':{'stop_reason':'odd','stop_details':{'category':'c'},'container':{'id':'\\u0041'}},"
+    "'usage':{}}", END, NULL
   };
   size_t at = 1;
   for (int done = 0; !done; at++) {
@@ -1159,6 +1199,7 @@ int main(void) {
   test_media();
   test_calls();
   test_replay();
+  test_container();
   test_merging();
   test_count();
   test_cache();

@@ -104,6 +104,12 @@ static void blocks(void) {
         "x.media_type: MIME type without control characters expected, got \"a/b \"");
   BLOCK("{\"type\":\"document\",\"source\":\"iVBO\",\"media_type\":\"a/\xC3\xA9; b=c\"}", FINE);
   BLOCK("{\"type\":\"document\",\"source\":\"iVBO\",\"media_type\":7}", "x.media_type: string expected, got 7");
+#define CITED(citations) "{\"type\":\"document\",\"source\":\"https://x.org\",\"citations\":" citations "}"
+  BLOCK(CITED("{\"enabled\":true}"), FINE);
+  BLOCK(CITED("true"), "x.citations: {enabled = true} expected, got true");
+  BLOCK(CITED("{}"), "x.citations.enabled: true or false expected, got nothing");
+  BLOCK(CITED("{\"enabled\":1}"), "x.citations.enabled: true or false expected, got 1");
+  BLOCK("{\"type\":\"text\",\"text\":\"t\",\"citations\":7}", FINE);
   BLOCK("{\"type\":\"image\",\"source\":\"\"}", "x.source: non-empty string expected, got \"\"");
   BLOCK("{\"type\":\"document\",\"source\":\"words\",\"media_type\":\"text/plain\",\"title\":\"t\",\"context\":\"c\"}",
         FINE);

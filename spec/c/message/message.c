@@ -97,6 +97,22 @@ static void test_runs(void) {
             "{\"type\":\"redacted_thinking\",\"data\":\"xyz\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\",\"wire\":\"wire\"}}]"););
 }
 
+/* A container is the turn's, and lies with the origin of what ran in it, else of the last block. */
+static void test_container(void) {
+  struct event ran = { .type = PART_OPAQUE, .key = 1, .text = z("{}"), .name = z("k") };
+  struct event box = { .type = PART_CONTAINER, .text = z("{\"id\":\"c\"}") };
+#define ORIGIN "\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\",\"wire\":\"wire\","
+  RUN(text(&R, PART_TEXT, 0, "a"); add(&R, ran); add(&R, box); text(&R, PART_TEXT, 2, "b"); end(&R);
+      check(&R, "text_start;text_delta:a;text_end;text_start;text_delta:b;text_end;",
+            "[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"opaque\",\"kind\":\"k\"," ORIGIN
+            "\"raw\":\"{}\",\"container\":{\"id\":\"c\"}}},{\"type\":\"text\",\"text\":\"b\"}]"););
+  RUN(add(&R, (struct event){ .type = PART_CONTAINER, .text = z("{\"id\":\"old\"}") }); text(&R, PART_TEXT, 0, "a");
+      add(&R, box); end(&R);
+      check(&R, "text_start;text_delta:a;text_end;",
+            "[{\"type\":\"text\",\"text\":\"a\"," ORIGIN "\"container\":{\"id\":\"c\"}}}]"););
+  RUN(add(&R, box); end(&R); check(&R, "", "[]"););
+}
+
 static void test_surrogates(void) {
   struct event high = { .type = PART_TEXT, .flags = EVENT_SURROGATE, .text = z("a\xED\xA0\xBD") };
   struct event low = { .type = PART_TEXT, .flags = EVENT_SURROGATE, .text = z("\xED\xB8\x80z") };
@@ -307,6 +323,7 @@ int main(void) {
   libc = mem_libc();
   limits_default(&limits);
   test_runs();
+  test_container();
   test_surrogates();
   test_tools();
   test_synthetic_ids();

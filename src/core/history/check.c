@@ -180,6 +180,19 @@ static int is_plain(struct str s) {
   return 1;
 }
 
+/* {enabled = true}: whether answers shall cite the document. Of other blocks it is not asked. */
+static int check_citations(struct check *c, const struct node *b) {
+  const struct node *v = member(b, STR("citations"));
+  size_t back;
+  if (v == NULL || !str_eq(node_str(node_get(b, "type")), "document")) return 0;
+  if (!node_is(v, NODE_OBJECT)) return refuse_member(c, STR("citations"), "{enabled = true}", v);
+  back = push_key(c, STR("citations"));
+  if (member(v, STR("enabled")) == NULL) return refuse_member(c, STR("enabled"), "true or false", NULL);
+  if (check_boolean(c, v, STR("enabled")) != 0) return -1;
+  pop(c, back);
+  return 0;
+}
+
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
 static int check_media(struct check *c, const struct node *b) {
   const struct node *type = member(b, STR("media_type"));
@@ -193,7 +206,7 @@ static int check_media(struct check *c, const struct node *b) {
     return -1;
   if (!is_plain(node_str(type)))
     return refuse_member(c, STR("media_type"), "MIME type without control characters", type);
-  return check_string(c, b, STR("context"), OPTIONAL);
+  return check_string(c, b, STR("context"), OPTIONAL) != 0 ? -1 : check_citations(c, b);
 }
 
 static int check_tool_use(struct check *c, const struct node *b) {

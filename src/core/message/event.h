@@ -31,6 +31,7 @@ enum event_type {
                       "thinking" it opens a thinking block, which may stay without text */
   PART_END,        /* key: this block is finished */
   PART_USAGE,      /* usage: overwrites per field where known */
+  PART_CONTAINER,  /* text = JSON object with an `id`: where the provider ran code; replaces an earlier one */
   PART_STOP,       /* stop, text = raw_stop_reason, name = stop_sequence */
   PART_WARNING,    /* id = code, name = field, text = message */
   PART_DONE,       /* the wire says that nothing more comes: stop reading */

@@ -27,6 +27,7 @@ struct message {
   int last;                     /* index of the block that the last part went to */
   int tools, tools_open;        /* tool calls so far; those that started and did not end */
   struct buf id, reported_model, raw_stop, stop_sequence;
+  struct buf container;         /* JSON object; empty = none */
   struct buf warnings;          /* NUL-separated triples */
   struct buf scratch;           /* the last fragment, rewritten */
   size_t warning_count;
@@ -48,8 +49,8 @@ size_t message_held(const struct message *msg);
 /* Adds a warning ({code, field, message}); field may be "". */
 int message_warn(struct message *msg, const char *code, const char *field, const char *text);
 /*
-** The turn as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, warnings,
-** degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments beyond
+** The turn as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, container?,
+** warnings, degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments beyond
 ** JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory.
 */
 struct node *message_node(struct message *msg, struct arena *a, int partial);

@@ -19,6 +19,21 @@ static void set_origin(struct message *msg, struct arena *a, struct node *o, str
   if (node_set(o, STR("provider_data"), d) != 0) *bad = 1;
 }
 
+/* The container: a field of the turn, and with the origin of one of its blocks, so that it goes back with the message: the
+** first that only its provider can read, which is what ran there, else the last. */
+static void set_container(struct message *msg, struct arena *a, struct node *o, struct node *content, int *bad) {
+  struct node *container, *at = content->last;
+  struct err scratch;
+  if (msg->container.n == 0) return;
+  container = json_tree(a, buf_str(&msg->container), msg->limits->depth, &scratch);
+  if (container == NULL || node_set(o, STR("container"), container) != 0) { *bad = 1; return; }
+  for (struct node *b = content->child; b != NULL; b = b->next)
+    if (str_eq(node_str(node_get(b, "type")), "opaque")) { at = b; break; }
+  if (at == NULL) return;
+  if (node_get(at, "provider_data") == NULL) set_origin(msg, a, at, STR_NONE, bad);
+  if (!*bad && node_set(node_get(at, "provider_data"), STR("container"), node_copy(a, container)) != 0) *bad = 1;
+}
+
 static void set_tool(struct message *msg, struct arena *a, struct node *o, const struct block *b, int partial,
                      size_t *values, int *bad) {
   struct node *arguments;
@@ -123,6 +138,7 @@ struct node *message_node(struct message *msg, struct arena *a, int partial) {
   if (stop != NULL) set(a, o, STR("stop_reason"), (struct str){ stop, strlen(stop) }, &bad);
   if (msg->raw_stop.n > 0) set(a, o, STR("raw_stop_reason"), buf_str(&msg->raw_stop), &bad);
   if (msg->stop_sequence.n > 0) set(a, o, STR("stop_sequence"), buf_str(&msg->stop_sequence), &bad);
+  set_container(msg, a, o, content, &bad);
   if (node_set(o, STR("usage"), usage_node(&msg->usage, a, &bad)) != 0) bad = 1;
   if (msg->id.n > 0) set(a, o, STR("id"), buf_str(&msg->id), &bad);
   if (node_set(o, STR("warnings"), warnings_node(msg, a, &bad)) != 0) bad = 1;

@@ -9,8 +9,8 @@ local TEXT = { type = "text", text = "Let me add these — né?" }
 local USAGE = { input_tokens = 42, output_tokens = 7 }
 
 -- The fields in which a streamed Response has to equal the plain one.
-local FIELDS = { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage", "id",
-  "provider", "status_code", "warnings", "partial", "degenerate" }
+local FIELDS = { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage",
+  "container", "id", "provider", "status_code", "warnings", "partial", "degenerate" }
 
 -- Asserts the grammar of deltas: block*, block := start delta* end; text and thinking never interleave. Returns the
 -- text of all text deltas, and per call in order of its start {id, name, json}.

@@ -22,6 +22,9 @@ function check.set(words)
   return t
 end
 
+-- Keys whose null means something else than leaving them out.
+local NULLABLE = check.set "citations container"
+
 --- Notes a problem.
 function methods:add(path, text, ...)
   self.problems[#self.problems + 1] = path .. ": " .. text:format(...)
@@ -41,7 +44,7 @@ function methods:object(path, v, allowed, required)
   for _, key in ipairs(names) do
     if allowed and not allowed[key] then
       self:add(path .. "." .. key, "extra inputs are not permitted")
-    elseif v[key] == json.null and allowed and key ~= "citations" then
+    elseif v[key] == json.null and allowed and not NULLABLE[key] then
       self:add(path .. "." .. key, "null where the key should be left out")
     end
   end

@@ -15,7 +15,7 @@ local function set(words)
 end
 
 local TURN = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field rotate_ids
-  split_choices headers error stream_error fault replay path reply]]
+  split_choices container headers error stream_error fault replay path reply]]
 local ERROR = set "status headers type code message param body copilot"
 local STREAM_ERROR = set "status type code message param after shape"
 local REPLY = set "status headers body"
@@ -134,6 +134,10 @@ local function check_turn(path, turn)
       or check_numbers(path .. ".usage", turn.usage, "input_tokens output_tokens cache_read_tokens " ..
         "cache_creation_tokens reasoning_tokens"))
     or check_numbers(path, turn, "chunk")
+  if not problem and turn.container ~= nil
+    and not (type(turn.container) == "table" and type(turn.container.id) == "string") then
+    problem = path .. ".container: a table with a string id expected"
+  end
   for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
     if not problem and turn[field] ~= nil and type(turn[field]) ~= "boolean" then
       problem = ("%s.%s: a boolean expected"):format(path, field)
@@ -300,6 +304,7 @@ function script.plan(turn, where)
     steps = plan_steps(blocks, turn.interleave),
     stop = turn.stop_reason or infer_stop(blocks),
     stop_sequence = turn.stop_sequence,
+    container = turn.container,
     usage = plan_usage(turn.usage, blocks, where),
     model = turn.model or where.model,
     id = turn.id or ("%s%024x"):format(where.id_prefix, where.messages),

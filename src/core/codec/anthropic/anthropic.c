@@ -332,9 +332,11 @@ static int render_body(struct render *r, int count, struct err *e) {
   struct anthropic_thinking thinking;
   struct node *system;
   int64_t max_tokens;
+  struct str container = STR_NONE;
   int had_choice = given(r, "tool_choice") != NULL;
   if (prepare(r, &system, e) != 0 || ceiling(r, &max_tokens, e) != 0) return -1;
   if (anthropic_think(r, forces_tool(r), &max_tokens, &thinking, e) != 0 || put_betas(r, e) != 0) return -1;
+  if (!count && anthropic_container(r, &container, e) != 0) return -1;
   if (had_choice && given(r, "tool_choice") == NULL)
     warn(&o, "unsupported_option", "tool_choice", "there are no tools to choose from: left out");
   field(&o, "model");
@@ -355,6 +357,10 @@ static int render_body(struct render *r, int count, struct err *e) {
       field(&o, "stream");
       anthropic_put(&o, "true");
     }
+    if (container.n > 0) {
+      field(&o, "container");
+      anthropic_put_string(&o, container);
+    }
     put_extra(&o);
   }
   field(&o, "messages");
@@ -369,9 +375,18 @@ static int render_count(struct render *r, struct err *e) { return render_body(r,
 
 /* }}} */
 
+/* In the order of enum anthropic_remedy. The provider answers 500 for a container that it does not restore
+** (pydantic-ai#7833). */
+static const struct remedy REMEDIES[] = {
+  { .without = "no_container", .says = "container" },
+  { .without = "no_container", .status = 500 },
+  { NULL, NULL, NULL, 0, 0 }
+};
+
 const struct codec codec_anthropic = {
   .name = "anthropic",
   .state_size = sizeof(struct anthropic),
+  .remedies = REMEDIES,
   .render = render,
   .render_count = render_count,
   .init = anthropic_init,

@@ -3,6 +3,7 @@
 **   anthropic.c a canonical request as the body of POST /v1/messages or /v1/messages/count_tokens
 **   content.c   blocks of the history as this wire has them
 **   cache.c     where the prompt is cached
+**   container.c where the provider runs code
 **   thinking.c  whether and how the model thinks
 **   parse.c     events and plain answers as parts
 **   block.c     one content block of an answer, from its beginning to its stop
@@ -42,6 +43,12 @@ int anthropic_prefilled(const struct node *messages);
 
 /* N15: places and limits the markers on tools, system (may be NULL) and messages, in place. 0, or -1 and *e. */
 int anthropic_cache(struct render *r, struct node *system, struct err *e);
+
+/* Bits of render.remedies: a container goes out that the provider may have no more; that is past its date. */
+enum anthropic_remedy { REMEDY_CONTAINER = 1, REMEDY_EXPIRED = 2 };
+/* The id of the container that the normalised history names last, to be sent as it is: empty when there is none, or when
+** `extra.container` says it all. One without an id (skills) gets it. 0, or -1 and *e. */
+int anthropic_container(struct render *r, struct str *id, struct err *e);
 
 /* How the model is to think. */
 struct anthropic_thinking {
@@ -95,6 +102,9 @@ int anthropic_parse_end(void *state, struct events *out, struct err *e);
 int anthropic_ended(const void *state);
 
 /* }}} */
+
+/* A container, raw, as a part; anything but an object with an id says nothing. 0 or -1. */
+int anthropic_push_container(struct anthropic *s, struct str json, struct events *out, struct err *e);
 
 /* {{{ blocks, as they stop: block.c */
 

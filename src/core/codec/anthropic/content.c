@@ -259,6 +259,8 @@ static void put_open(struct anthropic_out *o, const struct node *b) {
     put_media(o, b);
     put_member(o, ",\"title\":", node_get(b, "title"));
     put_member(o, ",\"context\":", node_get(b, "context"));
+    if (node_is(node_get(node_get(b, "citations"), "enabled"), NODE_TRUE))
+      anthropic_put(o, ",\"citations\":{\"enabled\":true}");
   } else if (IS(b, "thinking")) {
     anthropic_put(o, "{\"type\":\"thinking\"");
     put_member(o, ",\"thinking\":", node_get(b, "thinking"));

@@ -106,8 +106,8 @@ static int set(struct buf *b, struct str s, struct err *e) {
   return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
 }
 
-/* What a message or a message_delta says about the end of the turn. */
-struct ending { struct str reason, sequence, category, explanation; };
+/* What a message or a message_delta says about the end of the turn; the container is raw. */
+struct ending { struct str reason, sequence, category, explanation, container; };
 
 /* After the key "stop_details": why a refusal was one. */
 static int read_details(struct json *j, struct arena *a, struct ending *end) {
@@ -123,6 +123,7 @@ static int read_details(struct json *j, struct arena *a, struct ending *end) {
 static int keep_ending(struct anthropic *s, const struct ending *end, struct events *out, struct err *e) {
   struct event *ev;
   char *p;
+  if (anthropic_push_container(s, end->container, out, e) != 0) return -1;
   if (end->reason.n > 0) {
     s->stopped = 1;
     if (set(&s->stop_reason, end->reason, e) != 0 || set(&s->stop_sequence, end->sequence, e) != 0) return -1;
@@ -160,6 +161,7 @@ static int read_message(struct anthropic *s, struct json *j, struct whole *w) {
           : json_is(j, "usage") ? json_raw(j, &w->usage)
           : json_is(j, "stop_reason") ? read_string(j, a, &w->end.reason)
           : json_is(j, "stop_sequence") ? read_string(j, a, &w->end.sequence)
+          : json_is(j, "container") ? json_raw(j, &w->end.container)
           : json_is(j, "stop_details") ? read_details(j, a, &w->end) : json_skip(j);
     if (r != 0) return -1;
   }
@@ -232,6 +234,7 @@ static int read_delta(struct anthropic *s, struct json *j, struct delta *d) {
           : json_is(j, "content") ? json_raw(j, &d->content)
           : json_is(j, "stop_reason") ? read_string(j, a, &d->end.reason)
           : json_is(j, "stop_sequence") ? read_string(j, a, &d->end.sequence)
+          : json_is(j, "container") ? json_raw(j, &d->end.container)
           : json_is(j, "stop_details") ? read_details(j, a, &d->end) : json_skip(j);
     if (r != 0) return -1;
   }

@@ -238,6 +238,7 @@ static int check_blocks(struct out *w, const struct node *content, const char *p
     char at[96];
     (void)snprintf(at, sizeof at, "%s.content[%zu]", path, ++i);
     if (why != NULL) return err_argument(w->e, at, why, is_type(b, "image") ? "an image" : "a document");
+    if (is_type(b, "document")) w->cited |= node_is(node_get(node_get(b, "citations"), "enabled"), NODE_TRUE);
     if (is_type(b, "tool_result") && check_blocks(w, node_get(b, "content"), at) != 0) return -1;
   }
   return 0;
@@ -250,7 +251,8 @@ int out_check_media(struct out *w) {
     (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
     if (check_blocks(w, node_get(m, "content"), path) != 0) return -1;
   }
-  return 0;
+  if (w->cited) out_warn(w, "citations", "this wire format cannot be asked to cite a document: left out");
+  return w->failed ? -1 : 0;
 }
 
 /* }}} */

@@ -99,7 +99,11 @@ function CHECKS.image(ctx, path, block)
 end
 
 function CHECKS.document(ctx, path, block)
+  local citations = block.citations
   check_source(ctx, path .. ".source", block.source, true)
+  if citations ~= nil and ctx.check:object(path .. ".citations", citations, set "enabled", "enabled") then
+    ctx.check:boolean(path .. ".citations.enabled", citations.enabled)
+  end
 end
 
 function CHECKS.search_result(ctx, path, block)
@@ -372,6 +376,28 @@ local function check_settings(ctx, body)
   end
 end
 
+--- The container to run code in: one that this server gave out, or skills for a new one.
+local function check_container(ctx, body)
+  local given = body.container
+  if given == nil then
+    return
+  end
+  local id, path = given, "container"
+  if json.is_object(given) then
+    ctx.check:object("container", given, set "id skills")
+    id, path = given.id, "container.id"
+  elseif given == json.null then
+    return
+  end
+  if id == nil and json.is_object(given) or not ctx.check:string(path, id) then
+    return
+  elseif next(ctx.issued.containers) and not ctx.issued.containers[id] then
+    ctx.check:add(path, "the container %s does not exist", id)
+  elseif ctx.issued.containers[id] and ctx.issued.containers[id] ~= ctx.model then
+    ctx.check:add(path, "the container %s was given to the model %s", id, ctx.issued.containers[id])
+  end
+end
+
 local function check_system(ctx, body)
   if type(body.system) == "string" then
     ctx.check:text("system", body.system)
@@ -406,6 +432,7 @@ return function(request, count, issued)
   local ctx = { check = c, issued = issued, marks = 0, ids = {}, model = body.model }
   c:object("request", body, count and COUNT_KEYS or KEYS, count and "model messages" or "model messages max_tokens")
   check_settings(ctx, body)
+  check_container(ctx, body)
   check_tools(ctx, body)
   check_system(ctx, body)
   check_messages(ctx, body)

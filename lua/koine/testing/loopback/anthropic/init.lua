@@ -53,7 +53,7 @@ local function usage_object(usage, output)
     "output_tokens_details", not output and usage.reasoning and object("thinking_tokens", usage.reasoning) or nil)
 end
 
---- stop_reason, stop_sequence and stop_details of a plan, as an object of the given keys.
+--- stop_reason, stop_sequence, stop_details and container of a plan, put behind the keys that `target` has.
 local function add_stop(target, plan)
   local details = json.null
   local stop = STOPS[plan.stop] or plan.stop
@@ -67,6 +67,7 @@ local function add_stop(target, plan)
   json.put(target, "stop_reason", stop)
   json.put(target, "stop_sequence", plan.stop_sequence or json.null)
   json.put(target, "stop_details", details)
+  json.put(target, "container", plan.container or json.null)
   return target
 end
 
@@ -125,7 +126,7 @@ end
 
 local function start_events(out, plan)
   local message = wire_message(plan, array {})
-  for _, key in ipairs { "stop_reason", "stop_sequence", "stop_details" } do
+  for _, key in ipairs { "stop_reason", "stop_sequence", "stop_details", "container" } do
     json.put(message, key, json.null)
   end
   json.put(message, "usage", usage_object(plan.usage, 1))
@@ -205,8 +206,11 @@ function anthropic.stream(plan)
   return out
 end
 
---- Remembers what a plan hands out for `model` (as requested): signatures, redacted data, opaque blocks.
+--- Remembers what a plan hands out for `model` (as requested): signatures, redacted data, opaque blocks, containers.
 function anthropic.remember(issued, plan, model)
+  if plan.container then
+    issued.containers[plan.container.id] = model
+  end
   for _, block in ipairs(plan.blocks) do
     if block.type == "thinking" then
       issued.thinking[block.signature] = { text = block.text, model = model }
