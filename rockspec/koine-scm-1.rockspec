@@ -79,6 +79,7 @@ build = {
         "src/core/codec/shared/read.c",
         "src/core/codec/shared/think.c",
         "src/core/codec/shared/writer.c",
+        "src/core/codec/tools.c",
         "src/core/engine/pollset.c",
         "src/core/exchange/exchange.c",
         "src/core/exchange/head.c",

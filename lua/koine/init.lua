@@ -4,7 +4,7 @@
 --   koine.anthropic { model = …, … }, koine.openai, … one per provider, koine.compatible for any server of a known wire
 --   koine.adapter("anthropic/claude-sonnet-4-5", opts)   the same by name
 --   koine.text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal, message, tool_definition,
---   usage, usage_cost, delta, model_info, …              records (data/records.lua)
+--   server_tool, usage, usage_cost, delta, model_info, … records (data/records.lua)
 --   koine.response(t)   a real Response from a table, for adapters written in Lua
 --   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
 --   koine.base64(bytes)                                  for the source of images and documents
@@ -38,8 +38,8 @@ if has_cjson then
 end
 
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
-  "message", "tool_definition", "usage", "usage_cost", "delta", "model_info", "model_pricing", "usage_window",
-  "usage_amount", "usage_limit_entry", "usage_report" }
+  "message", "tool_definition", "server_tool", "usage", "usage_cost", "delta", "model_info", "model_pricing",
+  "usage_window", "usage_amount", "usage_limit_entry", "usage_report" }
 -- Public name → the module that it is.
 local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",

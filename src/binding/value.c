@@ -191,7 +191,7 @@ static const char *const BLOCK_KEYS[] = {
   "context", "citations", NULL
 };
 static const char *const MESSAGE_KEYS[] = { "role", "content", NULL };
-static const char *const TOOL_KEYS[] = { "name", "description", "parameters", "strict", "cache_control", NULL };
+static const char *const TOOL_KEYS[] = { "type", "name", "description", "parameters", "strict", "cache_control", NULL };
 
 static const char *known_key(const char *const *keys, const char *z) {
   for (; *keys != NULL; keys++)
@@ -207,6 +207,30 @@ static void refuse_record(lua_State *L, int idx, const struct path *p) {
   if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
 }
 
+/* A tool of the provider's own: its type is neither absent nor "function". What Lua alone can use of it is left out. NULL:
+** it is none. */
+static struct node *to_server_tool(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  struct node *o;
+  int own;
+  lua_pushliteral(L, "type");
+  own = lua_rawget(L, idx) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "function") == 0;
+  lua_pop(L, 1);
+  if (own) return NULL;
+  o = need(L, node_new(a, NODE_OBJECT));
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    struct path here = { p, NULL, 0 };
+    struct node *v;
+    if (lua_type(L, -2) != LUA_TSTRING) raise_at(L, p, "a table with only string keys", "another kind of key");
+    if (lua_isfunction(L, -1)) continue;
+    here.name = lua_tostring(L, -2);
+    v = to_node(L, -1, a, &here, depth + 1);
+    v->key.p = lua_tolstring(L, -2, &v->key.n);
+    append(o, v);
+  }
+  sort_object(o);
+  return o;
+}
+
 /* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
 static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
                               int depth) {
@@ -215,6 +239,7 @@ static struct node *to_record(lua_State *L, int idx, struct arena *a, const stru
   refuse_record(L, idx, p);
   if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
   luaL_checkstack(L, 6, "too many nested tables");
+  if (keys == TOOL_KEYS && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
   o = need(L, node_new(a, NODE_OBJECT));
   lua_pushnil(L);
   while (lua_next(L, idx)) {

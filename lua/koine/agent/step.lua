@@ -24,7 +24,7 @@ local PREPARED = { adapter = true, tools = true, system = true, messages = true,
 -- The tools that the model is sent, nil when there are none.
 local function offered(tools)
   local list = {}
-  for _, one in ipairs(tools) do list[#list + 1] = not one.hidden and one or nil end
+  for _, one in ipairs(tools) do list[#list + 1] = not one.hidden and tool.offer(one) or nil end
   return #list > 0 and list or nil
 end
 

@@ -20,7 +20,7 @@ local schema = require "koine.data.schema"
 
 local tool = {}
 
-local FIELDS = { name = "string", description = "string", parameters = "table", example = "table", run = "function",
+local FIELDS = { type = "string", name = "string", description = "string", parameters = "table", example = "table", run = "function",
   timeout = "number", needs_approval = true, hidden = "boolean", strict = "boolean", cache_control = "table" }
 local NAME_MAX = 64          -- bytes: the least that any wire allows
 local ERROR_TEXT_MAX = 4096  -- bytes of an error's text that the model is told
@@ -41,18 +41,25 @@ local function check_field(name, value, at)
   end
 end
 
+local function check_timeout(given, at)
+  local seconds = given.timeout
+  if seconds and (seconds <= 0 or seconds ~= seconds) then
+    errors.argument(at .. "timeout", "seconds, more than 0", seconds)
+  end
+end
+
 local function check_fields(given, at)
   for name, value in next, given do check_field(name, value, at) end
+  if given.type ~= nil and given.type ~= "function" then
+    errors.argument(at .. "type", '"function" (koine.server_tool makes tools of the provider\'s own)', given.type)
+  end
   local name = given.name
   if type(name) ~= "string" or #name > NAME_MAX or not name:find "^[%w_-]+$" then
     errors.argument(at .. "name", "at most 64 letters, digits, _ and -", name)
   end
   if given.description == nil then errors.argument(at .. "description", "string", nil) end
   if given.run == nil then errors.argument(at .. "run", "function", nil) end
-  local seconds = given.timeout
-  if seconds and (seconds <= 0 or seconds ~= seconds) then
-    errors.argument(at .. "timeout", "seconds, more than 0", seconds)
-  end
+  check_timeout(given, at)
   if given.parameters and given.example then
     core.raise_argument(at .. "example", "parameters or example", "both")
   end
@@ -73,8 +80,37 @@ local function new(given, at)
   check_fields(given, at)
   local made = {}
   for name, value in next, given do made[name] = value end
-  made.example, made.parameters = nil, parameters_of(given, at)
+  made.type, made.example, made.parameters = nil, nil, parameters_of(given, at)
   return setmetatable(made, tool_mt)
+end
+
+-- Tools of the provider's own. Some of them the provider describes and the caller runs (bash, text_editor): those have a
+-- `run`, and what else an agent reads; the rest is the provider's.
+
+local AGENTS = { "run", "timeout", "needs_approval", "hidden" }
+
+local function is_server_tool(value)
+  return type(value) == "table" and type(value.type) == "string" and value.type ~= "function"
+end
+
+local function new_server_tool(given, at)
+  for _, name in ipairs(AGENTS) do
+    if given[name] ~= nil then check_field(name, given[name], at) end
+  end
+  check_timeout(given, at)
+  if given.run and type(given.name) ~= "string" then errors.argument(at .. "name", "string", given.name) end
+  local made = {}
+  for name, value in next, given do made[name] = value end
+  return setmetatable(made, tool_mt)
+end
+
+--- A tool of a list as an adapter takes it.
+function tool.offer(one)
+  if not is_server_tool(one) then return one end
+  local offered = {}
+  for name, value in next, one do offered[name] = value end
+  for _, name in ipairs(AGENTS) do offered[name] = nil end
+  return offered
 end
 
 --- True when `value` was made by koine.tool.
@@ -86,7 +122,8 @@ local function check_array(value, path)
   core.raise_argument(path, "array of tools", tool.is_tool(value) and "a single tool" or errors.describe(value))
 end
 
---- Checks an array of tools, or of what koine.tool takes: a new array of koine.tool, each with a name of its own.
+--- Checks an array of tools, or of what koine.tool takes, and of tools of the provider's own (with a `type`): a new array
+-- of koine.tool, each with a name of its own.
 -- `path` begins the field's name in errors. Raises an ArgumentError.
 function tool.list(value, path)
   check_array(value, path)
@@ -94,9 +131,10 @@ function tool.list(value, path)
   for i, one in ipairs(value) do
     local at = ("%s[%d]"):format(path, i)
     if type(one) ~= "table" then errors.argument(at, "tool", one) end
-    kept[i] = tool.is_tool(one) and one or new(one, at .. ".")
-    if names[kept[i].name] then errors.argument(at .. ".name", "a name of its own", kept[i].name) end
-    names[kept[i].name] = true
+    kept[i] = tool.is_tool(one) and one or (is_server_tool(one) and new_server_tool or new)(one, at .. ".")
+    local name = kept[i].name
+    if name and names[name] then errors.argument(at .. ".name", "a name of its own", name) end
+    names[name or kept[i]] = true
   end
   return kept
 end
@@ -106,14 +144,14 @@ end
 -- The names of the tools that are offered, in words.
 local function names_of(tools)
   local names = {}
-  for _, one in ipairs(tools) do names[#names + 1] = not one.hidden and one.name or nil end
+  for _, one in ipairs(tools) do names[#names + 1] = one.run and not one.hidden and one.name or nil end
   return #names > 0 and table.concat(names, ", ") or "none"
 end
 
---- The tool of that name in an array of tools, or nil.
+--- The tool of that name in an array of tools that can be run here, or nil.
 function tool.find(tools, name)
   for _, one in ipairs(tools) do
-    if one.name == name then return one end
+    if one.name == name and one.run then return one end
   end
 end
 
@@ -123,6 +161,7 @@ function tool.problem(tools, call)
   local found = tool.find(tools, call.name)
   if not found then return ("unknown tool %q; there are: %s"):format(call.name, names_of(tools)) end
   if call.arguments_error then return "the arguments are no JSON object: " .. call.arguments_error end
+  if not found.parameters then return nil end -- the provider has them
   local fits, why = schema.validate(found.parameters, call.arguments, "arguments")
   if not fits then return "bad arguments: " .. why end
 end
@@ -201,7 +240,7 @@ end
 local function check_answer(tools, call, ctx)
   check_array(tools, "tools")
   for i, one in ipairs(tools) do
-    if not tool.is_tool(one) then errors.argument(("tools[%d]"):format(i), "koine.tool", one) end
+    if not tool.is_tool(one) and not is_server_tool(one) then errors.argument(("tools[%d]"):format(i), "koine.tool", one) end
   end
   if type(call) ~= "table" then errors.argument("call", "tool_use block", call) end
   for _, name in ipairs { "id", "name" } do

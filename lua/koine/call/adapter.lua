@@ -97,7 +97,9 @@ end
 local function recoverable(state, request)
   if not state.quirks.leaked_calls or request.tool_choice == "none" then return nil end
   local names = {}
-  for i, tool in ipairs(request.tools or {}) do names[i] = tool.name end
+  for _, tool in ipairs(request.tools or {}) do
+    if tool.type == nil or tool.type == "function" then names[#names + 1] = tool.name end
+  end
   return names[1] and names
 end
 

@@ -257,6 +257,8 @@ local function constructor(name)
   return function(fields) return make(name, spec, metatable, fields) end
 end
 
+local SERVER_TOOL = { __name = "koine.server_tool", __eq = records.equal }
+
 -- Blocks ----------------------------------------------------------------------------------------------------------
 
 --- A text block: {text = string, cache_control = nil | {type = "ephemeral", ttl = nil | "5m" | "1h"}}.
@@ -294,6 +296,17 @@ records.message = constructor "message"
 
 --- A tool: {name, description = strings, parameters = JSON Schema, strict = nil | boolean, cache_control as in text}.
 records.tool_definition = constructor "tool_definition"
+
+--- A tool of the provider's own, which it runs itself: {type = its type there, …}, everything as the provider names it. A
+-- copy, marked to go out whatever its type: types are dated, and new ones need not wait for Koine. Raises an ArgumentError
+-- for what is no table or has no type.
+function records.server_tool(fields)
+  if type(fields) ~= "table" then errors.argument("server_tool", "table of fields", fields) end
+  if NAME.check(fields.type) == nil then errors.argument("server_tool.type", NAME.expected, fields.type) end
+  local made = records.to_table(fields)
+  made.server_tool = true
+  return setmetatable(made, SERVER_TOOL)
+end
 
 -- Answers ---------------------------------------------------------------------------------------------------------
 

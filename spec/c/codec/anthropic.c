@@ -207,6 +207,21 @@ static void test_tools(void) {
          SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'none'},"));
   RENDER(ASK("'tool_choice':{'type':'tool','name':'f'},'tools':[" TOOL "],"),
          SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'tool','name':'f'},"));
+  /* The provider's own, as they are: of a type known but for its date, or of any that is said to pass. */
+  RENDER(ASK("'tools':[{'type':'function','name':'g'},{'type':'web_search_20250305','name':'web_search','b':1,'a':[]},"
+             "{'type':'new_1','server_tool':true,'name':'n'}],'tool_choice':{'type':'tool','name':'web_search'},"),
+         SENT("'tools':[{'name':'g','input_schema':{'properties':{},'type':'object'}},{'a':[],'b':1,'name':'web_search',"
+              "'type':'web_search_20250305'},{'name':'n','type':'new_1'}],"
+              "'tool_choice':{'type':'tool','name':'web_search'},"));
+  RENDER(ASK("'cache_retention':'short','tools':[{'type':'mcp_toolset'}],"),
+         "{'model':'m','max_tokens':8192,'tools':[{'cache_control':{'type':'ephemeral'},'type':'mcp_toolset'}],"
+         "'messages':[{'role':'user','content':[{'type':'text','text':'hi','cache_control':{'type':'ephemeral'}}]}]}");
+#define KNOWN \
+  "koine.server_tool {…}, or one of advisor_DATE, bash_DATE, browser_toolset_DATE, code_execution_DATE, computer_DATE, " \
+  "computer_toolset_DATE, mcp_toolset, memory_DATE, text_editor_DATE, tool_search_tool_bm25, tool_search_tool_regex, " \
+  "web_fetch_DATE, web_search_DATE expected, got "
+  REFUSE(ASK("'tools':[" TOOL ",{'type':'web_search','name':'w'}],"), "tools[2].type: " KNOWN "'web_search'");
+  REFUSE(ASK("'tools':[{'type':'x','name':'w','server_tool':false}],"), "tools[1].type: " KNOWN "'x'");
   RENDER_REST(ASK("'tool_choice':'any',"), SENT(""),
               WARNED("unsupported_option", "tool_choice", "there are no tools to choose from: left out"));
 }
@@ -1045,7 +1060,7 @@ static void test_broken_bodies(void) {
 static void test_render_memory(void) {
   static const char REQUEST[] =
     "{'model':'m','stream':true,'cache_retention':'long','system':[{'type':'text','text':'s'}],'betas':['a','b'],"
-    "'metadata':{'user_id':'u','x':1},'tools':[" TOOL "],'tool_choice':'any','thinking':'low','temperature':1,"
+    "'metadata':{'user_id':'u','x':1},'tools':[" TOOL ",{'type':'bash_1','name':'b','server_tool':true}],'tool_choice':'any','thinking':'low','temperature':1,"
     "'extra':{'b':1,'a':2,'container':{}},'stop_sequences':['x'],'messages':[{'role':'user','content':[{'type':'document',"
     "'source':'SGVsbG8=','media_type':'text/plain'}]}," CALLED ",{'role':'assistant','content':[{'type':'text',"
     "'text':'t'," OWN("{\\'citations\\':[1]}") "}," BOXED("c", "") "]},{'role':'user','content':'q'}]}";

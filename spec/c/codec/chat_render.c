@@ -98,6 +98,8 @@ static void test_tools(void) {
   SETS(NULL, "'tools':[" F "],", OUT "'additionalProperties':false,'properties':{},'type':'object'},'strict':true}}],");
   SETS("{'no_additional_properties':true,'no_strict':true}", "'tools':[" F "],",
        OUT "'properties':{},'type':'object'}}}],");
+  SETS(NULL, "'tools':[{'type':'custom','custom':{'name':'c'}},{'type':'browser_search','server_tool':true}],",
+       "'tools':[{'custom':{'name':'c'},'type':'custom'},{'type':'browser_search'}],");
   SETS(NULL, "'tools':[{'name':'f'}],", OUT "'properties':{},'type':'object'}}}],");
   SETS(NULL, "'tools':[],", "");
   WARNS(NULL, "'tools':[],'tool_choice':'auto',", "", "tool_choice");

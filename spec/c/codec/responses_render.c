@@ -105,6 +105,16 @@ static void test_tools(void) {
        "'tools':[{'name':'f','parameters':{'type':'object','properties':{},'additionalProperties':false}}],",
        ASKED F(",'strict':false"));
   WARNS(NULL, "'tools':[],'tool_choice':'auto',", ASKED, "tool_choice");
+  /* The provider's own, as they are, without marks for a cache; those without a name are chosen by their type. */
+  SETS(NULL, "'tools':[{'name':'f'},{'type':'web_search_2025_08_26','cache_control':{'type':'ephemeral'}},"
+       "{'type':'new','server_tool':true,'b':1,'a':2}],'tool_choice':{'type':'tool','name':'new'},",
+       ASKED "'tools':[{'type':'function','name':'f','parameters':{'properties':{},'type':'object'},'strict':false},"
+       "{'type':'web_search_2025_08_26'},{'a':2,'b':1,'type':'new'}],'tool_choice':{'type':'new'},");
+  SETS(NULL, "'tools':[{'type':'mcp','server_label':'s','name':'m'}],'tool_choice':{'type':'tool','name':'m'},",
+       ASKED "'tools':[{'name':'m','server_label':'s','type':'mcp'}],"
+       "'tool_choice':{'type':'mcp','name':'m','server_label':'s'},");
+  expect_error(__FILE__, __LINE__, NULL, "{'model':'m','tools':[{'type':'nothing'}],'messages':[" HI "]}",
+               "tools[1].type");
 }
 
 static void test_system(void) {

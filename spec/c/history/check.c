@@ -211,6 +211,16 @@ static void tools(void) {
           NAMES "\"1234567890123456789012345678901234567890...\"");
   REQUEST("{" HI ",\"tools\":[{\"name\":\"f\"},{\"name\":\"g\"},{\"name\":\"f\"}]}",
           "tools[3].name: a name that no other tool has expected, got \"f\"");
+  /* Tools of a provider's own: what they hold is the provider's to judge. */
+  REQUEST(TOOL("\"type\":\"x_1\",\"input_schema\":7"), FINE);
+  REQUEST(TOOL("\"type\":\"x_1\",\"name\":\"a name\""), FINE);
+  REQUEST(TOOL("\"type\":\"function\",\"name\":\"f\""), FINE);
+  REQUEST(TOOL("\"type\":7"), "tools[1].type: non-empty string expected, got 7");
+  REQUEST(TOOL("\"type\":\"\""), "tools[1].type: non-empty string expected, got \"\"");
+  REQUEST(TOOL("\"type\":\"x_1\",\"name\":7"), "tools[1].name: non-empty string expected, got 7");
+  REQUEST(TOOL("\"type\":\"x_1\",\"server_tool\":1"), "tools[1].server_tool: true or false expected, got 1");
+  REQUEST("{" HI ",\"tools\":[{\"name\":\"f\"},{\"type\":\"x_1\",\"name\":\"f\"}]}",
+          "tools[2].name: a name that no other tool has expected, got \"f\"");
   REQUEST(TOOL("\"name\":\"f\",\"description\":1"), "tools[1].description: string expected, got 1");
   REQUEST(TOOL("\"name\":\"f\",\"strict\":1"), "tools[1].strict: true or false expected, got 1");
   REQUEST(TOOL("\"name\":\"f\",\"parameters\":\"{}\""),

@@ -382,13 +382,29 @@ static int legal_name(struct str s) {
   return s.n > 0 && s.n <= TOOL_NAME_MAX;
 }
 
-static int check_tool(struct check *c, const struct node *list, const struct node *tool) {
-  const struct node *name = node_get(tool, "name"), *t, *type;
-  if (!node_is(tool, NODE_OBJECT)) return refuse(c, "tool {name, description, parameters}", tool);
-  if (!legal_name(node_str(name))) return refuse_member(c, STR("name"), "1 to 64 of A-Z, a-z, 0-9, _ and -", name);
-  for (t = list->child; t != tool; t = t->next)
+/* A name that no tool before this one has. */
+static int check_unique(struct check *c, const struct node *list, const struct node *tool, const struct node *name) {
+  for (const struct node *t = list->child; t != tool; t = t->next)
     if (str_same(node_str(node_get(t, "name")), name->s))
       return refuse_member(c, STR("name"), "a name that no other tool has", name);
+  return 0;
+}
+
+/* A tool of the provider's own: its type may be any here, and of the rest the provider knows more. */
+static int check_server_tool(struct check *c, const struct node *list, const struct node *tool) {
+  const struct node *name = member(tool, STR("name"));
+  if (name != NULL && (check_name(c, tool, STR("name")) != 0 || check_unique(c, list, tool, name) != 0)) return -1;
+  if (check_boolean(c, tool, STR("server_tool")) != 0 || check_cache_control(c, tool) != 0) return -1;
+  return check_finite(c, tool);
+}
+
+static int check_tool(struct check *c, const struct node *list, const struct node *tool) {
+  const struct node *name = node_get(tool, "name"), *type = member(tool, STR("type"));
+  if (!node_is(tool, NODE_OBJECT)) return refuse(c, "tool {name, description, parameters}", tool);
+  if (type != NULL && check_name(c, tool, STR("type")) != 0) return -1;
+  if (normalise_is_server_tool(tool)) return check_server_tool(c, list, tool);
+  if (!legal_name(node_str(name))) return refuse_member(c, STR("name"), "1 to 64 of A-Z, a-z, 0-9, _ and -", name);
+  if (check_unique(c, list, tool, name) != 0) return -1;
   if (check_string(c, tool, STR("description"), OPTIONAL) != 0 || check_boolean(c, tool, STR("strict")) != 0 ||
       check_cache_control(c, tool) != 0 || check_table(c, tool, STR("parameters"), OPTIONAL) != 0)
     return -1;
@@ -426,7 +442,7 @@ static int check_tool_choice(struct check *c, const struct node *request) {
   if (check_name(c, v, STR("name")) != 0) return -1;
   name = node_get(v, "name");
   for (t = tools == NULL ? NULL : tools->child; t != NULL; t = t->next)
-    if (str_same(node_str(node_get(t, "name")), name->s)) break;
+    if (normalise_is_chosen(t, name->s)) break;
   if (t == NULL && tools != NULL && tools->count > 0)
     return refuse_member(c, STR("name"), "the name of one of the tools", name);
   pop(c, 0);

@@ -36,6 +36,10 @@ int normalise_check(const struct node *request, struct err *e);
 /* One block or message alone, as the constructors check it; `path` begins the field's name. */
 int normalise_check_message(const struct node *message, const char *path, struct err *e);
 
+/* True for a tool that is the provider's own: its type is neither absent nor "function". */
+int normalise_is_server_tool(const struct node *tool);
+/* True when a tool_choice of that name means the tool: those of a provider's own may be without a name, the type says all. */
+int normalise_is_chosen(const struct node *tool, struct str name);
 /*
 ** True when a block with this provider_data came from there (N13). One without a wire counts as of the wire in use: it was
 ** kept before wires were, or is an author's own.
@@ -56,7 +60,7 @@ int normalise_system(struct arena *a, const struct node *request, struct node **
 ** N18: schemas made sendable in place: missing parameters = {type="object",properties={}}, `properties` an object,
 ** `required`, `enum`, `anyOf`, `oneOf`, `allOf`, `prefixItems` arrays even when empty; root type filled in; with
 ** strip_additional, additionalProperties removed at every level. Without any tool, the members tools and tool_choice
-** are removed from the request. 0, or -1 (memory).
+** are removed from the request. Tools of the provider's own are left as they are. 0, or -1 (memory).
 */
 int normalise_tools(struct arena *a, struct node *request, int strip_additional, struct err *e);
 /* N14 outbound: the JSON text of a tool_use block's arguments: the model's own bytes where they still decode to

@@ -60,6 +60,17 @@ static int fix_parameters(struct arena *a, struct node *tool, int strip) {
   return 0;
 }
 
+int normalise_is_server_tool(const struct node *tool) {
+  struct str type = node_str(node_get(tool, "type"));
+  return type.n > 0 && !str_eq(type, "function");
+}
+
+int normalise_is_chosen(const struct node *tool, struct str name) {
+  const struct node *own = node_get(tool, "name");
+  if (own != NULL) return str_same(node_str(own), name);
+  return normalise_is_server_tool(tool) && str_same(node_str(node_get(tool, "type")), name);
+}
+
 int normalise_tools(struct arena *a, struct node *request, int strip_additional, struct err *e) {
   struct node *tools = node_get(request, "tools"), *choice = node_get(request, "tool_choice"), *tool;
   if (tools == NULL || tools->count == 0) {
@@ -68,6 +79,6 @@ int normalise_tools(struct arena *a, struct node *request, int strip_additional,
     return 0;
   }
   for (tool = tools->child; tool != NULL; tool = tool->next)
-    if (fix_parameters(a, tool, strip_additional) != 0) return err_memory(e);
+    if (!normalise_is_server_tool(tool) && fix_parameters(a, tool, strip_additional) != 0) return err_memory(e);
   return 0;
 }

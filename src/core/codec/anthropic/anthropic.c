@@ -154,7 +154,12 @@ static void put_tools(struct anthropic_out *o) {
   field(o, "tools");
   for (const struct node *t = tools->child; t != NULL; t = t->next) {
     struct str description = node_str(node_get(t, "description"));
-    anthropic_put(o, t == tools->child ? "[{\"name\":" : ",{\"name\":");
+    anthropic_put(o, t == tools->child ? "[" : ",");
+    if (normalise_is_server_tool(t)) {
+      put_node(o, t);
+      continue;
+    }
+    anthropic_put(o, "{\"name\":");
     anthropic_put_string(o, node_str(node_get(t, "name")));
     if (description.n > 0) {
       anthropic_put(o, ",\"description\":");
@@ -305,6 +310,12 @@ static int put_betas(struct render *r, struct err *e) {
 
 /* {{{ the whole */
 
+/* The types of tools that are the provider's own; all of them are dated, but for those told without a name. */
+static const char *const SERVER_TOOLS[] = {
+  "advisor_", "bash_", "browser_toolset_", "code_execution_", "computer_", "computer_toolset_", "mcp_toolset", "memory_",
+  "text_editor_", "tool_search_tool_bm25", "tool_search_tool_regex", "web_fetch_", "web_search_", NULL
+};
+
 /* Puts the history in order, decides where it is cached. */
 static int prepare(struct render *r, struct node **system, struct err *e) {
   struct norm norm = {
@@ -313,7 +324,7 @@ static int prepare(struct render *r, struct node **system, struct err *e) {
   };
   size_t count;
   char field[32];
-  if (normalise_check(r->request, e) != 0) return -1;
+  if (normalise_check(r->request, e) != 0 || codec_server_tools(r->request, SERVER_TOOLS, e) != 0) return -1;
   count = given(r, "messages")->count;
   if (anthropic_prepare(r, e) != 0 || normalise_messages(r->a, r->request, &norm, e) != 0 ||
       normalise_tools(r->a, r->request, 0, e) != 0 || normalise_system(r->a, r->request, system, e) != 0)

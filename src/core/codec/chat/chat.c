@@ -107,6 +107,9 @@ static void put_tools(struct out *w) {
 
 /* }}} */
 
+/* The types of tools that are no functions; those of compatible servers go through koine.server_tool. */
+static const char *const SERVER_TOOLS[] = { "custom", NULL };
+
 /* Puts the tree in order: history, system prompt, schemas. */
 static int prepare(struct out *w, struct node **system) {
   const struct norm norm = {
@@ -114,7 +117,9 @@ static int prepare(struct out *w, struct node **system) {
     .id_chars = strcmp(w->q->tool_id, "alnum9") == 0 ? "alnum9" : NULL, .id_max = (size_t)w->q->tool_id_max
   };
   const struct node *messages;
-  if (normalise_check(w->request, w->e) != 0 || out_check_media(w) != 0) return -1;
+  if (normalise_check(w->request, w->e) != 0 || codec_server_tools(w->request, SERVER_TOOLS, w->e) != 0 ||
+      out_check_media(w) != 0)
+    return -1;
   out_check_choice(w);
   if (normalise_messages(w->r->a, w->request, &norm, w->e) != 0 ||
       normalise_system(w->r->a, w->request, system, w->e) != 0 ||

@@ -119,13 +119,21 @@ static void put_tools(struct out *w) {
 
 /* {{{ the whole */
 
+/* The types of tools that are the provider's own. */
+static const char *const SERVER_TOOLS[] = {
+  "apply_patch", "code_interpreter", "computer", "computer_use_preview", "custom", "file_search", "image_generation",
+  "local_shell", "mcp", "namespace", "programmatic_tool_calling", "shell", "tool_search", "web_search",
+  "web_search_preview", NULL
+};
+
 /* Puts the tree in order: history, system prompt, schemas. */
 static int prepare(struct out *w, struct node **system) {
   const struct norm norm = {
     .origin = codec_origin(w->r, &codec_responses), .results_first = 1,
     .id_max = CALL_ID_MAX
   };
-  if (normalise_check(w->request, w->e) != 0 || out_check_media(w) != 0 || responses_collapse(w) != 0 ||
+  if (normalise_check(w->request, w->e) != 0 || codec_server_tools(w->request, SERVER_TOOLS, w->e) != 0 ||
+      out_check_media(w) != 0 || responses_collapse(w) != 0 ||
       normalise_messages(w->r->a, w->request, &norm, w->e) != 0 ||
       normalise_system(w->r->a, w->request, system, w->e) != 0)
     return -1;

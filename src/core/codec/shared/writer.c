@@ -5,6 +5,7 @@
 ** an err.
 */
 #include "writer.h"
+#include "core/history/normalise.h"
 
 #include <stdio.h>
 
@@ -117,11 +118,35 @@ void out_function(struct out *w, const char *open, const struct node *tool) {
   put_value(w, node_get(tool, "parameters"));
 }
 
+/* The provider's own tool that the choice names, or NULL: it is one of the caller's. */
+static const struct node *chosen_server_tool(const struct out *w, const struct node *choice) {
+  struct str name = node_str(node_get(choice, "name"));
+  for (const struct node *t = children(node_get(w->request, "tools")); t != NULL; t = t->next)
+    if (normalise_is_chosen(t, name)) return normalise_is_server_tool(t) ? t : NULL;
+  return NULL;
+}
+
+/* {type, name, server_label}, what the tool has of them. */
+static void put_chosen(struct out *w, const struct node *tool) {
+  static const char *const KEYS[] = { "name", "server_label" };
+  put(w, "{\"type\":");
+  put_string(w, node_str(node_get(tool, "type")));
+  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+    const struct node *v = node_get_(tool, KEYS[i], strlen(KEYS[i]));
+    if (v == NULL) continue;
+    put_key(w, (struct str){ KEYS[i], strlen(KEYS[i]) });
+    put_value(w, v);
+  }
+  put(w, "}");
+}
+
 static void put_tool_choice(struct out *w, const char *open, const char *close) {
-  const struct node *choice = node_get(w->request, "tool_choice");
+  const struct node *choice = node_get(w->request, "tool_choice"), *server_tool = chosen_server_tool(w, choice);
   if (!node_is(choice, NODE_OBJECT) && !node_is(choice, NODE_STRING)) return;
   out_field(w, "tool_choice");
-  if (choice->type == NODE_OBJECT) {
+  if (server_tool != NULL) {
+    put_chosen(w, server_tool);
+  } else if (choice->type == NODE_OBJECT) {
     put(w, open);
     put_string(w, node_str(node_get(choice, "name")));
     put(w, close);
@@ -132,15 +157,23 @@ static void put_tool_choice(struct out *w, const char *open, const char *close) 
   }
 }
 
+/* A tool of the provider's own, as it is; it is not cached here (N16). */
+static void put_server_tool(struct out *w, struct node *tool) {
+  struct node *marker = node_get(tool, "cache_control");
+  if (marker != NULL) node_remove(tool, marker);
+  put_value(w, tool);
+}
+
 void out_tools(struct out *w, void (*put_tool)(struct out *w, const struct node *tool), const char *open,
                const char *close) {
-  const struct node *tools = node_get(w->request, "tools");
+  struct node *tools = node_get(w->request, "tools");
   if (children(tools) == NULL) return;
   out_field(w, "tools");
   put(w, "[");
-  for (const struct node *t = tools->child; t != NULL; t = t->next) {
+  for (struct node *t = tools->child; t != NULL; t = t->next) {
     if (t != tools->child) put(w, ",");
-    put_tool(w, t);
+    if (normalise_is_server_tool(t)) put_server_tool(w, t);
+    else put_tool(w, t);
   }
   put(w, "]");
   put_tool_choice(w, open, close);

@@ -22,6 +22,11 @@ local BLOCK_KEYS = {
   thinking = set "type thinking signature",
   redacted_thinking = set "type data",
 }
+-- Tools of the provider's own, without the date that ends their type.
+local SERVER_TOOLS = set [[advisor bash browser_toolset code_execution computer computer_toolset memory text_editor
+  tool_search_tool_bm25 tool_search_tool_regex web_fetch web_search]]
+local NAMELESS = set "mcp_toolset"
+local UNDATED = set "mcp_toolset tool_search_tool_bm25 tool_search_tool_regex"
 local ONLY = {
   image = "user", document = "user", search_result = "user", tool_result = "user",
   tool_use = "assistant", thinking = "assistant", redacted_thinking = "assistant",
@@ -289,13 +294,30 @@ local function check_messages(ctx, body)
   check_leading_thinking(ctx, messages, body)
 end
 
+--- A tool of the provider's own: a type that this wire has, and no schema, which the provider knows.
+local function check_server_tool(ctx, path, tool)
+  local kind = tostring(tool.type)
+  if not (UNDATED[kind] or SERVER_TOOLS[kind:match("^(.*)_%d%d%d%d%d%d%d%d$") or ""]) then
+    ctx.check:add(path .. ".type", "Input tag '%s' does not match any of the expected tags", kind)
+  end
+  for _, key in ipairs { "input_schema", "description" } do
+    if tool[key] ~= nil then
+      ctx.check:add(path .. "." .. key, "extra inputs are not permitted")
+    end
+  end
+end
+
 local function check_tools(ctx, body)
   local names = {}
   if body.tools ~= nil and ctx.check:array("tools", body.tools) then
     for i, tool in ipairs(body.tools) do
       local path = ("tools.%d"):format(i - 1)
       local server_tool = json.is_object(tool) and tool.type ~= nil and tool.type ~= "custom"
-      if ctx.check:object(path, tool, not server_tool and TOOL_KEYS or nil, "name") then
+      local named = not (server_tool and NAMELESS[tool.type])
+      if ctx.check:object(path, tool, not server_tool and TOOL_KEYS or nil, named and "name" or "type") and named then
+        if server_tool then
+          check_server_tool(ctx, path, tool)
+        end
         ctx.check:string(path .. ".name", tool.name, "^[%w_-]+$", "a name of the form ^[a-zA-Z0-9_-]{1,128}$")
         if names[tool.name] then
           ctx.check:add("tools", "tool names must be unique: %s", tostring(tool.name))

@@ -219,7 +219,10 @@ local function check_tools(ctx, body)
   if body.tools ~= nil and ctx.check:array("tools", body.tools) then
     for i, tool in ipairs(body.tools) do
       local path = ("tools.%d"):format(i - 1)
-      if ctx.check:object(path, tool, set "type function", "type function") then
+      local kind = json.is_object(tool) and tool.type == "custom" and "custom" or "function"
+      if kind == "custom" then
+        ctx.check:object(path, tool, set "type custom", "type custom")
+      elseif ctx.check:object(path, tool, set "type function", "type function") then
         ctx.check:word(path .. ".type", tool.type, "function")
         local f, at = tool["function"], path .. ".function"
         if ctx.check:object(at, f, set "name description parameters strict", "name") then

@@ -14,8 +14,9 @@ local KEYS = set [[model input instructions tools tool_choice parallel_tool_call
 local COUNT_KEYS = set [[model input instructions tools tool_choice parallel_tool_calls reasoning text
   previous_response_id conversation truncation]]
 local TOOL_KEYS = set "type name description parameters strict"
-local HOSTED = set [[web_search web_search_preview file_search code_interpreter image_generation mcp local_shell shell
-  apply_patch computer_use_preview custom]]
+local HOSTED = set [[web_search web_search_2025_08_26 web_search_preview web_search_preview_2025_03_11 file_search
+  code_interpreter image_generation mcp local_shell shell apply_patch computer computer_use_preview custom namespace
+  programmatic_tool_calling tool_search]]
 local INCLUDES = [[reasoning.encrypted_content message.output_text.logprobs message.input_image.image_url
   file_search_call.results web_search_call.results web_search_call.action.sources code_interpreter_call.outputs
   computer_call_output.output.image_url]]

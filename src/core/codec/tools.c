@@ -1,0 +1,56 @@
+/*
+** tools.c: tools of a provider's own, which go out beside the caller's. Their types are dated, so that new ones need not wait
+** for us: what a wire format knows is told by what stands before the date.
+** Works in place. Failure: -1 and an err.
+*/
+#include "codec.h"
+
+#include <stdio.h>
+
+/* True for a date behind a type's name, or for none: "20250305", "2025_08_26". */
+static int is_date(struct str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] == '_' && i > 0)) return 0;
+  return s.n > 0;
+}
+
+static int is_known(struct str type, const char *name) {
+  size_t n = strlen(name);
+  int dated = name[n - 1] == '_';
+  if (type.n < n || memcmp(type.p, name, n) != 0) return 0;
+  if (dated) return is_date((struct str){ type.p + n, type.n - n });
+  return type.n == n || (type.p[n] == '_' && is_date((struct str){ type.p + n + 1, type.n - n - 1 }));
+}
+
+/* Says what types there are. */
+static int refuse(size_t at, struct str type, const char *const *known, struct err *e) {
+  char field[40], expected[ERR_MESSAGE_MAX] = "koine.server_tool {…}, or one of ", got[64];
+  size_t n = strlen(expected);
+  (void)snprintf(field, sizeof field, "tools[%zu].type", at);
+  (void)snprintf(got, sizeof got, "\"%.*s\"", type.n > 40 ? 40 : (int)type.n, type.p);
+  for (size_t i = 0; known[i] != NULL && n < sizeof expected; i++) {
+    size_t len = strlen(known[i]);
+    int add = snprintf(expected + n, sizeof expected - n, "%s%s%s", i > 0 ? ", " : "", known[i],
+                       known[i][len - 1] == '_' ? "DATE" : "");
+    n += add > 0 ? (size_t)add : 0;
+  }
+  return err_argument(e, field, expected, got);
+}
+
+int codec_server_tools(struct node *request, const char *const *known, struct err *e) {
+  const struct node *tools = node_get(request, "tools");
+  size_t at = 0;
+  for (struct node *t = tools == NULL ? NULL : tools->child; t != NULL; t = t->next) {
+    struct str type = node_str(node_get(t, "type"));
+    struct node *passes = node_get(t, "server_tool");
+    const char *const *name = known;
+    at++;
+    if (!normalise_is_server_tool(t)) continue;
+    if (!node_is(passes, NODE_TRUE)) {
+      while (*name != NULL && !is_known(type, *name)) name++;
+      if (*name == NULL) return refuse(at, type, known, e);
+    }
+    if (passes != NULL) node_remove(t, passes);
+  }
+  return 0;
+}
