@@ -71,7 +71,7 @@ static int f_adapter(lua_State *L) {
 }
 
 /* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, and an integer for
-** adapter:remedy: what the request could do without. Raises ArgumentError, NotImplementedError. request:
+** core.remedy: what the request could do without. Raises ArgumentError, NotImplementedError. request:
 ** codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned when the wire cannot
 ** count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
@@ -105,10 +105,11 @@ static int m_render(lua_State *L) {
   return 4;
 }
 
-/* adapter:remedy(remedies, codec, status, code, message): the member of the request that, set to true, leaves out what the
-** provider refused, and whether it will always be refused; nil when there is none. remedies: what render gave; codec as
-** for render; status (integer or nil), code and message (strings or nil): the refusal's. */
-static int m_remedy(lua_State *L) {
+/* core.remedy(adapter, remedies, codec, status, code, message): the member of the request that, set to true,
+** leaves out what the provider refused, and whether it will always be refused; nil when there is none. remedies:
+** what render gave; codec as for render; status (integer or nil), code and message (strings or nil): the
+** refusal's. */
+static int f_remedy(lua_State *L) {
   const struct codec *codec = optional_codec(L, 3, check_adapter(L, 1));
   unsigned mask = (unsigned)luaL_checkinteger(L, 2);
   const struct remedy *x;
@@ -163,7 +164,6 @@ static int m_tostring(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "render", m_render },
-  { "remedy", m_remedy },
   { "close", m_close },
   { "closed", m_closed },
   { NULL, NULL }
@@ -181,6 +181,8 @@ void open_adapter(lua_State *L) {
   lua_setfield(L, -2, "adapter_methods");
   lua_pushcfunction(L, f_adapter);
   lua_setfield(L, -2, "adapter");
+  lua_pushcfunction(L, f_remedy);
+  lua_setfield(L, -2, "remedy");
   lua_pushcfunction(L, f_check);
   lua_setfield(L, -2, "check");
   lua_pushcfunction(L, f_state);

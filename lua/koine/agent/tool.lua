@@ -20,8 +20,9 @@ local schema = require "koine.data.schema"
 
 local tool = {}
 
-local FIELDS = { type = "string", name = "string", description = "string", parameters = "table", example = "table", run = "function",
-  timeout = "number", needs_approval = true, hidden = "boolean", strict = "boolean", cache_control = "table" }
+local FIELDS = { type = "string", name = "string", description = "string", parameters = "table", example = "table",
+  run = "function", timeout = "number", needs_approval = true, hidden = "boolean", strict = "boolean",
+  cache_control = "table" }
 local NAME_MAX = 64          -- bytes: the least that any wire allows
 local ERROR_TEXT_MAX = 4096  -- bytes of an error's text that the model is told
 local LEVELS = 6             -- of tables around a result in a history and its dump
@@ -84,8 +85,8 @@ local function new(given, at)
   return setmetatable(made, tool_mt)
 end
 
--- Tools of the provider's own. Some of them the provider describes and the caller runs (bash, text_editor): those have a
--- `run`, and what else an agent reads; the rest is the provider's.
+-- Tools of the provider's own. Some of them the provider describes and the caller runs (bash, text_editor): those have
+-- a `run`, and what else an agent reads; the rest is the provider's.
 
 local AGENTS = { "run", "timeout", "needs_approval", "hidden" }
 
@@ -122,9 +123,8 @@ local function check_array(value, path)
   core.raise_argument(path, "array of tools", tool.is_tool(value) and "a single tool" or errors.describe(value))
 end
 
---- Checks an array of tools, or of what koine.tool takes, and of tools of the provider's own (with a `type`): a new array
--- of koine.tool, each with a name of its own.
--- `path` begins the field's name in errors. Raises an ArgumentError.
+--- Checks an array of tools, or of what koine.tool takes, and of tools of the provider's own (with a `type`): a new
+-- array of koine.tool, each with a name of its own. `path` begins the field's name in errors. Raises an ArgumentError.
 function tool.list(value, path)
   check_array(value, path)
   local kept, names = {}, {}
@@ -240,7 +240,9 @@ end
 local function check_answer(tools, call, ctx)
   check_array(tools, "tools")
   for i, one in ipairs(tools) do
-    if not tool.is_tool(one) and not is_server_tool(one) then errors.argument(("tools[%d]"):format(i), "koine.tool", one) end
+    if not tool.is_tool(one) and not is_server_tool(one) then
+      errors.argument(("tools[%d]"):format(i), "koine.tool", one)
+    end
   end
   if type(call) ~= "table" then errors.argument("call", "tool_use block", call) end
   for _, name in ipairs { "id", "name" } do

@@ -3,7 +3,8 @@
 -- access, admitted, readmitted, remedies}. `call` is what the core starts, `request` the canonical request it was
 -- rendered from, `rendered` the headers that needs (nil: none), `access` the credentials of the latest attempt;
 -- `admitted` is true once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was
--- shown; `remedies` says what the request could do without (adapter:remedy). `closed`, `failure` and `finished` are stream.lua's.
+-- shown; `remedies` says what the request could do without (core.remedy). `closed`, `failure` and `finished` are
+-- stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
@@ -181,11 +182,12 @@ local function readmitted(plan, err)
   return auth.rejected(plan.adapter, err, plan.access)
 end
 
--- True when the request can go without what the provider refused of it: it is rendered again so, once per call and thing,
--- and its warnings say what they have to. What is refused always, the adapter does not send again.
+-- True when the request can go without what the provider refused of it: it is rendered again so, once per call and
+-- thing, and its warnings say what they have to. What is refused always, the adapter does not send again.
 local function remedied(plan, err)
   if (plan.remedies or 0) == 0 then return false end -- fetches have none
-  local without, lasts = plan.adapter:remedy(plan.remedies, plan.call.codec, err.status_code, err.code, err.message)
+  local without, lasts = core.remedy(plan.adapter, plan.remedies, plan.call.codec, err.status_code, err.code,
+    err.message)
   if not without or plan.request[without] then return false end
   plan.request[without] = true
   if lasts then

@@ -297,9 +297,9 @@ records.message = constructor "message"
 --- A tool: {name, description = strings, parameters = JSON Schema, strict = nil | boolean, cache_control as in text}.
 records.tool_definition = constructor "tool_definition"
 
---- A tool of the provider's own, which it runs itself: {type = its type there, …}, everything as the provider names it. A
--- copy, marked to go out whatever its type: types are dated, and new ones need not wait for Koine. Raises an ArgumentError
--- for what is no table or has no type.
+--- A tool of the provider's own, which it runs itself: {type = its type there, …}, everything as the provider names
+-- it. A copy, marked to go out whatever its type: types are dated, and new ones need not wait for Koine. Raises an
+-- ArgumentError for what is no table or has no type.
 function records.server_tool(fields)
   if type(fields) ~= "table" then errors.argument("server_tool", "table of fields", fields) end
   if NAME.check(fields.type) == nil then errors.argument("server_tool.type", NAME.expected, fields.type) end
@@ -336,10 +336,10 @@ end
 -- {role = "assistant", content = content}; raw(); to_table().
 --
 -- Appending response:message() to the history is the round trip. Echoed verbatim, byte for byte, never re-encoded,
--- trimmed, merged or reordered, to the provider, model and wire they came from: thinking.signature with its thinking text,
--- redacted_thinking.data, tool_use.id, tool_use.arguments_json (as long as it decodes to arguments), every
--- provider_data.raw, the container's id (from provider_data, too), and the order of the blocks. What another provider cannot carry is dropped there, never made
--- text. Never sent back: usage, stop_reason, model, id.
+-- trimmed, merged or reordered, to the provider, model and wire they came from: thinking.signature with its thinking
+-- text, redacted_thinking.data, tool_use.id, tool_use.arguments_json (as long as it decodes to arguments), every
+-- provider_data.raw, the container's id (which provider_data has, too), and the order of the blocks. What another
+-- provider cannot carry is dropped there, never made text. Never sent back: usage, stop_reason, model, id.
 records.response = core.response
 
 --- Token counts: {input_tokens, output_tokens} required; cache_read_tokens, cache_creation_tokens, reasoning_tokens

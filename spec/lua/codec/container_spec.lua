@@ -161,8 +161,8 @@ describe("citations of a document", function()
 
   -- What the wire was sent for the document, and the answer's warnings.
   local function sent(adapter, document)
-    local response = assert(adapter:chat({ { role = "user", content = { document, { type = "text", text = "Is it?" } } } },
-      { max_tokens = 100 }))
+    local question = { role = "user", content = { document, { type = "text", text = "Is it?" } } }
+    local response = assert(adapter:chat({ question }, { max_tokens = 100 }))
     local request = assert(server:requests())[1]
     assert.are.same({}, request.problems)
     local body = core.decode(request.body)

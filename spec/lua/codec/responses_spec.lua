@@ -68,7 +68,8 @@ describe("Responses", function()
 
   it("keeps what it was given of a model that nobody knows, though nobody asked to think", function()
     script(REASONED, { content = "At noon." })
-    local grok = koine.xai { model = "grok-9", key = "test-key", base_url = server.url, api = "responses", retry = false }
+    local grok = koine.xai { model = "grok-9", key = "test-key", base_url = server.url, api = "responses",
+      retry = false }
     local messages = { { role = "user", content = "When is high water?" } }
     local response = assert(grok:chat(messages, { tools = TOOLS }))
     messages[2] = response:message()
@@ -192,8 +193,9 @@ describe("Responses", function()
         content = core.array { { type = "input_text", text = "What I said." } } }
       script({ content = { { type = "opaque", raw = echo }, { type = "text", text = "Well." } } }, { content = "ok" })
       local gpt = adapter()
-      local response, deltas = nil, {}
-      response = assert(gpt:chat("Hi", { stream = streaming, on_delta = function(d) deltas[#deltas + 1] = d.text end }))
+      local deltas = {}
+      local response = assert(gpt:chat("Hi", { stream = streaming,
+        on_delta = function(d) deltas[#deltas + 1] = d.text end }))
       assert.are.equal("Well.", response:text())
       assert.are.equal(streaming and "Well." or "", table.concat(deltas))
       assert.are.same({ "opaque", "message" }, { response.content[1].type, response.content[1].kind })

@@ -1,5 +1,5 @@
--- One provider, one model, several wires: what came over one of them goes back over that one alone. The loopback provider
--- refuses, on each wire, blocks that are another's.
+-- One provider, one model, several wires: what came over one of them goes back over that one alone. The loopback
+-- provider refuses, on each wire, blocks that are another's.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -30,7 +30,8 @@ describe("a provider with several wires", function()
 
   -- The turns of a wire: blocks of its own around a text, then a call with fields of its own.
   local function answers(wire)
-    local first = { { type = "text", text = "High water.", provider_data = wire.text and { raw = core.encode(wire.text) } } }
+    local first = { { type = "text", text = "High water.",
+      provider_data = wire.text and { raw = core.encode(wire.text) } } }
     if wire.block then table.insert(first, 1, { type = "opaque", raw = wire.block }) end
     return { content = first }, { content = { { type = "tool_use", name = "tide", arguments = {},
       provider_data = wire.call and { raw = core.encode(wire.call) } } } }

@@ -76,8 +76,8 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   model          string, as the caller named it, prefix resolved
 **   messages       array of {role, content}; content a string or an array of blocks (design vocabulary)
 **   system         string | array of text blocks
-**   tools          array of {name, description, parameters, strict, cache_control}, and of the provider's own: {type, …}, with
-**                  server_tool = true where the type need not be known
+**   tools          array of {name, description, parameters, strict, cache_control}, and of the provider's own:
+**                  {type, …}, with server_tool = true where the type need not be known
 **   max_tokens     integer        stream     boolean (always present)
 **   thinking       false | string | {budget_tokens = n}
 **   tool_choice    "auto" | "any" | "none" | {type = "tool", name}
@@ -148,9 +148,9 @@ extern const struct codec codec_anthropic, codec_chat, codec_responses;
 const struct codec *codec_by_name(struct str name);
 
 /*
-** Readies the tools of the provider's own for the body: their types are among `known` (ended by NULL; one that ends in "_"
-** is followed by a date, others may be, as in web_search_20250305 or web_search_2025_08_26), or server_tool says that this
-** does not matter, and is removed. 0, or -1 and KIND_ARGUMENT that lists those known.
+** Readies the tools of the provider's own for the body: their types are among `known` (ended by NULL; one that ends
+** in "_" is followed by a date, others may be, as in web_search_20250305 or web_search_2025_08_26), or server_tool
+** says that this does not matter, and is removed. 0, or -1 and KIND_ARGUMENT that lists those known.
 */
 int codec_server_tools(struct node *request, const char *const *known, struct err *e);
 /* Where the answer to a request comes from, in this wire format. */

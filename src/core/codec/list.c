@@ -1,4 +1,5 @@
-/* list.c: the list of wire formats, a new format being one line here, and what is asked of any of them. Owns nothing. */
+/* list.c: the list of wire formats, a new format being one line here, and what is asked of any of them. Owns
+** nothing. */
 #include "codec.h"
 
 #include <strings.h>

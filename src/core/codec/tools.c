@@ -1,6 +1,6 @@
 /*
-** tools.c: tools of a provider's own, which go out beside the caller's. Their types are dated, so that new ones need not wait
-** for us: what a wire format knows is told by what stands before the date.
+** tools.c: tools of a provider's own, which go out beside the caller's. Their types are dated: what a wire format knows
+** is told by what stands before the date.
 ** Works in place. Failure: -1 and an err.
 */
 #include "codec.h"

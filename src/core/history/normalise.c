@@ -77,7 +77,8 @@ static struct node *content_blocks(struct arena *a, struct node *message) {
 
 int normalise_is_own(const struct node *provider_data, const struct origin *from) {
   const struct node *wire = node_get(provider_data, "wire");
-  return node_is(provider_data, NODE_OBJECT) && str_same(node_str(node_get(provider_data, "provider")), from->provider) &&
+  return node_is(provider_data, NODE_OBJECT) &&
+         str_same(node_str(node_get(provider_data, "provider")), from->provider) &&
          str_same(node_str(node_get(provider_data, "model")), from->model) &&
          (wire == NULL || wire->type == NODE_NULL || str_same(node_str(wire), from->wire));
 }

@@ -38,11 +38,12 @@ int normalise_check_message(const struct node *message, const char *path, struct
 
 /* True for a tool that is the provider's own: its type is neither absent nor "function". */
 int normalise_is_server_tool(const struct node *tool);
-/* True when a tool_choice of that name means the tool: those of a provider's own may be without a name, the type says all. */
+/* True when a tool_choice of that name means the tool: those of a provider's own may be without a name, the type
+** says all. */
 int normalise_is_chosen(const struct node *tool, struct str name);
 /*
-** True when a block with this provider_data came from there (N13). One without a wire counts as of the wire in use: it was
-** kept before wires were, or is an author's own.
+** True when a block with this provider_data came from there (N13). One without a wire counts as of the wire in use:
+** it was kept before wires were, or is an author's own.
 */
 int normalise_is_own(const struct node *provider_data, const struct origin *from);
 /*

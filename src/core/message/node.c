@@ -19,8 +19,8 @@ static void set_origin(struct message *msg, struct arena *a, struct node *o, str
   if (node_set(o, STR("provider_data"), d) != 0) *bad = 1;
 }
 
-/* The container: a field of the turn, and with the origin of one of its blocks, so that it goes back with the message: the
-** first that only its provider can read, which is what ran there, else the last. */
+/* The container: a field of the turn, and with the origin of one of its blocks, so that it goes back with the
+** message: the first that only its provider can read, which is what ran there, else the last. */
 static void set_container(struct message *msg, struct arena *a, struct node *o, struct node *content, int *bad) {
   struct node *container, *at = content->last;
   struct err scratch;

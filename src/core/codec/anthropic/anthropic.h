@@ -46,8 +46,8 @@ int anthropic_cache(struct render *r, struct node *system, struct err *e);
 
 /* Bits of render.remedies: a container goes out that the provider may have no more; that is past its date. */
 enum anthropic_remedy { REMEDY_CONTAINER = 1, REMEDY_EXPIRED = 2 };
-/* The id of the container that the normalised history names last, to be sent as it is: empty when there is none, or when
-** `extra.container` says it all. One without an id (skills) gets it. 0, or -1 and *e. */
+/* The id of the container that the normalised history names last, to be sent as it is: empty when there is none,
+** or when `extra.container` says it all. One without an id (skills) gets it. 0, or -1 and *e. */
 int anthropic_container(struct render *r, struct str *id, struct err *e);
 
 /* How the model is to think. */

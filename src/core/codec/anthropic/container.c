@@ -1,6 +1,6 @@
 /*
-** container.c: the container in which the provider runs code. Its id comes with an answer, lies with the origin of one of
-** the answer's blocks, and goes out with the next request to the same provider, model and wire.
+** container.c: the container in which the provider runs code. Its id comes with an answer, lies with the origin of one
+** of the answer's blocks, and goes out with the next request to the same provider, model and wire.
 ** Owns nothing. Failure: -1 and an err, or kept in the writer.
 */
 #include "anthropic.h"

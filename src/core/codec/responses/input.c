@@ -163,9 +163,9 @@ static void put_user(struct out *w, const struct node *message) {
 /* {{{ assistant */
 
 /*
-** Begins an item of the assistant's, up to its content, as the strictest servers want it: llama-server knows it by its type
-** alone (hermes-agent#76695), vLLM refuses it without id and status (openai/codex#12669). The id is its place in the input: one
-** that the provider gave binds it to reasoning that may be gone.
+** Begins an item of the assistant's, up to its content, as the strictest servers want it: llama-server knows it by
+** its type alone (hermes-agent#76695), vLLM refuses it without id and status (openai/codex#12669). The id is its
+** place in the input: one that the provider gave binds it to reasoning that may be gone.
 */
 static void begin_message(struct out *w) {
   char id[32];

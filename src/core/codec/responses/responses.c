@@ -23,8 +23,8 @@ static int reasons(const struct out *w) {
   return thinking != NULL && thinking->type != NODE_FALSE && !out_no_effort(w);
 }
 
-/* True when the answer is to hold what the model thought, sealed: what is not asked for is lost, as nothing is stored. Models
-** that do not reason may refuse to be asked. */
+/* True when the answer is to hold what the model thought, sealed: what is not asked for is lost, as nothing is
+** stored. Models that do not reason may refuse to be asked. */
 static int wants_sealed(const struct out *w) {
   return !w->q->no_sealed_reasoning && node_get(w->request, "no_sealed") == NULL;
 }

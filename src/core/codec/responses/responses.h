@@ -16,7 +16,8 @@
 
 /* {{{ rendering */
 
-/* Bits of render.remedies: reasoning in the body that the provider may be unable to open; that it was asked to seal some. */
+/* Bits of render.remedies: reasoning in the body that the provider may be unable to open; that it was asked to
+** seal some. */
 enum responses_remedy { REMEDY_REASONING = 1, REMEDY_SEALED = 2 };
 
 /* Writes the array of input items for a normalised message and those behind it. system: text blocks that go first, or
