@@ -58,7 +58,7 @@ void home_register(lua_State *L, const void *owner, int idx);
 
 /* {{{ errors */
 
-/* Pushes e as an error table; provider and request_id may be STR_NONE. */
+/* Pushes e as an error table; provider and request_id may be STR_NONE: the id is then the one that e has. */
 void push_error(lua_State *L, const struct err *e, struct str provider, struct str request_id);
 /* Raises e (argument, not implemented, memory; anything else as it is) with the position of the first frame that is not
 ** Koine's own. Never returns. */

@@ -57,7 +57,8 @@ void push_error(lua_State *L, const struct err *e, struct str provider, struct s
   set_string(L, "field", e->field);
   set_string(L, "expected", e->expected);
   set_str(L, "provider", provider);
-  set_str(L, "request_id", request_id);
+  if (request_id.n > 0) set_str(L, "request_id", request_id);
+  else set_string(L, "request_id", e->request_id);
   if (e->status != 0) { lua_pushinteger(L, e->status); lua_setfield(L, -2, "status_code"); }
   if (e->retry_after >= 0) { lua_pushnumber(L, e->retry_after); lua_setfield(L, -2, "retry_after"); }
   lua_pushboolean(L, err_retryable(e));

@@ -360,7 +360,8 @@ static int f_encode(lua_State *L) {
   return 1;
 }
 
-/* core.decode(text): the value, arrays marked, null as core.null; nil, err for what is no JSON. */
+/* core.decode(text): the value, arrays marked, null as core.null; nil, err for what is no JSON, its code "cut" where the
+** text only ends too early. */
 static int f_decode(lua_State *L) {
   struct scratch *scratch = home_scratch(L);
   struct node *v;
@@ -369,6 +370,7 @@ static int f_decode(lua_State *L) {
   s.p = luaL_checklstring(L, 1, &s.n);
   err_clear(&e);
   v = json_tree_within(&scratch->arena, s, VALUE_DEPTH, NULL, &e);
+  if (v == NULL && e.kind == KIND_PROTOCOL && json_is_cut(s)) memcpy(e.code, "cut", sizeof "cut");
   if (v == NULL) return return_error(L, &e);
   push_node(L, v, 1);
   return 1;

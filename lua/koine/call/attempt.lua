@@ -147,6 +147,10 @@ local function read(row, answer, secrets)
   if answer.status < 200 or answer.status > 299 then return nil, errors.from_answer(row.name, answer, secrets) end
   local value, problem = core.decode(answer.body)
   if type(value) == "table" then return value end
+  if problem and problem.code == "cut" then
+    return nil, errors.new { kind = "stream_truncated", provider = row.name,
+      message = row.title .. ": the answer ended before it was complete" }
+  end
   return nil, errors.new { kind = "protocol", provider = row.name, status_code = answer.status,
     message = row.title .. ": the answer is no JSON object" .. (problem and " (" .. problem.message .. ")" or "") }
 end

@@ -1,7 +1,8 @@
 --- An adapter that tries the next one: koine.fallback { a, b, … } asks the adapters in order until one answers.
 -- The next is tried where no delta was handed out yet and the error is not the caller's fault; each makes its own
 -- retries first. What is refused as wrong (invalid_request, too_large, context_overflow) would be wrong elsewhere too,
--- a cancelled call stays cancelled, and an answer beyond the caller's limits was an answer.
+-- unless it is worth another try (`retryable`: a call that the model wrote wrongly); a cancelled call stays cancelled,
+-- and an answer beyond the caller's limits was an answer.
 
 local base = require "koine.call.custom_adapter"
 local core = require "koine.core"
@@ -9,7 +10,7 @@ local errors = require "koine.data.errors"
 
 local CALLERS = { invalid_request = true, too_large = true, context_overflow = true, cancelled = true, limit = true }
 
-local function others_may_try(err) return not CALLERS[err.kind] end
+local function others_may_try(err) return err.retryable or not CALLERS[err.kind] end
 
 -- The turn of one call: {adapters, messages, opts, may, at, attempts, turn | answer, surfaced}
 local turn = {}

@@ -38,7 +38,17 @@ static void test_shapes(void) {
     { "{'error':'text','code':'c'}", "text", "c" },
     { "{'success':false,'error':'text'}", "text", "" },
     { "{'message':'m','type':'t','code':'c'}", "m", "c" },
-    { "{'object':'error','message':'m','type':'t','param':null,'code':3051}", "m", "t" },
+    { "{'object':'error','message':'m','type':'t','param':null,'code':3051}", "m", "3051" },
+    { "{'error':{'message':'m','type':'t','code':3051.0}}", "m", "3051" },
+    { "{'error':{'message':'m','type':'t','code':-7}}", "m", "-7" },
+    { "{'error':{'message':'m','type':'t','code':400}}", "m", "t" },
+    { "{'error':{'message':'m','type':'t','code':400.0}}", "m", "t" },
+    { "{'error':{'message':'m','type':'t','code':0}}", "m", "t" },
+    { "{'error':{'message':'m','type':'t','code':'3051'}}", "m", "3051" },
+    { "{'error':'text','code':20015}", "text", "20015" },
+    { "{'error':20015,'message':'m'}", "m", "20015" },
+    { "{'error':true,'message':'m'}", "m", "" },
+    { "{'message':'m','status_code':400}", "m", "400" },
     { "{'object':'error','message':{'detail':[1]}}", "{'detail':[1]}", "" },
     { "{'detail':'Unauthorized'}", "Unauthorized", "" },
     { "{'detail':[{'type':'missing','loc':['body','messages',0],'msg':'Field required'},"
@@ -129,6 +139,13 @@ static void test_words(void) {
     { 429, "You have used your weekly allowance, it resets on Monday", KIND_BILLING, 0 },
     { 429, "slow down", KIND_RATE_LIMIT, 1 },
     { 500, "{'error':{'message':'Could not process image'}}", KIND_SERVER, 0 },
+    { 500, "{'error':{'code':500,'message':'image input is not supported - hint: if this is unexpected, you may need to "
+      "provide the mmproj','type':'server_error'}}", KIND_SERVER, 0 },
+    { 500, "Images are not supported by this model", KIND_SERVER, 0 },
+    { 500, "{'error':'this model does not support vision'}", KIND_SERVER, 0 },
+    { 502, "{'error':'Unsupported audio format'}", KIND_SERVER, 0 },
+    { 500, "{'error':'the image service is out of memory'}", KIND_SERVER, 1 },
+    { 500, "{'error':'streaming is not supported'}", KIND_SERVER, 1 },
     { 500, "{'error':{'message':'login fail: no such account'}}", KIND_AUTH, 0 },
   };
   for (size_t i = 0; i < sizeof WANT / sizeof WANT[0]; i++) {
@@ -157,6 +174,11 @@ static void test_in_stream(void) {
     { "{'code':'rate_limit_exceeded','message':'m'}", 429, KIND_RATE_LIMIT },
     { "{'code':503,'message':'m'}", 503, KIND_OVERLOADED },
     { "{'code':'502','message':'m'}", 502, KIND_SERVER },
+    { "{'code':503.0,'message':'m'}", 503, KIND_OVERLOADED },
+    { "{'error':429,'message':'m'}", 429, KIND_RATE_LIMIT },
+    { "{'status_code':429,'message':'m'}", 429, KIND_RATE_LIMIT },
+    { "{'statusCode':401,'message':'m'}", 401, KIND_AUTH },
+    { "{'code':20015,'message':'m'}", 500, KIND_SERVER },
     { "{'code':14,'status':'UNAVAILABLE','message':'m'}", 503, KIND_OVERLOADED },
     { "{'code':'The service is currently unavailable','error':'try later'}", 503, KIND_OVERLOADED },
     { "{'code':400,'message':'request exceeds the available context size','type':'exceed_context_size_error'}", 400,
@@ -178,6 +200,23 @@ static void test_in_stream(void) {
     if (e.status != WANT[i].status) fprintf(stderr, "  row %zu: %d\n", i, e.status);
   }
   arena_free(&a);
+}
+
+/* The id that the provider's support wants to know, beside the error or in it. */
+static void test_request_id(void) {
+  static const char *const BODY[] = {
+    "{'type':'error','error':{'type':'api_error','message':'m'},'request_id':'req_1'}",
+    "{'error':{'message':'m','request_id':'req_1'}}", "{'message':'m','request_id':'req_1'}",
+    "data: {'error':'m','request_id':'req_1'}\n\n",
+    "{'error':{'message':'m','request_id':'req_2'},'request_id':'req_1'}"
+  };
+  struct err e;
+  for (size_t i = 0; i < sizeof BODY / sizeof BODY[0]; i++) {
+    e = read_error(500, BODY[i]);
+    CHECK_STR(e.request_id, strlen(e.request_id), "req_1");
+  }
+  e = read_error(500, "{'error':{'message':'m'},'request_id':null}");
+  CHECK(e.request_id[0] == '\0');
 }
 
 static void test_retry_info(void) {
@@ -222,6 +261,7 @@ int main(void) {
   test_statuses();
   test_words();
   test_in_stream();
+  test_request_id();
   test_retry_info();
   test_memory();
   return test_done("codec/error");

@@ -260,6 +260,19 @@ static void test_rewrite(void) {
 }
 
 /* Many members, each key twice: the last value in the first place, and not in quadratic time. */
+/* Every beginning of a value is a value that was cut; what is wrong, whole or blank is none. */
+static void test_cut(void) {
+  static const char doc[] = " {\"a\\u00e9\\n\":[1,-2.5e3,true,false,null,\"x\xC3\xA9\"],\"b\":{}}";
+  static const char *const OTHER[] = {
+    "", " \n", "{}", "[1] ", "{} {", "{]", "[1,]", "tru!", "nul1", "[\"\\x", "[\"\\u12g", "[\"\x01", "x", "[1 2", "<html>"
+  };
+  for (size_t n = 2; n < sizeof doc - 1; n++) CHECK(json_is_cut((struct str){ doc, n }));
+  CHECK(!json_is_cut((struct str){ doc, sizeof doc - 1 }));
+  for (size_t i = 0; i < sizeof OTHER / sizeof OTHER[0]; i++)
+    CHECK(!json_is_cut((struct str){ OTHER[i], strlen(OTHER[i]) }));
+  CHECK(!json_is_cut(STR_NONE));
+}
+
 static void test_many_members(void) {
   struct mem m = mem_libc();
   struct buf b, w;
@@ -464,6 +477,7 @@ int main(void) {
   test_write_string(&b);
   test_write_text(&b);
   test_rewrite();
+  test_cut();
   test_many_members();
   test_nodes();
   test_node_misuse();

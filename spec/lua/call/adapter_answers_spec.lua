@@ -2,6 +2,7 @@
 
 local adapter_kit = require "spec.lua.call.adapter_kit"
 local core = require "koine.core"
+local errors = require "koine.data.errors"
 
 describe("an adapter", function()
   local kit = adapter_kit.new()
@@ -71,6 +72,30 @@ describe("an adapter", function()
         assert.is_nil(err.partial)
         assert.are.equal("Slow down.", tostring(err))
       end
+    end)
+
+    it("is an error with the request's id, where only the body says it", function()
+      local body = { type = "error", request_id = "req_in_body", error = { type = "api_error", message = "no" } }
+      local started = { type = "message_start", message = { id = "m", type = "message", role = "assistant",
+        model = "m", content = core.array {}, usage = { input_tokens = 5, output_tokens = 1 } } }
+      local events = ("event: message_start\ndata: %s\n\nevent: error\ndata: %s\n\n"):format(core.encode(started),
+        core.encode(body))
+      for _, reply in ipairs { { status = 500, body = body },
+        { status = 200, headers = { ["content-type"] = "text/event-stream" }, body = events } } do
+        assert(server:script { { path = "/v1/messages", reply = reply } })
+        local _, err = claude { retry = false }:chat("Hi", { stream = reply.status == 200, max_tokens = 100 })
+        assert.are.same({ "server", "api_error", "req_in_body" }, { err.kind, err.code, err.request_id })
+        if reply.status == 200 then assert.are.equal("req_in_body", err.partial.request_id) end
+      end
+      assert(server:script { { path = "/v1/messages", reply = { status = 500, body = body,
+        headers = { ["request-id"] = "req_in_header" } } } })
+      local _, err = claude { retry = false }:chat("Hi", { max_tokens = 100 })
+      assert.are.equal("req_in_header", err.request_id)
+      local answer = { status = 500, headers = {}, body = core.encode(body) }
+      assert.are.equal("req_in_body", errors.from_answer("mine", answer, {}).request_id)
+      body.request_id = "test-key-1"
+      answer.body = core.encode(body)
+      assert.are.equal("[redacted]", errors.from_answer("mine", answer, { "test-key-1" }).request_id)
     end)
 
     it("keeps the body of a plain answer, of a stream only with keep_raw", function()

@@ -54,6 +54,17 @@ describe("an adapter", function()
       assert.are.same({}, slept)
     end)
 
+    it("make a plain answer good that ended too early", function()
+      for _, adapter in ipairs { claude(), kit.gpt() } do
+        for _, ending in ipairs { "end_after", "truncate_after" } do
+          assert(server:script { { content = "Hello.", fault = { [ending] = 60 } }, { content = "Hello." } })
+          local r = assert(adapter:chat("Hi", { max_tokens = 100 }))
+          assert.are.equal("Hello.", r:text())
+          assert.are.same({ "ConnectionError", "stream_truncated" }, { r.attempts[1].class, r.attempts[1].kind })
+        end
+      end
+    end)
+
     it("fail at once when the server asks for too long a wait", function()
       assert(server:script { { error = { status = 429, headers = { ["retry-after"] = "61" } } } })
       local response, err = claude():chat "Hi"

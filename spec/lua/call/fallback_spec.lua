@@ -64,6 +64,15 @@ describe("fallback", function()
       assert.are.same({ 529, 500 }, { err.attempts[1].status_code, err.attempts[2].status_code })
     end)
 
+    it("asks the second where the first's model wrote a call wrongly: " .. how, function()
+      one:script { { error = { status = 400,
+        body = [[{"error":{"message":"Failed to call a function.","code":"tool_use_failed"}}]] } } }
+      two:script { { content = "two" } }
+      local r = assert(pair():chat("Hello?", { stream = streamed }))
+      assert.are.equal("two", r:text())
+      assert.are.equal("invalid_request", r.attempts[1].kind)
+    end)
+
     it("does not repeat elsewhere what is wrong: " .. how, function()
       one:script { { error = { status = 400, message = "no such field" } } }
       two:script { { content = "two" } }

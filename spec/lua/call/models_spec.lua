@@ -51,6 +51,15 @@ describe("models", function()
       assert.are.equal("Bearer test-key-2", requests[#requests].headers.authorization)
     end)
 
+    it("asks again for a list that ended too early, not for one that is none", function()
+      replying("/models", { body = '{"data":[{"id":"gpt-4o"' }, { body = { data = core.array { { id = "gpt-4o" } } } })
+      assert.are.equal("gpt-4o", assert(gpt:list_models())[1].id)
+      replying("/models", { body = "no list" })
+      local list, err = gpt:list_models()
+      assert.is_nil(list)
+      assert.are.same({ "protocol", 1 }, { err.kind, #err.attempts })
+    end)
+
     it("follows pages", function()
       replying("/v1/models", { body = { data = core.array { { id = "a b" } }, has_more = true, last_id = "a b" } },
         { body = { data = core.array { { id = "c" } }, has_more = false, last_id = "c" } })

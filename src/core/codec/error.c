@@ -14,6 +14,8 @@
 /* What an error object says. */
 struct facts {
   struct str message, code, type, word; /* word: the upper-case `status` of Google's errors */
+  struct str request_id;
+  struct str digits;                    /* a number given as code, as text; empty where it only repeats a status */
   int64_t number;                       /* a number given as code or status; 0 = none */
   double retry_after;                   /* negative = not said */
   int prose;                            /* the body was plain text */
@@ -115,10 +117,12 @@ static double seconds(struct str s) {
   return json_double(s);
 }
 
-/* A number, also one written as a string; 0 for anything else. */
+/* A whole number, also one written as a string of three digits; 0 for anything else. */
 static int64_t number_of(const struct node *v) {
   int64_t n = 0;
   if (node_is(v, NODE_INT)) return v->u.i;
+  if (node_is(v, NODE_DOUBLE) && v->u.d > -1e15 && v->u.d < 1e15 && v->u.d == (double)(int64_t)v->u.d)
+    return (int64_t)v->u.d;
   if (!node_is(v, NODE_STRING) || v->s.n != 3) return 0;
   for (size_t i = 0; i < 3; i++) {
     if (v->s.p[i] < '0' || v->s.p[i] > '9') return 0;
@@ -127,15 +131,25 @@ static int64_t number_of(const struct node *v) {
   return n;
 }
 
+/* A code: a string or a number. A number that is an HTTP status says no more than the status does. */
+static void read_code(struct arena *a, const struct node *code, struct facts *f) {
+  int64_t n = number_of(code);
+  if (f->code.n == 0) f->code = node_str(code);
+  if (f->number == 0) f->number = n;
+  if (f->digits.n > 0 || code == NULL || (n >= 100 && n <= 599) || n == 0) return;
+  if (code->type == NODE_INT || code->type == NODE_DOUBLE) f->digits = text_of(a, node_int(a, n));
+}
+
 /* The fields of the object that has the message. */
 static void read_flat(struct arena *a, const struct node *o, struct facts *f) {
+  static const struct str STATUS[] = { { "status", 6 }, { "status_code", 11 }, { "statusCode", 10 } };
   const struct node *message = node_get(o, "message");
   const struct node *detail = node_get(o, "detail"), *details = node_get(o, "details");
-  if (f->code.n == 0) f->code = node_str(node_get(o, "code"));
+  read_code(a, node_get(o, "code"), f);
   if (f->type.n == 0) f->type = node_str(node_get(o, "type"));
   f->word = node_str(node_get(o, "status"));
-  if (f->number == 0) f->number = number_of(node_get(o, "code"));
-  if (f->number == 0) f->number = number_of(node_get(o, "status"));
+  for (size_t i = 0; i < sizeof STATUS / sizeof STATUS[0] && f->number == 0; i++)
+    f->number = number_of(node_get_(o, STATUS[i].p, STATUS[i].n));
   if (message != NULL && message->type != NODE_NULL) f->message = text_of(a, message);
   else if (node_is(detail, NODE_ARRAY)) f->message = problems(a, detail);
   else f->message = text_of(a, detail);
@@ -148,6 +162,7 @@ static void read_flat(struct arena *a, const struct node *o, struct facts *f) {
 static void read_shape(struct arena *a, const struct node *v, struct facts *f) {
   for (int level = 0; level < 6 && v != NULL; level++) {
     const struct node *error = node_get(v, "error"), *errors = node_get(v, "errors");
+    if (f->request_id.n == 0) f->request_id = node_str(node_get(v, "request_id"));
     if (v->type == NODE_ARRAY) {
       v = v->child;
     } else if (v->type == NODE_STRING) {
@@ -155,8 +170,7 @@ static void read_shape(struct arena *a, const struct node *v, struct facts *f) {
       return;
     } else if (node_is(error, NODE_STRING)) {
       f->message = error->s;
-      f->code = node_str(node_get(v, "code"));
-      f->number = number_of(node_get(v, "code"));
+      read_code(a, node_get(v, "code"), f);
       return;
     } else if (node_is(error, NODE_OBJECT) || node_is(error, NODE_ARRAY)) {
       v = error;
@@ -164,6 +178,7 @@ static void read_shape(struct arena *a, const struct node *v, struct facts *f) {
       v = errors->child;
     } else {
       read_flat(a, v, f);
+      read_code(a, error, f); /* some send the code itself as `error` */
       return;
     }
   }
@@ -227,6 +242,9 @@ static const char *const CREDIT[] = { "credit balance is too low", NULL };
 static const char *const MEDIA[] = {
   "could not process image", "unsupported image", "invalid image", "unsupported media", NULL
 };
+/* What models may not take, and the words for that they do not: "image input is not supported" (llama.cpp). */
+static const char *const MEDIUM[] = { "image", "audio", "video", "vision", "multimodal", NULL };
+static const char *const UNSUPPORTED[] = { "not supported", "not support", "unsupported", NULL };
 static const char *const ALLOWANCE[] = { "quota", "weekly", "monthly", NULL };
 static const char *const UNAVAILABLE[] = { "unavailable", NULL };
 static const char *const OVERLOADED[] = { "overloaded", NULL };
@@ -270,9 +288,14 @@ static void too_many(struct err *e, const struct facts *f) {
   settle_kind(e, spent ? KIND_BILLING : KIND_RATE_LIMIT, !spent);
 }
 
+/* True when the request's images, or other media, are what the server does not take: it never will. */
+static int refuses_media(const struct facts *f) {
+  return says(f, MEDIA) || (says(f, MEDIUM) && says(f, UNSUPPORTED));
+}
+
 static void server_fault(struct err *e, const struct facts *f) {
   if (says(f, CREDENTIAL)) settle_kind(e, KIND_AUTH, 0);
-  else settle_kind(e, KIND_SERVER, e->status != 501 && e->status != 505 && !says(f, MEDIA));
+  else settle_kind(e, KIND_SERVER, e->status != 501 && e->status != 505 && !refuses_media(f));
 }
 
 /* Kind and retryable from e->status and the words. */
@@ -306,7 +329,8 @@ static void set_message(struct err *e, struct str message) {
 
 /* Fills e from what was found out; `fallback` is the message where there is none. */
 static void fill(struct err *e, int status, const struct facts *f, const char *fallback) {
-  struct str code = f->code.n > 0 ? f->code : f->type.n > 0 && !str_eq(f->type, "error") ? f->type : f->word;
+  struct str type = str_eq(f->type, "error") ? STR_NONE : f->type;
+  struct str code = f->code.n > 0 ? f->code : f->digits.n > 0 ? f->digits : type.n > 0 ? type : f->word;
   struct str message = trim(f->message);
   err_clear(e);
   e->status = status >= 300 ? status : map_status(f);
@@ -316,6 +340,9 @@ static void fill(struct err *e, int status, const struct facts *f, const char *f
   else err_set(e, e->kind, "HTTP %d%s", e->status, fallback);
   if (code.n > 0) snprintf(e->code, sizeof e->code, "%.*s", shorten(code, (int)sizeof e->code - 1), code.p);
   else if (f->number > 0) snprintf(e->code, sizeof e->code, "%lld", (long long)f->number);
+  if (f->request_id.n > 0)
+    snprintf(e->request_id, sizeof e->request_id, "%.*s", shorten(f->request_id, (int)sizeof e->request_id - 1),
+             f->request_id.p);
 }
 
 void codec_error_node(struct arena *a, int status, const struct node *error, struct err *e) {

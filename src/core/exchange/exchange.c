@@ -159,6 +159,9 @@ static int fail(struct exchange *x) {
   redact_inplace(&x->spec.secrets, e->message, sizeof e->message);
   redact_inplace(&x->spec.secrets, e->code, sizeof e->code);
   x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
+  redact_inplace(&x->spec.secrets, e->request_id, sizeof e->request_id);
+  if (x->head.request_id.n == 0 && e->request_id[0] != '\0')
+    x->head.request_id = (struct str){ e->request_id, strlen(e->request_id) };
   x->stage = FAILED;
   events_clear(&x->parts);
   events_clear(&x->deltas);
@@ -288,7 +291,8 @@ static int read_plain(struct exchange *x) {
     return fail(x);
   }
   arena_reset(&x->scratch);
-  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0) return fail(x);
+  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0)
+    return x->err.kind == KIND_PROTOCOL && json_is_cut(buf_str(&x->body)) ? truncated(x) : fail(x);
   if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
   x->stage = ENDING;
   return 1;

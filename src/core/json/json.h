@@ -50,6 +50,8 @@ enum token json_next(struct json *j);
 int json_skip(struct json *j);
 /* After J_KEY: the value that follows as its raw bytes (white space round it excluded). 0 or -1. */
 int json_raw(struct json *j, struct str *raw);
+/* True for text that begins a JSON value and ends before it does: all there is of it is right. False for blank text. */
+int json_is_cut(struct str s);
 /* The text of the last J_KEY or J_STRING, decoded: borrowed when plain, else copied into the arena. Invalid UTF-8 and
 ** lone surrogates become U+FFFD. 0, or -1 when out of memory. */
 int json_text(struct json *j, struct arena *a, struct str *out);

@@ -290,3 +290,26 @@ int json_raw(struct json *j, struct str *raw) {
   *raw = (struct str){ j->start, (size_t)(j->p - j->start) };
   return 0;
 }
+
+/* True when the bytes from the place of an error to the end begin something that may stand there: nothing at all, a
+** word, an escape sequence. */
+static int is_unfinished(const char *p, size_t n) {
+  static const struct str WORDS[] = { { "true", 4 }, { "false", 5 }, { "null", 4 } };
+  if (n == 0) return 1;
+  for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++)
+    if (n < WORDS[i].n && memcmp(p, WORDS[i].p, n) == 0) return 1;
+  if (p[0] != '\\' || n > 5 || (n > 1 && p[1] != 'u')) return 0;
+  for (size_t i = 2; i < n; i++)
+    if (memchr("0123456789abcdefABCDEF", p[i], 22) == NULL) return 0;
+  return 1;
+}
+
+int json_is_cut(struct str s) {
+  struct json j;
+  struct err scratch;
+  err_clear(&scratch);
+  json_open(&j, s, JSON_DEPTH_MAX, &scratch);
+  if (skip_space(j.p, j.end) == j.end) return 0;
+  if (json_next(&j) != J_ERROR && json_skip(&j) == 0) return 0;
+  return scratch.kind == KIND_PROTOCOL && is_unfinished(j.begin + scratch.offset, s.n - scratch.offset);
+}
