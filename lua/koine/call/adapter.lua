@@ -111,7 +111,7 @@ local function open(self, messages, settings, streaming)
   local plan = attempt.plan(self, state, settings)
   plan.request = request
   plan.call = { method = "POST", stream = streaming, request_messages = #request.messages,
-    keep_raw = settings.keep_raw }
+    max_tokens = request.max_tokens, keep_raw = settings.keep_raw }
   attempt.render(plan)
   plan.call.tool_names = recoverable(state, request)
   return stream.open(plan)

@@ -563,7 +563,7 @@ static void scene_init(struct scene *s, const struct mem *m) {
   arena_init(&s->a, &s->m);
   quirks_default(&s->quirks);
   limits_default(&s->limits);
-  s->p = (struct parse){ &s->m, &s->a, &s->quirks, &s->limits, NULL };
+  s->p = (struct parse){ &s->m, &s->a, &s->quirks, &s->limits, NULL, 0 };
   events_init(&s->parts, &s->m);
   buf_init(&s->text, &s->m);
   err_clear(&s->e);

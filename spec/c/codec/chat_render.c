@@ -84,6 +84,18 @@ static void test_thinking(void) {
   WARNS("{'effort':'enable_thinking'}", "'thinking':'high',", "'enable_thinking':true,", "thinking");
   WARNS("{'effort':'enable_thinking'}", "'thinking':{'budget_tokens':9000},", "'enable_thinking':true,", "thinking");
   SETS("{'effort':'enable_thinking'}", "'thinking':false,", "'enable_thinking':false,");
+  SETS("{'effort':'template'}", "'thinking':false,",
+       "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false},");
+  SETS("{'effort':'template'}", "'thinking':'low',",
+       "'reasoning_effort':'low','chat_template_kwargs':{'enable_thinking':true},");
+  SETS("{'effort':'template'}", "'thinking':{'budget_tokens':500},",
+       "'thinking_budget_tokens':500,'chat_template_kwargs':{'enable_thinking':true},");
+  SETS("{'effort':'template'}",
+       "'thinking':false,'extra':{'chat_template_kwargs':{'z':1,'enable_thinking':true,'a':'b'},'seed':1},",
+       "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false,'a':'b','z':1},'seed':1,");
+  SETS("{'effort':'template'}", "'extra':{'chat_template_kwargs':{'a':1}},", "'chat_template_kwargs':{'a':1},");
+  WARNS("{'effort':'template'}", "'thinking':false,'extra':{'chat_template_kwargs':1},",
+        "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false},", "extra");
   WARNS("{'effort':'none'}", "'thinking':'high',", "", "thinking");
   SETS("{'effort':'none'}", "'thinking':false,", "");
   WARNS(NULL, "'thinking_mode':'none','thinking':{'budget_tokens':1},", "", "thinking");

@@ -148,7 +148,7 @@ static int run(const struct mem *m, const struct scene *s, size_t piece, struct 
   events_init(&x.deltas, m);
   buf_init(&x.log, &sure);
   message_init(&x.msg, m, &x.limits, &HERE, 1);
-  x.p = (struct parse){ m, &x.scratch, &x.quirks, &x.limits, NULL };
+  x.p = (struct parse){ m, &x.scratch, &x.quirks, &x.limits, NULL, 0 };
   if (s->offered) x.p.tool_names = json_tree(&names, STR("[\"f\",\"g\"]"), 4, e);
   x.state = calloc(1, codec_chat.state_size);
   codec_chat.init(x.state, &x.p);

@@ -83,6 +83,11 @@ static void test_thinking(void) {
   /* A model that refuses to be asked, from its row or as it turned out. */
   SETS("{'no_sealed_reasoning':true}", "", "'store':false,");
   SETS(NULL, "'no_sealed':true,'extra':{'include':['x']},", "'store':false,'include':['x'],");
+  /* A model whose template is told. */
+  SETS("{'effort':'template'}", "'thinking':false,",
+       "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false}," ASKED);
+  SETS("{'effort':'template'}", "'thinking':{'budget_tokens':500},",
+       "'thinking_budget_tokens':500,'chat_template_kwargs':{'enable_thinking':true}," ASKED);
   /* Other formats' ways to say it do not matter here. */
   SETS("{'effort':'reasoning'}", "'thinking':'low',", "'reasoning':{'effort':'low','summary':'auto'}," ASKED);
   SETS("{'no_effort_with_tools':true}", "'thinking':'low','tools':[{'name':'f'}],",

@@ -25,6 +25,8 @@ struct quirks {
   int thinking_default;      /* model thinks unless told not to: "off" must be sent */
   int no_sampling;           /* temperature, top_p are refused by the model: dropped with a warning (Chat too) */
   int no_prefill;            /* a trailing assistant message is refused: ArgumentError (Chat ignores it) */
+  int unsigned_thinking;     /* thinking has no signature and goes back without one. This format also heeds: no_images,
+                                no_documents, image_data_only, effort ("template") */
   /* OpenAI Chat */
   const char *max_tokens_field;  /* "max_tokens" | "max_completion_tokens" */
   const char *system_role;       /* "system" | "developer" | "user" */
@@ -36,7 +38,9 @@ struct quirks {
                                     are used, "" if none; "never" */
   const char *effort;            /* how an effort goes out: "reasoning_effort" | "reasoning" (object) | "thinking"
                                     (object {type}, reasoning_effort beside it) | "enable_thinking" | "none" (dropped
-                                    with a warning) */
+                                    with a warning) | "template" (what llama.cpp's server tells the model's template, on
+                                    every wire: chat_template_kwargs {enable_thinking}, reasoning_effort, "none" to
+                                    switch it off, thinking_budget_tokens) */
   const char *tool_choice_any;   /* word for "any": "required" | "any" */
   const char *tool_id;           /* "any" | "alnum9" (exactly 9 of [A-Za-z0-9]) */
   int tool_id_max;               /* longest tool id; 0 = no limit */
@@ -60,7 +64,7 @@ struct quirks {
                                     their server should have read them: MiniMax, Mistral and Hermes templates behind
                                     compatible servers. Off: an answer that only shows such markup would be obeyed.
                                     From the first marker on, text waits for the end of the turn */
-  /* OpenAI Responses, which also heeds: no_sampling, effort ("none"), tool_choice_any, no_images, no_documents,
+  /* OpenAI Responses, which also heeds: no_sampling, effort ("none", "template"), tool_choice_any, no_images, no_documents,
      image_data_only, no_additional_properties, no_strict, system_role */
   int system_in_input;           /* the system prompt is the first input item, not `instructions` */
   int no_sealed_reasoning;       /* the model does not reason, and refuses to be asked for what it thought */
@@ -120,6 +124,7 @@ struct parse {
   const struct quirks *quirks;
   const struct limits *limits;
   const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */
+  int64_t max_tokens;            /* how many tokens the caller allows the answer; 0 = not said */
 };
 
 struct codec {

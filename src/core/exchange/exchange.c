@@ -103,7 +103,7 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   sse_init(&x->sse, m, spec->limits.line, spec->limits.event);
   events_init(&x->parts, m);
   events_init(&x->deltas, m);
-  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL };
+  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL, spec->max_tokens };
   err_clear(&x->err);
   x->head.retry_after = -1;
   x->head.should_retry = -1;

@@ -19,6 +19,7 @@ struct exchange_spec {
   struct limits limits;
   struct str provider, model;
   size_t request_messages;
+  int64_t max_tokens;            /* as in struct parse */
   int stream;                    /* an event stream was asked for */
   int keep_raw;                  /* keep the body of a stream too */
   struct secrets secrets;        /* credentials to redact where it fails */

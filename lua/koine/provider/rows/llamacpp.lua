@@ -1,15 +1,26 @@
--- llama.cpp's server, by default on this machine. A key only where the server was started with one.
+-- llama.cpp's server, by default on this machine. A key only where the server was started with one. It makes Chat
+-- requests of the other two wires: the thinking option goes to the model's template on each, Responses' files are
+-- refused and Messages' documents lost.
+
+local anthropic = require "koine.provider.rows.anthropic"
 
 return {
   name = "llamacpp",
   title = "llama.cpp",
-  codec = "chat",
   base_url = "http://127.0.0.1:8080/v1",
-  path = "/chat/completions",
+  options = { "api" },
+  api = "chat",
+  apis = {
+    chat = { codec = "chat", path = "/chat/completions",
+      quirks = { reasoning_field = "reasoning_content", effort = "template", no_documents = true } },
+    responses = { codec = "responses", path = "/responses", quirks = { effort = "template", no_documents = true } },
+    anthropic = { codec = "anthropic", path = "/messages", count_path = "/messages/count_tokens",
+      auth = anthropic.auth, headers = anthropic.headers,
+      quirks = { effort = "template", unsigned_thinking = true, no_documents = true } },
+  },
   models_path = "/models",
   env = { "LLAMA_API_KEY" },
   auth = "bearer",
   key_optional = true,
-  quirks = { reasoning_field = "reasoning_content", no_documents = true },
   source = "recordings",
 }

@@ -5,6 +5,7 @@
 ** Scratch lies in the render's arena. Failure: -1 and an err.
 */
 #include "anthropic.h"
+#include "core/codec/shared/writer.h"
 #include "core/history/normalise.h"
 
 #include <stdio.h>
@@ -193,6 +194,15 @@ static int forces_tool(const struct render *r) {
 
 /* {{{ the rest */
 
+/* What llama.cpp's server tells the model's template: of `thinking` it only heeds a budget. */
+static void put_template(struct anthropic_out *o, const struct anthropic_thinking *t) {
+  struct out w = { .r = o->r, .q = o->r->quirks, .request = o->r->request, .e = o->e };
+  if (t->mode == THINKING_UNSAID || o->bad || !out_templated(w.q)) return;
+  field(o, "chat_template_kwargs");
+  out_template_kwargs(&w, t->mode != THINKING_DISABLED);
+  if (w.failed) o->bad = -1;
+}
+
 static void put_thinking(struct anthropic_out *o, const struct anthropic_thinking *t) {
   if (t->mode != THINKING_UNSAID) field(o, "thinking");
   if (t->mode == THINKING_DISABLED) anthropic_put(o, "{\"type\":\"disabled\"}");
@@ -319,14 +329,15 @@ static const char *const SERVER_TOOLS[] = {
 /* Puts the history in order, decides where it is cached. */
 static int prepare(struct render *r, struct node **system, struct err *e) {
   struct norm norm = {
-    .origin = codec_origin(r, &codec_anthropic), .signed_thinking = 1, .drop_blank_text = 1,
-    .merge_blocks = 1, .results_first = 1, .id_chars = "word-"
+    .origin = codec_origin(r, &codec_anthropic), .signed_thinking = !r->quirks->unsigned_thinking,
+    .drop_blank_text = 1, .merge_blocks = 1, .results_first = 1, .id_chars = "word-"
   };
+  struct out media = { .r = r, .q = r->quirks, .request = r->request, .e = e, .file_urls = 1 };
   size_t count;
   char field[32];
   if (normalise_check(r->request, e) != 0 || codec_server_tools(r->request, SERVER_TOOLS, e) != 0) return -1;
   count = given(r, "messages")->count;
-  if (anthropic_prepare(r, e) != 0 || normalise_messages(r->a, r->request, &norm, e) != 0 ||
+  if (out_check_media(&media) != 0 || anthropic_prepare(r, e) != 0 || normalise_messages(r->a, r->request, &norm, e) != 0 ||
       normalise_tools(r->a, r->request, 0, e) != 0 || normalise_system(r->a, r->request, system, e) != 0)
     return -1;
   if (r->quirks->no_prefill && anthropic_prefilled(given(r, "messages"))) {
@@ -362,6 +373,7 @@ static int render_body(struct render *r, int count, struct err *e) {
   put_tools(&o);
   put_tool_choice(&o);
   put_thinking(&o, &thinking);
+  put_template(&o, &thinking);
   if (!count) {
     put_metadata(&o);
     if (node_is(given(r, "stream"), NODE_TRUE)) {

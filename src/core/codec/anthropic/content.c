@@ -151,8 +151,8 @@ static void put_extras(struct anthropic_out *o, const struct node *block) {
 }
 
 /* True for blocks that this wire refuses or that hold nothing to send. */
-static int unsendable(const struct node *block) {
-  if (IS(block, "thinking")) return node_str(node_get(block, "signature")).n == 0;
+static int unsendable(const struct render *r, const struct node *block) {
+  if (IS(block, "thinking")) return node_str(node_get(block, "signature")).n == 0 && !r->quirks->unsigned_thinking;
   return IS(block, "opaque") && raw_of(block).n == 0;
 }
 
@@ -173,7 +173,7 @@ int anthropic_prepare(struct render *r, struct err *e) {
         snprintf(path, sizeof path, "messages[%d].content[%d].content[%d]", i, k, x);
         if (check_media(r, inner, path, e) != 0) return -1;
       }
-      if (unsendable(b)) node_remove(content, b);
+      if (unsendable(r, b)) node_remove(content, b);
     }
   }
   return 0;

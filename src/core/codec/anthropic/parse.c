@@ -382,6 +382,7 @@ int anthropic_parse_event(void *state, struct str name, struct str data, struct 
   if (json_next(&j) == J_ERROR) return -1;
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "an event is no object");
   if (read_record(s, &j, &r) != 0) return -1;
+  if (str_eq(name, "error")) r.type = name; /* its data may be the bare error, with a type of its own */
   if (r.type.n == 0 && !r.has_error) r.type = name;
   return dispatch(s, &r, data, out, e);
 }
@@ -434,6 +435,7 @@ int anthropic_parse_end(void *state, struct events *out, struct err *e) {
   struct event *ev;
   if (!s->stopped) return 0;
   if (stop == STOP_TOOL_USE && s->tools == 0) return empty_tool_turn(e);
+  if (stop == STOP_END_TURN && s->stop_sequence.n > 0 && s->tools == 0) stop = STOP_SEQUENCE; /* llama.cpp */
   if (stop == STOP_NONE) {
     stop = STOP_END_TURN;
     if ((ev = events_push(out, PART_WARNING, 0)) == NULL) return err_memory(e);

@@ -4,6 +4,7 @@
 ** Owns nothing. Failure: -1 and an err.
 */
 #include "anthropic.h"
+#include "core/codec/shared/writer.h"
 
 #include <stdio.h>
 
@@ -26,7 +27,7 @@ static int warn(struct render *r, const char *code, const char *message, struct 
 /* What the model's row says; a model that no row knows is taken for a new one, unless a budget is asked of it. */
 static enum mode mode_of(const struct render *r) {
   struct str s = node_str(node_get(r->request, "thinking_mode"));
-  if (str_eq(s, "budget")) return MODE_BUDGET;
+  if (str_eq(s, "budget") || (s.n == 0 && out_templated(r->quirks))) return MODE_BUDGET;
   if (str_eq(s, "effort")) return MODE_EFFORT;
   if (str_eq(s, "none")) return MODE_NONE;
   return s.n == 0 && node_is(node_get(r->request, "thinking"), NODE_OBJECT) ? MODE_BUDGET : MODE_ADAPTIVE;
@@ -84,10 +85,6 @@ static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking
   return 0;
 }
 
-static int is_type(const struct node *block, const char *type) {
-  return str_is(node_str(node_get(block, "type")), type, strlen(type));
-}
-
 /* True when the last assistant turn has calls but does not begin with its thinking: refused beside a budget. */
 static int lost_thinking(const struct node *messages) {
   const struct node *last = NULL;
@@ -102,10 +99,11 @@ static int lost_thinking(const struct node *messages) {
 /* Why thinking has to be left off, or NULL. */
 static const char *obstacle(const struct render *r, int forced_tool, const struct anthropic_thinking *t) {
   const struct node *messages = node_get(r->request, "messages");
+  int strict = !out_templated(r->quirks); /* else only what no template can */
   if (t->mode != THINKING_BUDGET && t->mode != THINKING_ADAPTIVE) return NULL;
-  if (forced_tool) return "tool_choice forces a call: thinking was left off";
+  if (forced_tool && strict) return "tool_choice forces a call: thinking was left off";
   if (anthropic_prefilled(messages)) return "the last message is an answer to continue: thinking was left off";
-  if (t->mode == THINKING_BUDGET && lost_thinking(messages))
+  if (t->mode == THINKING_BUDGET && strict && lost_thinking(messages))
     return "the last assistant turn with calls has lost its thinking: thinking was left off";
   return NULL;
 }
@@ -113,7 +111,7 @@ static const char *obstacle(const struct render *r, int forced_tool, const struc
 /* Fits the budget and the ceiling of the whole answer together, below what the model can give. */
 static int fit(struct render *r, int64_t *max_tokens, struct anthropic_thinking *t, struct err *e) {
   const struct node *max = node_get(r->request, "max_output");
-  if (t->budget < BUDGET_MIN) {
+  if (t->budget < BUDGET_MIN && !out_templated(r->quirks)) {
     t->budget = BUDGET_MIN;
     if (warn(r, "adjusted_option", "the budget was raised to 1024 tokens, the least there is", e) != 0) return -1;
   }
@@ -128,6 +126,7 @@ static int fit(struct render *r, int64_t *max_tokens, struct anthropic_thinking 
 int anthropic_think(struct render *r, int forced_tool, int64_t *max_tokens, struct anthropic_thinking *t,
                     struct err *e) {
   enum mode mode = mode_of(r);
+  int templated = out_templated(r->quirks);
   const char *why;
   *t = (struct anthropic_thinking){ 0 };
   if (read_wish(r, mode, t, e) != 0) return -1;
@@ -137,7 +136,7 @@ int anthropic_think(struct render *r, int forced_tool, int64_t *max_tokens, stru
     *t = (struct anthropic_thinking){ .mode = THINKING_DISABLED };
   }
   if (t->mode == THINKING_UNSAID && forced_tool && r->quirks->thinking_default) t->mode = THINKING_DISABLED;
-  if (t->mode == THINKING_DISABLED && !r->quirks->thinking_default) t->mode = THINKING_UNSAID;
-  else t->active = t->mode != THINKING_DISABLED && (t->mode != THINKING_UNSAID || r->quirks->thinking_default);
+  if (t->mode == THINKING_DISABLED && !r->quirks->thinking_default && !templated) t->mode = THINKING_UNSAID;
+  else t->active = !templated && t->mode != THINKING_DISABLED && (t->mode != THINKING_UNSAID || r->quirks->thinking_default);
   return t->mode == THINKING_BUDGET ? fit(r, max_tokens, t, e) : 0;
 }

@@ -51,6 +51,8 @@ static void put_thinking(struct out *w) {
     return;
   } else if (out_no_effort(w)) {
     if (!off) out_warn(w, "thinking", "the model has no setting for it: left out");
+  } else if (out_templated(w->q)) {
+    out_template(w, thinking);
   } else if (strcmp(w->q->effort, "reasoning") == 0) {
     put_reasoning_object(w, thinking);
   } else if (strcmp(w->q->effort, "enable_thinking") == 0) {

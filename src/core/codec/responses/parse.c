@@ -91,6 +91,7 @@ static int push_usage(struct responses *s, struct str json) {
   if ((r = figures_read(&f, &NAMES, &j)) <= 0) return r;
   if ((ev = responses_push(s, PART_USAGE, 0, STR_NONE)) == NULL) return -1;
   figures_usage(&f, &ev->usage);
+  s->used = ev->usage.output;
   return 0;
 }
 
@@ -166,6 +167,13 @@ int responses_parse_end(void *state, struct events *out, struct err *e) {
   struct event *ev;
   s->out = out;
   s->e = e;
+  if (!s->incomplete && s->p->max_tokens > 0 && s->used >= s->p->max_tokens) { /* llama.cpp says so of every turn */
+    stop = STOP_MAX_TOKENS;
+    ev = responses_push(s, PART_WARNING, 0, STR("the answer is called complete, but took all of max_tokens"));
+    if (ev == NULL) return -1;
+    ev->id = STR("unannounced_cut");
+    ev->name = STR("stop_reason");
+  }
   if (stop == STOP_NONE) {
     stop = STOP_END_TURN;
     ev = responses_push(s, PART_WARNING, 0, STR("why the answer is incomplete is not known"));
@@ -326,6 +334,7 @@ int responses_parse_event(void *state, struct str name, struct str data, struct 
   if (json_next(&j) == J_ERROR) return -1;
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "an event is no object");
   if (read_record(s, &j, &r) != 0) return -1;
+  if (str_eq(name, "error") && !out_begins(r.type, "response.")) return fail(s, data); /* or the bare error */
   if (r.type.n == 0 && !r.has_error) r.type = name;
   x = add_text(s, &r);
   return x != 0 ? (x > 0 ? 0 : -1) : dispatch(s, &r, data);

@@ -36,6 +36,8 @@ static void put_reasoning(struct out *w) {
   if (thinking == NULL) return;
   if (out_no_effort(w)) {
     if (!off) out_warn(w, "thinking", "the model has no setting for it: left out");
+  } else if (out_templated(w->q)) {
+    out_template(w, thinking);
   } else if (off) {
     if (reasons(w)) out_warn(w, "thinking", "the model cannot be told not to think: left out");
   } else {

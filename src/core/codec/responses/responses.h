@@ -59,6 +59,7 @@ struct responses {
   int64_t item;          /* output_index of the last event that had one, -1 = none */
   int items_done;        /* an output_item.done was seen */
   int has_meta, refused, tools;
+  int64_t used;          /* output tokens, as the usage says */
   int ended;
   int incomplete;        /* the turn was cut: */
   struct buf reason;     /* its status, or why it was cut */

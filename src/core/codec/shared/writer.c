@@ -56,6 +56,52 @@ int out_no_effort(const struct out *w) {
   return str_eq(node_str(node_get(w->request, "thinking_mode")), "none") || strcmp(w->q->effort, "none") == 0;
 }
 
+/* Byte order of keys. */
+static int before(struct str a, struct str b) {
+  int d = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+  return d < 0 || (d == 0 && a.n < b.n);
+}
+
+/* The member of an object with the smallest key above `last` (NULL = any), or NULL. */
+static const struct node *next_extra(const struct node *extra, const struct node *last) {
+  const struct node *best = NULL;
+  for (const struct node *m = children(extra); m != NULL; m = m->next)
+    if ((last == NULL || before(last->key, m->key)) && (best == NULL || before(m->key, best->key))) best = m;
+  return best;
+}
+
+int out_templated(const struct quirks *q) { return strcmp(q->effort, "template") == 0; }
+
+void out_template_kwargs(struct out *w, int think) {
+  static const struct str NAME = { "enable_thinking", 15 };
+  struct node *extra = node_get(w->request, "extra"), *more = node_get(extra, "chat_template_kwargs");
+  struct node *own = node_is(more, NODE_OBJECT) ? node_get_(more, NAME.p, NAME.n) : NULL;
+  put(w, think ? "{\"enable_thinking\":true" : "{\"enable_thinking\":false");
+  if (own != NULL) node_remove(more, own);
+  for (const struct node *v = node_is(more, NODE_OBJECT) ? next_extra(more, NULL) : NULL; v != NULL;
+       v = next_extra(more, v)) {
+    put_key(w, v->key);
+    put_value(w, v);
+  }
+  put(w, "}");
+  if (node_is(more, NODE_OBJECT)) node_remove(extra, more);
+}
+
+void out_template(struct out *w, const struct node *thinking) {
+  const struct node *budget = node_get(thinking, "budget_tokens");
+  int off = node_is(thinking, NODE_FALSE) || str_eq(node_str(thinking), "none");
+  if (off) {
+    out_field_word(w, "reasoning_effort", "none");
+  } else if (budget != NULL) {
+    out_field(w, "thinking_budget_tokens");
+    put_value(w, budget);
+  } else {
+    out_field_word(w, "reasoning_effort", out_effort(w, thinking));
+  }
+  out_field(w, "chat_template_kwargs");
+  out_template_kwargs(w, !off);
+}
+
 void out_metadata(struct out *w) {
   struct node *metadata = node_get(w->request, "metadata"), *user = node_get(metadata, "user_id");
   if (user != NULL) {
@@ -74,20 +120,6 @@ static int written(const struct out *w, struct str key, const char *last) {
   for (int i = 0; i < w->n; i++)
     if (str_is(key, w->fields[i], strlen(w->fields[i]))) return 1;
   return 0;
-}
-
-/* Byte order of keys. */
-static int before(struct str a, struct str b) {
-  int d = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-  return d < 0 || (d == 0 && a.n < b.n);
-}
-
-/* The member of `extra` with the smallest key above `last` (NULL = any), or NULL. */
-static const struct node *next_extra(const struct node *extra, const struct node *last) {
-  const struct node *best = NULL;
-  for (const struct node *m = children(extra); m != NULL; m = m->next)
-    if ((last == NULL || before(last->key, m->key)) && (best == NULL || before(m->key, best->key))) best = m;
-  return best;
 }
 
 void out_extra(struct out *w, const char *last) {

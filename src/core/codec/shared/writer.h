@@ -86,6 +86,12 @@ void out_number(struct out *w, const char *name);
 const char *out_effort(struct out *w, const struct node *thinking);
 /* True when the model cannot be told how much to think. */
 int out_no_effort(const struct out *w);
+/* True where the thinking option goes to the model's chat template (the quirk effort is "template"). */
+int out_templated(const struct quirks *q);
+/* The object chat_template_kwargs: whether to think, and what `extra` has for it, which is written then. */
+void out_template_kwargs(struct out *w, int think);
+/* The thinking option (not NULL) as fields for the chat template. */
+void out_template(struct out *w, const struct node *thinking);
 /* metadata.user_id is `user`; the rest is `metadata`. */
 void out_metadata(struct out *w);
 /* What the caller adds, sorted, never over a field that was written, nor over the history that is `last`: then a

@@ -10,8 +10,9 @@ local KEYS = set [[model messages max_tokens max_completion_tokens temperature t
   tool_choice parallel_tool_calls response_format reasoning_effort verbosity seed user metadata store service_tier
   logprobs top_logprobs logit_bias frequency_penalty presence_penalty prediction modalities audio prompt_cache_key
   prompt_cache_retention prompt_cache_options safety_identifier web_search_options
-  reasoning reasoning_format include_reasoning thinking thinking_budget enable_thinking chat_template_kwargs provider
-  models route transforms plugins random_seed safe_prompt prompt_mode top_k min_p repetition_penalty cache_prompt]]
+  reasoning reasoning_format include_reasoning thinking thinking_budget enable_thinking chat_template_kwargs
+  thinking_budget_tokens provider models route transforms plugins random_seed safe_prompt prompt_mode top_k min_p
+  repetition_penalty cache_prompt]]
 local MESSAGE_KEYS = {
   system = set "role content name copilot_cache_control",
   developer = set "role content name copilot_cache_control",
