@@ -60,6 +60,7 @@ build = {
         "src/core/codec/anthropic/content.c",
         "src/core/codec/anthropic/parse.c",
         "src/core/codec/anthropic/thinking.c",
+        "src/core/codec/anthropic/usage.c",
         "src/core/codec/chat/chat.c",
         "src/core/codec/chat/keep.c",
         "src/core/codec/chat/messages.c",

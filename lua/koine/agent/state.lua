@@ -107,12 +107,12 @@ local CALL = object({ id = STRING, name = STRING, arguments = OBJECT, arguments_
   { "id", "name", "arguments", "arguments_json" })
 
 local COSTS = object({ input = NUMBER, output = NUMBER, cache_read = NUMBER, cache_write = NUMBER, total = NUMBER },
-  { "input", "output", "cache_read", "cache_write", "total" })
+  { "total" })
 
 local USAGE = object({ input_tokens = COUNT, output_tokens = COUNT, cache_read_tokens = COUNT,
   cache_creation_tokens = COUNT, reasoning_tokens = COUNT, model_calls = COUNT, incomplete = BOOLEAN,
-  premium_requests = NUMBER, cost = COSTS }, { "input_tokens", "output_tokens", "cache_read_tokens",
-  "cache_creation_tokens", "reasoning_tokens", "model_calls" })
+  premium_requests = NUMBER, cost = COSTS, cost_source = STRING },
+  { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "reasoning_tokens", "model_calls" })
 
 local EVENT = object({ kind = STRING, content = STRING, tool_name = STRING, tool_input = STRING, tool_call_id = STRING,
   is_error = BOOLEAN, redacted = BOOLEAN, seq = COUNT, timestamp = NUMBER }, { "kind", "content", "seq", "timestamp" })

@@ -38,7 +38,7 @@ function adapter.new(row, given)
   if not base_url then errors.argument("base_url", "URL of the server to talk to", nil) end
   local quirks = quirks_of(row, info, settings.quirks)
   local state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,
-    auth = credentials.module(row), rate_limiter = settings.rate_limiter, pricing = rows.pricing(info) }
+    auth = credentials.module(row), rate_limiter = settings.rate_limiter }
   if state.auth and state.auth.setup then state.auth.setup(state) end
   return core.adapter { provider = row.name, title = row.title, codec = row.codec, model = model, quirks = quirks,
     state = state }

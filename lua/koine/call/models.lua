@@ -58,9 +58,9 @@ local function calls_tools(entry)
   return false
 end
 
--- A row's price as a record, nil when it has none.
-local function pricing(info)
-  local price = rows.pricing(info)
+-- A model's price as a record, nil when the row has none.
+local function pricing(row, id)
+  local price = rows.pricing(rows.family(row, id))
   return price and records.model_pricing(price)
 end
 
@@ -80,7 +80,7 @@ local function fields_of(adapter, state, entry)
     supports_vision = or_else(sees_images(entry), info.vision == true),
     supports_tool_use = or_else(calls_tools(entry), true),
     supports_streaming = true,
-    pricing = pricing(info),
+    pricing = pricing(state.row, id),
   }
 end
 

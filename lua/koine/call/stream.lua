@@ -4,6 +4,7 @@
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
 local pricing = require "koine.call.pricing"
+local rows = require "koine.provider"
 local wait = require "koine.task.wait"
 
 local stream = {}
@@ -59,6 +60,14 @@ end
 -- on. Attempts that fail before the first delta are made again as the option `retry` says.
 function methods:next() return advance(self) end
 
+-- What a turn cost: as the provider says, else at the row's price for the model that answered.
+local function set_cost(response, row)
+  local usage = response.usage
+  if usage.cost then return end
+  usage.cost = pricing.calculate(usage, { pricing = rows.pricing(rows.family(row, response.model)) })
+  usage.cost_source = usage.cost and "prices"
+end
+
 --- The whole turn as a Response, after reading what is left of it; the same object every time. nil, err when it failed:
 -- err.partial is then a Response with what had arrived.
 function methods:response()
@@ -73,7 +82,7 @@ function methods:response()
     local attempts = plan.ledger.attempts
     attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
     core.annotate(response, "attempts", attempts)
-    response.usage.cost = pricing.calculate(response.usage, plan.state)
+    set_cost(response, plan.state.row)
   end
   return response
 end

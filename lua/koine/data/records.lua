@@ -177,14 +177,16 @@ specs.usage_cost = { optional("input", NUMBER, 0.0), optional("output", NUMBER, 
   optional("cache_read", NUMBER, 0.0), optional("cache_write", NUMBER, 0.0), optional("total", NUMBER, 0.0) }
 specs.usage = { required("input_tokens", COUNT), required("output_tokens", COUNT),
   optional("cache_read_tokens", COUNT, 0), optional("cache_creation_tokens", COUNT, 0),
-  optional("reasoning_tokens", COUNT, 0), optional("incomplete", BOOLEAN), optional("premium_requests", NUMBER),
-  optional("cost", record "usage_cost") }
+  optional("reasoning_tokens", COUNT, 0), optional("cache_creation_1h_tokens", COUNT),
+  optional("incomplete", BOOLEAN), optional("premium_requests", NUMBER), optional("unpriced", STRING),
+  optional("cost", record "usage_cost"), optional("cost_source", STRING) }
 specs.delta = { required("type", one_of { "text_start", "text_delta", "text_end", "thinking_start", "thinking_delta",
   "thinking_end", "tool_use_start", "tool_use_delta", "tool_use_end" }), optional("text", STRING),
   optional("tool_call_id", STRING), optional("tool_name", STRING), optional("argument_delta", STRING) }
 
 specs.model_pricing = { required("input_per_mtok", NUMBER), required("output_per_mtok", NUMBER),
-  optional("cache_read_per_mtok", NUMBER, 0.0), optional("cache_write_per_mtok", NUMBER, 0.0) }
+  optional("cache_read_per_mtok", NUMBER), optional("cache_write_per_mtok", NUMBER),
+  optional("cache_write_1h_per_mtok", NUMBER) }
 specs.model_info = { required("id", NAME), required("name", NAME), required("max_context_tokens", COUNT),
   required("supports_vision", BOOLEAN), required("supports_tool_use", BOOLEAN), required("supports_streaming", BOOLEAN),
   optional("premium_request_multiplier", NUMBER), optional("pricing", record "model_pricing"),
@@ -326,7 +328,8 @@ end
 --   stop_sequence   the sequence that matched, nil when none did
 --   container       {id, expires_at, …}: where the provider ran code (Anthropic); nil when it did not
 --   usage           {input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens}:
---                   integers, each nil when unknown; input excludes cached tokens, output includes reasoning
+--                   integers, each nil when unknown; input excludes cached tokens, output includes reasoning; cost,
+--                   cost_source and the other fields of usage where they are known
 --   id, request_id, provider (row name), status_code, headers, attempts
 --   warnings        array of {code, field, message}: what the request could not carry
 --   partial         true when the stream broke off (only in err.partial): its tool calls are not to be executed
@@ -343,7 +346,9 @@ end
 records.response = core.response
 
 --- Token counts: {input_tokens, output_tokens} required; cache_read_tokens, cache_creation_tokens, reasoning_tokens
--- default to 0; premium_requests (number), cost (usage_cost), incomplete = true when a summand was unknown.
+-- default to 0; cache_creation_1h_tokens (those of the written that are kept for an hour), premium_requests (number),
+-- cost (usage_cost), cost_source ("provider" or "prices"; of a sum also "mixed"), unpriced (string: why the counts do
+-- not make a cost), incomplete = true when a summand was unknown.
 records.usage = constructor "usage"
 
 --- Cost in USD: input, output, cache_read, cache_write, total; 0.0 each by default.
@@ -361,8 +366,8 @@ records.delta = constructor "delta"
 -- provider says}.
 records.model_info = constructor "model_info"
 
---- Prices in USD per 1,000,000 tokens: input_per_mtok, output_per_mtok; cache_read_per_mtok and cache_write_per_mtok
--- default to 0.0.
+--- Prices in USD per 1,000,000 tokens: input_per_mtok, output_per_mtok; cache_read_per_mtok, cache_write_per_mtok and
+-- cache_write_1h_per_mtok are nil where they are not known: what was counted has no known cost then.
 records.model_pricing = constructor "model_pricing"
 
 --- The window of a quota: {id, label, duration_ms = nil, resets_at = nil (Unix seconds)}.

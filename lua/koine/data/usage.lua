@@ -1,10 +1,11 @@
 --- Sums of usage: what several model calls used and cost together. A count that one of them does not know is left out
--- and the sum is marked `incomplete`; the cost is known only when every call's is. Pure: calls nothing.
+-- and the sum is marked `incomplete`; the cost is known only when every call's is, each part of it only when every
+-- call's is. Pure: calls nothing.
 
 local usage = {}
 
 local COUNTS = { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "reasoning_tokens" }
-local COSTS = { "input", "output", "cache_read", "cache_write", "total" }
+local PARTS = { "input", "output", "cache_read", "cache_write", "total" }
 
 --- The sum of nothing: {input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens} = 0,
 -- and model_calls = 0.
@@ -14,19 +15,26 @@ function usage.zero()
   return sum
 end
 
-local function add_cost(sum, cost)
-  if sum.model_calls > 0 and not sum.cost then return end -- not known already
-  if not cost then
-    sum.cost = nil
+local NOTHING = { input = 0.0, output = 0.0, cache_read = 0.0, cache_write = 0.0, total = 0.0 }
+
+local function add_cost(sum, one)
+  local first, before, cost = sum.model_calls == 0, sum.cost, one.cost
+  sum.cost = nil
+  if not cost or not cost.total or not (first or before) then
+    sum.cost_source = nil
     return
   end
-  local total = {}
-  for _, name in ipairs(COSTS) do total[name] = (sum.cost and sum.cost[name] or 0.0) + (cost[name] or 0.0) end
-  sum.cost = total
+  before = before or NOTHING
+  local parts = {}
+  for _, name in ipairs(PARTS) do parts[name] = before[name] and cost[name] and before[name] + cost[name] end
+  sum.cost = parts
+  if first then sum.cost_source = one.cost_source end
+  if sum.cost_source ~= one.cost_source then sum.cost_source = "mixed" end
 end
 
 --- Adds one call's usage (nil: nothing known) to a sum: `cost` becomes {input, output, cache_read, cache_write, total}
--- in USD, or nil; `incomplete` true where a count was unknown; `premium_requests` where a provider counts them.
+-- in USD, or nil, `cost_source` the one of all calls, or "mixed"; `incomplete` true where a count was unknown;
+-- `premium_requests` where a provider counts them.
 function usage.add(sum, one)
   one = one or {}
   for _, name in ipairs(COUNTS) do
@@ -34,7 +42,7 @@ function usage.add(sum, one)
   end
   if one.incomplete then sum.incomplete = true end
   if one.premium_requests then sum.premium_requests = (sum.premium_requests or 0) + one.premium_requests end
-  add_cost(sum, one.cost)
+  add_cost(sum, one)
   sum.model_calls = sum.model_calls + 1
 end
 

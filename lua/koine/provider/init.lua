@@ -8,7 +8,8 @@
 -- `models`, `models_checked` (date); `source` ("recordings" or "documentation"). `models` is an array of {prefix,
 -- context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the longest prefix of the model id
 -- counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million tokens {input, output,
--- cache_read, cache_write}, multiplier premium requests per request; quirks go over the row's.
+-- cache_read, cache_write (where there are two lifetimes the short one), cache_write_1h}, and holds for the id that the
+-- prefix is and its dated versions alone; multiplier premium requests per request; quirks go over the row's.
 
 local check = require "koine.data.check"
 
@@ -49,11 +50,26 @@ function rows.model(row, id)
   return best
 end
 
---- A model's price as a ModelPricing record's fields, nil when the row has none.
+-- What may follow the id of a model that has a price: the date of a version, as providers write it.
+local DATES = { "^[-@]%d%d%d%d%-[01]%d%-[0-3]%d$", "^[-@]%d%d%d%d[01]%d[0-3]%d$" }
+
+--- What the row knows of exactly this model, whatever its date: rows.model's entry, or an empty table. A longer name
+-- that begins the same is another model, at another price.
+function rows.family(row, id)
+  local info = rows.model(row, id)
+  local rest = id:sub(#(info.prefix or "") + 1)
+  for _, date in ipairs(DATES) do
+    if rest == "" or rest:find(date) then return info end
+  end
+  return NOTHING_KNOWN
+end
+
+--- The price in a model's entry (of rows.family) as a ModelPricing record's fields, nil when it has none.
 function rows.pricing(info)
   local price = info.price
   return price and { input_per_mtok = price.input, output_per_mtok = price.output,
-    cache_read_per_mtok = price.cache_read, cache_write_per_mtok = price.cache_write }
+    cache_read_per_mtok = price.cache_read, cache_write_per_mtok = price.cache_write,
+    cache_write_1h_per_mtok = price.cache_write_1h }
 end
 
 --- The row as a constructor's options want it: the fields of one of its `apis` put in place, name and auth replaced

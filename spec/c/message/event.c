@@ -52,6 +52,7 @@ static void test_names(void) {
   struct usage u;
   usage_clear(&u);
   CHECK(u.input == -1 && u.output == -1 && u.cache_read == -1 && u.cache_creation == -1 && u.reasoning == -1);
+  CHECK(u.cache_hour == -1 && u.cost < 0 && u.unpriced == NULL);
   CHECK(stop_name(STOP_NONE) == NULL);
   for (int s = STOP_END_TURN; s <= STOP_ERROR; s++) CHECK(stop_name((enum stop)s) != NULL);
   CHECK_STR(stop_name(STOP_SEQUENCE), strlen(stop_name(STOP_SEQUENCE)), "stop_sequence");

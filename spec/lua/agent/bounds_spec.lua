@@ -48,6 +48,19 @@ describe("usage", function()
       reasoning_tokens = 0, model_calls = 3, incomplete = true }, result.usage)
   end)
 
+  it("keeps what providers said that it cost, also in a dump", function()
+    local one = { input_tokens = 1, output_tokens = 1, cache_read_tokens = 0, cache_creation_tokens = 0,
+      reasoning_tokens = 0, cost = { total = 0.25 }, cost_source = "provider" }
+    local two = { input_tokens = 1, output_tokens = 1, cache_read_tokens = 0, cache_creation_tokens = 0,
+      reasoning_tokens = 0, cost = { total = 0.5 }, cost_source = "provider" }
+    local made = make(priced(one, two))
+    local run = made:start "Go"
+    run:step()
+    local result = assert(assert(agent.load(made, run:dump())):result())
+    assert.are.same({ total = 0.75 }, result.usage.cost)
+    assert.are.same({ "provider", 2 }, { result.usage.cost_source, result.usage.model_calls })
+  end)
+
   it("of a run that asked nothing is nothing, at no known cost", function()
     assert.are.same({ input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0,
       reasoning_tokens = 0, model_calls = 0 }, make(play { content = "x" }):start "Go":summary().usage)

@@ -1,3 +1,4 @@
+local core = require "koine.core"
 local koine = require "koine"
 local pricing = require "koine.call.pricing"
 local records = require "koine.data.records"
@@ -64,6 +65,26 @@ describe("pricing.calculate", function()
     close(0.003, cost.total)
   end)
 
+  it("prices what is written for an hour at its own rate", function()
+    local written = usage { cache_creation_tokens = 3000000, cache_creation_1h_tokens = 1000000 }
+    assert.is_nil(pricing.calculate(written, { pricing = PRICES }))
+    local prices = { cache_write_1h_per_mtok = 6 }
+    for name, price in pairs(PRICES) do prices[name] = price end
+    close(2 * 3.75 + 6, pricing.calculate(written, { pricing = prices }).cache_write)
+    written.cache_creation_1h_tokens = nil
+    close(3 * 3.75, pricing.calculate(written, { pricing = prices }).cache_write)
+  end)
+
+  it("is nil where the counts do not make the cost", function()
+    assert.is_nil(pricing.calculate(usage { input_tokens = 1, unpriced = "speed" }, { pricing = PRICES }))
+  end)
+
+  it("is nil for a record of prices without the one that is needed", function()
+    local info = { pricing = records.model_pricing { input_per_mtok = 3, output_per_mtok = 15 } }
+    assert.is_nil(pricing.calculate(usage { cache_read_tokens = 5 }, info))
+    assert.is_nil(pricing.calculate(usage { cache_creation_tokens = 5 }, info))
+  end)
+
   it("is nil for a sum with unknown summands", function()
     local sum = usage { input_tokens = 10, output_tokens = 10, incomplete = true }
     assert.is_nil(pricing.calculate(sum, { pricing = PRICES }))
@@ -113,12 +134,15 @@ describe("response.usage.cost", function()
         close(expected[3], said.cost.cache_read)
         close(expected[4], said.cost.cache_write)
         close(expected[1] + expected[2] + expected[3] + expected[4], said.cost.total)
+        assert.are.equal("prices", said.cost_source)
       end)
     end
 
     it("is nil, not 0, where the price is not known" .. how, function()
       assert.is_nil(answer("anthropic", "claude-of-tomorrow", COUNTS, stream).usage.cost)
       assert.is_nil(answer("openai", "gpt-5.4", COUNTS, stream).usage.cost)
+      assert.is_nil(answer("openai", "gpt-5-pro", COUNTS, stream).usage.cost)
+      assert.is_nil(answer("openai", "gpt-5-pro", COUNTS, stream).usage.cost_source)
       assert.is_nil(answer("mistral", "mistral-large-latest", COUNTS, stream).usage.cost)
       assert.is_nil(answer("compatible", "m", COUNTS, stream).usage.cost)
     end)
@@ -138,5 +162,182 @@ describe("response.usage.cost", function()
     local unpriced = answer("compatible", priced.model, COUNTS)
     assert.is_nil(unpriced.usage.cost)
     assert.is_true(response == unpriced)
+  end)
+
+  -- Answers of each wire whose usage is as given; `more` has further fields of the answer.
+  local ANSWERS, PATHS = {}, { anthropic = "/v1/messages", chat = "/v1/chat/completions", responses = "/v1/responses" }
+
+  function ANSWERS.anthropic(model, said, more)
+    return { id = "a", type = "message", role = "assistant", model = model, stop_reason = "end_turn", usage = said,
+      content = more.content or core.array { { type = "text", text = "Hi." } } }
+  end
+
+  function ANSWERS.chat(model, said, more)
+    return { id = "c", object = "chat.completion", model = model, usage = said, service_tier = more.service_tier,
+      choices = core.array { { index = 0, finish_reason = "stop",
+        message = { role = "assistant", content = "Hi." } } } }
+  end
+
+  function ANSWERS.responses(model, said, more)
+    return { id = "r", object = "response", model = model, status = "completed", usage = said,
+      service_tier = more.service_tier, output = more.output or core.array {} }
+  end
+
+  -- The usage of an answer that reports these figures beside 1000 tokens in and 500 out.
+  local function reported(wire, name, model, figures, more)
+    local chat, none = wire == "chat", { cached_tokens = 0 }
+    local said = chat and { prompt_tokens = 1000, completion_tokens = 500, prompt_tokens_details = none }
+      or { input_tokens = 1000, output_tokens = 500, input_tokens_details = none, cache_read_input_tokens = 0,
+        cache_creation_input_tokens = 0 }
+    for field, value in pairs(figures) do said[field] = value end
+    more = more or {}
+    assert(server:script { { path = PATHS[wire], reply = {
+      body = ANSWERS[wire](more.model or model, said, more) } } })
+    local adapter = koine[name] { key = "test-key", model = model, api = name ~= "anthropic" and wire or nil,
+      base_url = server.url .. (name == "anthropic" and "" or "/v1"), quirks = more.quirks }
+    return assert(adapter:chat("Hi", { max_tokens = 1000 })).usage
+  end
+
+  local function sonnet(figures, more)
+    return reported("anthropic", "anthropic", "claude-sonnet-4-5", figures, more)
+  end
+
+  it("is at the price of the model that answered", function()
+    close(0.0105, sonnet({}, { model = "claude-sonnet-4-5-20250929" }).cost.total)
+    assert.is_nil(sonnet({}, { model = "claude-of-tomorrow" }).cost)
+    local alias = reported("anthropic", "anthropic", "claude-3-7-sonnet-latest", {},
+      { model = "claude-3-7-sonnet-20250219" })
+    close(0.0105, alias.cost.total)
+  end)
+
+  it("of Anthropic counts what is written for an hour, and is nil where that is not said", function()
+    local said = sonnet { cache_creation_input_tokens = 300,
+      cache_creation = { ephemeral_5m_input_tokens = 100, ephemeral_1h_input_tokens = 200 } }
+    close(100 * 3.75e-6 + 200 * 6e-6, said.cost.cache_write)
+    assert.are.same({ 300, 200 }, { said.cache_creation_tokens, said.cache_creation_1h_tokens })
+    for _, split in ipairs { core.null, { ephemeral_5m_input_tokens = 100, ephemeral_1d_input_tokens = 200 } } do
+      said = sonnet { cache_creation_input_tokens = 300, cache_creation = split }
+      assert.is_nil(said.cost)
+      assert.are.equal("cache_lifetime", said.unpriced)
+    end
+    said = sonnet { cache_creation_input_tokens = 0 }
+    close(0.0105, said.cost.total)
+    assert.is_nil(said.cache_creation_1h_tokens)
+  end)
+
+  it("of Anthropic is nil for what its totals and prices leave out", function()
+    local message = { type = "message", input_tokens = 1000, output_tokens = 500 }
+    local function tool(name)
+      return { content = core.array { { type = "server_tool_use", id = "srvtoolu_1", name = name, input = {} } } }
+    end
+    for why, cases in pairs {
+      iterations = { { { iterations = core.array { message, { type = "compaction", input_tokens = 9 } } } },
+        { { iterations = core.array { { model = "claude-opus-4-8", type = "advisor_message" }, message } } } },
+      server_tools = { { { server_tool_use = { web_search_requests = 1 } } },
+        { { server_tool_use = { things_of_tomorrow = 2, web_search_requests = 0 } } }, { {}, tool "code_execution" } },
+      service_tier = { { { service_tier = "priority" } }, { { service_tier = "batch" } } },
+      region = { { { inference_geo = "us" } } }, speed = { { { speed = "fast" } } },
+    } do
+      for _, case in ipairs(cases) do
+        local said = sonnet(table.unpack(case))
+        assert.is_nil(said.cost, why)
+        assert.are.equal(why, said.unpriced)
+        assert.are.equal(1000, said.input_tokens)
+      end
+    end
+    for _, case in ipairs {
+      { { iterations = core.array { message, message, 1 }, speed = "standard", service_tier = "standard" } },
+      { { server_tool_use = { web_search_requests = 0, web_fetch_requests = 3 }, inference_geo = "not_available" } },
+      { { server_tool_use = core.null, iterations = core.null, inference_geo = "global" }, tool "web_fetch" },
+    } do
+      local said = sonnet(table.unpack(case))
+      close(0.0105, said.cost.total)
+      assert.is_nil(said.unpriced)
+    end
+  end)
+
+  it("of Anthropic's streams knows the lifetimes that message_start said", function()
+    local figures = { input_tokens = 1000, cache_creation_input_tokens = 300, cache_read_input_tokens = 0,
+      output_tokens = 1,
+      cache_creation = { ephemeral_5m_input_tokens = 300, ephemeral_1h_input_tokens = 0 } }
+    local events = {}
+    for i, event in ipairs {
+      { type = "message_start", message = ANSWERS.anthropic("claude-sonnet-4-5", figures, {}) },
+      { type = "message_delta", delta = { stop_reason = "end_turn" },
+        usage = { output_tokens = 500, cache_creation_input_tokens = 300 } },
+      { type = "message_stop" },
+    } do events[i] = ("event: %s\ndata: %s\n\n"):format(event.type, core.encode(event)) end
+    assert(server:script { { path = "/v1/messages", reply = { body = table.concat(events),
+      headers = { ["content-type"] = "text/event-stream" } } } })
+    local adapter = koine.anthropic { key = "k", model = "claude-sonnet-4-5", base_url = server.url }
+    local said = assert(adapter:chat("Hi", { stream = true, max_tokens = 1000 })).usage
+    close(0.0105 + 300 * 3.75e-6, said.cost.total)
+  end)
+
+  it("of OpenAI's wires is nil in other tiers, with audio, and where tools ran there", function()
+    local function hosted(kind)
+      return { output = core.array { { type = kind, id = "x_1", status = "completed", name = "n", call_id = "c",
+        input = "" } } }
+    end
+    for _, wire in ipairs { "chat", "responses" } do
+      for _, tier in ipairs { "default", "auto", core.null } do
+        close(0.006, reported(wire, "openai", "gpt-4.1", {}, { service_tier = tier }).cost.total)
+      end
+      for _, tier in ipairs { "flex", "priority", "scale" } do
+        local said = reported(wire, "openai", "gpt-4.1", {}, { service_tier = tier })
+        assert.are.same({ nil, "service_tier" }, { said.cost, said.unpriced })
+      end
+    end
+    local said = reported("chat", "openai", "gpt-4.1", { prompt_tokens_details = { audio_tokens = 5 } })
+    assert.are.equal("audio", said.unpriced)
+    assert.is_nil(said.cost)
+    for _, kind in ipairs { "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call" } do
+      said = reported("responses", "openai", "gpt-4.1", {}, hosted(kind))
+      assert.are.same({ nil, "server_tools" }, { said.cost, said.unpriced }, kind)
+    end
+    close(0.006, reported("responses", "openai", "gpt-4.1", {}, hosted "custom_tool_call").cost.total)
+  end)
+
+  it("is the provider's own where it says so", function()
+    for _, wire in ipairs { "chat", "responses" } do
+      for _, case in ipairs {
+        { "openrouter", { cost = 0.25 }, 0.25 }, { "openrouter", { cost = 0 }, 0.0 },
+        { "openrouter", { cost = 0.25, is_byok = false, cost_details = { upstream_inference_cost = 0.2 } }, 0.25 },
+        { "openrouter", { cost = 0.25, is_byok = true, cost_details = { upstream_inference_cost = 2 } }, 2.25 },
+        { "openrouter", { cost = 0.25, is_byok = true, cost_details = { upstream_inference_cost = core.null } } },
+        { "openrouter", { cost = core.null } }, { "openrouter", { cost = -1 } }, { "openrouter", {} },
+        { "xai", { cost_in_usd_ticks = 5596400 }, 5596400 / 1e10 },
+      } do
+        local name, figures, expected = table.unpack(case)
+        local said = reported(wire, name, "some/model", figures)
+        if expected then close(expected, said.cost.total) end
+        assert.are.equal(expected and "provider", said.cost and said.cost_source)
+        if not expected then assert.is_nil(said.cost) end
+      end
+    end
+    local said = reported("chat", "xai", "grok-code-fast-1", { cost_in_usd_ticks = 1e10 })
+    assert.are.same({ 1.0, nil, "provider" }, { said.cost.total, said.cost.input, said.cost_source })
+    assert.are.equal("prices", reported("chat", "xai", "grok-code-fast-1", {}).cost_source)
+    said = reported("chat", "xai", "grok-code-fast-1", { num_sources_used = 3 })
+    assert.are.same({ nil, "server_tools" }, { said.cost, said.unpriced })
+  end)
+
+  it("is not read from a server of which nothing is known, unless a quirk says so", function()
+    assert.is_nil(reported("chat", "compatible", "m", { cost = 0.5 }).cost)
+    local quirks = { reports_cost = true }
+    assert.are.equal(0.5, reported("chat", "compatible", "m", { cost = 0.5 }, { quirks = quirks }).cost.total)
+    local parts = { cost = { input_tokens_cost = 0.1, total_cost = 0.75 } }
+    assert.are.equal(0.75, reported("chat", "compatible", "m", parts, { quirks = quirks }).cost.total)
+    assert.is_true(require "koine.provider".load("perplexity").quirks.reports_cost)
+  end)
+
+  it("of a fallback is that of the adapter that answered", function()
+    assert(server:script { { error = { status = 529, message = "busy" } }, { content = "Hello.", usage = COUNTS } })
+    local both = koine.fallback {
+      koine.anthropic { key = "k", model = "claude-sonnet-4-5", base_url = server.url, retry = false },
+      koine.openai { key = "k", model = "gpt-5-pro", base_url = server.url, api = "chat" },
+    }
+    local said = assert(both:chat "Hi").usage
+    assert.are.same({ 1000, nil }, { said.input_tokens, said.cost })
   end)
 end)

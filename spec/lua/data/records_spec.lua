@@ -231,8 +231,8 @@ describe("usage, deltas, models", function()
     for k, v in pairs(REQUIRED.model_info) do fields[k] = v end
     info = records.model_info(fields)
     assert.are.equal(30.0, info.premium_request_multiplier)
-    assert.are.equal(0.0, info.pricing.cache_read_per_mtok)
-    assert.are.equal(0.0, info.pricing.cache_write_per_mtok)
+    assert.is_nil(info.pricing.cache_read_per_mtok) -- unknown, not free
+    assert.is_nil(info.pricing.cache_write_per_mtok)
   end)
 end)
 

@@ -112,7 +112,8 @@ describe("koine.llamacpp", function()
     for api, mark in pairs { chat = '"reasoning_content":"Hm."', responses = '"text":"Hm."',
       anthropic = '"thinking":"Hm."' } do
       local _, response = chat(api, "Hello?")
-      local history = { { role = "user", content = "Hello?" }, response:message(), { role = "user", content = "Go on." } }
+      local history = { { role = "user", content = "Hello?" }, response:message(),
+        { role = "user", content = "Go on." } }
       local body = core.encode(chat(api, history))
       assert.is_truthy(body:find(mark, 1, true), api)
       history[2] = { role = "assistant", content = { { type = "thinking", thinking = "Ho.",

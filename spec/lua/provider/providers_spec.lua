@@ -14,7 +14,7 @@ local ROW = set("name", "title", "codec", "base_url", "path", "models_path", "co
   "headers", "quirks", "plain_max_tokens", "options", "api", "apis", "own_ids", "login", "models", "models_checked",
   "source")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
-local PRICE = set("input", "output", "cache_read", "cache_write")
+local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
 local LOCAL = set("llamacpp", "vllm", "lmstudio", "ollama_compat", "compatible")
 
 describe("provider rows", function()
@@ -108,12 +108,55 @@ describe("a model id", function()
 
   it("finds the longest prefix among the row's models", function()
     local row = rows.load "anthropic"
-    assert.are.equal("claude-sonnet-4", rows.model(row, "claude-sonnet-4-5-20250929").prefix)
+    assert.are.equal("claude-sonnet-4-5", rows.model(row, "claude-sonnet-4-5-20250929").prefix)
+    assert.are.equal("claude-sonnet-4", rows.model(row, "claude-sonnet-4-20250514").prefix)
     assert.are.equal("claude-sonnet-4-6", rows.model(row, "claude-sonnet-4-6").prefix)
     assert.are.equal("claude-opus-5-5", rows.model(row, "claude-opus-5-5").prefix)
     assert.are.equal("claude-opus-5", rows.model(row, "claude-opus-5").prefix)
     assert.are.same({}, rows.model(row, "claude"))
     assert.are.equal("gpt-5-mini", rows.model(rows.load "openai", "gpt-5-mini-2025-08-07").prefix)
+  end)
+end)
+
+describe("a price", function()
+  local function price(row, id) return rows.pricing(rows.family(row, id)) end
+
+  for _, name in ipairs(rows.names) do
+    it("of " .. name .. " is that of a model and its dated versions, of no other model that begins the same", function()
+      local row = rows.load(name)
+      local own = {}
+      for _, model in ipairs(row.models or {}) do own[model.prefix] = true end
+      for _, model in ipairs(row.models or {}) do
+        local id, expected = model.prefix, rows.pricing(model)
+        assert.are.same(expected, price(row, id))
+        for _, date in ipairs { "-2025-08-07", "-20250807", "@20250807", "@2025-08-07" } do
+          assert.are.same(expected, price(row, id .. date), id .. date)
+        end
+        for _, other in ipairs { "-pro", "-mini-2", "-latest", "x", "-", "@", "@latest", "-2025", "-0807", "-20251399",
+          "-2025-08-07-preview", "-20250807x", ".1" } do
+          if not own[id .. other] then assert.is_nil(price(row, id .. other), id .. other) end
+        end
+        if model.price and name == "anthropic" then
+          assert.are.equal(2 * model.price.input, model.price.cache_write_1h)
+          assert.is_number(model.price.cache_write)
+        end
+      end
+    end)
+  end
+
+  it("is not that of the family's cheapest", function()
+    local openai, claude = rows.load "openai", rows.load "anthropic"
+    for _, id in ipairs { "gpt-5-pro", "gpt-5-codex", "gpt-5.2-pro", "o3-pro", "o3-deep-research", "o1-pro", "o1-mini",
+      "gpt-4o-audio-preview", "gpt-4o-mini-realtime-preview", "gpt-4.1-2025", "gpt-5-chat" } do
+      assert.is_nil(price(openai, id), id)
+      assert.is_number(rows.model(openai, id).context) -- what else is known of the family still holds
+    end
+    assert.are.equal(5, price(openai, "gpt-4o-2024-05-13").input_per_mtok)
+    assert.are.equal(2.5, price(openai, "gpt-4o-2024-11-20").input_per_mtok)
+    assert.are.equal(15, price(claude, "claude-opus-4-1-20250805").input_per_mtok)
+    assert.are.equal(5, price(claude, "claude-opus-4-5@20251101").input_per_mtok)
+    assert.is_nil(price(claude, "claude-opus-4-9"))
+    assert.is_nil(price(claude, "claude-sonnet-4-5-latest"))
   end)
 end)
 

@@ -55,6 +55,8 @@ struct quirks {
   int no_strict;                 /* `strict` on tools is refused: dropped */
   int dedup_reasoning;           /* identical consecutive reasoning deltas are one */
   int reasoning_outside_output;  /* completion_tokens excludes reasoning tokens */
+  int reports_cost;              /* usage says what the answer cost in USD: cost (a number, or an object with
+                                    total_cost), or cost_in_usd_ticks (Responses too) */
   int inline_think;              /* leading <think>…</think> in the text is reasoning (think.h). For servers that hand
                                     the model's tags through: vLLM without --reasoning-parser, llama.cpp with
                                     --reasoning-format none, MiniMax's own without reasoning_split. The reasoning goes

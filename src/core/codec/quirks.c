@@ -53,6 +53,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(no_strict),
   BOOL(dedup_reasoning),
   BOOL(reasoning_outside_output),
+  BOOL(reports_cost),
   BOOL(inline_think),
   BOOL(leaked_calls),
   BOOL(system_in_input),

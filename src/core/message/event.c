@@ -60,7 +60,7 @@ void events_clear(struct events *q) {
 
 /* All counts unknown. */
 void usage_clear(struct usage *u) {
-  *u = (struct usage){ -1, -1, -1, -1, -1 };
+  *u = (struct usage){ -1, -1, -1, -1, -1, -1, -1, NULL };
 }
 
 /* The canonical stop reason; NULL for STOP_NONE. */

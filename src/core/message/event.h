@@ -52,6 +52,9 @@ enum stop {
 /* Token counts; -1 = the wire did not say. input excludes cached tokens, output includes reasoning. */
 struct usage {
   int64_t input, output, cache_read, cache_creation, reasoning;
+  int64_t cache_hour;    /* of cache_creation: what was written for an hour */
+  double cost;           /* USD, as the provider says; negative = it did not */
+  const char *unpriced;  /* why counts and prices do not make the cost, a constant word; NULL = they do */
 };
 
 /* A lone surrogate stands in `text` as WTF-8 (json_text_wtf8): message joins pairs split over two parts. */

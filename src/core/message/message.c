@@ -400,6 +400,9 @@ static void add_usage(struct usage *to, const struct usage *from) {
   if (from->cache_read >= 0) to->cache_read = from->cache_read;
   if (from->cache_creation >= 0) to->cache_creation = from->cache_creation;
   if (from->reasoning >= 0) to->reasoning = from->reasoning;
+  if (from->cache_hour >= 0) to->cache_hour = from->cache_hour;
+  if (from->cost >= 0) to->cost = from->cost;
+  if (from->unpriced != NULL) to->unpriced = from->unpriced;
 }
 
 static int add_stop(struct message *msg, const struct event *part, struct err *e) {

@@ -84,6 +84,21 @@ static void set_count(struct arena *a, struct node *o, struct str key, int64_t v
   if (v >= 0 && node_set(o, key, node_int(a, v)) != 0) *bad = 1;
 }
 
+/* What the answer cost where the provider says so, else why its counts alone do not tell. */
+static void set_cost(const struct usage *u, struct arena *a, struct node *o, int *bad) {
+  const char *why = u->unpriced;
+  struct node *cost;
+  if (u->cost >= 0) {
+    cost = node_new(a, NODE_OBJECT);
+    if (cost == NULL || node_set(cost, STR("total"), node_double(a, u->cost)) != 0 ||
+        node_set(o, STR("cost"), cost) != 0) *bad = 1;
+    set(a, o, STR("cost_source"), STR("provider"), bad);
+    return;
+  }
+  if (why == NULL && u->cache_creation > 0 && u->cache_hour < 0) why = "cache_lifetime";
+  if (why != NULL) set(a, o, STR("unpriced"), (struct str){ why, strlen(why) }, bad);
+}
+
 static struct node *usage_node(const struct usage *u, struct arena *a, int *bad) {
   struct node *o = node_new(a, NODE_OBJECT);
   if (o == NULL) { *bad = 1; return NULL; }
@@ -92,6 +107,8 @@ static struct node *usage_node(const struct usage *u, struct arena *a, int *bad)
   set_count(a, o, STR("cache_read_tokens"), u->cache_read, bad);
   set_count(a, o, STR("cache_creation_tokens"), u->cache_creation, bad);
   set_count(a, o, STR("reasoning_tokens"), u->reasoning, bad);
+  if (u->cache_hour > 0) set_count(a, o, STR("cache_creation_1h_tokens"), u->cache_hour, bad);
+  set_cost(u, a, o, bad);
   return o;
 }
 

@@ -8,19 +8,23 @@ local PREFILL_REFUSED = { no_prefill = true }
 local SAMPLING_REFUSED = { no_prefill = true, no_sampling = true }
 local THINKS_BY_DEFAULT = { no_prefill = true, no_sampling = true, thinking_default = true }
 
--- USD per million tokens; cache_write is the five-minute rate.
-local OPUS = { input = 5, output = 25, cache_read = 0.5, cache_write = 6.25 }
-local OLD_OPUS = { input = 15, output = 75, cache_read = 1.5, cache_write = 18.75 }
-local SONNET = { input = 3, output = 15, cache_read = 0.3, cache_write = 3.75 }
-
-local function adaptive(prefix, price, quirks, efforts, max_output)
-  return { prefix = prefix, context = 1000000, max_output = max_output or 128000, thinking = "adaptive",
-    efforts = efforts or ALL_EFFORTS, vision = true, price = price, quirks = quirks }
+-- USD per million tokens: what was read from the cache costs less than new input, what is written to it a quarter more,
+-- for an hour twice as much.
+local function price(input, output, cache_read)
+  return { input = input, output = output, cache_read = cache_read, cache_write = input * 1.25,
+    cache_write_1h = input * 2 }
 end
 
-local function older(thinking, prefix, price, max_output)
+local OPUS, OLD_OPUS, SONNET = price(5, 25, 0.5), price(15, 75, 1.5), price(3, 15, 0.3)
+
+local function adaptive(prefix, prices, quirks, efforts, max_output)
+  return { prefix = prefix, context = 1000000, max_output = max_output or 128000, thinking = "adaptive",
+    efforts = efforts or ALL_EFFORTS, vision = true, price = prices, quirks = quirks }
+end
+
+local function older(thinking, prefix, prices, max_output)
   return { prefix = prefix, context = 200000, max_output = max_output, thinking = thinking, vision = true,
-    price = price }
+    price = prices }
 end
 
 return {
@@ -36,12 +40,12 @@ return {
   headers = { ["anthropic-version"] = "2023-06-01" },
   plain_max_tokens = 21333, -- ten minutes at 128,000 tokens an hour: longer plain answers are refused
   models = {
-    adaptive("claude-fable-5", { input = 10, output = 50, cache_read = 1, cache_write = 12.5 }, SAMPLING_REFUSED),
+    adaptive("claude-fable-5", price(10, 50, 1), SAMPLING_REFUSED),
     adaptive("claude-fable-5-1", nil, SAMPLING_REFUSED),
-    adaptive("claude-opus-5-5", { input = 4, output = 20, cache_read = 0.2, cache_write = 5 }, SAMPLING_REFUSED),
+    adaptive("claude-opus-5-5", price(4, 20, 0.2), SAMPLING_REFUSED),
     adaptive("claude-opus-5", OPUS, THINKS_BY_DEFAULT),
-    adaptive("claude-sonnet-5-5", { input = 2, output = 10, cache_read = 0.1, cache_write = 2.5 }, SAMPLING_REFUSED),
-    adaptive("claude-sonnet-5", { input = 2, output = 10, cache_read = 0.2, cache_write = 2.5 }, THINKS_BY_DEFAULT),
+    adaptive("claude-sonnet-5-5", price(2, 10, 0.1), SAMPLING_REFUSED),
+    adaptive("claude-sonnet-5", price(2, 10, 0.2), THINKS_BY_DEFAULT),
     adaptive("claude-haiku-5-5", nil, SAMPLING_REFUSED),
     adaptive("claude-opus-4-8", OPUS, SAMPLING_REFUSED),
     adaptive("claude-opus-4-7", OPUS, SAMPLING_REFUSED),
@@ -50,13 +54,15 @@ return {
     older("budget", "claude-opus-4-5", OPUS, 64000),
     older("budget", "claude-opus-4-1", OLD_OPUS, 32000),
     older("budget", "claude-opus-4", OLD_OPUS, 32000),
+    older("budget", "claude-sonnet-4-5", SONNET, 64000),
     older("budget", "claude-sonnet-4", SONNET, 64000),
-    older("budget", "claude-haiku-4-5", { input = 1, output = 5, cache_read = 0.1, cache_write = 1.25 }, 64000),
+    older("budget", "claude-haiku-4-5", price(1, 5, 0.1), 64000),
     older("budget", "claude-3-7-sonnet", SONNET, 64000),
     older("none", "claude-3-5-sonnet", SONNET, 8192),
-    older("none", "claude-3-5-haiku", { input = 0.8, output = 4, cache_read = 0.08, cache_write = 1 }, 8192),
+    older("none", "claude-3-5-haiku", price(0.8, 4, 0.08), 8192),
     older("none", "claude-3-opus", OLD_OPUS, 4096),
-    older("none", "claude-3-haiku", { input = 0.25, output = 1.25, cache_read = 0.03, cache_write = 0.3 }, 4096),
+    older("none", "claude-3-haiku", { input = 0.25, output = 1.25, cache_read = 0.03, cache_write = 0.3,
+      cache_write_1h = 0.5 }, 4096),
   },
   models_checked = "2026-11-21",
   source = "recordings",

@@ -9,12 +9,12 @@ return {
   api = "chat",
   apis = {
     chat = { codec = "chat", path = "/chat/completions" },
-    responses = { codec = "responses", path = "/responses", quirks = {} },
+    responses = { codec = "responses", path = "/responses", quirks = { reports_cost = true } },
   },
   models_path = "/models",
   env = { "OPENROUTER_API_KEY" },
   auth = "bearer",
-  quirks = { effort = "reasoning", reasoning_field = "reasoning_details" },
+  quirks = { effort = "reasoning", reasoning_field = "reasoning_details", reports_cost = true },
   own_ids = { "^openrouter/[^/]+$" },
   source = "recordings",
 }

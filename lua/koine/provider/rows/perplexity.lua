@@ -9,7 +9,7 @@ return {
   path = "/chat/completions",
   env = { "PERPLEXITY_API_KEY" },
   auth = "bearer",
-  quirks = { no_stream_usage = true, no_documents = true },
+  quirks = { no_stream_usage = true, no_documents = true, reports_cost = true },
   models = {
     { prefix = "sonar-reasoning", quirks = { inline_think = true } },
   },

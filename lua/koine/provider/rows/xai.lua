@@ -10,13 +10,13 @@ return {
   apis = {
     chat = { codec = "chat", path = "/chat/completions" },
     responses = { codec = "responses", path = "/responses",
-      quirks = { no_additional_properties = true, no_documents = true } },
+      quirks = { no_additional_properties = true, no_documents = true, reports_cost = true } },
   },
   models_path = "/models",
   env = { "XAI_API_KEY" },
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", no_additional_properties = true, dedup_reasoning = true,
-    reasoning_outside_output = true, no_documents = true },
+    reasoning_outside_output = true, no_documents = true, reports_cost = true },
   models = {
     { prefix = "grok-4", thinking = "none", vision = true, quirks = { effort = "none", no_stop = true } },
     { prefix = "grok-4.", vision = true },

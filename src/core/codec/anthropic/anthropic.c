@@ -337,8 +337,9 @@ static int prepare(struct render *r, struct node **system, struct err *e) {
   char field[32];
   if (normalise_check(r->request, e) != 0 || codec_server_tools(r->request, SERVER_TOOLS, e) != 0) return -1;
   count = given(r, "messages")->count;
-  if (out_check_media(&media) != 0 || anthropic_prepare(r, e) != 0 || normalise_messages(r->a, r->request, &norm, e) != 0 ||
-      normalise_tools(r->a, r->request, 0, e) != 0 || normalise_system(r->a, r->request, system, e) != 0)
+  if (out_check_media(&media) != 0 || anthropic_prepare(r, e) != 0 ||
+      normalise_messages(r->a, r->request, &norm, e) != 0 || normalise_tools(r->a, r->request, 0, e) != 0 ||
+      normalise_system(r->a, r->request, system, e) != 0)
     return -1;
   if (r->quirks->no_prefill && anthropic_prefilled(given(r, "messages"))) {
     snprintf(field, sizeof field, "messages[%zu]", count);

@@ -6,6 +6,7 @@
 **   container.c where the provider runs code
 **   thinking.c  whether and how the model thinks
 **   parse.c     events and plain answers as parts
+**   usage.c     what an answer used
 **   block.c     one content block of an answer, from its beginning to its stop
 */
 #ifndef KOINE_CODEC_ANTHROPIC_H
@@ -89,6 +90,7 @@ struct anthropic {
   size_t n, cap;
   int32_t blocks;                 /* begun so far: the next key */
   int begun, ended, tools;        /* message_start, message_stop seen; tool_use blocks so far */
+  int hosted;                     /* a tool ran at the provider, which may charge for it */
   int stopped;                    /* a stop reason was seen: */
   struct buf stop_reason, stop_sequence;
 };
@@ -105,6 +107,10 @@ int anthropic_ended(const void *state);
 
 /* A container, raw, as a part; anything but an object with an id says nothing. 0 or -1. */
 int anthropic_push_container(struct anthropic *s, struct str json, struct events *out, struct err *e);
+
+/* Pushes a usage object (JSON) as a part; anything else says nothing. input_tokens excludes the cache already,
+** output_tokens includes thinking; a count that is null or absent is not known. 0, or -1 and *e. */
+int anthropic_usage(struct anthropic *s, struct str json, struct events *out, struct err *e);
 
 /* {{{ blocks, as they stop: block.c */
 

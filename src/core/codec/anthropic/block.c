@@ -118,6 +118,15 @@ static int begin_tool(struct anthropic *s, struct anthropic_block *b, const stru
   return 0;
 }
 
+/* True for a call of a tool that runs at the provider and costs more than its tokens, as far as is known. */
+static int is_hosted(const struct start *st) {
+  static const struct str FREE[] = { { "web_fetch", 9 }, { "tool_search", 11 } };
+  if (!str_eq(st->type, "server_tool_use")) return 0;
+  for (size_t i = 0; i < sizeof FREE / sizeof FREE[0]; i++)
+    if (st->name.n >= FREE[i].n && memcmp(st->name.p, FREE[i].p, FREE[i].n) == 0) return 0;
+  return 1;
+}
+
 static enum anthropic_kind kind_of(struct str type) {
   if (str_eq(type, "text")) return ANTHROPIC_TEXT;
   if (str_eq(type, "thinking")) return ANTHROPIC_THINKING;
@@ -139,7 +148,7 @@ static int begin(struct anthropic *s, struct anthropic_block *b, const struct st
     case ANTHROPIC_TOOL:
       if (begin_tool(s, b, st, out, e) != 0) return -1;
       return st->extras ? keep_extras(s, b, json, e) : 0;
-    case ANTHROPIC_OTHER: break;
+    case ANTHROPIC_OTHER: s->hosted |= is_hosted(st); break;
   }
   return buf_addstr(&b->raw, json) == 0 ? 0 : err_memory(e);
 }

@@ -54,53 +54,6 @@ static int read_string(struct json *j, struct arena *a, struct str *to) {
   return json_skip(j);
 }
 
-/* A details object, read for one count: without the field it says 0. */
-static int read_thinking_tokens(struct json *j, int64_t *to) {
-  if (json_next(j) != J_OBJECT) return json_skip(j);
-  if (*to < 0) *to = 0;
-  while (json_next(j) == J_KEY)
-    if ((json_is(j, "thinking_tokens") ? codec_count(j, to) : json_skip(j)) != 0) return -1;
-  return j->tok == J_OBJECT_END ? 0 : -1;
-}
-
-/* cache_creation, by lifetime: its sum; what would make it more than a count can be is left out. */
-static int read_cache_creation(struct json *j, int64_t *sum) {
-  if (json_next(j) != J_OBJECT) return json_skip(j);
-  *sum = 0;
-  while (json_next(j) == J_KEY) {
-    int64_t n = 0;
-    if (codec_count(j, &n) != 0) return -1;
-    if (n <= COUNT_MAX - *sum) *sum += n;
-  }
-  return j->tok == J_OBJECT_END ? 0 : -1;
-}
-
-/* A usage object as a part; anything else says nothing. input_tokens excludes the cache already, output_tokens includes
-** thinking; a count that is null or absent is not known. */
-static int push_usage(struct anthropic *s, struct str json, struct events *out, struct err *e) {
-  int64_t created = -1;
-  struct usage u;
-  struct event *ev;
-  struct json j;
-  if (json.n == 0 || json.p[0] != '{') return 0;
-  usage_clear(&u);
-  json_open(&j, json, s->p->limits->depth, e);
-  json_next(&j);
-  while (json_next(&j) == J_KEY) {
-    int r = json_is(&j, "input_tokens") ? codec_count(&j, &u.input)
-          : json_is(&j, "output_tokens") ? codec_count(&j, &u.output)
-          : json_is(&j, "cache_read_input_tokens") ? codec_count(&j, &u.cache_read)
-          : json_is(&j, "cache_creation_input_tokens") ? codec_count(&j, &u.cache_creation)
-          : json_is(&j, "output_tokens_details") ? read_thinking_tokens(&j, &u.reasoning)
-          : json_is(&j, "cache_creation") ? read_cache_creation(&j, &created) : json_skip(&j);
-    if (r != 0) return -1;
-  }
-  if (u.cache_creation < 0) u.cache_creation = created;
-  if ((ev = events_push(out, PART_USAGE, 0)) == NULL) return err_memory(e);
-  ev->usage = u;
-  return 0;
-}
-
 static int set(struct buf *b, struct str s, struct err *e) {
   b->n = 0;
   return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
@@ -191,7 +144,7 @@ static int push_message(struct anthropic *s, const struct whole *w, struct event
   ev->id = w->id;
   ev->name = w->model;
   s->begun = 1;
-  if (push_content(s, w->content, out, e) != 0 || push_usage(s, w->usage, out, e) != 0) return -1;
+  if (push_content(s, w->content, out, e) != 0 || anthropic_usage(s, w->usage, out, e) != 0) return -1;
   return keep_ending(s, &w->end, out, e);
 }
 
@@ -367,7 +320,7 @@ static int dispatch(struct anthropic *s, const struct record *r, struct str data
   if (str_eq(r->type, "message_start")) return start_message(s, r->message, out, e);
   if (str_eq(r->type, "message_delta")) {
     if (keep_ending(s, &r->delta.end, out, e) != 0) return -1;
-    return push_usage(s, r->usage, out, e);
+    return anthropic_usage(s, r->usage, out, e);
   }
   if (str_eq(r->type, "message_stop")) return stop_message(s, out, e);
   return str_eq(r->type, "error") || (r->type.n == 0 && r->has_error) ? fail(s, data, e) : 0;

@@ -137,6 +137,7 @@ int anthropic_think(struct render *r, int forced_tool, int64_t *max_tokens, stru
   }
   if (t->mode == THINKING_UNSAID && forced_tool && r->quirks->thinking_default) t->mode = THINKING_DISABLED;
   if (t->mode == THINKING_DISABLED && !r->quirks->thinking_default && !templated) t->mode = THINKING_UNSAID;
-  else t->active = !templated && t->mode != THINKING_DISABLED && (t->mode != THINKING_UNSAID || r->quirks->thinking_default);
+  else if (!templated)
+    t->active = t->mode != THINKING_DISABLED && (t->mode != THINKING_UNSAID || r->quirks->thinking_default);
   return t->mode == THINKING_BUDGET ? fit(r, max_tokens, t, e) : 0;
 }

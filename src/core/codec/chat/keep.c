@@ -17,7 +17,7 @@ static int reasoning_apart(const struct figures *f, const struct quirks *q) {
 }
 
 void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u) {
-  figures_usage(f, u);
+  figures_usage(f, q, u);
   /* xAI: cached_tokens may exceed prompt_tokens, which then leaves them out. */
   if (q->reasoning_outside_output && f->prompt >= 0 && f->cached > f->prompt) u->input = f->prompt;
   if (f->completion >= 0 && reasoning_apart(f, q)) u->output += f->reasoning;

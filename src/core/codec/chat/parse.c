@@ -402,6 +402,20 @@ static int parse_x_groq(struct chat *c, struct json *j, struct chunk *k) {
   return t == J_ERROR ? -1 : 0;
 }
 
+/* The tier that served the answer, where its tokens have a price of their own. */
+static int parse_tier(struct chat *c, struct json *j) {
+  struct str tier = STR_NONE;
+  const char *why;
+  struct event *ev;
+  if (codec_word(j, c->p->a, &tier) != 0) return -1;
+  if ((why = codec_tier(tier)) == NULL || c->figures.unpriced != NULL) return 0;
+  c->figures.unpriced = why;
+  if ((ev = events_push(c->out, PART_USAGE, 0)) == NULL) return err_memory(j->e);
+  usage_clear(&ev->usage);
+  ev->usage.unpriced = why;
+  return 0;
+}
+
 /* One top-level member; j stands behind its key. */
 static int parse_member(struct chat *c, struct json *j, int whole, struct chunk *k) {
   if (json_is(j, "choices")) return parse_choices(c, j, whole, k);
@@ -416,6 +430,7 @@ static int parse_member(struct chat *c, struct json *j, int whole, struct chunk 
     return 0;
   }
   if (json_is(j, "x_groq")) return parse_x_groq(c, j, k);
+  if (json_is(j, "service_tier")) return parse_tier(c, j);
   if (json_is(j, "message") || json_is(j, "detail") || json_is(j, "errors")) k->prose = 1;
   return json_skip(j);
 }

@@ -400,6 +400,15 @@ static int finish_tool(struct responses *s, int64_t item, const struct item *it)
   return x->held ? 0 : keep_call(s, x, it->json);
 }
 
+/* True for calls of tools that run at the provider; custom tools and the caller's own shell do not. */
+static int is_hosted(struct str type) {
+  static const struct str OWN[] = { { "custom_tool_call", 16 }, { "local_shell_call", 16 }, { "apply_patch_call", 16 },
+                                    { "computer_call", 13 } };
+  for (size_t i = 0; i < sizeof OWN / sizeof OWN[0]; i++)
+    if (str_same(type, OWN[i])) return 0;
+  return type.n > 5 && memcmp(type.p + type.n - 5, "_call", 5) == 0;
+}
+
 /* Takes back what deltas said of a foreign message that was never announced. 0 or -1. */
 static int retract(struct responses *s, int64_t item) {
   for (size_t i = 0; i < s->n; i++)
@@ -413,6 +422,7 @@ static int finish_other(struct responses *s, int64_t item, const struct item *it
   struct event *ev = x == NULL ? NULL : responses_push(s, PART_OPAQUE, x->key, it->json);
   if (ev == NULL) return -1;
   ev->name = it->type;
+  if (is_hosted(it->type)) s->hosted = 1;
   return 0;
 }
 

@@ -36,7 +36,7 @@ int responses_ended(const void *state) { return ((const struct responses *)state
 
 /* What a response object says; strings are decoded, error, output and usage are JSON. */
 struct whole {
-  struct str id, model, object, status, reason, error, output, usage;
+  struct str id, model, object, status, reason, error, output, usage, tier;
 };
 
 /* After the key "incomplete_details". */
@@ -60,7 +60,8 @@ static int read_whole(struct responses *s, struct json *j, struct whole *w) {
           : json_is(j, "incomplete_details") ? read_reason(s, j, &w->reason)
           : json_is(j, "error") ? codec_raw(j, &w->error)
           : json_is(j, "output") ? codec_raw(j, &w->output)
-          : json_is(j, "usage") ? codec_raw(j, &w->usage) : json_skip(j);
+          : json_is(j, "usage") ? codec_raw(j, &w->usage)
+          : json_is(j, "service_tier") ? codec_word(j, a, &w->tier) : json_skip(j);
     if (r != 0) return -1;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;
@@ -77,7 +78,7 @@ static int push_meta(struct responses *s, const struct whole *w) {
   return 0;
 }
 
-static int push_usage(struct responses *s, struct str json) {
+static int push_usage(struct responses *s, const struct whole *w) {
   static const struct figure_names NAMES = {
     { "input_tokens", 12 }, { "input_tokens_details", 20 }, { "output_tokens", 13 }, { "output_tokens_details", 21 }
   };
@@ -85,12 +86,13 @@ static int push_usage(struct responses *s, struct str json) {
   struct event *ev;
   struct json j;
   int r;
-  if (json.n == 0) return 0;
+  if (w->usage.n == 0) return 0;
   figures_clear(&f);
-  json_open(&j, json, s->p->limits->depth, s->e);
+  json_open(&j, w->usage, s->p->limits->depth, s->e);
   if ((r = figures_read(&f, &NAMES, &j)) <= 0) return r;
   if ((ev = responses_push(s, PART_USAGE, 0, STR_NONE)) == NULL) return -1;
-  figures_usage(&f, &ev->usage);
+  figures_usage(&f, s->p->quirks, &ev->usage);
+  if (ev->usage.unpriced == NULL) ev->usage.unpriced = s->hosted ? "server_tools" : codec_tier(w->tier);
   s->used = ev->usage.output;
   return 0;
 }
@@ -145,7 +147,7 @@ static int end_turn(struct responses *s, const struct whole *w, struct str statu
   int incomplete = str_eq(status, "incomplete");
   struct str reason = incomplete && w->reason.n > 0 ? w->reason : status;
   if (push_meta(s, w) != 0 || push_output(s, w->output) != 0 || responses_close(s) != 0) return -1;
-  if (push_usage(s, w->usage) != 0) return -1;
+  if (push_usage(s, w) != 0) return -1;
   if (str_eq(status, "failed")) return fail(s, w->error);
   if (!incomplete && !str_eq(status, "completed")) return not_final(s, status);
   s->incomplete = incomplete;

@@ -60,6 +60,7 @@ struct responses {
   int items_done;        /* an output_item.done was seen */
   int has_meta, refused, tools;
   int64_t used;          /* output tokens, as the usage says */
+  int hosted;            /* a tool ran at the provider, which may charge for it */
   int ended;
   int incomplete;        /* the turn was cut: */
   struct buf reason;     /* its status, or why it was cut */

@@ -104,8 +104,45 @@ int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struc
 
 /* {{{ token figures */
 
+#define TICKS 1e10 /* of xAI's, in a dollar */
+
 void figures_clear(struct figures *f) {
-  *f = (struct figures){ -1, -1, -1, -1, -1, -1 };
+  *f = (struct figures){ -1, -1, -1, -1, -1, -1, -1, -1, 0, NULL };
+}
+
+const char *codec_tier(struct str tier) {
+  static const struct str LISTED[] = { { "default", 7 }, { "standard", 8 }, { "auto", 4 }, { "on_demand", 9 } };
+  for (size_t i = 0; i < sizeof LISTED / sizeof LISTED[0]; i++)
+    if (tier.n == 0 || str_same(tier, LISTED[i])) return NULL;
+  return "service_tier";
+}
+
+/* The next value into *v if it is a number from 0 on; anything else is skipped and leaves *v. */
+static int read_amount(struct json *j, double *v) {
+  enum token t = json_next(j);
+  if (t == J_ERROR) return -1;
+  if (t == J_INT && j->i >= 0) *v = (double)j->i;
+  if (t == J_DOUBLE && j->d >= 0) *v = j->d;
+  return json_skip(j);
+}
+
+/* An amount, or the member of an object that is one. */
+static int read_amount_in(struct json *j, struct str member, double *v) {
+  struct json k = *j;
+  enum token t = json_next(j);
+  if (t == J_ERROR) return -1;
+  if (t != J_OBJECT) { *j = k; return read_amount(j, v); }
+  while ((t = json_next(j)) == J_KEY)
+    if ((json_is_(j, member.p, member.n) ? read_amount(j, v) : json_skip(j)) != 0) return -1;
+  return t == J_ERROR ? -1 : 0;
+}
+
+/* A count that is charged besides the tokens, at a price of its own. */
+static int read_charged(struct json *j, struct figures *f, const char *why) {
+  int64_t n = 0;
+  if (codec_count(j, &n) != 0) return -1;
+  if (n > 0) f->unpriced = why;
+  return 0;
 }
 
 /* Reads the object that splits up a total. 1 when it is an object, 0, or -1. */
@@ -116,7 +153,8 @@ static int read_details(struct json *j, struct figures *d) {
   while ((t = json_next(j)) == J_KEY) {
     int r = json_is(j, "cached_tokens") ? codec_count(j, &d->cached)
           : json_is(j, "cache_write_tokens") ? codec_count(j, &d->written)
-          : json_is(j, "reasoning_tokens") ? codec_count(j, &d->reasoning) : json_skip(j);
+          : json_is(j, "reasoning_tokens") ? codec_count(j, &d->reasoning)
+          : json_is(j, "audio_tokens") ? read_charged(j, d, "audio") : json_skip(j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 1;
@@ -125,6 +163,26 @@ static int read_details(struct json *j, struct figures *d) {
 /* The first of them that is known, or -1. */
 static int64_t first_known(int64_t a, int64_t b, int64_t c) {
   return a >= 0 ? a : b >= 0 ? b : c;
+}
+
+/* What the answer cost, and what it was charged for besides tokens. 1 when the key at hand is one of these and was
+** read, 0, or -1. */
+static int read_cost(struct json *j, struct figures *f) {
+  enum token t;
+  if (json_is(j, "cost")) return read_amount_in(j, STR("total_cost"), &f->cost) == 0 ? 1 : -1; /* object: Perplexity */
+  if (json_is(j, "cost_in_usd_ticks")) {                                                       /* xAI */
+    if (read_amount(j, &f->cost) != 0) return -1;
+    if (f->cost > 0) f->cost /= TICKS;
+    return 1;
+  }
+  if (json_is(j, "cost_details")) return read_amount_in(j, STR("upstream_inference_cost"), &f->upstream) == 0 ? 1 : -1;
+  if (json_is(j, "is_byok")) {                                                                 /* OpenRouter */
+    if ((t = json_next(j)) == J_ERROR || json_skip(j) != 0) return -1;
+    f->byok = t == J_TRUE;
+    return 1;
+  }
+  if (!json_is(j, "num_sources_used") && !json_is(j, "num_server_side_tools_used")) return 0;  /* xAI */
+  return read_charged(j, f, "server_tools") == 0 ? 1 : -1;
 }
 
 /* Overwrites a figure where v is known; returns whether it is. */
@@ -155,8 +213,8 @@ int figures_read(struct figures *f, const struct figure_names *names, struct jso
     else if (json_is(j, "prompt_cache_hit_tokens")) r = codec_count(j, &hit);   /* DeepSeek */
     else if (json_is(j, "cached_tokens")) r = codec_count(j, &top.cached);      /* Moonshot */
     else if (json_is(j, "reasoning_tokens")) r = codec_count(j, &top.reasoning);/* Copilot, Gemini models */
-    else r = json_skip(j);
-    if (r != 0) return -1;
+    else if ((r = read_cost(j, &top)) == 0) r = json_skip(j);
+    if (r < 0) return -1;
   }
   if (t == J_ERROR) return -1;
   any = said(&f->prompt, top.prompt);
@@ -165,10 +223,13 @@ int figures_read(struct figures *f, const struct figure_names *names, struct jso
   any |= said(&f->cached, first_known(d.cached, hit, top.cached >= 0 ? top.cached : input ? 0 : -1));
   any |= said(&f->written, first_known(d.written, -1, input ? 0 : -1));
   any |= said(&f->reasoning, first_known(d.reasoning, top.reasoning, output ? 0 : -1));
-  return any;
+  if (d.unpriced != NULL) top.unpriced = d.unpriced;
+  if (top.cost >= 0) { f->cost = top.cost; f->upstream = top.upstream; f->byok = top.byok; }
+  if (top.unpriced != NULL) f->unpriced = top.unpriced;
+  return any || top.cost >= 0;
 }
 
-void figures_usage(const struct figures *f, struct usage *u) {
+void figures_usage(const struct figures *f, const struct quirks *q, struct usage *u) {
   int64_t aside = (f->cached > 0 ? f->cached : 0) + (f->written > 0 ? f->written : 0);
   usage_clear(u);
   u->cache_read = f->cached;
@@ -176,6 +237,9 @@ void figures_usage(const struct figures *f, struct usage *u) {
   u->reasoning = f->reasoning;
   if (f->prompt >= 0) u->input = f->prompt > aside ? f->prompt - aside : 0;
   u->output = f->completion;
+  if (f->written >= 0) u->cache_hour = 0; /* there is one lifetime only */
+  if (q->reports_cost) u->cost = !f->byok ? f->cost : f->upstream >= 0 && f->cost >= 0 ? f->cost + f->upstream : -1;
+  u->unpriced = f->unpriced;
 }
 
 /* }}} */

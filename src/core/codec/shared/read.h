@@ -28,10 +28,16 @@ int codec_extra(struct buf *b, struct json *j);
 /* Closes that object and copies it to p->a; *raw is empty when nothing was appended. 0 or -1. */
 int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e);
 
+/* A service tier at which tokens do not cost what the price list says: the word, else NULL. */
+const char *codec_tier(struct str tier);
+
 /* The wire's own token figures, each as it was last said; -1 = never. Prompt and completion are what some formats call
 ** input and output. */
 struct figures {
   int64_t prompt, completion, total, cached, written, reasoning;
+  double cost, upstream;     /* USD; upstream: what the caller's own account elsewhere pays besides (BYOK) */
+  int byok;
+  const char *unpriced;      /* as in struct usage */
 };
 
 /* What a format calls the two totals, and the objects that split them up. */
@@ -43,7 +49,8 @@ struct figure_names {
 void figures_clear(struct figures *f);
 /* Reads the value of a `usage` key (the next token of j) over the figures. 1 when it said anything, 0, or -1. */
 int figures_read(struct figures *f, const struct figure_names *names, struct json *j);
-/* The canonical counts: cached and written tokens taken out of the prompt's. */
-void figures_usage(const struct figures *f, struct usage *u);
+/* The canonical counts: cached and written tokens taken out of the prompt's; the cost where the quirks say that it is
+** one. */
+void figures_usage(const struct figures *f, const struct quirks *q, struct usage *u);
 
 #endif

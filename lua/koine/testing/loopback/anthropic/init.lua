@@ -48,8 +48,11 @@ local function usage_object(usage, output)
   if not usage then
     return json.null
   end
-  return object("input_tokens", usage.input, "cache_creation_input_tokens", usage.cache_creation or 0,
-    "cache_read_input_tokens", usage.cache_read, "output_tokens", output or usage.output,
+  local written = usage.cache_creation or 0
+  return object("input_tokens", usage.input, "cache_creation_input_tokens", written,
+    "cache_read_input_tokens", usage.cache_read,
+    "cache_creation", object("ephemeral_5m_input_tokens", written, "ephemeral_1h_input_tokens", 0),
+    "output_tokens", output or usage.output,
     "output_tokens_details", not output and usage.reasoning and object("thinking_tokens", usage.reasoning) or nil)
 end
 
