@@ -609,6 +609,8 @@ static void describe(struct scene *s, const struct event *ev) {
     say(s, " %lld", ev->usage.cache_read);
     say(s, " %lld", ev->usage.cache_creation);
     say(s, " %lld", ev->usage.reasoning);
+    if (ev->usage.cache_hour > 0) say(s, " hour=%lld", ev->usage.cache_hour);
+    if (ev->usage.unpriced != NULL) say_str(s, " ", (struct str){ ev->usage.unpriced, strlen(ev->usage.unpriced) });
   }
   if (ev->type == PART_STOP) say_str(s, " ", (struct str){ stop_name(ev->stop), strlen(stop_name(ev->stop)) });
   if (ev->flags) say(s, " flags=%lld", ev->flags);
@@ -800,7 +802,8 @@ static void test_stream_tools(void) {
 static void test_stream_others(void) {
   STREAM(STARTED "opaque 0 server_tool_use {'type':'server_tool_use','id':'s','input':{'q': 1},'name':'web'}\n"
          "opaque 1 web_search_tool_result { 'type': 'web_search_tool_result', 'content':[1.0]}\n"
-         "text 2\ntext 2 T\nraw 2 {'citations':[{ 'a':1},{'b':'\\u00e9'}]}\nend 2\n" ENDED("end_turn"),
+         "text 2\ntext 2 T\nraw 2 {'citations':[{ 'a':1},{'b':'\\u00e9'}]}\nend 2\n"
+         "usage -1 5 -1 -1 -1 server_tools\ndone\nstop end_turn end_turn\n",
          START, BLOCK(0, "{'type':'server_tool_use','id':'s','input':{},'name':'web'}"), JSON(0, ""),
          JSON(0, "{\\'q\\'"), JSON(0, ": 1}"), STOP(0),
          BLOCK(1, "{ 'type': 'web_search_tool_result', 'content':[1.0]}"), STOP(1),
@@ -830,7 +833,7 @@ static void test_stream_others(void) {
 }
 
 static void test_stream_usage(void) {
-  STREAM("meta m c\nusage 3 1 4202 7 -1\nusage -1 9 -1 -1 53\nusage 4 10 -1 -1 0\ndone\n"
+  STREAM("meta m c\nusage 3 1 4202 7 -1 hour=2\nusage -1 9 -1 -1 53\nusage 4 10 -1 -1 0\ndone\n"
          "stop stop_sequence ### stop_sequence\n",
          "{'type':'message_start','message':{'id':'m','model':'c','usage':{'input_tokens':3,'output_tokens':1,"
          "'cache_read_input_tokens':4202,'cache_creation_input_tokens':null,"
@@ -849,6 +852,28 @@ static void test_stream_usage(void) {
          "'cache_creation':{'a':9007199254740992,'b':9007199254740992,'c':9223372036854775807}}}}",
          "{'type':'message_delta','delta':{'stop_reason':'end_turn'},'usage':{'input_tokens':9007199254740993,"
          "'output_tokens':9007199254740992,'cache_creation':{'a':9223372036854775807,'b':1,'c':'x','d':2}}}", END);
+}
+
+#define SPENT(parts, u) STREAM("meta m c\n" parts "done\n", \
+                               "{'type':'message_start','message':{'id':'m','model':'c','usage':" u "}}", END)
+
+/* What the counts do not price; values of other kinds say nothing. */
+static void test_unpriced(void) {
+  SPENT("usage 1 2 -1 -1 -1\n", "{'input_tokens':1,'output_tokens':2,'iterations':[{'type':'message','input_tokens':1,"
+        "'cache_creation':{'a':[1]}},{'x':{}},7,[8],null],'server_tool_use':{'web_search_requests':0,"
+        "'web_fetch_requests':4},'service_tier':'standard','inference_geo':'not_available','speed':null}");
+  SPENT("usage 1 -1 -1 -1 -1\n", "{'input_tokens':1,'iterations':{},'server_tool_use':[],'service_tier':{},"
+        "'inference_geo':{'a':1},'speed':[]}");
+  SPENT("usage 1 -1 -1 -1 -1 iterations\n",
+        "{'input_tokens':1,'iterations':[{'input_tokens':[{}],'type':'compaction'},{'type':'message'}]}");
+  SPENT("usage 1 -1 -1 -1 -1 server_tools\n", "{'server_tool_use':{'x':{},'web_search_requests':2},'input_tokens':1}");
+  SPENT("usage 1 -1 -1 -1 -1 service_tier\n", "{'service_tier':'prior\\u0069ty','input_tokens':1}");
+  SPENT("usage 1 -1 -1 -1 -1 region\n", "{'inference_geo':'us','input_tokens':1}");
+  SPENT("usage 1 -1 -1 -1 -1 speed\n", "{'speed':'fast','input_tokens':1}");
+  SPENT("usage -1 -1 -1 9 -1 hour=4\n",
+        "{'cache_creation':{'ephemeral_5m_input_tokens':5,'ephemeral_1h_input_tokens':4,"
+        "'ephemeral_1d_input_tokens':0}}");
+  SPENT("usage -1 -1 -1 9 -1\n", "{'cache_creation':{'ephemeral_1h_input_tokens':4,'ephemeral_1d_input_tokens':5}}");
 }
 
 static void test_stops(void) {
@@ -1021,7 +1046,7 @@ static void test_round_trip(void) {
 static void test_bodies(void) {
   BODY("meta m c\nthinking 0 t\nsignature 0 s\nend 0\nredacted 1 d\ntext 2 hi\nraw 2 {'citations':[{'a':1},2]}\nend 2\n"
        "opaque 3 server_tool_use {'type':'server_tool_use','input':{ }}\ntool 4 i f\nargs 4 {\n 'x': 1.50 }\n"
-       "raw 4 {'caller':1}\nend 4\nusage 1 2 3 4 5\nstop tool_use tool_use\n",
+       "raw 4 {'caller':1}\nend 4\nusage 1 2 3 4 5 server_tools\nstop tool_use tool_use\n",
        "\xEF\xBB\xBF\n{'content':[{'type':'thinking','thinking':'t','signature':'s'},"
        "{'type':'redacted_thinking','data':'d'},{'citations':[{'a':1}, 2],'type':'text','text':'hi'},"
        "{'type':'server_tool_use','input':{ }},"
@@ -1226,6 +1251,7 @@ int main(void) {
   test_stream_tools();
   test_stream_others();
   test_stream_usage();
+  test_unpriced();
   test_stops();
   test_stream_errors();
   test_protocol_details();

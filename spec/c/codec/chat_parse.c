@@ -335,6 +335,26 @@ static void test_usage(void) {
   U("usage in=97 out=17 read=3\n", "{'prompt_tokens':100,'completion_tokens':17,'prompt_cache_hit_tokens':3}");
   U("usage in=97 out=17 read=3\n", "{'prompt_tokens':100,'completion_tokens':17,'cached_tokens':3}");
   U("usage out=17\n", "{'completion_tokens':17.0}");
+  /* A cost counts where the quirk says that it is one. */
+  U("usage out=17\n", "{'completion_tokens':17,'cost':0.5,'cost_details':{'x':[{}]},'is_byok':false}");
+  STREAM_Q("{'reports_cost':true}", "usage out=17 cost=0.5\nopen\n", USAGE("{'completion_tokens':17,'cost':0.5,"
+           "'cost_details':{'upstream_inference_cost':2},'is_byok':false}"));
+  STREAM_Q("{'reports_cost':true}", "usage out=17 cost=2.5\nopen\n", USAGE("{'is_byok':true,'completion_tokens':17,"
+           "'cost_details':{'x':{},'upstream_inference_cost':2},'cost':0.5}"));
+  STREAM_Q("{'reports_cost':true}", "usage out=17\nopen\n",
+           USAGE("{'is_byok':true,'completion_tokens':17,'cost':0.5}"));
+  STREAM_Q("{'reports_cost':true}", "usage cost=0\nopen\n", USAGE("{'cost':{'a':[1],'total_cost':0,'b':{}}}"));
+  STREAM_Q("{'reports_cost':true}", "usage out=1\nopen\n", USAGE("{'cost':'1','completion_tokens':1,'is_byok':[]}"));
+  STREAM_Q("{'reports_cost':true}", "usage cost=0.25\nopen\n", USAGE("{'cost_in_usd_ticks':2500000000}"));
+  U("usage out=1 unpriced=server_tools\n", "{'completion_tokens':1,'num_sources_used':2}");
+  U("usage out=1 read=0 written=0 unpriced=audio\n",
+    "{'completion_tokens':1,'prompt_tokens_details':{'audio_tokens':7}}");
+  STREAM("usage unpriced=service_tier\nusage in=1 unpriced=service_tier\nopen\n",
+         "{'service_tier':'flex','choices':[]}", "{'service_tier':'flex','choices':[],'usage':{'prompt_tokens':1}}");
+  STREAM("usage in=1\nusage unpriced=service_tier\nopen\n",
+         "{'choices':[],'usage':{'prompt_tokens':1},'service_tier':'priority'}");
+  STREAM("usage in=1\nopen\n", "{'service_tier':null,'choices':[],'usage':{'prompt_tokens':1}}",
+         "{'service_tier':'default','choices':[]}");
   U("", "{}");
   U("", "null");
   U("", "[1]");

@@ -56,6 +56,8 @@ static void say_part(struct log *log, const struct event *p) {
       say_count(log, "read", p->usage.cache_read);
       say_count(log, "written", p->usage.cache_creation);
       say_count(log, "reasoning", p->usage.reasoning);
+      if (p->usage.cost >= 0) say(log, " cost=%g", p->usage.cost);
+      if (p->usage.unpriced != NULL) say(log, " unpriced=%s", p->usage.unpriced);
       say(log, "\n");
       return;
     default:

@@ -264,7 +264,8 @@ static void test_rewrite(void) {
 static void test_cut(void) {
   static const char doc[] = " {\"a\\u00e9\\n\":[1,-2.5e3,true,false,null,\"x\xC3\xA9\"],\"b\":{}}";
   static const char *const OTHER[] = {
-    "", " \n", "{}", "[1] ", "{} {", "{]", "[1,]", "tru!", "nul1", "[\"\\x", "[\"\\u12g", "[\"\x01", "x", "[1 2", "<html>"
+    "", " \n", "{}", "[1] ", "{} {", "{]", "[1,]", "tru!", "nul1", "[\"\\x", "[\"\\u12g", "[\"\x01", "x", "[1 2",
+    "<html>"
   };
   for (size_t n = 2; n < sizeof doc - 1; n++) CHECK(json_is_cut((struct str){ doc, n }));
   CHECK(!json_is_cut((struct str){ doc, sizeof doc - 1 }));

@@ -123,7 +123,7 @@ struct chat {
   int32_t reasoning_key, text_key;  /* first reasoning block, last text block; -1 = none */
   uint64_t seen, finished, spoke;   /* choices by index, as bits: seen, with a finish_reason, with content */
   int done;                         /* [DONE], or a whole answer was read */
-  int has_id, has_model, refused;
+  int has_id, has_model, has_tier, refused;
   int rank;                         /* of the finish_reason that counts; 0 = none yet */
   enum stop stop;
   struct buf finish;                /* that finish_reason */

@@ -402,13 +402,15 @@ static int parse_x_groq(struct chat *c, struct json *j, struct chunk *k) {
   return t == J_ERROR ? -1 : 0;
 }
 
-/* The tier that served the answer, where its tokens have a price of their own. */
+/* The tier that served the answer, where its tokens have a price of their own. Every chunk says the same one. */
 static int parse_tier(struct chat *c, struct json *j) {
   struct str tier = STR_NONE;
   const char *why;
   struct event *ev;
+  if (c->has_tier) return json_skip(j);
   if (codec_word(j, c->p->a, &tier) != 0) return -1;
-  if ((why = codec_tier(tier)) == NULL || c->figures.unpriced != NULL) return 0;
+  c->has_tier = tier.n > 0;
+  if ((why = codec_tier(tier)) == NULL) return 0;
   c->figures.unpriced = why;
   if ((ev = events_push(c->out, PART_USAGE, 0)) == NULL) return err_memory(j->e);
   usage_clear(&ev->usage);
