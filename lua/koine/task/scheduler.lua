@@ -13,7 +13,8 @@
 -- raises the error; gather and timeout hand it to their caller instead, also an error of a to-be-closed variable.
 -- Errors of Koine's type get a field `traceback`, the task's; other errors that are strings carry it in their text once
 -- they leave the run.
--- Cancelling a task closes its coroutine at once (its to-be-closed variables run), and the streams it opened.
+-- Cancelling a task closes its coroutine at once (its to-be-closed variables run), and the streams it opened. An error
+-- that was on its way to the task ends with it; one that a to-be-closed variable raises counts as the task's.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -29,7 +30,7 @@ local WEAK = { __mode = "k" }
 local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
--- {run, co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
+-- {run, number (in its run), co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
 -- queued, answer, streams, done, failed, cancelled, dismissed, closing, origin (the task of a group whose error it was
 -- handed), depth}
 
@@ -95,11 +96,11 @@ local function settle(task)
   if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
   if group then
     group.left = group.left - 1
-    if task.failed and not group.failed then group.failed = task end
+    if task.failed and not task.dismissed and not group.failed then group.failed = task end
     if group.left == 0 or group.failed then wait.wake(group) end
   end
   wait.wake(task)
-  if run.alive == 0 and run.idle then wait.wake(run) end
+  if run.idle and (run.alive == 0 or run.failure) then wait.wake(run) end
 end
 
 -- Closes what the task leaves open: its coroutine's variables, then its streams. What coroutine.close returns.
@@ -141,9 +142,17 @@ end
 -- Runs a task until its next wait: what resume returns.
 local function step(task, ...) return back(wait.switch(task), resume(task.co, ...)) end
 
+local settled
+
+-- Resumes a task that yielded by itself, unless it was closed meanwhile or its run has failed.
+local function go_on(task, ...)
+  if task.done or task.run.failure then return end
+  return settled(task, step(task, ...))
+end
+
 -- What a resume gave: the end, an error, a wait of Koine's, or a yield of the user's own, which goes to whoever resumed
 -- the run where that is possible; elsewhere it lets the others run.
-local function settled(task, ok, ...)
+function settled(task, ok, ...)
   if not ok then return fail(task, (...)) end
   if status(task.co) == "dead" then
     task.results = table.pack(...)
@@ -152,7 +161,7 @@ local function settled(task, ok, ...)
   if task.cancelled then return unwind(task) end
   if (...) == KOINE then return end
   if not isyieldable() then return ready(task) end
-  return settled(task, step(task, yield(...)))
+  return go_on(task, yield(...))
 end
 
 --- Waits for the task's end: the results of its function; nil, err (CancelledError) when it was cancelled. A task that
@@ -206,8 +215,9 @@ local DEEPEST = 1000 -- closing what is nested recurses in C
 local function spawn(run, group, depth, f, ...)
   if run.over then core.raise_argument("task", "a run that goes on", "one that is being closed") end
   if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
-  local task = setmetatable({ run = run, group = group, depth = depth, co = create(f), args = table.pack(...) },
-    task_mt)
+  run.spawned = run.spawned + 1
+  local task = setmetatable({ run = run, number = run.spawned, group = group, depth = depth, co = create(f),
+    args = table.pack(...) }, task_mt)
   run.live[task], run.alive = true, run.alive + 1
   if group then group[#group + 1], group.left = task, group.left + 1 end
   ready(task)
@@ -259,16 +269,20 @@ local function idle(run)
   run.timers:expire(ready)
 end
 
--- Closes every task that is left.
-local function finish(run)
-  run.over = true
-  while next(run.live) do
-    local left = {}
-    for task in next, run.live do left[#left + 1] = task end
-    for _, task in ipairs(left) do
-      if not task.done then unwind(task) end
-    end
+local function is_older(a, b) return a.number < b.number end
+
+-- Closes every task that is left, the oldest first, so that who waits for others closes them; one that is being closed
+-- already, further up the stack, comes to its end there. An error that comes up in that is raised, unless there is one
+-- already; what failed before was for the caller, who does not go on if there is none.
+local function finish(run, err)
+  run.over, run.failure = true, nil
+  local left = {}
+  for task in next, run.live do left[#left + 1] = task end
+  table.sort(left, is_older)
+  for _, task in ipairs(left) do
+    if not task.done and not task.closing then unwind(task) end
   end
+  if err == nil and run.failure then error(run.failure.err, 0) end
 end
 
 run_mt.__close = finish
@@ -289,7 +303,7 @@ end
 -- anywhere; inside a task or a host's loop others go on meanwhile.
 function loop.run(f, ...)
   check_function("f", f)
-  local run <close> = setmetatable({ live = {}, alive = 0, outside = 0, queue = {}, first = 1, last = 0,
+  local run <close> = setmetatable({ live = {}, alive = 0, spawned = 0, outside = 0, queue = {}, first = 1, last = 0,
     timers = timers.new() }, run_mt)
   local outer = wait.task()
   local main = spawn(run, nil, outer and outer.depth + 1 or 0, f, ...)
@@ -317,8 +331,10 @@ function loop.spawn(f, ...)
   return spawn(task.run, nil, 0, f, ...)
 end
 
--- Cancels what is left of a group. An error that came up in that is raised, unless there is one already.
+-- Cancels what is left of a group. An error that comes up in that is raised, unless there is one already; what failed
+-- before was for the caller, who is being closed if there is none.
 local function cancel_all(group, err)
+  group.failed = nil
   for i = #group, 1, -1 do group[i]:cancel() end
   group.gone = true
   if err == nil and group.failed then error(group.failed.err, 0) end

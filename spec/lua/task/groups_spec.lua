@@ -97,6 +97,50 @@ describe("koine.gather", function()
     end)
   end)
 
+  -- Has a task wait by calling wait_for(f), and cancels it between the failure of f and its own turn: the two results of
+  -- the run, and what the task was closed with.
+  local function cancelled_late(wait_for)
+    local waiter, closed
+    local function cancel() waiter:cancel() end
+    local ok, said = pcall(koine.run, function()
+      waiter = koine.spawn(function()
+        local mark <close> = setmetatable({}, { __close = function(_, err) closed = { err } end }) -- luacheck: ignore
+        pcall(wait_for, function()
+          coroutine.yield()
+          koine.spawn(cancel)
+          error("for the waiter's pcall", 0)
+        end)
+        koine.sleep(1000)
+      end)
+      return select(2, waiter:wait()).kind
+    end)
+    return ok, said, closed
+  end
+
+  it("keeps its error to itself when its caller is cancelled before he hears of it", function()
+    assert.are.same({ true, "cancelled", {} }, { cancelled_late(koine.gather) })
+    assert.are.same({ true, "cancelled", {} }, { cancelled_late(function(f) koine.timeout(1000, f) end) })
+  end)
+
+  it("raises only what comes up while its cancelled caller is closed", function()
+    assert.are.same({ false, "in close", { "in close" } },
+      { cancelled_late(function(f) koine.gather(bad_to_close, f) end) })
+  end)
+
+  it("is not told what closing a dismissed task of it raised", function()
+    koine.run(function()
+      local inner
+      assert.are.same({ nil, "on", n = 2 }, table.pack(koine.gather(function()
+        inner = wait.task()
+        bad_to_close()
+      end, function()
+        inner:dismiss()
+        koine.sleep(0)
+        return "on"
+      end)))
+    end)
+  end)
+
   it("refuses what is no function before it starts any", function()
     local started = false
     local ok, err = pcall(koine.gather, function() started = true end, 5)

@@ -30,6 +30,11 @@ describe("timers", function()
   end)
 end)
 
+local function bad_to_close()
+  local bad <close> = setmetatable({}, { __close = function() error("in close", 0) end }) -- luacheck: ignore
+  koine.sleep(1000)
+end
+
 describe("koine.run", function()
   it("returns what its function returns, nils too", function()
     assert.are.same({ 1, nil, 3, n = 3 }, table.pack(koine.run(function(...) return ... end, 1, nil, 3)))
@@ -186,6 +191,102 @@ describe("koine.run", function()
     assert.is_true(coroutine.resume(outer))
     assert.is_true(coroutine.close(outer))
     assert.is_true(closed)
+  end)
+
+  it("raises what closing its tasks raises when its caller is cancelled", function()
+    local ok, err = pcall(koine.run, function()
+      local task = koine.spawn(koine.run, bad_to_close)
+      koine.sleep(0)
+      task:cancel()
+      koine.sleep(1000)
+    end)
+    assert.are.same({ false, "in close" }, { ok, err })
+  end)
+
+  it("ends at once when somebody outside cancels a task of it whose closing raises", function()
+    koine.run(function()
+      local inner
+      local task = koine.spawn(pcall, koine.run, function()
+        inner = koine.spawn(bad_to_close)
+        koine.sleep(1)
+      end)
+      koine.sleep(0)
+      koine.sleep(0)
+      inner:cancel()
+      koine.sleep(0)
+      assert.are.equal("koine.task (done)", tostring(task))
+      assert.are.same({ false, "in close", n = 2 }, table.pack(task:wait()))
+    end)
+  end)
+
+  it("may be closed while one of its tasks is", function()
+    koine.run(function()
+      local outer, inner
+      outer = koine.spawn(koine.run, function()
+        inner = koine.spawn(function()
+          local mark <close> = setmetatable({}, { __close = function() outer:cancel() end }) -- luacheck: ignore
+          koine.sleep(1000)
+        end)
+        koine.sleep(1000)
+      end)
+      koine.sleep(0)
+      koine.sleep(0)
+      assert.is_true(inner:cancel())
+      assert.are.equal("koine.task (cancelled)", tostring(outer))
+      assert.are.equal("koine.task (cancelled)", tostring(inner))
+    end)
+  end)
+
+  it("closes its tasks the oldest first", function()
+    local log = {}
+    pcall(koine.run, function()
+      for i = 1, 9 do
+        koine.spawn(function()
+          local mark <close> = setmetatable({}, { __close = function() log[#log + 1] = i end }) -- luacheck: ignore
+          koine.sleep(1000)
+        end)
+      end
+      koine.sleep(0)
+      error "over"
+    end)
+    assert.are.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, log)
+  end)
+
+  -- Runs a run in a task; one of its tasks yields by itself, and outside of the run another of them is cancelled in that
+  -- moment: what the run gave by pcall, and whether the task went on.
+  local function cancelled_in_yield(which)
+    local tasks, yielded, went_on, results = {}, false, false, nil
+    koine.run(function()
+      local outer = koine.spawn(function()
+        results = table.pack(pcall(koine.run, function()
+          tasks.fragile = koine.spawn(bad_to_close)
+          koine.sleep(0)
+          tasks.yielding = koine.spawn(function()
+            yielded = true
+            coroutine.yield()
+            went_on = true
+          end)
+          tasks.yielding:wait()
+          tasks.fragile:dismiss()
+        end))
+      end)
+      while not yielded do koine.sleep(0) end
+      tasks[which]:cancel()
+      outer:wait()
+    end)
+    return results, went_on
+  end
+
+  it("resumes no task that was closed while it yielded by itself", function()
+    local results, went_on = cancelled_in_yield "yielding"
+    assert.are.same({ true, n = 1 }, results)
+    assert.is_false(went_on)
+  end)
+
+  it("resumes no task once it has failed, also one that yielded by itself", function()
+    local results, went_on = cancelled_in_yield "fragile"
+    assert.are.same({ false, "in close", n = 2 }, results)
+    assert.is_false(went_on)
   end)
 
   it("refuses what is no function", function()

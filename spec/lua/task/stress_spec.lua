@@ -1,0 +1,27 @@
+-- Tasks under random schedules, each from a fixed seed: spawn, gather, timeout, runs within runs, cancel and dismiss of
+-- any task by any other, errors in tasks and in to-be-closed variables. The model (stress.lua) knows that no task is
+-- lost, that each is closed exactly once, that every run ends, and to whom each error belongs.
+-- A failure names its seed: stress.play(seed, TASKS) is the same schedule again.
+
+local stress = require "spec.lua.task.stress"
+
+local SEEDS, TASKS = 50, 2000
+
+describe("tasks under random schedules", function()
+  it("end, are closed exactly once, and their errors arrive where they belong", function()
+    local sum = {}
+    for seed = 1, SEEDS do
+      local played = stress.play(seed, TASKS)
+      assert.is_nil(played.broken)
+      assert.is_true(#played.nodes >= TASKS)
+      for what, n in pairs(played.count) do sum[what] = (sum[what] or 0) + n end
+    end
+    for what, n in pairs(sum) do assert.is_true(n > SEEDS, ("%s: only %d"):format(what, n)) end
+  end)
+
+  it("are the same again from the same seed", function()
+    for seed = 1, 3 do
+      assert.are.equal(stress.play(seed, TASKS).history, stress.play(seed, TASKS).history)
+    end
+  end)
+end)
