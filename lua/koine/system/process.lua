@@ -81,15 +81,14 @@ local function spec_of(argv, opts)
 end
 
 -- Ends what is still running and waits for that: nobody may go on beside remains of a call that is over. This blocks
--- the thread, so what ignores SIGTERM is killed soon.
+-- the thread, so what ignores SIGTERM is killed soon; at once where something is raised meanwhile.
 local function finish(guard)
-  local running = guard.process
+  local running <close> = guard.process
   if not guard.over then
     local latest = wait.now() + CANCEL_GRACE
     running:stop()
     while running:poll() == false and wait.now() < latest do wait.block(running, latest - wait.now()) end
   end
-  running:close()
 end
 
 local guard_mt = { __close = finish }

@@ -30,9 +30,9 @@ local WEAK = { __mode = "k" }
 local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
--- {run, number (in its run), co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
--- queued, answer, streams, done, failed, cancelled, dismissed, closing, origin (the task of a group whose error it was
--- handed), depth}
+-- {run, number (in its run), co, args | results | err, group, token, outside (whether it waits for something else than
+-- other tasks), timer, queued, answer, streams, done, failed, cancelled, dismissed, closing, origin (the task of a
+-- group whose error it was handed), depth}
 
 local methods = {}
 local task_mt = { __index = methods, __name = "koine.task" }

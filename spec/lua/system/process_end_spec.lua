@@ -203,4 +203,21 @@ describe("process", function()
     assert.equal("enough", err.message)
     assert.equal(0, survivors(dir .. "/pids"))
   end)
+
+  it("is over when ending it is interrupted", function()
+    local block = wait.block
+    finally(function()
+      wait.block = block
+      wait.set_host(nil)
+    end)
+    wait.set_host { wake = function() end, park = function()
+      repeat block({}, 0.01) until #lines(read(dir .. "/pids")) == 1
+      wait.block = function() error("interrupted", 0) end -- as a signal's handler does
+      return nil, require("koine.data.errors").new { kind = "cancelled", message = "enough" }
+    end }
+    local ok, err = pcall(sh, "trap '' TERM; echo $$ > pids; sleep 1000", { cwd = dir })
+    assert.is_false(ok)
+    assert.equal("interrupted", err)
+    assert.equal(0, survivors(dir .. "/pids"))
+  end)
 end)

@@ -97,8 +97,8 @@ describe("koine.gather", function()
     end)
   end)
 
-  -- Has a task wait by calling wait_for(f), and cancels it between the failure of f and its own turn: the two results of
-  -- the run, and what the task was closed with.
+  -- Has a task wait by calling wait_for(f), and cancels it between the failure of f and its own turn: the two results
+  -- of the run, and what the task was closed with.
   local function cancelled_late(wait_for)
     local waiter, closed
     local function cancel() waiter:cancel() end

@@ -252,8 +252,8 @@ describe("koine.run", function()
     assert.are.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, log)
   end)
 
-  -- Runs a run in a task; one of its tasks yields by itself, and outside of the run another of them is cancelled in that
-  -- moment: what the run gave by pcall, and whether the task went on.
+  -- Runs a run in a task; one of its tasks yields by itself, and outside of the run another of them is cancelled in
+  -- that moment: what the run gave by pcall, and whether the task went on.
   local function cancelled_in_yield(which)
     local tasks, yielded, went_on, results = {}, false, false, nil
     koine.run(function()

@@ -1,11 +1,10 @@
---- Random programs of tasks, each from a fixed seed, and a model beside them that knows what must become of every task
--- and of every error. Time is counted, not waited for: a host turns the clock on to the next moment.
---   scope  what errors of its tasks go to: {kind = "gather" | "timeout" | "run", run = the run's scope, owner = the node
---          that waits for it, nil for a run of plain Lua, nodes, gone = the owner left it,
---          first = the first error, late = the first error while the owner was being closed, at = when}
+--- Random programs of tasks, each from a fixed seed, and a model beside them that knows what must become of every
+-- task and of every error. Time is counted, not waited for: a host turns the clock on.
+--   scope  where errors of its tasks go to: {kind = "gather" | "timeout" | "run", run = the run's scope,
+--          owner = the node that waits for it, nil for a run of plain Lua, nodes, gone = the owner left it, first = the first error, late = the first error while the owner was being closed, at = when}
 --   node   a task: {id, depth, scope, run = its run's scope, task, begun, closed, returned, raising = what it raises,
---          inside = the scope that it waits for, cancelled = by another one or itself, doomed = while it ran, dismissed,
---          fragile = closing it raises}
+--          inside = the scope that it waits for, cancelled = by another one or itself, doomed = while it ran,
+--          dismissed, fragile = closing it raises}
 
 local koine = require "koine"
 local wait = require "koine.task.wait"
@@ -74,8 +73,8 @@ local function close(self, node, err)
   node.closed = node.closed + 1
   self:check(node.closed == 1, "closed twice", node)
   if node.inside then -- cancelled there: no error of before may come up again, and none that came up may be lost
-    self:check(rawequal(err, node.inside.late), "cancelled in a " .. node.inside.kind .. ", and closed with another error"
-      .. " than came up in that", node)
+    self:check(rawequal(err, node.inside.late),
+      ("cancelled in a %s, and closed with another error than came up in that"):format(node.inside.kind), node)
   else
     self:check(err == nil or rawequal(err, node.raising), "raised what is not its own", node)
   end
