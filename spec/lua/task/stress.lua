@@ -1,7 +1,8 @@
 --- Random programs of tasks, each from a fixed seed, and a model beside them that knows what must become of every
 -- task and of every error. Time is counted, not waited for: a host turns the clock on.
 --   scope  where errors of its tasks go to: {kind = "gather" | "timeout" | "run", run = the run's scope,
---          owner = the node that waits for it, nil for a run of plain Lua, nodes, gone = the owner left it, first = the first error, late = the first error while the owner was being closed, at = when}
+--          owner = the node that waits for it, nil for a run of plain Lua, nodes, gone = the owner left it,
+--          first = the first error, late = the first error while the owner was being closed, at = when}
 --   node   a task: {id, depth, scope, run = its run's scope, task, begun, closed, returned, raising = what it raises,
 --          inside = the scope that it waits for, cancelled = by another one or itself, doomed = while it ran,
 --          dismissed, fragile = closing it raises}
