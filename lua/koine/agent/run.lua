@@ -50,8 +50,10 @@ local function in_task(self, f, ...)
   return table.unpack(results, 1, results.n)
 end
 
--- Raises what a task raised: wrong use, which in the task had no caller's line to name, with the line of our caller.
-local function reraise(failure)
+-- Raises what a task raised: wrong use, which in the task had no caller's line to name, with the line of our caller. Of
+-- a model call that was wrong use nothing was asked.
+local function reraise(self, failure)
+  if errors.is_error(failure) and failure.field then self.asking = nil end
   local first = errors.is_error(failure) and (failure.field or failure.adapter)
   if first and failure.message:sub(1, #first) == first then core.raise(failure) end
   error(failure, 0)
@@ -66,17 +68,28 @@ local function apart(self, f, ...)
   local failure = result
   if not called then failure = ok end -- a host cancelled the loop around the task
   if errors.is_error(failure) and failure.kind == "cancelled" then return nil, failure end
-  reraise(failure)
+  reraise(self, failure)
+end
+
+-- A model call that was broken off used what nobody knows.
+local function break_off(self)
+  if self.asking then turn.record_break(self.state) end
+  self.asking = nil
 end
 
 -- The unit of a model call: true, nil when the run was cancelled, or nil, err.
 local function ask(self)
+  break_off(self) -- an earlier one, whose task was closed
   local plan = turn.plan(self.spec, self.state)
   if is_over(self) then return nil end -- cancelled in prepare
+  self.asking = true
   local response, err = plan.adapter:chat(plan.messages, plan.options)
+  self.asking = nil
   if is_over(self) then return nil end
   if response == nil then
-    return nil, err or errors.new { kind = "other", message = "the adapter gave neither a response nor an error" }
+    err = err or errors.new { kind = "other", message = "the adapter gave neither a response nor an error" }
+    turn.record_failure(self.state, err)
+    return nil, err
   end
   local recorded
   recorded, err = turn.record(self.state, response, plan.tools)
@@ -209,7 +222,8 @@ end
 --   messages     the history, a copy: legal as it is, also where calls were never run, which it answers as not run
 --   text         the text of the last turn, "" when there is none
 --   stop_reason  the last turn's; response its Response (nil in a run that was loaded and asked nothing since)
---   usage        the sum of all model calls: counts, model_calls, incomplete, cost (nil when one is not known)
+--   usage        the sum of all model calls, those that broke off with what had arrived: counts, model_calls,
+--                incomplete, uncounted, cost (nil when one is not known)
 --   steps        number of model calls;  events  number of events
 --   calls        array of {id, name, arguments_json, is_error, blocked, reason, executed}: answered tool calls
 --   pending      array of {id, name, arguments, arguments_json}: calls that wait for approval
@@ -227,6 +241,7 @@ end
 function methods:cancel()
   if is_over(self) then return false end
   self.state.status = "cancelled"
+  break_off(self)
   if self.task then self.task:cancel() end
   return true
 end

@@ -111,7 +111,7 @@ local COSTS = object({ input = NUMBER, output = NUMBER, cache_read = NUMBER, cac
 
 local USAGE = object({ input_tokens = COUNT, output_tokens = COUNT, cache_read_tokens = COUNT,
   cache_creation_tokens = COUNT, reasoning_tokens = COUNT, model_calls = COUNT, incomplete = BOOLEAN,
-  premium_requests = NUMBER, cost = COSTS, cost_source = STRING },
+  uncounted = OBJECT, premium_requests = NUMBER, cost = COSTS, cost_source = STRING },
   { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "reasoning_tokens", "model_calls" })
 
 local EVENT = object({ kind = STRING, content = STRING, tool_name = STRING, tool_input = STRING, tool_call_id = STRING,

@@ -68,8 +68,8 @@ end
 
 -- Events ------------------------------------------------------------------------------------------------------------
 
--- The event of a block, nil for blocks that have none.
-local function event_of(block)
+--- The event of a block, nil for blocks that have none.
+function turn.event(block)
   local kind = block.type
   if kind == "text" or kind == "refusal" then return { kind = "output", content = block.text } end
   if kind == "thinking" then return { kind = "reasoning", content = block.thinking } end
@@ -173,6 +173,9 @@ local function defect(self, response, content)
     return failed("limit", ("the provider paused its turn %d times in a row"):format(self.pauses + 1))
   end
   for _, block in ipairs(uses) do
+    if type(block.name) ~= "string" or type(block.id) ~= "string" then
+      return failed("protocol", "a call without a name or an id")
+    end
     if type(block.arguments) ~= "table" then return failed("protocol", "a call without a table of arguments") end
   end
   local unfit = parts.unfit(content, LEVELS)
@@ -217,7 +220,7 @@ function turn.record(self, response, tools)
   if err then return nil, err end
   content = records.to_table(content)
   local uses, events = state.uses(content), {}
-  for _, block in ipairs(content) do events[#events + 1] = event_of(block) end
+  for _, block in ipairs(content) do events[#events + 1] = turn.event(block) end
   local calls = calls_of(uses, reason, tools)
   append(self, content)
   self.pauses = reason == "pause_turn" and self.pauses or 0
@@ -226,5 +229,24 @@ function turn.record(self, response, tools)
   follow(self, reason, uses, calls)
   return true
 end
+
+-- Kinds of errors after which nobody knows what the provider counted: it may have answered, in part.
+local UNTOLD = { stream_truncated = true, timeout = true, protocol = true, limit = true, cancelled = true }
+
+--- What had arrived when a model call failed with this error, or nil.
+function turn.partial(err)
+  local partial = errors.is_error(err) and err.partial
+  return is_response(partial) and partial or nil
+end
+
+--- Enters what a model call used that failed, as far as that is known: what had arrived counts.
+function turn.record_failure(self, err)
+  local partial = turn.partial(err)
+  if partial then usage.add(self.usage, partial.usage) end
+  if partial or errors.is_error(err) and UNTOLD[err.kind] then usage.miss(self.usage) end
+end
+
+--- Enters that a model call was broken off before anybody knew what it used.
+function turn.record_break(self) usage.miss(self.usage) end
 
 return turn

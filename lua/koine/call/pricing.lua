@@ -15,9 +15,10 @@ local function component(count, rate, always_counted)
   return nil
 end
 
--- USD for what was written to the cache, of which cache_creation_1h_tokens are kept for an hour, at their own rate.
-local function cache_writes(usage, prices)
-  local all, hour = usage.cache_creation_tokens, usage.cache_creation_1h_tokens or 0
+-- USD for `all` that was written to the cache (nil: not known), of which cache_creation_1h_tokens are kept for an hour,
+-- at their own rate.
+local function cache_writes(usage, all, prices)
+  local hour = usage.cache_creation_1h_tokens or 0
   if hour == 0 then return component(all, prices.cache_write_per_mtok, false) end
   local short = component(math.max((all or hour) - hour, 0), prices.cache_write_per_mtok, false)
   local long = component(hour, prices.cache_write_1h_per_mtok, false)
@@ -29,15 +30,16 @@ end
 -- cache_read_per_mtok, cache_write_per_mtok, cache_write_1h_per_mtok} in USD per 1,000,000 tokens. Reasoning tokens are
 -- part of the output tokens and are not priced again.
 -- Returns nil, never 0, when the cost is not known: usage, model_info or its pricing is nil; a price is nil although
--- tokens were counted; a count that has a price is nil; the usage is a sum with unknown summands (`incomplete`), or
--- holds what its counts do not price (`unpriced`).
+-- tokens were counted; a count that has a price is nil; the usage is a sum that leaves such a count out (`incomplete`,
+-- `uncounted`), or holds what its counts do not price (`unpriced`).
 function pricing.calculate(usage, model_info)
   local prices = model_info and model_info.pricing
   if not usage or not prices or usage.incomplete or usage.unpriced then return nil end
   local input = component(usage.input_tokens, prices.input_per_mtok, true)
   local output = component(usage.output_tokens, prices.output_per_mtok, true)
-  local read = component(usage.cache_read_tokens, prices.cache_read_per_mtok, false)
-  local write = cache_writes(usage, prices)
+  local open = usage.uncounted or {}
+  local read = component(not open.cache_read_tokens and usage.cache_read_tokens or nil, prices.cache_read_per_mtok)
+  local write = cache_writes(usage, not open.cache_creation_tokens and usage.cache_creation_tokens or nil, prices)
   if not (input and output and read and write) then return nil end
   return records.usage_cost {
     input = input, output = output, cache_read = read, cache_write = write, total = input + output + read + write,

@@ -178,8 +178,8 @@ specs.usage_cost = { optional("input", NUMBER, 0.0), optional("output", NUMBER, 
 specs.usage = { required("input_tokens", COUNT), required("output_tokens", COUNT),
   optional("cache_read_tokens", COUNT, 0), optional("cache_creation_tokens", COUNT, 0),
   optional("reasoning_tokens", COUNT, 0), optional("cache_creation_1h_tokens", COUNT),
-  optional("incomplete", BOOLEAN), optional("premium_requests", NUMBER), optional("unpriced", STRING),
-  optional("cost", record "usage_cost"), optional("cost_source", STRING) }
+  optional("incomplete", BOOLEAN), optional("uncounted", TABLE), optional("premium_requests", NUMBER),
+  optional("unpriced", STRING), optional("cost", record "usage_cost"), optional("cost_source", STRING) }
 specs.delta = { required("type", one_of { "text_start", "text_delta", "text_end", "thinking_start", "thinking_delta",
   "thinking_end", "tool_use_start", "tool_use_delta", "tool_use_end" }), optional("text", STRING),
   optional("tool_call_id", STRING), optional("tool_name", STRING), optional("argument_delta", STRING) }
@@ -348,7 +348,8 @@ records.response = core.response
 --- Token counts: {input_tokens, output_tokens} required; cache_read_tokens, cache_creation_tokens, reasoning_tokens
 -- default to 0; cache_creation_1h_tokens (those of the written that are kept for an hour), premium_requests (number),
 -- cost (usage_cost), cost_source ("provider" or "prices"; of a sum also "mixed"), unpriced (string: why the counts do
--- not make a cost), incomplete = true when a summand was unknown.
+-- not make a cost). Of a sum: incomplete = true when tokens that went in or came out are not all known; uncounted =
+-- {name = true} for each other count that a summand did not have.
 records.usage = constructor "usage"
 
 --- Cost in USD: input, output, cache_read, cache_write, total; 0.0 each by default.

@@ -7,6 +7,7 @@ local context = require "koine.session.context"
 local errors = require "koine.data.errors"
 local frame = require "koine.session.runner"
 local tools = require "koine.session.tools"
+local turn = require "koine.agent.step"
 
 local chat = {}
 
@@ -85,6 +86,14 @@ local function judge(self, frm)
   end
 end
 
+-- Tells what had arrived of an answer that broke off. Its calls are not told: they are not to be run.
+local function tell_partial(frm, partial)
+  for _, block in ipairs(partial and partial.content or {}) do
+    local event = block.type ~= "tool_use" and turn.event(block)
+    if event then frame.tell(frm, event) end
+  end
+end
+
 --- A unit of the run; see runner.lua.
 function methods:step(frm)
   if not self.run then
@@ -98,7 +107,12 @@ function methods:step(frm)
   end
   local made, err = self.run:step()
   if made then return true end
-  if err then frm.verdict:fail(err) else judge(self, frm) end
+  if err then
+    tell_partial(frm, turn.partial(err))
+    frm.verdict:fail(err)
+  else
+    judge(self, frm)
+  end
   return false
 end
 
@@ -124,11 +138,12 @@ local function write_audit(frm, calls, started)
   end
 end
 
---- Ends the run, and enters usage and audit log into the frame.
+--- Ends the run and the executor, then enters usage and audit log into the frame.
 function methods:close(frm)
   if self.blocked then frm.verdict:worsen("blocked", self.blocked) end
+  if self.run then self.run:cancel() end
+  if self.executor then self.executor:close() end
   if self.run then
-    self.run:cancel()
     local summary, usage = self.run:summary(), frm.usage
     local sum = summary.usage
     usage.tokens_in, usage.tokens_out = sum.input_tokens, sum.output_tokens
@@ -137,7 +152,6 @@ function methods:close(frm)
     usage.incomplete, usage.cost_usd = sum.incomplete, sum.cost and sum.cost.total
     write_audit(frm, summary.calls, self.started)
   end
-  if self.executor then self.executor:close() end
 end
 
 return chat

@@ -1,4 +1,4 @@
--- What bounds a run and what steers it: usage and cost, conditions, prepare, cancelling. With playbooks.
+-- What bounds a run and what steers it: conditions, prepare, cancelling. With playbooks.
 
 local koine = require "koine"
 local kit = require "spec.lua.agent.kit"
@@ -6,91 +6,6 @@ local kit = require "spec.lua.agent.kit"
 local agent = koine.agent
 local add, assert_legal, calls, make, play = kit.add, kit.check_history, kit.calls, kit.make, kit.play
 local raised, roles, use = kit.raised, kit.roles, kit.use
-
-describe("usage", function()
-  local price = { input_per_mtok = 3, output_per_mtok = 15, cache_read_per_mtok = 0.3, cache_write_per_mtok = 3.75 }
-
-  -- An adapter that answers with these usages, one a call, each with its cost where it can be known.
-  local function priced(...)
-    local usages, n = { ... }, 0
-    return koine.custom_adapter { name = "priced", options = { model = "m" }, open = function()
-      n = n + 1
-      local usage, last = usages[n], n == #usages
-      if usage.priced then
-        usage.priced = nil
-        usage.cost = koine.pricing.calculate(usage, { pricing = price })
-      end
-      return { next = function() end, response = function()
-        return { model = "m", stop_reason = last and "end_turn" or "tool_use", usage = usage,
-          content = last and "x" or { use("c" .. n) } }
-      end }
-    end }
-  end
-
-  it("is the sum of all model calls, cost and all", function()
-    local result = assert(make(priced({ input_tokens = 1000, output_tokens = 500, cache_read_tokens = 10,
-      cache_creation_tokens = 20, reasoning_tokens = 5, priced = true }, { input_tokens = 1, output_tokens = 2,
-      cache_read_tokens = 0, cache_creation_tokens = 0, reasoning_tokens = 1, priced = true })):run "Go")
-    local usage = result.usage
-    assert.is_true(math.abs(usage.cost.total - (0.0105 + 10 * 0.3e-6 + 20 * 3.75e-6 + 3e-6 + 30e-6)) < 1e-12)
-    assert.is_true(math.abs(usage.cost.output - 502 * 15e-6) < 1e-12)
-    usage.cost = nil
-    assert.are.same({ input_tokens = 1001, output_tokens = 502, cache_read_tokens = 10, cache_creation_tokens = 20,
-      reasoning_tokens = 6, model_calls = 2 }, usage)
-  end)
-
-  it("leaves out what is unknown and says so; the cost is then unknown", function()
-    local result = assert(make(priced({ input_tokens = 1, output_tokens = 1, cache_read_tokens = 0,
-      cache_creation_tokens = 0, reasoning_tokens = 0, priced = true }, { output_tokens = 7 }, { input_tokens = 1,
-      output_tokens = 1, cache_read_tokens = 0, cache_creation_tokens = 0, reasoning_tokens = 0, priced = true }))
-      :run "Go")
-    assert.are.same({ input_tokens = 2, output_tokens = 9, cache_read_tokens = 0, cache_creation_tokens = 0,
-      reasoning_tokens = 0, model_calls = 3, incomplete = true }, result.usage)
-  end)
-
-  it("keeps what providers said that it cost, also in a dump", function()
-    local one = { input_tokens = 1, output_tokens = 1, cache_read_tokens = 0, cache_creation_tokens = 0,
-      reasoning_tokens = 0, cost = { total = 0.25 }, cost_source = "provider" }
-    local two = { input_tokens = 1, output_tokens = 1, cache_read_tokens = 0, cache_creation_tokens = 0,
-      reasoning_tokens = 0, cost = { total = 0.5 }, cost_source = "provider" }
-    local made = make(priced(one, two))
-    local run = made:start "Go"
-    run:step()
-    local result = assert(assert(agent.load(made, run:dump())):result())
-    assert.are.same({ total = 0.75 }, result.usage.cost)
-    assert.are.same({ "provider", 2 }, { result.usage.cost_source, result.usage.model_calls })
-  end)
-
-  it("of a run that asked nothing is nothing, at no known cost", function()
-    assert.are.same({ input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0,
-      reasoning_tokens = 0, model_calls = 0 }, make(play { content = "x" }):start "Go":summary().usage)
-  end)
-
-  describe("bounds", function()
-    local function stopped(condition, ...)
-      local result = assert(make(priced(...), { stop = condition }):run "Go")
-      assert_legal(result.messages)
-      return result
-    end
-    local function known(n)
-      return { input_tokens = n, output_tokens = n, cache_read_tokens = 0, cache_creation_tokens = 0,
-        reasoning_tokens = 0, priced = true }
-    end
-
-    it("by tokens, at once", function()
-      local result = stopped(agent.tokens(25), known(10), known(10), known(10))
-      assert.are.same({ "stopped", "tokens", 2 }, { result.status, result.reason, result.steps })
-      assert.are.equal("not run: the run ended before this call (tokens)", result.messages[5].content[1].content)
-    end)
-
-    it("by cost, and when it is unknown", function()
-      local result = stopped({ agent.cost(0.5) }, known(10), known(100000), known(10))
-      assert.are.same({ "stopped", "cost", 2 }, { result.status, result.reason, result.steps })
-      result = stopped({ agent.cost(0.5) }, { input_tokens = 1, output_tokens = 1 }, known(10))
-      assert.are.same({ "stopped", "cost unknown", 1 }, { result.status, result.reason, result.steps })
-    end)
-  end)
-end)
 
 describe("stop", function()
   local function endless(n)

@@ -219,6 +219,17 @@ describe("session", function()
       assert.are.same({ "error", "protocol" }, { result.outcome, result.error.kind })
     end)
 
+    it("93: a tool call without a name or an id: error", function()
+      for _, bad in ipairs { { id = "c1" }, { name = "bash" }, { name = 5, id = 5 } } do
+        for _, reason in ipairs { "tool_use", "max_tokens" } do
+          bad.type, bad.arguments = "tool_use", {}
+          local adapter = { chat = function() return { content = { bad }, stop_reason = reason } end }
+          local result = session.run(adapter, inputs { allowed_tools = { "bash" } })
+          assert.are.same({ "error", "protocol" }, { result.outcome, result.error.kind })
+        end
+      end
+    end)
+
     it("93: a tool call that was cut off is not run, and audited as such", function()
       local ran = 0
       local executor = answering(function()

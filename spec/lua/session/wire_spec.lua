@@ -87,6 +87,54 @@ describe("a session over the wire", function()
     end)
   end
 
+  -- A session whose second answer breaks off in its second half.
+  local function broken_off(adapter)
+    assert(server:script {
+      { content = { call("c1", "read_file", { path = "a.txt" }) }, usage = { input_tokens = 100, output_tokens = 10 } },
+      { content = ("words "):rep(400), chunk = 60, usage = { input_tokens = 200, output_tokens = 500 },
+        fault = { reset_after = 4000 } },
+    })
+    return session.run(adapter, inputs(adapter, { allowed_tools = { "read_file" }, on_delta = function() end }))
+  end
+
+  for name, new in pairs(ADAPTERS) do
+    it("22: an answer that broke off counts, and its text is an event: " .. name, function()
+      local result = broken_off(new(server.url))
+      assert.are.same({ "error", "stream_truncated" }, { result.outcome, result.error.kind })
+      assert.are.equal("tool_call tool_result output", kinds(result.events))
+      assert.are.equal(result.error.partial:text(), result.events[3].content)
+      assert.is_truthy(result.events[3].content:find("^words words"))
+      local told = result.error.partial.usage
+      local usage = result.usage
+      assert.are.same({ 100 + (told.input_tokens or 0), 10 + (told.output_tokens or 0), 2, true }, { usage.tokens_in,
+        usage.tokens_out, usage.model_calls, usage.incomplete })
+      assert.are.equal(name == "anthropic", told.input_tokens == 200)
+      assert.is_nil(usage.cost_usd)
+    end)
+
+    it("22: usage is complete where the tokens in and out are known: " .. name, function()
+      assert(server:script { { content = "Hello.", usage = { input_tokens = 7, output_tokens = 5 } } })
+      local adapter = new(server.url)
+      local usage = session.run(adapter, inputs(adapter)).usage
+      assert.are.same({ 7, 5, nil }, { usage.tokens_in, usage.tokens_out, usage.incomplete })
+    end)
+  end
+
+  it("22: a wire without details is complete, one without usage is not; neither has a known cost", function()
+    local body = '{"id":"c","object":"chat.completion","model":"gpt-4.1","choices":[{"index":0,"finish_reason":"stop",'
+      .. '"message":{"role":"assistant","content":"Hello."}}]%s}'
+    local told = ',"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}'
+    for tokens, used in pairs { [7] = told, [0] = "" } do
+      assert(server:script { { path = "/chat/completions",
+        reply = { status = 200, headers = { ["content-type"] = "application/json" }, body = body:format(used) } } })
+      local adapter = ADAPTERS.chat(server.url)
+      local result = session.run(adapter, inputs(adapter))
+      assert.are.equal("completed", result.outcome, result.reason)
+      assert.are.same({ tokens, tokens == 0 or nil }, { result.usage.tokens_in, result.usage.incomplete })
+      assert.is_nil(result.usage.cost_usd)
+    end
+  end)
+
   it("90: a provider of a row takes the model from the session", function()
     assert(server:script { { content = "Hello." } })
     local options = { key = "k", base_url = server.url, retry = false }
