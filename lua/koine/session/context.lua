@@ -13,13 +13,15 @@ local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
 local function read(path, max)
   local file <close>, why, code = io.open(path, "rb")
   if not file and MISSING[code] then return nil end
-  local size = file and file:seek "end"
+  local size
+  if file then size, why = file:seek "end" end
   if size and file:seek "set" then
     local bytes
     bytes, why = file:read(max + 1)
     if bytes or not why then return bytes or "", size end
   end
-  return nil, errors.new { kind = "other", code = "context", message = ("context file %s"):format(why or path) }
+  if why:sub(1, #path) ~= path then why = path .. ": " .. why end -- what io.open says has the name already
+  return nil, errors.new { kind = "other", code = "context", message = "context file " .. why }
 end
 
 local function basename(path) return path:match "([^/]*)/*$" end

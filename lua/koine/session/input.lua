@@ -9,7 +9,8 @@
 --   context_files    array of paths of files that belong to the task, put behind the prompt
 -- are required. The others:
 --   executor         what runs the tools: a koine.executor, or a table with a function run(name, input, ctx) → text,
---                    info | nil, err; by default koine.executor { workdir = workdir }
+--                    info | nil, err, or one with names (array) and a method tools(names) → array of tools that run
+--                    themselves; by default koine.executor { workdir = workdir }
 --   system           string or array of text blocks: the system prompt
 --   options          table: options of every model call (max_tokens, thinking, timeout, …)
 --   on_event         function(event), as soon as an event is complete
@@ -93,9 +94,10 @@ local function word(words)
 end
 
 local function executor(value, field)
-  local found = (type(value) == "table" or type(value) == "userdata") and value.run
-  if type(found) ~= "function" then errors.argument(field, "executor (a table with a function run)", value) end
-  return value
+  local object = type(value) == "table" or type(value) == "userdata"
+  if object and (type(value.run) == "function"
+    or type(value.tools) == "function" and type(value.names) == "table") then return value end
+  errors.argument(field, "executor (a table with a function run, or with names and a method tools)", value)
 end
 
 local function system(value, field)

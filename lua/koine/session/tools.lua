@@ -27,6 +27,15 @@ local function trouble(name, what)
   return errors.new { kind = "executor", message = ("executor: %s: %s"):format(name, tostring(what)) }
 end
 
+-- The function of a tool that the executor brought: the tool's own, whose failures are told to the model.
+local function calling(run, work)
+  return function(arguments, ctx)
+    ctx.workdir = work.input.workdir
+    work.started[ctx.call.id] = true
+    return run(arguments, ctx)
+  end
+end
+
 -- The function of a tool that hands its calls to the executor.
 local function through(executor, name, work)
   return function(arguments, ctx)
@@ -61,7 +70,16 @@ local function report_tool(work)
 end
 
 -- True when the executor says itself which tools it has.
-local function has_tools(executor) return executor ~= nil and type(executor.tools) == "function" end
+local function has_tools(executor)
+  return executor ~= nil and type(executor.tools) == "function" and type(executor.names) == "table"
+end
+
+-- True when a tool of the executor does the work itself; else the executor's `run` does, as for all of Koine's own.
+local function runs_itself(executor, one)
+  local mt = getmetatable(executor)
+  local koines = type(mt) == "table" and mt.__name == "koine.executor"
+  return has_tools(executor) and not koines and type(one.run) == "function"
+end
 
 -- An executor of Koine's own, which has to be closed.
 local function own_executor(workdir)
@@ -77,15 +95,24 @@ local function definitions(executor, names, workdir)
   return catalogue:tools(names)
 end
 
--- The tools of these names (but report_blocked), by name: each hands its calls to the executor.
+-- The fields of a tool for the session, which calls `run` in place of the tool's own.
+local function with(one, run)
+  local made = { run = run }
+  for field, value in next, one do
+    if field ~= "run" then made[field] = value end
+  end
+  return made
+end
+
+-- The tools of these names (but report_blocked), by name: each does the work itself, or hands its calls over.
 local function handing_over(executor, names, work)
   local own, made = {}, {}
   for _, name in ipairs(names) do
     if name ~= REPORT then own[#own + 1] = name end
   end
   for _, one in ipairs(definitions(executor, own, work.input.workdir)) do
-    made[one.name] = tool { name = one.name, description = one.description, parameters = one.parameters,
-      run = through(executor, one.name, work) }
+    local run = runs_itself(executor, one) and calling(one.run, work) or through(executor, one.name, work)
+    made[one.name] = tool(with(one, run))
   end
   return made
 end

@@ -275,6 +275,38 @@ describe("session", function()
       assert.are.equal("Permission denied: tool not allowed", result.events[2].content)
     end)
 
+    it("tools that an executor brings are called themselves; one without a function goes to its run", function()
+      local called = {}
+      local function note(what)
+        return function(input, ctx)
+          called[#called + 1] = { what, input.city, ctx.workdir, ctx.call.id }
+          return { { type = "text", text = what } }
+        end
+      end
+      local made = {
+        weather = koine.tool { name = "weather", description = "", example = { city = "Paris" }, run = note "rain" },
+        broken = koine.tool { name = "broken", description = "", run = function() error("out of order", 0) end },
+        bare = { name = "bare", description = "", parameters = { type = "object" } },
+      }
+      local executor = { names = { "weather", "broken", "bare" }, tools = function(_, names)
+        local list = {}
+        for i, name in ipairs(names) do list[i] = made[name] end
+        return list
+      end }
+      local rome, last = call("c1", "weather", { city = "Rome" }), { content = "x" }
+      local result = run({ { content = { rome, call("c2", "broken") } }, last },
+        { allowed_tools = { "weather", "broken" }, executor = executor })
+      assert.are.same({ "completed", "rain", "out of order", true }, { result.outcome, result.events[3].content,
+        result.events[4].content, result.events[4].is_error })
+      assert.are.same({ { "rain", "Rome", repo.dir, "c1" } }, called)
+      assert.is_false(result.audit_log[1].blocked)
+
+      executor.run = function(name) return "run of " .. name end
+      result = run({ { content = { rome, call("c2", "bare") } }, last }, { allowed_tools = { "weather", "bare" },
+        executor = executor })
+      assert.are.same({ "rain", "run of bare" }, { result.events[3].content, result.events[4].content })
+    end)
+
     it("an orchestrator gets no tool that changes files", function()
       local allowed = { "bash", "read_file", "write_file", "grep" }
       local result, book = run({ { content = { call("c1", "write_file", { path = "x", content = "x" }) } },
@@ -342,7 +374,7 @@ describe("session", function()
     it("a context file that cannot be read is the session's error", function()
       local result, book = run({ { content = "x" } }, { context_files = { repo.dir .. "/dir" } })
       assert.are.equal("error", result.outcome)
-      assert.is_truthy(result.reason:find("context file", 1, true))
+      assert.are.equal("context file " .. repo.dir .. "/dir: Is a directory", result.reason)
       assert.are.equal(0, #book.call_log)
     end)
 
