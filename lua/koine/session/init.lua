@@ -14,7 +14,9 @@ local chat = require "koine.session.chat"
 local errors = require "koine.data.errors"
 local frame = require "koine.session.runner"
 local inputs = require "koine.session.input"
+local loop = require "koine.task.scheduler"
 local types = require "koine.session.types"
+local wait = require "koine.task.wait"
 
 local session = { ROLE = types.ROLE, OUTCOME = types.OUTCOME, KIND = types.KIND, event = types.event,
   usage = types.usage, audit = types.audit, result = types.result }
@@ -61,36 +63,18 @@ end
 
 local provider_mt = { __index = methods, __name = "koine.session.provider" }
 
--- A provider that makes an adapter of one of Koine's rows for each session.
-local function of_row(name, options)
+--- A new provider: `name` is that of one of Koine's rows, `options` (table, nil for none) are those of the row's
+-- constructor without `model`. Raises an ArgumentError for an unknown name.
+function session.new(name, options)
+  if type(name) ~= "string" then errors.argument("name", "name of a provider", name) end
+  if options ~= nil and type(options) ~= "table" then errors.argument("options", "table", options) end
   require("koine.provider").load(name)
   local kept = {}
-  for option, value in next, options do kept[option] = value end
+  for option, value in next, options or {} do kept[option] = value end
   return setmetatable({ name = name, adapter_for = function(model)
     kept.model = model
     return require("koine.call.adapter").by_name(name, kept)
   end }, provider_mt)
-end
-
--- Programs ----------------------------------------------------------------------------------------------------------
-
--- The constructor of providers that run the program of that name, nil when there is none.
-local function program(name)
-  local module = type(name) == "string" and name:find "^%l+$" and "koine.session.cli." .. name
-  if not module or not (package.preload[module] or package.searchpath(module, package.path)) then return nil end
-  local definition = require(module)
-  return function(options) return require("koine.session.cli").new(definition, options) end
-end
-
---- A new provider: `name` is that of a program (a module in session/cli) or of one of Koine's rows; `options` (table,
--- nil for none) are those of the program's provider, or of the row's constructor without `model`. Raises an
--- ArgumentError for an unknown name.
-function session.new(name, options)
-  if type(name) ~= "string" then errors.argument("name", "name of a provider", name) end
-  if options ~= nil and type(options) ~= "table" then errors.argument("options", "table", options) end
-  local make = program(name)
-  if make then return make(options) end
-  return of_row(name, options or {})
 end
 
 -- Running -----------------------------------------------------------------------------------------------------------
@@ -105,10 +89,18 @@ local function failed(err)
   return types.result { outcome = "error", reason = tostring(err), error = err }
 end
 
+-- Calls f(…) as a task that close() cancels: f's results, or nil, err when it was.
+local function apart(self, f, ...)
+  return loop.run(function(...)
+    self.task = wait.task()
+    return f(...)
+  end, ...)
+end
+
 function replayed:result()
   if self.final then return self.final end
   local held <close> = frame.hold(self) -- luacheck: ignore held
-  local result, err = frame.apart(self, self.provider.run_session, self.provider, self.given)
+  local result, err = apart(self, self.provider.run_session, self.provider, self.given)
   self.final = self.final or result or failed(err)
   return self.final
 end
@@ -155,5 +147,4 @@ function session.sse(event)
   return ("event: %s\ndata: %s\n\n"):format(event.kind, core.encode(event))
 end
 
--- koine.session.NAME { … } is the constructor of the program NAME.
-return setmetatable(session, { __index = function(_, name) return program(name) end })
+return session

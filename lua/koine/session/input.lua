@@ -23,7 +23,7 @@
 --   ignore_unknown_tools   boolean, false: names in allowed_tools that nobody knows are skipped
 --   max_context_bytes      integer: of each context file, 262144
 --   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session;
---                    false, but what its options say for a program
+--                    false
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -51,15 +51,13 @@ local function text(value, field)
   return value
 end
 
---- Checks a path: the path. Raises an ArgumentError naming the field.
-function input.path(value, field)
+local function path(value, field)
   if type(value) ~= "string" or value == "" or value:find("\0", 1, true) then errors.argument(field, "path", value) end
   return value
 end
 
---- A check of arrays whose members pass `member_check`: function(value, field) → a copy. It raises an ArgumentError
--- naming the field, or the member.
-function input.list_of(member_check)
+-- A check of arrays whose members pass `member_check`; it keeps a copy.
+local function list_of(member_check)
   return function(value, field)
     if type(value) ~= "table" then errors.argument(field, "array", value) end
     if not records.is_list(value) then core.raise_argument(field, "array", "a table with other keys") end
@@ -109,10 +107,10 @@ end
 
 local function call_options(value, field) return fields.check("options", value, field) end
 
-local PHRASES = input.list_of(text)
+local PHRASES = list_of(text)
 
---- Checks what blocked_phrases may be: the array of phrases, in lower case. Raises an ArgumentError naming the field.
-function input.phrases(value, field)
+-- The array of phrases, in lower case.
+local function phrases(value, field)
   if type(value) == "boolean" then return value and verdict.PHRASES or {} end
   if type(value) ~= "table" then errors.argument(field, "true, false or an array of phrases", value) end
   local kept = PHRASES(value, field)
@@ -124,12 +122,12 @@ local BOOLEAN = of_type "boolean"
 
 local REQUIRED = { "workdir", "role", "model", "allowed_tools", "prompt", "context_files" }
 local FIELDS = {
-  workdir = input.path, role = word(types.ROLE), model = text, allowed_tools = input.list_of(text), prompt = text,
-  context_files = input.list_of(input.path),
+  workdir = path, role = word(types.ROLE), model = text, allowed_tools = list_of(text), prompt = text,
+  context_files = list_of(path),
   executor = executor, system = system, options = call_options, on_event = callback, on_delta = callback,
   max_rounds = count, max_tokens_total = count, deadline_seconds = seconds, require_git = BOOLEAN,
   relative_to = word { "root", "workdir" }, ignore_unknown_tools = BOOLEAN, max_context_bytes = count,
-  blocked_phrases = input.phrases,
+  blocked_phrases = phrases,
 }
 local DEFAULTS = { max_rounds = ROUNDS, require_git = true, ignore_unknown_tools = false,
   max_context_bytes = CONTEXT_BYTES }

@@ -2,13 +2,12 @@
 -- the repository before and after; the verdict, the usage and the result.
 -- The work is an object with step(frame): true while there is more to do, having put what happened into the frame; and
 -- close(frame), called once, which ends it at any time, gives back what it holds, and enters what it knows only now. It
--- uses tell, consume, apart and audit, and a frame's fields verdict, usage, facts (further fields of the result), and
+-- uses tell, consume and audit, and a frame's fields verdict, usage, facts (further fields of the result), and
 -- over, true from the moment at which the session ends or is closed.
 
 local core = require "koine.core"
 local artifacts = require "koine.system.artifacts"
 local errors = require "koine.data.errors"
-local loop = require "koine.task.scheduler"
 local types = require "koine.session.types"
 local verdict = require "koine.session.outcome"
 local wait = require "koine.task.wait"
@@ -65,15 +64,6 @@ end
 --- Enters a record of the audit log (types.audit).
 function frame.audit(self, fields) self.audit_log[#self.audit_log + 1] = types.audit(fields) end
 
---- Calls f(…) as a task that ends when the session is closed: f's results, or nil, err when it was. `self` is a frame,
--- or a table whose field `task` its owner cancels.
-function frame.apart(self, f, ...)
-  return loop.run(function(...)
-    self.task = wait.task()
-    return f(...)
-  end, ...)
-end
-
 -- The end -----------------------------------------------------------------------------------------------------------
 
 -- Looks at the repository after the work: the artifacts, nil without a repository.
@@ -110,7 +100,6 @@ end
 local function stop(self)
   if self.over then return end
   self.over = true
-  if self.task then self.task:cancel() end
   self.work:close(self)
 end
 

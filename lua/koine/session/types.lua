@@ -47,7 +47,7 @@ local FIELDS = {
     duration_seconds = { NUMBER, 0.0 }, cache_read_tokens = { NUMBER, 0 }, cache_creation_tokens = { NUMBER, 0 },
     reasoning_tokens = { NUMBER, 0 }, model_calls = { NUMBER, 0 }, incomplete = { BOOLEAN } },
   audit = { tool_name = { STRING, REQUIRED }, tool_input = { TABLE, function() return {} end },
-    blocked = { BOOLEAN, false }, block_reason = { STRING, "" }, not_allowed = { BOOLEAN }, timestamp = { NUMBER, 0 } },
+    blocked = { BOOLEAN, false }, block_reason = { STRING, "" }, timestamp = { NUMBER, 0 } },
 }
 FIELDS.result = {
   outcome = { one_of(types.OUTCOME), REQUIRED }, events = { TABLE, list }, artifacts = { TABLE, list },
@@ -55,7 +55,7 @@ FIELDS.result = {
   error = { TABLE }, stop_reason = { STRING }, truncated = { BOOLEAN }, checkpoint = { BOOLEAN },
   artifacts_source = { STRING }, artifacts_error = { TABLE }, head_before = { STRING }, head_after = { STRING },
   skipped_context = { TABLE, list }, cut_context = { TABLE, list }, skipped_tools = { TABLE, list },
-  ignored = { TABLE, list }, consumer_error = { STRING },
+  consumer_error = { STRING },
 }
 
 local function make(name, given)
@@ -87,7 +87,7 @@ function types.event(fields) return make("event", fields) end
 -- session cost_usd is nil where the price is not known.
 function types.usage(fields) return make("usage", fields) end
 
---- A record of the audit log: {tool_name, tool_input = table, blocked = false, block_reason = "", not_allowed,
+--- A record of the audit log: {tool_name, tool_input = table, blocked = false, block_reason = "",
 -- timestamp = 0}. `tool_name` is required.
 function types.audit(fields) return make("audit", fields) end
 

@@ -1,18 +1,11 @@
--- What holds for every provider of sessions, whatever does the work: the same for an adapter behind the loop, a
--- provider of a row, and each program.
+-- What holds for every provider of sessions, whatever does the work: the same for an adapter behind the loop and a
+-- provider of a row.
 
 local kit = require "spec.lua.session.kit"
 local koine = require "koine"
 local repository = require "spec.lua.system.repository"
 
 local session = koine.session
-
--- A shell script that prints these lines; its path.
-local function script(lines)
-  local commands = { "cat > /dev/null", "echo new > new.txt" }
-  for _, line in ipairs(lines) do commands[#commands + 1] = "printf '%s\\n' " .. repository.quote(line) end
-  return kit.script(os.tmpname(), table.concat(commands, "\n") .. "\n")
-end
 
 -- The same session everywhere: a thought, a call that makes new.txt, its result, a last word.
 local CALL = { type = "tool_use", id = "c1", name = "bash", arguments = { command = "echo new > new.txt; echo made" } }
@@ -22,30 +15,10 @@ local TURNS = {
 }
 
 describe("every provider of sessions", function()
-  local server, repo, codex, gemini
+  local server, repo
 
-  setup(function()
-    server = assert(koine.testing.start())
-    codex = script {
-      '{"type":"reasoning","content":"Hm."}',
-      '{"type":"function_call","call_id":"c1","name":"bash","arguments":"{\\"command\\":\\"echo new > new.txt\\"}"}',
-      '{"type":"function_call_output","call_id":"c1","name":"bash","output":"made\\n"}',
-      '{"type":"message","role":"assistant","content":"Done."}', '{"type":"usage","input_tokens":70,"output_tokens":7}',
-      '{"type":"done","status":"success"}',
-    }
-    gemini = script {
-      '{"type":"thought","text":"Hm."}',
-      '{"type":"tool_call","id":"c1","name":"bash","input":{"command":"echo new > new.txt"}}',
-      '{"type":"tool_result","id":"c1","name":"bash","output":"made\\n"}',
-      '{"type":"content","role":"model","text":"Done."}', '{"type":"usage","prompt_tokens":70,"candidates_tokens":7}',
-      '{"type":"done","status":"completed"}',
-    }
-  end)
-  teardown(function()
-    server:stop()
-    os.remove(codex)
-    os.remove(gemini)
-  end)
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
   before_each(function()
     repo = repository.with { ["a.txt"] = "a\n" }
     assert(server:reset())
@@ -56,8 +29,6 @@ describe("every provider of sessions", function()
   local TARGETS = {
     adapter = function() return kit.play(TURNS) end,
     row = function() return session.new("anthropic", { key = "k", base_url = server.url, retry = false }) end,
-    codex = function() return session.new("codex", { program = codex }) end,
-    gemini = function() return session.new("gemini", { program = gemini }) end,
   }
 
   local function inputs(given)

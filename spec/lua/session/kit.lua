@@ -1,8 +1,7 @@
--- What the specs of sessions share: scripted adapters, executors, programs and inputs.
+-- What the specs of sessions share: scripted adapters, executors and inputs.
 
 local agent_kit = require "spec.lua.agent.kit"
 local koine = require "koine"
-local repository = require "spec.lua.system.repository"
 
 local kit = {}
 
@@ -25,14 +24,6 @@ function kit.answering(f) return { run = f } end
 
 --- The kinds of events, in words.
 kit.kinds = agent_kit.kinds
-
---- Writes a program, a script of the shell: its path.
-function kit.script(path, text)
-  local file <close> = assert(io.open(path, "w"))
-  assert(file:write("#!/bin/sh\n", text))
-  assert(os.execute("chmod +x " .. repository.quote(path)))
-  return path
-end
 
 --- The inputs of a session in a directory, with others in the place of the usual ones.
 function kit.inputs(workdir, given)

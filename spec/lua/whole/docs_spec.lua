@@ -174,7 +174,7 @@ local function classes()
     server = methods_of(server), limiter = methods_of(koine.rate_limiter {}), agent = methods_of(agent),
     run = methods_of(agent:start "Hi"), task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
-    executor = methods_of(koine.executor { workdir = "." }), provider = methods_of(koine.session.codex()),
+    executor = methods_of(koine.executor { workdir = "." }), provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
       allowed_tools = {}, prompt = "Hi", context_files = {}, require_git = false })),
     step = { is = true, turn = true },

@@ -8,8 +8,8 @@ local paths = require "koine.system.executor.paths"
 
 local policies = {}
 
---- The commands of a line, told apart by what may stand between two: for command in policies.commands(line) do … end
-function policies.commands(line) return (line .. "\n"):gmatch "(.-)[;&|\n(){}`]" end
+-- The commands of a line, told apart by what may stand between two: for command in commands(line) do … end
+local function commands(line) return (line .. "\n"):gmatch "(.-)[;&|\n(){}`]" end
 
 -- True when the words name a .env file that is no .env.example.
 local function names_env(words)
@@ -29,9 +29,9 @@ local function names_workflows(words)
   return words:lower():gsub("/[./]*/", "/"):find(".github/workflows", 1, true) ~= nil
 end
 
---- Why these words, a command or a path, may not be said: they name a .env file (not .env.example) or the folder
+-- Why these words, a command or a path, may not be said: they name a .env file (not .env.example) or the folder
 -- .github/workflows. nil when they may.
-function policies.words(words)
+local function forbidden(words)
   if names_env(words) then return "the file .env" end
   if names_workflows(words) then return "the folder .github/workflows" end
 end
@@ -59,9 +59,9 @@ local function check_rm(command, ctx)
 end
 
 local function check_command(command, ctx)
-  local reason = policies.words(command)
+  local reason = forbidden(command)
   if reason then return reason end
-  for part in policies.commands(command) do
+  for part in commands(command) do
     reason = check_rm(part, ctx)
     if reason then return reason end
   end
@@ -74,7 +74,7 @@ function policies.cautious(name, input, ctx)
   local parts = below(input.path or ".", ctx)
   if not parts then return "the path is outside of the working directory" end
   for _, words in ipairs { table.concat(parts, "/"), input.pattern or "", input.glob or "" } do
-    local reason = policies.words(words)
+    local reason = forbidden(words)
     if reason then return reason end
   end
 end
