@@ -9,24 +9,24 @@
 
 static const char OWN_SOURCE = 0; /* registry key: the prefix of the sources of Koine's own Lua files */
 
-/* Pushes "FILE:LINE: " of the innermost Lua frame that is not Koine's own; "" when there is none. */
-static void push_where(lua_State *L) {
+/* Pushes "FILE:LINE" of the innermost Lua frame of the thread `of` that is not Koine's own; nil when there is none. */
+static void push_where(lua_State *L, lua_State *of) {
   lua_Debug ar;
   size_t n = 0;
   const char *own;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &OWN_SOURCE);
   own = lua_tolstring(L, -1, &n);
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
+  for (int level = 0; lua_getstack(of, level, &ar); level++) {
+    lua_getinfo(of, "Sl", &ar);
     if (ar.currentline <= 0 || (own != NULL && strncmp(ar.source, own, n) == 0)) continue;
     char source[LUA_IDSIZE]; /* Lua cuts it anywhere */
     utf8_line(source, sizeof source, ar.short_src, strlen(ar.short_src));
-    lua_pushfstring(L, "%s:%d: ", source, ar.currentline);
+    lua_pushfstring(L, "%s:%d", source, ar.currentline);
     lua_remove(L, -2);
     return;
   }
   lua_pop(L, 1);
-  lua_pushliteral(L, "");
+  lua_pushnil(L);
 }
 
 static void set_string(lua_State *L, const char *key, const char *z) {
@@ -66,11 +66,18 @@ void push_error(lua_State *L, const struct err *e, struct str provider, struct s
   luaL_setmetatable(L, TYPE_ERROR);
 }
 
-/* Puts the position before the message of the error table on top. */
+/* Puts the position before the message of the error table on top, and into its field `where`. */
 static void add_where(lua_State *L) {
-  push_where(L);
-  lua_getfield(L, -2, "message");
-  lua_concat(L, 2);
+  push_where(L, L);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "where");
+  lua_pushliteral(L, ": ");
+  lua_getfield(L, -3, "message");
+  lua_concat(L, 3);
   lua_setfield(L, -2, "message");
 }
 
@@ -149,6 +156,13 @@ static int f_error_line(lua_State *L) {
   return 1;
 }
 
+/* core.where([coroutine]): "FILE:LINE" of the innermost Lua frame that is not Koine's own; nil when there is none. */
+static int f_where(lua_State *L) {
+  lua_State *of = lua_tothread(L, 1);
+  push_where(L, of != NULL ? of : L);
+  return 1;
+}
+
 /* core.own_source(prefix): chunks whose source begins so are Koine's own: positions in errors pass over them. */
 static int f_own_source(lua_State *L) {
   luaL_checkstring(L, 1);
@@ -164,6 +178,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "error_retryable", f_error_retryable },
   { "error_line", f_error_line },
   { "own_source", f_own_source },
+  { "where", f_where },
   { NULL, NULL }
 };
 

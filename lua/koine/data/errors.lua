@@ -1,8 +1,8 @@
 --- The one type of error: what its tables can do, how Lua code makes and raises them.
 -- An error is a table: class, kind, message, and where known status_code, provider (row name), retry_after (seconds),
 -- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body),
--- traceback (of the task that raised it); an ArgumentError has field and expected, a NotImplementedError adapter and
--- method. The core makes most of them and chooses class and retryable from the kind; this module fills the metatable
+-- traceback (of the task that raised it), where ("FILE:LINE" of the user's that raised it: of wrong use, and of what
+-- ended a task); an ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most of them and chooses class and retryable from the kind; this module fills the metatable
 -- they share. Kinds by class:
 --   AuthenticationError  auth, permission               RateLimitError   rate_limit, billing (not worth a retry)
 --   ServerError          overloaded, server, protocol, timeout with a status_code
@@ -29,7 +29,51 @@ function methods:is(class) return class == "Error" or class == self.class end
 
 core.error_mt.__name = "koine.error"
 core.error_mt.__index = methods
-core.error_mt.__tostring = function(err) return core.error_line(tostring(rawget(err, "message") or err.class)) end
+
+-- Functions of Lua's that turn a value into text: when one of them asks, the message alone is meant.
+local PRINTING = { [tostring] = true, [print] = true, [string.format] = true }
+local RAISING = { [error] = true, [assert] = true }
+
+-- True when an interpreter's message handler asks for the text, `level` being the function that asks: the error was
+-- raised, and nobody caught it.
+local function is_uncaught(level)
+  local handler, raiser = debug.getinfo(level + 1, "Sf"), debug.getinfo(level + 2, "f")
+  return handler ~= nil and handler.what == "C" and not PRINTING[handler.func] and raiser ~= nil
+    and RAISING[raiser.func] == true
+end
+
+-- The message of an error that nobody caught: behind the user's file and line, before the traceback (of the task, where
+-- one raised it).
+local function in_full(err, message, level)
+  local where = err.where or core.where()
+  if where and message:sub(1, #where) ~= where then message = where .. ": " .. message end
+  return message .. "\n" .. (err.traceback or debug.traceback(nil, level + 2))
+end
+
+core.error_mt.__tostring = function(err)
+  local message = core.error_line(tostring(rawget(err, "message") or err.class))
+  return is_uncaught(2) and in_full(err, message, 2) or message
+end
+core.error_mt.__concat = function(left, right) return tostring(left) .. tostring(right) end
+
+-- How Lua writes a place before a message: a file, a file without the usual ending, a chunk without a file.
+local PLACES = { "^[^\n:]+%.lua:%d+: ", "^[^\n:]*/[^\n:]*:%d+: ", '^%[string "[^\n]-"%]:%d+: ' }
+
+--- What an error says (of any type), for people and models: without the place in a source file before it, and without a
+-- traceback behind it.
+function errors.words(err)
+  local text = tostring(err)
+  if errors.is_error(err) then
+    local where = err.where
+    return where and text:sub(1, #where + 2) == where .. ": " and text:sub(#where + 3) or text
+  end
+  text = text:gsub("%s+stack traceback:.*$", "")
+  for _, place in ipairs(PLACES) do
+    local _, last = text:find(place)
+    if last then return text:sub(last + 1) end
+  end
+  return text
+end
 
 --- Makes an error of fields: `kind` and `message` are required, class and retryable follow from the kind unless given.
 -- The fields' table becomes the error. Raises an ArgumentError when kind or message is missing.

@@ -118,7 +118,9 @@ local function fail(task, err)
   local origin = task.origin
   local same = origin and rawequal(origin.err, err)
   task.failed, task.err, task.traceback = true, err, same and origin.traceback or debug.traceback(task.co)
-  if errors.is_error(err) and err.traceback == nil then err.traceback = task.traceback end
+  if errors.is_error(err) and err.traceback == nil then
+    err.traceback, err.where = task.traceback, err.where or core.where(task.co)
+  end
   close_all(task)
   settle(task)
 end

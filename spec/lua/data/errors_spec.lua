@@ -70,6 +70,27 @@ describe("errors", function()
     assert.is_false(errors.is_error "slow down")
   end)
 
+  it("can be joined with texts, in both orders, and with each other", function()
+    local err = errors.new { kind = "server", message = "m" }
+    assert.are.equal("failed: m", "failed: " .. err)
+    assert.are.equal("m!", err .. "!")
+    assert.are.equal("1m2", 1 .. err .. 2)
+    assert.are.equal("mm", err .. err)
+  end)
+
+  it("in words have neither a place nor a traceback", function()
+    local raised = select(2, pcall(function() errors.argument("model", "string", 12) end))
+    assert.is_truthy(tostring(raised):find "errors_spec%.lua:%d+: model:")
+    assert.are.equal("model: string expected, got 12", errors.words(raised))
+    for text, words in pairs { ["/srv/app/tool.lua:12: gone"] = "gone", ["/srv/app/tool:12: gone"] = "gone",
+      ['[string "x = 1"]:1: gone'] = "gone", ["gone\nstack traceback:\n\t[C]: in ?"] = "gone",
+      ["localhost:80: refused"] = "localhost:80: refused", ["http://host/a:80: refused"] = "http://host/a:80: refused",
+      [""] = "" } do
+      assert.are.equal(words, errors.words(text))
+    end
+    assert.are.equal("refused", errors.words(errors.new { kind = "connect", message = "refused" }))
+  end)
+
   it("keep a given class and retryable", function()
     local err = errors.new { kind = "server", message = "m", retryable = false }
     assert.is_false(err.retryable)

@@ -85,9 +85,9 @@ end
 
 -- Closes a coroutine that raised, and raises its error with the traceback: in the text, or in the field `traceback`.
 local function fail(co, err)
-  local trace = debug.traceback(co)
+  local trace, where = debug.traceback(co), core.where(co)
   coroutine.close(co)
-  if errors.is_error(err) then err.traceback = err.traceback or trace end
+  if errors.is_error(err) and not err.traceback then err.traceback, err.where = trace, err.where or where end
   error(type(err) == "string" and err .. "\n" .. trace or err, 0)
 end
 
