@@ -161,6 +161,7 @@ build = {
     ["koine.data.schema.check"] = "lua/koine/data/schema/check.lua",
     ["koine.data.schema.example"] = "lua/koine/data/schema/example.lua",
     ["koine.data.schema.parts"] = "lua/koine/data/schema/parts.lua",
+    ["koine.data.show"] = "lua/koine/data/show.lua",
     ["koine.data.usage"] = "lua/koine/data/usage.lua",
     ["koine.data.version"] = "lua/koine/data/version.lua",
     ["koine.dispatch"] = "lua/koine/dispatch/init.lua",

@@ -37,6 +37,10 @@ if has_cjson then
   end
 end
 
+-- What print shows of what Responses are made of.
+core.block_mt.__tostring = function(block) return require("koine.data.records").show(block) end
+core.usage_mt.__tostring = function(usage) return require("koine.data.records").show(usage, "usage") end
+
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "server_tool", "usage", "usage_cost", "delta", "model_info", "model_pricing",
   "usage_window", "usage_amount", "usage_limit_entry", "usage_report" }

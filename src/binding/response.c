@@ -8,6 +8,10 @@
 */
 #include "binding.h"
 #include "core/history/normalise.h"
+#include "core/message/event.h"
+
+#define TYPE_BLOCK "koine.block"
+#define TYPE_USAGE "koine.usage"
 
 struct response {
   const struct node *root; /* inside this very userdata */
@@ -63,6 +67,17 @@ static void push_tool_calls(lua_State *L, int self) {
   lua_remove(L, content);
 }
 
+/* Gives the table of this field on top what prints it: the blocks of content, usage. */
+static void name_tables(lua_State *L, const char *key) {
+  if (strcmp(key, "usage") == 0) luaL_setmetatable(L, TYPE_USAGE);
+  if (strcmp(key, "content") != 0) return;
+  for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
+    luaL_setmetatable(L, TYPE_BLOCK);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
 /* Pushes a field: from the tables made before, else made now and kept. */
 static void push_field(lua_State *L, int self, const char *key) {
   const struct node *v;
@@ -75,7 +90,10 @@ static void push_field(lua_State *L, int self, const char *key) {
   v = strcmp(key, "raw") == 0 ? NULL : node_get_(root(L, self), key, strlen(key));
   if (strcmp(key, "tool_calls") == 0) push_tool_calls(L, self);
   else if (v == NULL) lua_pushnil(L);
-  else push_node(L, v, 0);
+  else {
+    push_node(L, v, 0);
+    name_tables(L, key);
+  }
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, key);
   lua_remove(L, -2);
@@ -153,19 +171,56 @@ static int m_raw(lua_State *L) {
   return 1;
 }
 
-/* response:to_table(): a plain table of every field that is set, sharing none but `attempts` with the Response. */
+/* Pushes a deep copy of the value at idx, without metatables. */
+static void push_copy(lua_State *L, int idx, int depth) {
+  idx = lua_absindex(L, idx);
+  luaL_checkstack(L, 4, "too many nested values");
+  if (!lua_istable(L, idx) || depth >= JSON_DEPTH_MAX) {
+    lua_pushvalue(L, idx);
+    return;
+  }
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    push_copy(L, -2, depth + 1);
+    lua_rawset(L, -5);
+  }
+}
+
+/* Adds to the table at `copy` what Lua noted in the tables at `made`: fields that the turn has none of, and what stands
+** in usage beside the counts (cost). */
+static void copy_notes(lua_State *L, const struct node *o, int copy, int made) {
+  for (lua_pushnil(L); lua_next(L, made); lua_pop(L, 1)) {
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    int usage = strcmp(key, "usage") == 0;
+    if ((!usage && node_get_(o, key, strlen(key)) != NULL) || strcmp(key, "tool_calls") == 0) continue;
+    push_copy(L, -1, 0);
+    lua_setfield(L, copy, key);
+  }
+}
+
+/* response:to_table(): a plain table of every field that is set, sharing nothing with the Response; its tool_calls are
+** the tables of its content. */
 static int m_to_table(lua_State *L) {
   const struct node *o = root(L, 1);
+  lua_Integer n = 0;
   lua_settop(L, 1);
   lua_newtable(L);
   for (const struct node *v = o->child; v != NULL; v = v->next) {
     if (str_eq(v->key, "raw")) continue;
     push_str(L, v->key);
     push_node(L, v, 0);
-    lua_rawset(L, -3);
+    lua_rawset(L, 2);
   }
   lua_getiuservalue(L, 1, 1);
-  if (lua_getfield(L, -1, "attempts") != LUA_TNIL) lua_setfield(L, -3, "attempts");
+  copy_notes(L, o, 2, 3);
+  lua_newtable(L);
+  lua_getfield(L, 2, "content");
+  for (lua_Integer i = 1; lua_istable(L, 5) && lua_rawgeti(L, 5, i) != LUA_TNIL; i++)
+    if (is_tool_use(L, -1)) lua_rawseti(L, 4, ++n);
+    else lua_pop(L, 1);
+  lua_settop(L, 4);
+  lua_setfield(L, 2, "tool_calls");
   return lua_settop(L, 2), 1;
 }
 
@@ -206,17 +261,38 @@ static int m_tostring(lua_State *L) {
 
 /* {{{ from a table */
 
-static const char *const FIELDS[] = {
-  "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage", "container", "id", "request_id",
-  "provider", "status_code", "headers", "warnings", "attempts", "partial", "degenerate", NULL
+/* The fields, the types of those that are no tables of their own kind, and what errors say of them. */
+static const struct field {
+  const char *name;
+  int type, required;
+  const char *expected;
+} FIELDS[] = {
+  { "content", LUA_TNONE, 0, NULL },
+  { "tool_calls", LUA_TNONE, 0, NULL },
+  { "model", LUA_TSTRING, 1, "a string" },
+  { "stop_reason", LUA_TSTRING, 1, "a string" },
+  { "raw_stop_reason", LUA_TSTRING, 0, "a string" },
+  { "stop_sequence", LUA_TSTRING, 0, "a string" },
+  { "usage", LUA_TTABLE, 0, "a table" },
+  { "container", LUA_TTABLE, 0, "a table" },
+  { "id", LUA_TSTRING, 0, "a string" },
+  { "request_id", LUA_TSTRING, 0, "a string" },
+  { "provider", LUA_TSTRING, 0, "a string" },
+  { "status_code", LUA_TNUMBER, 0, "a number" },
+  { "headers", LUA_TTABLE, 0, "a table" },
+  { "warnings", LUA_TTABLE, 0, "a table" },
+  { "attempts", LUA_TTABLE, 0, "a table" },
+  { "partial", LUA_TBOOLEAN, 0, "true or false" },
+  { "degenerate", LUA_TBOOLEAN, 0, "true or false" },
+  { NULL, LUA_TNONE, 0, NULL }
 };
 
 static void check_fields(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-    const char *const *f = FIELDS;
+    const struct field *f = FIELDS;
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-    while (*f != NULL && (key == NULL || strcmp(*f, key) != 0)) f++;
-    if (*f == NULL) raise_argument(L, key ? key : "response", "a field of a Response", "an unknown one");
+    while (f->name != NULL && (key == NULL || strcmp(f->name, key) != 0)) f++;
+    if (f->name == NULL) raise_argument(L, key ? key : "response", "a field of a Response", "an unknown one");
   }
 }
 
@@ -276,29 +352,62 @@ static struct node *read_content(lua_State *L, struct arena *a) {
   return content;
 }
 
+/* Raises unless the value on top is one of the words; "error" alone needs partial = true. */
+static void check_stop(lua_State *L) {
+  struct str word;
+  enum stop stop;
+  int partial;
+  word.p = lua_tolstring(L, -1, &word.n);
+  stop = stop_by_name(word);
+  (void)field(L, "partial");
+  partial = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  if (stop != STOP_NONE && (stop != STOP_ERROR || partial)) return;
+  raise_argument(L, "stop_reason",
+                 "end_turn, tool_use, max_tokens, stop_sequence, pause_turn, refusal, sensitive or context_overflow",
+                 stop == STOP_ERROR ? "\"error\", which only a partial Response has"
+                                    : lua_pushfstring(L, "\"%s\"", word.p));
+}
+
+/* Raises unless the counts of the table on top are what they should be. */
+static void check_usage(lua_State *L) {
+  static const char *const COUNTS[] = { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens",
+                                        "reasoning_tokens" };
+  for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
+    int is_whole, type;
+    lua_pushstring(L, COUNTS[i]);
+    type = lua_rawget(L, -2);
+    if (type != LUA_TNIL && (type != LUA_TNUMBER || lua_tointegerx(L, -1, &is_whole) < 0 || !is_whole)) {
+      const char *got = type == LUA_TNUMBER ? lua_tostring(L, -1) : luaL_typename(L, -1);
+      raise_argument(L, lua_pushfstring(L, "usage.%s", COUNTS[i]), "integer, 0 or more", got);
+    }
+    lua_pop(L, 1);
+  }
+}
+
 /* core.response{content, model, stop_reason, usage, …}: a Response from a table (for adapters written in Lua). content: a string or
-** an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are required. */
+** an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are required. Raises
+** an ArgumentError that names the field. */
 static int f_response(lua_State *L) {
   struct arena *a = &home_scratch(L)->arena;
   struct node *o;
-  luaL_checktype(L, 1, LUA_TTABLE);
+  if (!lua_istable(L, 1)) return raise_type(L, "response", "a table", 1);
   lua_settop(L, 1);
   check_fields(L);
   o = node_new(a, NODE_OBJECT);
   if (o == NULL) luaL_error(L, "not enough memory");
   set(L, o, "content", read_content(L, a));
-  for (const char *const *f = FIELDS + 2; *f != NULL; f++) {
-    int type = field(L, *f);
-    int table = strcmp(*f, "usage") == 0 || strcmp(*f, "warnings") == 0;
-    if ((strcmp(*f, "model") == 0 || strcmp(*f, "stop_reason") == 0) && type != LUA_TSTRING)
-      raise_type(L, *f, "a string", -1);
-    if ((table || strcmp(*f, "container") == 0) && type != LUA_TNIL && type != LUA_TTABLE) raise_type(L, *f, "a table", -1);
+  for (const struct field *f = FIELDS + 2; f->name != NULL; f++) {
+    int type = field(L, f->name), usage = strcmp(f->name, "usage") == 0, list = strcmp(f->name, "warnings") == 0;
+    if (type != f->type && (f->required || type != LUA_TNIL)) raise_type(L, f->name, f->expected, -1);
+    if (strcmp(f->name, "stop_reason") == 0) check_stop(L);
+    if (usage && type != LUA_TNIL) check_usage(L);
     if (type != LUA_TNIL) {
-      struct node *v = value_node(L, -1, a, *f);
-      if (strcmp(*f, "warnings") == 0 && is_empty(v)) v = node_new(a, NODE_ARRAY);
-      set(L, o, *f, v);
-    } else if (table) {
-      set(L, o, *f, node_new(a, strcmp(*f, "usage") == 0 ? NODE_OBJECT : NODE_ARRAY));
+      struct node *v = value_node(L, -1, a, f->name);
+      if (list && is_empty(v)) v = node_new(a, NODE_ARRAY);
+      set(L, o, f->name, v);
+    } else if (usage || list) {
+      set(L, o, f->name, node_new(a, usage ? NODE_OBJECT : NODE_ARRAY));
     }
     lua_pop(L, 1);
   }
@@ -331,6 +440,10 @@ void open_response(lua_State *L) {
   lua_pushcclosure(L, m_index, 1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
+  luaL_newmetatable(L, TYPE_BLOCK);
+  lua_setfield(L, -2, "block_mt"); /* of the blocks and the usage of Responses; lua/koine fills in __tostring */
+  luaL_newmetatable(L, TYPE_USAGE);
+  lua_setfield(L, -2, "usage_mt");
   lua_pushcfunction(L, f_response);
   lua_setfield(L, -2, "response");
   lua_pushcfunction(L, f_annotate);

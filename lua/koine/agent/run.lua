@@ -13,6 +13,7 @@ local state = require "koine.agent.state"
 local stop = require "koine.agent.stop"
 local tool = require "koine.agent.tool"
 local turn = require "koine.agent.step"
+local usage = require "koine.data.usage"
 local wait = require "koine.task.wait"
 
 local run = {}
@@ -110,7 +111,7 @@ end
 -- The reason to stop now, or nil.
 local function reason_to_stop(self)
   local s = self.state
-  return stop.reason(self.spec.stop, { steps = s.steps, usage = records.to_table(s.usage),
+  return stop.reason(self.spec.stop, { steps = s.steps, usage = usage.copy(s.usage),
     calls = records.to_table(s.log), elapsed = elapsed(self), pending = calls.pending(s), stop_reason = s.stop_reason })
 end
 
@@ -231,7 +232,7 @@ end
 function methods:summary()
   local s, now = self.state, status(self)
   return { status = now, reason = s.reason, messages = state.history(s, s.reason or now), text = s.text,
-    stop_reason = s.stop_reason, response = self.response, usage = records.to_table(s.usage), steps = s.steps,
+    stop_reason = s.stop_reason, response = self.response, usage = usage.copy(s.usage), steps = s.steps,
     events = s.events, calls = records.to_table(s.log), pending = pending(self), error = self.err }
 end
 

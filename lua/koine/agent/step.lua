@@ -41,7 +41,7 @@ end
 local function prepared(spec, self)
   if not spec.prepare then return {} end
   local said = spec.prepare { number = self.steps + 1, messages = state.history(self, "running"),
-    usage = records.to_table(self.usage), stop_reason = self.stop_reason }
+    usage = usage.copy(self.usage), stop_reason = self.stop_reason }
   if said == nil then return {} end
   if type(said) ~= "table" then errors.argument("prepare", "a table or nothing returned", said) end
   for name in next, said do

@@ -26,7 +26,8 @@ local FIELDS = { type = "string", name = "string", description = "string", param
 local NAME_MAX = 64          -- bytes: the least that any wire allows
 local ERROR_TEXT_MAX = 4096  -- bytes of an error's text that the model is told
 local LEVELS = 6             -- of tables around a result in a history and its dump
-local tool_mt = { __name = "koine.tool" }
+local tool_mt = { __name = "koine.tool",
+  __tostring = function(one) return ("koine.tool (%s)"):format(tostring(one.name)) end }
 
 -- `at` is what stands before the name of a field in errors: "", or "tools[1]."
 

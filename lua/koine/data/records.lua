@@ -3,11 +3,12 @@
 -- missing required fields and values of the wrong kind raise an ArgumentError whose `field` is the path of the field
 -- (`tool_use.id`, `message.content[2].text`) and whose `expected` says what belongs there.
 --
--- Records are ordinary tables. Their metatable adds equality by value (also against hand-written tables) and a name;
--- nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record is.
+-- Records are ordinary tables. Their metatable adds equality by value (also against hand-written tables), a name and a
+-- text for print; nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record is.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local show = require "koine.data.show"
 
 local records = {}
 
@@ -254,8 +255,30 @@ local function make(name, spec, metatable, given)
   return setmetatable(made, metatable)
 end
 
+local shown_first = {} -- record name → names of its fields in order
+
+--- What print shows of a record, or of a table with the same fields: `koine.text {text = "Hello."}`. `name` is the
+-- record's, nil for a block, whose type says it.
+function records.show(value, name)
+  name = name or tostring(value.type)
+  if not shown_first[name] and specs[name] then
+    local names = {}
+    for i, field in ipairs(specs[name]) do names[i] = field.name end
+    shown_first[name] = names
+  end
+  local told = value
+  if specs[name] and specs[name].type then -- the name says it
+    told = {}
+    for key, member in next, value do
+      if key ~= "type" then told[key] = member end
+    end
+  end
+  return show(told, "koine." .. name, shown_first[name])
+end
+
 local function constructor(name)
-  local spec, metatable = specs[name], { __name = "koine." .. name, __eq = records.equal }
+  local spec, metatable = specs[name], { __name = "koine." .. name, __eq = records.equal,
+    __tostring = function(value) return records.show(value, name) end }
   return function(fields) return make(name, spec, metatable, fields) end
 end
 

@@ -1,7 +1,10 @@
 --- Sums of usage: what several model calls used and cost together. A count that one of them does not know is left out
 -- of the sum, which says so: `incomplete` where the tokens that went in or came out are not all known, `uncounted` for
 -- the parts of them that not every wire tells. The cost is known only when every call's is, each part of it only when
--- every call's is. Pure: calls nothing.
+-- every call's is.
+
+local core = require "koine.core"
+local records = require "koine.data.records"
 
 local usage = {}
 
@@ -16,6 +19,9 @@ function usage.zero()
   for _, name in ipairs(COUNTS) do sum[name] = 0 end
   return sum
 end
+
+--- A copy of a sum for users, which print shows as it does the usage of a Response.
+function usage.copy(sum) return setmetatable(records.to_table(sum), core.usage_mt) end
 
 local NOTHING = { input = 0.0, output = 0.0, cache_read = 0.0, cache_write = 0.0, total = 0.0 }
 

@@ -54,7 +54,13 @@ static void test_names(void) {
   CHECK(u.input == -1 && u.output == -1 && u.cache_read == -1 && u.cache_creation == -1 && u.reasoning == -1);
   CHECK(u.cache_hour == -1 && u.cost < 0 && u.unpriced == NULL);
   CHECK(stop_name(STOP_NONE) == NULL);
-  for (int s = STOP_END_TURN; s <= STOP_ERROR; s++) CHECK(stop_name((enum stop)s) != NULL);
+  for (int s = STOP_END_TURN; s <= STOP_ERROR; s++) {
+    const char *name = stop_name((enum stop)s);
+    CHECK(name != NULL);
+    CHECK(name != NULL && stop_by_name((struct str){ name, strlen(name) }) == (enum stop)s);
+  }
+  CHECK(stop_by_name(STR("end_turn ")) == STOP_NONE);
+  CHECK(stop_by_name(STR_NONE) == STOP_NONE);
   CHECK_STR(stop_name(STOP_SEQUENCE), strlen(stop_name(STOP_SEQUENCE)), "stop_sequence");
   for (int t = EV_NONE; t <= PART_DONE; t++) CHECK(event_name((enum event_type)t) == NULL);
   for (int t = EV_TEXT_START; t <= EV_TOOL_END; t++) CHECK(event_name((enum event_type)t) != NULL);

@@ -1,5 +1,7 @@
 -- koine.response: made from a table here; what codecs make of answers is in the wire and contract specs.
+local core = require "koine.core"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 
 local function sample(over)
   local t = {
@@ -61,6 +63,84 @@ describe("a Response", function()
       assert.is_nil(r[field], field)
     end
     for _, count in ipairs { "input_tokens", "output_tokens", "cache_read_tokens" } do assert.is_nil(r.usage[count]) end
+  end)
+
+  it("gives a table of every field that is set, which shares nothing with it", function()
+    local server <close> = assert(koine.testing.start { script = { { error = { status = 529,
+      headers = { ["retry-after-ms"] = "1" } } }, { stop_reason = "stop_sequence", stop_sequence = "END", content = {
+      { type = "thinking", thinking = "Hm.", signature = "s" }, { type = "text", text = "One." },
+      { type = "tool_use", id = "c1", name = "add", arguments = { a = 1 } } },
+      usage = { input_tokens = 1, output_tokens = 2, cache_read_tokens = 3, cache_creation_tokens = 4 } } } })
+    local r = assert(koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = server.url, thinking = "low" }
+      :chat("Hi.", { temperature = 1.5 }))
+    local copy = r:to_table()
+    for _, field in ipairs { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage",
+      "id", "request_id", "provider", "status_code", "headers", "warnings", "attempts" } do
+      assert.is_not_nil(r[field], field)
+      assert.are.same(r[field], copy[field], field)
+      if type(copy[field]) == "table" then assert.is_false(rawequal(r[field], copy[field]), field) end
+    end
+    assert.are.equal(2, #copy.attempts)
+    assert.is_true(copy.usage.cost.total > 0)
+    assert.is_false(rawequal(copy.usage.cost, r.usage.cost) or rawequal(copy.attempts[1], r.attempts[1]))
+    assert.is_true(rawequal(copy.content[3], copy.tool_calls[1]))
+    assert.are.equal(1, #copy.tool_calls)
+    copy.attempts[1].waited, copy.usage.cost.total, copy.content[2].text = -1, -1, "changed"
+    assert.is_true(r.attempts[1].waited >= 0 and r.usage.cost.total > 0 and r:text() == "One.")
+    assert.is_nil(getmetatable(copy.usage) or getmetatable(copy.content[1]))
+    copy = r:to_table()
+    copy.usage.cost = nil
+    assert.is_true(koine.response(copy) == r)
+  end)
+
+  it("prints its blocks and its usage, which stay plain tables otherwise", function()
+    local r = sample { usage = { input_tokens = 3, output_tokens = 4 } }
+    assert.are.equal('koine.text {text = "One"}', tostring(r.content[2]))
+    assert.are.equal('koine.thinking {thinking = "Hm. ", signature = "sig"}', tostring(r.content[1]))
+    assert.are.equal('koine.tool_use {id = "call_1", name = "add", arguments = {a = 1, list = {}}}',
+      tostring(r.tool_calls[1]))
+    assert.are.equal("koine.usage {input_tokens = 3, output_tokens = 4}", tostring(r.usage))
+    local keys = {}
+    for key in pairs(r.usage) do keys[#keys + 1] = key end
+    table.sort(keys)
+    assert.are.same({ "input_tokens", "output_tokens" }, keys)
+    assert.are.equal('{"input_tokens":3,"output_tokens":4}', core.encode(r.usage))
+    assert.are.equal('{"text":"One","type":"text"}', core.encode(r.content[2]))
+    assert.is_true(r.content[2] == koine.text { text = "One" })
+    assert.is_false(r.content[2] == sample().content[2]) -- a table of its own, as ever
+    local opaque = koine.response { model = "m", stop_reason = "end_turn", content = { { type = "opaque",
+      provider_data = { provider = "p", model = "m", raw = ("x"):rep(200) } } } }
+    assert.is_true(#tostring(opaque.content[1]) < 200, tostring(opaque.content[1]))
+  end)
+
+  it("is refused where a field is not what it should be", function()
+    local function refused(over)
+      local err = raised(sample, over)
+      assert.are.equal("ArgumentError", err.class)
+      return err
+    end
+    for _, word in ipairs { "stop", "END_TURN", "", "done" } do
+      local err = refused { stop_reason = word }
+      assert.are.equal("stop_reason", err.field)
+      assert.is_truthy(err.expected:find("end_turn, tool_use, max_tokens", 1, true))
+      assert.is_truthy(err.message:find(('got "%s"'):format(word), 1, true), err.message)
+    end
+    assert.are.equal("stop_reason", refused { stop_reason = "error" }.field)
+    assert.are.equal("error", sample({ stop_reason = "error", partial = true }).stop_reason)
+    for _, word in ipairs { "end_turn", "tool_use", "max_tokens", "stop_sequence", "pause_turn", "refusal", "sensitive",
+      "context_overflow" } do
+      assert.are.equal(word, sample({ stop_reason = word }).stop_reason)
+    end
+    for field, value in pairs { model = 5, stop_reason = false, raw_stop_reason = 5, stop_sequence = {}, usage = "5",
+      id = 7, request_id = true, provider = {}, status_code = "200", headers = "x", warnings = "none", attempts = 1,
+      partial = 1, degenerate = "yes" } do
+      assert.are.equal(field, refused({ [field] = value }).field)
+    end
+    for _, count in ipairs { -1, 1.5, "7" } do
+      assert.are.equal("usage.output_tokens", refused({ usage = { output_tokens = count } }).field)
+    end
+    assert.are.equal(7, sample({ usage = { output_tokens = 7.0, cost = { total = 0.1 } } }).usage.output_tokens)
+    assert.are.equal("response", raised(koine.response, "text").field)
   end)
 
   it("makes its tables once, and tool_calls are the very tables of content", function()

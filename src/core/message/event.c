@@ -80,6 +80,14 @@ const char *stop_name(enum stop s) {
   return NULL;
 }
 
+enum stop stop_by_name(struct str name) {
+  for (int s = STOP_END_TURN; s <= STOP_ERROR; s++) {
+    const char *z = stop_name((enum stop)s);
+    if (str_is(name, z, strlen(z))) return (enum stop)s;
+  }
+  return STOP_NONE;
+}
+
 /* A delta's type as users see it; NULL for parts, which they never see. */
 const char *event_name(enum event_type t) {
   switch (t) {

@@ -90,6 +90,7 @@ void events_clear(struct events *q);
 
 void usage_clear(struct usage *u);            /* all unknown */
 const char *stop_name(enum stop s);           /* "end_turn", …; STOP_NONE gives NULL */
+enum stop stop_by_name(struct str name);      /* STOP_NONE for what is none of them */
 const char *event_name(enum event_type t);    /* "text_delta", … for deltas; NULL for parts */
 
 #endif
