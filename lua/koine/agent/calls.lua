@@ -81,8 +81,8 @@ local function execute(run, call, tools)
   local outcome, err = tool.execute(tool.find(tools, call.name), arguments,
     { call = { id = call.id, name = call.name }, run = run })
   if not outcome then error(err, 0) end
-  call.content, call.is_error, call.blocked, call.reason = outcome.content, outcome.is_error, outcome.blocked,
-    outcome.reason
+  call.content, call.is_error, call.blocked, call.reason, call.traceback = outcome.content, outcome.is_error,
+    outcome.blocked, outcome.reason, outcome.traceback
 end
 
 -- Runs the tools of several calls at once. A checkpoint that fails does not break off the others; it is raised then.
@@ -118,7 +118,7 @@ end
 local function tell(self, call)
   call.told = true
   state.tell(self, { kind = "tool_result", content = state.text_of(call.content, "\n"), tool_name = call.name,
-    tool_call_id = call.id, is_error = call.is_error })
+    tool_call_id = call.id, is_error = call.is_error, traceback = call.traceback })
   self.log[#self.log + 1] = { id = call.id, name = call.name, arguments_json = call.arguments_json,
     is_error = call.is_error, blocked = call.blocked, reason = call.reason, executed = call.started == true }
 end

@@ -23,6 +23,10 @@ local tool = {}
 local FIELDS = { type = "string", name = "string", description = "string", parameters = "table", example = "table",
   run = "function", timeout = "number", needs_approval = true, hidden = "boolean", strict = "boolean",
   cache_control = "table" }
+-- What other libraries call these fields.
+local HINTS = { input_schema = "parameters", inputSchema = "parameters", schema = "parameters", args = "parameters",
+  handler = "run", execute = "run", fn = "run", func = "run", callback = "run", call = "run", ["function"] = "run",
+  desc = "description" }
 local NAME_MAX = 64          -- bytes: the least that any wire allows
 local ERROR_TEXT_MAX = 4096  -- bytes of an error's text that the model is told
 local LEVELS = 6             -- of tables around a result in a history and its dump
@@ -33,7 +37,7 @@ local tool_mt = { __name = "koine.tool",
 
 local function check_field(name, value, at)
   local expected = FIELDS[name]
-  if not expected then check.unknown("field", name, FIELDS, at .. tostring(name)) end
+  if not expected then check.unknown("field", name, FIELDS, at .. tostring(name), HINTS) end
   if name == "needs_approval" then
     if type(value) ~= "boolean" and type(value) ~= "function" then
       errors.argument(at .. name, "true, false or a function", value)
@@ -179,57 +183,104 @@ local function ends_the_loop(err)
   return errors.is_error(err) and (err.kind == "executor" or err.kind == "cancelled")
 end
 
--- What a failing tool is answered, or nil, err.
-local function failed(err)
+-- What went wrong, for the model: a text without places in files, the message of a table, else its JSON.
+local function words_of(err)
+  local mt = debug.getmetatable(err)
+  if type(err) == "table" and not (mt and mt.__tostring) then
+    if type(err.message) == "string" then return err.message end
+    local ok, text = pcall(core.encode, err)
+    if ok then return text end
+  end
+  if err == nil then return "the tool failed without saying why" end
+  local speaks = type(err) == "string" or type(err) == "number" or mt and mt.__tostring
+  local ok, words = pcall(speaks and errors.words or error, err)
+  return ok and words or "the tool failed with " .. errors.describe(err)
+end
+
+-- What a failing tool is answered, or nil, err. `traceback` is the author's: text, nil where nothing was raised.
+local function failed(err, traceback)
   if ends_the_loop(err) then return nil, err end
-  return { content = capped(tostring(err)), is_error = true }
+  return { content = capped(words_of(err)), is_error = true, traceback = traceback and capped(traceback) }
 end
 
 local RESULT_BLOCKS = { text = true, image = true, document = true }
 
--- True for an array of blocks that a result may hold.
+-- True for an array whose members say that they are blocks that a result may hold.
 local function is_blocks(value)
-  if type(value) ~= "table" or #value == 0 then return false end
+  if #value == 0 then return false end
   for _, block in ipairs(value) do
     if type(block) ~= "table" or not RESULT_BLOCKS[block.type] then return false end
   end
-  return (pcall(records.check_message, { role = "user", content = value }, "result"))
+  return true
+end
+
+-- Why an array of blocks cannot be a result, or nil.
+local function flaw_of(blocks)
+  local ok, err = errors.try(function()
+    records.check_message({ role = "user", content = blocks }, "result")
+    return true
+  end)
+  if not ok then return errors.words(err) end
+  return parts.unfit(blocks, LEVELS)
+end
+
+-- What the model is told of a table: the blocks, or JSON, the same bytes for the same table; nil and why there is none.
+local function told(value)
+  if is_blocks(value) then
+    local flaw = flaw_of(value)
+    if flaw then return nil, flaw end
+    return records.to_table(value)
+  end
+  local ok, text = pcall(core.encode, value)
+  if ok then return text end
+  return nil, (errors.words(text):gsub("^value", "result"))
 end
 
 -- What a tool returned, as an outcome.
 local function outcome(content, info)
+  if (content == nil or content == false) and info ~= nil and (type(info) ~= "table" or getmetatable(info)) then
+    return failed(info)
+  end
   if content == nil then
-    if info ~= nil and (type(info) ~= "table" or getmetatable(info)) then return failed(info) end
     content = "(no output)"
-  elseif type(content) == "number" then
+  elseif type(content) == "number" or type(content) == "boolean" then
     content = tostring(content)
+  elseif type(content) == "table" then
+    local why
+    content, why = told(content)
+    if not content then return failed("the tool returned what cannot be sent: " .. why) end
   elseif type(content) ~= "string" then
-    if not is_blocks(content) then
-      return failed("the tool returned " .. errors.describe(content) .. " in place of text or blocks")
-    end
-    local unfit = parts.unfit(content, LEVELS)
-    if unfit then return failed("the tool returned what JSON cannot hold: " .. unfit) end
-    content = records.to_table(content)
+    return failed("the tool returned " .. errors.describe(content) .. " in place of text, a table or blocks")
   end
   info = type(info) == "table" and info or {}
   return { content = content, is_error = (info.is_error or info.blocked) and true or false,
     blocked = info.blocked and true or nil, reason = info.reason ~= nil and tostring(info.reason) or nil }
 end
 
--- pcall's results as an outcome.
-local function settle(ok, ...)
-  if ok then return outcome(...) end
-  return failed((...))
+local Raised = {}
+
+-- Keeps what a tool raises together with its traceback.
+local function raised(err)
+  local ok, text = pcall(tostring, err)
+  return setmetatable({ err = err, traceback = debug.traceback(ok and text or nil, 2) }, Raised)
 end
 
---- Runs a tool with arguments that fit it: {content, is_error, blocked, reason}, or nil, err for an error that ends the
--- loop. Never raises.
+-- xpcall's results as an outcome.
+local function settle(ok, ...)
+  if ok then return outcome(...) end
+  local err = ...
+  if debug.getmetatable(err) == Raised then return failed(err.err, err.traceback) end
+  return failed(err) -- the handler itself had no room left
+end
+
+--- Runs a tool with arguments that fit it: {content, is_error, blocked, reason, traceback}, or nil, err for an error that
+-- ends the loop. `traceback` is text where the tool raised: what, and where. Never raises.
 function tool.execute(one, arguments, ctx)
   local run, seconds = one.run, one.timeout
-  if not seconds then return settle(pcall(run, arguments, ctx)) end
+  if not seconds then return settle(xpcall(run, raised, arguments, ctx)) end
   local done, result, err = false, nil, nil
   local ok, raised = pcall(loop.timeout, seconds, function()
-    result, err = settle(pcall(run, arguments, ctx))
+    result, err = settle(xpcall(run, raised, arguments, ctx))
     done = true
   end)
   if done then return result, err end
@@ -253,7 +304,7 @@ local function check_answer(tools, call, ctx)
 end
 
 --- The answer to a call (a tool_use block) with one of `tools` (array of koine.tool): a tool_result block, and
--- {blocked, reason} as the tool said; or nil, err for an error that ends the loop. `ctx` is a table whose fields are
+-- {blocked, reason} as the tool said, with `traceback` (text) where it raised; or nil, err for an error that ends the loop. `ctx` is a table whose fields are
 -- handed to the tool beside `call`, nil for none. Approval is not asked for. What is no array of tools, no call or no
 -- table raises an ArgumentError.
 function tool.answer(tools, call, ctx)
@@ -270,7 +321,7 @@ function tool.answer(tools, call, ctx)
   end
   if not result then return nil, err end
   return { type = "tool_result", tool_use_id = call.id, content = result.content, is_error = result.is_error },
-    { blocked = result.blocked, reason = result.reason }
+    { blocked = result.blocked, reason = result.reason, traceback = result.traceback }
 end
 
 --- koine.tool(given): makes a tool of a table of
@@ -278,9 +329,10 @@ end
 --   description     string: what it does, for the model
 --   parameters      JSON Schema of its arguments (data/schema), whose type is "object", copied; or
 --   example         arguments by example (schema.expand); neither: no arguments
---   run             function(args, ctx) → what the model is told: a string, a number, or an array of text, image and
---                   document blocks, nothing for "(no output)"; and, second, nil or {is_error, blocked, reason}:
---                   whether that is an error, whether the call was refused, and why. Or nil, err. `args` is the decoded
+--   run             function(args, ctx) → what the model is told: a string, a number, a boolean, an array of text, image
+--                   and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second, nil or {is_error, blocked, reason}:
+--                   whether that is an error, whether the call was refused, and why. Or nil, err. What it raises is told
+--                   without the place where. `args` is the decoded
 --                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil}
 --   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
 --   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; a loop of one's own

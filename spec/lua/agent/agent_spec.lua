@@ -156,6 +156,18 @@ describe("step", function()
     assert.are.equal("completed", assert(run:result()).status)
   end)
 
+  it("shows the author what a tool raised and where, also after a dump; the model only what", function()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local tool = add(function() error "no paper" end)
+    local run = make(play(calls(use "c1"), { content = "x" }), { tools = { tool } }):start "Go"
+    run:step()
+    local event = assert(run:step())[1]
+    assert.are.same({ "tool_result", "no paper", true }, { event.kind, event.content, event.is_error })
+    assert.is_truthy(event.traceback:find("agent_spec.lua:" .. line .. ": no paper\nstack traceback:", 1, true))
+    local loaded = assert(agent.load(make(play { content = "x" }, { tools = { tool } }), run:dump()))
+    assert.are.equal("no paper", assert(loaded:result()).messages[3].content[1].content)
+  end)
+
   it("is one at a time", function()
     local run
     local tool = add(function() return raised(run.step, run).field end)

@@ -134,7 +134,7 @@ describe("what cannot be kept", function()
         checkpoint = function(run) run:dump() end }):run "x")
       local told = result.messages[3].content[1]
       assert.is_true(told.is_error)
-      assert.is_truthy(told.content:find("the tool returned what JSON cannot hold", 1, true))
+      assert.is_truthy(told.content:find("the tool returned what cannot be sent", 1, true))
     end
   end)
 

@@ -101,11 +101,58 @@ describe("answer", function()
     assert.are.equal("", answer(function() return "" end).content)
     assert.are.equal("(no output)", answer(function() end).content)
     assert.is_false(answer(function() end).is_error)
-    for _, wrong in ipairs { { {} }, { { type = "tool_use" } }, { text = "x" }, true, { { type = "text" } } } do
+    for _, wrong in ipairs { print, io.stdout, coroutine.create(print) } do
       local result = answer(function() return wrong end)
       assert.is_true(result.is_error)
-      assert.is_truthy(result.content:find("in place of text or blocks", 1, true))
+      assert.is_truthy(result.content:find("in place of text, a table or blocks", 1, true))
     end
+  end)
+
+  it("takes tables and booleans, which go as JSON, the same bytes every time", function()
+    for json, value in pairs {
+      ['{"a":[1,2.5,"x"],"b":{"c":true,"d":null},"é":0}'] = { b = { d = koine.null, c = true }, ["é"] = 0,
+        a = { 1, 2.5, "x" } },
+      ['{}'] = {}, ['[]'] = koine.array {}, ['[{"type":"tool_use"}]'] = { { type = "tool_use" } },
+      ['{"text":"x"}'] = { text = "x" }, ['[[]]'] = { koine.array {} }, ["true"] = true, ["false"] = false } do
+      local result, info = answer(function() return value end)
+      assert.are.same({ json, false }, { result.content, result.is_error })
+      assert.are.same({}, info)
+    end
+    assert.is_true(answer(function() return { ok = false }, { is_error = true } end).is_error)
+    assert.are.equal("no such file", answer(function() return false, "no such file" end).content)
+    local round = {}
+    round.round = round
+    for field, wrong in pairs { ["result.f: "] = { f = print }, ["result.round.round"] = round,
+      ["result: a finite"] = { 0 / 0 } , ["result.content[1].text: "] = { { type = "text" } } } do
+      local result = answer(function() return wrong end)
+      assert.is_true(result.is_error)
+      assert.is_truthy(result.content:find("^the tool returned what cannot be sent: result"), result.content)
+      assert.is_truthy(field ~= "result: a finite" and result.content:find(field, 1, true)
+        or result.content:find("finite number", 1, true), result.content)
+    end
+  end)
+
+  it("tells the model what was raised, and the author where", function()
+    local line = debug.getinfo(1, "l").currentline + 2
+    local result, info = answer(function()
+      error "no such city"
+    end)
+    assert.are.equal("no such city", result.content)
+    assert.is_truthy(info.traceback:find("tool_spec.lua:" .. line .. ": no such city\nstack traceback:", 1, true),
+      info.traceback)
+    result, info = answer(function(args) return args.nothing.there end, { timeout = 60 })
+    assert.are.equal("attempt to index a nil value (field 'nothing')", result.content)
+    assert.is_truthy(info.traceback:find("tool_spec.lua:" .. line + 5, 1, true), info.traceback)
+    assert.are.equal("gone", answer(function() error { message = "gone", code = 7 } end).content)
+    assert.are.equal('{"code":7}', answer(function() error { code = 7 } end).content)
+    assert.are.equal("the tool failed with a function", answer(function() error(print) end).content)
+    assert.are.equal("the tool failed without saying why", answer(function() error() end).content)
+    local broken = setmetatable({}, { __tostring = function() error "again" end })
+    assert.are.equal("the tool failed with a table", answer(function() error(broken) end).content)
+    result = answer(function() errors.argument("city", "string", 7) end)
+    assert.are.equal("city: string expected, got 7", result.content)
+    result = answer(function() local function deep() return 1 + deep() end return deep() end)
+    assert.is_truthy(result.content:find "stack overflow", result.content)
   end)
 
   it("says what the tool says about it", function()
