@@ -201,6 +201,18 @@ static const char *known_key(const char *const *keys, const char *z) {
 
 static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
 
+/* Names that other libraries have for a tool's schema, which would be lost in silence. */
+static void refuse_misnomers(lua_State *L, int idx, const struct path *p) {
+  static const char *const MISNOMERS[] = { "input_schema", "inputSchema" };
+  for (size_t i = 0; i < sizeof MISNOMERS / sizeof *MISNOMERS; i++) {
+    struct path here = { p, MISNOMERS[i], 0 };
+    lua_pushstring(L, MISNOMERS[i]);
+    if (lua_rawget(L, idx) != LUA_TNIL)
+      raise_at(L, &here, "parameters (the JSON Schema of the arguments, under this name)", MISNOMERS[i]);
+    lua_pop(L, 1);
+  }
+}
+
 /* Raises for what can be no record. */
 static void refuse_record(lua_State *L, int idx, const struct path *p) {
   if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
@@ -240,6 +252,7 @@ static struct node *to_record(lua_State *L, int idx, struct arena *a, const stru
   if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
   luaL_checkstack(L, 6, "too many nested tables");
   if (keys == TOOL_KEYS && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
+  if (keys == TOOL_KEYS) refuse_misnomers(L, idx, p);
   o = need(L, node_new(a, NODE_OBJECT));
   lua_pushnil(L);
   while (lua_next(L, idx)) {

@@ -43,12 +43,18 @@ local FIELDS = { adapter = check.adapter, tools = tool.list, system = check_syst
   options = check_options, parallel = of_type "boolean", prepare = FUNCTION, on_event = FUNCTION, on_delta = FUNCTION,
   checkpoint = FUNCTION }
 
+-- What other libraries call these fields, or have in their place.
+local STEPS = "stop = koine.agent.steps(n)"
+local HINTS = { max_steps = STEPS, max_iterations = STEPS, max_turns = STEPS, max_rounds = STEPS, max_tool_calls = STEPS,
+  model = "adapter = koine.PROVIDER { model = … }", instructions = "system", system_prompt = "system",
+  functions = "tools", callback = "on_event" }
+
 --- Checks one field: the value to keep. `path` (nil: the name) begins the field's name in errors.
 function fields.check(name, value, path) return FIELDS[name](value, path or name) end
 
 -- Raises for a field that no agent has, which may have been meant as an option.
 local function unknown_field(name)
-  if OWN[name] or not options.is_call(name) then check.unknown("field", name, FIELDS) end
+  if HINTS[name] or OWN[name] or not options.is_call(name) then check.unknown("field", name, FIELDS, nil, HINTS) end
   core.raise(errors.new { kind = "argument", field = name, expected = "options." .. name,
     message = ("%s: unknown field; did you mean options.%s?"):format(name, name) })
 end

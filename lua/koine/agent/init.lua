@@ -7,6 +7,7 @@
 -- An agent is a description; every run has its own state, and any number of runs may go on at once.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local fields = require "koine.agent.fields"
 local parts = require "koine.data.schema.parts"
@@ -65,16 +66,12 @@ end
 -- whether they need approval where nobody decided yet. `opts` as for start. koine.agent.load(agent, text, opts) is the
 -- same.
 function methods:load(text, opts)
-  if getmetatable(self) ~= agent_mt then errors.argument("agent", "agent", self) end
   if type(text) ~= "string" then errors.argument("text", "string", text) end
   local spec = in_force(self, opts)
   local loaded, err = state.decode(text)
   if not loaded then return nil, err end
   return run.resume(spec, loaded)
 end
-
---- agent:load, for those who have it from the module: the run, or nil, err.
-agent.load = methods.load
 
 --- koine.agent(given): makes an agent of a table of
 --   adapter     whom it asks, required
@@ -88,7 +85,8 @@ agent.load = methods.load
 --               or what this one call has of its own: adapter (another model), tools, system, options, messages (what
 --               is sent in place of the history, which stays as it is)
 --   on_event    function(event, run), for each event: {kind = "reasoning" | "tool_call" | "tool_result" | "output",
---               content (text), tool_name, tool_input (JSON text), tool_call_id, is_error, redacted, seq, timestamp}
+--               content (text), tool_name, tool_input (JSON text), tool_call_id, is_error, traceback, redacted, seq,
+--               timestamp}
 --   on_delta    function(delta), for each delta of the stream, which is then asked for
 --   checkpoint  function(run) called when the state has changed: after a model call, before a tool runs (its call is
 --               then marked as started), and after it; for saving run:dump(). When it raises before a tool runs, the
@@ -96,9 +94,14 @@ agent.load = methods.load
 -- Tables are copied. Raises an ArgumentError naming the field that is missing, unknown or bad (`tools[2].name`).
 local function new(given)
   if type(given) ~= "table" then errors.argument("agent", "table", given) end
-  if given.adapter == nil then errors.argument("adapter", "adapter", nil) end
   local spec = fields.merged(given, { tools = {}, parallel = false, stop = { stop.steps(STEPS) } })
+  if spec.adapter == nil then errors.argument("adapter", "adapter", nil) end
   return setmetatable({ spec = spec }, agent_mt)
 end
+
+check.colons(methods, agent_mt, "agent")
+
+--- agent:load, for those who have it from the module: the run, or nil, err.
+agent.load = methods.load
 
 return setmetatable(agent, { __call = function(_, given) return new(given) end })

@@ -4,6 +4,7 @@
 
 local calls = require "koine.agent.calls"
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local loop = require "koine.task.scheduler"
 local parts = require "koine.data.schema.parts"
@@ -287,5 +288,7 @@ end
 -- the adapter nor tools, functions and options are in it. May be called at any time; between steps, in on_event and in
 -- checkpoint nothing is lost.
 function methods:dump() return state.encode(self.state, elapsed(self)) end
+
+check.colons(methods, run_mt, "run")
 
 return run

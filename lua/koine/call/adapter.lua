@@ -129,6 +129,7 @@ end
 --- The deltas of a turn for a generic for, which closes the stream however the loop is left. Raises what open returns
 -- as an error, and the error of a turn that fails.
 function methods:stream(messages, opts)
+  core.state(self) -- raises for a call with a dot
   local opened, err = self:open(messages, opts)
   if not opened then error(err, 0) end
   return opened:deltas()

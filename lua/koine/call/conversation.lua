@@ -218,4 +218,6 @@ local function begin(_, adapter, opts)
   return new(adapter, opts or {}, {})
 end
 
+check.colons(methods, metatable, "conversation")
+
 return setmetatable(conversation, { __call = begin })

@@ -142,6 +142,7 @@ local function derive(adapter, definition)
   local primitive = definition.open
 
   local function called(self, method, opts)
+    if type(self) ~= "table" then errors.argument("self", "an adapter (methods are called with a colon)", self) end
     if not primitive then errors.not_implemented(self:provider_name(), method) end
     return in_force(settings, given, opts)
   end

@@ -264,12 +264,32 @@ CONSTRUCTOR, CALL = merge(CONSTRUCTOR, BOTH), merge(CALL, BOTH)
 -- Where options are tables of their own, the layers combine name by name.
 local MERGED = { timeout = true, limits = true, retry = true, headers = true }
 
+-- What providers and other libraries call these options, or have in their place.
+local HINTS = { url = "base_url", endpoint = "base_url", host = "base_url", baseURL = "base_url", api_key = "key",
+  apiKey = "key", stop = "stop_sequences", reasoning = "thinking", reasoning_effort = "thinking", effort = "thinking",
+  max_completion_tokens = "max_tokens", max_output_tokens = "max_tokens", max_new_tokens = "max_tokens",
+  max_retries = "retry = {max = n}", retries = "retry = {max = n}", system_prompt = "system", instructions = "system",
+  functions = "tools", callback = "on_delta", on_token = "on_delta", on_chunk = "on_delta",
+  max_steps = "koine.agent with stop = koine.agent.steps(n)" }
+for _, name in ipairs { "response_format", "seed", "top_k", "n", "frequency_penalty", "presence_penalty", "logprobs",
+  "logit_bias", "parallel_tool_calls", "service_tier", "user" } do
+  HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
+end
+
+-- The hint for an unknown option, which says where what it names belongs, when that is not here; nil when there is none.
+local function hints_for(name, known, elsewhere, where)
+  local hint = HINTS[name]
+  if not hint then return nil end
+  local misplaced = not known[hint] and elsewhere[hint]
+  return { [name] = misplaced and ("%s, an option of %s"):format(hint, where) or hint }
+end
+
 -- The option of that name. Raises an ArgumentError at `field` for one that stands in `elsewhere`, and for one that
 -- nobody knows.
 local function named(name, known, elsewhere, where, field)
   local spec = known[name]
   if spec then return spec end
-  if not elsewhere[name] then check.unknown("option", name, known, field) end
+  if not elsewhere[name] then check.unknown("option", name, known, field, hints_for(name, known, elsewhere, where)) end
   field = field or name
   core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
     message = ("%s: this is an option of %s"):format(field, where) })

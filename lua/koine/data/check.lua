@@ -45,12 +45,28 @@ end
 
 --- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
 -- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
--- known ones, few then, are told where none is near.
-function check.unknown(what, name, names, field)
-  local near = type(name) == "string" and check.nearest(name, names)
-  local hint = near and ("; did you mean %q?"):format(near) or field and "; one of " .. all_of(names) or ""
+-- known ones, few then, are told where none is near. `hints` (nil: none) says for names that are usual elsewhere what is
+-- meant here.
+function check.unknown(what, name, names, field, hints)
+  local near = hints and hints[name]
+  if not near and type(name) == "string" then near = check.nearest(name, names) end
+  local hint = near and ("; did you mean %s?"):format(near:find "^[%w_/.-]+$" and '"' .. near .. '"' or near)
   core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
-    message = ("%s: unknown %s%s"):format(field or tostring(name), what, hint) })
+    message = ("%s: unknown %s%s"):format(field or tostring(name), what,
+      hint or field and "; one of " .. all_of(names) or "") })
+end
+
+--- Makes the methods of a table refuse to be called without an object of this metatable before them: by a dot in place
+-- of the colon. `name` is the object's in errors ("agent").
+function check.colons(methods, metatable, name)
+  for method, f in next, methods do
+    methods[method] = function(self, ...)
+      if getmetatable(self) == metatable then return f(self, ...) end
+      core.raise(errors.new { kind = "argument", field = name, expected = name,
+        message = ("%s: %s:%s(…) with a colon expected, got %s in front"):format(name, name, method,
+          errors.describe(self)) })
+    end
+  end
 end
 
 --- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at

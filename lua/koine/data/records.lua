@@ -171,7 +171,7 @@ specs.redacted_thinking = { type = "redacted_thinking", required("data", STRING)
 specs.refusal = { type = "refusal", required("text", STRING), ORIGIN }
 
 specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
-specs.tool_definition = { required("name", NAME), required("description", STRING), required("parameters", TABLE),
+specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" }, required("name", NAME), required("description", STRING), required("parameters", TABLE),
   optional("strict", BOOLEAN), optional("cache_control", CACHE_CONTROL) }
 
 specs.usage_cost = { optional("input", NUMBER, 0.0), optional("output", NUMBER, 0.0),
@@ -231,6 +231,9 @@ local function check_known(name, spec, given)
   end
   if not unknown[1] then return end
   table.sort(unknown)
+  if spec.misnomers and spec.misnomers[unknown[1]] then
+    core.raise_argument(name .. "." .. unknown[1], spec.misnomers[unknown[1]], unknown[1])
+  end
   core.raise_argument(name .. "." .. unknown[1], "one of the fields " .. table.concat(names, ", "), "an unknown field")
 end
 

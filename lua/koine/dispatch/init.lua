@@ -12,6 +12,7 @@
 -- its own accord, to be resumed by the next step.
 
 local agents = require "koine.dispatch.agents"
+local check = require "koine.data.check"
 local coroutines = require "koine.dispatch.coroutines"
 local due = require "koine.dispatch.due"
 local dispatch = require "koine.dispatch.turn"
@@ -322,5 +323,7 @@ local function new(_, options)
   self.closed = false
   return setmetatable(self, metatable)
 end
+
+check.colons(methods, metatable, "dispatcher")
 
 return setmetatable({ agents = agents.new }, { __call = new })

@@ -1,0 +1,82 @@
+-- What people write who come from elsewhere: names of other libraries, a dot in place of a colon. Every one is refused,
+-- in words that say what is meant here.
+
+local koine = require "koine"
+local raised = require "spec.support.raised"
+
+local SCHEMA = { type = "object", properties = {} }
+
+describe("a hint is given for", function()
+  local claude = koine.anthropic { model = "claude-sonnet-4-5", key = "k" }
+  local book = koine.testing.playbook { steps = { { step = 1, type = "message", content = "Hello." } } }
+
+  local function hinted(field, words, f, ...)
+    local err = raised(f, ...)
+    assert.are.equal("ArgumentError", err.class, tostring(err))
+    assert.are.equal(field, err.field)
+    assert.is_truthy(err.message:find(words, 1, true), err.message)
+    return err
+  end
+
+  it("a tool's schema under another name, wherever tools are taken", function()
+    local function one(name) return { name = "add", description = "Adds.", run = print, [name] = SCHEMA } end
+    local function offer(name) return { one(name) } end
+    for _, name in ipairs { "input_schema", "inputSchema" } do
+      for _, adapter in ipairs { claude, koine.openai { model = "gpt-4.1", key = "k" },
+        koine.groq { model = "m", key = "k" }, book, koine.fallback { claude, book } } do
+        for _, method in ipairs { "chat", "open", "stream" } do
+          hinted("tools[1]." .. name, "parameters", adapter[method], adapter, "Hi.", { tools = offer(name) })
+        end
+      end
+      hinted("tools[1]." .. name, "parameters", claude.count_tokens, claude, "Hi.", { tools = offer(name) })
+      hinted(name, 'did you mean "parameters"?', koine.tool, one(name))
+      hinted("tools[1]." .. name, 'did you mean "parameters"?', koine.agent, { adapter = book, tools = offer(name) })
+      local agent = koine.agent { adapter = book }
+      hinted("tools[1]." .. name, 'did you mean "parameters"?', agent.run, agent, "Hi.", { tools = offer(name) })
+      local talk = koine.conversation(claude, { tools = offer(name) })
+      hinted("tools[1]." .. name, "parameters", talk.ask, talk, "Hi.")
+      hinted("tool_definition." .. name, "parameters", koine.tool_definition, { name = "a", description = "b",
+        [name] = SCHEMA })
+    end
+    assert.are.equal("parameters", raised(koine.tool, one "schema").expected)
+    assert.are.equal("run", raised(koine.tool, { name = "a", description = "b", handler = print }).expected)
+  end)
+
+  it("options that are called otherwise elsewhere", function()
+    for name, words in pairs { url = "base_url", endpoint = "base_url", api_key = "key", max_output_tokens = "max_tokens",
+      stop = "stop_sequences", reasoning_effort = "thinking", max_retries = "retry = {max = n}",
+      response_format = "extra = {response_format = …}", seed = "extra = {seed = …}",
+      max_steps = "koine.agent with stop = koine.agent.steps(n)", system_prompt = "system, an option of chat" } do
+      hinted(name, words, koine.anthropic, { model = "m", [name] = 1 })
+      hinted(name, "did you mean ", claude.chat, claude, "Hi.", { [name] = 1 })
+    end
+    assert.are.equal("base_url", raised(koine.openai, { model = "m", url = "x" }).expected)
+    hinted("url", "base_url, an option of the constructor", claude.chat, claude, "Hi.", { url = "x" })
+  end)
+
+  it("fields of an agent that are called otherwise elsewhere", function()
+    for _, name in ipairs { "max_steps", "max_iterations", "max_turns" } do
+      hinted(name, "did you mean stop = koine.agent.steps(n)?", koine.agent, { adapter = book, [name] = 5 })
+    end
+    hinted("instructions", 'did you mean "system"?', koine.agent, { adapter = book, instructions = "x" })
+    hinted("model", "adapter = koine.PROVIDER", koine.agent, { model = "m" })
+    hinted("options.response_format", "extra = {response_format", koine.agent, { adapter = book,
+      options = { response_format = {} } })
+  end)
+
+  it("a dot in place of a colon", function()
+    local agent = koine.agent { adapter = book }
+    hinted("agent", "agent:run(…) with a colon expected, got \"x\" in front", function() agent.run "x" end)
+    hinted("agent", "agent:start(…) with a colon", function() agent.start "x" end)
+    hinted("run", "run:step(…) with a colon expected, got nothing", function() agent:start("x").step() end)
+    hinted("conversation", "conversation:ask(…) with a colon", function() koine.conversation(book).ask "x" end)
+    hinted("dispatcher", "dispatcher:submit(…) with a colon", function()
+      koine.dispatcher { target = { run_turn = print } }.submit({}, {})
+    end)
+    for _, adapter in ipairs { claude, book } do
+      for _, method in ipairs { "chat", "open", "stream" } do
+        hinted("self", "with a colon", function() adapter[method] "x" end)
+      end
+    end
+  end)
+end)
