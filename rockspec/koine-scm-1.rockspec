@@ -156,6 +156,7 @@ build = {
     ["koine.data.check"] = "lua/koine/data/check.lua",
     ["koine.data.errors"] = "lua/koine/data/errors.lua",
     ["koine.data.files"] = "lua/koine/data/files.lua",
+    ["koine.data.interpreter"] = "lua/koine/data/interpreter.lua",
     ["koine.data.records"] = "lua/koine/data/records.lua",
     ["koine.data.schema"] = "lua/koine/data/schema/init.lua",
     ["koine.data.schema.check"] = "lua/koine/data/schema/check.lua",

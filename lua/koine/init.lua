@@ -21,7 +21,14 @@
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
+--   koine.providers()   what is known of each provider: name, title, variables of the key, usual model
 --   koine.version, koine.libcurl                         versions of Koine and of the libcurl that is running
+--
+-- pairs(koine) goes over all of these, which loads them. A provider that is planned and not there yet raises a
+-- NotImplementedError that says what is there; any other name without a value is nil.
+
+local unfit = require "koine.data.interpreter"(_VERSION, rawget(_G, "jit"))
+if unfit then error(unfit, 0) end
 
 local core = require "koine.core"
 local rows = require "koine.provider"
@@ -59,6 +66,7 @@ local makers = {
   adapter = function() return require("koine.call.adapter").by_name end,
   try = function() return require("koine.data.errors").try end,
   rate_limiter = function() return require("koine.store.rate_limiter").new end,
+  providers = function() return rows.facts end,
 }
 
 for _, name in ipairs(rows.names) do
@@ -83,9 +91,29 @@ for name, module in pairs(MODULES) do
   makers[name] = function() return require("koine." .. module) end
 end
 
-return setmetatable(koine, { __index = function(_, name)
+local function index(_, name)
   local make = makers[name]
-  if not make then return nil end
+  if not make then
+    rows.check_planned(name)
+    return nil
+  end
   koine[name] = make()
   return koine[name]
-end })
+end
+
+-- All names in order, each with its value.
+local function each()
+  local names, i = {}, 0
+  for name in next, koine do names[#names + 1] = name end
+  for name in next, makers do
+    if rawget(koine, name) == nil then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return function()
+    i = i + 1
+    local name = names[i]
+    if name then return name, koine[name] end
+  end
+end
+
+return setmetatable(koine, { __index = index, __pairs = each })

@@ -45,8 +45,9 @@ local FIELDS = { adapter = check.adapter, tools = tool.list, system = check_syst
 
 -- What other libraries call these fields, or have in their place.
 local STEPS = "stop = koine.agent.steps(n)"
-local HINTS = { max_steps = STEPS, max_iterations = STEPS, max_turns = STEPS, max_rounds = STEPS, max_tool_calls = STEPS,
-  model = "adapter = koine.PROVIDER { model = … }", instructions = "system", system_prompt = "system",
+local HINTS = { max_steps = STEPS, max_iterations = STEPS, max_turns = STEPS, max_rounds = STEPS,
+  max_tool_calls = STEPS, model = "adapter = koine.PROVIDER { model = … }", instructions = "system",
+  system_prompt = "system",
   functions = "tools", callback = "on_event" }
 
 --- Checks one field: the value to keep. `path` (nil: the name) begins the field's name in errors.

@@ -103,8 +103,8 @@ local function list(items) return { type = "array", items = items } end
 
 local CALL = object({ id = STRING, name = STRING, arguments = OBJECT, arguments_json = STRING, problem = STRING,
   approval = { enum = { "asked", "given", "denied" } }, edited = OBJECT, started = BOOLEAN,
-  content = { type = { "string", "array" } }, is_error = BOOLEAN, blocked = BOOLEAN, reason = STRING, traceback = STRING,
-  told = BOOLEAN }, { "id", "name", "arguments", "arguments_json" })
+  content = { type = { "string", "array" } }, is_error = BOOLEAN, blocked = BOOLEAN, reason = STRING,
+  traceback = STRING, told = BOOLEAN }, { "id", "name", "arguments", "arguments_json" })
 
 local COSTS = object({ input = NUMBER, output = NUMBER, cache_read = NUMBER, cache_write = NUMBER, total = NUMBER },
   { "total" })
@@ -115,7 +115,8 @@ local USAGE = object({ input_tokens = COUNT, output_tokens = COUNT, cache_read_t
   { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "reasoning_tokens", "model_calls" })
 
 local EVENT = object({ kind = STRING, content = STRING, tool_name = STRING, tool_input = STRING, tool_call_id = STRING,
-  is_error = BOOLEAN, redacted = BOOLEAN, traceback = STRING, seq = COUNT, timestamp = NUMBER }, { "kind", "content", "seq", "timestamp" })
+  is_error = BOOLEAN, redacted = BOOLEAN, traceback = STRING, seq = COUNT, timestamp = NUMBER },
+  { "kind", "content", "seq", "timestamp" })
 
 local LOGGED = object({ id = STRING, name = STRING, arguments_json = STRING, is_error = BOOLEAN, blocked = BOOLEAN,
   reason = STRING, executed = BOOLEAN }, { "id", "name", "arguments_json", "is_error", "executed" })

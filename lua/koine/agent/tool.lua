@@ -273,18 +273,18 @@ local function settle(ok, ...)
   return failed(err) -- the handler itself had no room left
 end
 
---- Runs a tool with arguments that fit it: {content, is_error, blocked, reason, traceback}, or nil, err for an error that
--- ends the loop. `traceback` is text where the tool raised: what, and where. Never raises.
+--- Runs a tool with arguments that fit it: {content, is_error, blocked, reason, traceback}, or nil, err for an error
+-- that ends the loop. `traceback` is text where the tool raised: what, and where. Never raises.
 function tool.execute(one, arguments, ctx)
   local run, seconds = one.run, one.timeout
   if not seconds then return settle(xpcall(run, raised, arguments, ctx)) end
   local done, result, err = false, nil, nil
-  local ok, raised = pcall(loop.timeout, seconds, function()
+  local ok, problem = pcall(loop.timeout, seconds, function()
     result, err = settle(xpcall(run, raised, arguments, ctx))
     done = true
   end)
   if done then return result, err end
-  if not ok then return failed(raised) end
+  if not ok then return failed(problem) end
   return failed(("timed out after %g s"):format(seconds))
 end
 
@@ -304,9 +304,9 @@ local function check_answer(tools, call, ctx)
 end
 
 --- The answer to a call (a tool_use block) with one of `tools` (array of koine.tool): a tool_result block, and
--- {blocked, reason} as the tool said, with `traceback` (text) where it raised; or nil, err for an error that ends the loop. `ctx` is a table whose fields are
--- handed to the tool beside `call`, nil for none. Approval is not asked for. What is no array of tools, no call or no
--- table raises an ArgumentError.
+-- {blocked, reason} as the tool said, with `traceback` (text) where it raised; or nil, err for an error that ends the
+-- loop. `ctx` is a table whose fields are handed to the tool beside `call`, nil for none. Approval is not asked for.
+-- What is no array of tools, no call or no table raises an ArgumentError.
 function tool.answer(tools, call, ctx)
   check_answer(tools, call, ctx)
   local result, err
@@ -329,11 +329,11 @@ end
 --   description     string: what it does, for the model
 --   parameters      JSON Schema of its arguments (data/schema), whose type is "object", copied; or
 --   example         arguments by example (schema.expand); neither: no arguments
---   run             function(args, ctx) → what the model is told: a string, a number, a boolean, an array of text, image
---                   and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second, nil or {is_error, blocked, reason}:
---                   whether that is an error, whether the call was refused, and why. Or nil, err. What it raises is told
---                   without the place where. `args` is the decoded
---                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil}
+--   run             function(args, ctx) → what the model is told: a string, a number, a boolean, an array of text,
+--                   image and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second,
+--                   nil or {is_error, blocked, reason}: whether that is an error, whether the call was refused, and
+--                   why. Or nil, err. What it raises is told without the place where. `args` is the decoded arguments,
+--                   `ctx` is {call = {id, name}, run = the agent's run or nil}
 --   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
 --   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; a loop of one's own
 --                   looks at it itself

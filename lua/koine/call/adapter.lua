@@ -23,15 +23,18 @@ local function quirks_of(row, info, given)
   return quirks
 end
 
---- Makes an adapter of a row and a constructor's options (table, see options.lua; `model` is required).
+--- Makes an adapter of a row and a constructor's options (table, see options.lua; `model` is required where the row has
+-- no default_model).
 -- Needs no key and makes no connection. Raises an ArgumentError naming the option that is missing, unknown or bad.
 function adapter.new(row, given)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
-  if type(given.model) ~= "string" or not given.model:find "%S" then
-    errors.argument("model", "model id (non-empty string)", given.model)
+  local wanted = given.model
+  if wanted == nil then wanted = row.default_model end
+  if type(wanted) ~= "string" or not wanted:find "%S" then
+    errors.argument("model", "model id (non-empty string)", wanted)
   end
   row = rows.chosen(row, given)
-  local model = rows.model_id(row, given.model)
+  local model = rows.model_id(row, wanted)
   local info = rows.model(row, model)
   local settings = options.constructor(given, info, row.options)
   local base_url = settings.base_url or row.base_url
@@ -45,7 +48,8 @@ function adapter.new(row, given)
 end
 
 --- The adapter of "provider/model", with the options of that provider's constructor (model may come from either).
--- Raises an ArgumentError when there is no such provider, suggesting the nearest.
+-- Raises an ArgumentError when there is no such provider, saying which may be meant, and a NotImplementedError for one
+-- that is planned.
 function adapter.by_name(name, given)
   if type(name) ~= "string" or name == "" then errors.argument("name", '"provider/model"', name) end
   if given ~= nil and type(given) ~= "table" then check.refuse("options", "table", given) end

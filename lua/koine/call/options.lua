@@ -276,7 +276,7 @@ for _, name in ipairs { "response_format", "seed", "top_k", "n", "frequency_pena
   HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
 end
 
--- The hint for an unknown option, which says where what it names belongs, when that is not here; nil when there is none.
+-- The hint for an unknown option, with the place of what it names where that is another one; nil when there is none.
 local function hints_for(name, known, elsewhere, where)
   local hint = HINTS[name]
   if not hint then return nil end

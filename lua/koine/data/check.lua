@@ -45,8 +45,8 @@ end
 
 --- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
 -- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
--- known ones, few then, are told where none is near. `hints` (nil: none) says for names that are usual elsewhere what is
--- meant here.
+-- known ones, few then, are told where none is near. `hints` (nil: none) says for names that are usual elsewhere what
+-- is meant here.
 function check.unknown(what, name, names, field, hints)
   local near = hints and hints[name]
   if not near and type(name) == "string" then near = check.nearest(name, names) end

@@ -2,8 +2,8 @@
 -- An error is a table: class, kind, message, and where known status_code, provider (row name), retry_after (seconds),
 -- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body),
 -- traceback (of the task that raised it), where ("FILE:LINE" of the user's that raised it: of wrong use, and of what
--- ended a task); an ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most of them and chooses class and retryable from the kind; this module fills the metatable
--- they share. Kinds by class:
+-- ended a task); an ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most
+-- of them and chooses class and retryable from the kind; this module fills the metatable they share. Kinds by class:
 --   AuthenticationError  auth, permission               RateLimitError   rate_limit, billing (not worth a retry)
 --   ServerError          overloaded, server, protocol, timeout with a status_code
 --   RequestError         invalid_request, not_found, too_large, context_overflow

@@ -4,7 +4,8 @@
 -- (`tool_use.id`, `message.content[2].text`) and whose `expected` says what belongs there.
 --
 -- Records are ordinary tables. Their metatable adds equality by value (also against hand-written tables), a name and a
--- text for print; nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record is.
+-- text for print; nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record
+-- is.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -171,7 +172,8 @@ specs.redacted_thinking = { type = "redacted_thinking", required("data", STRING)
 specs.refusal = { type = "refusal", required("text", STRING), ORIGIN }
 
 specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
-specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" }, required("name", NAME), required("description", STRING), required("parameters", TABLE),
+specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" },
+  required("name", NAME), required("description", STRING), required("parameters", TABLE),
   optional("strict", BOOLEAN), optional("cache_control", CACHE_CONTROL) }
 
 specs.usage_cost = { optional("input", NUMBER, 0.0), optional("output", NUMBER, 0.0),

@@ -2,16 +2,19 @@
 -- A row (rows/NAME.lua) is a table: `name`, `title`; `codec`, `base_url`, `path` (of a chat), `models_path` and
 -- `count_path` (nil: the provider has no such call); `env` (array of variables that may hold the key), `auth`
 -- ("bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login` is a table of facts),
--- `key_optional`; `headers`; `quirks` (codec.h); `plain_max_tokens` (a plain answer may not be longer: such chats
--- stream inside); `options` (constructor options of its own: options.lua); `apis` (name → fields that replace the
--- row's; `api` is the default); `own_ids` (patterns of model ids that begin with the row's own name and a slash);
--- `models`, `models_checked` (date); `source` ("recordings" or "documentation"). `models` is an array of {prefix,
--- context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the longest prefix of the model id
--- counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million tokens {input, output,
--- cache_read, cache_write (where there are two lifetimes the short one), cache_write_1h}, and holds for the id that the
--- prefix is and its dated versions alone; multiplier premium requests per request; quirks go over the row's.
+-- `key_optional`; `default_model` (nil: the constructor's option model is required); `headers`; `quirks` (codec.h);
+-- `plain_max_tokens` (a plain answer may not be longer: such chats stream inside); `options` (constructor options of
+-- its own: options.lua); `apis` (name → fields that replace the row's; `api` is the default); `own_ids` (patterns of
+-- model ids that begin with the row's own name and a slash); `models`, `models_checked` (date); `source` ("recordings"
+-- or "documentation"). `models` is an array of {prefix, context, max_output, thinking, efforts, vision, price,
+-- multiplier, quirks}: the longest prefix of the model id counts; thinking is "budget", "adaptive", "effort" or "none";
+-- price is USD per million tokens {input, output, cache_read, cache_write (where there are two lifetimes the short
+-- one), cache_write_1h}, and holds for the id that the prefix is and its dated versions alone; multiplier premium
+-- requests per request; quirks go over the row's.
 
 local check = require "koine.data.check"
+local core = require "koine.core"
+local errors = require "koine.data.errors"
 
 local rows = {}
 
@@ -22,10 +25,58 @@ rows.names = { "anthropic", "azure", "cerebras", "compatible", "copilot", "deeps
 local known = {}
 for _, name in ipairs(rows.names) do known[name] = true end
 
---- The row of that name. Raises an ArgumentError that suggests the nearest when there is none.
+-- Providers that are planned, and what serves until they are there.
+local PLANNED = {
+  gemini = 'koine.openrouter has its models, koine.compatible speaks to its OpenAI-compatible address',
+  vertex = 'koine.openrouter has its models',
+  ollama = 'koine.ollama_compat speaks to its OpenAI-compatible address',
+  bedrock = 'koine.openrouter has many of its models',
+  vertex_claude = 'koine.anthropic and koine.openrouter have its models',
+  azure_claude = 'koine.anthropic and koine.openrouter have its models',
+  bedrock_claude = 'koine.anthropic and koine.openrouter have its models',
+}
+
+--- Raises a NotImplementedError where `name` is a provider that is planned and not there yet.
+function rows.check_planned(name)
+  local instead = not known[name] and PLANNED[name]
+  if not instead then return end
+  core.raise(errors.new { kind = "not_implemented", adapter = "koine", method = name,
+    message = ("koine.%s does not exist yet; %s"):format(name, instead) })
+end
+
+-- "provider/model" for a model id that stands alone: of the provider whose rows know the longest prefix of it; nil
+-- where none does.
+local function whose(id)
+  local best, longest = nil, 0
+  for _, name in ipairs(rows.names) do
+    local row = require("koine.provider.rows." .. name)
+    local prefix = #(rows.model(row, id).prefix or "")
+    local makes = prefix == longest and best and not row.login and best.login
+    if prefix > longest or makes then best, longest = row, prefix end
+  end
+  return best and best.name .. "/" .. id
+end
+
+--- The row of that name. Raises a NotImplementedError for one that is planned, and for any other an ArgumentError that
+-- says which is meant: the nearest, or that of the model with this id.
 function rows.load(name)
-  if not known[name] then check.unknown("provider", name, known) end
-  return require("koine.provider.rows." .. name)
+  if known[name] then return require("koine.provider.rows." .. name) end
+  rows.check_planned(name)
+  return check.unknown("provider", name, known, nil, { [name] = whose(name) })
+end
+
+--- What is known of each provider, for programs that let their users choose: an array, sorted by name, of new tables
+-- {name, title, env = array of the variables that may hold the key, default_model, base_url (nil where it has none),
+-- key_optional (true where it goes without a key), login (true where a user logs in)}.
+function rows.facts()
+  local list = {}
+  for i, name in ipairs(rows.names) do
+    local row = rows.load(name)
+    list[i] = { name = name, title = row.title, env = table.move(row.env or {}, 1, #(row.env or {}), 1, {}),
+      default_model = row.default_model, base_url = row.base_url, key_optional = row.key_optional,
+      login = row.login and true or nil }
+  end
+  return list
 end
 
 --- The model id that goes to the provider: "ROW/MODEL" loses its prefix when it names this row and a model is left.

@@ -74,8 +74,8 @@ describe("a Response", function()
     local r = assert(koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = server.url, thinking = "low" }
       :chat("Hi.", { temperature = 1.5 }))
     local copy = r:to_table()
-    for _, field in ipairs { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage",
-      "id", "request_id", "provider", "status_code", "headers", "warnings", "attempts" } do
+    for _, field in ipairs { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence",
+      "usage", "id", "request_id", "provider", "status_code", "headers", "warnings", "attempts" } do
       assert.is_not_nil(r[field], field)
       assert.are.same(r[field], copy[field], field)
       if type(copy[field]) == "table" then assert.is_false(rawequal(r[field], copy[field]), field) end

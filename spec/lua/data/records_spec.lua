@@ -342,8 +342,9 @@ end)
 
 describe("what print shows of a record", function()
   it("has the fields in their order, escapes and cuts texts, and stays on one line", function()
-    assert.are.equal('koine.usage {input_tokens = 1, output_tokens = 2, cache_read_tokens = 0, cache_creation_tokens = 0, '
-      .. 'reasoning_tokens = 0}', tostring(records.usage { input_tokens = 1, output_tokens = 2 }))
+    assert.are.equal('koine.usage {input_tokens = 1, output_tokens = 2, cache_read_tokens = 0, '
+      .. 'cache_creation_tokens = 0, reasoning_tokens = 0}',
+      tostring(records.usage { input_tokens = 1, output_tokens = 2 }))
     assert.are.equal('koine.text {text = "a \\"b\\"\\n\\27[2J"}', tostring(records.text { text = 'a "b"\n\27[2J' }))
     local long = tostring(records.text { text = ("é"):rep(100) })
     assert.is_truthy(utf8.len(long))

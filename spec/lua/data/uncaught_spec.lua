@@ -15,8 +15,8 @@ describe("an error that nobody catches", function()
   -- What the interpreter writes about a script that fails; ADAPTER in it is an adapter whose server is not there.
   local function said_of(text)
     local path = home .. "/app.lua"
-    local adapter = ('require "koine".anthropic { model = "m", key = "k", retry = false, base_url = "http://127.0.0.1:%d" }')
-      :format(free_port())
+    local adapter = ('require "koine".anthropic { model = "m", key = "k", retry = false, base_url = "%s:%d" }')
+      :format("http://127.0.0.1", free_port())
     files.write(path, (text:gsub("ADAPTER", function() return adapter end)))
     local pipe = assert(io.popen(("'%s' '%s' 2>&1"):format(LUA, path)))
     local said = pipe:read "a"

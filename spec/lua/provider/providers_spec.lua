@@ -10,7 +10,7 @@ local function set(...)
 end
 
 local ROW = set("name", "title", "codec", "base_url", "path", "models_path", "count_path",
-  "env", "auth", "key_optional",
+  "env", "auth", "key_optional", "default_model",
   "headers", "quirks", "plain_max_tokens", "options", "api", "apis", "own_ids", "login", "models", "models_checked",
   "source")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
@@ -70,7 +70,6 @@ describe("provider rows", function()
   it("are exactly the constructors of the public face", function()
     assert.are.equal(19, #rows.names)
     for _, name in ipairs(rows.names) do assert.is_function(koine[name]) end
-    assert.is_nil(koine.gemini)
   end)
 
   it("cannot be mistaken: unknown names suggest the nearest", function()
@@ -316,7 +315,7 @@ describe("koine.adapter", function()
     koine.adapter("openai/gpt-4o", given)
     assert.are.same({ key = "k" }, given)
     assert.are.equal("openai", raised(koine.adapter, "opnai/gpt-4o").expected)
-    assert.are.equal("model", raised(koine.adapter, "openai").field)
+    assert.are.equal("model", raised(koine.adapter, "together").field)
     assert.are.equal("name", raised(koine.adapter, 5).field)
     assert.are.equal("options", raised(koine.adapter, "openai/m", 5).field)
   end)

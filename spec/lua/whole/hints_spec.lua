@@ -43,8 +43,9 @@ describe("a hint is given for", function()
   end)
 
   it("options that are called otherwise elsewhere", function()
-    for name, words in pairs { url = "base_url", endpoint = "base_url", api_key = "key", max_output_tokens = "max_tokens",
-      stop = "stop_sequences", reasoning_effort = "thinking", max_retries = "retry = {max = n}",
+    for name, words in pairs { url = "base_url", endpoint = "base_url", api_key = "key",
+      max_output_tokens = "max_tokens", stop = "stop_sequences",
+      reasoning_effort = "thinking", max_retries = "retry = {max = n}",
       response_format = "extra = {response_format = …}", seed = "extra = {seed = …}",
       max_steps = "koine.agent with stop = koine.agent.steps(n)", system_prompt = "system, an option of chat" } do
       hinted(name, words, koine.anthropic, { model = "m", [name] = 1 })

@@ -36,6 +36,7 @@ return {
   models_path = "/v1/models?limit=1000",
   count_path = "/v1/messages/count_tokens",
   env = { "ANTHROPIC_API_KEY" },
+  default_model = "claude-sonnet-4-5",
   auth = "x-api-key",
   headers = { ["anthropic-version"] = "2023-06-01" },
   plain_max_tokens = 21333, -- ten minutes at 128,000 tokens an hour: longer plain answers are refused

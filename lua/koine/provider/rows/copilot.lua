@@ -18,6 +18,7 @@ return {
   path = "/chat/completions",
   models_path = "/models",
   env = { "GH_COPILOT_TOKEN" },
+  default_model = "gpt-4.1",
   auth = "copilot",
   quirks = { reasoning_field = "reasoning_text", null_content = "omit", system_in_input = true },
   options = { "api", github_token = "secret", token_path = "name", github_host = "name", api_base = "url",

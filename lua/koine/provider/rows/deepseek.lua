@@ -25,6 +25,7 @@ return {
   },
   models_path = "/models",
   env = { "DEEPSEEK_API_KEY" },
+  default_model = "deepseek-chat",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true },
   models = models(V4),

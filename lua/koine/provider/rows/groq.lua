@@ -9,6 +9,7 @@ return {
   path = "/chat/completions",
   models_path = "/models",
   env = { "GROQ_API_KEY" },
+  default_model = "openai/gpt-oss-120b",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning", no_documents = true },
   own_ids = { "^groq/compound" },

@@ -9,6 +9,7 @@ return {
   path = "/chat/completions",
   models_path = "/models",
   env = { "MISTRAL_API_KEY" },
+  default_model = "mistral-large-latest",
   auth = "bearer",
   quirks = { tool_id = "alnum9", tool_choice_any = "any", image_string = true, tool_result_name = true,
     reasoning_field = "content", no_stream_usage = true, no_documents = true },

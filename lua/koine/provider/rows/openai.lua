@@ -25,6 +25,7 @@ return {
   base_url = "https://api.openai.com/v1",
   models_path = "/models",
   env = { "OPENAI_API_KEY" },
+  default_model = "gpt-4.1",
   auth = "bearer",
   options = { "api" },
   api = "responses",

@@ -13,6 +13,7 @@ return {
   },
   models_path = "/models",
   env = { "OPENROUTER_API_KEY" },
+  default_model = "openrouter/auto",
   auth = "bearer",
   quirks = { effort = "reasoning", reasoning_field = "reasoning_details", reports_cost = true },
   own_ids = { "^openrouter/[^/]+$" },

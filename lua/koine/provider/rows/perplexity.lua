@@ -8,6 +8,7 @@ return {
   base_url = "https://api.perplexity.ai",
   path = "/chat/completions",
   env = { "PERPLEXITY_API_KEY" },
+  default_model = "sonar",
   auth = "bearer",
   quirks = { no_stream_usage = true, no_documents = true, reports_cost = true },
   models = {

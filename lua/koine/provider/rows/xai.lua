@@ -14,6 +14,7 @@ return {
   },
   models_path = "/models",
   env = { "XAI_API_KEY" },
+  default_model = "grok-4",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", no_additional_properties = true, dedup_reasoning = true,
     reasoning_outside_output = true, no_documents = true, reports_cost = true },

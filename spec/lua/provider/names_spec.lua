@@ -1,0 +1,83 @@
+-- What `require "koine"` has names for: the providers that are there, those that are planned, and everything else.
+
+local koine = require "koine"
+local raised = require "spec.support.raised"
+local rows = require "koine.provider"
+
+describe("providers", function()
+  it("that are planned say what is there until then; other names are nil", function()
+    for _, name in ipairs { "gemini", "vertex", "ollama", "bedrock", "vertex_claude", "azure_claude",
+      "bedrock_claude" } do
+      local err = raised(function() return koine[name] end)
+      assert.are.equal("NotImplementedError", err.class)
+      assert.are.same({ "koine", name }, { err.adapter, err.method })
+      assert.is_truthy(err.message:find("names_spec.lua:%d+: koine%." .. name .. " does not exist yet; koine%."))
+      assert.are.equal("NotImplementedError", raised(koine.adapter, name .. "/m").class)
+      assert.is_nil(rawget(koine, name))
+    end
+    for _, name in ipairs { "antropic", "nonsense", "Gemini", "" } do assert.is_nil(koine[name]) end
+    assert.is_nil(koine[1])
+  end)
+
+  it("are listed with what a program wants to know of them", function()
+    local list, by_name = koine.providers(), {}
+    for i, one in ipairs(list) do
+      assert.are.equal(rows.names[i], one.name)
+      by_name[one.name] = one
+    end
+    assert.are.equal(#rows.names, #list)
+    assert.are.same({ name = "copilot", title = "GitHub Copilot", env = { "GH_COPILOT_TOKEN" },
+      default_model = "gpt-4.1", base_url = "https://api.githubcopilot.com", login = true }, by_name.copilot)
+    assert.are.same({ name = "compatible", title = "Compatible server", env = {}, key_optional = true },
+      by_name.compatible)
+    by_name.copilot.env[1] = "changed"
+    assert.are.equal("GH_COPILOT_TOKEN", rows.load("copilot").env[1])
+  end)
+
+  it("with a usual model need none named, the others do", function()
+    for _, one in ipairs(koine.providers()) do
+      local options = { base_url = not one.base_url and "http://127.0.0.1:1" or nil }
+      if one.default_model then
+        assert.are.equal(one.default_model, koine[one.name](options):model_name())
+        assert.are.equal(one.default_model, koine.adapter(one.name):model_name())
+        assert.are.equal("m", koine[one.name]({ model = "m" }):model_name())
+      else
+        assert.are.equal("model", raised(koine[one.name], options).field)
+      end
+      assert.are.equal("model", raised(koine[one.name], { model = "", base_url = options.base_url }).field)
+    end
+    assert.are.equal("gpt-4.1", koine.copilot({}):model_name())
+  end)
+
+  it("are named for a model that stands alone", function()
+    for model, whole in pairs { ["gpt-4.1"] = "openai/gpt-4.1", ["gpt-5-mini"] = "openai/gpt-5-mini",
+      ["claude-sonnet-4-5-20250929"] = "anthropic/claude-sonnet-4-5-20250929", ["grok-4"] = "xai/grok-4",
+      ["deepseek-chat"] = "deepseek/deepseek-chat", ["claude-opus-4.7"] = "copilot/claude-opus-4.7" } do
+      local err = raised(koine.adapter, model)
+      assert.are.same({ "ArgumentError", whole }, { err.class, err.expected })
+      assert.is_truthy(err.message:find(('did you mean "%s"?'):format(whole), 1, true), err.message)
+      assert.are.equal(model, koine.adapter(whole, {}):model_name())
+    end
+    assert.is_nil(raised(koine.adapter, "llama-9").message:find("did you mean", 1, true))
+  end)
+end)
+
+describe("pairs(koine)", function()
+  it("goes over every public name, in order, with its value", function()
+    local names, seen = {}, {}
+    for name, value in pairs(koine) do
+      names[#names + 1] = name
+      seen[name] = true
+      assert.are.equal(koine[name], value)
+      assert.is_not_nil(value, name)
+    end
+    local sorted = table.move(names, 1, #names, 1, {})
+    table.sort(sorted)
+    assert.are.same(sorted, names)
+    for _, name in ipairs { "anthropic", "compatible", "adapter", "agent", "tool", "run", "park", "text", "response",
+      "testing", "errors", "null", "version", "providers", "try", "session", "executor", "dispatcher" } do
+      assert.is_true(seen[name] or false, name)
+    end
+    assert.is_nil(seen.gemini)
+  end)
+end)
