@@ -81,7 +81,7 @@ local function request_of(state, messages, settings, streaming)
     metadata = settings.metadata, betas = settings.betas, extra = settings.extra,
     thinking_mode = info.thinking, max_output = info.max_output }
   for name in pairs(state.without or NOTHING) do request[name] = true end
-  if state.auth and state.auth.amend then state.auth.amend(request) end
+  if state.auth and state.auth.amend then state.auth.amend(request, state) end
   return request
 end
 

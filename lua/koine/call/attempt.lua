@@ -202,9 +202,19 @@ local function remedied(plan, err)
   return true
 end
 
+-- True when the login module took out of the request what the provider refuses: it is rendered again.
+local function relieved(plan, err)
+  local auth = plan.state.auth
+  if not auth or not auth.relieve or not plan.call or not auth.relieve(plan.adapter, err, plan.request) then
+    return false
+  end
+  attempt.render(plan, plan.call.codec)
+  return true
+end
+
 --- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(plan, err)
-  if readmitted(plan, err) or remedied(plan, err) then
+  if readmitted(plan, err) or remedied(plan, err) or relieved(plan, err) then
     plan.ledger:enter(err)
     return true
   end

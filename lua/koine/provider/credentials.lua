@@ -6,9 +6,11 @@
 --                               for lists
 -- and may have
 --   setup(state)              checks the constructor's options; raises an ArgumentError
---   amend(request)            changes the canonical request, not the caller's tables in it, before it is rendered
+--   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
 --   rejected(adapter, err, access) → true when the attempt that the provider refused should be sent once more; access
 --                               is what prepare returned for it
+--   relieve(adapter, err, request) → true when what the provider refused was taken out of the canonical request, which
+--                               is rendered and sent once more; false from then on for the same request
 --   authenticate(adapter)     → true, or nil, err
 --   authenticated(adapter)    → boolean
 --   logout(adapter)           → nothing, or nil, err

@@ -10,6 +10,12 @@ local function model(prefix, context, multiplier, quirks)
   return { prefix = prefix, context = context, multiplier = multiplier, quirks = quirks }
 end
 
+-- A model that refuses to be told how much to think. Of the others the list of models, or a refusal, says whether it
+-- can be told.
+local function plain(prefix, context, multiplier)
+  return { prefix = prefix, context = context, multiplier = multiplier, thinking = "none" }
+end
+
 return {
   name = "copilot",
   title = "GitHub Copilot",
@@ -39,23 +45,24 @@ return {
     model("gpt-5.4", nil, 1, NEW_CAP),
     model("gpt-5.4-mini", nil, 0.33, NEW_CAP),
     model("gpt-5.5", nil, 7.5, NEW_CAP),
-    model("gpt-4.1", 1047576, 0),
-    model("gpt-4o", 128000, 0),
-    model("gpt-4-turbo", 128000),
-    model("gpt-4", 8192),
-    model("gpt-4.", nil),
-    model("gpt-4-", nil),
-    model("gpt-3.5-turbo", 16385),
+    plain("gpt-4.1", 1047576, 0),
+    plain("gpt-4o", 128000, 0),
+    plain("gpt-4-turbo", 128000),
+    plain("gpt-4", 8192),
+    plain("gpt-4."),
+    plain("gpt-4-"),
+    plain("gpt-3.5-turbo", 16385),
     model("o1", 200000, nil, NO_SYSTEM),
     model("o1-mini", 128000, nil, NO_SYSTEM),
     model("o1-preview", 128000, nil, NO_SYSTEM),
     model("o3", 200000, 30, NEW_CAP),
     model("o3-mini", 200000, nil, NEW_CAP),
     model("o4-mini", 200000, nil, NEW_CAP),
-    model("claude-3.5-sonnet", 200000),
+    plain("claude-3.5-sonnet", 200000),
     model("claude-3.7-sonnet", 200000),
     model("claude-haiku-4.5", nil, 0.33),
     model("claude-sonnet-4", nil, 1),
+    plain("claude-sonnet-4.5", nil, 1),
     model("claude-opus-4.7", nil, 7.5),
     model("gemini", nil, nil, NEW_CAP),
     model("gemini-2.0-flash-001", 1048576, nil, NEW_CAP),

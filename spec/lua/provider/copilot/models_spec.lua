@@ -19,6 +19,55 @@ describe("koine.copilot", function()
   before_each(function() kit.begin() end)
   after_each(kit.restore)
 
+  local function with_models(...)
+    assert(server:copilot { models = { ... } })
+  end
+
+  it("answers with a warning where the model takes no effort, and leaves it out", function()
+    local function effort_of(model, thinking)
+      assert(server:script "echo")
+      local adapter, before = copilot { model = model, retry = false }, #kit.chats()
+      local response = assert(adapter:chat("Hi", { thinking = thinking }))
+      assert.are.equal("You said: Hi", response:text())
+      local body = kit.last_chat().body
+      local said = body.reasoning_effort or body.reasoning and body.reasoning.effort
+      assert.are.equal(said and 0 or 1, #response.warnings)
+      if not said then
+        assert.are.same({ "unsupported_option", "thinking" }, { response.warnings[1].code, response.warnings[1].field })
+      end
+      return said, #kit.chats() - before, adapter
+    end
+    -- the row knows
+    for _, thinking in ipairs { "high", { budget_tokens = 5000 } } do
+      assert.are.equal(1, select(2, effort_of("gpt-4.1", thinking)))
+    end
+    assert.are.equal(1, select(2, effort_of("claude-sonnet-4.5", "low")))
+    assert.are.equal("low", (effort_of("gpt-5-mini", "low")))
+    -- nobody knows: the refusal says it, once per adapter, plain and streamed, on either wire
+    with_models({ id = "newest", endpoints = { "/chat/completions" } },
+      { id = "gpt-5-plain", endpoints = { "/responses" } }, { id = "moved", endpoints = { "/responses" } },
+      { id = "gpt-4.1", endpoints = { "/chat/completions" }, efforts = { "low" } })
+    for _, model in ipairs { "newest", "gpt-5-plain" } do
+      local _, requests, adapter = effort_of(model, "high")
+      assert.are.equal(2, requests)
+      local before = #kit.chats()
+      local response = assert(adapter:chat("Hi", { thinking = "low", stream = true }))
+      assert.are.same({ 1, 1 }, { #kit.chats() - before, #response.warnings })
+    end
+    assert.are.equal(3, select(2, effort_of("moved", "high"))) -- the wrong wire, the effort, the answer
+    -- the list says it, also against the row
+    local adapter = copilot { model = "newest" }
+    assert(adapter:list_models())
+    local before = #kit.chats()
+    assert.are.equal(1, #assert(adapter:chat("Hi", { thinking = "low" })).warnings)
+    assert.are.equal(1, #kit.chats() - before)
+    adapter = copilot()
+    assert(adapter:list_models())
+    assert.are.same({}, assert(adapter:chat("Hi", { thinking = "low" })).warnings)
+    assert.are.equal("low", kit.last_chat().body.reasoning_effort)
+    assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
+  end)
+
   describe("chooses the wire format", function()
     local function paths()
       local list = {}
@@ -72,10 +121,6 @@ describe("koine.copilot", function()
     end)
 
     -- A model that is not what its name says.
-    local function with_models(...)
-      assert(server:copilot { models = { ... } })
-    end
-
     it("anew when a model refuses it, once, and remembers", function()
       with_models({ id = "newest", endpoints = { "/responses" } },
         { id = "gpt-5-old", endpoints = { "/chat/completions" } })

@@ -1,4 +1,4 @@
---- Which wire format a model is spoken to in: Chat Completions or Responses.
+--- Which wire format a model is spoken to in: Chat Completions or Responses; and whether it takes an effort.
 
 local github = require "koine.provider.auth.copilot.github"
 local session = require "koine.provider.auth.copilot.api_token"
@@ -10,19 +10,44 @@ local REMEMBERED = 1800 -- seconds that the provider's list of models counts
 local PATHS = { chat = "/chat/completions", responses = "/responses" }
 local OTHER = { chat = "responses", responses = "chat" }
 
---- Remembers the endpoints that the provider's list names for a model; `list` is any value.
-function endpoint.remember(one, model, list)
-  if type(list) ~= "table" or not one then return end
-  local known = {}
-  for i, path in ipairs(list) do known[i] = tostring(path) end
-  one.models[model] = { endpoints = known, expires = session.clock() + REMEMBERED }
+-- What the list said of the adapter's model, as long as that counts; else nil.
+local function known_of(state)
+  local one = state.login.session
+  local entry = one and one.models[state.model]
+  return entry and session.clock() < entry.expires and entry or nil
+end
+
+--- Remembers what an entry of the provider's list (a table with an id) says of its model: where it answers, and whether
+-- it takes an effort. `one` is the session, nil for none.
+function endpoint.remember(one, entry)
+  if not one then return end
+  local list, endpoints = entry.supported_endpoints, nil
+  if type(list) == "table" then
+    endpoints = {}
+    for i, path in ipairs(list) do endpoints[i] = tostring(path) end
+  end
+  local capabilities = type(entry.capabilities) == "table" and entry.capabilities or {}
+  local supports = type(capabilities.supports) == "table" and capabilities.supports or nil
+  one.models[entry.id] = { endpoints = endpoints, no_effort = supports and type(supports.reasoning_effort) ~= "table",
+    expires = session.clock() + REMEMBERED }
+end
+
+--- Whether the adapter's model takes no effort: what the list of models or a refusal said; nil when neither did.
+function endpoint.has_no_effort(state)
+  local entry = known_of(state)
+  if entry and entry.no_effort ~= nil then return entry.no_effort end
+  return state.login.no_effort
+end
+
+--- Whether an error is the refusal of an effort.
+function endpoint.refuses_effort(err)
+  return err.code == "invalid_reasoning_effort" or err.message:find("does not support reasoning effort", 1, true) ~= nil
 end
 
 -- The format that the list names for the model, or nil, err; nil when it is not known.
 local function listed(state)
-  local one = state.login.session
-  local entry = one and one.models[state.model]
-  if not entry or session.clock() >= entry.expires then return nil end
+  local entry = known_of(state)
+  if not entry or not entry.endpoints then return nil end
   for _, api in ipairs { "chat", "responses" } do
     for _, path in ipairs(entry.endpoints) do
       if path == PATHS[api] then return api end

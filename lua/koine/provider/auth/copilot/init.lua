@@ -53,9 +53,11 @@ end
 
 local INITIATORS = { user = true, agent = true }
 
---- Takes metadata.initiator ("user" or "agent") out of the request: it becomes a header. Raises an ArgumentError for
--- another value.
-function copilot.amend(request)
+--- Takes metadata.initiator ("user" or "agent") out of the request: it becomes a header; and notes in it whether the
+-- model takes an effort, where that was learnt. Raises an ArgumentError for another initiator.
+function copilot.amend(request, state)
+  local no_effort = endpoint.has_no_effort(state)
+  if no_effort ~= nil then request.thinking_mode = no_effort and "none" or nil end
   local given = request.metadata and request.metadata.initiator
   if given == nil then return end
   if not INITIATORS[given] then errors.argument("metadata.initiator", '"user" or "agent"', given) end
@@ -198,6 +200,15 @@ function copilot.rejected(adapter, err, access)
   return endpoint.switch(state, err, access.api)
 end
 
+--- Whether a refused request is worth another one without what was refused, which is noted in the request: the effort,
+-- of a model that takes none. The adapter remembers it.
+function copilot.relieve(adapter, err, request)
+  if request.thinking_mode == "none" or not endpoint.refuses_effort(err) then return false end
+  core.state(adapter).login.no_effort = true
+  request.thinking_mode = "none"
+  return true
+end
+
 -- Logging in and out --------------------------------------------------------------------------------------------------
 
 -- Exchanges a GitHub token: true, or nil, err.
@@ -253,7 +264,7 @@ end
 
 --- The fields of a ModelInfo for an entry of the list; nil to leave it out. Remembers where the model answers.
 function copilot.model(adapter, entry, info)
-  endpoint.remember(core.state(adapter).login.session, entry.id, entry.supported_endpoints)
+  endpoint.remember(core.state(adapter).login.session, entry)
   return models.fields(entry, info)
 end
 
