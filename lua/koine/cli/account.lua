@@ -9,7 +9,7 @@ local account = {}
 
 --- The command `models`: one a line, as -m takes it.
 function account.models(args)
-  local provider = args.provider or adapters.model_of(args):match "^[^/]*"
+  local provider = args.provider or adapters.named(args):match "^[^/]*"
   local list, err = adapters.adapter_of(args, provider .. "/any"):list_models()
   if not list then error(err, 0) end
   if args.json then

@@ -6,34 +6,65 @@ local terminal = require "koine.cli.terminal"
 
 local adapters = {}
 
---- Name, variable of the key, and the model where none is named: the first with credentials and a model is the default.
-adapters.PROVIDERS = {
-  { "anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-4-5" }, { "openai", "OPENAI_API_KEY", "gpt-4.1" },
-  { "copilot", "GH_COPILOT_TOKEN", "gpt-4.1", login = true }, { "deepseek", "DEEPSEEK_API_KEY", "deepseek-chat" },
-  { "mistral", "MISTRAL_API_KEY", "mistral-large-latest" }, { "groq", "GROQ_API_KEY", "openai/gpt-oss-120b" },
-  { "openrouter", "OPENROUTER_API_KEY", "openrouter/auto" }, { "xai", "XAI_API_KEY", "grok-4" },
-  { "perplexity", "PERPLEXITY_API_KEY", "sonar" }, { "cerebras", "CEREBRAS_API_KEY" },
-  { "fireworks", "FIREWORKS_API_KEY" }, { "moonshot", "MOONSHOT_API_KEY" }, { "together", "TOGETHER_API_KEY" },
-  { "azure", "AZURE_OPENAI_API_KEY" }, { "llamacpp", "LLAMA_API_KEY" }, { "lmstudio", "LMSTUDIO_API_KEY" },
-  { "ollama_compat", "OLLAMA_API_KEY" }, { "vllm", "VLLM_API_KEY" },
-}
+local FIRST = { anthropic = 1, openai = 2 } -- asked for their keys before the others
+
+--- The providers that have a variable for their key, as koine.providers lists them. The first with credentials is the
+-- default: those with a usual model come first.
+adapters.PROVIDERS = {}
+for _, provider in ipairs(koine.providers()) do
+  if provider.env[1] then table.insert(adapters.PROVIDERS, provider) end
+end
+table.sort(adapters.PROVIDERS, function(a, b)
+  if (a.default_model ~= nil) ~= (b.default_model ~= nil) then return a.default_model ~= nil end
+  local x, y = FIRST[a.name] or 3, FIRST[b.name] or 3
+  if x ~= y then return x < y end
+  return a.name < b.name
+end)
 
 --- Whether a variable of the environment is set, and not empty.
 function adapters.is_set(name) return (os.getenv(name) or "") ~= "" end
 
 --- Whether there is something to go in with at a provider (an entry of PROVIDERS): true or false; asks nobody.
 function adapters.has_credentials(provider)
-  if adapters.is_set(provider[2]) then return true end
-  return provider.login and koine.adapter(provider[1], { model = "any" }):authenticated() or false
+  if adapters.is_set(provider.env[1]) then return true end
+  return provider.login and koine.adapter(provider.name, { model = "any" }):authenticated() or false
 end
 
---- "provider/model": the one named, KOINE_MODEL, or the default model of the first provider with credentials. Fails
+--- Whether a provider (an entry of PROVIDERS) is a server on this machine that needs no key.
+function adapters.is_local(provider) return provider.key_optional and provider.base_url ~= nil end
+
+-- The model of a provider that was named alone: the only one that it offers. Fails when there are more.
+local function only_model(args, name)
+  local list, err = adapters.adapter_of(args, name .. "/any"):list_models()
+  if not list then error(err, 0) end
+  local ids = {}
+  for i, model in ipairs(list) do ids[i] = model.id end
+  if #ids == 1 then return ids[1] end
+  local some = table.concat(ids, ", ", 1, math.min(#ids, 10)) .. (#ids > 10 and ", …" or "")
+  failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL%s", name, #ids > 0 and "; there are " .. some or "")
+end
+
+--- "provider/model" for what was named: as it is, or for a provider alone with its usual model or its only one, which
+-- is said. Fails when that leaves a choice.
+function adapters.whole_name(args, name)
+  local alone = name:match "^([^/]+)/?$"
+  for _, provider in ipairs(adapters.PROVIDERS) do
+    if provider.name == alone then
+      local whole = alone .. "/" .. (provider.default_model or only_model(args, alone))
+      terminal.say("%s", whole)
+      return whole
+    end
+  end
+  return name
+end
+
+--- What was named as the model: -m, KOINE_MODEL, or the default model of the first provider with credentials. Fails
 -- when there is none.
-function adapters.model_of(args)
+function adapters.named(args)
   if args.model or adapters.is_set "KOINE_MODEL" then return args.model or os.getenv "KOINE_MODEL" end
   for _, provider in ipairs(adapters.PROVIDERS) do
     if adapters.has_credentials(provider) then
-      local name, model = provider[1], provider[3]
+      local name, model = provider.name, provider.default_model
       if not model then failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL or set KOINE_MODEL", name) end
       terminal.say("%s/%s (-m or KOINE_MODEL chooses another)", name, model)
       return name .. "/" .. model
@@ -43,15 +74,17 @@ function adapters.model_of(args)
     "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)")
 end
 
--- What is wrong with an option, in the words of the command line where a flag stands for it: `flag` says so. An address
--- is not shown.
+--- "provider/model" of what was named.
+function adapters.model_of(args) return adapters.whole_name(args, adapters.named(args)) end
+
+-- What is wrong with an option, in the words of the command line where a flag stands for it. An address is not shown.
 local function by_flag(err, flags)
   local name = err.expected and err.field:match "^[^.]*"
   local option = flags[name] or name == "base_url" and { flag = "--base-url" }
   if not (option and option.flag) then return err end
   local expected = err.expected:gsub(", or a table.*", ""):gsub("{.*", "a number of tokens or off"):gsub('"', "")
   local got = name ~= "base_url" and (", got %q"):format(option.word) or ""
-  err.flag, err.message = option.flag, ("%s: %s expected%s"):format(option.flag, expected, got)
+  err.message = ("%s: %s expected%s"):format(option.flag, expected, got)
   return err
 end
 

@@ -27,10 +27,16 @@ end
 --- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. Raises what
 -- failed.
 function ask.exchange(talk, said, args)
-  terminal.progress("waiting for " .. talk.adapter:model_name())
+  local model, spoke = talk.adapter:model_name(), false
+  terminal.progress("waiting for " .. model)
   local streams = not args.json and (args.stream or not args.no_stream and terminal.output)
   local response, err = talk:ask(said, streams and function(delta)
-    if delta.type == "text_delta" then terminal.out(delta.text) end
+    if delta.type == "text_delta" then
+      spoke = true
+      terminal.out(delta.text)
+    elseif delta.type == "thinking_start" and not spoke then
+      terminal.progress(model .. " is thinking")
+    end
   end or nil)
   if not response then error(err, 0) end
   if not streams then terminal.out(args.json and json.encode(response:to_table()) or response:text()) end

@@ -25,7 +25,10 @@ local slashes = {
     terminal.say("%d messages loaded from %s", #self.talk.history, path)
   end,
   ["/model"] = function(self, name)
-    if name ~= "" then self.talk.adapter, self.name = adapters.adapter_of(self.args, name), name end
+    if name ~= "" then
+      local whole = adapters.whole_name(self.args, name)
+      self.talk.adapter, self.name = adapters.adapter_of(self.args, whole), whole
+    end
     terminal.say("%s", self.name)
   end,
 }

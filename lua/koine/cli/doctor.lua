@@ -27,16 +27,26 @@ local function exposure()
   return ("they can read this program's %s, and the keys in it"):format(found)
 end
 
--- What there is to say about a provider: words, and whether all is well.
+-- The address that a provider is asked at.
+local function address_of(args, provider)
+  for _, option in ipairs(args.given) do
+    if option[1] == "base_url" then return option[2] end
+  end
+  return provider.base_url
+end
+
+-- What there is to say about a provider: words, and whether all is well. A server on this machine need not be there.
 local function examine(args, provider)
-  local there = adapters.has_credentials(provider)
+  local is_local = adapters.is_local(provider)
+  local there = is_local or adapters.has_credentials(provider)
   if args.offline or not there then return there and "not asked" or "no credentials", true end
-  local list, err = koine.try(function() return adapters.adapter_of(args, provider[1] .. "/any"):list_models() end)
+  local list, err = koine.try(function() return adapters.adapter_of(args, provider.name .. "/any"):list_models() end)
   if list then return ("answers, %d models"):format(#list), true end
+  if is_local and err:is "ConnectionError" then return "nobody answers at " .. address_of(args, provider), true end
   return failure.words(err), err.class == "NotImplementedError"
 end
 
---- The command `doctor`: the exit code, FAILED where a provider does not answer.
+--- The command `doctor`: the exit code, FAILED where a provider with credentials does not answer.
 function doctor.command(args)
   terminal.out(("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl))
   for _, name in ipairs { "argparse", "cjson", "luv" } do
@@ -49,8 +59,9 @@ function doctor.command(args)
   local code = 0
   for _, provider in ipairs(adapters.PROVIDERS) do
     local words, well = examine(args, provider)
-    local set = adapters.is_set(provider[2]) and "set" or "not set"
-    terminal.out(("%-13s %-20s %-7s %s\n"):format(provider[1], provider[2], set, words))
+    local variable = provider.env[1]
+    local set = adapters.is_set(variable) and "set" or "not set"
+    terminal.out(("%-13s %-20s %-7s %s\n"):format(provider.name, variable, set, words))
     if not well then code = failure.FAILED end
   end
   return code

@@ -1,6 +1,8 @@
 --- How the command line fails: exit codes, and what goes wrong in words.
 -- What ends a command is raised: a table {exit = code, message = a line for the user}, or an error of Koine's.
 
+local koine = require "koine"
+
 local failure = {}
 
 --- Exit codes, see docs/cli.md; 0 is success.
@@ -16,15 +18,21 @@ function failure.fail(exit, format, ...) error({ exit = exit, message = format:f
 --- Ends what is being done as wrong use of `name`, a file or a flag; of `why` only what stands behind the last colon.
 function failure.cannot(name, why) failure.fail(failure.WRONG_USE, "%s: %s", name, (why:gsub("^.*: ", ""))) end
 
---- The message of what was raised (a table), in words that fit a command line: without a place in a source file, and
--- with a command where it speaks of a function.
+-- " (overloaded, status 529, 3 attempts)" for an error that came after retries, else "".
+local function after_retries(raised)
+  local attempts = raised.attempts and #raised.attempts or 0
+  if attempts < 2 then return "" end
+  local status = raised.status_code and (", status %d"):format(raised.status_code) or ""
+  return (" (%s%s, %d attempts)"):format(raised.kind, status, attempts)
+end
+
+--- The message of what was raised (a table), in words that fit a command line: without a place in a source file, with a
+-- command where it speaks of a function, and with what the attempts came to.
 function failure.words(raised)
-  local words = tostring(raised.message)
-  if EXIT[raised.class] == failure.WRONG_USE and not raised.flag then -- the place of wrong use
-    words = words:gsub("^.-:%d+: ", "", 1)
-  end
-  return (words:gsub(" or give the option key$", "")
-    :gsub("authenticate%(%) logs in", ("`koine login %s` logs in"):format(raised.provider or "PROVIDER")))
+  local words = koine.errors.is_error(raised) and koine.errors.words(raised) or tostring(raised.message)
+  words = words:gsub(" or give the option key$", "")
+    :gsub("authenticate%(%) logs in", ("`koine login %s` logs in"):format(raised.provider or "PROVIDER"))
+  return words .. after_retries(raised)
 end
 
 --- The exit code for what was raised (a table).
