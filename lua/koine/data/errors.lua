@@ -63,10 +63,8 @@ local PLACES = { "^[^\n:]+%.lua:%d+: ", "^[^\n:]*/[^\n:]*:%d+: ", '^%[string "[^
 -- traceback behind it.
 function errors.words(err)
   local text = tostring(err)
-  if errors.is_error(err) then
-    local where = err.where
-    return where and text:sub(1, #where + 2) == where .. ": " and text:sub(#where + 3) or text
-  end
+  local where = errors.is_error(err) and err.where
+  if where and text:sub(1, #where + 2) == where .. ": " then return text:sub(#where + 3) end
   text = text:gsub("%s+stack traceback:.*$", "")
   for _, place in ipairs(PLACES) do
     local _, last = text:find(place)

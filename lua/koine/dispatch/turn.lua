@@ -100,7 +100,7 @@ local function finish(dispatcher, turn, outcome, result, err)
       side.issue(dispatcher, thread, "on_error", batch[i].message, batch[i].thread, err)
     end
     if outcome ~= "cancelled" then
-      side.issue(dispatcher, thread, "on_warning", tostring(err), last.thread, { err = err })
+      side.issue(dispatcher, thread, "on_warning", errors.words(err), last.thread, { err = err })
     end
   end
   record.outcome = outcome

@@ -91,8 +91,8 @@ describe("koine", function()
   at_terminal("shows that a model is thinking, until it speaks", function()
     assert(server:script { { content = { { type = "thinking", thinking = "Hm. " }, { type = "text", text = "Ah." },
       { type = "thinking", thinking = "So." }, { type = "text", text = "Oh." } } } })
-    local child = cli.start({ "ask", "-m", "anthropic/claude-sonnet-4-5", "--thinking", "high", "--base-url", server.url,
-      "Hm?" }, { env = { ANTHROPIC_API_KEY = KEY }, terminal = true })
+    local child = cli.start({ "ask", "-m", "anthropic/claude-sonnet-4-5", "--thinking", "high", "--base-url",
+      server.url, "Hm?" }, { env = { ANTHROPIC_API_KEY = KEY }, terminal = true })
     local r = child:wait()
     assert.are.equal(0, r.code)
     local shown = "waiting for claude-sonnet-4-5\r\27[Kclaude-sonnet-4-5 is thinking\r\27[KAh.Oh.\r\n"

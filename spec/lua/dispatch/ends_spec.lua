@@ -187,6 +187,22 @@ describe("failures", function()
     end
   end)
 
+  it("are told to the thread without places in files; details.err has them", function()
+    local line = debug.getinfo(1, "l").currentline
+    for words, raise in pairs { ["out of tea"] = function() error "out of tea" end,
+      ["attempt to index a nil value (local 'nothing')"] = function() local nothing return nothing.there end,
+      ["city: string expected, got 7"] = function() koine.errors.argument("city", "string", 7) end,
+      ["boom"] = function() koine.run(function() error "boom" end) end } do
+      local lab = chat_lab.new { target = { run_turn = raise } }
+      lab:say("T1", "alice", "m1")
+      lab:settle()
+      lab:settle()
+      assert.is_truthy(lab:words():find("warning:" .. words .. " record:error", 1, true), words)
+      local at = tonumber(lab.warnings[1].err.message:match "ends_spec%.lua:(%d+): ")
+      assert.is_true(at ~= nil and at > line and at < line + 6, lab.warnings[1].err.message)
+    end
+  end)
+
   it("of the session: marked on every message, told once", function()
     local reasons = { function() return nil, koine.errors.new { kind = "connect", message = "no host" } end,
       function() error("no host", 0) end, function() return nil, "no host" end }
