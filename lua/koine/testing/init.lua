@@ -214,13 +214,19 @@ local function control(server, method, path, body)
   return core.decode(answer.body), answer.status
 end
 
+-- Raises what the child has against a value: "FIELD: what is wrong".
+local function refuse(problem)
+  core.raise(errors.new { kind = "argument", message = problem, field = problem:match "^([%w_.%[%]]+): ",
+    expected = problem:match ": (.-) expected" })
+end
+
 --- Hands a value to a control path: true, or nil, err; raises an ArgumentError with what the child says against it.
 local function hand_over(server, path, value)
   local answer, status = control(server, "POST", path, core.encode(value))
   if not answer then
     return nil, status
   elseif status ~= 200 then
-    core.raise(errors.new { kind = "argument", message = answer.error })
+    refuse(answer.error)
   end
   return true
 end
@@ -256,7 +262,7 @@ function methods:copilot(settings)
   end
   local answer, status = control(self, "GET", "/__koine/copilot")
   if answer and status ~= 200 then
-    core.raise(errors.new { kind = "argument", message = answer.error })
+    refuse(answer.error)
   end
   return answer, not answer and status or nil
 end

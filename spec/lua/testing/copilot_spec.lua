@@ -201,6 +201,7 @@ describe("koine.testing: the Copilot face", function()
         assert.is_false(ok, problem)
         assert.are.equal("ArgumentError", err.class)
         assert.is_truthy(tostring(err):find(problem, 1, true), tostring(err))
+        assert.are.equal(problem:match "^([^:]+):", err.field)
       end
       assert.is_false((pcall(server.copilot, server, "on")))
       assert.is_false((pcall(testing.start, { copilot = { tokens = {} } })))

@@ -39,6 +39,25 @@ describe("a step", function()
     assert.are.equal("Let me see.", playbook.step(with_text).content)
   end)
 
+  it("names the field and the rule that it breaks", function()
+    for _, case in ipairs {
+      { "step.stop_reason", "one of context_overflow, end_turn, max_tokens", { step = 1, type = "message", content = "x",
+        stop_reason = "done" } },
+      { "step.text", "one of the fields content, fault, step, stop_reason, thinking, type, usage", { step = 1,
+        type = "message", content = "x", text = "y" } },
+      { "step.usage.total", "one of the fields cache_creation_tokens", { step = 1, type = "message", content = "x",
+        usage = { total = 5 } } },
+      { "step.content", "either content or error", { step = 1, type = "turn" } },
+      { "step.tool_calls[1].id", "non-empty string", { step = 1, type = "tool_calls", tool_calls = { { name = "a" } } } },
+    } do
+      local err = invalid(case[3])
+      assert.are.equal(case[1], err.field)
+      assert.is_truthy(err.expected:find(case[2], 1, true), err.expected)
+      assert.is_truthy(err.message:find(case[1] .. ": " .. case[2], 1, true), err.message)
+    end
+    assert.is_truthy(invalid({ step = 1, type = "turn", content = "x", error = {} }).message:find "got both$")
+  end)
+
   it("prints as its id and type", function()
     assert.are.equal("Step #42 (message)", tostring(playbook.step(message(42))))
     assert.are.equal("Step #7 (tool_calls)", tostring(playbook.step(calls(7))))

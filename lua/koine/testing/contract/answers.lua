@@ -67,20 +67,20 @@ end
 -- Asserts the usage that USAGE scripts.
 local function has_usage(kit, response)
   if kit.streamed and not kit.supports.stream_usage then return end
-  kit.assert.are.equal(USAGE.input_tokens, response.usage.input_tokens)
-  kit.assert.are.equal(USAGE.output_tokens, response.usage.output_tokens)
+  kit.assert.are.equal(USAGE.input_tokens, response.usage.input_tokens, "response.usage.input_tokens")
+  kit.assert.are.equal(USAGE.output_tokens, response.usage.output_tokens, "response.usage.output_tokens")
 end
 
 -- Asserts that deltas tell the same as the Response.
 local function agrees(kit, deltas, response)
   local assert = kit.assert
   local text, calls = read_deltas(assert, deltas)
-  assert.are.equal(response:text(), text)
-  assert.are.equal(#response.tool_calls, #calls)
+  assert.are.equal(response:text(), text, "the deltas' text: response:text()")
+  assert.are.equal(#response.tool_calls, #calls, "the deltas' calls: as many as response.tool_calls")
   for i, call in ipairs(calls) do
     local block = response.tool_calls[i]
-    assert.are.equal(block.id, call.id)
-    assert.are.equal(block.name, call.name)
+    assert.are.equal(block.id, call.id, "delta.tool_call_id")
+    assert.are.equal(block.name, call.name, "delta.tool_name")
     local arguments = core.decode(call.json == "" and "{}" or call.json)
     assert.is_true(records.equal(block.arguments, arguments), "arguments: " .. call.json)
   end
@@ -89,7 +89,7 @@ end
 -- Asserts the tool calls of a Response: in content and in tool_calls the same tables, ids and arguments as scripted.
 local function has_calls(kit, response, ...)
   local assert, wanted = kit.assert, { ... }
-  assert.are.equal(#wanted, #response.tool_calls)
+  assert.are.equal(#wanted, #response.tool_calls, "#response.tool_calls")
   local n = 0
   for _, block in ipairs(response.content) do
     if block.type == "tool_use" then
@@ -97,13 +97,13 @@ local function has_calls(kit, response, ...)
       assert.is_true(rawequal(block, response.tool_calls[n]), "content and tool_calls hold different tables")
     end
   end
-  assert.are.equal(#wanted, n)
+  assert.are.equal(#wanted, n, "the number of tool_use blocks in response.content")
   for i, call in ipairs(wanted) do
     local got = response.tool_calls[i]
-    assert.are.equal(call.id, got.id)
-    assert.are.equal(call.name, got.name)
-    assert.is_true(records.equal(call.arguments, got.arguments), "arguments of " .. call.name)
-    assert.is_nil(got.arguments_error)
+    assert.are.equal(call.id, got.id, "tool_calls[" .. i .. "].id")
+    assert.are.equal(call.name, got.name, "tool_calls[" .. i .. "].name")
+    assert.is_true(records.equal(call.arguments, got.arguments), "tool_calls[" .. i .. "].arguments")
+    assert.is_nil(got.arguments_error, "tool_calls[" .. i .. "].arguments_error")
   end
 end
 
@@ -112,25 +112,26 @@ return function(kit)
 
   kit:item(1, "a reply of text", true, function(self)
     local response = self:answer { content = "Hello there!", usage = USAGE }
-    assert.are.equal(1, #response.content)
-    assert.are.equal("text", response.content[1].type)
-    assert.are.equal("Hello there!", response.content[1].text)
-    assert.are.equal("Hello there!", response:text())
-    assert.are.same({}, response.tool_calls)
-    assert.are.equal("end_turn", response.stop_reason)
-    assert.is_true(#response.model > 0)
+    assert.are.equal(1, #response.content, "#response.content")
+    assert.are.equal("text", response.content[1].type, "response.content[1].type")
+    assert.are.equal("Hello there!", response.content[1].text, "response.content[1].text")
+    assert.are.equal("Hello there!", response:text(), "response:text()")
+    assert.are.same({}, response.tool_calls, "response.tool_calls")
+    assert.are.equal("end_turn", response.stop_reason, "response.stop_reason")
+    assert.is_true(#response.model > 0, "response.model: not empty")
     has_usage(self, response)
-    assert.are.equal("assistant", response:message().role)
-    assert.is_true(rawequal(response.content, response:message().content))
-    assert.are.equal("table", type(response.warnings))
+    assert.are.equal("assistant", response:message().role, "response:message().role")
+    assert.is_true(rawequal(response.content, response:message().content),
+      "response:message().content: the table response.content itself")
+    assert.are.equal("table", type(response.warnings), "type(response.warnings)")
   end)
 
   kit:item(2, "a reply of one tool call", true, function(self)
     local response = self:answer({ content = { ADD } }, nil, { tools = { self.tool "add" } })
-    assert.are.equal(1, #response.content)
+    assert.are.equal(1, #response.content, "#response.content")
     has_calls(self, response, ADD)
-    assert.are.equal("tool_use", response.stop_reason)
-    assert.are.equal("", response:text())
+    assert.are.equal("tool_use", response.stop_reason, "response.stop_reason")
+    assert.are.equal("", response:text(), "response:text()")
   end)
 
   kit:item(3, "a reply of several tool calls", true, function(self)
@@ -140,42 +141,43 @@ return function(kit)
 
   kit:item(4, "a reply of text and a tool call", true, function(self)
     local response = self:answer({ content = { TEXT, ADD } }, nil, { tools = { self.tool "add" } })
-    assert.are.equal(TEXT.text, response:text())
-    assert.are.equal("text", response.content[1].type)
-    assert.are.equal("tool_use", response.content[2].type)
+    assert.are.equal(TEXT.text, response:text(), "response:text()")
+    assert.are.equal("text", response.content[1].type, "response.content[1].type")
+    assert.are.equal("tool_use", response.content[2].type, "response.content[2].type")
     has_calls(self, response, ADD)
-    assert.are.equal("tool_use", response.stop_reason)
+    assert.are.equal("tool_use", response.stop_reason, "response.stop_reason")
   end)
 
   kit:item(5, "an empty reply", true, function(self)
     local response, deltas = self:answer { content = "" }
-    assert.are.same({}, response.content)
-    assert.are.same({}, response.tool_calls)
-    assert.are.equal("", response:text())
-    assert.are.equal("end_turn", response.stop_reason)
-    assert.are.same({}, deltas)
+    assert.are.same({}, response.content, "response.content")
+    assert.are.same({}, response.tool_calls, "response.tool_calls")
+    assert.are.equal("", response:text(), "response:text()")
+    assert.are.equal("end_turn", response.stop_reason, "response.stop_reason")
+    assert.are.same({}, deltas, "deltas: none")
   end)
 
   kit:item(6, "a reply cut by the cap", true, function(self)
     local response = self:answer { content = "Once upon a", stop_reason = "max_tokens" }
-    assert.are.equal("max_tokens", response.stop_reason)
-    assert.are.equal("Once upon a", response:text())
+    assert.are.equal("max_tokens", response.stop_reason, "response.stop_reason")
+    assert.are.equal("Once upon a", response:text(), "response:text()")
   end)
 
   for _, word in ipairs { "refusal", "sensitive" } do
     kit:item(7, "a reply that ends in " .. word, supports[word], function(self)
-      assert.are.equal(word, self:answer { content = "I can", stop_reason = word }.stop_reason)
+      assert.are.equal(word, self:answer { content = "I can", stop_reason = word }.stop_reason,
+        "response.stop_reason")
     end)
   end
 
   kit:item(7, "words of refusal", true, function(self)
     local response, deltas = self:answer { content = { { type = "refusal", text = "I won't." } } }
-    assert.are.equal("refusal", response.stop_reason)
-    assert.are.equal("", response:text())
-    assert.are.same({}, deltas)
+    assert.are.equal("refusal", response.stop_reason, "response.stop_reason")
+    assert.are.equal("", response:text(), "response:text()")
+    assert.are.same({}, deltas, "deltas: none")
     for _, block in ipairs(response.content) do
-      assert.are.equal("refusal", block.type)
-      assert.are.equal("I won't.", block.text)
+      assert.are.equal("refusal", block.type, "block.type")
+      assert.are.equal("I won't.", block.text, "block.text")
     end
   end)
 
@@ -195,7 +197,9 @@ return function(kit)
             field .. " differs between stream and plain")
         end
       end
-      if supports.thinking then assert.are.equal("thinking", deltas[1].type:match "^%l+") end
+      if supports.thinking then
+        assert.are.equal("thinking", deltas[1].type:match "^%l+", "deltas[1].type: that of the first block")
+      end
     end)
 
   kit:single(19, "parallel tool calls may come interleaved; usage and model are there", true, function(self)
@@ -205,19 +209,19 @@ return function(kit)
     agrees(self, deltas, response)
     has_calls(self, response, ADD, MUL)
     has_usage(self, response)
-    assert.are.equal("model-as-reported", response.model)
+    assert.are.equal("model-as-reported", response.model, "response.model")
   end)
 
   kit:single(19, "two turns at once do not mix", true, function(self)
     self.script { { content = "aaaaaaaa", chunk = 1 }, { content = "bbbbbbbb", chunk = 1 } }
     local adapter = self.new()
     local first <close> = assert(adapter:open "one?")
-    assert.is_not_nil(first:next())
+    assert.is_not_nil(first:next(), "next() of the first turn: a delta")
     local second <close> = assert(adapter:open "two?")
-    assert.is_not_nil(second:next())
-    assert.is_not_nil(first:next())
-    assert.are.equal("bbbbbbbb", assert(second:response()):text())
-    assert.are.equal("aaaaaaaa", assert(first:response()):text())
+    assert.is_not_nil(second:next(), "next() of the second turn: a delta")
+    assert.is_not_nil(first:next(), "next() of the first turn: a delta")
+    assert.are.equal("bbbbbbbb", assert(second:response()):text(), "text() of the second turn")
+    assert.are.equal("aaaaaaaa", assert(first:response()):text(), "text() of the first turn")
   end)
 
   kit:single(18, "the iterator gives the same deltas as on_delta", true, function(self)
@@ -228,11 +232,11 @@ return function(kit)
     self.script { turn, turn }
     local adapter, pulled = self.new(), {}
     for delta in adapter:stream("Hello?", opts) do pulled[#pulled + 1] = records.to_table(delta) end
-    assert.are.same(deltas, pulled)
+    assert.are.same(deltas, pulled, "the deltas of stream(), which are those of on_delta")
     local stream <close> = assert(adapter:open("Hello?", opts))
     local first = assert(stream:next())
-    assert.are.same(deltas[1], records.to_table(first))
-    assert.are.equal(TEXT.text, assert(stream:response()):text())
-    assert.is_nil(stream:next())
+    assert.are.same(deltas[1], records.to_table(first), "the first delta of open(), which is that of on_delta")
+    assert.are.equal(TEXT.text, assert(stream:response()):text(), "stream:response():text()")
+    assert.is_nil(stream:next(), "stream:next() after the end: nil")
   end)
 end

@@ -23,13 +23,13 @@ local function by_status(kit, number, classes)
     local class = classes[status]
     kit:item(number, ("status %d is a %s"):format(status, class), kit.supports.errors, function(self)
       local err = self:failure({ error = { status = status, message = "error-words" } }, nil, nil, NO_RETRY)
-      assert.are.equal(class, err.class)
-      assert.is_true(err:is(class) and err:is "Error")
-      assert.are.equal(status, err.status_code)
+      assert.are.equal(class, err.class, "err.class")
+      assert.is_true(err:is(class) and err:is "Error", 'err:is: true for the class and for "Error"')
+      assert.are.equal(status, err.status_code, "err.status_code")
       assert.is_true(type(err.provider) == "string" and #err.provider > 0, "no provider")
-      assert.is_truthy(err.message:find("error-words", 1, true))
-      assert.are.equal(err.message, tostring(err))
-      assert.are.equal("boolean", type(err.retryable))
+      assert.is_truthy(err.message:find("error-words", 1, true), "err.message: the provider's words are in it")
+      assert.are.equal(err.message, tostring(err), "tostring(err): err.message")
+      assert.are.equal("boolean", type(err.retryable), "type(err.retryable)")
     end)
   end
 end
@@ -41,13 +41,13 @@ local function answers(kit)
 
   kit:item(20, "429 says when to come back", kit.supports.errors, function(self)
     local err = self:failure({ error = { status = 429, headers = { ["retry-after"] = "7" } } }, nil, nil, NO_RETRY)
-    assert.are.equal(7, err.retry_after)
-    assert.is_true(err.retryable)
+    assert.are.equal(7, err.retry_after, "err.retry_after")
+    assert.is_true(err.retryable, "err.retryable")
   end)
 
   kit:item(21, "402 is not worth a retry", kit.supports.errors, function(self)
     local err = self:failure({ error = { status = 402, message = "no credit" } }, nil, nil, NO_RETRY)
-    assert.is_false(err.retryable)
+    assert.is_false(err.retryable, "err.retryable")
   end)
 
   for _, case in ipairs { { "HTML", "<html><h1>Bad gateway</h1></html>" }, { "empty", "" },
@@ -56,10 +56,13 @@ local function answers(kit)
     for _, status in ipairs { 500, 502, 503 } do
       kit:item(21, ("status %d whose body is %s"):format(status, case[1]), kit.supports.wire, function(self)
         local err = self:failure({ error = { status = status, body = body } }, nil, nil, NO_RETRY)
-        assert.are.equal("ServerError", err.class)
-        assert.are.equal(status, err.status_code)
-        assert.is_true(#err.message > 0 and not err.message:find "\n")
-        if body:find "gone" then assert.is_truthy(err.message:find("gone-words", 1, true)) end
+        assert.are.equal("ServerError", err.class, "err.class")
+        assert.are.equal(status, err.status_code, "err.status_code")
+        assert.is_true(#err.message > 0 and not err.message:find "\n",
+          "err.message: one line, not empty")
+        if body:find "gone" then
+          assert.is_truthy(err.message:find("gone-words", 1, true), "err.message: the body's words are in it")
+        end
       end)
     end
   end
@@ -83,20 +86,20 @@ local function connections(kit)
 
   kit:item(20, "a refused connection", kit.unreachable ~= nil, function(self)
     local response, err = self:ask(self.unreachable(NO_RETRY), "Hello?")
-    assert.is_nil(response)
-    assert.are.equal("ConnectionError", err.class)
-    assert.is_nil(err.status_code)
-    assert.is_true(#err.provider > 0)
+    assert.is_nil(response, "response: nil, err expected")
+    assert.are.equal("ConnectionError", err.class, "err.class")
+    assert.is_nil(err.status_code, "err.status_code")
+    assert.is_true(#err.provider > 0, "err.provider: not empty")
   end)
 
   -- The provider never answers: the deadline is the only way out, however slow the machine.
   kit:item(20, "a timeout", kit.supports.wire, function(self)
     local err = self:failure({ content = "never", fault = { stall_after = 0 } }, nil, nil,
       { retry = { max = 0 }, timeout = 0.05 })
-    assert.are.equal("ConnectionError", err.class)
-    assert.are.equal("timeout", err.kind)
-    assert.is_nil(err.status_code)
-    assert.is_true(#err.provider > 0)
+    assert.are.equal("ConnectionError", err.class, "err.class")
+    assert.are.equal("timeout", err.kind, "err.kind")
+    assert.is_nil(err.status_code, "err.status_code")
+    assert.is_true(#err.provider > 0, "err.provider: not empty")
   end)
 
   kit:single(21, "a stream that breaks off gives the part that came", kit.supports.wire, function(self)
@@ -106,8 +109,8 @@ local function connections(kit)
       assert.are.equal("ConnectionError", err.class, tostring(err))
       local text = err.partial:text()
       assert.is_true(#text > 0 and #text < 2400, "a part of the text expected")
-      assert.are.equal("error", err.partial.stop_reason)
-      assert.is_true(err.partial.partial)
+      assert.are.equal("error", err.partial.stop_reason, "err.partial.stop_reason")
+      assert.is_true(err.partial.partial, "err.partial.partial")
     end
   end)
 
@@ -117,9 +120,9 @@ local function connections(kit)
       local err = self:failure({ content = "one two three four", chunk = 4,
         stream_error = { type = "overloaded_error", status = 529, message = "error-words", after = 2 } }, nil, nil,
         NO_RETRY)
-      assert.are.equal("ServerError", err.class)
-      assert.is_truthy(err.message:find("error-words", 1, true))
-      assert.are.equal("one two ", err.partial:text())
+      assert.are.equal("ServerError", err.class, "err.class")
+      assert.is_truthy(err.message:find("error-words", 1, true), "err.message: the provider's words are in it")
+      assert.are.equal("one two ", err.partial:text(), "err.partial:text()")
     end)
 end
 
@@ -131,14 +134,15 @@ local function consumers(kit)
     self.script { { content = "one two three" }, { content = "four" } }
     local adapter = self.new()
     local ok, err = pcall(adapter.chat, adapter, "Hello?", { stream = true, on_delta = function() error(mine) end })
-    assert.is_false(ok)
-    assert.is_true(rawequal(mine, err))
-    assert.are.equal("four", assert(adapter:chat "Hello?"):text())
+    assert.is_false(ok, "an error is raised")
+    assert.is_true(rawequal(mine, err), "what on_delta raised, unchanged")
+    assert.are.equal("four", assert(adapter:chat "Hello?"):text(), "text() of the next turn")
   end)
 
   kit:single(25, "a stream without a consumer", true, function(self)
     self.script { { content = "one two three" } }
-    assert.are.equal("one two three", assert(self.new():chat("Hello?", { stream = true })):text())
+    assert.are.equal("one two three", assert(self.new():chat("Hello?", { stream = true })):text(),
+      "response:text()")
   end)
 
   kit:single(25, "leaving the loop ends the turn", true, function(self)
@@ -148,26 +152,26 @@ local function consumers(kit)
       n = n + 1
       if n == 2 then break end
     end
-    assert.are.equal("four", assert(adapter:chat "Hello?"):text())
+    assert.are.equal("four", assert(adapter:chat "Hello?"):text(), "text() of the next turn")
   end)
 
   kit:single(25, "a loop over a turn that fails raises its error", kit.supports.errors, function(self)
     self.script { { error = { status = 500, message = "error-words" } } }
     local adapter = self.new(NO_RETRY)
     local ok, err = pcall(function() for _ in adapter:stream "Hello?" do error "a delta came" end end)
-    assert.is_false(ok)
+    assert.is_false(ok, "an error is raised")
     assert.are.equal("ServerError", err.class, tostring(err))
   end)
 
   kit:single(25, "a closed stream says that it was cancelled", true, function(self)
     self.script { { content = "one two three" } }
     local stream = assert(self.new():open "Hello?")
-    assert.is_not_nil(stream:next())
+    assert.is_not_nil(stream:next(), "stream:next(): a delta")
     stream:close()
     stream:close()
     local response, err = stream:response()
-    assert.is_nil(response)
-    assert.are.equal("CancelledError", err.class)
+    assert.is_nil(response, "response: nil, err expected")
+    assert.are.equal("CancelledError", err.class, "err.class")
   end)
 end
 

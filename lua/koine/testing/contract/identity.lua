@@ -27,7 +27,7 @@ return {
       testing.offline(true)
       local err = connect_outside()
       assert.is_not_nil(err, "a connection went out")
-      assert.are.equal("ConnectionError", err.class)
+      assert.are.equal("ConnectionError", err.class, "err.class")
       assert.are_not.equal("timeout", err.kind, "the connection was tried")
       self.script {}
       local adapter = self.new { retry = { max = 0 } }
@@ -46,13 +46,14 @@ return {
 
     kit:single(22, "it has a name, a model, a context and a count", true, function(self)
       local adapter = self.new()
-      assert.is_true(#adapter:provider_name() > 0)
-      assert.is_true(#adapter:model_name() > 0)
+      assert.is_true(#adapter:provider_name() > 0, "provider_name(): not empty")
+      assert.is_true(#adapter:model_name() > 0, "model_name(): not empty")
       local context = adapter:max_context_tokens()
-      assert.is_true(context == nil or math.type(context) == "integer" and context > 0)
+      assert.is_true(context == nil or math.type(context) == "integer" and context > 0,
+        "max_context_tokens(): nil, or an integer more than 0")
       local count = assert(adapter:count_tokens("Hello?", { system = "s", tools = { self.tool "add" } }))
-      assert.are.equal("integer", math.type(count))
-      assert.is_true(count >= -1)
+      assert.are.equal("integer", math.type(count), "count_tokens(): its type")
+      assert.is_true(count >= -1, "count_tokens(): -1 or more")
     end)
 
     kit:single(22, "its models are complete", true, function(self)
@@ -62,26 +63,30 @@ return {
         return
       end
       assert.is_not_nil(list, err and tostring(err))
-      for _, info in ipairs(list) do assert.is_true(records.equal(info, records.model_info(records.to_table(info)))) end
+      for i, info in ipairs(list) do
+        assert.is_true(records.equal(info, records.model_info(records.to_table(info))),
+          "list_models()[" .. i .. "]: a model_info")
+      end
     end)
 
     kit:single(23, "it logs in, says so, and logs out, any number of times", true, function(self)
       local adapter = self.new()
       for _ = 1, 2 do
         local _, err = adapter:authenticate()
-        assert.is_nil(err)
-        assert.is_true(adapter:authenticated())
+        assert.is_nil(err, "authenticate(): no error")
+        assert.is_true(adapter:authenticated(), "authenticated() after authenticate(): true")
       end
       for _ = 1, 2 do
         adapter:logout()
-        assert.are.equal("boolean", type(adapter:authenticated()))
+        assert.are.equal("boolean", type(adapter:authenticated()), "authenticated(): its type")
       end
     end)
 
     kit:single(23, "its quota report is complete, or there is none", true, function(self)
       local report = self.new():usage_report()
       if report ~= nil then
-        assert.is_true(records.equal(report, records.usage_report(records.to_table(report))))
+        assert.is_true(records.equal(report, records.usage_report(records.to_table(report))),
+          "usage_report(): a usage_report")
       end
     end)
   end,

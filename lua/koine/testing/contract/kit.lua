@@ -56,7 +56,7 @@ end
 --- The same for a turn that has to fail: the error.
 function kit:failure(turn, messages, opts, given)
   local response, err = self:play(turn, messages, opts, given)
-  self.assert.is_nil(response)
+  self.assert.is_nil(response, "response: nil, err expected")
   self.assert.is_true(errors.is_error(err), "one of Koine's errors expected, got " .. tostring(err))
   return err
 end
@@ -65,7 +65,7 @@ end
 function kit:raised(class, f, ...)
   local before = self:count()
   local ok, err = pcall(f, ...)
-  self.assert.is_false(ok, "an " .. class .. " was expected")
+  self.assert.is_false(ok, "nothing was raised, an " .. class .. " was expected")
   self.assert.is_true(errors.is_error(err), tostring(err))
   self.assert.are.equal(class, err.class, tostring(err))
   self.assert.are.equal(before, self:count(), "a request went out before the error")

@@ -18,26 +18,29 @@ local function prompts(kit)
 
   kit:item(8, "system as a string", seen, function(self)
     local _, body = self:sent("Hello?", { system = "system-words" })
-    assert.are.equal(1, self:found(body, "system-words"))
-    assert.are_not.equal("assistant", self:role_of(body, "system-words"))
-    if not self.supports.system_as_user then assert.are_not.equal("user", self:role_of(body, "system-words")) end
+    assert.are.equal(1, self:found(body, "system-words"), 'the request: how often it carries "system-words"')
+    local role = self:role_of(body, "system-words")
+    assert.are_not.equal("assistant", role, "system: the role that it goes out with")
+    if not self.supports.system_as_user then
+      assert.are_not.equal("user", role, "system: the role that it goes out with")
+    end
     local _, bare = self:sent("Hello?", { system = "" })
-    assert.is_nil(bare.system)
+    assert.is_nil(bare.system, "system: nothing for an empty one")
   end)
 
   kit:item(8, "system as an array of text blocks", seen, function(self)
     local _, body = self:sent("Hello?", { system = { text "system-words-one",
       { type = "text", text = "system-words-two", cache_control = { type = "ephemeral" } } } })
-    assert.are.equal(1, self:found(body, "system-words-one"))
-    assert.are.equal(1, self:found(body, "system-words-two"))
+    assert.are.equal(1, self:found(body, "system-words-one"), 'the request: how often it carries "system-words-one"')
+    assert.are.equal(1, self:found(body, "system-words-two"), 'the request: how often it carries "system-words-two"')
   end)
 
   kit:item(9, "max_tokens: the constructor's, and the call's over it", seen, function(self)
     local _, default = self:sent("Hello?", nil, { max_tokens = 1711 })
-    assert.are.equal(1, self:found(default, 1711))
+    assert.are.equal(1, self:found(default, 1711), "max_tokens: how often the request carries the constructor's")
     local _, call_s = self:sent("Hello?", { max_tokens = 1712 }, { max_tokens = 1711 })
-    assert.are.equal(0, self:found(call_s, 1711))
-    assert.are.equal(1, self:found(call_s, 1712))
+    assert.are.equal(0, self:found(call_s, 1711), "max_tokens: the constructor's, which the call's replaces")
+    assert.are.equal(1, self:found(call_s, 1712), "max_tokens: how often the request carries the call's")
   end)
 
   kit:item(10, "tools as records, as plain tables, mixed and in order", seen, function(self)
@@ -47,7 +50,7 @@ local function prompts(kit)
       local raw, body = self:sent("Hello?", { tools = tools })
       local last = 0
       for _, tool in ipairs(tools) do
-        assert.are.equal(1, self:found(body, tool.name))
+        assert.are.equal(1, self:found(body, tool.name), "tools: how often the request carries " .. tool.name)
         local at = raw:find(tool.name, 1, true)
         assert.is_true(at > last, "the tools' order changed")
         last = at
@@ -57,7 +60,7 @@ local function prompts(kit)
 
   kit:item(10, "no tools, no key", seen, function(self)
     local _, body = self:sent("Hello?", { tools = {} })
-    assert.is_nil(body.tools)
+    assert.is_nil(body.tools, "tools: nothing for none")
   end)
 end
 
@@ -71,8 +74,8 @@ local function histories(kit)
       { tools = { self.tool "add" } })
     self:carries(body, "result-words-one-a", "result-words-one-b", "result-words-two")
     if self.supports.exact_ids then
-      assert.are.equal(2, self:exactly(body, "call_hist_1"))
-      assert.are.equal(2, self:exactly(body, "call_hist_2"))
+      assert.are.equal(2, self:exactly(body, "call_hist_1"), 'the request: how often it carries "call_hist_1"')
+      assert.are.equal(2, self:exactly(body, "call_hist_2"), 'the request: how often it carries "call_hist_2"')
     end
   end)
 
@@ -81,8 +84,10 @@ local function histories(kit)
       return (self:sent({ user(text "go"), assistant(call("call_hist_1", "add")),
         user(result("call_hist_1", "no such file", is_error)) }, { tools = { self.tool "add" } }))
     end
-    assert.are_not.equal(sent(nil), sent(true))
-    if self.supports.wire then assert.are.equal(sent(nil), sent(false)) end
+    assert.are_not.equal(sent(nil), sent(true), "is_error: the request with true differs from one without")
+    if self.supports.wire then
+      assert.are.equal(sent(nil), sent(false), "is_error: the request with false is one without")
+    end
   end)
 
   kit:item(12, "text and tool call of one assistant message", seen, function(self)
@@ -99,8 +104,8 @@ local function histories(kit)
 
   kit:item(13, "a single string", seen, function(self)
     local _, body = self:sent "words-alone"
-    assert.are.equal(1, self:found(body, "words-alone"))
-    assert.are.equal("user", self:role_of(body, "words-alone"))
+    assert.are.equal(1, self:found(body, "words-alone"), 'the request: how often it carries "words-alone"')
+    assert.are.equal("user", self:role_of(body, "words-alone"), "messages: the role of a string")
   end)
 
   for _, block in ipairs { { type = "image", source = IMAGE, media_type = "image/png" },
@@ -117,8 +122,8 @@ local function histories(kit)
       local ok, err = pcall(self.ask, self, self.new(), messages)
       assert.is_false(ok, "an image that cannot be sent has to raise")
       assert.is_true(err.class == "NotImplementedError" or err.class == "ArgumentError", tostring(err))
-      assert.is_truthy(tostring(err):find("image", 1, true))
-      assert.are.equal(before, self:count())
+      assert.is_truthy(tostring(err):find("image", 1, true), "the error: it names the image")
+      assert.are.equal(before, self:count(), "the number of requests: none went out")
     end)
   end
 end
@@ -129,22 +134,28 @@ local function options(kit)
   kit:item(15, "thinking: per call, by default, overridden, off", seen and kit.supports.thinking_option, function(self)
     local function sent(opts, given) return (self:sent("Hello?", opts, given)) end
     local off, low, high = sent { thinking = false }, sent { thinking = "low" }, sent { thinking = "high" }
-    assert.are_not.equal(off, low)
-    assert.are_not.equal(off, high)
-    if self.supports.thinking_levels then assert.are_not.equal(low, high) end
-    assert.are.equal(low, sent(nil, { thinking = "low" }))
-    assert.are.equal(high, sent({ thinking = "high" }, { thinking = "low" }))
-    assert.are.equal(off, sent({ thinking = false }, { thinking = "low" }))
-    assert.are.equal(off, sent({ thinking = { enabled = false } }, { thinking = "low" }))
+    assert.are_not.equal(off, low, "thinking: \"low\" differs from false in the request")
+    assert.are_not.equal(off, high, "thinking: \"high\" differs from false in the request")
+    if self.supports.thinking_levels then
+      assert.are_not.equal(low, high, "thinking: \"high\" differs from \"low\" in the request")
+    end
+    assert.are.equal(low, sent(nil, { thinking = "low" }), "thinking: the constructor's")
+    assert.are.equal(high, sent({ thinking = "high" }, { thinking = "low" }),
+      "thinking: the call's over the constructor's")
+    assert.are.equal(off, sent({ thinking = false }, { thinking = "low" }),
+      "thinking: false over the constructor's")
+    assert.are.equal(off, sent({ thinking = { enabled = false } }, { thinking = "low" }),
+      "thinking: {enabled = false} over the constructor's")
   end)
 
   kit:item(15, "thinking: a value that nobody knows is refused before any request", true, function(self)
     self.script { { content = "ok" } }
     for _, value in ipairs { "extreme", 5, true, { budget = 5 } } do
-      assert.are.equal("thinking", self:raised("ArgumentError", self.new, { thinking = value }).field:match "^%l+")
+      assert.are.equal("thinking", self:raised("ArgumentError", self.new, { thinking = value }).field:match "^%l+",
+        "the error's field, of the constructor")
       local adapter = self.new()
       local err = self:raised("ArgumentError", self.ask, self, adapter, "Hello?", { thinking = value })
-      assert.are.equal("thinking", err.field:match "^%l+")
+      assert.are.equal("thinking", err.field:match "^%l+", "the error's field, of the call")
     end
   end)
 
@@ -164,7 +175,8 @@ local function options(kit)
       { timeout = 60, retry = { max = 0, max_delay = 1, on_ambiguous = false }, extra = {} },
       { retry = false },
     } do
-      assert.are.equal("ok", self:answer({ content = "ok" }, nil, opts):text())
+      assert.are.equal("ok", self:answer({ content = "ok" }, nil, opts):text(),
+        "response:text()")
     end
   end)
 
@@ -196,7 +208,7 @@ local function round_trip(self, content, marks)
   history[3] = { role = "user", content = results }
   response, err = self:ask(adapter, history, opts)
   self.assert.is_nil(err, err and tostring(err))
-  self.assert.are.equal("5", response:text())
+  self.assert.are.equal("5", response:text(), "response:text()")
   local raw, body = self:last_body()
   raw = raw:gsub("\\/", "/")
   local last = 0
@@ -218,8 +230,8 @@ local function replay(kit)
     local body = round_trip(self, { text "words-before", call("call_back_1", "add"), call("call_back_2", "add") },
       { "words-before" })
     if not self.supports.exact_ids then return end
-    assert.are.equal(2, self:exactly(body, "call_back_1"))
-    assert.are.equal(2, self:exactly(body, "call_back_2"))
+    assert.are.equal(2, self:exactly(body, "call_back_1"), 'the request: how often it carries "call_back_1"')
+    assert.are.equal(2, self:exactly(body, "call_back_2"), 'the request: how often it carries "call_back_2"')
   end)
 
   kit:item(17, "an answer goes back: signatures and redacted thinking", seen and kit.supports.signatures, function(self)
@@ -236,7 +248,7 @@ local function replay(kit)
     local kept = records.to_table { messages, opts }
     local before = self.requests and (self:sent(messages, opts)) or self:answer({ content = "ok" }, messages, opts)
     assert.is_true(records.equal(kept, { messages, opts }), "the caller's tables were changed")
-    if self.requests then assert.are.equal(before, (self:sent(messages, opts))) end
+    if self.requests then assert.are.equal(before, (self:sent(messages, opts)), "the request: the same bytes again") end
   end)
 end
 

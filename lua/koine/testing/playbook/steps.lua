@@ -11,6 +11,14 @@ local steps = {}
 
 local function fail(field, expected, value) failures.invalid(field, expected, errors.describe(value)) end
 
+-- The keys of a table in order, in words.
+local function names_of(fields)
+  local names = {}
+  for name in next, fields do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
 local function check_fields(value, path, fields)
   if type(value) ~= "table" then fail(path, "table", value) end
   local unknown = {}
@@ -18,7 +26,9 @@ local function check_fields(value, path, fields)
     if not fields[name] then unknown[#unknown + 1] = tostring(name) end
   end
   table.sort(unknown)
-  if unknown[1] then failures.invalid(path .. "." .. unknown[1], "known field", "an unknown one") end
+  if unknown[1] then
+    failures.invalid(path .. "." .. unknown[1], "one of the fields " .. names_of(fields), "an unknown one")
+  end
   for name, check in next, fields do
     if value[name] ~= nil then check(value[name], path .. "." .. name) end
   end
@@ -48,7 +58,7 @@ local STOPS = { end_turn = true, tool_use = true, max_tokens = true, stop_sequen
   refusal = true, sensitive = true, context_overflow = true }
 
 local function stop_reason(value, path)
-  if not STOPS[value] then fail(path, "stop reason", value) end
+  if not STOPS[value] then fail(path, "one of " .. names_of(STOPS), value) end
 end
 
 local COUNTS = { input_tokens = count(0), output_tokens = count(0), cache_read_tokens = count(0),
@@ -144,7 +154,7 @@ local function check(step, path)
   local required = kind.required
   if required and step[required] == nil then kind.fields[required](nil, path .. "." .. required) end
   if step.type == "turn" and (step.content == nil) == (step.error == nil) and not step.stream_error then
-    fail(path .. ".content", "either content or error", step.content)
+    failures.invalid(path .. ".content", "either content or error", step.content == nil and "neither" or "both")
   end
 end
 

@@ -19,7 +19,8 @@ local function passing_on(book)
   end
 end
 
--- The numbers of the items that `sabotage(adapter, book)` makes fail, and how many items there are.
+-- The numbers of the items that `sabotage(adapter, book)` makes fail, how many items there are, and what all those that
+-- fail say, in one text.
 local function failures(sabotage, supports)
   local steps, books, items = {}, {}, {}
   contract.describe("sabotaged", {
@@ -54,12 +55,16 @@ local function failures(sabotage, supports)
     end,
     supports = supports or { errors = true, signatures = true, blocks = true },
   })
-  local failed = {}
+  local failed, said = {}, {}
   for _, item in ipairs(items) do
-    if not pcall(item.test) then failed[math.tointeger(tonumber(item.name:match "^%d+"))] = item.name end
+    local ok, err = pcall(item.test)
+    if not ok then
+      failed[math.tointeger(tonumber(item.name:match "^%d+"))] = item.name
+      said[#said + 1] = item.name .. ": " .. tostring(type(err) == "table" and err.message or err)
+    end
   end
   items.after()
-  return failed, #items
+  return failed, #items, table.concat(said, "\n")
 end
 
 -- chat whose Response is changed: change(fields, deltas) gets the fields of a new one.
@@ -262,6 +267,36 @@ describe("the contract", function()
       end
     end)
   end
+
+  it("names the rule and the field of what fails", function()
+    for field, sabotage in pairs {
+      ["provider_name(): not empty"] = function(adapter) adapter.provider_name = function() return "" end end,
+      ["authenticated() after authenticate(): true"] = function(adapter)
+        adapter.authenticated = function() return "yes" end
+      end,
+      ["model_info.more: one of the fields"] = function(adapter)
+        adapter.list_models = function() return { { id = "m", name = "m", max_context_tokens = 0,
+          supports_vision = false, supports_tool_use = true, supports_streaming = true, more = 1 } } end
+      end,
+      ["response.stop_reason"] = function(adapter)
+        changed_response(adapter, function(fields) fields.stop_reason = "pause_turn" end)
+      end,
+      ["response.usage.output_tokens"] = function(adapter)
+        changed_response(adapter, function(fields) fields.usage.output_tokens = 0 end)
+      end,
+      ["thinking: the constructor's"] = function(adapter)
+        local chat = adapter.chat
+        function adapter:chat(messages, opts)
+          local all = records.to_table(opts or {})
+          if all.thinking == nil then all.thinking = "medium" end
+          return chat(self, messages, all)
+        end
+      end,
+    } do
+      local _, _, said = failures(sabotage)
+      assert.is_truthy(said:find("%d+%. [^\n]*: [^\n]*" .. field:gsub("%p", "%%%0")), field .. " is not in: " .. said)
+    end
+  end)
 
   it("leaves out what an adapter cannot do", function()
     local _, all = failures(function() end)
