@@ -20,6 +20,10 @@ or decides is Lua.]],
 
 dependencies = { "lua >= 5.4", "lua-cjson", "argparse" }
 
+-- The specs with busted, which may be LuaRocks' or the system's: a test dependency would fetch it again. Behind
+-- `luarocks test` stand busted's own arguments.
+test = { type = "command", script = "tools/specs.lua" }
+
 -- The library only: Debian keeps curl.h in the directory of the architecture, where LuaRocks 3.8 does not look and the
 -- compiler does.
 external_dependencies = { CURL = { library = "curl" } }

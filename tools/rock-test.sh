@@ -1,19 +1,26 @@
 #!/bin/sh
-# rock-test.sh: builds the checkout with LuaRocks, installs it into an empty tree, and runs the demo from there with
-# nothing of the checkout in reach. Dependencies are not fetched: lua-cjson and luv are the system's.
+# rock-test.sh: builds the checkout with LuaRocks, installs it into an empty tree, runs specs by `luarocks test` with the
+# module from there, and the demo with nothing of the checkout in reach. Dependencies are not fetched: lua-cjson and luv are the system's.
 set -eu
 tools/deps.sh build lint
 lua=${LUA:-lua5.4}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/src"
-cp -R src lua bin rockspec LICENSE "$tree/src"
+cp -R src lua bin rockspec spec tools LICENSE "$tree/src"
 cp examples/demo.lua "$tree"
 (
   cd "$tree/src"
   env -u LUA_PATH -u LUA_CPATH luarocks --lua-version 5.4 --tree "$tree/rocks" \
     make --deps-mode none rockspec/koine-scm-1.rockspec
 ) >"$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+(
+  cd "$tree/src"
+  LUA_CPATH="$tree/rocks/lib/lua/5.4/?.so;;" luarocks --lua-version 5.4 test rockspec/koine-scm-1.rockspec \
+    spec/lua/data spec/lua/provider/names_spec.lua spec/lua/call/adapter_spec.lua
+) >"$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+grep -q " 0 failures / 0 errors" "$tree/log" || { cat "$tree/log"; exit 1; }
+echo "rock-test: luarocks test ran"
 rm -rf "$tree/src"
 
 cd "$tree"

@@ -314,8 +314,8 @@ end
 --   now_ms                 function → milliseconds of a clock that does not go back
 --   on_queued(message, thread), on_done(message, thread, result), on_error(message, thread, err),
 --   on_warning(text, thread, details), on_dispatch(record)
---                          hooks: may wait, nothing waits for them; called in order, thread by thread. `text` is fit for
---                          the thread: details.err also knows where in the program it came up
+--                          hooks: may wait, nothing waits for them; called in order, thread by thread. `text` is fit
+--                          for the thread: details.err also knows where in the program it came up
 -- Raises an ArgumentError naming the bad field.
 local function new(_, options)
   local self = settings.constructor(options)

@@ -41,14 +41,15 @@ describe("a step", function()
 
   it("names the field and the rule that it breaks", function()
     for _, case in ipairs {
-      { "step.stop_reason", "one of context_overflow, end_turn, max_tokens", { step = 1, type = "message", content = "x",
-        stop_reason = "done" } },
+      { "step.stop_reason", "one of context_overflow, end_turn, max_tokens", { step = 1, type = "message",
+        content = "x", stop_reason = "done" } },
       { "step.text", "one of the fields content, fault, step, stop_reason, thinking, type, usage", { step = 1,
         type = "message", content = "x", text = "y" } },
       { "step.usage.total", "one of the fields cache_creation_tokens", { step = 1, type = "message", content = "x",
         usage = { total = 5 } } },
       { "step.content", "either content or error", { step = 1, type = "turn" } },
-      { "step.tool_calls[1].id", "non-empty string", { step = 1, type = "tool_calls", tool_calls = { { name = "a" } } } },
+      { "step.tool_calls[1].id", "non-empty string", { step = 1, type = "tool_calls",
+        tool_calls = { { name = "a" } } } },
     } do
       local err = invalid(case[3])
       assert.are.equal(case[1], err.field)
