@@ -188,9 +188,9 @@ describe("failures", function()
   end)
 
   it("are told to the thread without places in files; details.err has them", function()
-    local line = debug.getinfo(1, "l").currentline
+    local lab_of, line = {}, debug.getinfo(1, "l").currentline
     for words, raise in pairs { ["out of tea"] = function() error "out of tea" end,
-      ["attempt to index a nil value (local 'nothing')"] = function() local nothing return nothing.there end,
+      ["attempt to index a nil value (field 'nothing')"] = function() return lab_of.nothing.there end,
       ["city: string expected, got 7"] = function() koine.errors.argument("city", "string", 7) end,
       ["boom"] = function() koine.run(function() error "boom" end) end } do
       local lab = chat_lab.new { target = { run_turn = raise } }
