@@ -101,6 +101,13 @@ local function index(_, name)
   return koine[name]
 end
 
+-- The value of a name; nil where its module is not there: libkoine.a has no `testing`.
+local function value_of(name)
+  local ok, value = pcall(index, koine, name)
+  if ok then return value end
+  if not tostring(value):find("module 'koine%.[%w_.]+' not found") then error(value, 0) end
+end
+
 -- All names in order, each with its value.
 local function each()
   local names, i = {}, 0
@@ -110,9 +117,14 @@ local function each()
   end
   table.sort(names)
   return function()
-    i = i + 1
-    local name = names[i]
-    if name then return name, koine[name] end
+    local name, value
+    repeat
+      i = i + 1
+      name = names[i]
+      value = name and rawget(koine, name)
+      if name and value == nil then value = value_of(name) end
+    until not name or value ~= nil
+    return name, value
   end
 end
 

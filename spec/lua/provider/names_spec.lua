@@ -80,4 +80,15 @@ describe("pairs(koine)", function()
     end
     assert.is_nil(seen.gemini)
   end)
+
+  it("leaves out what was not built in", function()
+    local script = [[package.preload["koine.testing"], package.searchers[2] = nil, (function(find)
+        return function(name) if name ~= "koine.testing" then return find(name) end end
+      end)(package.searchers[2])
+      local names = {}
+      for name in pairs(require "koine") do names[name] = true end
+      assert(names.agent and names.tool and not names.testing)]]
+    assert.is_true((os.execute(("LUA_PATH='%s' LUA_CPATH='%s' %s -e '%s'"):format(package.path, package.cpath,
+      os.getenv "KOINE_LUA" or "lua5.4", script))))
+  end)
 end)
