@@ -46,6 +46,7 @@ build = {
         "src/binding/process.c",
         "src/binding/request.c",
         "src/binding/response.c",
+        "src/binding/response_fields.c",
         "src/binding/stream.c",
         "src/binding/text.c",
         "src/binding/value.c",

@@ -155,6 +155,10 @@ const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *
 /* Pushes a Response made of this tree (compacted into one userdata). Raises on memory, and the error (KIND_LIMIT) for a
 ** tree that is too deep to be copied, which no answer within ANSWER_DEPTH is. */
 void push_response(lua_State *L, const struct node *turn);
+/* core.response{content, model, stop_reason, usage, …}: a Response from the table at 1 (for adapters written in Lua).
+** content: a string or an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are
+** required. Raises an ArgumentError that names the field. */
+int new_response(lua_State *L);
 
 /* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
 ** Raises ArgumentError. */
