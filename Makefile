@@ -202,7 +202,7 @@ arch:
 
 docs-check: $(MODULE)
 	@$(LUA) tools/docs-check.lua
-	@$(BUSTED) --output=plainTerminal spec/lua/whole/docs_spec.lua
+	@$(BUSTED) --output=plainTerminal spec/lua/whole/docs/docs_spec.lua
 
 lint: $(MODULE)
 	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench

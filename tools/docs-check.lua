@@ -2,7 +2,7 @@
 -- returns, and a method, have a `---` comment that says what comes back; a C function that Lua sees has a comment that
 -- begins with its name and arguments as Lua has them; a function of a C header has a comment; every file says what
 -- lives in it; a field of a record stands on a page; llms.txt is short and names only what exists. Prints `file:line:
--- what is missing` and exits 1. Whether pages and code agree is for spec/lua/whole/docs_spec.lua, which
+-- what is missing` and exits 1. Whether pages and code agree is for spec/lua/whole/docs/docs_spec.lua, which
 -- `make docs-check` runs after this.
 -- Run from the project's root, with the module on LUA_CPATH.
 

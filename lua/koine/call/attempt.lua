@@ -212,9 +212,14 @@ local function relieved(plan, err)
   return true
 end
 
+-- True when the request was changed such that the provider may take it. A closed adapter renders nothing.
+local function changed(plan, err)
+  return not plan.adapter:closed() and (remedied(plan, err) or relieved(plan, err))
+end
+
 --- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(plan, err)
-  if readmitted(plan, err) or remedied(plan, err) or relieved(plan, err) then
+  if readmitted(plan, err) or changed(plan, err) then
     plan.ledger:enter(err)
     return true
   end

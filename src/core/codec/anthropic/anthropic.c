@@ -332,7 +332,7 @@ static int prepare(struct render *r, struct node **system, struct err *e) {
     .origin = codec_origin(r, &codec_anthropic), .signed_thinking = !r->quirks->unsigned_thinking,
     .drop_blank_text = 1, .merge_blocks = 1, .results_first = 1, .id_chars = "word-"
   };
-  struct out media = { .r = r, .q = r->quirks, .request = r->request, .e = e, .file_urls = 1 };
+  struct out media = { .r = r, .q = r->quirks, .request = r->request, .e = e, .file_urls = 1, .cites = 1 };
   size_t count;
   char field[32];
   if (normalise_check(r->request, e) != 0 || codec_server_tools(r->request, SERVER_TOOLS, e) != 0) return -1;

@@ -316,7 +316,7 @@ int out_check_media(struct out *w) {
     (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
     if (check_blocks(w, node_get(m, "content"), path) != 0) return -1;
   }
-  if (w->cited) out_warn(w, "citations", "this wire format cannot be asked to cite a document: left out");
+  if (w->cited && !w->cites) out_warn(w, "citations", "this wire format cannot be asked to cite a document: left out");
   return w->failed ? -1 : 0;
 }
 

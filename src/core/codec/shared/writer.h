@@ -21,7 +21,7 @@ struct out {
   int n;
   size_t items;                   /* elements of the history so far */
   int file_urls;                  /* Responses: a document may be an http URL */
-  int cited;                      /* a document's citations are asked for */
+  int cited, cites;               /* a document's citations are asked for; the wire can be asked */
   int tools_used;                 /* Chat: tools are offered, or the history has calls */
 };
 

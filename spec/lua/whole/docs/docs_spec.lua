@@ -6,7 +6,7 @@ local files = require "spec.support.files"
 local folders = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
-local pages = require "spec.lua.whole.pages"
+local pages = require "spec.lua.whole.docs.pages"
 local rows = require "koine.provider"
 
 local read, lines_of, blocks_of, program = files.read, pages.lines_of, pages.blocks_of, pages.program
