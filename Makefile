@@ -161,7 +161,10 @@ $(BUILD)/spec/c/%: spec/c/%.c $(CORE_LIB)
 # Programs that host the library.
 $(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(BINDING_OBJ)
 	@mkdir -p $(@D)
-	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -Ispec/host $(LUA_INC) -MMD -MP -o $@ $< $(BINDING_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) -ldl -lm -lpthread
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -Ispec/host $(LUA_INC) -MMD -MP -o $@ $< $(BINDING_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) $(MORE_LIB) -ldl -lm -lpthread
+
+# Its server is OpenSSL's own.
+$(BUILD)/spec/host/http/tls_hostile: MORE_LIB = -lssl -lcrypto
 
 test-c: $(SPEC_C)
 	@set -e; for t in $(SPEC_C); do $$t; done
