@@ -42,7 +42,7 @@ local REQUIRED = {}
 local FIELDS = {
   event = { kind = { one_of(types.KIND), REQUIRED }, content = { STRING, "" }, tool_name = { STRING },
     tool_input = { STRING }, tool_call_id = { STRING }, is_error = { BOOLEAN }, redacted = { BOOLEAN },
-    seq = { NUMBER }, timestamp = { NUMBER, 0 } },
+    traceback = { STRING }, seq = { NUMBER }, timestamp = { NUMBER, 0 } },
   usage = { tokens_in = { NUMBER, 0 }, tokens_out = { NUMBER, 0 }, cost_usd = { NUMBER, 0.0 }, model = { STRING, "" },
     duration_seconds = { NUMBER, 0.0 }, cache_read_tokens = { NUMBER, 0 }, cache_creation_tokens = { NUMBER, 0 },
     reasoning_tokens = { NUMBER, 0 }, model_calls = { NUMBER, 0 }, incomplete = { BOOLEAN } },
@@ -78,8 +78,8 @@ local function make(name, given)
   return made
 end
 
---- An event: {kind, content = "", tool_name, tool_input (JSON text), tool_call_id, is_error, redacted, seq,
--- timestamp = 0}. `kind` is required.
+--- An event: {kind, content = "", tool_name, tool_input (JSON text), tool_call_id, is_error, redacted,
+-- traceback (text, of a tool that raised), seq, timestamp = 0}. `kind` is required.
 function types.event(fields) return make("event", fields) end
 
 --- A report of usage: {tokens_in, tokens_out, cost_usd, model = "", duration_seconds, cache_read_tokens,

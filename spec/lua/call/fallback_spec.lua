@@ -84,7 +84,7 @@ describe("fallback", function()
   end
 
   it("stays with the first once a delta was handed out", function()
-    one:script { { content = "a long answer that breaks off", chunk = 2, fault = { reset_after = 700 } } }
+    one:script { { content = "a long answer that breaks off", chunk = 2, fault = { reset_after = 1000 } } }
     two:script { { content = "two" } }
     local stream <close> = assert(pair():open "Hello?")
     local seen, delta, failure = 0, stream:next()
