@@ -1,13 +1,15 @@
---- A small HTTP/1.1 server on libuv, for the loopback provider and executors: connections, requests, bytes out.
--- Every connection is one coroutine, so that the code above reads and writes as if it blocked. Knows nothing of JSON,
--- scripts or providers. A broken request is answered 400, 413 or 431 and its connection closed.
+--- An HTTP/1.1 server on libuv, for the loopback provider and for an executor's service: connections, requests, bytes
+-- out. Every connection is one coroutine, so that the code above reads and writes as if it blocked. Knows nothing of
+-- JSON, scripts or providers. A broken request is answered 400, 408, 413 or 431 and its connection closed.
 
+local connection = require "koine.net.connection"
 local uv = require "luv"
 
 local http = {}
 
 local MAX_HEAD = 256 * 1024
 local MAX_BODY = 64 * 1024 * 1024
+local MAX_DIGITS = 8 -- of a chunk's size
 
 local REASONS = {
   [200] = "OK", [201] = "Created", [204] = "No Content", [400] = "Bad Request", [401] = "Unauthorized",
@@ -18,180 +20,20 @@ local REASONS = {
   [503] = "Service Unavailable", [504] = "Gateway Timeout", [529] = "Overloaded",
 }
 
-local methods = {}
-local Connection = { __index = methods, __name = "koine.net.connection" }
-
-local function resume(conn, ...)
-  local ok, err = coroutine.resume(conn.task, ...)
-  if not ok then
-    io.stderr:write("koine.testing: ", debug.traceback(conn.task, tostring(err)), "\n")
-    conn:reset()
-  end
-end
-
---- Suspends the connection's task. `start(wake)` begins what is waited for; wake(...) resumes once with its arguments.
--- When the peer goes away meanwhile, returns nil, "closed".
-local function wait(conn, start)
-  if conn.ended then
-    return nil, "closed"
-  end
-  local waiting = {} -- a late callback of an earlier wait must not end this one
-  local function wake(...)
-    if conn.waiting == waiting then
-      conn.waiting = nil
-      resume(conn, ...)
-    end
-  end
-  conn.waiting, conn.wake = waiting, wake
-  start(wake)
-  return coroutine.yield()
-end
-
---- Sends bytes. True once the kernel took them; nil, "closed" when the peer went away.
-function methods:send(bytes)
-  return wait(self, function(wake)
-    self.tcp:write(bytes, function(err)
-      if err then
-        wake(nil, "closed")
-      else
-        wake(true)
-      end
-    end)
-  end)
-end
-
---- Lets ms milliseconds pass. True, or nil, "closed".
-function methods:pause(ms)
-  local timer = uv.new_timer()
-  local ok, err = wait(self, function(wake)
-    timer:start(ms, 0, function() wake(true) end)
-  end)
-  timer:stop()
-  timer:close()
-  return ok, err
-end
-
---- Where this connection's server is reached; nil when the connection is gone.
-function methods:url()
-  local name = self.tcp:getsockname()
-  return name and "http://127.0.0.1:" .. name.port
-end
-
---- Does nothing until the peer closes. Returns nil, "closed".
-function methods:hang()
-  return wait(self, function() end)
-end
-
---- Ends the connection with a TCP reset.
-function methods:reset()
-  self.ended = true
-  if not self.tcp:is_closing() then
-    self.tcp:close_reset()
-  end
-end
-
---- Ends the connection in order: our side is shut, what the peer still sends is discarded, then the socket is closed.
-function methods:close()
-  if self.tcp:is_closing() or self.closing then
-    return
-  end
-  self.closing = true
-  local function finish()
-    if not self.tcp:is_closing() then
-      self.tcp:close()
-    end
-  end
-  if self.ended then
-    return finish()
-  end
-  self.finish = finish
-  self.tcp:shutdown(function(err)
-    if err then
-      finish()
-    end
-  end)
-end
-
-local function on_read(conn, err, chunk)
-  if chunk then
-    if not conn.closing then
-      conn.inbox[#conn.inbox + 1] = chunk
-      if conn.on_data then
-        conn.on_data()
-      end
-    end
-    return
-  end
-  conn.ended = true
-  if err and not conn.tcp:is_closing() then
-    conn.tcp:close()
-  elseif conn.finish then
-    conn.finish()
-  end
-  if conn.wake then
-    conn.wake(nil, "closed")
-  end
-end
-
---- The next bytes that the peer sent, or nil when no more will come.
-local function more(conn)
-  while #conn.inbox == 0 do
-    if conn.ended then
-      return nil
-    end
-    wait(conn, function(wake) conn.on_data = wake end)
-    conn.on_data = nil
-  end
-  return table.remove(conn.inbox, 1)
-end
-
---- Bytes up to and including `mark`, or nil, status when they grow past `max` (431) or the peer closed (no status).
-local function take_through(conn, mark, max)
-  while true do
-    local _, last = conn.buffer:find(mark, 1, true)
-    if last then
-      local text = conn.buffer:sub(1, last)
-      conn.buffer = conn.buffer:sub(last + 1)
-      return text
-    end
-    if #conn.buffer > max then
-      return nil, 431
-    end
-    local chunk = more(conn)
-    if not chunk then
-      return nil
-    end
-    conn.buffer = conn.buffer .. chunk
-  end
-end
-
---- Exactly n bytes, or nil when the peer closed before.
-local function take(conn, n)
-  local parts, have = { conn.buffer }, #conn.buffer
-  while have < n do
-    local chunk = more(conn)
-    if not chunk then
-      return nil
-    end
-    parts[#parts + 1] = chunk
-    have = have + #chunk
-  end
-  local all = table.concat(parts)
-  conn.buffer = all:sub(n + 1)
-  return all:sub(1, n)
-end
-
 local function chunked_body(conn)
   local parts, total = {}, 0
   while true do
-    local line, status = take_through(conn, "\r\n", 1024)
+    local line, status = conn:take_through("\r\n", 1024)
     if not line then
       return nil, status
     end
-    local size = tonumber(line:match("^%x+") or "", 16)
-    if not size then
+    local digits = line:match("^%x+")
+    if not digits then
       return nil, 400
+    elseif #digits > MAX_DIGITS then
+      return nil, 413
     end
+    local size = tonumber(digits, 16)
     total = total + size
     if total > MAX_BODY then
       return nil, 413
@@ -199,7 +41,7 @@ local function chunked_body(conn)
     if size == 0 then
       break
     end
-    local data = take(conn, size + 2)
+    local data = conn:take(size + 2)
     if not data then
       return nil
     elseif data:sub(-2) ~= "\r\n" then
@@ -207,10 +49,15 @@ local function chunked_body(conn)
     end
     parts[#parts + 1] = data:sub(1, -3)
   end
+  local room = MAX_HEAD
   repeat -- trailers
-    local line, status = take_through(conn, "\r\n", MAX_HEAD)
+    local line, status = conn:take_through("\r\n", room)
     if not line then
       return nil, status
+    end
+    room = room - #line
+    if room < 0 then
+      return nil, 431
     end
   until line == "\r\n"
   return table.concat(parts)
@@ -237,19 +84,23 @@ local function read_body(conn, headers)
   if length > MAX_BODY then
     return nil, 413
   end
-  return take(conn, length)
+  return conn:take(length)
 end
 
 local function parse_headers(text)
-  local headers = {}
+  local lists, headers = {}, {}
   for line in text:gmatch("(.-)\r\n") do
-    local name, value = line:match("^([%w!#$%%&'*+.^_`|~-]+):[ \t]*(.-)[ \t]*$")
+    local name, value = line:match("^([%w!#$%%&'*+.^_`|~-]+):[ \t]*(.*)$")
     if line ~= "" and not name then
       return nil
     elseif name then
       name = name:lower()
-      headers[name] = headers[name] and headers[name] .. ", " .. value or value
+      lists[name] = lists[name] or {}
+      table.insert(lists[name], value:match("^.*[^ \t]") or "")
     end
+  end
+  for name, values in pairs(lists) do
+    headers[name] = table.concat(values, ", ")
   end
   return headers
 end
@@ -267,10 +118,33 @@ function http.parse_query(text)
   return query
 end
 
---- Reads one request: {method, target, path, query, version, headers, body}. nil when the peer closed before it was
--- whole; nil, status when it is not a request that can be served.
+--- Reads the body that belongs to a request: nil as read_request does. Of a peer who is not let in it reads none.
+local function add_body(conn, request)
+  local bounds = conn.bounds
+  if bounds then
+    request.admitted = bounds.admits(request)
+    if not request.admitted then
+      request.body = ""
+      return request
+    end
+    conn:leave()
+    conn:expect(bounds.body)
+  end
+  local body, status = read_body(conn, request.headers)
+  if not body then
+    return nil, status
+  end
+  request.body = body
+  return request
+end
+
+--- Reads one request: {method, target, path, query, version, headers, body, admitted}. nil when the peer closed before
+-- it was whole; nil, status when it is not a request that can be served.
 local function read_request(conn)
-  local head, status = take_through(conn, "\r\n\r\n", MAX_HEAD)
+  if conn.bounds then
+    conn:expect(conn.bounds.head)
+  end
+  local head, status = conn:take_through("\r\n\r\n", MAX_HEAD)
   if not head then
     return nil, status
   end
@@ -279,14 +153,9 @@ local function read_request(conn)
   if not headers then
     return nil, 400
   end
-  local body
-  body, status = read_body(conn, headers)
-  if not body then
-    return nil, status
-  end
   local path, query = target:match("^([^?]*)%??(.*)$")
-  return { method = method, target = target, path = path, query = http.parse_query(query), version = version,
-           headers = headers, body = body }
+  return add_body(conn, { method = method, target = target, path = path, query = http.parse_query(query),
+                          version = version, headers = headers })
 end
 
 --- The status line and headers, ready to send. `headers` is an array of {name, value}.
@@ -308,16 +177,31 @@ function http.keeps_alive(request)
   return not wish:find("close", 1, true)
 end
 
-local function serve(conn, handler)
+--- Adds a connection to the list of those that nobody has let in; the oldest goes when they are too many.
+local function join(conn, list)
+  conn.waiting_list = list
+  list[#list + 1] = conn
+  if #list > conn.bounds.waiting then
+    list[1]:reset()
+  end
+end
+
+local function serve(conn, handler, waiting)
+  if conn.bounds then
+    join(conn, waiting)
+  end
   while not conn.ended do
     local request, status = read_request(conn)
+    conn:limit(nil)
+    conn.served = conn.bounds ~= nil
     if not request then
+      status = conn.late and 408 or status
       if status then
         conn:send(http.head(status, { { "content-length", 0 }, { "connection", "close" } }))
       end
       break
     end
-    if not handler(conn, request) then
+    if not handler(conn, request) or conn.bounds then
       break
     end
   end
@@ -326,11 +210,17 @@ end
 
 --- Listens at `port` (0: a free one) of `address` (nil: 127.0.0.1) and serves every connection with
 -- handler(connection, request) → true to go on with the next request on it. Returns the port; raises when it cannot
--- listen. The caller runs the loop.
-function http.listen(handler, port, address)
+-- listen. The caller runs the loop. `bounds` (nil: none) is for servers that anybody may reach:
+--   head, body   seconds until a request's head, and after it the body, has to be there; else it is answered 408
+--   close        seconds for the peer to take its answer, from its first byte on, and to go after it; else it is reset
+--   admits       function(request) → whether the peer is let in, asked when the head is there. Of others no body is
+--                read: they reach the handler with an empty one
+--   waiting      how many connections there may be that are not let in; when one more comes, the oldest is reset
+-- With bounds each connection has one request.
+function http.listen(handler, port, address, bounds)
   local server = uv.new_tcp()
   assert(server:bind(address or "127.0.0.1", port))
-  local count = 0
+  local count, waiting = 0, {}
   assert(server:listen(4096, function(err)
     if err then
       return
@@ -341,10 +231,7 @@ function http.listen(handler, port, address)
     end
     tcp:nodelay(true)
     count = count + 1
-    local conn = setmetatable({ tcp = tcp, buffer = "", inbox = {}, id = count }, Connection)
-    conn.task = coroutine.create(serve)
-    tcp:read_start(function(read_err, chunk) on_read(conn, read_err, chunk) end)
-    resume(conn, conn, handler)
+    connection.start(tcp, count, bounds, serve, handler, waiting)
   end))
   return server:getsockname().port
 end

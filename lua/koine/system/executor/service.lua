@@ -12,6 +12,9 @@ local wait = require "koine.task.wait"
 
 local service = {}
 
+-- What peers may take: seconds, and connections without the token at once, of which the oldest goes.
+local HEAD, BODY, CLOSE, WAITING = 10, 120, 30, 64
+
 local OPTIONS = { executor = true, token = true, port = true, address = true }
 
 -- Equality that takes as long for every wrong guess of a length.
@@ -33,7 +36,7 @@ end
 local function parse(request, token)
   local name = request.path:match "^/v1/([%w-]+)$"
   if not name then return nil, 404, "no such path" end
-  if not admitted(request, token) then
+  if not request.admitted then
     return nil, 401, token and "missing or wrong token" or "the service has no token"
   end
   if request.method ~= "POST" then return nil, 405, "POST expected" end
@@ -85,6 +88,12 @@ function service.handler(executor, token)
   end
 end
 
+--- What goes with the handler: how long a peer may take, and who is let in.
+function service.bounds(token)
+  return { head = HEAD, body = BODY, close = CLOSE, waiting = WAITING,
+    admits = function(request) return admitted(request, token) end }
+end
+
 -- The program -------------------------------------------------------------------------------------------------------
 
 local function check_options(opts)
@@ -116,7 +125,7 @@ function service.serve(opts)
   if not found then return nil, errors.new { kind = "other", message = "executor: the module luv is missing" } end
   local address = opts.address or "127.0.0.1"
   local listens, port = pcall(require("koine.net.http_server").listen, service.handler(opts.executor, token), opts.port,
-    address)
+    address, service.bounds(token))
   if not listens then
     return nil, errors.new { kind = "connect", message = ("executor: %s:%d: %s"):format(address, opts.port,
       tostring(port):gsub("^.-:%d+: ", "")) }

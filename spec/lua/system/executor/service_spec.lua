@@ -2,10 +2,12 @@
 -- koine.executor.remote and by hand.
 
 local cli = require "spec.support.cli"
+local client = require "spec.support.raw_client"
 local core = require "koine.core"
 local exchange = require "koine.net.http"
 local kit = require "spec.lua.session.kit"
 local koine = require "koine"
+local lfs = require "lfs"
 local repository = require "spec.lua.system.repository"
 local services = require "spec.lua.system.executor.service"
 local wait = require "koine.task.wait"
@@ -162,6 +164,26 @@ describe("koine.executor.serve", function()
     local status, body = ask("POST", "/v1/text-editor", bearer(TOKEN), '{"command":"view","path":"a.txt"}')
     assert.are.equal(200, status)
     assert.is_truthy(body.output:find("a", 1, true))
+  end)
+
+  it("peers without the token take neither its descriptors nor its memory", function()
+    local function descriptors()
+      local n = 0
+      for _ in lfs.dir(("/proc/%d/fd"):format(service.pid)) do n = n + 1 end
+      return n
+    end
+    local before, silent = descriptors(), {}
+    for i = 1, 300 do
+      silent[i] = client.connect(service)
+      if i % 2 == 0 then assert(silent[i]:send "POST /v1/bash HTTP/1.1\r\nauthorization: Bear") end
+    end
+    assert.are.equal("a\n", (remote().run("read_file", { path = "a.txt" })))
+    assert.is_true(descriptors() <= before + 66)
+    for _, tcp in ipairs(silent) do tcp:close() end
+    local tcp = client.connect(service)
+    assert(tcp:send(client.head("POST", "/v1/bash", { ["content-length"] = 60 << 20 }))) -- and no body
+    assert.are.equal(401, client.receive(tcp).status)
+    tcp:close()
   end)
 
   it("trouble of its executor is trouble of the caller's", function()
