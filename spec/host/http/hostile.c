@@ -4,6 +4,7 @@
 */
 #include <sched.h>
 
+#include "support/listener.h"
 #include "support/world.h"
 
 #define TOTAL 2.0 /* seconds that a transfer may take */
@@ -17,8 +18,7 @@ struct play {
 };
 
 static struct stage {
-  int fd, port;
-  pthread_t thread;
+  struct listener listener;
   const struct play *plays;
   int n;
   const char *bytes; /* sent in place of the first answer, NULL = not */
@@ -60,34 +60,6 @@ static void *serve(void *ud) {
   return NULL;
 }
 
-static void *listen_on(void *ud) {
-  (void)ud;
-  for (;;) {
-    pthread_t t;
-    int fd = accept(stage.fd, NULL, NULL);
-    if (fd < 0) return NULL;
-    if (pthread_create(&t, NULL, serve, (void *)(intptr_t)fd) == 0) pthread_detach(t);
-    else close(fd);
-  }
-}
-
-static void stage_start(void) {
-  struct sockaddr_in a = { .sin_family = AF_INET };
-  socklen_t n = sizeof a;
-  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  stage.fd = socket(AF_INET, SOCK_STREAM, 0);
-  CHECK(stage.fd >= 0 && bind(stage.fd, (struct sockaddr *)&a, n) == 0 && listen(stage.fd, 64) == 0 &&
-        getsockname(stage.fd, (struct sockaddr *)&a, &n) == 0);
-  stage.port = ntohs(a.sin_port);
-  CHECK(pthread_create(&stage.thread, NULL, listen_on, NULL) == 0);
-}
-
-static void stage_stop(void) {
-  shutdown(stage.fd, SHUT_RDWR);
-  close(stage.fd);
-  pthread_join(stage.thread, NULL);
-}
-
 static void set_stage(const struct play *plays, int n) {
   stage.plays = plays;
   stage.n = n;
@@ -101,7 +73,7 @@ static void set_stage(const struct play *plays, int n) {
 static void get(struct world *w, struct answer *r) {
   struct ask a;
   ask(&a, "GET", "/");
-  snprintf(a.url, sizeof a.url, "http://127.0.0.1:%d/", stage.port);
+  snprintf(a.url, sizeof a.url, "http://127.0.0.1:%d/", stage.listener.port);
   a.r.timeouts.total = TOTAL;
   run(w, &a.r, r);
 }
@@ -222,7 +194,7 @@ static void test_inflated(struct world *w) {
   struct transfer_stats s;
   const size_t bound = (256 << 10) + 4096 * 1032 + 16384; /* high_water, what a read may inflate to, a piece of that */
   ask(&a, "GET", "/");
-  snprintf(a.url, sizeof a.url, "http://127.0.0.1:%d/", stage.port);
+  snprintf(a.url, sizeof a.url, "http://127.0.0.1:%d/", stage.listener.port);
   a.r.high_water = 256 << 10;
   stage.bytes = answer;
   stage.byte_n = (size_t)head + n;
@@ -254,7 +226,7 @@ int main(void) {
   struct world w;
   alarm(120); /* a hang is a failure */
   unsetenv("http_proxy"), unsetenv("all_proxy"), unsetenv("ALL_PROXY");
-  stage_start();
+  CHECK(listener_start(&stage.listener, serve) == 0);
   open_world(&w, 0);
   test_folded_first_line(&w);
   test_status_lines(&w);
@@ -262,6 +234,6 @@ int main(void) {
   test_distrust(&w);
   test_inflated(&w);
   close_world(&w);
-  stage_stop();
+  listener_stop(&stage.listener);
   return test_done("http/hostile");
 }

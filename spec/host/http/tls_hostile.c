@@ -12,11 +12,11 @@
 #include <signal.h>
 
 #include "core/base/clock.h"
+#include "support/listener.h"
 #include "support/world.h"
 
 static struct stage {
-  int fd, port;
-  pthread_t thread;
+  struct listener listener;
   SSL_CTX *context;
   atomic_int connections, flooding;
   char cert[64];
@@ -100,33 +100,11 @@ static void *serve(void *ud) {
   return NULL;
 }
 
-static void *listen_on(void *ud) {
-  (void)ud;
-  for (;;) {
-    pthread_t t;
-    int fd = accept(stage.fd, NULL, NULL);
-    if (fd < 0) return NULL;
-    if (pthread_create(&t, NULL, serve, (void *)(intptr_t)fd) == 0) pthread_detach(t);
-    else close(fd);
-  }
-}
-
-static void stage_start(void) {
-  struct sockaddr_in a = { .sin_family = AF_INET };
-  socklen_t n = sizeof a;
-  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  stage.fd = socket(AF_INET, SOCK_STREAM, 0);
-  CHECK(stage.fd >= 0 && bind(stage.fd, (struct sockaddr *)&a, n) == 0 && listen(stage.fd, 64) == 0 &&
-        getsockname(stage.fd, (struct sockaddr *)&a, &n) == 0);
-  stage.port = ntohs(a.sin_port);
-  CHECK(pthread_create(&stage.thread, NULL, listen_on, NULL) == 0);
-}
-
 /* }}} */
 
 static struct http_request *to(struct ask *a, const char *path) {
   ask(a, "GET", path);
-  snprintf(a->url, sizeof a->url, "https://localhost:%d%s", stage.port, path);
+  snprintf(a->url, sizeof a->url, "https://localhost:%d%s", stage.listener.port, path);
   a->r.ca_file = stage.cert;
   a->r.proxy = "";
   return &a->r;
@@ -173,12 +151,10 @@ int main(void) {
   if (make_certificate() != 0) return 1;
   open_world(&w, 0);
   if (strncmp(curl_version_info(CURLVERSION_NOW)->ssl_version, "OpenSSL/", 8) == 0) {
-    stage_start();
+    CHECK(listener_start(&stage.listener, serve) == 0);
     test_unread(&w);
     test_flood(&w);
-    shutdown(stage.fd, SHUT_RDWR);
-    close(stage.fd);
-    pthread_join(stage.thread, NULL);
+    listener_stop(&stage.listener);
   } else {
     puts("http/tls_hostile: skipped, libcurl speaks TLS without OpenSSL");
   }
