@@ -55,6 +55,7 @@ help:
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
+	@echo 'make curl-matrix  what stands on libcurl, against the system'"'"'s and the one of backports'
 	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
@@ -261,6 +262,9 @@ bench: $(MODULE)
 rock-test:
 	@tools/rock-test.sh
 
+curl-matrix: deps-test
+	@tools/curl-matrix.sh $(BUILD)
+
 interop: deps-test
 	@$(MAKE) --no-print-directory all
 	@tools/interop.sh $(BUILD)
@@ -273,4 +277,4 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
-  arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench rock-test clean
+  arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench curl-matrix rock-test clean
