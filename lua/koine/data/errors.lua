@@ -79,7 +79,7 @@ function errors.new(fields)
   if type(fields.kind) ~= "string" then core.raise_argument("kind", "string", errors.describe(fields.kind)) end
   if type(fields.message) ~= "string" then core.raise_argument("message", "string", errors.describe(fields.message)) end
   fields.message = core.error_line(fields.message)
-  if fields.field then fields.field = core.error_line(fields.field) end
+  if type(fields.field) == "string" then fields.field = core.error_line(fields.field) end
   fields.class = fields.class or core.error_class(fields.kind, fields.status_code)
   if fields.retryable == nil then fields.retryable = core.error_retryable(fields.kind) end
   return setmetatable(fields, core.error_mt)
