@@ -13,7 +13,7 @@ BINDING_SRC := $(shell find src/binding -name '*.c' | LC_ALL=C sort)
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 OPT      ?= -O2 -g
 SAN      ?=
-KOINE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(OPT) $(SAN) $(CFLAGS)
+KOINE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC $(WARN) $(OPT) $(SAN) $(CFLAGS)
 # Lazily, because `make demo` may install pkg-config first.
 LUA_INC  = $(shell $(PKG_CONFIG) --cflags $(LUA_PC))
 LUA_LIB  = $(shell $(PKG_CONFIG) --libs $(LUA_PC))
@@ -55,8 +55,7 @@ help:
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
-	@echo 'make curl-matrix  what stands on libcurl, against the system'"'"'s and the one of backports'
-	@echo 'make rock-test  install with LuaRocks into an empty tree and run an example from there'
+	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
 	@echo 'make uninstall  takes them away again'
@@ -212,6 +211,8 @@ lint: $(MODULE)
 	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench
 	luacheck --quiet --std lua54+busted --max-line-length 120 spec
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint OPT='-O1 -Werror' SAN= all
+	@test "$$(nm -D --defined-only $(BUILD)/lint/koine/core.so | awk '{ print $$NF }')" = luaopen_koine_core || \
+	  { echo 'core.so exports more than luaopen_koine_core: a header lacks the pragma GCC visibility'; exit 1; }
 	@$(LUA) tools/rockspec-check.lua
 
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

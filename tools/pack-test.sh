@@ -16,7 +16,7 @@ fail() { echo "pack-test: $*" >&2; exit 1; }
 # Runs the demo in an empty folder, with the modules of these directories alone: NAME LUADIR CPATH
 demo() {
   mkdir "$tmp/run-$1"
-  cp examples/demo.lua "$tmp/run-$1"
+  cp examples/demo.lua tools/installed.lua "$tmp/run-$1"
   (
     cd "$tmp/run-$1"
     export LUA_PATH="$2/?.lua;$2/?/init.lua;;" LUA_CPATH="$3/?.so;;"
@@ -24,6 +24,7 @@ demo() {
     case $where in "$2"*"$3"*) ;; *) fail "$1: another Koine was found: $where" ;; esac
     "$lua" demo.lua >out || fail "$1: the demo failed"
     grep -q "Take the umbrella" out || fail "$1: the demo did not finish"
+    "$lua" installed.lua >ran || fail "$1: an executor, a session or a stream failed"
   )
   echo "pack-test: $1: the demo ran"
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # rock-test.sh: builds the checkout with LuaRocks, installs it into an empty tree, runs specs by `luarocks test` with the
-# module from there, and the demo with nothing of the checkout in reach. Dependencies are not fetched: lua-cjson and luv are the system's.
+# module from there; then, with nothing of the checkout in reach, the demo, and what installed.lua wants of an executor, a
+# session and a stream. The module exports its entry alone. Dependencies are not fetched: lua-cjson and luv are the system's.
 set -eu
 tools/deps.sh build lint
 lua=${LUA:-lua5.4}
@@ -8,7 +9,7 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/src"
 cp -R src lua bin rockspec spec tools LICENSE "$tree/src"
-cp examples/demo.lua "$tree"
+cp examples/demo.lua tools/installed.lua "$tree"
 (
   cd "$tree/src"
   env -u LUA_PATH -u LUA_CPATH luarocks --lua-version 5.4 --tree "$tree/rocks" \
@@ -30,6 +31,14 @@ export LUA_CPATH="$tree/rocks/lib/lua/5.4/?.so;;"
 "$lua" -e 'print("rock-test: " .. package.searchpath("koine", package.path))
            print("rock-test: " .. package.searchpath("koine.core", package.cpath))' >where
 [ "$(grep -c " $tree/rocks/" where)" = 2 ] || { cat where; echo "rock-test: another Koine was found" >&2; exit 1; }
+names=$(nm -D --defined-only rocks/lib/lua/5.4/koine/core.so | awk '{ print $NF }')
+[ "$names" = luaopen_koine_core ] || {
+  echo "rock-test: core.so exports $(printf '%s\n' "$names" | wc -l) names, not luaopen_koine_core alone" >&2
+  exit 1
+}
+"$lua" installed.lua | sed 's/^/rock-test: the installed library ran /' >ran
+cat ran
+[ "$(wc -l <ran)" = 3 ] || { echo "rock-test: an executor, a session or a stream failed" >&2; exit 1; }
 out=$("$lua" demo.lua)
 printf '%s\n' "$out"
 case $out in

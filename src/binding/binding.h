@@ -12,6 +12,8 @@
 #include "core/http/http.h"
 #include "core/attempt.h"
 
+#pragma GCC visibility push(hidden)
+
 #if LUA_VERSION_NUM < 504
 #error "Koine needs Lua 5.4 or later"
 #endif
@@ -137,7 +139,7 @@ void open_stream(lua_State *L);
 void open_response(lua_State *L);
 void open_request(lua_State *L);
 void open_file(lua_State *L);
-void open_tree(lua_State *L);
+void open_workdir(lua_State *L);
 void open_text(lua_State *L);
 void open_process(lua_State *L);
 
@@ -167,5 +169,7 @@ void read_request(lua_State *L, int idx, struct http_request *r, struct limits *
 void read_secrets(lua_State *L, int idx, struct secrets *k);
 
 /* }}} */
+
+#pragma GCC visibility pop
 
 #endif

@@ -73,7 +73,7 @@ int luaopen_koine_core(lua_State *L) {
   open_response(L);
   open_request(L);
   open_file(L);
-  open_tree(L);
+  open_workdir(L);
   open_text(L);
   open_process(L);
   return 1;

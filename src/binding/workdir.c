@@ -138,7 +138,7 @@ static const luaL_Reg META[] = {
   { NULL, NULL }
 };
 
-void open_tree(lua_State *L) {
+void open_workdir(lua_State *L) {
   lua_pushcfunction(L, f_tree);
   lua_setfield(L, -2, "tree");
   open_type(L, TYPE_TREE, META, METHODS);

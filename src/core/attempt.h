@@ -7,6 +7,8 @@
 #include "core/exchange/exchange.h"
 #include "core/http/http.h"
 
+#pragma GCC visibility push(hidden)
+
 struct call {
   struct transfer *transfer; /* NULL once the socket is no longer needed */
   struct exchange *exchange;
@@ -28,5 +30,7 @@ enum progress call_next(struct call *c, struct event *delta);
 void call_stats(const struct call *c, struct transfer_stats *s);
 /* Cancels and frees; idempotent. */
 void call_close(struct call *c);
+
+#pragma GCC visibility pop
 
 #endif

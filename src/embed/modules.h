@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#pragma GCC visibility push(hidden)
+
 /* A module: what require calls it, the name of its chunk, its source. */
 struct koine_module {
   const char *name, *chunk;
@@ -15,5 +17,7 @@ struct koine_module {
 
 /* All of them, then one whose name is NULL. */
 extern const struct koine_module koine_modules[];
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,9 +4,13 @@
 
 #include "mem.h"
 
+#pragma GCC visibility push(hidden)
+
 double clock_monotonic(void); /* seconds since an arbitrary start, never backwards */
 double clock_wall(void);      /* Unix seconds */
 /* Unix seconds of an HTTP date (IMF-fixdate, RFC 850, asctime; always GMT). 0 and *t, or -1 when it is none. */
 int clock_http_date(struct str s, double *t);
+
+#pragma GCC visibility pop
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#pragma GCC visibility push(hidden)
+
 enum kind {
   KIND_NONE = 0,
   KIND_AUTH, KIND_PERMISSION,                       /* AuthenticationError */
@@ -58,5 +60,7 @@ const char *kind_name(enum kind k);               /* "rate_limit", … */
 enum kind kind_by_name(const char *name);         /* KIND_NONE when unknown */
 const char *err_class(enum kind k, int status);   /* "RateLimitError", … by design: kind first, then status */
 int err_retryable(const struct err *e);           /* e->retryable, or the kind's default */
+
+#pragma GCC visibility pop
 
 #endif

@@ -6,7 +6,11 @@
 
 #include "mem.h"
 
+#pragma GCC visibility push(hidden)
+
 /* A response header has its name in lower case. Borrowed. */
 struct header { struct str name, value; };
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,11 +4,15 @@
 
 #include "mem.h"
 
+#pragma GCC visibility push(hidden)
+
 enum io { IO_DONE, IO_FAILED /* errno says why */, IO_LARGER, IO_MEMORY };
 
 /* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */
 int io_write(int fd, struct str bytes);
+
+#pragma GCC visibility pop
 
 #endif

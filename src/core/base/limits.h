@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#pragma GCC visibility push(hidden)
+
 /* Every cap has a default (limits_default). Bytes unless said. Fixed are JSON_VALUES_MAX (json.h) and what a tool call's
 ** id and name may hold (message.h). */
 struct limits {
@@ -15,5 +17,7 @@ struct limits {
 
 /* Everything at its default. */
 void limits_default(struct limits *l);
+
+#pragma GCC visibility pop
 
 #endif

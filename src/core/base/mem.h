@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#pragma GCC visibility push(hidden)
+
 /* An allocator: f(ud, p, old size, new size); new size 0 frees. Same contract as lua_Alloc. */
 struct mem {
   void *(*f)(void *ud, void *p, size_t osize, size_t nsize);
@@ -87,5 +89,7 @@ static inline int str_is(struct str s, const char *z, size_t n) {
 static inline int str_same(struct str a, struct str b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 /* The length, n at most, of the text s[0..n-1] without an unfinished character at its end. */
 size_t utf8_cut(const char *s, size_t n);
 /* Writes s[0..n-1] as one line of legal UTF-8 into `to`, which has room for `room` bytes, 1 or more: control characters
@@ -71,5 +73,7 @@ static inline size_t utf8_put(char *out, uint32_t c) {
   out[3] = (char)(0x80 | (c & 0x3F));
   return 4;
 }
+
+#pragma GCC visibility pop
 
 #endif

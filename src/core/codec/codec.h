@@ -13,6 +13,8 @@
 #include "core/base/limits.h"
 #include "core/history/normalise.h"
 
+#pragma GCC visibility push(hidden)
+
 /*
 ** What a row (or a model's row) may say about its dialect. A name here is a quirk's name in the row; strings are
 ** NUL-terminated and borrowed from quirks.c's own table of allowed words. quirks.c: QUIRKS[] lists them with type,
@@ -174,5 +176,7 @@ void codec_error(struct arena *a, int status, struct str body, struct err *e);
 void codec_error_node(struct arena *a, int status, const struct node *error, struct err *e);
 /* Appends {code, field, message} to an array of warnings; 0 or -1 (memory). The strings are borrowed. */
 int codec_warn(struct arena *a, struct node *warnings, const char *code, const char *field, const char *message);
+
+#pragma GCC visibility pop
 
 #endif

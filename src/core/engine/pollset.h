@@ -8,6 +8,8 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 
+#pragma GCC visibility push(hidden)
+
 #define POLLSET_IN 1
 #define POLLSET_OUT 2
 #define POLLSET_ERR 4
@@ -48,5 +50,7 @@ void pollset_forget(struct pollset *p, struct news *n);
 /* The first of those with news, taken out; NULL when there is none. */
 struct news *pollset_ready(struct pollset *p);
 int pollset_has_news(const struct pollset *p);
+
+#pragma GCC visibility pop
 
 #endif

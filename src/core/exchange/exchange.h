@@ -12,6 +12,8 @@
 #include "redact.h"
 #include "core/framing/sse.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Strings are copied. */
 struct exchange_spec {
   const struct codec *codec;
@@ -58,5 +60,7 @@ const struct err *exchange_error(const struct exchange *x);
 ** or no memory. Lies in the exchange: lives until exchange_free. */
 struct str exchange_raw(struct exchange *x);
 struct str exchange_request_id(const struct exchange *x);
+
+#pragma GCC visibility pop
 
 #endif

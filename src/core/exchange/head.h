@@ -7,6 +7,8 @@
 
 #include "core/base/header.h"
 
+#pragma GCC visibility push(hidden)
+
 struct head {
   struct str request_id;   /* empty when none */
   double retry_after;      /* seconds, >= 0; negative = not said */
@@ -19,5 +21,7 @@ struct head {
 ** duration such as "6m0s" or "12ms") where the matching x-ratelimit-remaining-* is 0. `now` is clock_wall().
 */
 void head_read(struct head *h, const struct header *v, size_t n, double now);
+
+#pragma GCC visibility pop
 
 #endif

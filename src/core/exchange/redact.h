@@ -7,6 +7,8 @@
 
 #include "core/json/json.h"
 
+#pragma GCC visibility push(hidden)
+
 #define SECRETS_MAX 16
 #define SECRET_MIN 8 /* bytes: a shorter credential is a word that turns up by itself ("test"), and is not looked for */
 
@@ -25,5 +27,7 @@ struct str redact_name(const struct secrets *k, struct arena *a, struct str s);
 void redact_inplace(const struct secrets *k, char *z, size_t size);
 /* Cleans every string and key of a tree in place. 0, or -1 (memory). */
 int redact_node(const struct secrets *k, struct arena *a, struct node *v);
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,8 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). Follows links; refuses what is no regular file, so
 ** that nothing is waited for. */
 int fs_read(const char *path, size_t max, struct buf *b, struct err *e);
@@ -39,5 +41,7 @@ int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct b
 int fs_lock_write(struct fs_lock *l, const char *path, struct str bytes, struct err *e);
 /* Frees the lock. Any number of times. */
 void fs_unlock(struct fs_lock *l);
+
+#pragma GCC visibility pop
 
 #endif

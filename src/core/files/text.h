@@ -9,6 +9,8 @@
 
 #include "core/base/mem.h"
 
+#pragma GCC visibility push(hidden)
+
 #define TEXT_NONE SIZE_MAX
 
 /* Where `part`, of a byte or more, first begins at or behind `from`; TEXT_NONE when nowhere. */
@@ -17,5 +19,7 @@ size_t text_find(struct str text, struct str part, size_t from);
 size_t text_ends(struct str text, size_t *windows);
 /* Where the text begins that comes after the first `n` lines: at most at its end; TEXT_NONE when there are fewer. */
 size_t text_after(struct str text, size_t n);
+
+#pragma GCC visibility pop
 
 #endif

@@ -18,6 +18,8 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 
+#pragma GCC visibility push(hidden)
+
 #ifndef PATH_MAX
 #define PATH_MAX 4096
 #endif
@@ -62,5 +64,7 @@ int tree_write(const struct tree *t, struct str path, struct str bytes, struct e
 /* The directory's entries but `.` and `..`, in the arena; KIND_LIMIT when there are more than `max`. */
 int tree_entries(const struct tree *t, struct str path, size_t max, struct arena *a, struct tree_list *list,
                  struct err *e);
+
+#pragma GCC visibility pop
 
 #endif

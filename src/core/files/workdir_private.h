@@ -7,6 +7,8 @@
 
 #include "workdir.h"
 
+#pragma GCC visibility push(hidden)
+
 #ifndef NAME_MAX
 #define NAME_MAX 255
 #endif
@@ -42,5 +44,7 @@ static inline int tree_shown(struct str path) { return path.n < 200 ? (int)path.
 int tree_fail(struct err *e, struct str path, int reason);
 /* The path is fine but what it leads to is not: "PATH: WHAT", code "kind". Returns -1. */
 int tree_fail_kind(struct err *e, struct str path, const char *what);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,8 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 
+#pragma GCC visibility push(hidden)
+
 struct sse_record {
   struct str event; /* the event: field, empty when absent */
   struct str data;  /* data: lines joined by LF */
@@ -43,5 +45,7 @@ int sse_next(struct sse *s, struct sse_record *r, struct err *e);
 /* At the end of input: 1 and the record that no blank line closed (its last line may lack an end), 0 when there is
 ** none. Whether it counts is the caller's decision. */
 int sse_eof(struct sse *s, struct sse_record *r, struct err *e);
+
+#pragma GCC visibility pop
 
 #endif

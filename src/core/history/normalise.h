@@ -8,6 +8,8 @@
 
 #include "core/json/json.h"
 
+#pragma GCC visibility push(hidden)
+
 #define TOOL_NAME_MAX 64 /* of a tool's name: the least that any wire allows (N18) */
 
 /* Where an answer comes from: the row's name, the model as requested, the name of the wire format. */
@@ -79,5 +81,7 @@ int normalise_read_arguments_within(struct arena *a, struct str bytes, int depth
                                     struct node **arguments, struct str *json, const char **problem);
 /* N22: text of an is_error result where the wire has no flag: "Error: " before it unless it already begins so. */
 struct str normalise_error_text(struct arena *a, struct str text);
+
+#pragma GCC visibility pop
 
 #endif

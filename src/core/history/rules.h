@@ -8,6 +8,8 @@
 
 #include "normalise.h"
 
+#pragma GCC visibility push(hidden)
+
 /* One tool call of the history. Calls of different turns may have the same id: each is a call of its own. */
 struct call {
   struct str id;        /* as the caller wrote it; empty when there is none */
@@ -58,5 +60,7 @@ int rules_pair(struct history *h, const struct norm *n);
 int rules_ids(struct history *h, const struct norm *n);
 /* N9 with N10, or N11, or nothing. 0, or -1 (memory). */
 int rules_merge(struct history *h, const struct norm *n);
+
+#pragma GCC visibility pop
 
 #endif

@@ -12,6 +12,8 @@
 #include "core/base/header.h"
 #include "core/engine/pollset.h"
 
+#pragma GCC visibility push(hidden)
+
 struct engine;
 struct transfer;
 
@@ -89,5 +91,7 @@ void transfer_release(struct transfer *t, double seconds);
 void transfer_distrust(struct transfer *t);
 /* Cancels if need be and frees. NULL is fine. Legal at any time, also while DNS hangs. */
 void transfer_close(struct transfer *t);
+
+#pragma GCC visibility pop
 
 #endif

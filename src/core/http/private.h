@@ -11,6 +11,8 @@
 #include "http.h"
 #include "core/engine/pollset.h"
 
+#pragma GCC visibility push(hidden)
+
 #define SPARE_MAX 8          /* easy handles kept for the next transfers */
 #define READ_MAX 4096        /* bytes that libcurl reads at once */
 #define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
@@ -151,5 +153,7 @@ CURLcode tls_on_context(CURL *easy, void *context, void *ud);
 
 /* head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
 size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);
+
+#pragma GCC visibility pop
 
 #endif

@@ -12,6 +12,8 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 
+#pragma GCC visibility push(hidden)
+
 #define JSON_DEPTH_MAX 1024 /* hard cap; callers pass a lower limit */
 #define JSON_VALUES_MAX 1000000 /* values of a tree made from text; of the arguments of a turn's calls together */
 
@@ -143,5 +145,7 @@ int json_write_int(struct buf *b, int64_t i);
 
 /* The double of a JSON number's text, correctly rounded, whatever the locale. Infinity when too large. */
 double json_double(struct str text);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "core/base/utf8.h"
 
+#pragma GCC visibility push(hidden)
+
 #define SCAN_ONES UINT64_C(0x0101010101010101)
 #define SCAN_HIGH UINT64_C(0x8080808080808080)
 
@@ -57,5 +59,7 @@ static inline int32_t hex4(const char *p, const char *end) {
   }
   return v;
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "message.h"
 
+#pragma GCC visibility push(hidden)
+
 enum block_type { BLOCK_TEXT, BLOCK_THINKING, BLOCK_REFUSAL, BLOCK_TOOL, BLOCK_REDACTED, BLOCK_OPAQUE };
 
 struct block {
@@ -17,5 +19,7 @@ struct block {
   char high[3];              /* a high surrogate (WTF-8) waiting for its other half */
   int has_high;
 };
+
+#pragma GCC visibility pop
 
 #endif

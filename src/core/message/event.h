@@ -15,6 +15,8 @@
 #include "core/base/err.h"
 #include "core/json/json.h"
 
+#pragma GCC visibility push(hidden)
+
 enum event_type {
   EV_NONE = 0,
   /* parts: codec -> message. `key` names the block; a part with an unknown key opens it. */
@@ -92,5 +94,7 @@ void usage_clear(struct usage *u);            /* all unknown */
 const char *stop_name(enum stop s);           /* "end_turn", …; STOP_NONE gives NULL */
 enum stop stop_by_name(struct str name);      /* STOP_NONE for what is none of them */
 const char *event_name(enum event_type t);    /* "text_delta", … for deltas; NULL for parts */
+
+#pragma GCC visibility pop
 
 #endif

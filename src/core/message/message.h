@@ -10,6 +10,8 @@
 #include "core/history/normalise.h"
 #include "core/base/limits.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Bytes of a tool call's id and of its name, as the provider sends them; more is KIND_LIMIT. */
 #define TOOL_CALL_ID_MAX 4096
 #define TOOL_CALL_NAME_MAX 4096
@@ -56,5 +58,7 @@ int message_warn(struct message *msg, const char *code, const char *field, const
 ** cache_creation_1h_tokens? (more than none), cost? = {total} and cost_source = "provider", unpriced?}.
 */
 struct node *message_node(struct message *msg, struct arena *a, int partial);
+
+#pragma GCC visibility pop
 
 #endif

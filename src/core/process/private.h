@@ -12,6 +12,8 @@
 
 #include "process.h"
 
+#pragma GCC visibility push(hidden)
+
 /* What the supervisor tells the host, over a stream socket. BLIND: it cannot find what is to be killed (somebody took
 ** its descriptors, say), and the host, if it can, had better do that. */
 enum report_kind { REPORT_ENDED = 1, REPORT_BLIND, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
@@ -102,5 +104,7 @@ int family_signal(struct family *f, int sig);
 int family_kill(struct family *f);
 /* True where the family can be followed: it is empty once the supervisor has no child. */
 int family_adopt(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -25,6 +25,8 @@
 #include "core/base/err.h"
 #include "core/engine/pollset.h"
 
+#pragma GCC visibility push(hidden)
+
 struct process;
 
 /* Everything is copied by process_start, but for the host's own environment: that is read as it is at that moment, so
@@ -73,5 +75,7 @@ void process_stop(struct process *p);
 /* Kills what is left without grace, waits for that, and frees: milliseconds; where the supervisor is held up, at most
 ** 2 s until it is killed too, and another until it is left behind as a zombie. NULL is fine. */
 void process_close(struct process *p);
+
+#pragma GCC visibility pop
 
 #endif

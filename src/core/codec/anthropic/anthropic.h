@@ -14,6 +14,8 @@
 
 #include "core/codec/codec.h"
 
+#pragma GCC visibility push(hidden)
+
 /* {{{ rendering */
 
 /* Where a request's bytes go. Failures are kept, so that writers need no checks: look at `bad` at the end. */
@@ -122,5 +124,7 @@ int anthropic_stop(struct anthropic *s, struct anthropic_block *b, struct events
 struct anthropic_block *anthropic_find(struct anthropic *s, int64_t index);
 
 /* }}} */
+
+#pragma GCC visibility pop
 
 #endif

@@ -16,6 +16,8 @@
 #include "core/codec/shared/leaked.h"
 #include "core/codec/shared/think.h"
 
+#pragma GCC visibility push(hidden)
+
 struct chat;
 struct out;
 
@@ -156,5 +158,7 @@ int chat_has(const struct node *message, const char *type);
 void chat_put_messages(struct out *w, const struct node *system);
 
 /* }}} */
+
+#pragma GCC visibility pop
 
 #endif

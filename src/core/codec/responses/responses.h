@@ -14,6 +14,8 @@
 #include "core/codec/shared/writer.h"
 #include "core/codec/shared/read.h"
 
+#pragma GCC visibility push(hidden)
+
 /* {{{ rendering */
 
 /* Bits of render.remedies: reasoning in the body that the provider may be unable to open; that it was asked to
@@ -114,5 +116,7 @@ int responses_expand(struct responses *s, struct str call_id, struct str argumen
 int responses_collapse(struct out *w);
 
 /* }}} */
+
+#pragma GCC visibility pop
 
 #endif

@@ -13,6 +13,8 @@
 
 #include "core/json/json.h"
 
+#pragma GCC visibility push(hidden)
+
 struct leaked {
   struct buf held;  /* text kept back */
   size_t from;      /* held: where to look for marks next */
@@ -39,5 +41,7 @@ int leaked_release(struct leaked *k, struct arena *a, struct str *out);
 ** cut off at its end; a call that stands open there is given incomplete JSON, so that nobody makes it. 0 or -1. */
 int leaked_recover(struct leaked *k, struct arena *a, const struct node *names, int depth, int cut,
                    struct leaked_call **calls, struct str *text);
+
+#pragma GCC visibility pop
 
 #endif

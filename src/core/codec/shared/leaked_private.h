@@ -6,6 +6,8 @@
 
 #include "leaked.h"
 
+#pragma GCC visibility push(hidden)
+
 /* MiniMax's own, before each of its tags. */
 #define LEAKED_TOKEN "]<]minimax[>["
 #define LEAKED_LIST "[TOOL_CALLS]"
@@ -28,5 +30,7 @@ static inline int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r')
 
 /* s from its byte i on. */
 static inline struct str from(struct str s, size_t i) { return (struct str){ s.p + i, s.n - i }; }
+
+#pragma GCC visibility pop
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "core/codec/codec.h"
 
+#pragma GCC visibility push(hidden)
+
 #define COUNT_MAX ((int64_t)1 << 53) /* no token figure and no index of an answer is larger */
 
 /* s without white space at its ends. */
@@ -52,5 +54,7 @@ int figures_read(struct figures *f, const struct figure_names *names, struct jso
 /* The canonical counts: cached and written tokens taken out of the prompt's; the cost where the quirks say that it is
 ** one. */
 void figures_usage(const struct figures *f, const struct quirks *q, struct usage *u);
+
+#pragma GCC visibility pop
 
 #endif

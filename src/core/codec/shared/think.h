@@ -11,6 +11,8 @@
 
 #include "core/base/mem.h"
 
+#pragma GCC visibility push(hidden)
+
 enum think_state { THINK_BEFORE, THINK_INSIDE, THINK_AFTER };
 
 enum think_kind {
@@ -37,5 +39,7 @@ int think_next(struct think *t, struct arena *a, struct str *in, struct str *out
 /* What is held back where the text pauses for another block (a tag that has begun stays held), or ends for good. */
 int think_pause(struct think *t, struct arena *a, struct str *out);
 int think_end(struct think *t, struct arena *a, struct str *out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "core/codec/codec.h"
 
+#pragma GCC visibility push(hidden)
+
 #define FIELDS_MAX 24  /* top-level fields that a renderer writes */
 #define RAW_DEPTH 512  /* of provider_data.raw, which was within the limits when it came */
 
@@ -127,5 +129,7 @@ int out_begins(struct str s, const char *with);
 void out_url(struct out *w, const struct node *block);
 
 /* }}} */
+
+#pragma GCC visibility pop
 
 #endif
