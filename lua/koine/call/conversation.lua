@@ -158,11 +158,6 @@ function methods:dump()
   return { format = FORMAT, version = VERSION, history = records.to_table(self.history) }
 end
 
-local function check_history(history, path)
-  if type(history) ~= "table" then errors.argument(path, "array of messages", history) end
-  for i, message in ipairs(history) do records.check_message(message, path .. "[" .. i .. "]") end
-end
-
 local function check_arguments(adapter, opts)
   check.adapter(adapter, "adapter")
   if opts ~= nil and type(opts) ~= "table" then errors.argument("options", "table", opts) end
@@ -177,7 +172,7 @@ function conversation.load(adapter, dumped, opts)
   if type(dumped) ~= "table" then errors.argument("dump", "table", dumped) end
   if dumped.format ~= FORMAT then errors.argument("dump.format", '"' .. FORMAT .. '"', dumped.format) end
   if dumped.version ~= VERSION then errors.argument("dump.version", tostring(VERSION), dumped.version) end
-  check_history(dumped.history, "dump.history")
+  records.check_messages(dumped.history, "dump.history")
   return new(adapter, opts or {}, records.to_table(dumped.history))
 end
 
@@ -192,20 +187,28 @@ local function without(message, kind)
   return #kept > 0 and { role = message.role, content = kept } or nil
 end
 
+-- A position in a history, or `default`.
+local function position(value, default, field)
+  if value == nil then return default end
+  local whole = math.type(value) and math.tointeger(value)
+  return whole or errors.argument(field, "integer", value)
+end
+
 --- A part of a history that stands by itself, for whoever shortens one: messages `first` to `last` (1 and all of them
--- when left out) without the tool results at its beginning, whose calls were cut off, and the tool calls at its end,
--- which nobody answered. A new array of the same message tables; those that were trimmed are new. Raises an
--- ArgumentError for what is no array of messages.
+-- when left out; as much of it as there is) without the tool results at its beginning, whose calls were cut off, and the
+-- tool calls at its end, which nobody answered. A new array of the same message tables; those that were trimmed are new.
+-- Raises an ArgumentError for what is no array of messages, or has holes, and for positions that are no integers.
 function conversation.slice(messages, first, last)
-  check_history(messages, "messages")
-  local part = core.array(table.move(messages, first or 1, last or #messages, 1, {}))
-  while part[1] do
-    local whole = part[1]
-    part[1] = without(whole, "tool_result")
-    if part[1] == whole then break end
-    if part[1] == nil then table.remove(part, 1) end
+  records.check_messages(messages, "messages")
+  local n = #messages
+  first, last = math.max(position(first, 1, "first"), 1), math.min(position(last, n, "last"), n)
+  local part = core.array {}
+  for i = first, last do
+    local message = messages[i]
+    if part[1] == nil then message = without(message, "tool_result") end
+    part[#part + 1] = message
   end
-  local n = #part
+  n = #part
   if n > 0 and part[n].role == "assistant" then part[n] = without(part[n], "tool_use") end
   return part
 end

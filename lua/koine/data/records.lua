@@ -421,4 +421,14 @@ function records.check_message(message, path)
   check_fields(specs.message, message, path)
 end
 
+--- Checks an array of hand-written messages, which has neither holes nor other keys, and each of them; `path` is the
+-- array's name in errors. Raises an ArgumentError, returns nothing.
+function records.check_messages(messages, path)
+  if type(messages) ~= "table" then errors.argument(path, "array of messages", messages) end
+  if not records.is_list(messages) then
+    core.raise_argument(path, "array of messages", "a table with holes or other keys")
+  end
+  for i, message in ipairs(messages) do records.check_message(message, path .. "[" .. i .. "]") end
+end
+
 return records

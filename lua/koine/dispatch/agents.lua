@@ -19,11 +19,6 @@ local function check_agent(agent)
   if not ok or type(start) ~= "function" then errors.argument("agent", "agent", agent) end
 end
 
-local function check_history(messages)
-  if type(messages) ~= "table" then errors.argument("messages", "array of messages", messages) end
-  for i, message in ipairs(messages) do records.check_message(message, ("messages[%d]"):format(i)) end
-end
-
 --- Makes the agent of a session that has none yet: true, or nil, err. Raises an ArgumentError when new_agent returned
 -- something else.
 function methods:ensure_session(key, ctx)
@@ -32,7 +27,7 @@ function methods:ensure_session(key, ctx)
   if not agent then return nil, messages end
   check_agent(agent)
   messages = messages or {}
-  check_history(messages)
+  records.check_messages(messages, "messages")
   self.sessions[key] = { agent = agent, messages = messages }
   return true
 end

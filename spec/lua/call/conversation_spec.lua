@@ -341,6 +341,27 @@ describe("slice", function()
     assert.are.equal(1, #history[4].content)
   end)
 
+  -- How long such a table is, Lua does not say: its versions differ.
+  it("wants an array without holes, also in a dump", function()
+    local late = { history[1] }
+    late[3] = history[3]
+    for _, holes in ipairs { { history[1], nil, history[3] }, late, { [2] = history[1] }, { history[1], x = 1 } } do
+      assert.are.equal("messages", raised(conversation.slice, holes).field)
+      assert.are.equal("messages", raised(conversation.slice, holes, 1, 3).field)
+      local dump = { format = "koine.conversation", version = 1, history = holes }
+      assert.are.equal("dump.history", raised(conversation.load, playbook { model = "m", steps = {} }, dump).field)
+    end
+  end)
+
+  it("takes what there is of a range", function()
+    assert.are.same({}, conversation.slice(history, 7))
+    assert.are.same({}, conversation.slice(history, 3, 2))
+    assert.are.same(history, conversation.slice(history, -3, math.maxinteger))
+    assert.are.same({ history[1] }, conversation.slice(history, math.mininteger, 1.0))
+    assert.are.equal("first", raised(conversation.slice, history, 1.5).field)
+    assert.are.equal("last", raised(conversation.slice, history, 1, "x").field)
+  end)
+
   it("wants messages", function()
     assert.are.equal("messages", raised(conversation.slice, "x").field)
     assert.are.equal("messages[1].role", raised(conversation.slice, { { role = "robot", content = "x" } }).field)
