@@ -111,12 +111,13 @@ static int m_render(lua_State *L) {
 ** refusal's. */
 static int f_remedy(lua_State *L) {
   const struct codec *codec = optional_codec(L, 3, check_adapter(L, 1));
-  unsigned mask = (unsigned)luaL_checkinteger(L, 2);
+  lua_Integer mask = luaL_checkinteger(L, 2);
   const struct remedy *x;
   struct str code, message;
+  luaL_argcheck(L, mask >= 0 && (lua_Unsigned)mask <= UINT_MAX, 2, "what render gave expected");
   code.p = luaL_optlstring(L, 5, "", &code.n);
   message.p = luaL_optlstring(L, 6, "", &message.n);
-  x = codec_remedy(codec, mask, (int)luaL_optinteger(L, 4, 0), code, message);
+  x = codec_remedy(codec, (unsigned)mask, to_int(luaL_optinteger(L, 4, 0)), code, message);
   if (x == NULL) return 0;
   lua_pushstring(L, x->without);
   lua_pushboolean(L, x->lasts);

@@ -5,6 +5,9 @@
 #ifndef KOINE_BINDING_H
 #define KOINE_BINDING_H
 
+#include <limits.h>
+#include <stdint.h>
+
 #include <lua.h>
 #include <lauxlib.h>
 
@@ -17,6 +20,7 @@
 #if LUA_VERSION_NUM < 504
 #error "Koine needs Lua 5.4 or later"
 #endif
+_Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs 64-bit numbers: Lua without LUA_32BITS");
 
 #define TYPE_ENGINE "koine.engine"
 #define TYPE_ADAPTER "koine.adapter"
@@ -94,11 +98,16 @@ static inline void check_idle(lua_State *L, const char *what, int busy) {
 
 /* The string at idx, borrowed. Raises an ArgumentError when it holds a NUL, which C would take for its end. */
 const char *c_string(lua_State *L, int idx, const char *field);
-/* The cap at idx, an integer: bytes or entries; 0 when it is negative. */
-static inline size_t check_max(lua_State *L, int idx) {
-  lua_Integer max = luaL_checkinteger(L, idx);
-  return max > 0 ? (size_t)max : 0;
+/* An integer of Lua's where C has less room for it, as on 32-bit systems: the nearest one that fits. As a size: 0 when it is
+** negative, and no more than an object can have. */
+static inline size_t to_size(lua_Integer n) {
+  return n <= 0 ? 0 : (lua_Unsigned)n < PTRDIFF_MAX ? (size_t)n : (size_t)PTRDIFF_MAX;
 }
+static inline int to_int(lua_Integer n) {
+  return n < INT_MIN ? INT_MIN : n > INT_MAX ? INT_MAX : (int)n;
+}
+/* The cap at idx, an integer: bytes or entries; 0 when it is negative. */
+static inline size_t check_max(lua_State *L, int idx) { return to_size(luaL_checkinteger(L, idx)); }
 
 /* }}} */
 
@@ -113,6 +122,9 @@ static inline size_t check_max(lua_State *L, int idx) {
 #define VALUE_DEPTH 192
 #define ANSWER_DEPTH (VALUE_DEPTH - 32)
 
+/* The length of the array at idx: how many of its keys are numbers. Where it has a hole, one of 1..n is nil; lua_rawlen may
+** stop at a hole, and leave out what is behind it. */
+lua_Integer array_count(lua_State *L, int idx);
 /* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects
 ** have their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth >
 ** VALUE_DEPTH, mixed keys, NaN). */

@@ -133,7 +133,7 @@ static int f_raise(lua_State *L) {
 
 /* core.error_class(kind [, status]): the class's name; an unknown kind is "Error". */
 static int f_error_class(lua_State *L) {
-  lua_pushstring(L, err_class(kind_by_name(luaL_checkstring(L, 1)), (int)luaL_optinteger(L, 2, 0)));
+  lua_pushstring(L, err_class(kind_by_name(luaL_checkstring(L, 1)), to_int(luaL_optinteger(L, 2, 0))));
   return 1;
 }
 

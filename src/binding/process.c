@@ -22,7 +22,7 @@ static const char *top_string(lua_State *L, const char *field) {
 static const char *const *read_strings(lua_State *L, const char *field, struct arena *a) {
   const char **v = NULL;
   if (lua_getfield(L, 1, field) == LUA_TTABLE) {
-    lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+    lua_Integer n = array_count(L, -1);
     v = arena_alloc(a, ((size_t)n + 1) * sizeof *v);
     if (v == NULL) {
       luaL_error(L, "not enough memory");
@@ -65,7 +65,7 @@ static void read_spec(lua_State *L, struct process_spec *s, struct arena *a) {
   else if (!lua_isnil(L, -1)) raise_type(L, "input", "a string", -1);
   if (lua_getfield(L, 1, "output_max") != LUA_TNIL) {
     if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 0) raise_type(L, "output_max", "bytes, 0 or more", -1);
-    s->output_max = (size_t)lua_tointeger(L, -1);
+    s->output_max = to_size(lua_tointeger(L, -1));
   }
   lua_getfield(L, 1, "merge");
   s->merge = lua_toboolean(L, -1);

@@ -5,7 +5,6 @@
 #include "binding.h"
 #include "core/base/clock.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #define RAW_MAX ((size_t)64 << 10) /* of a body, kept in err.raw */
@@ -72,19 +71,23 @@ static void read_headers(lua_State *L, int idx, struct http_request *r, struct a
   lua_pop(L, 1);
 }
 
-static size_t field_size(lua_State *L, const char *key, size_t otherwise) {
-  size_t v = otherwise;
+/* A cap of the table on top. What is more than C can count to is the most that it can. */
+static lua_Integer field_cap(lua_State *L, const char *key, lua_Integer otherwise) {
+  lua_Integer v = otherwise;
   if (lua_getfield(L, -1, key) != LUA_TNIL) {
     if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) <= 0) raise_type(L, key, "a positive integer", -1);
-    v = (size_t)lua_tointeger(L, -1);
+    v = lua_tointeger(L, -1);
   }
   lua_pop(L, 1);
   return v;
 }
 
+static size_t field_size(lua_State *L, const char *key, size_t otherwise) {
+  return to_size(field_cap(L, key, (lua_Integer)otherwise));
+}
+
 static int field_count(lua_State *L, const char *key, int otherwise) {
-  size_t v = field_size(L, key, (size_t)otherwise);
-  return v < INT_MAX ? (int)v : INT_MAX;
+  return to_int(field_cap(L, key, otherwise));
 }
 
 static void read_limits(lua_State *L, int idx, struct limits *l) {
@@ -267,7 +270,7 @@ static int f_answer_error(lua_State *L) {
   body = redact(&k, a, body);
   if (body.p == NULL) return luaL_error(L, "not enough memory");
   lua_getfield(L, 2, "status");
-  codec_error(a, (int)luaL_checkinteger(L, -1), body, &e);
+  codec_error(a, to_int(luaL_checkinteger(L, -1)), body, &e);
   if (e.kind == KIND_MEMORY) return raise_error(L, &e);
   if (e.retry_after < 0) e.retry_after = head.retry_after;
   if (head.should_retry >= 0) e.retryable = head.should_retry;

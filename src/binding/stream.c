@@ -146,7 +146,7 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   lua_getfield(L, 2, "keep_raw");
   spec.keep_raw = lua_toboolean(L, -1) || !spec.stream;
   lua_getfield(L, 2, "request_messages");
-  spec.request_messages = (size_t)lua_tointeger(L, -1);
+  spec.request_messages = to_size(lua_tointeger(L, -1));
   lua_getfield(L, 2, "max_tokens");
   spec.max_tokens = lua_tointeger(L, -1);
   if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) spec.warnings = value_node(L, -1, a, "warnings");

@@ -103,9 +103,16 @@ static void sort_object(struct node *o) {
   for (o->last = o->child; o->last != NULL && o->last->next != NULL;) o->last = o->last->next;
 }
 
+lua_Integer array_count(lua_State *L, int idx) {
+  lua_Integer n = 0;
+  idx = lua_absindex(L, idx);
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) n += lua_type(L, -2) == LUA_TNUMBER;
+  return n;
+}
+
 static struct node *to_array(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct node *o = need(L, node_new(a, NODE_ARRAY));
-  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
+  lua_Integer n = array_count(L, idx);
   for (lua_Integer i = 1; i <= n; i++) {
     struct path here = { p, NULL, i };
     lua_rawgeti(L, idx, i);
@@ -117,7 +124,7 @@ static struct node *to_array(lua_State *L, int idx, struct arena *a, const struc
 
 /* A table without a mark: an array when its keys are 1..n, n > 0; else an object of string keys. */
 static struct node *to_table(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
-  lua_Integer len = (lua_Integer)lua_rawlen(L, idx), integers = 0;
+  lua_Integer last = 0, integers = 0;
   struct node *o = NULL;
   if (is_marked_array(L, idx)) return to_array(L, idx, a, p, depth);
   lua_pushnil(L);
@@ -130,16 +137,17 @@ static struct node *to_table(lua_State *L, int idx, struct arena *a, const struc
       v = to_node(L, -1, a, &here, depth + 1);
       v->key.p = lua_tolstring(L, -2, &v->key.n);
       append(o, v);
-    } else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && lua_tointeger(L, -2) <= len && o == NULL) {
+    } else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && o == NULL) {
+      if (lua_tointeger(L, -2) > last) last = lua_tointeger(L, -2);
       integers++;
     } else {
       raise_at(L, p, "a table with only string keys or only 1..n",
-               lua_isinteger(L, -2) ? "an array with holes or mixed keys" : "another kind of key");
+               lua_isinteger(L, -2) ? "mixed keys" : "another kind of key");
     }
     lua_pop(L, 1);
   }
   if (o == NULL && integers > 0) {
-    if (integers != len) raise_at(L, p, "an array without holes", "one with holes");
+    if (integers != last) raise_at(L, p, "an array without holes", "one with holes");
     return to_array(L, idx, a, p, depth);
   }
   if (o == NULL) return need(L, node_new(a, NODE_OBJECT));
@@ -278,7 +286,7 @@ static struct node *to_records(lua_State *L, int idx, struct arena *a, const str
   lua_Integer n;
   idx = lua_absindex(L, idx);
   if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
-  n = (lua_Integer)lua_rawlen(L, idx);
+  n = array_count(L, idx);
   if (n == 0) {
     lua_pushnil(L);
     if (lua_next(L, idx)) { /* {role = …} instead of {{role = …}} */

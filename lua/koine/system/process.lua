@@ -27,8 +27,10 @@ local function is_text(value) return type(value) == "string" and not value:find(
 
 local function check_argv(argv)
   if type(argv) ~= "table" then errors.argument("argv", "array of strings", argv) end
-  if #argv == 0 then errors.argument("argv", "program's name", nil) end
-  for i = 1, #argv do
+  local n = 0 -- what # says of a table with holes is anybody's guess
+  for key in next, argv do n = n + (type(key) == "number" and 1 or 0) end
+  if n == 0 then errors.argument("argv", "program's name", nil) end
+  for i = 1, n do
     if not is_text(argv[i]) then errors.argument(("argv[%d]"):format(i), "string without NUL", argv[i]) end
   end
 end

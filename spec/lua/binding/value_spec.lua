@@ -43,6 +43,16 @@ describe("core.encode", function()
     assert.matches("192", raised(core.encode, cycle).expected)
   end)
 
+  it("refuses an array with a hole, marked or not, whatever its length is said to be", function()
+    local late = { 1 }
+    late[3] = 3
+    for _, holes in ipairs { late, { 1, nil, 3 }, { [2] = 1 }, { [0] = 0, 1 }, { 1, [1.5] = 2 } } do
+      assert.are.equal("value", raised(core.encode, holes).field)
+      assert.matches("^value%[[123]%]$", raised(core.encode, core.array(holes)).field)
+    end
+    assert.are.equal("[1]", core.encode(core.array { 1, x = 2 }))
+  end)
+
   it("runs no metamethod", function()
     local t = setmetatable({}, { __index = function() error "read" end, __pairs = function() error "walked" end })
     assert.are.equal("{}", core.encode(t))

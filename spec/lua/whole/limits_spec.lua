@@ -154,6 +154,27 @@ describe("a limit", function()
   end
 end)
 
+-- 2^32 and what else C has no room for, in an int, or in a size of 32 bits: the largest cap, not what its low bits say.
+describe("a limit beyond what C counts to", function()
+  for _, huge in ipairs { 1 << 32, (1 << 32) + 1, math.maxinteger } do
+    it(("%d is no limit"):format(huge), function()
+      local server <close> = assert(koine.testing.start { script = { { content = "Hello." } } })
+      local limits = {}
+      for _, name in ipairs { "line", "event", "body", "decoded", "blocks", "tool_calls", "argument_bytes", "high_water" } do
+        limits[name] = huge
+      end
+      local adapter = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "k", limits = limits }
+      assert.are.equal("Hello.", assert(adapter:chat("Hi", { stream = true })):text())
+    end)
+
+    it(("%d is no status"):format(huge), function()
+      local err = core.answer_error("p", { status = huge + 429, headers = {}, body = "" })
+      assert.are_not.equal("rate_limit", err.kind)
+      assert.are_not.equal("RateLimitError", core.error_class("server", huge + 429))
+    end)
+  end
+end)
+
 describe("a limit of depth", function()
   local function refused(err)
     assert.are.same({ "ArgumentError", "limits.depth" }, { err.class, err.field })
