@@ -245,7 +245,7 @@ static void wait_for_news(struct supervisor *s) {
   int busy = s->phase == KILLING || (s->phase == ENDING && !s->adopts);
   if (busy && seconds > PAUSE) seconds = PAUSE;
   if (s->until >= 0) {
-    seconds = seconds > 0 ? seconds : 0;
+    seconds = seconds < 0 ? 0 : seconds < INT_MAX ? seconds : INT_MAX; /* time_t may have 32 bits */
     ts.tv_sec = (time_t)seconds;
     ts.tv_nsec = (long)((seconds - (double)ts.tv_sec) * 1e9);
     left = &ts;
