@@ -188,6 +188,26 @@ static int nothing_to_close_with(void) {
   return 0;
 }
 
+/* A system that has no child without a signal, as an emulated one: clone(0) is EINVAL, fork is not. */
+static int no_silent_clone(void) {
+  struct sock_filter code[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = { sizeof code / sizeof *code, code };
+  struct process_spec s = spec(SH("sleep 60 & echo out; exit 5"));
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -1;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) return -1;
+  CHECK(syscall(SYS_clone, 0, NULL, NULL, NULL, 0) < 0 && errno == EINVAL);
+  gives(&s, 5, "out\n");
+  CHECK(waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD);
+  return 0;
+}
+
 int main(void) {
   if (begin() < 0) return 1;
   test_children();
@@ -196,6 +216,7 @@ int main(void) {
   test_changing_path();
   apart("process_host: a namespace of processes", other_numbers);
   apart("process_host: a process without /proc and close_range", nothing_to_close_with);
+  apart("process_host: a system without silent children", no_silent_clone);
   CHECK(rmdir(dir) == 0);
   return test_done("process/host");
 }
