@@ -24,6 +24,13 @@ BINDING_OBJ = $(BINDING_SRC:src/%.c=$(BUILD)/obj/%.o)
 CORE_LIB = $(BUILD)/libkoinecore.a
 MODULE   = $(BUILD)/koine/core.so
 
+# The interpreter that loads the module has Lua's functions. ld looks for them then, macOS' linker when told to.
+UNAME ?= $(shell uname -s)
+SHARED = -shared
+ifeq ($(UNAME),Darwin)
+SHARED += -undefined dynamic_lookup
+endif
+
 # One short line a file; `make V=1` shows the commands.
 ifndef V
 QUIET = @echo '  $(notdir $@)';
@@ -77,7 +84,7 @@ $(CORE_LIB): $(CORE_OBJ)
 
 $(MODULE): $(CORE_OBJ) $(BINDING_OBJ)
 	@mkdir -p $(@D)
-	$(QUIET)$(CC) -shared $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
+	$(QUIET)$(CC) $(SHARED) $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(CURL_LIB) -ldl -lm -lpthread
 
 # {{{ embedding and installing
 
