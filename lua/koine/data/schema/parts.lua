@@ -73,9 +73,9 @@ function parts.resolve(root, reference)
   local pointer = reference:match "^#(.*)$"
   if not pointer or pointer ~= "" and pointer:sub(1, 1) ~= "/" then return false end
   local at = root
-  for step in pointer:gmatch "/([^/]*)" do
+  for part in pointer:gmatch "/([^/]*)" do
     if type(at) ~= "table" then return nil end
-    step = step:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+    local step = part:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
     step = step:gsub("~1", "/"):gsub("~0", "~")
     local index = math.tointeger(tonumber(step))
     local found = at[step]

@@ -49,8 +49,8 @@ end
 -- Why a single command without ; & | may not run: rm of something outside.
 local function check_rm(command, ctx)
   local removes = false
-  for word in command:gsub("%f[%d>]%d*>+%s*%S+", ""):gmatch "%S+" do
-    word = word:gsub("[\"'\\]", "")
+  for part in command:gsub("%f[%d>]%d*>+%s*%S+", ""):gmatch "%S+" do
+    local word = part:gsub("[\"'\\]", "")
     if removes and not word:find "^%-" and leaves(word, ctx) then
       return "rm outside of the working directory"
     end

@@ -433,8 +433,8 @@ local function check_headers(c, headers)
     c:add("anthropic-version", "header is required: 2023-06-01")
   end
   local seen = {}
-  for beta in (headers["anthropic-beta"] or ""):gmatch("[^,]+") do
-    beta = beta:match("^%s*(.-)%s*$")
+  for name in (headers["anthropic-beta"] or ""):gmatch("[^,]+") do
+    local beta = name:match("^%s*(.-)%s*$")
     if beta == "" or beta:find("[^%l%d._-]") or seen[beta] then
       c:add("anthropic-beta", "distinct lower-case names separated by commas expected, got %q", beta)
     end
