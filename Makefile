@@ -62,6 +62,7 @@ help:
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
+	@echo 'make curl-matrix  what stands on libcurl, against the system'"'"'s and the one of backports'
 	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
