@@ -269,6 +269,7 @@ build = {
     ["koine.testing.loopback.gzip"] = "lua/koine/testing/loopback/gzip.lua",
     ["koine.testing.loopback.json"] = "lua/koine/testing/loopback/json.lua",
     ["koine.testing.loopback.main"] = "lua/koine/testing/loopback/main.lua",
+    ["koine.testing.loopback.paths"] = "lua/koine/testing/loopback/paths.lua",
     ["koine.testing.loopback.responses"] = "lua/koine/testing/loopback/responses/init.lua",
     ["koine.testing.loopback.responses.check"] = "lua/koine/testing/loopback/responses/check.lua",
     ["koine.testing.loopback.responses.items"] = "lua/koine/testing/loopback/responses/items.lua",

@@ -6,7 +6,8 @@
 --
 -- The provider is a child process on lua-luv. It speaks real HTTP/1.1: POST …/messages, …/messages/count_tokens,
 -- …/chat/completions, …/responses and …/responses/input_tokens, GET …/models (25 of them; Anthropic's list is paged),
--- …/models/ID. It judges requests strictly: what is wrong is listed in the request's `problems` and answered 400 in the
+-- …/models/ID, where … is what the providers' own base URLs have (see loopback/paths.lua), or what a turn's path has;
+-- any other path is answered 404, which names it and those there are. It judges requests strictly: what is wrong is listed in the request's `problems` and answered 400 in the
 -- wire's own shape; such a request uses up no turn. When the script is exhausted the answer is 500 and says so. The
 -- child ends when its standard input closes: with `stop`, with the server object, or with this process. It can also be
 -- run by hand: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
@@ -37,7 +38,8 @@
 --                 stream; a plain answer gets the status that it maps to. On the Responses wire `shape` says how the
 --                 event before response.failed is written: "nested" (default) or "flat"
 -- and on any turn
---   path          this turn serves only requests to exactly this path, in their own order
+--   path          this turn serves only requests to exactly this path, in their own order; the path's prefix is served
+--                 from then on, with counts and models
 --   fault         {delay_ms=, write_bytes=, split_at={offsets}, stall_after=, reset_after=, truncate_after=,
 --                 end_after=, content_type=, gzip=true, gzip_bomb=bytes, echo_authorization=true}; offsets count
 --                 bytes of the body as it travels, 0 is before the status line. `truncate_after` closes in the middle

@@ -106,7 +106,7 @@ describe("an adapter", function()
           prepare = function(adapter, request)
             prepared[#prepared + 1] = { adapter = adapter, request = request }
             if prepared.failure then return nil, prepared.failure end
-            return { base_url = server.url .. "/toy", headers = { Authorization = "Bearer token-" .. #prepared } }
+            return { base_url = server.url .. "/api/v1", headers = { Authorization = "Bearer token-" .. #prepared } }
           end,
           rejected = function(_, err)
             rejections = rejections + 1
@@ -130,7 +130,7 @@ describe("an adapter", function()
       local adapter = new(ROW, { model = "m" })
       assert.are.equal("a", assert(adapter:chat "Hi"):text())
       local list = requests()
-      assert.are.equal("/toy/chat/completions", list[2].path)
+      assert.are.equal("/api/v1/chat/completions", list[2].path)
       assert.are.same({ "Bearer token-1", "Bearer token-2" },
         { list[1].headers.authorization, list[2].headers.authorization })
       assert.are.equal(adapter, prepared[1].adapter)

@@ -233,8 +233,8 @@ describe("an adapter", function()
     it("go out as each provider wants them", function()
       local expected = { azure = { "api-key", "k123" }, anthropic = { "x-api-key", "k123" } }
       for _, name in ipairs(rows.names) do
-        assert(server:script { { content = "a" } })
         local adapter = koine[name] { model = "m", base_url = server.url .. "/base", key = "k123" }
+        assert(server:script { { content = "a", path = "/base" .. core.state(adapter).row.path } })
         assert.are.equal("a", assert(adapter:chat "Hi"):text())
         local request, way = last(requests()), expected[name] or { "authorization", "Bearer k123" }
         assert.are.equal(way[2], request.headers[way[1]], name)

@@ -13,9 +13,10 @@ describe("agents behind a dispatcher", function()
   teardown(function() server:stop() end)
   before_each(function() assert(server:reset()) end)
 
-  -- An adapter whose requests go to "/PREFIX/v1/messages".
+  -- An adapter whose requests go to "/PREFIX/v1/messages", without a prefix to "/v1/messages".
   local function claude(prefix)
-    return koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url .. "/" .. prefix, key = "test-key" }
+    return koine.anthropic { model = "claude-sonnet-4-5", key = "test-key",
+      base_url = server.url .. (prefix and "/" .. prefix or "") }
   end
 
   local function path(prefix) return "/" .. prefix .. "/v1/messages" end
@@ -44,7 +45,7 @@ describe("agents behind a dispatcher", function()
     local made, log = {}, {}
     local d = new(function(key, ctx)
       made[#made + 1] = key .. " " .. ctx.thread.channel_id
-      return koine.agent { adapter = claude "x" }
+      return koine.agent { adapter = claude() }
     end, log)
     for i, at in ipairs { "T1", "T2", "T1" } do
       d:submit(thread(at), message(i == 2 and "bob" or "alice", "m" .. i))
@@ -63,7 +64,7 @@ describe("agents behind a dispatcher", function()
   it("a batch is one message of the user", function()
     assert(server:script { { content = "Hello, both." } })
     local log = {}
-    local d = new(function() return koine.agent { adapter = claude "x" } end, log)
+    local d = new(function() return koine.agent { adapter = claude() } end, log)
     d:submit(thread "T1", message("alice", "one"))
     d:submit(thread "T1", message("bob", "two"))
     step_out(d)
@@ -108,7 +109,7 @@ describe("agents behind a dispatcher", function()
     local call = { content = { { type = "tool_use", id = "call_1", name = "count", arguments = {} } } }
     assert(server:script { refused, call, refused, { content = "Well." } })
     local log = {}
-    local d = new(function() return koine.agent { adapter = claude "x", tools = { count } } end, log)
+    local d = new(function() return koine.agent { adapter = claude(), tools = { count } } end, log)
     for i = 1, 3 do
       d:submit(thread "T1", message("alice", "m" .. i))
       step_out(d)
@@ -128,7 +129,7 @@ describe("agents behind a dispatcher", function()
     local made, log = 0, {}
     local d = new(function()
       made = made + 1
-      return koine.agent { adapter = claude "x" }
+      return koine.agent { adapter = claude() }
     end, log)
     d:submit(thread "T1", message("alice", "m1"))
     step_out(d)
@@ -145,7 +146,7 @@ describe("agents behind a dispatcher", function()
     local earlier = { { role = "user", content = "Before." }, { role = "assistant", content = "Yes." } }
     local d, target = new(function(key)
       if key == "slack:T2" then return nil, koine.errors.new { kind = "auth", message = "no key" } end
-      return koine.agent { adapter = claude "x" }, earlier
+      return koine.agent { adapter = claude() }, earlier
     end, log)
     d:submit(thread "T1", message("alice", "m1"))
     d:submit(thread "T2", message("alice", "m2"))
@@ -170,7 +171,7 @@ describe("agents behind a dispatcher", function()
     assert(server:script { call "c1", { content = "Well." } })
     local log, bad = {}, true
     local d, target = new(function()
-      return koine.agent { adapter = claude "x", tools = { counter(function() return "one" end) },
+      return koine.agent { adapter = claude(), tools = { counter(function() return "one" end) },
         on_event = function(event)
           if event.kind ~= "tool_result" or not bad then return end
           bad = false
@@ -192,7 +193,7 @@ describe("agents behind a dispatcher", function()
       assert(server:reset())
       assert(server:script { call "c1", call "c2", { content = "Well." } })
       local log, ran = {}, 0
-      local agent = koine.agent { adapter = claude "x", tools = { counter(function()
+      local agent = koine.agent { adapter = claude(), tools = { counter(function()
         ran = ran + 1
         if ran == 2 then wait.park {} end
         return "one"
@@ -219,7 +220,7 @@ describe("agents behind a dispatcher", function()
   it("that wait for approval fail their turn; what was done stays", function()
     assert(server:script { call "c1", { content = "Then not." } })
     local log, ran, told = {}, 0, nil
-    local agent = koine.agent { adapter = claude "x", tools = { counter(function() ran = ran + 1 end, true) } }
+    local agent = koine.agent { adapter = claude(), tools = { counter(function() ran = ran + 1 end, true) } }
     local d = koine.dispatcher { target = koine.dispatcher.agents(function() return agent end),
       on_done = function(_, _, result) log[#log + 1] = result.text end,
       on_warning = function(text) told = text end }
@@ -242,7 +243,7 @@ describe("agents behind a dispatcher", function()
     local target = koine.dispatcher.agents(function()
       made = made + 1
       local agent, messages = table.unpack(answers[made])
-      return agent == true and koine.agent { adapter = claude "x" } or agent, messages
+      return agent == true and koine.agent { adapter = claude() } or agent, messages
     end)
     local said
     local d = koine.dispatcher { target = target, on_error = function(_, _, err) fields[#fields + 1] = err.field end,

@@ -288,7 +288,7 @@ describe("koine.testing: faces", function()
     end)
 
     it("lists its models", function()
-      local list = core.decode(exchange(server, "GET", "/openai/models", BEARER).body)
+      local list = core.decode(exchange(server, "GET", "/openai/v1/models", BEARER).body)
       assert.are.equal("list", list.object)
       assert.are.equal(25, #list.data)
       assert.are.equal("model", list.data[1].object)

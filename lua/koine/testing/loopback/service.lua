@@ -7,10 +7,13 @@ local copilot = require "koine.testing.loopback.copilot"
 local data = require "koine.testing.loopback.copilot.data"
 local fault = require "koine.testing.loopback.fault"
 local json = require "koine.testing.loopback.json"
+local paths = require "koine.testing.loopback.paths"
 local responses = require "koine.testing.loopback.responses"
 local script = require "koine.testing.loopback.script"
 
 local service = {}
+
+local FACES = { anthropic = anthropic, chat = chat, responses = responses }
 
 local MODELS = {}
 for i = 1, 25 do
@@ -27,19 +30,20 @@ end
 
 local function reset(state)
   state.log, state.issued, state.requests = {}, new_issued(), 0
-  state.turns, state.next, state.by_path, state.echo = {}, 1, {}, false
+  state.turns, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, false
   if state.copilot then
     state.copilot:reset()
   end
 end
 
 local function set_script(state, turns)
-  state.turns, state.next, state.by_path, state.echo = {}, 1, {}, turns == "echo"
+  state.turns, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, turns == "echo"
   for _, turn in ipairs(state.echo and {} or turns) do
     if turn.path then
       local list = state.by_path[turn.path] or {}
       list[#list + 1] = turn
       state.by_path[turn.path] = list
+      paths.add(state.own, turn.path)
     else
       state.turns[#state.turns + 1] = turn
     end
@@ -236,17 +240,25 @@ local function face_of(request)
   return request.headers["anthropic-version"] and anthropic or chat
 end
 
-local function route(state, request, record)
+--- The answer to a path that is none: it names what was asked, and what there is.
+local function no_such_path(conn, request, record)
+  local problem = ("%s %s%s: no such path (a wrong base_url?); there are %s"):format(request.method, conn:url() or "",
+    request.path, paths.words(request.path))
+  record.problems[#record.problems + 1] = problem
+  return error_response(face_of(request), 404, { message = problem }, record)
+end
+
+local function route(state, conn, request, record)
   local path, post, login = request.path, request.method == "POST", state.copilot
-  local chats = login and login:face(request)
-  if not chats and not (login and copilot.holds(request)) then
-    chats = path:find("/chat/completions$") and chat or path:find("/messages$") and anthropic
-      or path:find("/responses$") and responses
+  local chats, wire, counts = login and login:face(request), nil, nil
+  local others = not (login and copilot.holds(request)) -- a Copilot token is good for Copilot's own paths
+  if others and not chats then
+    wire, counts = paths.endpoint(path, state.own)
+    chats = not counts and FACES[wire] or nil
   end
   if chats and post then
     return answer_chat(state, chats, request, record)
   end
-  local face = face_of(request)
   local turn, response, transport = next_turn(state, path, false), nil, nil
   if login then
     login:count(request)
@@ -260,19 +272,19 @@ local function route(state, request, record)
     turn = next_turn(state, path, true)
   end
   if turn then
-    return play(state, face, turn, request, nil, record), turn.fault
-  elseif path:find("/messages/count_tokens$") and post then
-    return answer_count(state, anthropic, request, record)
-  elseif path:find("/responses/input_tokens$") and post then
-    return answer_count(state, responses, request, record)
-  elseif request.method == "GET" and path:find("/models$") then
-    return answer_models(face, request, record)
-  elseif request.method == "GET" and path:find("/models/[^/]+$") then
-    return answer_models(face, request, record, path:match("([^/]+)$"))
-  elseif chats then
+    return play(state, face_of(request), turn, request, nil, record), turn.fault
+  elseif counts and post then
+    return answer_count(state, FACES[wire], request, record)
+  elseif others and request.method == "GET" then
+    local found, id = paths.models(path, state.own)
+    if found then
+      return answer_models(face_of(request), request, record, id)
+    end
+  end
+  if chats then
     return error_response(chats, 405, { message = "POST expected" }, record)
   end
-  return error_response(face, 404, { message = "no such path: " .. path }, record)
+  return no_such_path(conn, request, record)
 end
 
 local function control(state, request)
@@ -326,7 +338,7 @@ function service.new()
     if state.copilot then
       state.copilot.url = state.copilot.url or conn:url()
     end
-    local response, transport = route(state, request, record)
+    local response, transport = route(state, conn, request, record)
     json.array(record.problems)
     record.status = response.status
     local keep, closed_after = fault.send(conn, request, response, transport)
