@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local errors = require "koine.data.errors"
 local pricing = require "koine.call.pricing"
 local rows = require "koine.provider"
 local wait = require "koine.task.wait"
@@ -26,7 +27,8 @@ local function recover(self, plan, err)
     plan.ledger:enter(err)
   else
     again, err = attempt.again(plan, err)
-    if again then again, err = attempt.launch(plan, self) end
+    if again then again, err = attempt.launch(plan, self)
+    else errors.name_url(err, plan.call.url, plan.call.secrets) end
   end
   plan.failure = err
   return again, err

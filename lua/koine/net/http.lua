@@ -6,7 +6,7 @@ local wait = require "koine.task.wait"
 local exchange = {}
 
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets) and
--- waits for the answer: {status, headers, body}, whatever the status; nil, err when there is none.
+-- waits for the answer: {status, headers, body, url}, whatever the status; nil, err when there is none.
 function exchange.send(call)
   local request <close>, err = core.request(core.engine(), call)
   if not request then return nil, err end
@@ -16,7 +16,9 @@ function exchange.send(call)
     answer, err = request:poll()
     if answer == false then _, err = wait.park(request) end
   until answer or err
-  return answer or nil, err
+  if not answer then return nil, err end
+  answer.url = call.url
+  return answer
 end
 
 return exchange

@@ -141,7 +141,8 @@ describe("koine.copilot", function()
         assert.are.equal(class, err.class, status)
         assert.are.equal(status, err.status_code)
         assert.are.equal("copilot", err.provider)
-        assert.are.equal("the words of " .. status, err.message)
+        local place = status == 404 and (" (404 from %s/chat/completions)"):format(server.url) or ""
+        assert.are.equal("the words of " .. status .. place, err.message)
         assert.is_string(err.request_id)
         assert.are.equal(status == 429 and 9 or nil, err.retry_after)
       end
