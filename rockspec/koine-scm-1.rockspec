@@ -275,6 +275,7 @@ build = {
     ["koine.testing.loopback.responses.items"] = "lua/koine/testing/loopback/responses/items.lua",
     ["koine.testing.loopback.script"] = "lua/koine/testing/loopback/script.lua",
     ["koine.testing.loopback.service"] = "lua/koine/testing/loopback/service.lua",
+    ["koine.testing.loopback.strict"] = "lua/koine/testing/loopback/strict.lua",
     ["koine.testing.playbook"] = "lua/koine/testing/playbook/init.lua",
     ["koine.testing.playbook.answer"] = "lua/koine/testing/playbook/answer.lua",
     ["koine.testing.playbook.errors"] = "lua/koine/testing/playbook/errors.lua",

@@ -105,7 +105,7 @@ describe("koine.testing: the Responses face", function()
         "an object expected, not" },
       { { tools = A { with(TOOL, { strict = true }) } }, "'additionalProperties' is required" },
       { { tools = A { with(TOOL, { strict = true, parameters = { type = "object", additionalProperties = false,
-        properties = { x = { type = "string" } }, required = A {} } }) } }, "every property has to be required" },
+        properties = { x = { type = "string" } }, required = A {} } }) } }, "Missing 'x'" },
       { { tools = A { with(TOOL, { strict = true, parameters = { type = "object", additionalProperties = false,
         properties = { x = { type = "string" } }, required = A { "x" } } }) } } },
       { { tools = A { { type = "web_search" } }, tool_choice = { type = "web_search" } } },

@@ -2,6 +2,7 @@
 -- Paths are written as the wires write them: messages.0.content.1.text, counted from 0.
 
 local json = require "koine.testing.loopback.json"
+local strict = require "koine.testing.loopback.strict"
 
 local methods = {}
 local Check = { __index = methods, __name = "koine.testing.check" }
@@ -187,6 +188,14 @@ function methods:tool_schema(path, schema)
   if json.is_object(schema) and schema.type ~= "object" then
     self:add(path .. ".type", "\"object\" expected")
   end
+end
+
+--- A schema that was asked for as strict, as OpenAI judges it; `what` and `name`: whose it is ("function", "add"). True
+-- when all is well. The problem has no path: OpenAI's words say where it is.
+function methods:strict(what, name, schema)
+  local problem = strict.problem(("%s '%s'"):format(what, tostring(name)), schema)
+  self.problems[#self.problems + 1] = problem
+  return problem == nil
 end
 
 --- The request's bytes: UTF-8, JSON without lone surrogates, an object. Returns the decoded object or nil.

@@ -239,6 +239,9 @@ local function check_tools(ctx, body)
             ctx.check:tool_schema(at .. ".parameters", f.parameters)
           end
           ctx.check:boolean(at .. ".strict", f.strict)
+          if f.strict == true and not ctx.check:strict("function", f.name, f.parameters) then
+            ctx.code = "invalid_function_parameters"
+          end
         end
       end
     end
@@ -259,6 +262,24 @@ local function check_tools(ctx, body)
     ctx.check:word("tool_choice", choice, "auto none required any")
   end
   ctx.check:boolean("parallel_tool_calls", body.parallel_tool_calls)
+end
+
+--- What form the answer is to have.
+local function check_format(ctx, format)
+  if format == nil or not ctx.check:object("response_format", format, set "type json_schema", "type") then
+    return
+  end
+  ctx.check:word("response_format.type", format.type, "text json_object json_schema")
+  local asked, at = format.json_schema, "response_format.json_schema"
+  if (format.type == "json_schema") ~= (asked ~= nil) then
+    ctx.check:add(at, "expected where the type is json_schema, and only there")
+  elseif asked ~= nil and ctx.check:object(at, asked, set "name description schema strict", "") then
+    ctx.check:boolean(at .. ".strict", asked.strict)
+    ctx.check:schema(at .. ".schema", asked.schema)
+    if asked.strict == true and not ctx.check:strict("response_format", asked.name, asked.schema) then
+      ctx.code = "invalid_json_schema"
+    end
+  end
 end
 
 local function check_settings(ctx, body)
@@ -294,7 +315,7 @@ local function check_settings(ctx, body)
 end
 
 --- Checks a request to …/chat/completions. `issued`: what the server handed out. Returns the decoded body (nil when it
--- is no object) and an array of problems.
+-- is no object), an array of problems, and the code of the error where it has one of its own.
 return function(request, _, issued)
   local c = check.new()
   local body = c:body(request)
@@ -304,7 +325,8 @@ return function(request, _, issued)
   local ctx = { check = c, issued = issued, model = body.model }
   c:object("request", body, KEYS, "model messages")
   check_settings(ctx, body)
+  check_format(ctx, body.response_format)
   check_tools(ctx, body)
   check_messages(ctx, body)
-  return body, c.problems
+  return body, c.problems, ctx.code
 end

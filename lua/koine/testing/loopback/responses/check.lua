@@ -23,27 +23,6 @@ local INCLUDES = [[reasoning.encrypted_content message.output_text.logprobs mess
 
 -- `ctx` is what one request is checked with: see items.lua.
 
---- A strict schema: every object closed, every property required.
-local function check_strict(ctx, path, schema)
-  if not json.is_object(schema) then
-    return
-  end
-  local required, properties = {}, json.is_object(schema.properties) and schema.properties or {}
-  for _, name in ipairs(json.is_array(schema.required) and schema.required or {}) do
-    required[name] = true
-  end
-  if schema.type == "object" and schema.additionalProperties ~= false then
-    ctx.check:add(path, "'additionalProperties' is required to be supplied and to be false where strict is true")
-  end
-  for name, sub in pairs(properties) do
-    if not required[name] then
-      ctx.check:add(path .. ".required", "every property has to be required where strict is true: %s is missing", name)
-    end
-    check_strict(ctx, ("%s.properties.%s"):format(path, name), sub)
-  end
-  check_strict(ctx, path .. ".items", schema.items)
-end
-
 local function check_tool(ctx, path, tool, names)
   if json.is_object(tool) and tool.type ~= "function" and HOSTED[tool.type] then
     names[tool.type] = true
@@ -61,8 +40,8 @@ local function check_tool(ctx, path, tool, names)
     if tool.parameters ~= nil then
       ctx.check:tool_schema(path .. ".parameters", tool.parameters)
     end
-    if tool.strict == true then
-      check_strict(ctx, path .. ".parameters", tool.parameters)
+    if tool.strict == true and not ctx.check:strict("function", tool.name, tool.parameters) then
+      ctx.code = "invalid_function_parameters"
     end
   end
 end
@@ -113,6 +92,11 @@ local function check_reasoning(ctx)
       if text.format.type == "json_schema" then
         ctx.check:string("text.format.name", text.format.name)
         ctx.check:tool_schema("text.format.schema", text.format.schema)
+        ctx.check:boolean("text.format.strict", text.format.strict)
+        if text.format.strict == true
+          and not ctx.check:strict("response_format", text.format.name, text.format.schema) then
+          ctx.code = "invalid_json_schema"
+        end
       end
     end
   end

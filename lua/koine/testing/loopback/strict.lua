@@ -1,0 +1,168 @@
+--- Strict schemas as OpenAI judges them: `strict = true` on a function, and on a JSON Schema for the answer. What it
+-- refuses is refused here, in its words. Pure.
+
+local json = require "koine.testing.loopback.json"
+
+local strict = {}
+
+local function set(words)
+  local t = {}
+  for word in words:gmatch "%S+" do
+    t[word] = true
+  end
+  return t
+end
+
+-- The keywords there are; any other is not permitted.
+local KEYWORDS = set [[type properties required additionalProperties items enum const anyOf $ref $defs definitions title
+  description pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems]]
+local FORMATS = set "date-time time date duration email hostname ipv4 ipv6 uuid"
+local MAX_DEPTH = 10        -- of objects
+local MAX_PROPERTIES = 5000 -- of one schema, all objects together
+
+-- A place in a schema as OpenAI writes it: ('properties', 'a').
+local function context(place)
+  local words = {}
+  for i, word in ipairs(place) do
+    words[i] = type(word) == "number" and tostring(word) or "'" .. word .. "'"
+  end
+  return "(" .. table.concat(words, ", ") .. (#words == 1 and "," or "") .. ")"
+end
+
+local function below(place, ...)
+  local list = table.move(place, 1, #place, 1, {})
+  for _, word in ipairs { ... } do
+    list[#list + 1] = word
+  end
+  return list
+end
+
+local function sorted(t)
+  local names = {}
+  for name in pairs(json.is_object(t) and t or {}) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+-- True when `type` is, or holds, the word.
+local function is(schema, word)
+  if type(schema.type) ~= "table" then
+    return schema.type == word
+  end
+  for _, one in ipairs(schema.type) do
+    if one == word then
+      return true
+    end
+  end
+  return false
+end
+
+local check -- (schema, place, state) → what is wrong with it, or nil
+
+local function check_object(schema, place, state)
+  if schema.additionalProperties ~= false then
+    return ("In context=%s, 'additionalProperties' is required to be supplied and to be false."):format(context(place))
+  end
+  local required = {}
+  for _, name in ipairs(json.is_array(schema.required) and schema.required or {}) do
+    required[name] = true
+  end
+  local names = sorted(schema.properties)
+  for _, name in ipairs(names) do
+    if not required[name] then
+      return ("In context=%s, 'required' is required to be supplied and to be an array including every key in " ..
+        "properties. Missing '%s'."):format(context(place), name)
+    end
+    required[name] = nil
+  end
+  local extra = sorted(required)[1]
+  if extra then
+    return ("In context=%s, 'required' is required to be supplied and to be an array including every key in " ..
+      "properties. Extra required key '%s' supplied."):format(context(place), extra)
+  end
+  state.properties = state.properties + #names
+  if state.properties > MAX_PROPERTIES then
+    return ("Schema exceeds the limit of %d properties in total."):format(MAX_PROPERTIES)
+  end
+  for _, name in ipairs(names) do
+    local problem = check(schema.properties[name], below(place, "properties", name), state)
+    if problem then
+      return problem
+    end
+  end
+end
+
+local function check_keywords(schema, place)
+  for _, key in ipairs(sorted(schema)) do
+    if not KEYWORDS[key] then
+      return ("In context=%s, '%s' is not permitted."):format(context(place), key)
+    elseif schema["$ref"] ~= nil and key ~= "$ref" and key ~= "$defs" and key ~= "definitions" then
+      return ("In context=%s, $ref cannot have keywords {'%s'}."):format(context(place), key)
+    end
+  end
+  if schema.format ~= nil and not FORMATS[schema.format] then
+    return ("In context=%s, '%s' is not a valid format."):format(context(place), tostring(schema.format))
+  end
+end
+
+-- Every schema that stands in one of the others' lists and groups, but for an object's properties.
+local function check_parts(schema, place, state)
+  for _, group in ipairs { "$defs", "definitions" } do
+    for _, name in ipairs(sorted(schema[group])) do
+      local problem = check(schema[group][name], below(place, group, name), state)
+      if problem then
+        return problem
+      end
+    end
+  end
+  for i, one in ipairs(json.is_array(schema.anyOf) and schema.anyOf or {}) do
+    local problem = check(one, below(place, "anyOf", tostring(i - 1)), state)
+    if problem then
+      return problem
+    end
+  end
+  if is(schema, "array") then
+    if schema.items == nil then
+      return ("In context=%s, array schema missing items."):format(context(place))
+    end
+    return check(schema.items, below(place, "items"), state)
+  end
+end
+
+function check(schema, place, state)
+  if not json.is_object(schema) then
+    return ("In context=%s, a JSON Schema object was expected."):format(context(place))
+  end
+  local problem = check_keywords(schema, place)
+  if problem then
+    return problem
+  elseif schema.type == nil and not (schema.anyOf or schema["$ref"] or schema.enum or schema.const ~= nil) then
+    return ("In context=%s, schema must have a 'type' key."):format(context(place))
+  end
+  local deeper = is(schema, "object") and 1 or 0
+  state.depth = state.depth + deeper
+  if state.depth > MAX_DEPTH then
+    return ("Schema exceeds the limit of %d levels of nesting."):format(MAX_DEPTH)
+  end
+  problem = deeper == 1 and check_object(schema, place, state) or check_parts(schema, place, state)
+  state.depth = state.depth - deeper
+  return problem
+end
+
+--- What OpenAI has against a strict schema, in its words; nil when nothing. `what` is of whom the schema is: "function
+-- 'NAME'" or "response_format 'NAME'".
+function strict.problem(what, schema)
+  local problem
+  if not json.is_object(schema) or schema.type ~= "object" then
+    problem = ("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"%s\"'."):format(
+      tostring(json.is_object(schema) and schema.type or "None"))
+  else
+    problem = schema.anyOf and "In context=(), 'anyOf' is not permitted."
+      or check(schema, {}, { depth = 0, properties = 0 })
+  end
+  return problem and ("Invalid schema for %s: %s"):format(what, problem)
+end
+
+return strict
