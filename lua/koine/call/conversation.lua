@@ -195,8 +195,8 @@ local function position(value, default, field)
 end
 
 --- A part of a history that stands by itself, for whoever shortens one: messages `first` to `last` (1 and all of them
--- when left out; as much of it as there is) without the tool results at its beginning, whose calls were cut off, and the
--- tool calls at its end, which nobody answered. A new array of the same message tables; those that were trimmed are new.
+-- when left out; what there is of them) without the tool results at its beginning, whose calls were cut off, and the
+-- tool calls at its end, which nobody answered. A new array of the same tables; those that were trimmed are new.
 -- Raises an ArgumentError for what is no array of messages, or has holes, and for positions that are no integers.
 function conversation.slice(messages, first, last)
   records.check_messages(messages, "messages")

@@ -1,7 +1,7 @@
 -- The Copilot face of koine.testing: what GitHub says, and the settings.
 
 local client = require "spec.support.raw_client"
-local copilot_face = require "spec.lua.testing.copilot_endpoint"
+local copilot_face = require "spec.lua.testing.loopback.copilot_endpoint"
 local testing = require "koine.testing"
 
 local exchange, with, decoded = client.exchange, client.with, copilot_face.decoded

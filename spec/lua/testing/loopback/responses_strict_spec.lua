@@ -2,7 +2,7 @@
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
-local responses_face = require "spec.lua.testing.responses_endpoint"
+local responses_face = require "spec.lua.testing.loopback.responses_endpoint"
 
 local with = client.with
 local null, TURN = core.null, responses_face.TURN

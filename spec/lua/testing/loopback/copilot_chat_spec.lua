@@ -1,7 +1,7 @@
 -- The Copilot face of koine.testing: the host of the chats.
 
 local client = require "spec.support.raw_client"
-local copilot_face = require "spec.lua.testing.copilot_endpoint"
+local copilot_face = require "spec.lua.testing.loopback.copilot_endpoint"
 local core = require "koine.core"
 local testing = require "koine.testing"
 
