@@ -3,7 +3,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
-local errors = require "koine.data.errors"
+local name_url = require "koine.data.name_url"
 local pricing = require "koine.call.pricing"
 local rows = require "koine.provider"
 local wait = require "koine.task.wait"
@@ -28,7 +28,7 @@ local function recover(self, plan, err)
   else
     again, err = attempt.again(plan, err)
     if again then again, err = attempt.launch(plan, self)
-    else errors.name_url(err, plan.call.url, plan.call.secrets) end
+    else name_url(err, plan.call.url, plan.call.secrets) end
   end
   plan.failure = err
   return again, err

@@ -12,6 +12,7 @@
 --   ArgumentError        argument (raised)              NotImplementedError  not_implemented (raised)
 
 local core = require "koine.core"
+local name_url = require "koine.data.name_url"
 
 local errors = {}
 
@@ -115,38 +116,11 @@ function errors.not_implemented(adapter, method)
     message = adapter .. " does not implement " .. method })
 end
 
-local URL_MAX = 200     -- bytes of a URL in a message
-local MESSAGE_MAX = 450 -- bytes of a message with a URL: a title before it fits too
-local SECRET_MIN = 8    -- shorter ones turn up by themselves
-
--- A URL without user, password, query, fragment and secrets.
-local function shown(url, secrets)
-  url = url:gsub("[?#].*$", ""):gsub("^(%a+://)[^/]*@", "%1")
-  for _, secret in ipairs(secrets or {}) do
-    if #secret >= SECRET_MIN then url = url:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
-  end
-  return #url <= URL_MAX and url or url:sub(1, URL_MAX) .. "…"
-end
-
---- Adds to the message of an error with status 404 which URL answered so: most often it is wrong. `secrets` is an array
--- of what may not be shown; nil: nothing. Any other error stays as it is.
-function errors.name_url(err, url, secrets)
-  if err.status_code ~= 404 then return end
-  local place = (" (404 from %s)"):format(shown(url, secrets))
-  local words = err.message
-  if #words + #place > MESSAGE_MAX then
-    local cut = MESSAGE_MAX - #place - #"…"
-    while words:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
-    words = words:sub(1, cut) .. "…"
-  end
-  err.message = core.error_line(words .. place)
-end
-
 --- The error that an answer of core.request stands for: {status, headers, body} with a status outside 200–299, and the
 -- `url` that answered, which a 404 names. `provider` is the row's name, `secrets` an array of what may not be shown.
 function errors.from_answer(provider, answer, secrets)
   local err = core.answer_error(provider, answer, secrets)
-  if answer.url then errors.name_url(err, answer.url, secrets) end
+  if answer.url then name_url(err, answer.url, secrets) end
   return err
 end
 

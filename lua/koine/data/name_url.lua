@@ -1,0 +1,30 @@
+--- A 404 names the URL that answered it, without anything that may not be shown.
+
+local core = require "koine.core"
+
+local URL_MAX = 200     -- bytes of a URL in a message
+local MESSAGE_MAX = 450 -- bytes of a message with a URL: a title before it fits too
+local SECRET_MIN = 8    -- shorter ones turn up by themselves
+
+-- A URL without user, password, query, fragment and secrets.
+local function shown(url, secrets)
+  url = url:gsub("[?#].*$", ""):gsub("^(%a+://)[^/]*@", "%1")
+  for _, secret in ipairs(secrets or {}) do
+    if #secret >= SECRET_MIN then url = url:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
+  end
+  return #url <= URL_MAX and url or url:sub(1, URL_MAX) .. "…"
+end
+
+--- Adds to the message of an error with status 404 which URL answered so: most often it is wrong. `secrets` is an array
+-- of what may not be shown; nil: nothing. Any other error stays as it is.
+return function(err, url, secrets)
+  if err.status_code ~= 404 then return end
+  local place = (" (404 from %s)"):format(shown(url, secrets))
+  local words = err.message
+  if #words + #place > MESSAGE_MAX then
+    local cut = MESSAGE_MAX - #place - #"…"
+    while words:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
+    words = words:sub(1, cut) .. "…"
+  end
+  err.message = core.error_line(words .. place)
+end
