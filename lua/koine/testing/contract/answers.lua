@@ -1,5 +1,6 @@
 --- Items 1–7, 18, 19: what answers look like, plain and streamed.
 
+local agrees = require "koine.testing.contract.deltas"
 local core = require "koine.core"
 local records = require "koine.data.records"
 
@@ -11,48 +12,6 @@ local USAGE = { input_tokens = 42, output_tokens = 7 }
 -- The fields in which a streamed Response has to equal the plain one.
 local FIELDS = { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage",
   "container", "id", "provider", "status_code", "warnings", "partial", "degenerate" }
-
--- Asserts the grammar of deltas: block*, block := start delta* end; text and thinking never interleave. Returns the
--- text of all text deltas, and per call in order of its start {id, name, json}.
-local function read_deltas(assert, deltas)
-  local open, text, calls, by_id = nil, {}, {}, {}
-  for i, delta in ipairs(deltas) do
-    local kind, step = delta.type:match "^(.-)_(%l+)$"
-    local at = ("delta %d (%s)"):format(i, delta.type)
-    if kind == "tool_use" then
-      local call = by_id[delta.tool_call_id]
-      if step == "start" then
-        assert.is_nil(call, at .. ": a second start")
-        assert.is_nil(open, at .. ": inside a block of text or thinking")
-        assert.is_string(delta.tool_name, at)
-        call = { id = delta.tool_call_id, name = delta.tool_name, json = "" }
-        calls[#calls + 1], by_id[call.id] = call, call
-      else
-        assert.is_not_nil(call, at .. ": before its start")
-        assert.is_nil(call.over, at .. ": after its end")
-        call.over = step == "end" or nil
-      end
-      if step == "delta" then
-        assert.is_true(#delta.argument_delta > 0, at .. ": empty")
-        call.json = call.json .. delta.argument_delta
-      end
-    elseif step == "start" then
-      assert.is_nil(open, at .. ": inside another block")
-      open = kind
-    else
-      assert.are.equal(open, kind, at .. ": of a block that is not open")
-      if step == "end" then
-        open = nil
-      else
-        assert.is_true(#delta.text > 0, at .. ": empty")
-        if kind == "text" then text[#text + 1] = delta.text end
-      end
-    end
-  end
-  assert.is_nil(open, "a block is left open")
-  for _, call in ipairs(calls) do assert.is_true(call.over, "the call " .. call.id .. " is left open") end
-  return table.concat(text), calls
-end
 
 -- The same with every provider_data.raw decoded: a stream brings its members in fragments, in an order of its own.
 local function comparable(value)
@@ -69,21 +28,6 @@ local function has_usage(kit, response)
   if kit.streamed and not kit.supports.stream_usage then return end
   kit.assert.are.equal(USAGE.input_tokens, response.usage.input_tokens, "response.usage.input_tokens")
   kit.assert.are.equal(USAGE.output_tokens, response.usage.output_tokens, "response.usage.output_tokens")
-end
-
--- Asserts that deltas tell the same as the Response.
-local function agrees(kit, deltas, response)
-  local assert = kit.assert
-  local text, calls = read_deltas(assert, deltas)
-  assert.are.equal(response:text(), text, "the deltas' text: response:text()")
-  assert.are.equal(#response.tool_calls, #calls, "the deltas' calls: as many as response.tool_calls")
-  for i, call in ipairs(calls) do
-    local block = response.tool_calls[i]
-    assert.are.equal(block.id, call.id, "delta.tool_call_id")
-    assert.are.equal(block.name, call.name, "delta.tool_name")
-    local arguments = core.decode(call.json == "" and "{}" or call.json)
-    assert.is_true(records.equal(block.arguments, arguments), "arguments: " .. call.json)
-  end
 end
 
 -- Asserts the tool calls of a Response: in content and in tool_calls the same tables, ids and arguments as scripted.

@@ -13,13 +13,20 @@
 --     requests = function() return assert(server:requests()) end,     -- what it sent: array of {headers, body}, or nil
 --     supports = { wire = true, errors = true, thinking = true, signatures = true, images = false },
 --   })
+--
+-- With `live = true` instead of script and requests, the items that need no script run against whatever server `new`
+-- talks to.
 
 local errors = require "koine.data.errors"
 local kits = require "koine.testing.contract.kit"
 
 local contract = {}
 
-local HOOKS = { new = "required", script = "required", requests = "optional", unreachable = "optional" }
+-- Per mode: the functions of a spec, true where it must have them.
+local HOOKS = {
+  scripted = { new = true, script = true, requests = false, unreachable = false },
+  live = { new = true, unreachable = false, refused = false },
+}
 
 -- What an adapter can do unless its spec says otherwise.
 local SUPPORTS = {
@@ -36,14 +43,19 @@ local SUPPORTS = {
   stream_usage = true,     -- streamed answers say their usage
   refusal = true,          -- a stop reason of its own for a refusal
   sensitive = true,        -- … and for a filter
+  tools = true,            -- live: tools can be offered
 }
 
 local function check(name, spec)
   if type(name) ~= "string" then errors.argument("name", "string", name) end
   if type(spec) ~= "table" then errors.argument("contract", "table", spec) end
-  for hook, need in pairs(HOOKS) do
-    local given = spec[hook]
-    if type(given) ~= "function" and (given ~= nil or need == "required") then
+  if spec.live ~= nil and type(spec.live) ~= "boolean" then errors.argument("contract.live", "boolean", spec.live) end
+  local mode = spec.live and "live" or "scripted"
+  for _, hook in ipairs { "new", "script", "requests", "unreachable", "refused" } do
+    local given, required = spec[hook], HOOKS[mode][hook]
+    if required == nil and given ~= nil then
+      errors.argument("contract." .. hook, "nothing in a suite that is " .. mode, given)
+    elseif type(given) ~= "function" and (given ~= nil or required) then
       errors.argument("contract." .. hook, "function", given)
     end
   end
@@ -54,20 +66,42 @@ local function check(name, spec)
   end
 end
 
+-- Registers the items that need a script, and those that need none.
+local function scripted(kit)
+  local manners = require "koine.testing.contract.identity"
+  kit.teardown(manners.release)
+  manners.guard(kit)
+  require "koine.testing.contract.answers"(kit)
+  require "koine.testing.contract.requests"(kit)
+  require "koine.testing.contract.failures"(kit)
+  manners.items(kit)
+end
+
+-- Registers the items that need no script.
+local function live(kit)
+  require "koine.testing.contract.live"(kit)
+  require "koine.testing.contract.identity".items(kit)
+end
+
 --- Registers the suite under `name`. The table holds
 --   new(opts)        makes an adapter; opts are options of its constructor
 --   script(turns)    what the adapter is answered next, in this order (the vocabulary of koine.testing)
 --   requests()       the requests seen so far, oldest first: array of {headers, body = bytes}; absent: not looked at
 --   unreachable(opts)  an adapter whose server refuses connections; absent: not tried
+--   live             true: what `new` talks to is a server that answers as it likes. The items that need no script run:
+--                    grammar of the deltas, usage, cancelling, errors, round trip, identity. Without script and
+--                    requests; nothing is kept from the network
+--   refused(opts)    live: an adapter that the server refuses with a status (wrong key, URL or model); absent: not
+--                    tried
 --   supports         what this adapter can do, by name (wire, errors, thinking, …: see SUPPORTS); items it cannot do
 --                    are left out
 --   describe, it, assert, teardown   busted's; absent: the globals of these names
--- While the suite runs, connections to anything but this machine fail (koine.testing.offline).
--- Raises an ArgumentError when one of these is missing or unknown.
+-- While a scripted suite runs, connections to anything but this machine fail (koine.testing.offline).
+-- Raises an ArgumentError when one of these is missing, unknown, or belongs to the other mode.
 function contract.describe(name, spec)
   check(name, spec)
   local made = { supports = {} }
-  for hook in pairs(HOOKS) do made[hook] = spec[hook] end
+  for hook in pairs(HOOKS[spec.live and "live" or "scripted"]) do made[hook] = spec[hook] end
   for flag, default in pairs(SUPPORTS) do
     local given = (spec.supports or {})[flag]
     if given == nil then given = default end
@@ -78,15 +112,7 @@ function contract.describe(name, spec)
     if made[word] == nil then errors.argument("contract." .. word, "busted's " .. word, nil) end
   end
   local kit = kits.make(made)
-  local manners = require "koine.testing.contract.identity"
-  made.describe("contract: " .. name, function()
-    made.teardown(manners.release)
-    manners.guard(kit)
-    require "koine.testing.contract.answers"(kit)
-    require "koine.testing.contract.requests"(kit)
-    require "koine.testing.contract.failures"(kit)
-    manners.items(kit)
-  end)
+  made.describe("contract: " .. name, function() (spec.live and live or scripted)(kit) end)
 end
 
 return contract
