@@ -160,7 +160,8 @@ describe("a limit beyond what C counts to", function()
     it(("%d is no limit"):format(huge), function()
       local server <close> = assert(koine.testing.start { script = { { content = "Hello." } } })
       local limits = {}
-      for _, name in ipairs { "line", "event", "body", "decoded", "blocks", "tool_calls", "argument_bytes", "high_water" } do
+      for _, name in ipairs { "line", "event", "body", "decoded", "blocks", "tool_calls", "argument_bytes",
+        "high_water" } do
         limits[name] = huge
       end
       local adapter = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "k", limits = limits }
