@@ -1,0 +1,51 @@
+#!/bin/sh
+# lua-matrix.sh BUILD TREE…: Koine with the Lua of each source tree (a folder with lua.h and the rest, or a release, which
+# has them in src/), three times: Lua as C, as C++, and with the checks of its API. Each time the module is built against
+# it, every Lua file of the project is compiled, and the specs run where lua-cjson, lfs, luv and busted can be loaded:
+# modules in C are those of one version. Elsewhere the core alone is tried. SPECS (spec) names the specs.
+set -eu
+build=$1
+shift
+[ $# -gt 0 ] || { echo "lua-matrix: no tree: make lua-matrix LUA_TREES='../lua-5.4.0 ../lua-5.5.0'" >&2; exit 1; }
+
+for tree; do
+  for kind in c c++ checks; do
+    name=$(basename "$tree")-$kind
+    dir=$build/lua-matrix/$name
+    mkdir -p "$dir/lua"
+    if [ -f "$tree/lua.h" ]; then cp "$tree"/*.[ch] "$dir/lua"; else cp "$tree"/src/*.[ch] "$dir/lua"; fi
+    rm -f "$dir/lua/luac.c" "$dir/lua/onelua.c" "$dir/lua/ltests.c"
+    compiler=${CC:-cc}
+    flags='-std=gnu99'
+    case $kind in
+      c++) # it raises by throwing; its names stay C's, for modules in C
+        compiler=${CXX:-c++} flags='-x c++'
+        sed -i 's/^#define LUA_API[[:space:]]*extern$/#ifdef __cplusplus\n#define LUA_API extern "C"\n#else\n#define LUA_API extern\n#endif/' \
+          "$dir/lua/luaconf.h" ;;
+      checks) flags="$flags -DLUAI_ASSERT -DLUA_USE_APICHECK" ;;
+    esac
+    # shellcheck disable=SC2086
+    $compiler $flags -O1 -w -DLUA_USE_LINUX -o "$dir/interpreter" "$dir"/lua/*.c -Wl,-E -lm -ldl
+    make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$KOINE_LUA" LUA_INC="-I$dir/lua" all >"$dir/log" 2>&1 ||
+      { cat "$dir/log"; exit 1; }
+    lua=$(realpath "$dir/interpreter")
+    find lua bin examples spec tools bench \( -name '*.lua' -o -path bin/koine \) -exec "$lua" -e \
+      'for _, name in ipairs(arg) do assert(loadfile(name)) end' /dev/null {} +
+    export LUA_CPATH="$dir/?.so;;" LUA_PATH="./lua/?.lua;./lua/?/init.lua;;"
+    version='print(_VERSION)'
+    if [ "$("$lua" -e "$version")" = "$("$KOINE_LUA" -e "$version")" ]; then # what is installed for it is where its Lua looks
+      LUA_CPATH="$dir/?.so;$("$KOINE_LUA" -e 'print(package.cpath)')"
+      LUA_PATH=$("$KOINE_LUA" -e 'print(package.path)')
+    fi
+    if "$lua" -e 'for _, name in ipairs { "cjson", "lfs", "luv", "busted" } do require(name) end' 2>/dev/null; then
+      # shellcheck disable=SC2086
+      KOINE_LUA=$lua "$lua" "$(command -v busted)" --output=plainTerminal ${SPECS:-spec} >"$dir/specs" || { cat "$dir/specs"; exit 1; }
+      echo "lua-matrix: $name: $(grep -o '^[0-9]* successes' "$dir/specs")"
+    else
+      "$lua" -e 'local core = require "koine.core"
+        assert(core.encode(core.decode "{\"a\":[1,2.5,null]}") == "{\"a\":[1,2.5,null]}")
+        assert(not pcall(core.encode, core.array { 1, nil, 3 }))'
+      echo "lua-matrix: $name: every file compiles, the core reads and writes; no specs: it has no lua-cjson, lfs, luv or busted"
+    fi
+  done
+done
