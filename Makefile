@@ -62,7 +62,8 @@ help:
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
-	@echo 'make lua-matrix the module and the specs with other Luas: LUA_TREES names source trees (5.4.0, the newest 5.4, 5.5)'
+	@echo 'make curl-matrix  what stands on libcurl, against the system'"'"'s and the one of backports'
+	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees (5.4.0, the newest 5.4, 5.5)'
 	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
@@ -290,4 +291,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
-  arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench lua-matrix rock-test clean
+  arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench curl-matrix \
+  lua-matrix rock-test clean

@@ -90,7 +90,7 @@ static void test_folded_first_line(struct world *w) {
   char *p = folded + snprintf(folded, sizeof folded, "HTTP/1.1 200 OK\r\n A: ");
   memset(p, 'A', 3000);
   snprintf(p + 3000, sizeof folded - 3100, "\r\ncontent-length: 2\r\n\r\nok");
-  const struct play play = { .answer = { OK, folded, OK } };
+  const struct play play = { .answer = { OK, folded, OK }, .closes = 1 };
   set_stage(&play, 1);
   get(w, &r);
   CHECK(r.status == 200);
