@@ -25,10 +25,10 @@ sample.tools = {
       required = { "city" },
       additionalProperties = false,
     },
-    strict = true,
     run = print,
   },
-  { name = "time", description = "The time in a city.", parameters = { type = "object", properties = {} } },
+  { name = "time", description = "The time in a city.", strict = true,
+    parameters = { type = "object", properties = {}, additionalProperties = false } },
   { name = "add", parameters = { type = "object", properties = { a = { type = "number" }, b = { type = "number" },
     c = { type = "number" }, d = { type = "number" } }, required = { "a", "b" } } },
 }

@@ -120,6 +120,7 @@ describe("a growing history", function()
       local history, options = sample.history(row[1], adapter:model_name()), sample.options(row[1] ~= "anthropic")
       -- what one of the wires refuses on the loopback provider, which knows no row
       options.extra, options.temperature, options.top_p = nil, nil, nil
+      if row[1] == "xai" then options.tools = { options.tools[1] } end -- its strict schemas lack additionalProperties
       local sent = 0
       for n = 1, #history, 2 do
         assert(adapter:chat(table.move(history, 1, n, 1, {}), options))
