@@ -172,8 +172,8 @@ $(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(BINDING_OBJ)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -Ispec/host $(LUA_INC) -MMD -MP -o $@ $< $(BINDING_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) $(MORE_LIB) -ldl -lm -lpthread
 
-# Its server is OpenSSL's own.
-$(BUILD)/spec/host/http/tls_hostile: MORE_LIB = -lssl -lcrypto
+# Their servers are OpenSSL's own.
+$(BUILD)/spec/host/http/%_hostile: MORE_LIB = -lssl -lcrypto
 
 test-c: $(SPEC_C)
 	@set -e; for t in $(SPEC_C); do $$t; done

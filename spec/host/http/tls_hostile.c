@@ -4,52 +4,21 @@
 ** asks of OpenSSL behind libcurl's back, so with a libcurl of another library this says so and ends.
 */
 #include <curl/curl.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <sched.h>
 #include <signal.h>
 
 #include "core/base/clock.h"
+#include "support/certificate.h"
 #include "support/listener.h"
 #include "support/world.h"
 
 static struct stage {
   struct listener listener;
-  SSL_CTX *context;
+  struct certificate cert;
   atomic_int connections, flooding;
-  char cert[64];
 } stage;
 
 /* {{{ the server */
-
-/* A key and a certificate for localhost, which the client is told to trust: 0, or -1. */
-static int make_certificate(void) {
-  EVP_PKEY *key = EVP_EC_gen("P-256");
-  X509 *x = X509_new();
-  FILE *f;
-  if (key == NULL || x == NULL) return -1;
-  X509_set_version(x, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
-  X509_gmtime_adj(X509_getm_notBefore(x), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(x), 86400);
-  X509_set_pubkey(x, key);
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1, -1, 0);
-  X509_set_issuer_name(x, X509_get_subject_name(x));
-  int fd = mkstemp(stage.cert);
-  int bad = X509_sign(x, key, EVP_sha256()) == 0 || fd < 0 || (f = fdopen(fd, "w")) == NULL;
-  if (!bad) {
-    bad = PEM_write_X509(f, x) == 0;
-    fclose(f);
-  }
-  stage.context = SSL_CTX_new(TLS_server_method());
-  bad = bad || stage.context == NULL || SSL_CTX_use_certificate(stage.context, x) != 1 ||
-        SSL_CTX_use_PrivateKey(stage.context, key) != 1;
-  X509_free(x);
-  EVP_PKEY_free(key);
-  return bad ? -1 : 0;
-}
 
 /* Reads a request without a body: its path's first byte behind the slash, 0 at the end. */
 static char read_request(SSL *ssl) {
@@ -85,7 +54,7 @@ static void flood(SSL *ssl) {
 
 static void *serve(void *ud) {
   int fd = (int)(intptr_t)ud;
-  SSL *ssl = SSL_new(stage.context);
+  SSL *ssl = SSL_new(stage.cert.context);
   char what;
   atomic_fetch_add(&stage.connections, 1);
   SSL_set_fd(ssl, fd);
@@ -105,7 +74,7 @@ static void *serve(void *ud) {
 static struct http_request *to(struct ask *a, const char *path) {
   ask(a, "GET", path);
   snprintf(a->url, sizeof a->url, "https://localhost:%d%s", stage.listener.port, path);
-  a->r.ca_file = stage.cert;
+  a->r.ca_file = stage.cert.file;
   a->r.proxy = "";
   return &a->r;
 }
@@ -146,9 +115,8 @@ int main(void) {
   struct world w;
   alarm(120); /* a hang is a failure */
   signal(SIGPIPE, SIG_IGN); /* the server writes to who has gone */
-  snprintf(stage.cert, sizeof stage.cert, "/tmp/koine-cert-XXXXXX");
   unsetenv("https_proxy"), unsetenv("HTTPS_PROXY"), unsetenv("all_proxy"), unsetenv("ALL_PROXY");
-  if (make_certificate() != 0) return 1;
+  if (certificate_make(&stage.cert) != 0) return 1;
   open_world(&w, 0);
   if (strncmp(curl_version_info(CURLVERSION_NOW)->ssl_version, "OpenSSL/", 8) == 0) {
     CHECK(listener_start(&stage.listener, serve) == 0);
@@ -159,7 +127,6 @@ int main(void) {
     puts("http/tls_hostile: skipped, libcurl speaks TLS without OpenSSL");
   }
   close_world(&w);
-  SSL_CTX_free(stage.context);
-  unlink(stage.cert);
+  certificate_free(&stage.cert);
   return test_done("http/tls_hostile");
 }

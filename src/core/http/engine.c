@@ -36,12 +36,11 @@ const char *http_library(void) {
 }
 
 /*
-** Older ones send a request that the server refused again, up to five times, and go on to use a connection whose last
-** request timed out; frames without content hold the loop.
+** In older ones frames without content hold the loop: padding, and types that nobody knows, 20 s past the deadline.
 */
 const char *http2_problem(void) {
   return curl_version_info(CURLVERSION_NOW)->version_num < HTTP2_SINCE
-    ? "HTTP/2 needs libcurl 8.14 or later; older ones repeat requests and go on to use dead connections" : NULL;
+    ? "HTTP/2 needs libcurl 8.14 or later; with older ones a server can hold the program up" : NULL;
 }
 
 /*

@@ -21,8 +21,9 @@
 /* What a step with a budget does next. */
 enum turn { TURN_SOCKETS, TURN_TIMERS, TURN_DEADLINES };
 
-/* A socket that libcurl has open, and the port of this end (0: not asked yet). */
-struct socket { int fd, port; };
+/* A socket that libcurl has open, the port of this end (0: not asked yet), and whether a request on it came to no good
+** end: what else is under way there may go on, new ones go elsewhere. */
+struct socket { int fd, port, shunned; };
 
 struct engine {
   const struct mem *m;
@@ -73,6 +74,7 @@ struct transfer {
   double due;                   /* key in the heap: no later than the earliest deadline */
   double grace_at;              /* end of the grace period, 0 = none */
   size_t heap_i;                /* place in the heap + 1, 0 = not in it */
+  int port;                     /* of this end of its connection, 0 = there was none yet */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
   unsigned in_head : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
@@ -141,7 +143,9 @@ void transfer_pause_full(struct engine *g);
 /* socket.c */
 curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *a);
 int socket_on_close(void *ud, curl_socket_t fd);
-/* True when the connection that t is about to use, whose end here has this port, has unread bytes or has ended. */
+/* Over HTTP/2: no further request goes out on the connection whose end here has this port. */
+void socket_shun(struct engine *g, int port);
+/* True when the connection that t is about to use, whose end here has this port, is shunned, has unread bytes or has ended. */
 int socket_is_stale(struct transfer *t, int port);
 
 /* tls.c */

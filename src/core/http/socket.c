@@ -32,7 +32,7 @@ static int enlist(struct engine *g, int fd) {
     g->sockets = v;
     g->socket_cap = cap;
   }
-  g->sockets[g->socket_n++] = (struct socket){ fd, 0 };
+  g->sockets[g->socket_n++] = (struct socket){ .fd = fd };
   return 0;
 }
 
@@ -86,13 +86,23 @@ static int has_news(int fd) {
 
 /* libcurl tells nobody which socket a request goes out on, only the port of this end. Where two sockets have one port,
 ** at different addresses, news of either counts. */
+static int at_port(struct socket *s, int port) {
+  if (s->port == 0) s->port = local_port(s->fd);
+  return s->port == port;
+}
+
+/* HTTP/2's connections always may have news: they say little of an answer too many. */
 int socket_is_stale(struct transfer *t, int port) {
   struct engine *g = t->g;
-  int stale = tls_has_unread(g, t->easy);
+  int stale = !t->http2 && tls_has_unread(g, t->easy);
   for (size_t i = 0; i < g->socket_n && !stale; i++) {
     struct socket *s = &g->sockets[i];
-    if (s->port == 0) s->port = local_port(s->fd);
-    if (s->port == port) stale = has_news(s->fd);
+    if (at_port(s, port)) stale = s->shunned || (!t->http2 && has_news(s->fd));
   }
   return stale;
+}
+
+void socket_shun(struct engine *g, int port) {
+  for (size_t i = 0; i < g->socket_n; i++)
+    if (at_port(&g->sockets[i], port)) g->sockets[i].shunned = 1;
 }

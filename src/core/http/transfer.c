@@ -106,23 +106,26 @@ void transfer_pause_full(struct engine *g) {
 ** The connection is there, and nothing was sent. One that was used before and has unread bytes would give them as the
 ** answer: it ends here, and the transfer begins anew on a connection of its own (start_afresh).
 ** libcurl sends a request again, up to five times, when a connection that it reused ended without a byte: the provider
-** may have worked on it, and our caller counts attempts. Over HTTP/2 it may go on: there it also does so for streams
-** that the server refused unread.
+** may have worked on it, and our caller counts attempts. Over HTTP/2 it also does so for streams that the server
+** refused, and for those that it wants over HTTP/1.1, behind a head too.
 */
 static int on_ready(void *ud, char *ip, char *local_ip, int port, int local_port) {
   struct transfer *t = ud;
   struct err e;
   long sent = 0, before = t->sent_before;
   (void)ip, (void)local_ip, (void)port;
-  if (!t->http2 && !t->opened && socket_is_stale(t, local_port)) {
+  t->port = local_port;
+  if (!t->opened && socket_is_stale(t, local_port)) {
     t->stale = 1;
     return CURL_PREREQFUNC_ABORT;
   }
   curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent);
   t->sent_before = sent; /* of the first time: what went to a proxy */
-  if (t->http2 || before < 0 || sent == before || t->head_bytes > 0) return CURL_PREREQFUNC_OK;
+  if (before < 0 || sent == before || (t->head_bytes > 0 && !t->http2)) return CURL_PREREQFUNC_OK;
   err_clear(&e);
-  err_set(&e, KIND_CONNECT, "the connection was closed before the answer");
+  if (t->head_done) err_set(&e, KIND_STREAM_TRUNCATED, "the answer was cut off: the server wants the request again");
+  else if (t->http2) err_set(&e, KIND_CONNECT, "the server did not take the request over HTTP/2");
+  else err_set(&e, KIND_CONNECT, "the connection was closed before the answer");
   transfer_fail(t, &e);
   return CURL_PREREQFUNC_ABORT;
 }
@@ -237,11 +240,22 @@ struct transfer *transfer_start(struct engine *g, const struct http_request *r, 
   return NULL;
 }
 
+/* Takes t from libcurl, whose connection is not used again. HTTP/1.1's ends with a transfer that is broken off;
+** HTTP/2's would be kept, though nobody there may listen any more, or a flood go on. */
+static void break_off(struct transfer *t) {
+  if (t->http2) {
+    curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
+    if (t->port != 0) socket_shun(t->g, t->port);
+  }
+  curl_multi_remove_handle(t->g->multi, t->easy);
+}
+
 /* Takes the easy handle from libcurl; what was received stays. */
 static void detach(struct transfer *t, int whole) {
   struct engine *g = t->g;
   t->received = wire_bytes(t);
-  curl_multi_remove_handle(g->multi, t->easy);
+  if (whole && !t->failed) curl_multi_remove_handle(g->multi, t->easy);
+  else break_off(t);
   engine_retire(g, t->easy, whole && t->plain);
   t->easy = NULL;
   deadline_drop(g, t);
@@ -298,8 +312,9 @@ static int start_afresh(struct transfer *t) {
   t->stale = 0;
   t->plain = 0;
   t->sent_before = -1;
-  curl_multi_remove_handle(t->g->multi, t->easy);
+  break_off(t);
   return curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+         curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 0L) == CURLE_OK &&
          curl_multi_add_handle(t->g->multi, t->easy) == CURLM_OK ? 0 : -1;
 }
 
