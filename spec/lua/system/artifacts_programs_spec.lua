@@ -261,6 +261,8 @@ describe("artifacts start nothing that is planted as", function()
         io.open(%q, "w"):write("A\n"):close()
         print(table.concat(assert(koine.artifacts.compare(before)), " "))]]):format(repo.dir, repo.dir .. "/a.txt")
       local environment = "env -i PATH=" .. quote(os.getenv "PATH") .. " HOME=" .. quote(repo.dir)
+        .. " LD_PRELOAD=" .. quote(os.getenv "LD_PRELOAD" or "")
+        .. " ASAN_OPTIONS=" .. quote(os.getenv "ASAN_OPTIONS" or "")
       local pipe = assert(io.popen(("%s LUA_PATH=%s LUA_CPATH=%s %s -e %s 2>&1"):format(environment,
         quote(package.path), quote(package.cpath), quote(io.popen("command -v " .. LUA):read "l"), quote(code))))
       assert.are.equal("a.txt\n", pipe:read "a")

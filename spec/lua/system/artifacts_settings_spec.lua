@@ -57,8 +57,10 @@ describe("artifacts", function()
       for _, name in ipairs { "x.tmp", "x.bak", "x.c" } do io.open(%q .. name, "w"):close() end
       print(table.concat(assert(koine.artifacts.compare(before)), " "))]]):format(repo.dir, repo.dir .. "/")
     local function run()
-      local pipe <close> = assert(io.popen(("env -i PATH=%s HOME=%s LUA_PATH=%s LUA_CPATH=%s %s -e %s 2>&1"):format(
-        quote(os.getenv "PATH"), quote(home.dir), quote(package.path), quote(package.cpath),
+      local sanitizer = ("LD_PRELOAD=%s ASAN_OPTIONS=%s"):format(quote(os.getenv "LD_PRELOAD" or ""),
+        quote(os.getenv "ASAN_OPTIONS" or ""))
+      local pipe <close> = assert(io.popen(("env -i PATH=%s HOME=%s %s LUA_PATH=%s LUA_CPATH=%s %s -e %s 2>&1"):format(
+        quote(os.getenv "PATH"), quote(home.dir), sanitizer, quote(package.path), quote(package.cpath),
         quote(io.popen("command -v " .. LUA):read "l"), quote(code))))
       local said = pipe:read "a"
       for _, name in ipairs { "x.tmp", "x.bak", "x.c" } do repo:remove(name) end

@@ -301,6 +301,7 @@ describe("the executor's bash (107)", function()
     local function host(protect)
       local env = { PATH = os.getenv "PATH", LUA_PATH = os.getenv "LUA_PATH", LUA_CPATH = os.getenv "LUA_CPATH",
         WORKDIR = directory, KOINE_TEST_KEY = "koine-test-key" }
+      for _, name in ipairs { "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS" } do env[name] = os.getenv(name) end
       return assert(koine.process.run({ os.getenv "KOINE_LUA" or "lua5.4", "-e", HOST:format(protect) },
         { env = env, timeout = 60 })).stdout
     end
