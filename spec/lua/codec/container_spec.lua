@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local sent_bodies = require "spec.support.sent_bodies"
 
 local BOX = { id = "container_011", expires_at = "2099-01-01T00:00:00Z" }
 local RAN = { type = "opaque", raw = { type = "server_tool_use", id = "srvtoolu_1", name = "code_execution",
@@ -25,15 +26,7 @@ describe("a container", function()
     assert(server:script { ... })
   end
 
-  -- The bodies of the requests so far; fails where the provider had something to say against one.
-  local function bodies()
-    local list = {}
-    for i, request in ipairs(assert(server:requests())) do
-      assert.are.same({}, request.problems)
-      list[i] = core.decode(request.body)
-    end
-    return list
-  end
+  local function bodies() return sent_bodies(server) end
 
   -- A history of one answered turn, and its Response.
   local function begun(options)

@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local sent_bodies = require "spec.support.sent_bodies"
 
 describe("Responses", function()
   local server
@@ -21,15 +22,7 @@ describe("Responses", function()
     assert(server:script { ... })
   end
 
-  -- The bodies of the requests so far; fails where the provider had something to say against one.
-  local function bodies()
-    local list = {}
-    for i, request in ipairs(assert(server:requests())) do
-      assert.are.same({}, request.problems)
-      list[i] = core.decode(request.body)
-    end
-    return list
-  end
+  local function bodies() return sent_bodies(server) end
 
   local function types(items)
     local list = {}

@@ -5,7 +5,7 @@ local base = require "koine.call.custom_adapter"
 local contract = require "koine.testing.contract"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
-local playbook = require "koine.testing.playbook"
+local on_playbook = require "spec.lua.testing.contract.on_playbook"
 local records = require "koine.data.records"
 
 -- What a playbook answers: a primitive for koine.custom_adapter that passes everything on to it.
@@ -22,37 +22,20 @@ end
 -- The numbers of the items that `sabotage(adapter, book)` makes fail, how many items there are, and what all those that
 -- fail say, in one text.
 local function failures(sabotage, supports)
-  local steps, books, items = {}, {}, {}
+  local on, items = on_playbook(), {}
   contract.describe("sabotaged", {
     describe = function(_, body) body() end,
     it = function(name, test) items[#items + 1] = { name = name, test = test } end,
     assert = assert, teardown = function(after) items.after = after end,
     new = function(opts)
-      local book = playbook { steps = steps }
-      books[#books + 1] = book
+      local book = on.book()
       opts = records.to_table(opts or {})
       opts.model = "m"
       local adapter = base { name = "Sabotaged", options = opts, open = passing_on(book) }
       sabotage(adapter, book)
       return adapter
     end,
-    script = function(turns)
-      steps = {}
-      for i, turn in ipairs(turns) do
-        steps[i] = { step = i, type = "turn" }
-        for name, value in pairs(turn) do steps[i][name] = value end
-      end
-    end,
-    requests = function()
-      local list = {}
-      for _, book in ipairs(books) do
-        for _, entry in ipairs(book.call_log) do
-          for _, tool in ipairs(entry.tools or {}) do tool.run = nil end
-          list[#list + 1] = { headers = {}, body = core.encode(entry) }
-        end
-      end
-      return list
-    end,
+    script = on.script, requests = on.requests,
     supports = supports or { errors = true, signatures = true, blocks = true },
   })
   local failed, said = {}, {}
