@@ -86,6 +86,12 @@ static inline int str_is(struct str s, const char *z, size_t n) {
 }
 /* True when s equals the string literal. */
 #define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
+/* True when s begins with the n bytes at z. */
+static inline int str_starts(struct str s, const char *z, size_t n) {
+  return s.n >= n && (n == 0 || memcmp(s.p, z, n) == 0);
+}
+/* True when s begins with the string literal. */
+#define str_begins(s, literal) str_starts((s), (literal), sizeof(literal) - 1)
 static inline int str_same(struct str a, struct str b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }

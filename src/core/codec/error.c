@@ -191,7 +191,7 @@ static struct node *framed(struct arena *a, struct str body, struct err *why) {
     const char *lf = memchr(p, '\n', (size_t)(end - p));
     struct str line = { p, (size_t)((lf ? lf : end) - p) };
     struct node *v;
-    if (line.n > 5 && memcmp(line.p, "data:", 5) == 0) {
+    if (line.n > 5 && str_begins(line, "data:")) {
       v = json_tree(a, trim((struct str){ line.p + 5, line.n - 5 }), DEPTH, why);
       if (v != NULL || why->kind == KIND_MEMORY) return v;
     }
@@ -357,7 +357,7 @@ void codec_error(struct arena *a, int status, struct str body, struct err *e) {
   struct node *v = NULL;
   struct err scratch;
   err_clear(&scratch);
-  if (body.n >= 3 && memcmp(body.p, "\xEF\xBB\xBF", 3) == 0) body = (struct str){ body.p + 3, body.n - 3 };
+  if (str_begins(body, "\xEF\xBB\xBF")) body = (struct str){ body.p + 3, body.n - 3 };
   body = trim(body);
   if (body.n > 0 && strchr("{[\"", body.p[0]) != NULL) v = json_tree(a, body, DEPTH, &scratch);
   else if (body.n > 0 && strchr("de:", body.p[0]) != NULL) v = framed(a, body, &scratch);

@@ -17,7 +17,7 @@ static int is_date(struct str s) {
 static int is_known(struct str type, const char *name) {
   size_t n = strlen(name);
   int dated = name[n - 1] == '_';
-  if (type.n < n || memcmp(type.p, name, n) != 0) return 0;
+  if (!str_starts(type, name, n)) return 0;
   if (dated) return is_date((struct str){ type.p + n, type.n - n });
   return type.n == n || (type.p[n] == '_' && is_date((struct str){ type.p + n + 1, type.n - n - 1 }));
 }
@@ -45,7 +45,7 @@ int codec_server_tools(struct node *request, const char *const *known, struct er
     struct node *passes = node_get(t, "server_tool");
     const char *const *name = known;
     at++;
-    if (!normalise_is_server_tool(t)) continue;
+    if (type.p == NULL || !normalise_is_server_tool(t)) continue;
     if (!node_is(passes, NODE_TRUE)) {
       while (*name != NULL && !is_known(type, *name)) name++;
       if (*name == NULL) return refuse(at, type, known, e);

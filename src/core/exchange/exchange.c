@@ -270,7 +270,7 @@ static int read_stream(struct exchange *x) {
 static char first_byte(struct exchange *x) {
   struct str s = buf_str(&x->body);
   size_t i = x->blank;
-  if (i == 0 && s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) i = 3;
+  if (i == 0 && str_begins(s, "\xEF\xBB\xBF")) i = 3;
   while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\r' || s.p[i] == '\n')) i++;
   x->blank = i;
   return i < s.n ? s.p[i] : '\0';

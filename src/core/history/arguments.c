@@ -7,7 +7,7 @@
 
 /* s without white space (and a BOM) round it. */
 static struct str trim(struct str s) {
-  if (s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) s = (struct str){ s.p + 3, s.n - 3 };
+  if (str_begins(s, "\xEF\xBB\xBF")) s = (struct str){ s.p + 3, s.n - 3 };
   while (s.n > 0 && strchr(" \t\r\n", s.p[0]) != NULL && s.p[0] != '\0') s.p++, s.n--;
   while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1]) != NULL && s.p[s.n - 1] != '\0') s.n--;
   return s;
@@ -154,7 +154,7 @@ struct str normalise_arguments(struct arena *a, const struct node *tool_use, int
 struct str normalise_error_text(struct arena *a, struct str text) {
   struct buf b;
   struct str s;
-  if (text.n >= 6 && memcmp(text.p, "Error:", 6) == 0) return text;
+  if (str_begins(text, "Error:")) return text;
   buf_init(&b, a->m);
   s = buf_adds(&b, "Error: ") == 0 && buf_addstr(&b, text) == 0 ? arena_dup(a, buf_str(&b)) : STR_NONE;
   buf_free(&b);

@@ -197,8 +197,7 @@ static int check_citations(struct check *c, const struct node *b) {
 static int check_media(struct check *c, const struct node *b) {
   const struct node *type = member(b, STR("media_type"));
   struct str s = node_str(member(b, STR("source")));
-  int names_itself = (s.n >= 5 && memcmp(s.p, "data:", 5) == 0) || (s.n >= 7 && memcmp(s.p, "http://", 7) == 0) ||
-                     (s.n >= 8 && memcmp(s.p, "https://", 8) == 0);
+  int names_itself = str_begins(s, "data:") || str_begins(s, "http://") || str_begins(s, "https://");
   if (check_name(c, b, STR("source")) != 0) return -1;
   if (!names_itself && type == NULL)
     return refuse_member(c, STR("media_type"), "MIME type (source is no URL)", NULL);

@@ -71,7 +71,7 @@ int socket_on_close(void *ud, curl_socket_t fd) {
 
 /* The port of this end of a socket, 0 when it has none. */
 static int local_port(int fd) {
-  union { struct sockaddr any; struct sockaddr_in v4; struct sockaddr_in6 v6; } a;
+  union { struct sockaddr any; struct sockaddr_in v4; struct sockaddr_in6 v6; } a = { { 0 } };
   socklen_t n = sizeof a;
   if (getsockname(fd, &a.any, &n) != 0) return 0;
   return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);

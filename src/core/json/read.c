@@ -48,7 +48,7 @@ void json_open(struct json *j, struct str s, int max_depth, struct err *e) {
   j->surrogates = NULL;
   j->i = 0;
   j->d = 0;
-  if (s.n >= 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0) j->p += 3;
+  if (str_begins(s, "\xEF\xBB\xBF")) j->p += 3;
 }
 
 /* --- strings --- */
@@ -305,7 +305,7 @@ static int is_unfinished(const char *p, size_t n) {
 }
 
 int json_is_cut(struct str s) {
-  struct json j;
+  struct json j = { 0 };
   struct err scratch;
   err_clear(&scratch);
   json_open(&j, s, JSON_DEPTH_MAX, &scratch);

@@ -63,27 +63,27 @@ void usage_clear(struct usage *u) {
   *u = (struct usage){ -1, -1, -1, -1, -1, -1, -1, NULL };
 }
 
+static const char *const STOPS[] = {
+  [STOP_NONE] = "",
+  [STOP_END_TURN] = "end_turn",
+  [STOP_TOOL_USE] = "tool_use",
+  [STOP_MAX_TOKENS] = "max_tokens",
+  [STOP_SEQUENCE] = "stop_sequence",
+  [STOP_PAUSE_TURN] = "pause_turn",
+  [STOP_REFUSAL] = "refusal",
+  [STOP_SENSITIVE] = "sensitive",
+  [STOP_CONTEXT_OVERFLOW] = "context_overflow",
+  [STOP_ERROR] = "error",
+};
+
 /* The canonical stop reason; NULL for STOP_NONE. */
 const char *stop_name(enum stop s) {
-  switch (s) {
-    case STOP_NONE: return NULL;
-    case STOP_END_TURN: return "end_turn";
-    case STOP_TOOL_USE: return "tool_use";
-    case STOP_MAX_TOKENS: return "max_tokens";
-    case STOP_SEQUENCE: return "stop_sequence";
-    case STOP_PAUSE_TURN: return "pause_turn";
-    case STOP_REFUSAL: return "refusal";
-    case STOP_SENSITIVE: return "sensitive";
-    case STOP_CONTEXT_OVERFLOW: return "context_overflow";
-    case STOP_ERROR: return "error";
-  }
-  return NULL;
+  return s == STOP_NONE ? NULL : STOPS[s];
 }
 
 enum stop stop_by_name(struct str name) {
   for (int s = STOP_END_TURN; s <= STOP_ERROR; s++) {
-    const char *z = stop_name((enum stop)s);
-    if (str_is(name, z, strlen(z))) return (enum stop)s;
+    if (str_is(name, STOPS[s], strlen(STOPS[s]))) return (enum stop)s;
   }
   return STOP_NONE;
 }

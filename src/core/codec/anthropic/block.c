@@ -123,7 +123,7 @@ static int is_hosted(const struct start *st) {
   static const struct str FREE[] = { { "web_fetch", 9 }, { "tool_search", 11 } };
   if (!str_eq(st->type, "server_tool_use")) return 0;
   for (size_t i = 0; i < sizeof FREE / sizeof FREE[0]; i++)
-    if (st->name.n >= FREE[i].n && memcmp(st->name.p, FREE[i].p, FREE[i].n) == 0) return 0;
+    if (str_starts(st->name, FREE[i].p, FREE[i].n)) return 0;
   return 1;
 }
 

@@ -21,11 +21,11 @@ static const struct node *last_of(const struct node *messages) {
 
 /* True when the date, as in 2026-01-31T12:00:00Z, is over. */
 static int is_past(struct str date) {
-  char now[24];
+  char now[sizeof "2026-01-31T12:00:00"];
   time_t seconds = (time_t)clock_wall();
   struct tm tm;
-  size_t n = gmtime_r(&seconds, &tm) != NULL ? strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
-  return n > 0 && date.n >= n && memcmp(date.p, now, n) < 0;
+  if (date.n < sizeof now - 1 || gmtime_r(&seconds, &tm) == NULL) return 0;
+  return strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &tm) > 0 && memcmp(date.p, now, sizeof now - 1) < 0;
 }
 
 int anthropic_container(struct render *r, struct str *id, struct err *e) {

@@ -22,19 +22,14 @@ struct media {
   struct str type, data, url; /* url, or MIME type and base64 data */
 };
 
-static int starts(struct str s, const char *z) {
-  size_t n = strlen(z);
-  return s.n >= n && memcmp(s.p, z, n) == 0;
-}
-
 /* Reads a block's source: 0, or -1 when it is none of: http(s) URL, base64 data: URL, base64 data with media_type. */
 static int media_read(const struct node *block, struct media *m) {
   struct str s = node_str(node_get(block, "source"));
   const char *comma;
   size_t n;
   *m = (struct media){ .type = node_str(node_get(block, "media_type")), .data = s };
-  if (starts(s, "http://") || starts(s, "https://")) { m->url = s; return 0; }
-  if (!starts(s, "data:")) return s.n > 0 && m->type.n > 0 ? 0 : -1;
+  if (str_begins(s, "http://") || str_begins(s, "https://")) { m->url = s; return 0; }
+  if (!str_begins(s, "data:")) return s.n > 0 && m->type.n > 0 ? 0 : -1;
   comma = memchr(s.p, ',', s.n);
   if (comma == NULL) return -1;
   n = (size_t)(comma - s.p);
@@ -75,7 +70,7 @@ static int decode64(struct arena *a, struct str s, struct str *out) {
 
 /* A document of text goes out as text. */
 static int is_text(const struct node *block, const struct media *m) {
-  return IS(block, "document") && m->url.n == 0 && starts(m->type, "text/");
+  return IS(block, "document") && m->url.n == 0 && str_begins(m->type, "text/");
 }
 
 /* Checks an image or a document before anything is moved; `path` names the block as the caller knows it. */

@@ -387,7 +387,7 @@ static int parse_meta(struct chat *c, struct json *j, int *has, int model) {
 static int parse_kind(const struct chat *c, struct json *j, struct chunk *k) {
   struct str s = STR_NONE;
   if (codec_word(j, c->p->a, &s) != 0) return -1;
-  if (str_eq(s, "response") || (s.n > 9 && memcmp(s.p, "response.", 9) == 0)) k->other_wire = 1;
+  if (str_eq(s, "response") || str_begins(s, "response.")) k->other_wire = 1;
   return 0;
 }
 

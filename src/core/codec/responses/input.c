@@ -33,7 +33,7 @@ static void put_image(struct out *w, const struct node *block) {
 static void put_document(struct out *w, const struct node *block) {
   struct str title = node_str(node_get(block, "title"));
   put(w, "{\"type\":\"input_file\",");
-  if (out_begins(node_str(node_get(block, "source")), "http")) {
+  if (str_begins(node_str(node_get(block, "source")), "http")) {
     put(w, "\"file_url\":");
   } else {
     put(w, "\"filename\":");
@@ -236,7 +236,7 @@ static void put_call_extras(struct out *w, const struct node *raw, int with_id) 
   static const char *const WRITTEN[] = { "id", "type", "call_id", "name", "arguments", "status", "parallel" };
   struct str id = node_str(node_get(raw, "id"));
   if (id.n == 0) return; /* no item of this wire */
-  if (with_id && out_begins(id, "fc")) {
+  if (with_id && str_begins(id, "fc")) {
     put(w, ",\"id\":");
     put_string(w, id);
   }

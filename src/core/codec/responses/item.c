@@ -130,7 +130,7 @@ static int settle(struct responses *s, struct responses_piece *x, size_t base, s
     full = joined(s, full);
     if (had.p == NULL || full.p == NULL) return err_memory(s->e);
   }
-  if (had.n > full.n || memcmp(had.p, full.p, had.n) != 0) return correct(s, x, base, full);
+  if (!str_starts(full, had.p, had.n)) return correct(s, x, base, full);
   return say(s, x, (struct str){ full.p + had.n, full.n - had.n }, 0);
 }
 

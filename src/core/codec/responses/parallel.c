@@ -21,7 +21,7 @@ int responses_is_parallel(struct str name) {
 static struct str tool_of(const struct node *use) {
   struct str name = node_str(node_get(use, "recipient_name"));
   size_t n = sizeof PREFIX - 1;
-  if (!out_begins(name, PREFIX) || !node_is(node_get(use, "parameters"), NODE_OBJECT)) return STR_NONE;
+  if (!str_begins(name, PREFIX) || !node_is(node_get(use, "parameters"), NODE_OBJECT)) return STR_NONE;
   return (struct str){ name.p + n, name.n - n };
 }
 
@@ -98,7 +98,7 @@ int responses_expand(struct responses *s, struct str call_id, struct str argumen
 static const struct node *kept(struct out *w, const struct node *block) {
   const struct node *data = node_get(block, "provider_data");
   struct origin here = codec_origin(w->r, &codec_responses);
-  if (!is_type(block, "tool_use") || !out_begins(node_str(node_get(data, "raw")), "{\"parallel\":")) return NULL;
+  if (!is_type(block, "tool_use") || !str_begins(node_str(node_get(data, "raw")), "{\"parallel\":")) return NULL;
   return normalise_is_own(data, &here) ? out_raw(w, block) : NULL;
 }
 

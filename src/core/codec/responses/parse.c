@@ -319,9 +319,9 @@ static int dispatch(struct responses *s, const struct record *r, struct str data
     return responses_finish(s, item, r->item);
   }
   if (str_eq(r->type, "error") || (r->type.n == 0 && r->has_error)) return fail(s, data);
-  if (r->choices || out_begins(r->object, "chat.completion")) return wrong_endpoint(s);
+  if (r->choices || str_begins(r->object, "chat.completion")) return wrong_endpoint(s);
   if (str_eq(r->object, "response") && r->response.n == 0) return responses_parse_body(s, data, s->out, s->e);
-  return out_begins(r->type, "response.") ? take_response(s, r) : 0;
+  return str_begins(r->type, "response.") ? take_response(s, r) : 0;
 }
 
 int responses_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e) {
@@ -336,7 +336,7 @@ int responses_parse_event(void *state, struct str name, struct str data, struct 
   if (json_next(&j) == J_ERROR) return -1;
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "an event is no object");
   if (read_record(s, &j, &r) != 0) return -1;
-  if (str_eq(name, "error") && !out_begins(r.type, "response.")) return fail(s, data); /* or the bare error */
+  if (str_eq(name, "error") && !str_begins(r.type, "response.")) return fail(s, data); /* or the bare error */
   if (r.type.n == 0 && !r.has_error) r.type = name;
   x = add_text(s, &r);
   return x != 0 ? (x > 0 ? 0 : -1) : dispatch(s, &r, data);
@@ -355,7 +355,7 @@ int responses_parse_body(void *state, struct str body, struct events *out, struc
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "the answer is no object");
   if (read_whole(s, &j, &w) != 0 || json_next(&j) != J_EOF) return -1;
   if (w.output.n == 0 && w.error.n > 0) return fail(s, body);
-  if (out_begins(w.object, "chat.completion")) return wrong_endpoint(s);
+  if (str_begins(w.object, "chat.completion")) return wrong_endpoint(s);
   if (w.output.n == 0 || w.output.p[0] != '[')
     return err_set(e, KIND_PROTOCOL, "the provider's answer has no `output`");
   return end_turn(s, &w, w.status.n > 0 ? w.status : STR("completed"));

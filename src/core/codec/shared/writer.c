@@ -264,17 +264,12 @@ struct str out_joined(struct out *w, const struct node *content, enum say what, 
   return (struct str){ all, n };
 }
 
-int out_begins(struct str s, const char *with) {
-  size_t n = strlen(with);
-  return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
 void out_url(struct out *w, const struct node *block) {
   struct str source = node_str(node_get(block, "source")), type = node_str(node_get(block, "media_type"));
   struct str pieces[] = { STR("data:"), type, STR(";base64,"), source };
   size_t n = pieces[0].n + pieces[1].n + pieces[2].n + pieces[3].n;
   char *p, *to;
-  if (out_begins(source, "data:") || out_begins(source, "http://") || out_begins(source, "https://")) {
+  if (str_begins(source, "data:") || str_begins(source, "http://") || str_begins(source, "https://")) {
     put_string(w, source);
     return;
   }
@@ -286,7 +281,7 @@ void out_url(struct out *w, const struct node *block) {
 
 /* Why this block cannot go out, or NULL. */
 static const char *refused(const struct out *w, const struct node *block) {
-  int image = is_type(block, "image"), url = out_begins(node_str(node_get(block, "source")), "http");
+  int image = is_type(block, "image"), url = str_begins(node_str(node_get(block, "source")), "http");
   if (!is_media(block)) return NULL;
   if (image && w->q->no_images) return "no images with this provider";
   if (!image && w->q->no_documents) return "no documents with this provider";

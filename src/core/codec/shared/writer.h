@@ -123,8 +123,6 @@ struct str out_joined(struct out *w, const struct node *content, enum say what, 
 /* Media that the dialect cannot carry are an argument error, never dropped (N17). Called before anything is moved:
 ** paths are the caller's. 0 or -1. */
 int out_check_media(struct out *w);
-/* True when s starts with these bytes. */
-int out_begins(struct str s, const char *with);
 /* A medium's source as a URL: as it is, or base64 data as a data: URL. */
 void out_url(struct out *w, const struct node *block);
 
