@@ -38,6 +38,20 @@ static int f_read_any(lua_State *L) {
   return 1;
 }
 
+/* core.file_read_start(path, max): the beginning of any regular file, all of it or at least `max` bytes, and how many
+** bytes it has; or nil, err. Never waits. */
+static int f_read_start(lua_State *L) {
+  const char *path = check_path(L, 1);
+  size_t max = check_max(L, 2), size;
+  struct scratch *s = home_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (fs_read_start(path, max, &s->text, &size, &e) < 0) return return_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  lua_pushinteger(L, (lua_Integer)size);
+  return 2;
+}
+
 /* core.file_remove(path): removes a file that core.file_write made, and what a killed process left beside it: true, also
 ** where there is none, or nil, err. */
 static int f_remove(lua_State *L) {
@@ -136,6 +150,7 @@ static int m_close(lua_State *L) {
 static const luaL_Reg FUNCTIONS[] = {
   { "file_read", f_read },
   { "file_read_any", f_read_any },
+  { "file_read_start", f_read_start },
   { "file_write", f_write },
   { "file_remove", f_remove },
   { "file_directory", f_directory },

@@ -6,22 +6,13 @@ local text = require "koine.system.executor.text"
 
 local context = {}
 
-local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
-
--- The first bytes of a file, one more than `max` where there are more, and how many there are; nil when there is no
--- such file; nil, err when it cannot be read.
+-- The beginning of a file, more than `max` bytes where it has more, and how many it has; nil when there is no such
+-- file; nil, err when it cannot be read.
 local function read(path, max)
-  local file <close>, why, code = io.open(path, "rb")
-  if not file and MISSING[code] then return nil end
-  local size
-  if file then size, why = file:seek "end" end
-  if size and file:seek "set" then
-    local bytes
-    bytes, why = file:read(max + 1)
-    if bytes or not why then return bytes or "", size end
-  end
-  if why:sub(1, #path) ~= path then why = path .. ": " .. why end -- what io.open says has the name already
-  return nil, errors.new { kind = "other", code = "context", message = "context file " .. why }
+  local bytes, size = core.file_read_start(path, max + 1)
+  if bytes then return bytes, size end
+  if size.code == "absent" then return nil end
+  return nil, errors.new { kind = "other", code = "context", message = "context file " .. size.message }
 end
 
 local function basename(path) return path:match "([^/]*)/*$" end

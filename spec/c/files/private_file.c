@@ -359,6 +359,15 @@ static void test_any(const char *dir) {
   CHECK(fs_read(dir, 100, &b, &e) == -1 && strstr(e.message, strerror(EISDIR)) != NULL);
   CHECK(mkfifo(pipe_path, 0600) == 0 && fs_read(pipe_path, 100, &b, &e) == -1);
   CHECK(strstr(e.message, "no regular file") != NULL && fs_read("/dev/zero", 100, &b, &e) == -1 && b.n == 0);
+  size_t size = 0;
+  err_clear(&e);
+  CHECK(fs_read_start(pipe_path, 100, &b, &size, &e) == -1 && b.n == 0);
+  err_clear(&e);
+  CHECK(fs_read_start(path, 3, &b, &size, &e) == 0 && size == 4 && b.n >= 3 && memcmp(b.p, "tex", 3) == 0);
+  b.n = 0;
+  CHECK(fs_read_start(path, 100, &b, &size, &e) == 0 && size == 4 && b.n == 4 && e.kind == KIND_NONE);
+  b.n = 0;
+  CHECK(fs_read_start("/proc/self/status", 10, &b, &size, &e) == 0 && size == b.n && size > 10); /* says 0 bytes */
   buf_free(&b);
   CHECK(f.live == 0 && unlink(path) == 0 && unlink(link) == 0 && unlink(pipe_path) == 0);
 }

@@ -49,6 +49,7 @@ describe("koine.files", function()
     assert.are.equal("12345", (koine.files.read(path, 5)))
     assert.are.equal("limit", select(2, koine.files.read(path, 4)).kind)
     assert.are.equal("absent", select(2, koine.files.read(directory .. "/none")).code)
+    assert.are.equal("absent", select(2, koine.files.read(path .. "/below")).code)
   end)
 
   it("raises for what is none", function()

@@ -367,6 +367,15 @@ describe("session", function()
       assert.are.equal(0, #book.call_log)
     end)
 
+    it("a context file that is a pipe is refused: nothing is waited for", function()
+      local pipe = repo.dir .. "/pipe"
+      assert(os.execute("mkfifo '" .. pipe .. "'"))
+      local result, book = run({ { content = "x" } }, { context_files = { pipe } })
+      assert.are.equal("error", result.outcome)
+      assert.are.equal("context file " .. pipe .. ": it is no regular file", result.reason)
+      assert.are.equal(0, #book.call_log)
+    end)
+
     it("system prompt and options go with every call", function()
       local _, book = run({ { content = { bash("c1", "true") } }, { content = "x" } },
         { system = "Be brief.", options = { max_tokens = 64000 }, allowed_tools = { "bash" } })

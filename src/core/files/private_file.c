@@ -24,7 +24,7 @@
 #define BESIDE 8 /* names beside a file, for as many processes that write it at the same time */
 
 static int fail(struct err *e, const char *path, int reason) {
-  if (reason == ENOENT) memcpy(e->code, "absent", sizeof "absent");
+  if (reason == ENOENT || reason == ENOTDIR) memcpy(e->code, "absent", sizeof "absent");
   return err_set(e, KIND_OTHER, "%s: %s", path, strerror(reason));
 }
 
@@ -66,19 +66,47 @@ int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e) 
   return r;
 }
 
-/* Appends the bytes of a regular file to b: 0, or -1 and b as long as before. */
-int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
-  size_t before = b->n;
+/* Opens a regular file to read; *size: its bytes. The descriptor, or -1. */
+static int open_regular(const char *path, size_t *size, struct err *e) {
   struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r = -1;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
   if (fd < 0) return fail(e, path, errno);
   if (fstat(fd, &st) < 0) fail(e, path, errno);
   else if (S_ISDIR(st.st_mode)) fail(e, path, EISDIR);
   else if (!S_ISREG(st.st_mode)) err_set(e, KIND_OTHER, "%s: it is no regular file", path);
-  else r = read_all(fd, path, max, b, e);
+  else {
+    *size = (size_t)st.st_size;
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
+/* Appends the bytes of a regular file to b: 0, or -1 and b as long as before. */
+int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
+  size_t before = b->n, size;
+  int fd = open_regular(path, &size, e), r;
+  if (fd < 0) return -1;
+  r = read_all(fd, path, max, b, e);
   close(fd);
   if (r < 0) b->n = before;
   return r;
+}
+
+/* A file that the system makes up as it is read says that it has no bytes: then those that came count. */
+int fs_read_start(const char *path, size_t max, struct buf *b, size_t *size, struct err *e) {
+  size_t before = b->n;
+  int fd = open_regular(path, size, e), r;
+  if (fd < 0) return -1;
+  r = read_all(fd, path, max, b, e);
+  close(fd);
+  if (r < 0 && e->kind != KIND_LIMIT) {
+    b->n = before;
+    return -1;
+  }
+  if (b->n - before > *size) *size = b->n - before;
+  err_clear(e);
+  return 0;
 }
 
 /* {{{ replacing */

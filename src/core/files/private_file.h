@@ -13,7 +13,10 @@
 /* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). Follows links; refuses what is no regular file, so
 ** that nothing is waited for. */
 int fs_read(const char *path, size_t max, struct buf *b, struct err *e);
-/* The same of a file that holds a secret: refuses a symbolic link, too, a file of another user, and one that others than
+/* Appends the beginning of the file to b: all of it, or at least `max` bytes; *size: how many bytes it has. Else as
+** fs_read. */
+int fs_read_start(const char *path, size_t max, struct buf *b, size_t *size, struct err *e);
+/* The same as fs_read of a file that holds a secret: refuses a symbolic link, too, a file of another user, and one that others than
 ** its owner may read or write. */
 int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e);
 /* Replaces the file by these bytes: the one way that Koine writes a file of its own. A new file of mode 0600 in the same
