@@ -31,7 +31,7 @@ static int taken_make(struct taken *t, struct arena *a, size_t ids) {
 
 /* The slot of the id, which is not empty, or the free one where it belongs. */
 static struct slot *taken_find(struct taken *t, struct str id) {
-  size_t i = rules_hash(id) & t->mask;
+  size_t i = (size_t)rules_hash(id) & t->mask;
   while (t->slot[i].id.n > 0 && !str_same(t->slot[i].id, id)) i = (i + 1) & t->mask;
   return &t->slot[i];
 }

@@ -289,7 +289,7 @@ describe("documentation: names", function()
       "docs/custom_adapters.md")
     assert_named(in_source("%[KIND_[%u_]+%] = { \"([%l_]+)\"", "src/core/base/err.c"),
       texts["docs/errors.md"] .. " none memory", "docs/errors.md")
-    assert_named(in_source("case STOP_[%u_]+: return \"([%l_]+)\"", "src/core/message/event.c"),
+    assert_named(in_source("%[STOP_[%u_]+%] = \"([%l_]+)\"", "src/core/message/event.c"),
       texts["docs/response.md"], "docs/response.md")
     assert_named(in_source("case EV_[%u_]+: return \"([%l_]+)\"", "src/core/message/event.c"), texts["docs/stream.md"],
       "docs/stream.md")
