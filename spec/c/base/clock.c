@@ -29,7 +29,8 @@ int main(void) {
   CHECK(date("Fri, 01 Mar 1600 00:00:00 GMT") == -11670912000);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(date(bad[i]) == -1);
   CHECK(clock_http_date(STR_NONE, &mono) == -1);
-  for (int day = 0; day < 40000; day += 7) { /* against the C library */
+  const int days = sizeof(time_t) > 4 ? 40000 : 24000;
+  for (int day = 0; day < days; day += 7) { /* against the C library */
     time_t t = (time_t)day * 86400 + day;
     char text[64];
     struct tm tm;

@@ -109,7 +109,7 @@ void family_close(struct family *f) {
 }
 
 int family_adopt(void) {
-  return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+  return prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0UL, 0UL, 0UL) == 0;
 }
 
 #else

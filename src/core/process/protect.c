@@ -3,8 +3,8 @@
 ** The host: it cannot be traced, nor its memory, its environment or its descriptors be read in /proc, by other processes
 ** of its user; and /proc shows an empty environment to everybody. The memory itself is not touched: getenv answers as
 ** before, children inherit as before. The command: it is without CAP_SYS_PTRACE, which would pass over that.
-** System calls alone, because the second half runs between vfork and exec. Owns nothing. Nothing here can fail: what
-** the system refuses stays as it was.
+** System calls alone, because the second half runs between vfork and exec. prctl reads each argument as an unsigned
+** long, so each is passed as one. Owns nothing. Nothing here can fail: what the system refuses stays as it was.
 */
 #ifdef __linux__
 
@@ -47,18 +47,18 @@ static int read_fields(unsigned long long *v) {
 static void hide_environment(void) {
   unsigned long long v[FIELDS];
   if (read_fields(v) < 0 || v[ENV_START] == 0 || v[ENV_START] >= v[ENV_END]) return;
-  if (prctl(PR_SET_MM, PR_SET_MM_ENV_END, v[ENV_START], 0, 0) == 0 || v[THREADS] != 1) return;
+  if (prctl(PR_SET_MM, PR_SET_MM_ENV_END, (unsigned long)v[ENV_START], 0UL, 0UL) == 0 || v[THREADS] != 1) return;
   struct prctl_mm_map map = {
     .start_code = v[CODE_START], .end_code = v[CODE_END], .start_stack = v[STACK_START],
     .start_data = v[DATA_START], .end_data = v[DATA_END], .start_brk = v[BRK_START],
     .brk = (unsigned long long)syscall(SYS_brk, 0), .arg_start = v[ARG_START], .arg_end = v[ARG_END],
     .env_start = v[ENV_START], .env_end = v[ENV_START], .exe_fd = (unsigned)-1
   };
-  prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
+  prctl(PR_SET_MM, PR_SET_MM_MAP, &map, (unsigned long)sizeof map, 0UL);
 }
 
 void process_protect(void) {
-  if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (prctl(PR_GET_DUMPABLE) == 1) prctl(PR_SET_DUMPABLE, 0UL);
   hide_environment();
 }
 
@@ -66,7 +66,7 @@ void process_protect(void) {
 void protect_command(void) {
   struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
-  prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0);
+  prctl(PR_CAPBSET_DROP, (unsigned long)CAP_SYS_PTRACE, 0UL, 0UL, 0UL);
   if (syscall(SYS_capget, &head, sets) < 0) return;
   sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].inheritable &= ~(__u32)CAP_TO_MASK(CAP_SYS_PTRACE); /* and so ambient */
   syscall(SYS_capset, &head, sets);

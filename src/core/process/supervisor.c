@@ -89,7 +89,7 @@ static void become(const struct plan *plan, int socket) {
   int reason = ENOENT;
   setsid();
 #ifdef __linux__
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* should somebody kill the supervisor */
+  prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL); /* should somebody kill the supervisor */
 #endif
   if (plan->cwd != NULL && chdir(plan->cwd) < 0) {
     report(socket, REPORT_NO_DIRECTORY, errno, NULL);
@@ -179,7 +179,7 @@ static void own_signals(void) {
   act.sa_flags = SA_NOCLDSTOP;
   sigaction(SIGCHLD, &act, NULL);
 #ifdef __linux__
-  prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0); /* whoever else holds the host's end of the socket */
+  prctl(PR_SET_PDEATHSIG, (unsigned long)SIGCHLD); /* whoever else holds the host's end of the socket */
 #endif
 }
 
@@ -280,7 +280,7 @@ static void watch(struct supervisor *s) {
 static void start(struct supervisor *s) {
   family_open(&s->family, getpid());
 #ifdef __linux__
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* what runs as the same user cannot trace the supervisor, also without `protect` */
+  prctl(PR_SET_DUMPABLE, 0UL); /* what runs as the same user cannot trace the supervisor, also without `protect` */
 #endif
   /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
   pid_t pid = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
@@ -311,7 +311,7 @@ static void supervise(const struct plan *plan) {
   for (int fd = 0; fd < FIRST_FREE; fd++) close(fd);
   (void)!chdir("/");
 #ifdef __linux__
-  prctl(PR_SET_NAME, "koine-process", 0, 0, 0);
+  prctl(PR_SET_NAME, "koine-process");
 #endif
   watch(&s);
   if (all_gone(&s)) s.left = 0;
