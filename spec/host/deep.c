@@ -42,7 +42,7 @@ int main(void) {
   CHECK(lua_istable(L, -1));
   if (lua_istable(L, -1)) {
     lua_getfield(L, -1, "kind");
-    CHECK_STR(lua_tostring(L, -1), lua_rawlen(L, -1), "limit");
+    CHECK_STR(lua_tostring(L, -1), (size_t)lua_rawlen(L, -1), "limit");
   }
   arena_free(&a);
   lua_close(L);
