@@ -1,5 +1,6 @@
---- A server for specs that answers as it is told, whatever it is asked: one child process, one connection per answer.
--- It judges nothing, unlike koine.testing, so that it can stand for any provider.
+--- A server for specs that answers as it is told, whatever it is asked: one child process. It judges nothing, unlike
+-- koine.testing, so that it can stand for any provider. A connection ends with its answer, unless that says
+-- "connection: keep-alive".
 
 local raw_server = {}
 
@@ -9,38 +10,62 @@ local listener = assert(socket.bind("127.0.0.1", 0))
 print((select(2, listener:getsockname())))
 io.stdout:flush()
 listener:settimeout(30)
+local kept, count = { [listener] = 0 }, 0
 for _, answer in ipairs { %s } do
-  local peer = assert(listener:accept())
-  local head, length, line = {}, 0, nil
+  local peer, line
   repeat
-    line = assert(peer:receive "*l")
+    local list = {}
+    for one in pairs(kept) do list[#list + 1] = one end
+    peer = assert(socket.select(list, nil, 30)[1], "nobody asks")
+    if peer == listener then
+      count = count + 1
+      kept[assert(listener:accept())] = count
+    else
+      line = peer:receive "*l"
+      if not line then kept[peer] = nil end
+    end
+  until line
+  local head, length = {}, 0
+  repeat
     head[#head + 1] = line
+    line = assert(peer:receive "*l")
     length = tonumber(line:lower():match "^content%%-length:%%s*(%%d+)") or length
   until line == ""
   local body = length > 0 and assert(peer:receive(length)) or ""
-  print(head[1]:match "^%%S+ (%%S+)", (table.concat(head, "\n") .. "\n" .. body):gsub(".", function(c)
+  print(head[1]:match "^%%S+ (%%S+)", (table.concat(head, "\n") .. "\n\n" .. body):gsub(".", function(c)
     return ("%%02x"):format(c:byte())
-  end), #body)
+  end), #body, kept[peer])
   io.stdout:flush()
   peer:send(answer)
-  peer:close()
+  if not answer:find "connection: keep%%-alive" then
+    kept[peer] = nil
+    peer:close()
+  end
 end
 ]]
 
 local methods = {}
 methods.__index = methods
 
---- What was asked, one for each answer: {target, head (text), body}. Waits until all were given.
+--- What was asked, one for each answer: {target, head (text), body, connection = its number}. Waits until all were
+-- given.
 function methods:requests()
   local list = {}
   for line in self.child:lines() do
-    local target, hex, size = line:match "^(%S+)\t(%x*)\t(%d+)$"
+    local target, hex, size, connection = line:match "^(%S+)\t(%x*)\t(%d+)\t(%d+)$"
     local text = hex:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)
     local at = #text - math.tointeger(tonumber(size))
-    list[#list + 1] = { target = target, head = text:sub(1, at), body = text:sub(at + 1) }
+    list[#list + 1] = { target = target, head = text:sub(1, at), body = text:sub(at + 1),
+      connection = math.tointeger(tonumber(connection)) }
   end
   self.child:close()
   return list
+end
+
+--- An answer that keeps its connection, else as raw_server.answer.
+function raw_server.kept(status, body, content_type)
+  return ("HTTP/1.1 %d X\r\ncontent-type: %s\r\nconnection: keep-alive\r\ncontent-length: %d\r\n\r\n%s"):format(status,
+    content_type or "application/json", #body, body)
 end
 
 --- An answer as bytes: status, body (string), and its content type (JSON unless given). It ends with the connection.

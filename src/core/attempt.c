@@ -63,7 +63,7 @@ static size_t pump(struct call *c) {
   const struct header *h;
   const struct err *failure;
   size_t moved = 0;
-  if (c->transfer == NULL) return 0;
+  if (c->over) return 0;
   if (!c->head && transfer_status(c->transfer) != 0) {
     size_t n = transfer_headers(c->transfer, &h);
     c->head = 1;
@@ -73,7 +73,7 @@ static size_t pump(struct call *c) {
   if (c->head) moved += feed(c);
   if (transfer_done(c->transfer, &failure) && (!c->head || transfer_body(c->transfer)->n == 0)) {
     exchange_eof(c->exchange, failure);
-    drop_transfer(c, 0);
+    c->over = 1;
     moved++;
   } else if (exchange_ended(c->exchange) && !c->graced) {
     c->graced = 1;
@@ -93,6 +93,7 @@ static void give_up(struct call *c) {
   struct err e;
   err_timeout(&e, "total", "not finished within", c->total);
   exchange_eof(c->exchange, &e);
+  c->over = 1;
   drop_transfer(c, 1);
 }
 
@@ -107,13 +108,13 @@ enum progress call_next(struct call *c, struct event *delta) {
     }
     if (r != EXCHANGE_MORE) {
       if (r == EXCHANGE_FAILED && c->transfer != NULL && transfer_status(c->transfer) / 100 == 2)
-        transfer_distrust(c->transfer);
+        transfer_distrust(c->transfer); /* whatever was wrong with the answer, the server may have more of it to say */
       drop_transfer(c, r == EXCHANGE_FAILED);
       return r;
     }
     size_t moved = pump(c);
     work += moved;
-    if (moved > 0 && (work <= SLICE || c->transfer == NULL)) continue;
+    if (moved > 0 && (work <= SLICE || c->over)) continue;
     double now = clock_monotonic();
     if (overdue(c, now)) give_up(c);
     else if (moved == 0) return EXCHANGE_MORE;

@@ -12,7 +12,7 @@
 struct call {
   struct transfer *transfer; /* NULL once the socket is no longer needed */
   struct exchange *exchange;
-  int head, graced;          /* the exchange has seen the head; the end was given its time limit */
+  int head, graced, over;    /* the exchange has seen the head; the end was given its time limit; it has seen the end */
   size_t fed;                /* bytes of the transfer's body that the exchange has, and the transfer still holds */
   double total;              /* seconds for all of it, 0 = no limit */
   double started, first;     /* clock_monotonic at the start and at the first delta; 0 = none yet */

@@ -47,7 +47,6 @@ struct engine {
   long (*ssl_ctx_ctrl)(void *context, int command, long value, void *more);
   int keeps_handles;            /* this libcurl may use an easy handle again */
   struct transfer *full;        /* that hold enough until they are read; linked by next_full */
-  double distrusted;            /* when an answer was found wrong after its end: older connections are not used; 0 = never */
   size_t flying;                /* transfers in flight */
   int active;                   /* those of them not released */
   int offline;

@@ -12,7 +12,6 @@
 
 #include "private.h"
 
-#define IDLE_MAX 118 /* seconds after which libcurl closes idle connections by itself */
 
 /* RFC 9110's token: what a method or a header's name is made of. */
 static int is_token(struct str s) {
@@ -257,18 +256,6 @@ static int set_message(struct transfer *t, const struct http_request *r, const c
   return 0;
 }
 
-/* An answer was found wrong when its connection had gone back to the others. That one cannot be named, so none is used
-** that was there at the time. libcurl counts whole seconds. */
-static int set_trust(struct transfer *t) {
-  CURL *c = t->easy;
-  double age = t->g->distrusted > 0 ? t->started - t->g->distrusted : IDLE_MAX;
-  if (age >= IDLE_MAX) return 0;
-  t->plain = 0;
-  if (age < 2) SET(CURLOPT_FRESH_CONNECT, 1L);
-  else SET(CURLOPT_MAXLIFETIME_CONN, (long)age - 1);
-  return 0;
-}
-
 /* The way to the host. */
 static int set_route(struct transfer *t, const struct http_request *r) {
   CURL *c = t->easy;
@@ -293,7 +280,7 @@ int request_apply(struct transfer *t, const struct http_request *r, struct err *
   char *body = NULL;
   if (check_route(t->g, r, e) < 0) return -1;
   t->plain = 1;
-  if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0 || set_trust(t) < 0)
+  if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0)
     return err_memory(e);
   return 0;
 }

@@ -245,7 +245,7 @@ struct transfer *transfer_start(struct engine *g, const struct http_request *r, 
 static void break_off(struct transfer *t) {
   if (t->http2) {
     curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
-    if (t->port != 0) socket_shun(t->g, t->port);
+    transfer_distrust(t);
   }
   curl_multi_remove_handle(t->g->multi, t->easy);
 }
@@ -370,9 +370,9 @@ int transfer_status(const struct transfer *t) {
   return t->head_done ? t->status : 0;
 }
 
-/* Whatever was wrong with the answer, the server may have more of it to say. */
+/* The connection, where there was one, is closed instead of being used again. */
 void transfer_distrust(struct transfer *t) {
-  if (t->easy == NULL && t->g != NULL) t->g->distrusted = clock_monotonic();
+  if (t->g != NULL && t->port != 0) socket_shun(t->g, t->port);
 }
 
 /* How many; they live as long as t. */
