@@ -233,6 +233,8 @@ static void test_limits(void) {
   CHECK(limited(&TIGHT, CHUNKS(TEXT(0, 0, "a"), TEXT(1, 0, "a"), TEXT(2, 0, "a"))) == KIND_LIMIT);
   CHECK(limited(&TIGHT, CHUNKS(ARGS(0, "12345678"))) == KIND_NONE);
   CHECK(limited(&TIGHT, CHUNKS(ARGS(0, "1234"), ARGS(0, "56789"))) == KIND_LIMIT);
+  CHECK(limited(&TIGHT, CHUNKS(ARGS(0, "1234"), ARGS_DONE(0, "56789"))) == KIND_NONE);
+  CHECK(limited(&TIGHT, CHUNKS(ARGS(0, "1234"), ARGS_DONE(0, "567890123"))) == KIND_LIMIT);
   CHECK(limited(&TIGHT, CHUNKS(ADDED(0, PARALLEL("")), ARGS(0, "123456789"))) == KIND_LIMIT);
   CHECK(limited(&TIGHT, CHUNKS("{'a':[[[[[[[[1]]]]]]]]}")) == KIND_LIMIT);
 }

@@ -195,7 +195,28 @@ static void test_limits(void) {
   RUN(tool(&R, 0, "a", "f"); tool(&R, 1, "b", "f"); CHECK(R.failed && R.e.kind == KIND_LIMIT););
   RUN(tool(&R, 0, "a", "f"); text(&R, PART_ARGS, 0, "{}  "); CHECK(!R.failed);
       text(&R, PART_ARGS, 0, " "); CHECK(R.failed && R.e.kind == KIND_LIMIT););
+  RUN(tool(&R, 0, "a", "f"); text(&R, PART_ARGS, 0, "{}");
+      add(&R, (struct event){ .type = PART_ARGS, .flags = EVENT_REPLACE, .text = z("{'a'}") });
+      CHECK(R.failed && R.e.kind == KIND_LIMIT););
   limits_default(&limits);
+}
+
+/* Of many values or none: a container that is read again is small. */
+static void test_container_limit(void) {
+  static char long_one[CONTAINER_MAX + 2];
+  memset(long_one, ' ', sizeof long_one);
+  memcpy(long_one, "{\"id\":\"c\"}", 10);
+  long_one[CONTAINER_MAX] = '\0';
+  RUN(add(&R, (struct event){ .type = PART_CONTAINER, .text = z(long_one) }); text(&R, PART_TEXT, 0, "x"); end(&R);
+      CHECK(!R.failed);
+      struct arena a;
+      arena_init(&a, &libc);
+      CHECK(node_get(message_node(&R.msg, &a, 0), "container") != NULL);
+      arena_free(&a););
+  long_one[CONTAINER_MAX] = ' ';
+  long_one[CONTAINER_MAX + 1] = '\0';
+  RUN(add(&R, (struct event){ .type = PART_CONTAINER, .text = z(long_one) });
+      CHECK(R.failed && R.e.kind == KIND_LIMIT););
 }
 
 /* What a call goes by is short. */
@@ -329,6 +350,7 @@ int main(void) {
   test_synthetic_ids();
   test_stop();
   test_limits();
+  test_container_limit();
   test_labels();
   test_equal_ids();
   test_values();

@@ -9,3 +9,8 @@ void limits_default(struct limits *l) {
     .high_water = 256 * 1024, .depth = 128, .blocks = 4096, .tool_calls = 256
   };
 }
+
+int limits_check_arguments(const struct limits *l, size_t bytes, struct err *e) {
+  if (bytes <= l->argument_bytes) return 0;
+  return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", l->argument_bytes);
+}

@@ -295,9 +295,7 @@ static int tool_start(struct message *msg, struct block *b, int now, struct even
 /* Appends argument bytes; they are handed on once the call has started. */
 static int tool_append(struct message *msg, struct block *b, struct str s, struct events *deltas, struct err *e) {
   if (s.n == 0) return 0;
-  if (b->text.n + s.n > msg->limits->argument_bytes)
-    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)",
-                   msg->limits->argument_bytes);
+  if (limits_check_arguments(msg->limits, b->text.n + s.n, e) != 0) return -1;
   if (keep(&b->text, s, e) != 0) return -1;
   if (!b->started) return tool_start(msg, b, 0, deltas, e);
   return push(deltas, EV_TOOL_DELTA, buf_str(&b->id), STR_NONE, s, e);
@@ -344,7 +342,7 @@ static int add_args(struct message *msg, const struct event *part, struct events
   struct block *b = corrected(msg, part, BLOCK_TOOL);
   if (b != NULL) {
     b->has_high = 0;
-    return replace(&b->text, s, e);
+    return limits_check_arguments(msg->limits, s.n, e) == 0 ? replace(&b->text, s, e) : -1;
   }
   if (s.n == 0) return 0;
   b = tool_open(msg, part->key, deltas, e);
@@ -379,6 +377,11 @@ static int add_raw(struct message *msg, const struct event *part, struct events 
   if (b == NULL && !str_eq(part->name, "thinking")) return 0;
   if (b == NULL && (b = run_open(msg, BLOCK_THINKING, part->key, deltas, e)) == NULL) return -1;
   return replace(&b->raw, part->text, e);
+}
+
+static int add_container(struct message *msg, const struct event *part, struct err *e) {
+  if (part->text.n > CONTAINER_MAX) return err_set(e, KIND_LIMIT, "the container exceeds %d bytes", CONTAINER_MAX);
+  return replace(&msg->container, part->text, e);
 }
 
 static int add_meta(struct message *msg, const struct event *part, struct err *e) {
@@ -446,7 +449,7 @@ int message_add(struct message *msg, const struct event *part, struct events *de
     case PART_END: return add_end(msg, part, deltas, e);
     case PART_STOP: return add_stop(msg, part, e);
     case PART_USAGE: add_usage(&msg->usage, &part->usage); return 0;
-    case PART_CONTAINER: return replace(&msg->container, part->text, e);
+    case PART_CONTAINER: return add_container(msg, part, e);
     case PART_RAW: return add_raw(msg, part, deltas, e);
     case PART_WARNING: return warn(msg, part->id, part->name, part->text) == 0 ? 0 : err_memory(e);
     default: return 0; /* PART_DONE is the exchange's */

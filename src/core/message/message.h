@@ -15,6 +15,8 @@
 /* Bytes of a tool call's id and of its name, as the provider sends them; more is KIND_LIMIT. */
 #define TOOL_CALL_ID_MAX 4096
 #define TOOL_CALL_NAME_MAX 4096
+/* Bytes of the container's JSON; more is KIND_LIMIT. */
+#define CONTAINER_MAX 65536
 
 struct block;
 

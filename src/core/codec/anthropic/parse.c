@@ -197,9 +197,7 @@ static int read_delta(struct anthropic *s, struct json *j, struct delta *d) {
 /* Input of a tool that runs at the provider: kept until the block stops. */
 static int keep_input(struct anthropic *s, struct anthropic_block *b, struct str text, struct err *e) {
   if (text.n == 0) return 0;
-  if (b->more.n + text.n > s->p->limits->argument_bytes)
-    return err_set(e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)",
-                   s->p->limits->argument_bytes);
+  if (limits_check_arguments(s->p->limits, b->more.n + text.n, e) != 0) return -1;
   b->member = "input";
   return buf_addstr(&b->more, text) == 0 ? 0 : err_memory(e);
 }

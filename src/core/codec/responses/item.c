@@ -80,11 +80,9 @@ static const enum event_type PART[] = {
 
 /* Appends to a piece and says so; nothing for an empty text. */
 static int say(struct responses *s, struct responses_piece *x, struct str text, unsigned flags) {
-  size_t max = s->p->limits->argument_bytes;
   struct event *ev;
   if (text.n == 0) return 0;
-  if (x->kind == RESPONSES_TOOL && x->text.n + text.n > max)
-    return err_set(s->e, KIND_LIMIT, "a tool call's arguments exceed %zu bytes (limits.argument_bytes)", max);
+  if (x->kind == RESPONSES_TOOL && limits_check_arguments(s->p->limits, x->text.n + text.n, s->e) != 0) return -1;
   if (buf_addstr(&x->text, text) != 0) return err_memory(s->e);
   if (flags & EVENT_SURROGATE) x->halves = 1;
   if (x->held) return 0;
@@ -100,6 +98,7 @@ static int correct(struct responses *s, struct responses_piece *x, size_t base, 
   struct str all;
   x->text.n = base;
   if (x->held) return say(s, x, full, 0);
+  if (x->kind == RESPONSES_TOOL && limits_check_arguments(s->p->limits, base + full.n, s->e) != 0) return -1;
   if (buf_addstr(&x->text, full) != 0) return err_memory(s->e);
   all = arena_dup(s->p->a, buf_str(&x->text));
   if (all.p == NULL) return err_memory(s->e);
