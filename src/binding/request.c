@@ -176,7 +176,7 @@ static int f_request(lua_State *L) {
   q->transfer = transfer_start(g, &r, q, &e);
   if (q->transfer == NULL) {
     if (e.kind == KIND_ARGUMENT) return raise_error(L, &e);
-    redact_inplace(&q->secrets, e.message, sizeof e.message);
+    redact_err(&q->secrets, &e);
     return return_error(L, &e);
   }
   lua_settop(L, 3);
@@ -209,7 +209,7 @@ static int poll(lua_State *L) {
   }
   if (failure != NULL) {
     struct err e = *failure;
-    redact_inplace(&q->secrets, e.message, sizeof e.message);
+    redact_err(&q->secrets, &e);
     return return_error(L, &e);
   }
   lua_createtable(L, 0, 3);
@@ -274,7 +274,7 @@ static int f_answer_error(lua_State *L) {
   if (e.kind == KIND_MEMORY) return raise_error(L, &e);
   if (e.retry_after < 0) e.retry_after = head.retry_after;
   if (head.should_retry >= 0) e.retryable = head.should_retry;
-  redact_inplace(&k, e.message, sizeof e.message);
+  redact_err(&k, &e);
   push_error(L, &e, provider, redact(&k, a, head.request_id));
   if (body.n > 0) {
     push_str(L, (struct str){ body.p, body.n < RAW_MAX ? body.n : RAW_MAX });

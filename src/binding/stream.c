@@ -159,7 +159,7 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   home_register(L, s->call, idx);
   if (call_start(s->call, &h->mem, g, &r, &spec, s->call, &e) != 0) {
     if (e.kind == KIND_ARGUMENT || e.kind == KIND_MEMORY) raise_error(L, &e);
-    redact_inplace(&spec.secrets, e.message, sizeof e.message);
+    redact_err(&spec.secrets, &e);
     lua_settop(L, top);
     push_error(L, &e, ad->provider, STR_NONE);
     return -1;

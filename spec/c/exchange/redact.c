@@ -54,6 +54,39 @@ static void test_text(void) {
   check_text(&two, "a passwords, passwords-of-mine, passwords-of", "a [redacted], [redacted], [redacted]");
 }
 
+/* Characters of more than one byte, and their escapes: a code, a pair of surrogates, cut at every byte. */
+static void test_characters(void) {
+  static const char SECRET_WORD[] = "p\xC3\xA4ss\xF0\x9F\x94\x91wort";
+  static const char *const SPELLED[] = { SECRET_WORD, "p\\u00e4ss\\uD83D\\udd11wort",
+    "\\u0070\xC3\xA4ss\\ud83d\\uDD11w\\u006frt" };
+  static const char *const OTHERS[] = { "p\\u00e5ss\xF0\x9F\x94\x91wort", "p\\u00e4ss\\uD83D\\udd12wort",
+    "p\\u00e4ss\\uD83Dxudd11wort", "p\\u00e4ss\\uD83D\\u0d11wort", "p\xC3\xA5ss\xF0\x9F\x94\x91wort" };
+  struct secrets k = secrets(SECRET_WORD, NULL), broken = secrets("p\xE4sswort-\xFF", NULL);
+  char z[64];
+  for (size_t i = 0; i < sizeof SPELLED / sizeof *SPELLED; i++) {
+    check_text(&k, SPELLED[i], "[redacted]");
+    for (size_t n = 24; n < strlen(SPELLED[i]); n++) {
+      (void)snprintf(z, sizeof z, "%.*s", (int)n, SPELLED[i]);
+      check_text(&k, z, "[redacted]");
+    }
+  }
+  for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) check_text(&k, OTHERS[i], OTHERS[i]);
+  check_text(&broken, "a p\xE4sswort-\xFF.", "a [redacted].");
+}
+
+/* All that an error quotes. */
+static void test_error(void) {
+  struct secrets k = secrets(SECRET, NULL);
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_OTHER, "no " SECRET);
+  (void)snprintf(e.code, sizeof e.code, "x" SECRET);
+  (void)snprintf(e.request_id, sizeof e.request_id, SECRET);
+  redact_err(&k, &e);
+  CHECK(strcmp(e.message, "no [redacted]") == 0 && strcmp(e.code, "x[redacted]") == 0);
+  CHECK(strcmp(e.request_id, "[redacted]") == 0);
+}
+
 /* Every cut of a text shows at most seven bytes of the secret. */
 static void test_cuts(void) {
   static const char TEXT[] = "before " SECRET;
@@ -136,6 +169,8 @@ static void test_names(void) {
 int main(void) {
   test_names();
   test_text();
+  test_characters();
+  test_error();
   test_cuts();
   test_small();
   test_node();

@@ -156,10 +156,8 @@ static int fail(struct exchange *x) {
   if (e->status == 0 && x->status != 0 && x->mode == REFUSED) e->status = x->status;
   if (e->retry_after < 0) e->retry_after = x->head.retry_after;
   if (x->head.should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = x->head.should_retry;
-  redact_inplace(&x->spec.secrets, e->message, sizeof e->message);
-  redact_inplace(&x->spec.secrets, e->code, sizeof e->code);
+  redact_err(&x->spec.secrets, e);
   x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
-  redact_inplace(&x->spec.secrets, e->request_id, sizeof e->request_id);
   if (x->head.request_id.n == 0 && e->request_id[0] != '\0')
     x->head.request_id = (struct str){ e->request_id, strlen(e->request_id) };
   x->stage = FAILED;

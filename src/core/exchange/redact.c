@@ -16,31 +16,60 @@ static int hex(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* How many bytes of s, from `at` on, spell the character c, as it is or as an escape of JSON; 0: they do not; -1: the
-** text ends within the escape. */
-static int spells(struct str s, size_t at, char c) {
-  int code = 0;
-  if (s.p[at] == c) return 1;
+/* The four hex digits at s.p[at]: the code in *code and 1; 0: they are none; -1: the text ends within them. */
+static int read_code(struct str s, size_t at, uint32_t *code) {
+  *code = 0;
+  for (size_t i = at; i < at + 4; i++) {
+    if (i >= s.n) return -1;
+    if (hex(s.p[i]) < 0) return 0;
+    *code = *code * 16 + (uint32_t)hex(s.p[i]);
+  }
+  return 1;
+}
+
+/* How many bytes of s, from its \u at `at` on, are an escape of JSON that spells the n bytes at c; 0 and -1 as spells. */
+static int spells_code(struct str s, size_t at, const char *c, int n) {
+  char bytes[4];
+  uint32_t code, low;
+  int r = read_code(s, at + 2, &code), used = 6;
+  if (r > 0 && code >= 0xD800 && code <= 0xDBFF) {
+    static const char AGAIN[] = { '\\', 'u' };
+    for (size_t i = 0; i < sizeof AGAIN; i++) {
+      if (at + 6 + i == s.n) return -1;
+      if (s.p[at + 6 + i] != AGAIN[i]) return 0;
+    }
+    r = read_code(s, at + 8, &low);
+    if (r > 0 && (low < 0xDC00 || low > 0xDFFF)) return 0;
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    used = 12;
+  }
+  if (r <= 0) return r;
+  return utf8_put(bytes, code) == (size_t)n && memcmp(bytes, c, (size_t)n) == 0 ? used : 0;
+}
+
+/* How many bytes of s, from `at` on, spell the character of n bytes at c, as it is or as an escape of JSON; 0: they do
+** not; -1: the text ends within them. */
+static int spells(struct str s, size_t at, const char *c, int n) {
+  int same = 0;
+  while (same < n && at + (size_t)same < s.n && s.p[at + (size_t)same] == c[same]) same++;
+  if (same == n) return n;
+  if (same > 0 && at + (size_t)same == s.n) return -1;
   if (s.p[at] != '\\') return 0;
   if (at + 1 == s.n) return -1;
-  if (s.p[at + 1] == c) return 2;
-  if (s.p[at + 1] != 'u') return 0;
-  for (size_t i = at + 2; i < at + 6; i++) {
-    if (i == s.n) return -1;
-    if (hex(s.p[i]) < 0) return 0;
-    code = code * 16 + hex(s.p[i]);
-  }
-  return code == (unsigned char)c ? 6 : 0;
+  if (n == 1 && s.p[at + 1] == c[0]) return 2;
+  return s.p[at + 1] == 'u' ? spells_code(s, at, c, n) : 0;
 }
 
 /* How many bytes of s, from `at` on, spell the secret, or as much of it as there is before s ends; 0: they do not. */
 static size_t match(struct str secret, struct str s, size_t at) {
   size_t from = at;
-  for (size_t i = 0; i < secret.n; i++) {
-    int n = at < s.n ? spells(s, at, secret.p[i]) : -1;
+  for (size_t i = 0; i < secret.n;) {
+    int len = utf8_length(secret.p + i, secret.p + secret.n), c = len > 0 ? len : 1;
+    int n = at < s.n ? spells(s, at, secret.p + i, c) : -1;
     if (n == 0) return 0;
     if (n < 0) return i >= PART ? s.n - from : 0;
     at += (size_t)n;
+    i += (size_t)c;
   }
   return at - from;
 }
@@ -139,6 +168,12 @@ void redact_inplace(const struct secrets *k, char *z, size_t size) {
     from = at + put;
   }
   z[utf8_cut(z, strlen(z))] = '\0';
+}
+
+void redact_err(const struct secrets *k, struct err *e) {
+  redact_inplace(k, e->message, sizeof e->message);
+  redact_inplace(k, e->code, sizeof e->code);
+  redact_inplace(k, e->request_id, sizeof e->request_id);
 }
 
 int redact_node(const struct secrets *k, struct arena *a, struct node *v) {

@@ -5,6 +5,7 @@
 #ifndef KOINE_EXCHANGE_REDACT_H
 #define KOINE_EXCHANGE_REDACT_H
 
+#include "core/base/err.h"
 #include "core/json/json.h"
 
 #pragma GCC visibility push(hidden)
@@ -25,6 +26,8 @@ struct str redact_name(const struct secrets *k, struct arena *a, struct str s);
 /* Cleans a NUL-terminated string in place; text that no longer fits is cut, not inside a UTF-8 sequence. A string that
 ** fills its room was cut already: a secret's beginning (4 bytes or more) at its end goes too. */
 void redact_inplace(const struct secrets *k, char *z, size_t size);
+/* Cleans what an error quotes: message, code and request_id. */
+void redact_err(const struct secrets *k, struct err *e);
 /* Cleans every string and key of a tree in place. 0, or -1 (memory). */
 int redact_node(const struct secrets *k, struct arena *a, struct node *v);
 
