@@ -221,6 +221,35 @@ static void test_inflated(struct world *w) {
   stage.bytes = NULL;
 }
 
+/* What was not asked for is not unpacked: a read of libcurl's could become gigabytes. */
+static void test_codings(void) {
+  static const struct { const char *headers, *why; } CASES[] = {
+    { "content-encoding: br", "not asked for" }, { "content-encoding: zstd", "not asked for" },
+    { "content-encoding: gzip, zstd", "not asked for" }, { "Content-Encoding:\tcompress", "not asked for" },
+    { "content-encoding: gzip, gzip", "twice" }, { "content-encoding: deflate,X-GZIP", "twice" },
+    { "content-encoding: gzip\r\ncontent-encoding: gzip", "twice" },
+    { "transfer-encoding: gzip\r\ncontent-encoding: gzip", "twice" }, { "transfer-encoding: br", "not asked for" },
+    { "content-encoding: identity", NULL }, { "content-encoding:", NULL }, { "content-encoding: ,", NULL }
+  };
+  struct world w;
+  open_world(&w, 0);
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    char text[256];
+    struct answer r;
+    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\n%s\r\ncontent-length: 2\r\n\r\nok", CASES[i].headers);
+    const struct play play = { .answer = { text }, .closes = 1 };
+    set_stage(&play, 1);
+    get(&w, &r);
+    const char *why = CASES[i].why;
+    int right = why == NULL ? r.failure.kind == KIND_NONE && r.body.n == 2
+                            : r.failure.kind == KIND_PROTOCOL && strstr(r.failure.message, why) != NULL;
+    CHECK(right);
+    if (!right) fprintf(stderr, "  %s: %s\n", CASES[i].headers, r.failure.message);
+    drop(&r);
+  }
+  close_world(&w);
+}
+
 int main(void) {
   struct world w;
   alarm(120); /* a hang is a failure */
@@ -231,6 +260,7 @@ int main(void) {
   test_status_lines(&w);
   test_one_too_many();
   test_distrust(&w);
+  test_codings();
   test_inflated(&w);
   close_world(&w);
   listener_stop(&stage.listener);

@@ -153,7 +153,9 @@ struct engine *engine_new(const struct mem *m, struct err *e) {
     return NULL;
   }
   *g = (struct engine){ .m = m, .curl_at = -1, .pair = { -1, -1 } };
-  g->keeps_handles = curl_version_info(CURLVERSION_NOW)->version_num >= HANDLES_SINCE;
+  const curl_version_info_data *curl = curl_version_info(CURLVERSION_NOW);
+  g->keeps_handles = curl->version_num >= HANDLES_SINCE;
+  g->codings = (curl->features & CURL_VERSION_LIBZ) != 0 ? "gzip, deflate" : NULL;
   tls_find(g);
   if (set_up(g, e) == 0) return g;
   engine_free(g);
@@ -294,7 +296,7 @@ CURL *engine_easy(struct engine *g) {
   if (g->spare_n > 0) return g->spare[--g->spare_n];
   CURL *easy = curl_easy_init();
   if (easy == NULL) return NULL;
-  if (request_prepare(easy) == 0 && transfer_prepare(g, easy) == 0) return easy;
+  if (request_prepare(easy, g->codings) == 0 && transfer_prepare(g, easy) == 0) return easy;
   curl_easy_cleanup(easy);
   return NULL;
 }

@@ -3,6 +3,8 @@
 ** The bytes and the array of headers belong to the transfer. Failure: noted in the transfer; the callback then returns
 ** 0, with which libcurl ends it.
 */
+#include <strings.h>
+
 #include "private.h"
 
 /* The first line of a head is its status line, whatever it looks like: libcurl has read it. An earlier head was
@@ -19,6 +21,32 @@ static int is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+/* What cannot be an answer of HTTP: 0, which the callback returns. */
+static int refuse(struct transfer *t, const char *why) {
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: %s", why);
+  transfer_fail(t, &e);
+  return 0;
+}
+
+/* Takes note of what the body is packed in. One layer of deflate's kind is let in: others, and a second one, may make
+** gigabytes of what libcurl reads at once. libcurl unpacks all that it can, asked for or not. */
+static void add_codings(struct transfer *t, const char *p) {
+  static const char *const PLAIN[] = { "chunked", "identity", "none" }, *const PACKED[] = { "gzip", "x-gzip", "deflate" };
+  for (size_t n; p += strspn(p, " \t,"), (n = strcspn(p, " \t,")) > 0; p += n) {
+    int plain = 0, packed = 0;
+    for (int i = 0; i < 3; i++) {
+      plain = plain || (strncasecmp(p, PLAIN[i], n) == 0 && PLAIN[i][n] == '\0');
+      packed = packed || (strncasecmp(p, PACKED[i], n) == 0 && PACKED[i][n] == '\0');
+    }
+    if (plain) continue;
+    if (!packed) refuse(t, "its body is packed in a way that was not asked for");
+    else if (t->encoded) refuse(t, "its body is packed twice");
+    t->encoded = 1;
+  }
+}
+
 /* Keeps "Name: value" as name NUL value NUL; drops lines that are no header (folded ones too). 0, or -1 (memory). */
 static int add_header(struct transfer *t, const char *p, size_t n) {
   const char *colon = memchr(p, ':', n);
@@ -30,18 +58,11 @@ static int add_header(struct transfer *t, const char *p, size_t n) {
   if (buf_add(&t->head, p, (size_t)(colon - p)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
   for (char *c = t->head.p + at; *c != '\0'; c++)
     if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
-  if (strcmp(t->head.p + at, "content-encoding") == 0) t->encoded = 1;
+  size_t name_n = t->head.n;
   if (buf_add(&t->head, value, (size_t)(end - value)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
+  const char *name = t->head.p + at;
+  if (strcmp(name, "content-encoding") == 0 || strcmp(name, "transfer-encoding") == 0) add_codings(t, t->head.p + name_n);
   t->header_count++;
-  return 0;
-}
-
-/* What cannot be an answer of HTTP: 0, which the callback returns. */
-static int refuse(struct transfer *t, const char *why) {
-  struct err e;
-  err_clear(&e);
-  err_set(&e, KIND_PROTOCOL, "not a valid HTTP answer: %s", why);
-  transfer_fail(t, &e);
   return 0;
 }
 

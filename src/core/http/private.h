@@ -46,6 +46,7 @@ struct engine {
   int (*ssl_has_pending)(const void *ssl);  /* OpenSSL's, NULL where libcurl uses another library */
   long (*ssl_ctx_ctrl)(void *context, int command, long value, void *more);
   int keeps_handles;            /* this libcurl may use an easy handle again */
+  const char *codings;          /* what bodies may be packed in, NULL = this libcurl unpacks none */
   struct transfer *full;        /* that hold enough until they are read; linked by next_full */
   size_t flying;                /* transfers in flight */
   int active;                   /* those of them not released */
@@ -115,7 +116,7 @@ void request_offline(struct err *e);
 /* 0, or -1 and KIND_ARGUMENT. */
 int request_check(const struct http_request *r, struct err *e);
 /* Sets what is the same for all requests on a new handle: 0, or -1. */
-int request_prepare(CURL *easy);
+int request_prepare(CURL *easy, const char *codings);
 /* Copies the request and sets on t->easy what is its own: 0, or -1 and *e. */
 int request_apply(struct transfer *t, const struct http_request *r, struct err *e);
 /* Frees the copy. */

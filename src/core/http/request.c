@@ -216,7 +216,7 @@ static long milliseconds(double s) {
   } while (0)
 
 /* 0, or -1 when libcurl is out of memory. Redirects are never followed: a 3xx is the answer. */
-int request_prepare(CURL *c) {
+int request_prepare(CURL *c, const char *codings) {
 #if LIBCURL_VERSION_NUM >= 0x075500
   SET(CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -232,7 +232,7 @@ int request_prepare(CURL *c) {
   SET(CURLOPT_TCP_KEEPINTVL, 15L);
   SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  SET(CURLOPT_ACCEPT_ENCODING, "");
+  SET(CURLOPT_ACCEPT_ENCODING, codings);
   SET(CURLOPT_BUFFERSIZE, (long)READ_MAX);
   return 0;
 }
