@@ -238,12 +238,12 @@ static void test_tools(void) {
 
 static void test_thinking_modes(void) {
   RENDER(THINK("budget", "{'budget_tokens':8000}"), BUDGET(12096, 8000));
-  RENDER(THINK("budget", "'medium'"), BUDGET(12096, 8000));
-  RENDER(THINK("budget", "'low'"), BUDGET(8192, 4000));
-  RENDER(THINK("budget", "'high'"), BUDGET(20096, 16000));
-  RENDER(ASK("'max_tokens':16384,'thinking_mode':'budget','thinking':'medium',"), BUDGET(16384, 8000));
+  RENDER(THINK("budget", "'medium'"), BUDGET(12288, 8192));
+  RENDER(THINK("budget", "'low'"), BUDGET(8192, 2048));
+  RENDER(THINK("budget", "'high'"), BUDGET(28672, 24576));
+  RENDER(ASK("'max_tokens':16384,'thinking_mode':'budget','thinking':'medium',"), BUDGET(16384, 8192));
   RENDER(ASK("'max_tokens':16384,'max_output':10000,'thinking_mode':'budget','thinking':'medium',"),
-         BUDGET(10000, 8000));
+         BUDGET(10000, 8192));
   RENDER_REST(ASK("'max_output':8192,'thinking_mode':'budget','thinking':'high',"), BUDGET(8192, 7168),
               WARNED("adjusted_option", "thinking", "the budget was lowered to what the answer leaves room for"));
   RENDER_REST(THINK("budget", "{'budget_tokens':5}"), BUDGET(8192, 1024),
@@ -252,8 +252,15 @@ static void test_thinking_modes(void) {
   RENDER(THINK("adaptive", "'minimal'"), ADAPTIVE("low"));
   RENDER(THINK("adaptive", "'max'"), ADAPTIVE("max"));
   RENDER(ASK("'thinking':'high',"), ADAPTIVE("high"));
-  RENDER_REST(THINK("adaptive", "{'budget_tokens':8000}"), ADAPTIVE("medium"),
-              WARNED("adjusted_option", "thinking", "the model takes no budget: the nearest effort was sent"));
+  static const struct { const char *budget, *sent; } NEAREST[] = {
+    { THINK("adaptive", "{'budget_tokens':4096}"), ADAPTIVE("low") },
+    { THINK("adaptive", "{'budget_tokens':4097}"), ADAPTIVE("medium") },
+    { THINK("adaptive", "{'budget_tokens':12288}"), ADAPTIVE("medium") },
+    { THINK("adaptive", "{'budget_tokens':12289}"), ADAPTIVE("high") }
+  };
+  for (size_t i = 0; i < sizeof NEAREST / sizeof *NEAREST; i++)
+    RENDER_REST(NEAREST[i].budget, NEAREST[i].sent,
+                WARNED("adjusted_option", "thinking", "the model takes no budget: the nearest effort was sent"));
   RENDER(THINK("effort", "'xhigh'"), SENT("'output_config':{'effort':'xhigh'},"));
   RENDER_REST(THINK("none", "'low'"), SENT(""),
               WARNED("unsupported_option", "thinking", "the model does not think: left out"));

@@ -71,15 +71,15 @@ static void test_thinking(void) {
   SETS(NULL, "'thinking':'xhigh',", "'reasoning_effort':'xhigh',");
   SETS(NULL, "'thinking':false,", "");
   WARNS(NULL, "'thinking_mode':'effort','thinking':false,", "", "thinking");
-  WARNS(NULL, "'thinking':{'budget_tokens':4000},", "'reasoning_effort':'low',", "thinking");
-  WARNS(NULL, "'thinking':{'budget_tokens':8000},", "'reasoning_effort':'medium',", "thinking");
-  WARNS(NULL, "'thinking':{'budget_tokens':8001},", "'reasoning_effort':'high',", "thinking");
+  WARNS(NULL, "'thinking':{'budget_tokens':4096},", "'reasoning_effort':'low',", "thinking");
+  WARNS(NULL, "'thinking':{'budget_tokens':4097},", "'reasoning_effort':'medium',", "thinking");
+  WARNS(NULL, "'thinking':{'budget_tokens':12289},", "'reasoning_effort':'high',", "thinking");
   SETS("{'effort':'reasoning'}", "'thinking':'low',", "'reasoning':{'effort':'low'},");
   SETS("{'effort':'reasoning'}", "'thinking':{'budget_tokens':2000},", "'reasoning':{'max_tokens':2000},");
   SETS("{'effort':'reasoning'}", "'thinking':false,", "'reasoning':{'enabled':false},");
   SETS("{'effort':'thinking'}", "'thinking':'max',", "'thinking':{'type':'enabled'},'reasoning_effort':'max',");
   SETS("{'effort':'thinking'}", "'thinking':false,", "'thinking':{'type':'disabled'},");
-  WARNS("{'effort':'thinking'}", "'thinking':{'budget_tokens':9000},",
+  WARNS("{'effort':'thinking'}", "'thinking':{'budget_tokens':12289},",
         "'thinking':{'type':'enabled'},'reasoning_effort':'high',", "thinking");
   WARNS("{'effort':'enable_thinking'}", "'thinking':'high',", "'enable_thinking':true,", "thinking");
   WARNS("{'effort':'enable_thinking'}", "'thinking':{'budget_tokens':9000},", "'enable_thinking':true,", "thinking");

@@ -73,7 +73,7 @@ static void test_thinking(void) {
   SETS(NULL, "'thinking':'xhigh',", "'reasoning':{'effort':'xhigh','summary':'auto'}," ASKED);
   SETS(NULL, "'thinking':'none',", "'reasoning':{'effort':'none'}," ASKED);
   SETS(NULL, "'thinking':false,", ASKED);
-  WARNS(NULL, "'thinking':{'budget_tokens':4000},", "'reasoning':{'effort':'low','summary':'auto'}," ASKED, "thinking");
+  WARNS(NULL, "'thinking':{'budget_tokens':4096},", "'reasoning':{'effort':'low','summary':'auto'}," ASKED, "thinking");
   /* A model that reasons does so unasked. */
   SETS(NULL, "'thinking_mode':'effort',", ASKED);
   WARNS(NULL, "'thinking_mode':'effort','thinking':false,", ASKED, "thinking");

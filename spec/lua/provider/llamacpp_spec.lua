@@ -72,7 +72,7 @@ describe("koine.llamacpp", function()
       responses = { off = { reasoning_effort = "none" }, low = { reasoning_effort = "low" },
         budget = { thinking_budget_tokens = 500 } },
       anthropic = { off = { thinking = { type = "disabled" } },
-        low = { thinking = { type = "enabled", budget_tokens = 4000 } },
+        low = { thinking = { type = "enabled", budget_tokens = 2048 } },
         budget = { thinking = { type = "enabled", budget_tokens = 500 } } },
     }
     local OPTIONS = { off = false, low = "low", budget = { budget_tokens = 500 } }

@@ -4,6 +4,7 @@
 ** Owns nothing. Failure: -1 and an err.
 */
 #include "anthropic.h"
+#include "core/codec/shared/effort.h"
 #include "core/codec/shared/writer.h"
 
 #include <stdio.h>
@@ -13,12 +14,14 @@
 
 enum mode { MODE_NONE, MODE_EFFORT, MODE_ADAPTIVE, MODE_BUDGET };
 
-struct level { const char *word, *effort; int64_t budget; }; /* budget 0: only where an effort is said */
-
-static const struct level LEVELS[] = {
-  { "minimal", "low", 4000 }, { "low", "low", 4000 }, { "medium", "medium", 8000 }, { "high", "high", 16000 },
-  { "xhigh", "xhigh", 0 }, { "max", "max", 0 },
+/* Those with a budget can be said as one. */
+static const struct level { const char *word, *effort; } LEVELS[] = {
+  { "minimal", "low" }, { "low", "low" }, { "medium", "medium" }, { "high", "high" }, { "xhigh", "xhigh" }, { "max", "max" },
 };
+
+static int64_t budget_of(const struct level *l) {
+  return effort_budget((struct str){ l->effort, strlen(l->effort) });
+}
 
 static int warn(struct render *r, const char *code, const char *message, struct err *e) {
   return codec_warn(r->a, r->warnings, code, "thinking", message) == 0 ? 0 : err_memory(e);
@@ -38,17 +41,12 @@ static const struct level *level_of(struct str word, enum mode mode, struct err 
   char got[48];
   for (size_t i = 0; i < sizeof LEVELS / sizeof LEVELS[0]; i++) {
     const struct level *l = &LEVELS[i];
-    if (str_is(word, l->word, strlen(l->word)) && (mode != MODE_BUDGET || l->budget > 0)) return l;
+    if (str_is(word, l->word, strlen(l->word)) && (mode != MODE_BUDGET || budget_of(l) > 0)) return l;
   }
   snprintf(got, sizeof got, "\"%.*s\"", word.n < 40 ? (int)word.n : 40, word.n > 0 ? word.p : "");
   err_argument(e, "thinking", mode == MODE_BUDGET ? "false, low, medium, high or {budget_tokens = n}"
                                                   : "false, low, medium, high, xhigh, max or {budget_tokens = n}", got);
   return NULL;
-}
-
-/* The nearest effort for a budget, where only an effort can be said. */
-static const char *effort_of(int64_t budget) {
-  return budget <= 4000 ? "low" : budget <= 8000 ? "medium" : "high";
 }
 
 /* What was asked for, before anything stands against it. */
@@ -59,7 +57,7 @@ static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking
   if (v->type == NODE_FALSE) { t->mode = THINKING_DISABLED; return 0; }
   if (v->type == NODE_STRING) {
     if ((level = level_of(v->s, mode, e)) == NULL) return -1;
-    t->budget = level->budget;
+    t->budget = budget_of(level);
     t->effort = level->effort;
   } else if (node_is(tokens, NODE_DOUBLE) && tokens->u.d >= 0 && tokens->u.d < 1e9) {
     t->budget = (int64_t)tokens->u.d;
@@ -78,7 +76,7 @@ static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking
   }
   if (mode == MODE_BUDGET) t->effort = NULL;
   else if (level == NULL) {
-    t->effort = effort_of(t->budget);
+    t->effort = effort_word(t->budget);
     if (warn(r, "adjusted_option", "the model takes no budget: the nearest effort was sent", e) != 0) return -1;
   }
   t->mode = mode == MODE_BUDGET ? THINKING_BUDGET : mode == MODE_ADAPTIVE ? THINKING_ADAPTIVE : THINKING_UNSAID;

@@ -5,6 +5,7 @@
 ** an err.
 */
 #include "writer.h"
+#include "effort.h"
 #include "core/history/normalise.h"
 
 #include <stdio.h>
@@ -48,8 +49,7 @@ const char *out_effort(struct out *w, const struct node *thinking) {
     return s.p == NULL ? "" : s.p;
   }
   if (!out_no_effort(w)) out_adjusted(w, "thinking", "the model takes no budget: the nearest effort was sent");
-  if (!node_is(budget, NODE_INT) || budget->u.i > 8000) return "high";
-  return budget->u.i <= 4000 ? "low" : "medium";
+  return effort_word(node_is(budget, NODE_INT) ? budget->u.i : INT64_MAX);
 }
 
 int out_no_effort(const struct out *w) {
