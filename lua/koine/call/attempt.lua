@@ -58,7 +58,7 @@ end
 local function admit(plan)
   local limiter = plan.state.rate_limiter
   if plan.admitted or not limiter then return true end
-  local ready, err = limiter:wait()
+  local ready, err = limiter:wait(plan.ledger:left())
   if not ready and err then return nil, err end
   plan.admitted = true
   return true
@@ -102,12 +102,13 @@ end
 -- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
 local function address(plan, call, path)
   local settings = plan.settings
-  local access, err = credentials.access(plan.adapter, plan.state, settings, plan.request)
+  local access, err = credentials.access(plan.adapter, plan.state, settings, plan.request, plan.ledger.deadline)
   plan.access = access
   if not access then return nil, err end
   local admitted
   admitted, err = admit(plan)
-  if not admitted then return nil, err end
+  if admitted then err = plan.ledger:overdue() end
+  if err then return nil, err end
   if not path and access.codec ~= call.codec then attempt.render(plan, access.codec) end
   local worn = dressed(plan, call, path)
   call.url, call.headers, call.secrets, call.timeouts = worn.url, worn.headers, worn.secrets, timeouts(plan)

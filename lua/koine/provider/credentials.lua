@@ -1,9 +1,9 @@
 --- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
 -- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key"), "none", or the name of a module
 -- koine.provider.auth.NAME that logs in on its own:
---   prepare(adapter, request) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of which all
---                               may be missing (the row says then), or nil, err; called once per attempt, request nil
---                               for lists
+--   prepare(adapter, request, deadline) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of
+--                               which all may be missing (the row says then), or nil, err; called once per attempt,
+--                               request nil for lists; deadline: a time of wait.now, when the call ends, nil = never
 -- and may have
 --   setup(state)              checks the constructor's options; raises an ArgumentError
 --   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
@@ -99,11 +99,11 @@ end
 
 --- What lets an attempt of this row in: {headers, base_url, codec, path}, of which all may be nil: the row says then.
 -- The same table as long as the key is the same.
--- `request` is what goes to a login module. nil, err: an AuthenticationError that names the variable to set, or the
--- module's error. Raises an ArgumentError when the caller's key function returns something unfit.
-function credentials.access(adapter, state, settings, request)
+-- `request` and `deadline` are what goes to a login module. nil, err: an AuthenticationError that names the variable to
+-- set, or the module's error. Raises an ArgumentError when the caller's key function returns something unfit.
+function credentials.access(adapter, state, settings, request, deadline)
   local row = state.row
-  if state.auth then return state.auth.prepare(adapter, request) end
+  if state.auth then return state.auth.prepare(adapter, request, deadline) end
   if row.auth == "none" or given_by_hand(settings.headers) then return NOTHING end
   local key, err = key_of(row, settings)
   if err then return nil, err end

@@ -68,8 +68,14 @@ function rate_limiter.new(given)
   return self
 end
 
--- The file under a lock of ours, made where it is missing; nil, err.
-local function hold(path)
+-- The error of a wait that would end after the caller's deadline.
+local function too_late(seconds, left)
+  return errors.new { kind = "timeout", code = "total", retryable = false,
+    message = ("rate limiter: the next request may go in %.3g s, and %.3g s are left for it"):format(seconds, left) }
+end
+
+-- The file under a lock of ours, made where it is missing; nil, err, also when others hold it until the deadline.
+local function hold(path, deadline)
   local made = false
   while true do
     local lock, err = core.file_lock(path)
@@ -79,6 +85,9 @@ local function hold(path)
       if err.code ~= "absent" or made or not parent then return nil, err end
       made, err = core.file_directory(parent)
       if not made then return nil, err end
+    elseif deadline and wait.now() >= deadline then
+      return nil, errors.new { kind = "timeout", code = "total", retryable = false,
+        message = "rate limiter: others hold the lock of its file, and no time is left" }
     else
       local slept, interrupted = wait.sleep(LOCK_PAUSE * math.random())
       if not slept then return nil, interrupted end
@@ -152,11 +161,15 @@ local function enter(self, state, time)
 end
 
 --- Sleeps until a request may go and enters it: true and the Unix seconds it was entered at (nil without limits), or
--- nil, err: the file cannot be used, or the sleep was interrupted. Yields under a scheduler.
-function methods:wait()
+-- nil, err: the file cannot be used, the sleep was interrupted, or the request may not go within `most` seconds (a
+-- number, nil = no limit): then at once, kind "timeout", and nothing is entered.
+-- Raises an ArgumentError for another `most`. Yields under a scheduler.
+function methods:wait(most)
+  if most ~= nil and not (is_time(most) and most >= 0) then errors.argument("most", "number of seconds", most) end
   if not self.limits then return true end
+  local deadline = most and wait.now() + most
   while true do
-    local lock <close>, err = hold(self.path)
+    local lock <close>, err = hold(self.path, deadline)
     if not lock then return nil, err end
     local state, time = read(lock), now()
     local late = settle(state, time)
@@ -170,6 +183,8 @@ function methods:wait()
     if late then written, err = write(lock, state) end
     if not written then return nil, err end
     lock:close()
+    local left = deadline and deadline - wait.now()
+    if left and seconds >= left then return nil, too_late(seconds, math.max(left, 0)) end
     local slept, interrupted = wait.sleep(math.max(seconds, LEAST_SLEEP))
     if not slept then return nil, interrupted end
   end

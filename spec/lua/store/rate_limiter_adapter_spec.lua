@@ -48,6 +48,47 @@ describe("an adapter's rate limiter", function()
     assert.are.equal(4, waits)
   end)
 
+  it("is told what is left of the call's total", function()
+    assert(server:script "echo")
+    local told = {}
+    local limiter = { wait = function(_, seconds)
+      told[#told + 1] = seconds or "no limit"
+      return true
+    end }
+    assert(claude { rate_limiter = limiter, timeout = 20 }:chat "Hi")
+    assert(claude { rate_limiter = limiter }:chat "Hi")
+    assert.is_true(told[1] > 10 and told[1] <= 20)
+    assert.are.equal("no limit", told[2])
+  end)
+
+  it("that lets the call go when its total is over has it end there", function()
+    local adapter = claude { timeout = 0.05, rate_limiter = { wait = function() return koine.sleep(0.1) end } }
+    for _, call in ipairs { "chat", "list_models" } do
+      local response, err = adapter[call](adapter, "Hi")
+      assert.is_nil(response)
+      assert.are.same({ "timeout", "total", "not finished within 0.05 s (total)" }, { err.kind, err.code, err.message })
+    end
+    assert.are.equal(0, #assert(server:requests()))
+  end)
+
+  it("ends the call at once where it may not go in time, and enters nothing", function()
+    assert(server:script "echo")
+    local path = os.tmpname()
+    os.remove(path)
+    local limiter = koine.rate_limiter { rate_limit_path = path, min_request_interval = 30 }
+    local adapter = claude { timeout = 5, rate_limiter = limiter }
+    assert(adapter:chat "Hi")
+    local before = read_file(path)
+    local response, err = adapter:chat "Hi"
+    assert.is_nil(response)
+    assert.are.same({ "timeout", "total", false }, { err.kind, err.code, err.retryable })
+    assert.is_truthy(err.message:find "^rate limiter: the next request may go in %d+%.?%d* s, and %d%.?%d* s are left")
+    assert.are.equal(before, read_file(path))
+    assert.are.equal(1, #assert(server:requests()))
+    os.remove(path)
+    assert.are.equal("most", raised(limiter.wait, limiter, "x").field)
+  end)
+
   it("is asked after the credentials are there", function()
     local adapter = claude { rate_limiter = counting(true), key = function() return nil, "none" end }
     assert.is_nil((adapter:chat "Hi"))

@@ -31,6 +31,15 @@ describe("the login of koine.copilot:", function()
   describe("the device flow", function()
     local FORM = "^client_id=([^&]+)&(.*)$"
 
+    it("ends with the total of the call that needs it", function()
+      assert(server:copilot { device_flow = { "authorization_pending" } })
+      local response, err = copilot { timeout = 0.2, on_device_code = function() end }:chat "Hi"
+      assert.is_nil(response)
+      assert.are.same({ "timeout", "total", false }, { err.kind, err.code, err.retryable })
+      assert.is_truthy(err.message:find("authenticate()", 1, true))
+      assert.are.equal(0, #requests(ACCESS))
+    end)
+
     it("shows the code, asks at the interval and keeps the token", function()
       freeze()
       assert(server:copilot { device_flow = { "authorization_pending", "authorization_pending",

@@ -9,6 +9,7 @@ local koine = require "koine"
 local lfs = require "lfs"
 local raised = require "spec.support.raised"
 local session = require "koine.provider.auth.copilot.api_token"
+local socket = require "socket"
 local toy_host = require "spec.lua.task.toy_host"
 local wait = require "koine.task.wait"
 
@@ -42,6 +43,16 @@ describe("the login of koine.copilot:", function()
       assert.are.equal(1, counted().exchanges)
       assert.are.equal(3, #counted().chats)
       for _, chat in ipairs(counted().chats) do assert.are.equal(200, chat.status) end
+    end)
+
+    it("ends with the call's total, whatever GitHub does", function()
+      local silent = assert(socket.bind("127.0.0.1", 0)) -- accepts nobody
+      local adapter = copilot { github_token = token(), timeout = 0.2,
+        github_host = "http://127.0.0.1:" .. select(2, silent:getsockname()) }
+      local response, err = adapter:chat "Hi"
+      assert.is_nil(response)
+      assert.are.same({ "timeout", "total" }, { err.kind, err.code })
+      silent:close()
     end)
 
     it("is made again within five minutes of the end", function()

@@ -90,12 +90,12 @@ local function read(state, status, reply)
 end
 
 -- Exchanges the session's GitHub token.
-local function fetch(state, one)
+local function fetch(state, one, deadline)
   local token = one.github()
   local headers, secrets = { authorization = "token " .. token }, { token }
   for name, value in pairs(state.login.headers) do headers[name] = value end
   local status, reply, answer = github.call(state, { method = "GET", url = state.login.host.api .. PATH,
-    headers = headers, secrets = secrets })
+    headers = headers, secrets = secrets }, deadline)
   if not status then return nil, reply end
   if status < 200 or status > 299 then
     if status == 401 then session.close(one) end
@@ -106,12 +106,12 @@ end
 
 --- The session's Copilot token, exchanged when there is none or it is about to expire: {token = function → token,
 -- expires = Unix seconds, base_url, or stranger = the URL that the answer named and that is not GitHub's}, or nil, err.
--- A GitHub token that is refused closes the session.
-function session.access(state, one)
+-- A GitHub token that is refused closes the session. Ends at the deadline (a time of wait.now, nil = none).
+function session.access(state, one, deadline)
   if fresh(one.copilot) then return one.copilot end
-  return flight.run(one, PATIENCE, function()
+  return flight.run(one, github.within(deadline, PATIENCE), function()
     if fresh(one.copilot) then return one.copilot end
-    local copilot, err = fetch(state, one)
+    local copilot, err = fetch(state, one, deadline)
     one.copilot, good[one] = copilot, copilot and true
     return copilot, err
   end)

@@ -24,9 +24,9 @@ local function seconds(value, default)
 end
 
 -- A form sent to GitHub's own pages.
-local function post(state, path, fields, secrets)
+local function post(state, path, fields, deadline, secrets)
   return github.call(state, { method = "POST", url = state.login.host.login .. path, body = github.form(fields),
-    headers = { ["content-type"] = "application/x-www-form-urlencoded" }, secrets = secrets })
+    headers = { ["content-type"] = "application/x-www-form-urlencoded" }, secrets = secrets }, deadline)
 end
 
 -- The error that GitHub words in a reply: an AuthenticationError.
@@ -44,8 +44,9 @@ local function unexpected(state, status, answer, secrets)
 end
 
 -- A device code: {device_code, user_code, verification_uri, interval, expires_in}, or nil, err.
-local function start(state)
-  local status, reply, answer = post(state, "/login/device/code", { client_id = state.login.client_id, scope = SCOPE })
+local function start(state, deadline)
+  local status, reply, answer = post(state, "/login/device/code",
+    { client_id = state.login.client_id, scope = SCOPE }, deadline)
   if not status then return nil, reply end
   reply = reply or {}
   if text(reply.error) then return nil, refused(state, reply, answer) end
@@ -69,10 +70,10 @@ local function announce(state, code)
 end
 
 -- One poll: the token; or nil and the new interval while it is not done; or nil, nil, err.
-local function poll(state, code, interval)
+local function poll(state, code, interval, deadline)
   local secrets = { code.device_code }
   local status, reply, answer = post(state, "/login/oauth/access_token", { client_id = state.login.client_id,
-    device_code = code.device_code, grant_type = GRANT }, secrets)
+    device_code = code.device_code, grant_type = GRANT }, deadline, secrets)
   if not status then return nil, nil, reply end
   reply = reply or {}
   local token, word = reply.access_token, text(reply.error)
@@ -92,19 +93,23 @@ end
 
 --- Logs the user in: the GitHub token, or nil, err. Tells `on_device_code` (else the standard error output) the page
 -- and the code, then asks until the user is done (an AuthenticationError when the code expires or the user declines;
--- its code is GitHub's word). Three failures in a row to reach GitHub are borne.
-function device.login(state)
-  local code, err = start(state)
+-- its code is GitHub's word). Three failures in a row to reach GitHub are borne. A TimeoutError at the deadline (a time
+-- of wait.now, nil = none).
+function device.login(state, deadline)
+  local code, err = start(state, deadline)
   if not code then return nil, err end
   announce(state, code)
-  local interval, deadline, failures = code.interval, wait.now() + code.expires_in, 0
+  local interval, expiry, failures = code.interval, wait.now() + code.expires_in, 0
   while true do
-    local slept, interrupted = wait.sleep(math.min(interval, deadline - wait.now()))
+    local slept, interrupted = wait.sleep(math.min(interval, expiry - wait.now(), github.within(deadline, math.huge)))
     if not slept then return nil, interrupted end
-    if wait.now() >= deadline then
+    if wait.now() >= expiry then
       return nil, github.refusal(state.row, "the code was not entered in time; log in again", "expired_token")
+    elseif deadline and wait.now() >= deadline then
+      return nil, github.failure(state.row, { kind = "timeout", code = "total", retryable = false,
+        message = "the call's time is over and the code not entered; authenticate() logs in without that limit" })
     end
-    local token, slower, problem = poll(state, code, interval)
+    local token, slower, problem = poll(state, code, interval, deadline)
     if token then return token end
     failures = problem and failures + 1 or 0
     if problem and (not problem.retryable or failures > FAILURES_MAX) then return nil, problem end

@@ -3,6 +3,7 @@
 local errors = require "koine.data.errors"
 local exchange = require "koine.net.http"
 local version = require "koine.data.version"
+local wait = require "koine.task.wait"
 
 local github = {}
 
@@ -25,13 +26,18 @@ function github.refusal(row, message, code)
   return github.failure(row, { kind = "auth", code = code, message = message })
 end
 
+--- The seconds until a deadline (a time of wait.now, nil = none), at most `most`, and never 0, which would be no limit.
+function github.within(deadline, most)
+  return deadline and math.max(math.min(deadline - wait.now(), most), 0.001) or most
+end
+
 --- Asks for `url`: the status, the JSON object in the answer (nil when it is none) and the answer; nil, err when none
--- came. `call` is {method, url, headers, body, secrets}.
-function github.call(state, call)
+-- came, until the deadline (nil = none) at the latest. `call` is {method, url, headers, body, secrets}.
+function github.call(state, call, deadline)
   local settings = state.settings
   call.headers["user-agent"] = "koine/" .. version
   call.headers.accept = call.headers.accept or "application/json"
-  call.timeouts = { connect = settings.timeout.connect, total = TOTAL }
+  call.timeouts = { connect = settings.timeout.connect, total = github.within(deadline, TOTAL) }
   call.limits = { body = ANSWER_MAX, decoded = ANSWER_MAX }
   call.proxy, call.ca_file = settings.proxy, settings.ca_file
   local answer, err = exchange.send(call)

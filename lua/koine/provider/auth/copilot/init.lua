@@ -118,15 +118,15 @@ local function is_given(state)
 end
 
 -- Logs the user in and keeps the token: the token, or nil, err. Coroutines that need the same login share it.
-local function log_in(state)
+local function log_in(state, deadline)
   local login = state.login
   local key = login.host.name .. " " .. tostring(login.token_path)
   logins[key] = logins[key] or {}
-  return flight.run(logins[key], PATIENCE, function()
+  return flight.run(logins[key], github.within(deadline, PATIENCE), function()
     local made, err = tokens.make_room(state)
     if not made then return nil, err end
     local token
-    token, err = device.login(state)
+    token, err = device.login(state, deadline)
     if not token then return nil, err end
     login.session = session.of(login.host, token)
     made, err = tokens.keep(state, token)
@@ -136,11 +136,11 @@ local function log_in(state)
 end
 
 -- The adapter's session, or nil, err; `quietly`: nobody is asked to log in, nil then.
-local function session_of(state, quietly)
+local function session_of(state, quietly, deadline)
   local login = state.login
   if login.session and not login.session.closed then return login.session end
   local token, err = tokens.find(state)
-  if not token and not err and not quietly then token, err = log_in(state) end
+  if not token and not err and not quietly then token, err = log_in(state, deadline) end
   if not token then return nil, err end
   login.session = session.of(login.host, token)
   return login.session
@@ -148,7 +148,7 @@ end
 
 -- What lets a request in: {token = string, base_url; where it was exchanged session, copilot = what that holds}, or
 -- nil, err.
-local function access_of(state)
+local function access_of(state, deadline)
   local settings = state.settings
   local base_url = settings.api_base or settings.base_url
   if is_given(state) then
@@ -157,10 +157,10 @@ local function access_of(state)
     base_url = base_url or hosts.service(state.login.host, nil, key or "") or state.login.host.chat
     return { token = key, base_url = base_url }
   end
-  local one, err = session_of(state)
+  local one, err = session_of(state, false, deadline)
   if not one then return nil, err end
   local held
-  held, err = session.access(state, one)
+  held, err = session.access(state, one, deadline)
   if not held then return nil, err end
   base_url = base_url or held.base_url
   if base_url then return { token = held.token(), base_url = base_url, session = one, copilot = held } end
@@ -170,10 +170,10 @@ local function access_of(state)
 end
 
 --- What an attempt is made with: see credentials. `api`, `session` and `copilot` in it are for `rejected`.
-function copilot.prepare(adapter, request)
+function copilot.prepare(adapter, request, deadline)
   local state = core.state(adapter)
   local headers = headers_for(state, request)
-  local access, err = access_of(state)
+  local access, err = access_of(state, deadline)
   if not access then return nil, err end
   if access.token then headers.authorization = "Bearer " .. access.token end
   local prepared = { headers = headers, base_url = access.base_url, session = access.session,
