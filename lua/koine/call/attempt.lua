@@ -99,6 +99,11 @@ local function timeouts(plan)
   return { connect = given.connect, first_byte = given.first_byte, idle = given.idle, total = left }
 end
 
+local function overdue(total)
+  return errors.new { kind = "timeout", code = "total", retryable = false,
+    message = ("not finished within %g s (total)"):format(total) }
+end
+
 -- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
 local function address(plan, call, path)
   local settings = plan.settings
@@ -107,8 +112,8 @@ local function address(plan, call, path)
   if not access then return nil, err end
   local admitted
   admitted, err = admit(plan)
-  if admitted then err = plan.ledger:overdue() end
-  if err then return nil, err end
+  if not admitted then return nil, err end
+  if plan.ledger:over() then return nil, overdue(settings.timeout.total) end
   if not path and access.codec ~= call.codec then attempt.render(plan, access.codec) end
   local worn = dressed(plan, call, path)
   call.url, call.headers, call.secrets, call.timeouts = worn.url, worn.headers, worn.secrets, timeouts(plan)

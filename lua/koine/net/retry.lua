@@ -2,7 +2,6 @@
 -- it. Whether an error is worth it at all (`retryable`) and how long the server wants us to wait (`retry_after`) comes
 -- from the core; that nothing is sent again once a delta was handed out is the caller's to keep.
 
-local errors = require "koine.data.errors"
 local wait = require "koine.task.wait"
 
 local retry = {}
@@ -21,7 +20,7 @@ ledger.__index = ledger
 -- `waited` being the seconds slept after it.
 function retry.new(policy, total, on_retry)
   return setmetatable({ policy = policy, retries = 0, attempts = {}, on_retry = on_retry,
-    total = total, deadline = total and wait.now() + total }, ledger)
+    deadline = total and wait.now() + total }, ledger)
 end
 
 -- True when the provider may have worked on a request whose answer never came: neither an answer, nor certain that no
@@ -47,12 +46,8 @@ end
 --- The seconds left of the call's total, at least a millisecond so that it never reads as "no limit"; nil = no limit.
 function ledger:left() return self.deadline and math.max(self.deadline - wait.now(), 0.001) end
 
---- The TimeoutError of a call whose total is over; nil while it is not.
-function ledger:overdue()
-  if not self.deadline or wait.now() < self.deadline then return nil end
-  return errors.new { kind = "timeout", code = "total", retryable = false,
-    message = ("not finished within %g s (total)"):format(self.total) }
-end
+--- True once the call's total is over.
+function ledger:over() return self.deadline ~= nil and wait.now() >= self.deadline end
 
 --- Enters an attempt that failed; its error carries the attempts from now on.
 function ledger:enter(err)

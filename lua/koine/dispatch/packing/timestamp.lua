@@ -2,6 +2,7 @@
 -- Platforms write times as RFC 3339 text, as Slack's `seconds.fraction` or as a count of seconds or milliseconds.
 -- Fractions are cut, never rounded, and read as text, never as a float.
 
+local calendar = require "koine.data.calendar"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 
@@ -14,7 +15,7 @@ local UNITS = "{slack = text}, {epoch_s = integer} or {epoch_ms = integer}"
 -- The canonical text; nil when `seconds` is no integer, before 1970, or after the year 9999.
 local function canonical(seconds, milliseconds)
   if not seconds or seconds < 0 or seconds > LAST then return nil end
-  return ("%s.%03dZ"):format(os.date("!%Y-%m-%dT%H:%M:%S", seconds), milliseconds)
+  return ("%s.%03dZ"):format(calendar.text(seconds), milliseconds)
 end
 
 -- The first three digits of a fraction, as a number of milliseconds.
@@ -23,12 +24,6 @@ local function milliseconds_of(digits) return tonumber((digits .. "000"):sub(1, 
 local function days_in(year, month)
   local leap = year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
   return month == 2 and leap and 29 or MONTHS[month] or 0
-end
-
--- Days from 1970-01-01; years count from March, so that the leap day is the last one.
-local function days_from_epoch(year, month, day)
-  if month < 3 then year, month = year - 1, month + 12 end
-  return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
 end
 
 -- Seconds east of UTC that a zone (`Z`, `+08:00`) stands for; nil for what is none.
@@ -47,7 +42,7 @@ local function from_rfc3339(text)
   for i = 1, 6 do fields[i] = math.tointeger(tonumber(fields[i])) end
   local year, month, day, hour, minute, second = table.unpack(fields, 1, 6)
   if day < 1 or day > days_in(year, month) or hour > 23 or minute > 59 or second > 59 then return nil end
-  local seconds = days_from_epoch(year, month, day) * DAY + hour * 3600 + minute * 60 + second
+  local seconds = calendar.days(year, month, day) * DAY + hour * 3600 + minute * 60 + second
   return canonical(seconds - offset, milliseconds_of(fraction:sub(2)))
 end
 

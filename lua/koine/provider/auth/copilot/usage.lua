@@ -1,5 +1,6 @@
 --- Copilot's quotas as a usage report.
 
+local calendar = require "koine.data.calendar"
 local github = require "koine.provider.auth.copilot.github"
 local records = require "koine.data.records"
 
@@ -24,9 +25,7 @@ local function text(value) return type(value) == "string" and value ~= "" and va
 local function day(value)
   local y, m, d = (text(value) or ""):match "^(%d%d%d%d)%-(%d%d)%-(%d%d)"
   if not y then return nil end
-  y, m, d = math.tointeger(y), math.tointeger(m), math.tointeger(d)
-  if m <= 2 then y, m = y - 1, m + 12 end -- years begin in March: the odd day is the last
-  return (365 * y + y // 4 - y // 100 + y // 400 + (153 * (m - 3) + 2) // 5 + d - 719469) * 86400
+  return calendar.days(math.tointeger(y), math.tointeger(m), math.tointeger(d)) * 86400
 end
 
 local function status(left)
