@@ -248,30 +248,19 @@ static int is_taken(const struct anthropic_out *o, struct str key) {
   return 0;
 }
 
-static int precedes(struct str a, struct str b) {
-  size_t n = a.n < b.n ? a.n : b.n;
-  int c = n > 0 ? memcmp(a.p, b.p, n) : 0;
-  return c < 0 || (c == 0 && a.n < b.n);
-}
-
 /* The caller's own fields in the order of their names; none replaces a field of the request. */
 static void put_extra(struct anthropic_out *o) {
-  const struct node *extra = given(o->r, "extra"), *last = NULL;
-  for (;;) {
-    const struct node *next = NULL;
-    for (const struct node *v = extra != NULL ? extra->child : NULL; v != NULL; v = v->next)
-      if ((last == NULL || precedes(last->key, v->key)) && (next == NULL || precedes(v->key, next->key))) next = v;
-    if (next == NULL || o->bad) return;
-    last = next;
-    if (is_taken(o, next->key)) {
+  const struct node *extra = given(o->r, "extra");
+  for (const struct node *v = out_next_extra(extra, NULL); v != NULL && !o->bad; v = out_next_extra(extra, v)) {
+    if (is_taken(o, v->key)) {
       warn(o, "extra_ignored", "extra", "a field that the request has already was left out");
-    } else {
-      anthropic_put(o, ",");
-      anthropic_put_string(o, next->key);
-      anthropic_put(o, ":");
-      put_node(o, next);
-      if (o->bad && o->e->kind == KIND_ARGUMENT) err_argument(o->e, "extra", "finite numbers", "NaN or infinity");
+      continue;
     }
+    anthropic_put(o, ",");
+    anthropic_put_string(o, v->key);
+    anthropic_put(o, ":");
+    put_node(o, v);
+    if (o->bad && o->e->kind == KIND_ARGUMENT) err_argument(o->e, "extra", "finite numbers", "NaN or infinity");
   }
 }
 

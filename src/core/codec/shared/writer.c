@@ -58,12 +58,12 @@ int out_no_effort(const struct out *w) {
 
 /* Byte order of keys. */
 static int before(struct str a, struct str b) {
-  int d = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+  size_t n = a.n < b.n ? a.n : b.n;
+  int d = n > 0 ? memcmp(a.p, b.p, n) : 0;
   return d < 0 || (d == 0 && a.n < b.n);
 }
 
-/* The member of an object with the smallest key above `last` (NULL = any), or NULL. */
-static const struct node *next_extra(const struct node *extra, const struct node *last) {
+const struct node *out_next_extra(const struct node *extra, const struct node *last) {
   const struct node *best = NULL;
   for (const struct node *m = children(extra); m != NULL; m = m->next)
     if ((last == NULL || before(last->key, m->key)) && (best == NULL || before(m->key, best->key))) best = m;
@@ -78,8 +78,8 @@ void out_template_kwargs(struct out *w, int think) {
   struct node *own = node_is(more, NODE_OBJECT) ? node_get_(more, NAME.p, NAME.n) : NULL;
   put(w, think ? "{\"enable_thinking\":true" : "{\"enable_thinking\":false");
   if (own != NULL) node_remove(more, own);
-  for (const struct node *v = node_is(more, NODE_OBJECT) ? next_extra(more, NULL) : NULL; v != NULL;
-       v = next_extra(more, v)) {
+  for (const struct node *v = node_is(more, NODE_OBJECT) ? out_next_extra(more, NULL) : NULL; v != NULL;
+       v = out_next_extra(more, v)) {
     put_key(w, v->key);
     put_value(w, v);
   }
@@ -124,7 +124,7 @@ static int written(const struct out *w, struct str key, const char *last) {
 
 void out_extra(struct out *w, const char *last) {
   const struct node *extra = node_get(w->request, "extra");
-  for (const struct node *m = next_extra(extra, NULL); m != NULL; m = next_extra(extra, m)) {
+  for (const struct node *m = out_next_extra(extra, NULL); m != NULL; m = out_next_extra(extra, m)) {
     if (written(w, m->key, last)) {
       warn(w, "extra_ignored", "extra", "a field that the request has already was left out");
       continue;

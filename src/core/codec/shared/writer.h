@@ -96,6 +96,8 @@ void out_template_kwargs(struct out *w, int think);
 void out_template(struct out *w, const struct node *thinking);
 /* metadata.user_id is `user`; the rest is `metadata`. */
 void out_metadata(struct out *w);
+/* The member of an object with the smallest key above that of `last` (NULL = any), or NULL. */
+const struct node *out_next_extra(const struct node *extra, const struct node *last);
 /* What the caller adds, sorted, never over a field that was written, nor over the history that is `last`: then a
 ** warning. */
 void out_extra(struct out *w, const char *last);
