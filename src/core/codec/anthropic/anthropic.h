@@ -80,7 +80,8 @@ struct anthropic_block {
   int32_t key;                    /* its ordinal in the turn */
   enum anthropic_kind kind;
   int streamed;                   /* `more` holds what deltas brought */
-  struct buf raw;                 /* OTHER: the block as it began; TEXT, TOOL: members that have no canonical name */
+  struct buf raw;                 /* OTHER: the block as it began; TEXT, TOOL: an open object of those members
+                                     that have no canonical name */
   struct buf more;                /* TEXT: citations, joined; TOOL: the input it began with; OTHER: the merged member */
   const char *member;             /* OTHER: the member that `more` replaces, NULL = none */
 };

@@ -5,6 +5,7 @@
 ** err.
 */
 #include "anthropic.h"
+#include "core/codec/shared/read.h"
 
 /* {{{ small readers */
 
@@ -25,23 +26,6 @@ static int read_string(struct json *j, struct arena *a, struct str *to) {
 static int join(struct buf *b, struct str json, struct err *e) {
   if ((b->n > 0 && buf_addc(b, ',') != 0) || buf_addstr(b, json) != 0) return err_memory(e);
   return 0;
-}
-
-/* Appends one member to a list of them. The key is still escaped. */
-static int join_member(struct buf *b, struct str key, struct str json, struct err *e) {
-  if (join(b, STR("\""), e) != 0) return -1;
-  if (buf_addstr(b, key) != 0 || buf_adds(b, "\":") != 0 || buf_addstr(b, json) != 0) return err_memory(e);
-  return 0;
-}
-
-/* The members as an object, in the arena; p NULL when out of memory. */
-static struct str keep_object(struct anthropic *s, const struct buf *members) {
-  char *p = arena_alloc(s->p->a, members->n + 2);
-  if (p == NULL) return STR_NONE;
-  p[0] = '{';
-  memcpy(p + 1, members->p, members->n);
-  p[members->n + 1] = '}';
-  return (struct str){ p, members->n + 2 };
 }
 
 /* }}} */
@@ -72,17 +56,15 @@ static int read_start(struct anthropic *s, struct str json, struct start *st, st
   return j.tok == J_OBJECT_END ? 0 : -1;
 }
 
-/* Keeps the members that have no canonical name, except nulls. */
+/* Keeps the members that have no canonical name. */
 static int keep_extras(struct anthropic *s, struct anthropic_block *b, struct str json, struct err *e) {
   struct json j;
   json_open(&j, json, s->p->limits->depth, e);
   json_next(&j);
   while (json_next(&j) == J_KEY) {
-    struct str key = j.text, raw;
     int known = json_is(&j, "type") || (b->kind == ANTHROPIC_TEXT ? json_is(&j, "text") || json_is(&j, "citations")
                                         : json_is(&j, "id") || json_is(&j, "name") || json_is(&j, "input"));
-    if (json_raw(&j, &raw) != 0) return -1;
-    if (!known && !str_eq(raw, "null") && join_member(&b->raw, key, raw, e) != 0) return -1;
+    if ((known ? json_skip(&j) : codec_extra(&b->raw, &j)) != 0) return -1;
   }
   return 0;
 }
@@ -199,12 +181,11 @@ int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct 
 static int stop_extras(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
   struct str raw;
   if (b->kind == ANTHROPIC_TEXT && b->more.n > 0) {
-    if (join(&b->raw, STR("\"citations\":["), e) != 0) return -1;
+    if (codec_member(&b->raw, STR("citations"), STR("["), e) != 0) return -1;
     if (buf_addstr(&b->raw, buf_str(&b->more)) != 0 || buf_addc(&b->raw, ']') != 0) return err_memory(e);
   }
-  if (b->raw.n == 0) return 0;
-  raw = keep_object(s, &b->raw);
-  return raw.p == NULL ? err_memory(e) : push(out, PART_RAW, b->key, raw, e);
+  if (codec_extra_end(s->p, &b->raw, &raw, e) != 0) return -1;
+  return raw.n == 0 ? 0 : push(out, PART_RAW, b->key, raw, e);
 }
 
 static int is_object(struct anthropic *s, struct str json) {
@@ -226,9 +207,9 @@ static int merge(struct anthropic *s, const struct anthropic_block *b, struct bu
     struct str key = j.text, raw;
     if (json_raw(&j, &raw) != 0) return -1;
     if (str_same(key, member)) { raw = value; merged = 1; }
-    if (join_member(members, key, raw, e) != 0) return -1;
+    if (codec_member(members, key, raw, e) != 0) return -1;
   }
-  return merged ? 0 : join_member(members, member, value, e);
+  return merged ? 0 : codec_member(members, member, value, e);
 }
 
 /* Makes the streamed input, if that is what it is, an object. */
@@ -251,21 +232,24 @@ static int read_type(struct anthropic *s, struct str json, struct str *type, str
   return 0;
 }
 
+/* The whole block, in the arena. 0 or -1. */
+static int whole(struct anthropic *s, struct anthropic_block *b, struct str *json, struct err *e) {
+  struct buf members;
+  int bad;
+  if (b->member == NULL) {
+    *json = arena_dup(s->p->a, buf_str(&b->raw));
+    return json->p == NULL ? err_memory(e) : 0;
+  }
+  buf_init(&members, s->p->m);
+  bad = wrap_input(s, b, e) != 0 || merge(s, b, &members, e) != 0 || codec_extra_end(s->p, &members, json, e) != 0;
+  buf_free(&members);
+  return bad ? -1 : 0;
+}
+
 static int stop_other(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
   struct str json, type;
   struct event *ev;
-  if (b->member == NULL) json = arena_dup(s->p->a, buf_str(&b->raw));
-  else {
-    struct buf members;
-    int bad;
-    buf_init(&members, s->p->m);
-    bad = wrap_input(s, b, e) != 0 || merge(s, b, &members, e) != 0;
-    json = bad ? STR_NONE : keep_object(s, &members);
-    buf_free(&members);
-    if (bad) return -1;
-  }
-  if (json.p == NULL) return err_memory(e);
-  if (read_type(s, json, &type, e) != 0) return -1;
+  if (whole(s, b, &json, e) != 0 || read_type(s, json, &type, e) != 0) return -1;
   if ((ev = events_push(out, PART_OPAQUE, b->key)) == NULL) return err_memory(e);
   ev->name = type;
   ev->text = json;

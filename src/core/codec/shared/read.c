@@ -83,13 +83,16 @@ int codec_arguments(const struct parse *p, struct json *j, struct str *args, uns
 
 /* {{{ members kept as they came */
 
+int codec_member(struct buf *b, struct str key, struct str raw, struct err *e) {
+  if (buf_adds(b, b->n == 0 ? "{\"" : ",\"") == 0 && buf_addstr(b, key) == 0 && buf_adds(b, "\":") == 0 &&
+      buf_addstr(b, raw) == 0) return 0;
+  return err_memory(e);
+}
+
 int codec_extra(struct buf *b, struct json *j) {
   struct str key = j->text, raw;
   if (json_raw(j, &raw) != 0) return -1;
-  if (str_eq(raw, "null")) return 0;
-  if (buf_adds(b, b->n == 0 ? "{\"" : ",\"") == 0 && buf_addstr(b, key) == 0 && buf_adds(b, "\":") == 0 &&
-      buf_addstr(b, raw) == 0) return 0;
-  return err_memory(j->e);
+  return str_eq(raw, "null") ? 0 : codec_member(b, key, raw, j->e);
 }
 
 int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e) {

@@ -25,7 +25,9 @@ int codec_integer(struct json *j, int64_t *v);
 int codec_count(struct json *j, int64_t *v);
 /* A call's arguments: a string as it is; an object or array as its compact JSON (*whole is set then). 0 or -1. */
 int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole);
-/* Appends the member at hand (j stands behind its key) to a JSON object being written, unless it is null. 0 or -1. */
+/* Appends a member to a JSON object being written; the key is escaped already, raw is JSON. 0 or -1. */
+int codec_member(struct buf *b, struct str key, struct str raw, struct err *e);
+/* Appends the member at hand (j stands behind its key) to such an object, unless it is null. 0 or -1. */
 int codec_extra(struct buf *b, struct json *j);
 /* Closes that object and copies it to p->a; *raw is empty when nothing was appended. 0 or -1. */
 int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e);
