@@ -99,10 +99,25 @@ static void test_arena(void) {
   CHECK(f.live == 0 && a.head == NULL);
 }
 
+static void test_text(void) {
+  static const char *const IN[] = { "a b", " a b", "a b\t", "\r\n a b \t\n" };
+  for (size_t i = 0; i < sizeof IN / sizeof IN[0]; i++) {
+    struct str s = str_trim((struct str){ IN[i], strlen(IN[i]) });
+    CHECK_STR(s.p, s.n, "a b");
+  }
+  CHECK(str_trim(STR(" \t\r\n")).n == 0 && str_trim(STR_NONE).n == 0);
+  CHECK(str_trim(STR("\0 ")).n == 1 && str_trim(STR("\va\f")).n == 3); /* JSON's white space only */
+  CHECK(str_contains(STR("Too MANY requests"), "many") && str_contains(STR("quota"), "quota"));
+  CHECK(str_contains(STR("a quota"), "quota") && !str_contains(STR("quot"), "quota"));
+  CHECK(!str_contains(STR("quot\xC1"), "quota") && !str_contains(STR_NONE, "quota"));
+  CHECK(str_contains(STR("ququota"), "quota") && !str_contains((struct str){ "quota", 4 }, "quota"));
+}
+
 int main(void) {
   test_raw();
   test_buf();
   test_arena();
+  test_text();
   CHECK(str_eq(STR("ab"), "ab") && !str_eq(STR("ab"), "abc") && !str_eq(STR("ac"), "ab"));
   CHECK(str_same(STR_NONE, STR("")) && str_same(STR("x"), STR("x")) && !str_same(STR("x"), STR("y")));
   return test_done("base/mem");

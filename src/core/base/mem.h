@@ -95,6 +95,10 @@ static inline int str_starts(struct str s, const char *z, size_t n) {
 static inline int str_same(struct str a, struct str b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
+/* s without JSON's white space at its ends. */
+struct str str_trim(struct str s);
+/* True when s contains the phrase (lower case, ASCII), in any case. */
+int str_contains(struct str s, const char *phrase);
 
 #pragma GCC visibility pop
 

@@ -23,32 +23,12 @@ struct facts {
 
 /* {{{ strings */
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
-
-/* True when s contains the phrase (lower case, ASCII), in any case. */
-static int contains(struct str s, const char *phrase) {
-  size_t n = strlen(phrase);
-  for (size_t i = 0; i + n <= s.n; i++) {
-    size_t k = 0;
-    while (k < n && lower(s.p[i + k]) == phrase[k]) k++;
-    if (k == n) return 1;
-  }
-  return 0;
-}
-
 /* True when the message, the code or the type contains one of the phrases (a NULL ends the list). */
 static int says(const struct facts *f, const char *const *phrases) {
   for (; *phrases != NULL; phrases++)
-    if (contains(f->message, *phrases) || contains(f->code, *phrases) || contains(f->type, *phrases)) return 1;
+    if (str_contains(f->message, *phrases) || str_contains(f->code, *phrases) || str_contains(f->type, *phrases))
+      return 1;
   return 0;
-}
-
-static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-static struct str trim(struct str s) {
-  while (s.n > 0 && is_space(s.p[0])) { s.p++; s.n--; }
-  while (s.n > 0 && is_space(s.p[s.n - 1])) s.n--;
-  return s;
 }
 
 /* At most n bytes of s, without half a character at the end. */
@@ -192,7 +172,7 @@ static struct node *framed(struct arena *a, struct str body, struct err *why) {
     struct str line = { p, (size_t)((lf ? lf : end) - p) };
     struct node *v;
     if (line.n > 5 && str_begins(line, "data:")) {
-      v = json_tree(a, trim((struct str){ line.p + 5, line.n - 5 }), DEPTH, why);
+      v = json_tree(a, str_trim((struct str){ line.p + 5, line.n - 5 }), DEPTH, why);
       if (v != NULL || why->kind == KIND_MEMORY) return v;
     }
     p = lf ? lf + 1 : end;
@@ -204,10 +184,10 @@ static struct node *framed(struct arena *a, struct str body, struct err *why) {
 static struct str html_title(struct str s) {
   for (size_t i = 0; i + 7 < s.n; i++) {
     size_t from, to;
-    if (!contains((struct str){ s.p + i, 6 }, "<title")) continue;
+    if (!str_contains((struct str){ s.p + i, 6 }, "<title")) continue;
     for (from = i + 6; from < s.n && s.p[from] != '>'; from++) {}
     for (to = ++from; to < s.n && s.p[to] != '<'; to++) {}
-    return from < s.n ? trim((struct str){ s.p + from, to - from }) : STR_NONE;
+    return from < s.n ? str_trim((struct str){ s.p + from, to - from }) : STR_NONE;
   }
   return STR_NONE;
 }
@@ -262,7 +242,8 @@ static int map_status(const struct facts *f) {
   if (status == 0) status = status_of_word(f->type);
   if (status == 0) status = status_of_word(f->word);
   if (status != 0) return status;
-  if (contains(f->code, "image") || contains(f->code, "_policy")) return 400; /* Responses: image_*, bio_policy */
+  /* Responses: image_*, bio_policy */
+  if (str_contains(f->code, "image") || str_contains(f->code, "_policy")) return 400;
   if (says(f, CREDENTIAL)) return 401;
   if (says(f, OVERFLOW)) return 400;
   if (says(f, OVERLOADED)) return 529;
@@ -283,8 +264,8 @@ static void bad_request(struct err *e, const struct facts *f) {
 }
 
 static void too_many(struct err *e, const struct facts *f) {
-  int spent = contains(f->code, "quota") || contains(f->code, "billing") || contains(f->type, "quota") ||
-              contains(f->type, "billing") || (f->prose && says(f, ALLOWANCE));
+  int spent = str_contains(f->code, "quota") || str_contains(f->type, "quota") || str_contains(f->code, "billing") ||
+              str_contains(f->type, "billing") || (f->prose && says(f, ALLOWANCE));
   settle_kind(e, spent ? KIND_BILLING : KIND_RATE_LIMIT, !spent);
 }
 
@@ -331,7 +312,7 @@ static void set_message(struct err *e, struct str message) {
 static void fill(struct err *e, int status, const struct facts *f, const char *fallback) {
   struct str type = str_eq(f->type, "error") ? STR_NONE : f->type;
   struct str code = f->code.n > 0 ? f->code : f->digits.n > 0 ? f->digits : type.n > 0 ? type : f->word;
-  struct str message = trim(f->message);
+  struct str message = str_trim(f->message);
   err_clear(e);
   e->status = status >= 300 ? status : map_status(f);
   e->retry_after = f->retry_after;
@@ -358,7 +339,7 @@ void codec_error(struct arena *a, int status, struct str body, struct err *e) {
   struct err scratch;
   err_clear(&scratch);
   if (str_begins(body, "\xEF\xBB\xBF")) body = (struct str){ body.p + 3, body.n - 3 };
-  body = trim(body);
+  body = str_trim(body);
   if (body.n > 0 && strchr("{[\"", body.p[0]) != NULL) v = json_tree(a, body, DEPTH, &scratch);
   else if (body.n > 0 && strchr("de:", body.p[0]) != NULL) v = framed(a, body, &scratch);
   if (v == NULL && scratch.kind == KIND_MEMORY) {

@@ -2,8 +2,6 @@
 ** nothing. */
 #include "codec.h"
 
-#include <strings.h>
-
 const struct codec *codec_by_name(struct str name) {
   static const struct codec *const ALL[] = { &codec_anthropic, &codec_chat, &codec_responses };
   for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++)
@@ -16,14 +14,6 @@ struct origin codec_origin(const struct render *r, const struct codec *codec) {
   return (struct origin){ r->provider, node_str(node_get(r->request, "model")), wire };
 }
 
-/* True when s has these words in it, whatever their case. */
-static int says(struct str s, const char *words) {
-  size_t n = strlen(words);
-  for (size_t i = 0; i + n <= s.n; i++)
-    if (strncasecmp(s.p + i, words, n) == 0) return 1;
-  return 0;
-}
-
 const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int status, struct str code,
                                   struct str message) {
   const struct remedy *x = codec->remedies;
@@ -31,7 +21,7 @@ const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int 
     if ((mask >> i & 1) == 0) continue;
     if (x->status != 0 ? status != x->status : status < 400 || status > 499) continue;
     if (x->code != NULL && !str_is(code, x->code, strlen(x->code))) continue;
-    if (x->says == NULL || says(message, x->says)) return x;
+    if (x->says == NULL || str_contains(message, x->says)) return x;
   }
   return NULL;
 }

@@ -7,10 +7,7 @@
 
 /* s without white space (and a BOM) round it. */
 static struct str trim(struct str s) {
-  if (str_begins(s, "\xEF\xBB\xBF")) s = (struct str){ s.p + 3, s.n - 3 };
-  while (s.n > 0 && strchr(" \t\r\n", s.p[0]) != NULL && s.p[0] != '\0') s.p++, s.n--;
-  while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1]) != NULL && s.p[s.n - 1] != '\0') s.n--;
-  return s;
+  return str_trim(str_begins(s, "\xEF\xBB\xBF") ? (struct str){ s.p + 3, s.n - 3 } : s);
 }
 
 /* {{{ inbound */

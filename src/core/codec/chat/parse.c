@@ -514,7 +514,7 @@ int chat_parse_event(void *state, struct str name, struct str data, struct event
   struct chat *c = state;
   c->out = out;
   c->e = e;
-  data = codec_trim(data);
+  data = str_trim(data);
   if (c->done || data.n == 0) return 0;
   if (str_eq(data, "[DONE]")) {
     c->done = 1;

@@ -215,7 +215,7 @@ static int read_piece(const struct parse *p, struct json *j, struct piece *x) {
   if (r == 0) r = codec_extra_end(p, &outer, &x->raw, j->e);
   buf_free(&outer);
   buf_free(&inner);
-  x->id = codec_trim(x->id);
+  x->id = str_trim(x->id);
   if (str_eq(x->id, "null")) x->id = STR_NONE; /* Mistral-hosted GLM, in continuations (langchainjs#11505) */
   return r;
 }

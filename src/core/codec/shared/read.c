@@ -7,12 +7,6 @@
 
 /* {{{ values */
 
-struct str codec_trim(struct str s) {
-  while (s.n > 0 && memchr(" \t\r\n", s.p[0], 4) != NULL) { s.p++; s.n--; }
-  while (s.n > 0 && memchr(" \t\r\n", s.p[s.n - 1], 4) != NULL) s.n--;
-  return s;
-}
-
 int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
   switch (json_next(j)) {
     case J_ERROR: return -1;

@@ -11,8 +11,6 @@
 
 #define COUNT_MAX ((int64_t)1 << 53) /* no token figure and no index of an answer is larger */
 
-/* s without white space at its ends. */
-struct str codec_trim(struct str s);
 /* The next value as decoded text when it is a string; anything else is skipped and leaves *out. 0 or -1. */
 int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags);
 /* The next value into *out: a string decoded, a number as its digits; anything else is skipped. 0 or -1. */
