@@ -91,6 +91,9 @@ static void test_long_message(void) {
   body[sizeof body - 1] = '\0';
   e = read_error(500, body);
   CHECK(strlen(e.message) == 498);
+  memset(body, '\x80', sizeof body - 1); /* bytes that no character begins with */
+  e = read_error(500, body);
+  CHECK(strlen(e.message) > 490 && strncmp(e.message, "\xEF\xBF\xBD", 3) == 0);
   e = read_error(500, "{'error':'a\\u0000b'}");
   MESSAGE(e, "a b");
 }

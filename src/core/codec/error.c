@@ -5,10 +5,12 @@
 ** as it stands.
 */
 #include "codec.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 
 #define MESSAGE_MAX 500 /* bytes of a message that users see */
+#define TITLE_MAX 100   /* of an HTML page's title */
 #define DEPTH 64        /* of an error body that is read as JSON */
 
 /* What an error object says. */
@@ -32,10 +34,14 @@ static int says(const struct facts *f, const char *const *phrases) {
 }
 
 /* At most n bytes of s, without half a character at the end. */
-static int shorten(struct str s, int n) {
-  if (s.n <= (size_t)n) return (int)s.n;
-  while (n > 0 && ((unsigned char)s.p[n] & 0xC0) == 0x80) n--;
-  return n;
+static struct str shorten(struct str s, size_t n) {
+  return s.n <= n ? s : (struct str){ s.p, utf8_cut(s.p, n) };
+}
+
+/* Writes as much of s as there is room for. */
+static void copy(char *to, size_t room, struct str s) {
+  s = shorten(s, room - 1);
+  (void)snprintf(to, room, "%.*s", (int)s.n, s.p);
 }
 
 /* What was written to b, moved into the arena; empty when memory ran out. */
@@ -303,9 +309,9 @@ static void classify(struct err *e, const struct facts *f) {
 
 static void set_message(struct err *e, struct str message) {
   char text[MESSAGE_MAX];
-  int n = shorten(message, MESSAGE_MAX);
-  for (int i = 0; i < n; i++) text[i] = message.p[i] == '\0' ? ' ' : message.p[i];
-  err_set(e, e->kind, "%.*s", n, text);
+  message = shorten(message, MESSAGE_MAX);
+  for (size_t i = 0; i < message.n; i++) text[i] = message.p[i] == '\0' ? ' ' : message.p[i];
+  err_set(e, e->kind, "%.*s", (int)message.n, text);
 }
 
 /* Fills e from what was found out; `fallback` is the message where there is none. */
@@ -319,11 +325,9 @@ static void fill(struct err *e, int status, const struct facts *f, const char *f
   classify(e, f);
   if (message.n > 0) set_message(e, message);
   else err_set(e, e->kind, "HTTP %d%s", e->status, fallback);
-  if (code.n > 0) snprintf(e->code, sizeof e->code, "%.*s", shorten(code, (int)sizeof e->code - 1), code.p);
+  if (code.n > 0) copy(e->code, sizeof e->code, code);
   else if (f->number > 0) snprintf(e->code, sizeof e->code, "%lld", (long long)f->number);
-  if (f->request_id.n > 0)
-    snprintf(e->request_id, sizeof e->request_id, "%.*s", shorten(f->request_id, (int)sizeof e->request_id - 1),
-             f->request_id.p);
+  if (f->request_id.n > 0) copy(e->request_id, sizeof e->request_id, f->request_id);
 }
 
 void codec_error_node(struct arena *a, int status, const struct node *error, struct err *e) {
@@ -351,9 +355,9 @@ void codec_error(struct arena *a, int status, struct str body, struct err *e) {
     fill(e, status, &f, "");
   } else if (body.n > 0 && body.p[0] == '<') {
     char page[128];
-    struct str title = html_title(body);
+    struct str title = shorten(html_title(body), TITLE_MAX);
     if (title.n == 0) snprintf(page, sizeof page, " with an HTML page");
-    else snprintf(page, sizeof page, ": %.*s", shorten(title, 100), title.p);
+    else snprintf(page, sizeof page, ": %.*s", (int)title.n, title.p);
     fill(e, status, &f, page);
   } else {
     f.message = body;
