@@ -159,6 +159,62 @@ static void test_words(void) {
 }
 
 /* Errors inside a stream of status 200 get the status that they mean. */
+/* HEAD, n bytes of filler, tail: a body as it is. */
+static struct err read_long(int status, const char *head, size_t n, const char *tail) {
+  struct arena a;
+  struct buf b;
+  struct err e;
+  char text[256];
+  arena_init(&a, &libc);
+  buf_init(&b, &libc);
+  CHECK(buf_addstr(&b, quoted(text, sizeof text, head)) == 0);
+  CHECK(buf_reserve(&b, n) == 0);
+  if (n > 0) memset(b.p + b.n, 'x', n);
+  b.n += n;
+  CHECK(buf_addstr(&b, quoted(text, sizeof text, tail)) == 0);
+  codec_error(&a, status, buf_str(&b), &e);
+  buf_free(&b);
+  arena_free(&a);
+  return e;
+}
+
+/* The first 4 KiB of a message decide, and all of what stands beside it. */
+static void test_long_words(void) {
+  static const size_t PHRASE = sizeof "context length" - 1;
+  struct err e = read_long(400, "{'error':{'message':'", 4096 - PHRASE, "context length'}}");
+  CHECK(e.kind == KIND_CONTEXT_OVERFLOW);
+  e = read_long(400, "{'error':{'message':' \\n", 4096 - PHRASE, "context length'}}"); /* without white space */
+  CHECK(e.kind == KIND_CONTEXT_OVERFLOW);
+  e = read_long(400, "{'error':{'message':'", 4097 - PHRASE, "context length'}}");
+  CHECK(e.kind == KIND_INVALID_REQUEST && strlen(e.message) == 500);
+  e = read_long(400, "", 4096 - PHRASE, "context length");
+  CHECK(e.kind == KIND_CONTEXT_OVERFLOW);
+  e = read_long(400, "", 1 << 20, "context length");
+  CHECK(e.kind == KIND_INVALID_REQUEST);
+  e = read_long(200, "{'error':{'message':'overloaded ", 1 << 20, "'}}");
+  CHECK(e.kind == KIND_OVERLOADED && e.status == 529);
+  e = read_long(200, "{'error':{'message':'", 1 << 20, " overloaded'}}");
+  CHECK(e.kind == KIND_SERVER && e.status == 500);
+  /* Members behind a long message. */
+  e = read_long(400, "{'error':{'message':'", 1 << 20, "','code':'context_length_exceeded'},'request_id':'r'}");
+  CHECK(e.kind == KIND_CONTEXT_OVERFLOW);
+  CODE(e, "context_length_exceeded");
+  CHECK_STR(e.request_id, strlen(e.request_id), "r");
+  e = read_long(429, "{'error':{'message':'", 1 << 20, "','type':'insufficient_quota','code':null}}");
+  CHECK(e.kind == KIND_BILLING && !e.retryable);
+  CODE(e, "insufficient_quota");
+  e = read_long(200, "{'error':{'message':'", 1 << 20,
+                "','status':'RESOURCE_EXHAUSTED','details':[{'retryDelay':'2s'}]}}");
+  CHECK(e.kind == KIND_RATE_LIMIT && e.status == 429 && e.retry_after == 2);
+  /* A code is a word: what is longer is searched no further either. */
+  e = read_long(400, "{'error':{'message':'m','code':'", 4096 - PHRASE, "context length'}}");
+  CHECK(e.kind == KIND_CONTEXT_OVERFLOW && strlen(e.code) == 63);
+  e = read_long(400, "{'error':{'message':'m','code':'", 4096, "context length','type':'t'}}");
+  CHECK(e.kind == KIND_INVALID_REQUEST);
+  e = read_long(400, "{'error':{'message':'m','type':'", 4096, "context length'}}");
+  CHECK(e.kind == KIND_INVALID_REQUEST);
+}
+
 static void test_in_stream(void) {
   static const struct { const char *body; int status; enum kind kind; } WANT[] = {
     { "{'type':'overloaded_error','message':'Overloaded'}", 529, KIND_OVERLOADED },
@@ -263,6 +319,7 @@ int main(void) {
   test_long_message();
   test_statuses();
   test_words();
+  test_long_words();
   test_in_stream();
   test_request_id();
   test_retry_info();

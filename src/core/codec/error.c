@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define MESSAGE_MAX 500 /* bytes of a message that users see */
+#define READ_MAX 4096   /* bytes of a message, a code or a type that are searched for words */
 #define TITLE_MAX 100   /* of an HTML page's title */
 #define DEPTH 64        /* of an error body that is read as JSON */
 
@@ -314,16 +315,19 @@ static void set_message(struct err *e, struct str message) {
   err_set(e, e->kind, "%.*s", (int)message.n, text);
 }
 
-/* Fills e from what was found out; `fallback` is the message where there is none. */
-static void fill(struct err *e, int status, const struct facts *f, const char *fallback) {
+/* Fills e from what was found out; `fallback` is the message where there is none. Every phrase is looked for: a body
+** may have a megabyte of message. */
+static void fill(struct err *e, int status, struct facts *f, const char *fallback) {
   struct str type = str_eq(f->type, "error") ? STR_NONE : f->type;
   struct str code = f->code.n > 0 ? f->code : f->digits.n > 0 ? f->digits : type.n > 0 ? type : f->word;
-  struct str message = str_trim(f->message);
+  f->message = shorten(str_trim(f->message), READ_MAX);
+  f->code = shorten(f->code, READ_MAX);
+  f->type = shorten(f->type, READ_MAX);
   err_clear(e);
   e->status = status >= 300 ? status : map_status(f);
   e->retry_after = f->retry_after;
   classify(e, f);
-  if (message.n > 0) set_message(e, message);
+  if (f->message.n > 0) set_message(e, f->message);
   else err_set(e, e->kind, "HTTP %d%s", e->status, fallback);
   if (code.n > 0) copy(e->code, sizeof e->code, code);
   else if (f->number > 0) snprintf(e->code, sizeof e->code, "%lld", (long long)f->number);
