@@ -31,6 +31,9 @@ static void test_text(void) {
          "{'choices':[{'content_filter_results':{},'delta':{'content':'The','refusal':null,'role':''},"
          "'finish_reason':null,'index':0}],'id':'c1','model':'gpt-4.1'}",
          F("{}", "stop"));
+  /* Where the first choice came without id and model, a later chunk is read once, in its own order. */
+  STREAM("text 0 a\ntext 0 b\nmeta c1\nmeta model m\nstop end_turn stop\n",
+         D("{'content':'a'}"), "{'choices':[{'index':0,'delta':{'content':'b'}}],'id':'c1','model':'m'}", F("{}", "stop"));
   /* No role, null model and id, numeric id; white space and nothing at all as data. */
   STREAM("meta 12\ntext 0 a\nstop end_turn stop\n",
          "{'id':12,'model':null,'choices':[{'delta':{'content':'a'}}]}", "", "  ", F("{'content':null}", "stop"));

@@ -437,7 +437,8 @@ static int parse_member(struct chat *c, struct json *j, int whole, struct chunk 
   return json_skip(j);
 }
 
-/* id and model first, wherever the chunk has them: ids made for calls depend on them. Bad JSON is reported later. */
+/* id and model first, wherever the chunk has them: ids made for calls depend on them. Bad JSON is reported later. Where
+** the first chunk with a choice has neither, no later one is read twice for them. */
 static int parse_head(struct chat *c, struct str data) {
   struct err scratch;
   struct json j;
@@ -474,7 +475,7 @@ static int parse_chunk(struct chat *c, struct str data, int whole) {
   struct chunk k = { 0 };
   struct json j;
   enum token t;
-  if (!c->has_id && !c->has_model && parse_head(c, data) != 0) return -1;
+  if (!c->has_id && !c->has_model && c->seen == 0 && parse_head(c, data) != 0) return -1;
   json_open(&j, data, c->p->limits->depth, c->e);
   t = json_next(&j);
   if (t == J_ARRAY) k.failure = data;
