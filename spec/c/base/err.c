@@ -71,6 +71,34 @@ static void test_argument(void) {
   for (size_t i = 0; i + 3 <= 99; i += 3) memcpy(wide + i, "\xE2\x82\xAC", 4);
   err_argument(&e, wide, "x", "y");
   CHECK(strlen(e.field) == 93);
+  /* A list that is too long for `expected` ends between two items; the message has all of it. */
+  for (size_t n = 0; n < 40; n++) {
+    char want[400];
+    memset(wide, 'x', sizeof wide);
+    wide[n] = ',';
+    (void)snprintf(wide + 118 + n / 20, 100, ", last_but_one, last");
+    (void)err_argument(&e, "f", wide, "y");
+    (void)snprintf(want, sizeof want, "f: %s expected, got y", wide);
+    CHECK_STR(e.message, strlen(e.message), want);
+    (void)snprintf(want, sizeof want, "%.*s \xE2\x80\xA6", 119 + (int)n / 20, wide);
+    CHECK_STR(e.expected, strlen(e.expected), want);
+  }
+  memset(wide, 'a', 127);
+  wide[5] = ',';
+  wide[127] = '\0';
+  (void)err_argument(&e, "f", wide, "y");
+  CHECK_STR(e.expected, strlen(e.expected), wide); /* has just room */
+  memcpy(wide + 126, "bc", 3);
+  (void)err_argument(&e, "f", wide, "y");
+  CHECK_STR(e.expected, strlen(e.expected), "aaaaa, \xE2\x80\xA6");
+  memset(wide, 'a', 200);
+  wide[200] = '\0';
+  (void)err_argument(&e, "f", wide, "y");
+  CHECK(strlen(e.expected) == 127); /* no list */
+  memset(wide, '\x80', 200);
+  wide[120] = ',';
+  (void)err_argument(&e, "f", wide, "y");
+  CHECK(strlen(e.expected) == 126); /* each becomes three bytes */
   CHECK(err_memory(&e) == -1 && e.kind == KIND_MEMORY);
   CHECK_STR(e.message, strlen(e.message), "not enough memory");
 }

@@ -62,10 +62,23 @@ int err_set(struct err *e, enum kind kind, const char *fmt, ...) {
   return -1;
 }
 
+/* Puts what was expected into `to`; a list that has no room ends behind a comma with "…". */
+static void put_expected(char *to, size_t room, const char *expected) {
+  static const char MORE[] = " \xE2\x80\xA6";
+  size_t n = strlen(expected), last = n, written;
+  if (n >= room) {
+    last = room - sizeof MORE;
+    while (last > 0 && expected[last - 1] != ',') last--;
+    if (last == 0) last = n;
+  }
+  written = utf8_line(to, room, expected, last);
+  if (last < n && written + sizeof MORE <= room) memcpy(to + written, MORE, sizeof MORE);
+}
+
 /* KIND_ARGUMENT with field, expected and the message made of them; returns -1. */
 int err_argument(struct err *e, const char *field, const char *expected, const char *got) {
   utf8_line(e->field, sizeof e->field, field, strlen(field));
-  utf8_line(e->expected, sizeof e->expected, expected, strlen(expected));
+  put_expected(e->expected, sizeof e->expected, expected);
   return err_set(e, KIND_ARGUMENT, "%s: %s expected, got %s", field, expected, got);
 }
 

@@ -35,7 +35,7 @@ struct err {
   char code[64];             /* the provider's own code, "" = none */
   char request_id[96];       /* the request's id, where the error's body says it; "" = none */
   char field[96];            /* ArgumentError: path of the bad field, e.g. messages[2].content[1].text */
-  char expected[128];        /* ArgumentError: what was expected there */
+  char expected[128];        /* ArgumentError: what was expected there; of a long list the first items and "…" */
   char message[ERR_MESSAGE_MAX]; /* one line of legal UTF-8, NUL-terminated */
 };
 
