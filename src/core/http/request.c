@@ -64,20 +64,32 @@ static int bad_header(const struct header *h, const char *expected, const char *
 /* 0, or -1 and *e. */
 static int check_header(const struct header *h, struct err *e) {
   if (!is_token(h->name)) return err_argument(e, "headers", "names of letters, digits and hyphens", "another one");
-  if (!is_value(h->value)) return bad_header(h, "text without control characters", "some", e);
+  if (!is_value(h->value)) return bad_header(h, "text without control characters", "one with a control character", e);
   if (same_name(h->name, "content-length") || same_name(h->name, "transfer-encoding"))
     return bad_header(h, "nothing (it is made from the body)", "a value", e);
   return 0;
+}
+
+/* 0, or -1 and *e. */
+static int check_url(const char *field, const char *url, struct err *e) {
+  if (is_url(url)) return 0;
+  return err_argument(e, field, "a URL without spaces and control characters",
+                      "one with a space or control character");
+}
+
+/* -1 and *e, saying what stands against HTTP/2. */
+static int refuse_http2(struct err *e) {
+  char got[160];
+  snprintf(got, sizeof got, "true: %s", http2_problem());
+  return err_argument(e, "http2", "false", got);
 }
 
 /* 0, or -1 and KIND_ARGUMENT naming method, url, proxy or a header. */
 int request_check(const struct http_request *r, struct err *e) {
   const char *m = r->method;
   if (!is_token((struct str){ m, strlen(m) })) return err_argument(e, "method", "an HTTP method", "another string");
-  if (!is_url(r->url)) return err_argument(e, "url", "a URL without spaces and control characters", "some");
-  if (r->proxy != NULL && !is_url(r->proxy))
-    return err_argument(e, "proxy", "a URL without spaces and control characters", "some");
-  if (r->http2 && http2_problem() != NULL) return err_argument(e, "http2", http2_problem(), "an older one");
+  if (check_url("url", r->url, e) < 0 || (r->proxy != NULL && check_url("proxy", r->proxy, e) < 0)) return -1;
+  if (r->http2 && http2_problem() != NULL) return refuse_http2(e);
   for (size_t i = 0; i < r->header_count; i++)
     if (check_header(&r->headers[i], e) < 0) return -1;
   return 0;
