@@ -73,6 +73,8 @@ int raise_error(lua_State *L, const struct err *e);
 int raise_argument(lua_State *L, const char *field, const char *expected, const char *got);
 /* Raises "FIELD: EXPECTED expected, got TYPE" for the value at idx. Never returns. */
 int raise_type(lua_State *L, const char *field, const char *expected, int idx);
+/* Raises an ArgumentError: `what` is in use by the code that the running finalizer interrupts. Never returns. */
+int raise_busy(lua_State *L, const char *what);
 /* What a function returns when the world failed it: nil, e. Raises on memory. */
 int return_error(lua_State *L, const struct err *e);
 /* What one returns that has no more to say than that it did its work: true, or nil, e when r is negative. */
@@ -87,9 +89,9 @@ void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the tab
 ** and what f raised. A finalizer may run wherever f makes a Lua value, and use the same userdata: it finds *busy set,
 ** and has to leave alone what f reads. */
 int call_busy(lua_State *L, lua_CFunction f, int *busy);
-/* Raises an ArgumentError when busy: `what` is being read, further down the stack. */
+/* Raises an ArgumentError when busy: `what` is in use, further down the stack. */
 static inline void check_idle(lua_State *L, const char *what, int busy) {
-  if (busy) raise_argument(L, what, "one that nobody is reading", "one that is being read");
+  if (busy) raise_busy(L, what);
 }
 
 /* }}} */

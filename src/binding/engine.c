@@ -173,7 +173,7 @@ static double read_budget(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) raise_type(L, "options", "names of options", -2);
     if (strcmp(lua_tostring(L, -2), "budget_ms") != 0)
-      raise_argument(L, lua_tostring(L, -2), "the option budget_ms", "another one");
+      raise_argument(L, lua_tostring(L, -2), "the option budget_ms", "an unknown option");
     if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) >= 0))
       raise_type(L, "budget_ms", "a number of milliseconds, 0 or more", -1);
     budget = lua_tonumber(L, -1) / 1000;

@@ -99,6 +99,14 @@ int raise_type(lua_State *L, const char *field, const char *expected, int idx) {
   return raise_argument(L, field, expected, luaL_typename(L, idx));
 }
 
+int raise_busy(lua_State *L, const char *what) {
+  struct err e;
+  err_clear(&e);
+  err_argument(&e, what, "one that is not in use", "one in use");
+  err_set(&e, KIND_ARGUMENT, "%s: already in use by the code that this finalizer interrupts", what);
+  return raise_error(L, &e);
+}
+
 int return_error(lua_State *L, const struct err *e) {
   if (e->kind == KIND_MEMORY) return raise_error(L, e);
   lua_pushnil(L);

@@ -205,7 +205,8 @@ static int m_restart(lua_State *L) {
   lua_settop(L, 2);
   check_idle(L, "stream", is_read(L, s));
   if (s->surfaced || s->state == CLOSED)
-    raise_argument(L, "stream", "one that nothing was read from", "one that was read or closed");
+    raise_argument(L, "stream", "an open stream that nothing was read from",
+                   s->surfaced ? "a stream that was read" : "a closed stream");
   lua_getiuservalue(L, 1, 1);
   ad = check_adapter(L, 3);
   release(s);
