@@ -172,8 +172,8 @@ end
 function methods:wait()
   local caller = wait.task()
   if not self.done and caller and caller.run == self.run and (caller == self or not caller:yields()) then
-    core.raise_argument("task", "one that can go on meanwhile", caller == self and "the waiting one itself" or
-      tostring(self))
+    core.raise_argument("task", "a task that can run while this one waits", caller == self and "the waiting task itself"
+      or tostring(self))
   end
   while not self.done do
     local _, err = wait.park(self)
@@ -215,7 +215,7 @@ local DEEPEST = 1000 -- closing what is nested recurses in C
 
 -- A new task of the run, ready to start. `depth` counts the tasks that wait for it, one around the other.
 local function spawn(run, group, depth, f, ...)
-  if run.over then core.raise_argument("task", "a run that goes on", "one that is being closed") end
+  if run.over then core.raise_argument("task", "an open run", "a run that is being closed") end
   if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
   run.spawned = run.spawned + 1
   local task = setmetatable({ run = run, number = run.spawned, group = group, depth = depth, co = create(f),
@@ -260,7 +260,7 @@ end
 local function idle(run)
   if wait.alone() and is_ring(run) then
     core.raise(errors.new { kind = "argument", field = "run", expected = "a task that can go on",
-      message = "run: every task waits for another one, and nothing is left that could wake one" })
+      message = "run: deadlock: every task waits for another task" })
   end
   local first = run.timers:first()
   local seconds = run.first <= run.last and 0 or first and math.max(0, first.at - wait.now())

@@ -44,7 +44,7 @@ function wait.set_host(halves)
     local suspends = halves.suspends
     if suspends ~= nil and type(suspends) ~= "function" then errors.argument("host.suspends", "function", suspends) end
     if host and host ~= halves then
-      core.raise_argument("host", "the only one (the other is to be uninstalled first)", "a second one")
+      core.raise_argument("host", "one host at a time (uninstall the other first)", "a second host")
     end
   end
   host = halves

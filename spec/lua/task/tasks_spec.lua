@@ -198,7 +198,7 @@ describe("tasks that wait for each other in a ring", function()
     local ok, err, closed = ring(f)
     assert.is_false(ok)
     assert.are.same({ "ArgumentError", "run", 2 }, { err.class, err.field, closed })
-    assert.is_truthy(err.message:find("every task waits for another one", 1, true), err.message)
+    assert.is_truthy(err.message:find("deadlock: every task waits for another task", 1, true), err.message)
   end
 
   it("end the run with an error: two of them", function() refused(function(first) return first:wait() end) end)

@@ -58,7 +58,8 @@ function parking:park(token, seconds)
   coroutine.yield(self)
   if waiter.args then return waiter.args[1] end
   waiter_mt.__close(waiter) -- raising may leave it open
-  core.raise_argument("coroutine", "one that only the host resumes while it waits", "one that somebody else resumed")
+  core.raise(errors.new { kind = "argument", field = "coroutine", expected = "a coroutine that only the host resumes",
+    message = "coroutine: resumed by other code than the host while it waited" })
 end
 
 --- Has f(…) run as a coroutine.
@@ -70,8 +71,9 @@ end
 --- For uninstalling: raises an ArgumentError while anybody is parked or ready, who would never be resumed.
 function parking:check_empty()
   if self.count == 0 then return end
-  local many = self.count == 1 and "1 coroutine that waits" or self.count .. " coroutines that wait"
-  core.raise_argument("uninstall", "nobody who waits any more", many)
+  local many = self.count == 1 and "1 coroutine is" or self.count .. " coroutines are"
+  core.raise(errors.new { kind = "argument", field = "uninstall", expected = "no waiting coroutine",
+    message = ("uninstall: %s still waiting"):format(many) })
 end
 
 --- How long the host may sleep: the least of the seconds given (nil: for ever), of those until somebody's time is over,
