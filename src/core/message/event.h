@@ -87,7 +87,6 @@ void events_free(struct events *q);
 struct event *events_push(struct events *q, enum event_type type, int32_t key);
 /* The oldest waiting event, removed; NULL when none. Valid until the next push. */
 const struct event *events_take(struct events *q);
-static inline int events_empty(const struct events *q) { return q->head == q->n; }
 void events_clear(struct events *q);
 
 void usage_clear(struct usage *u);            /* all unknown */
