@@ -219,13 +219,14 @@ static void run_arguments(struct arena *a, struct str bytes) {
   struct node *arguments, *again, *call = node_new(a, NODE_OBJECT);
   struct str json, out;
   const char *problem;
-  REQUIRE(normalise_read_arguments(a, bytes, DEPTH, &arguments, &json, &problem) == 0);
+  REQUIRE(normalise_read_arguments_within(a, bytes, DEPTH, &(size_t){ 0 }, &arguments, &json, &problem) == 0);
   REQUIRE(arguments->type == NODE_OBJECT && (problem == NULL || arguments->count == 0));
   if (problem != NULL) return;
   REQUIRE(node_set(call, STR("arguments"), arguments) == 0);
   REQUIRE(node_set(call, STR("arguments_json"), node_string(a, json)) == 0);
   out = normalise_arguments(a, call, DEPTH);
-  REQUIRE(out.p != NULL && normalise_read_arguments(a, out, DEPTH, &again, &json, &problem) == 0);
+  REQUIRE(out.p != NULL);
+  REQUIRE(normalise_read_arguments_within(a, out, DEPTH, &(size_t){ 0 }, &again, &json, &problem) == 0);
   REQUIRE(problem == NULL && node_equal(again, arguments));
 }
 

@@ -74,7 +74,9 @@ static size_t read_arguments(const struct buf *in) {
   struct str json;
   const char *problem;
   arena_init(&a, &m);
-  int ok = normalise_read_arguments(&a, buf_str(in), 8, &arguments, &json, &problem) == 0 && problem == NULL;
+  size_t values = 0;
+  int ok = normalise_read_arguments_within(&a, buf_str(in), 8, &values, &arguments, &json, &problem) == 0 &&
+           problem == NULL;
   size_t n = ok ? arguments->count + 1 : 0;
   arena_free(&a);
   return n;

@@ -85,7 +85,7 @@ static void expect_read(const char *file, int line, struct str in, const char *t
   struct str kept;
   const char *why;
   arena_init(&a, &m);
-  CHECK(normalise_read_arguments(&a, in, DEPTH, &arguments, &kept, &why) == 0);
+  CHECK(normalise_read_arguments_within(&a, in, DEPTH, &(size_t){ 0 }, &arguments, &kept, &why) == 0);
   CHECK(arguments->type == NODE_OBJECT);
   expect_json(file, line, &a, arguments, tree);
   test_str(file, line, kept.p, kept.n, json);
@@ -132,7 +132,8 @@ static void without_nulls(void) {
     struct node *arguments;
     struct str kept;
     const char *why;
-    CHECK(normalise_read_arguments(&a, (struct str){ IN[i], strlen(IN[i]) }, DEPTH, &arguments, &kept, &why) == 0);
+    struct str in = { IN[i], strlen(IN[i]) };
+    CHECK(normalise_read_arguments_within(&a, in, DEPTH, &(size_t){ 0 }, &arguments, &kept, &why) == 0);
     CHECK(arguments->count == (i > 0));
     CHECK(node_set(arguments, STR("z"), node_int(&a, 9)) == 0);
     expect_json(__FILE__, __LINE__, &a, arguments, OUT[i]);
@@ -275,8 +276,9 @@ static int everything(const struct mem *m) {
   bad = request == NULL || call == NULL || normalise_system(&a, request, &system, &e) != 0 ||
         normalise_tools(&a, request, 1, &e) != 0;
   if (bad) CHECK(e.kind == KIND_MEMORY);
-  bad = bad || normalise_read_arguments(&a, STR("\"{\\\"a\\\":1}\""), DEPTH, &arguments, &json, &problem) != 0 ||
-        normalise_read_arguments(&a, STR("{"), DEPTH, &arguments, &json, &problem) != 0;
+  bad = bad || normalise_read_arguments_within(&a, STR("\"{\\\"a\\\":1}\""), DEPTH, &(size_t){ 0 }, &arguments, &json,
+                                               &problem) != 0 ||
+        normalise_read_arguments_within(&a, STR("{"), DEPTH, &(size_t){ 0 }, &arguments, &json, &problem) != 0;
   if (!bad) {
     s = normalise_arguments(&a, call, DEPTH);
     bad = s.p == NULL;

@@ -90,12 +90,6 @@ int normalise_read_arguments_within(struct arena *a, struct str bytes, int depth
   return *arguments == NULL ? -1 : 0;
 }
 
-int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struct node **arguments, struct str *json,
-                             const char **problem) {
-  size_t values = 0;
-  return normalise_read_arguments_within(a, bytes, depth, &values, arguments, json, problem);
-}
-
 /* }}} */
 
 /* {{{ outbound */

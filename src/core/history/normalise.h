@@ -72,11 +72,9 @@ struct str normalise_arguments(struct arena *a, const struct node *tool_use, int
 /*
 ** N14 inbound: reads a model's argument bytes. *arguments is an OBJECT node (empty when bad; null members dropped),
 ** *json the bytes to keep (trimmed, double encoding undone; "{}" for nothing; borrowed or in the arena), *problem NULL
-** or why they are no JSON object, of JSON_VALUES_MAX values at most (in the arena or constant). 0, or -1 (memory).
+** or why they are no JSON object (in the arena or constant). *values as in json_tree_within: calls may share the cap,
+** beyond it is a *problem, too. 0, or -1 (memory).
 */
-int normalise_read_arguments(struct arena *a, struct str bytes, int depth, struct node **arguments, struct str *json,
-                             const char **problem);
-/* The same where several calls share the cap on values: *values as in json_tree_within; beyond it is a *problem, too. */
 int normalise_read_arguments_within(struct arena *a, struct str bytes, int depth, size_t *values,
                                     struct node **arguments, struct str *json, const char **problem);
 /* N22: text of an is_error result where the wire has no flag: "Error: " before it unless it already begins so. */
