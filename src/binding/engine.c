@@ -53,7 +53,7 @@ struct engine *home_engine(lua_State *L, struct home *h) {
   if (h->engine != NULL) return h->engine;
   check_open(L, h);
   err_clear(&e);
-  if (http_global_init(&e) == 0) h->engine = engine_new(&h->mem, &e);
+  h->engine = engine_new(&h->mem, &e);
   if (h->engine == NULL) raise_error(L, &e);
   engine_offline(h->engine, h->offline);
   return h->engine;

@@ -24,7 +24,7 @@ static void global_init(void) {
 }
 
 /* Readies libcurl, once: 0, or -1 and *e, the same every time. */
-int http_global_init(struct err *e) {
+static int ready_libcurl(struct err *e) {
   pthread_once(&global_once, global_init);
   if (global_result == CURLE_OK) return 0;
   return err_set(e, KIND_OTHER, "libcurl: %s", curl_easy_strerror(global_result));
@@ -146,7 +146,7 @@ static int set_up(struct engine *g, struct err *e) {
 
 /* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. */
 struct engine *engine_new(const struct mem *m, struct err *e) {
-  if (http_global_init(e) < 0) return NULL;
+  if (ready_libcurl(e) < 0) return NULL;
   struct engine *g = mem_alloc(m, sizeof *g);
   if (g == NULL) {
     err_memory(e);

@@ -37,15 +37,14 @@ struct http_request {
   size_t high_water;             /* unread bytes at which the transfer pauses; 0 = never */
 };
 
-/* Readies libcurl once per process, thread-safe: 0 or -1. */
-int http_global_init(struct err *e);
 /* The version of the libcurl that is running, "7.88.1". */
 const char *http_library(void);
 /* Why the libcurl that is running may not speak HTTP/2 here, in words; NULL where it may. */
 const char *http2_problem(void);
 
-/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start. Freeing
-** it cancels what is in flight. Its descriptor is readable when there is something to do. */
+/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start, which it
+** does once per process, whatever thread asks. Freeing it cancels what is in flight. Its descriptor is readable when
+** there is something to do. */
 struct engine *engine_new(const struct mem *m, struct err *e);
 void engine_free(struct engine *g);
 int engine_pollfd(const struct engine *g);
