@@ -94,7 +94,7 @@ static void ask(struct engine *g, size_t high_water) {
   while (!transfer_done(t, &failure)) {
     int moved = serve();
     if (engine_step(g, 0, &interrupted, &e) != 0) abort();
-    while (engine_ready(g) != NULL) moved = 1;
+    while (pollset_ready(engine_pollset(g)) != NULL) moved = 1;
     struct buf *b = transfer_body(t);
     if (b->n > 0) {
       b->n = 0;

@@ -26,7 +26,7 @@ static void test_keep_alive(struct world *w) {
     drop(&r);
   }
   struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/stall-body"), NULL, &w->e);
-  while (transfer_body(t)->n == 0 && step(w) == 0) engine_ready(w->g);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   transfer_close(t);
   run(w, ask(&a, "GET", "/hello"), &r);
   CHECK(r.connection > first);
@@ -35,10 +35,10 @@ static void test_keep_alive(struct world *w) {
   /* released before its end was seen: the engine reads on, and the connection lives */
   atomic_store(&server.go, 0);
   t = transfer_start(w->g, ask(&a, "GET", "/gated"), NULL, &w->e);
-  while (transfer_body(t)->n == 0 && step(w) == 0) engine_ready(w->g);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   CHECK(engine_active(w->g) == 1 && !over(t));
   transfer_release(t, 30);
-  CHECK(engine_active(w->g) == 0 && engine_ready(w->g) == NULL);
+  CHECK(engine_active(w->g) == 0 && ready(w->g) == NULL);
   atomic_store(&server.go, 1);
   while (engine_timeout(w->g) >= 0) step(w);
   run(w, ask(&a, "GET", "/hello"), &r);
@@ -78,11 +78,15 @@ static void test_many(struct world *w) {
   const struct err *f;
   for (int i = 0; i < N; i++) {
     t[i] = transfer_start(w->g, ask(&a, "GET", i % 3 ? "/big?5000" : "/gzip"), &t[i], &w->e);
-    CHECK(t[i] != NULL && transfer_owner(t[i]) == &t[i]);
+    CHECK(t[i] != NULL);
   }
   CHECK(engine_active(w->g) == N);
   while (done < N && step(w) == 0)
-    for (struct transfer *r; (r = engine_ready(w->g)) != NULL;) done += over(r);
+    for (struct news *n; (n = ready(w->g)) != NULL;) {
+      struct transfer **mine = n->owner;
+      CHECK(mine >= t && mine < t + N);
+      done += over(*mine);
+    }
   for (int i = 0; i < N; i++) {
     CHECK(transfer_done(t[i], &f) && f == NULL);
     CHECK(transfer_body(t[i])->n == (i % 3 ? 5000u : 11u));
@@ -101,7 +105,7 @@ static void test_pollable(struct world *w) {
     struct pollfd p = { engine_pollfd(w->g), POLLIN, 0 };
     poll(&p, 1, s < 0 ? -1 : (int)(s * 1000) + 1);
     CHECK(engine_step(w->g, 0, &interrupted, &w->e) == 0);
-    while (engine_ready(w->g) != NULL) continue;
+    while (ready(w->g) != NULL) continue;
   }
   CHECK_STR(transfer_body(t)->p, transfer_body(t)->n, "hello, chunked");
   transfer_close(t);
@@ -145,10 +149,10 @@ static void test_deadline_order(struct world *w) {
   transfer_close(t[3]);
   transfer_close(t[0]);
   while (done < N - 2 && step(w) == 0) {
-    for (struct transfer *r; (r = engine_ready(w->g)) != NULL;) {
+    for (struct news *n; (n = ready(w->g)) != NULL;) {
       const struct err *f = NULL;
-      if (!transfer_done(r, &f)) continue;
-      size_t i = (size_t)((struct transfer **)transfer_owner(r) - t);
+      size_t i = (size_t)((struct transfer **)n->owner - t);
+      if (!transfer_done(t[i], &f)) continue;
       CHECK(f != NULL && strcmp(f->code, "total") == 0 && to[i] >= last && clock_monotonic() >= from[i]);
       last = from[i];
       done++;
@@ -164,15 +168,15 @@ static void test_grace(struct world *w) {
   const struct err *f;
   ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 30, 30 };
   struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
-  while (transfer_body(t)->n == 0 && step(w) == 0) engine_ready(w->g);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   transfer_grace(t, 0.02);
   CHECK(!over(t) && engine_timeout(w->g) <= 0.02);
-  while (!over(t) && step(w) == 0) engine_ready(w->g);
+  while (!over(t) && step(w) == 0) ready(w->g);
   CHECK(transfer_done(t, &f) && f == NULL && transfer_status(t) == 200 && transfer_body(t)->n == 1);
   transfer_close(t);
   /* released: the same, and it frees itself */
   t = transfer_start(w->g, &a.r, NULL, &w->e);
-  while (transfer_body(t)->n == 0 && step(w) == 0) engine_ready(w->g);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   transfer_release(t, 0.02);
   while (engine_timeout(w->g) >= 0) step(w);
   t = transfer_start(w->g, ask(&a, "GET", "/hello"), NULL, &w->e);
@@ -192,10 +196,10 @@ static void test_pause(struct world *w, const char *path) {
   struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
   struct buf *b = transfer_body(t);
   while (!over(t) || b->n > 0) {
-    while (!over(t) && b->n < HIGH && step(w) == 0) engine_ready(w->g);
+    while (!over(t) && b->n < HIGH && step(w) == 0) ready(w->g);
     for (int i = 0; i < 20 && resumed == 0; i++) {
       CHECK(engine_step(w->g, 0, &interrupted, &w->e) == 0);
-      while (engine_ready(w->g) != NULL) continue;
+      while (ready(w->g) != NULL) continue;
     }
     /* the idle deadline of before the pause passes without harm, and no other is left */
     while (resumed == 0 && engine_timeout(w->g) >= 0 && engine_timeout(w->g) < 60) CHECK(step(w) == 0);
@@ -223,7 +227,7 @@ static void test_pause_gzip(struct world *w) {
   struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
   struct buf *b = transfer_body(t);
   while (!over(t) || b->n > 0) {
-    while (!over(t) && b->n < 20000 && step(w) == 0) engine_ready(w->g);
+    while (!over(t) && b->n < 20000 && step(w) == 0) ready(w->g);
     CHECK(b->n < 20000 + 4096 * 1032); /* and what one read may inflate to */
     for (size_t i = 0; i < b->n; i++) zeros += b->p[i] == 0;
     seen += b->n;
@@ -246,11 +250,11 @@ static void test_pause_ends(void) {
     ask(&a, "GET", "/big?3000000")->high_water = 1;
     a.r.timeouts.total = i == 0 ? 0.2 : 0;
     t[i] = transfer_start(w.g, &a.r, NULL, &w.e);
-    while (transfer_body(t[i])->n == 0 && step(&w) == 0) engine_ready(w.g);
+    while (transfer_body(t[i])->n == 0 && step(&w) == 0) ready(w.g);
     for (int k = 0; k < 20; k++) engine_step(w.g, 0, &interrupted, &w.e);
   }
   while (!over(t[0]) && step(&w) == 0)
-    while (engine_ready(w.g) != NULL) continue;
+    while (ready(w.g) != NULL) continue;
   CHECK(transfer_done(t[0], &f) && f != NULL && strcmp(f->code, "total") == 0);
   transfer_close(t[0]);
   transfer_close(t[1]);
@@ -273,19 +277,19 @@ static void test_close(void) {
   open_world(&w, 0);
   t = transfer_start(w.g, ask(&a, "GET", "/hello"), NULL, &w.e);
   transfer_close(t);
-  CHECK(engine_active(w.g) == 0 && engine_ready(w.g) == NULL);
+  CHECK(engine_active(w.g) == 0 && ready(w.g) == NULL);
   for (int steps = 1; steps < 6; steps++) {
     int interrupted;
     t = transfer_start(w.g, ask(&a, "GET", "/stall-body"), NULL, &w.e);
     for (int i = 0; i < steps; i++) engine_step(w.g, 0, &interrupted, &w.e);
     transfer_close(t);
-    CHECK(engine_active(w.g) == 0 && engine_ready(w.g) == NULL);
+    CHECK(engine_active(w.g) == 0 && ready(w.g) == NULL);
   }
   transfer_close(NULL);
   transfer_release(NULL, 1);
   engine_free(NULL);
   t = transfer_start(w.g, ask(&a, "GET", "/stall-body"), NULL, &w.e);
-  while (transfer_body(t)->n == 0 && step(&w) == 0) engine_ready(w.g);
+  while (transfer_body(t)->n == 0 && step(&w) == 0) ready(w.g);
   u = transfer_start(w.g, ask(&a, "GET", "/hello"), NULL, &w.e);
   while (!over(u)) step(&w);
   struct transfer *released = transfer_start(w.g, ask(&a, "GET", "/stall"), NULL, &w.e);
@@ -327,7 +331,7 @@ static void test_descriptors(void) {
   run(&w, ask(&a, "GET", "/hello"), &r);
   drop(&r);
   struct transfer *t = transfer_start(w.g, ask(&a, "GET", "/stall-body"), NULL, &w.e);
-  while (transfer_body(t)->n == 0 && step(&w) == 0) engine_ready(w.g);
+  while (transfer_body(t)->n == 0 && step(&w) == 0) ready(w.g);
   CHECK(child_sees() == before);
   transfer_close(t);
   close_world(&w);
@@ -347,8 +351,8 @@ static void test_interrupted(struct world *w) {
   struct ask a;
   int interrupted = 0;
   struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/stall-body"), NULL, &w->e);
-  while (transfer_body(t)->n == 0 && step(w) == 0) engine_ready(w->g);
-  while (engine_ready(w->g) != NULL) continue;
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
+  while (ready(w->g) != NULL) continue;
   act.sa_handler = on_alarm;
   sigaction(SIGALRM, &act, &old);
   setitimer(ITIMER_REAL, &every, NULL);
@@ -369,7 +373,7 @@ static void *work(void *ud) {
   struct engine *g = engine_new(&m, &e);
   for (int i = 0; g != NULL && i < 25; i++) {
     struct transfer *t = transfer_start(g, ask(&a, "GET", i % 2 ? "/hello" : "/gzip"), NULL, &e);
-    while (!transfer_done(t, &f) && engine_step(g, -1, &interrupted, &e) == 0) engine_ready(g);
+    while (!transfer_done(t, &f) && engine_step(g, -1, &interrupted, &e) == 0) ready(g);
     *good += f == NULL && transfer_body(t)->n == (i % 2 ? 5u : 11u);
     transfer_close(t);
   }

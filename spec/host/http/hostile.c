@@ -205,7 +205,7 @@ static void test_inflated(struct world *w) {
     int interrupted;
     size_t before = b->n;
     if (!over(t) && engine_step_budget(w->g, -1, 0, &interrupted, &w->e) != 0) break;
-    while (engine_ready(w->g) != NULL) continue;
+    while (ready(w->g) != NULL) continue;
     if (b->n - before > most) most = b->n - before;
     if (b->n < a.r.high_water && !over(t)) continue;
     seen += b->n;

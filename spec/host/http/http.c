@@ -111,9 +111,9 @@ static void test_failures(struct world *w) {
   drop(&r);
   atomic_store(&server.go, 0);
   struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/reset-body"), NULL, &w->e);
-  while (transfer_body(t)->n < 5 && step(w) == 0) engine_ready(w->g);
+  while (transfer_body(t)->n < 5 && step(w) == 0) ready(w->g);
   atomic_store(&server.go, 1);
-  while (!over(t) && step(w) == 0) engine_ready(w->g);
+  while (!over(t) && step(w) == 0) ready(w->g);
   const struct err *f = NULL;
   CHECK(transfer_done(t, &f) && f != NULL && f->kind == KIND_STREAM_TRUNCATED && transfer_body(t)->n == 5);
   transfer_close(t);

@@ -115,7 +115,7 @@ static void test_transfers(struct world *w) {
   for (int i = 0; i < N; i++) t[i] = transfer_start(w->g, ask(&a, "GET", "/big?50000"), NULL, &w->e);
   while (done < N && budget_step(w, -1, 0) == 0) {
     int news = 0;
-    while (engine_ready(w->g) != NULL) news++;
+    while (ready(w->g) != NULL) news++;
     CHECK(news <= 1);
     done = 0;
     for (int i = 0; i < N; i++) done += over(t[i]);

@@ -68,7 +68,7 @@ static int get(struct engine *g, const char *host, int port, const char *ca_file
   if (t == NULL) return 0;
   while (!transfer_done(t, &f)) {
     if (engine_step(g, -1, &interrupted, failure) < 0) break;
-    while (engine_ready(g) != NULL) continue;
+    while (pollset_ready(engine_pollset(g)) != NULL) continue;
   }
   status = f == NULL ? transfer_status(t) : 0;
   if (f != NULL) *failure = *f;

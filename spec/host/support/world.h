@@ -76,6 +76,9 @@ static inline int step(struct world *w) {
   return engine_step(w->g, -1, &interrupted, &w->e);
 }
 
+/* What has news, its owner in it; NULL when nothing has. */
+static inline struct news *ready(struct engine *g) { return pollset_ready(engine_pollset(g)); }
+
 static inline int over(const struct transfer *t) {
   const struct err *f;
   return transfer_done(t, &f);
@@ -84,16 +87,17 @@ static inline int over(const struct transfer *t) {
 /* Starts and runs to the end; the transfer stays open in a->t. failure.kind is KIND_NONE for a clean end. */
 static inline void run(struct world *w, const struct http_request *r, struct answer *a) {
   const struct err *failure = NULL;
+  int told = 0, failed = 0;
   memset(a, 0, sizeof *a);
   err_clear(&a->failure);
   buf_init(&a->body, &w->m);
   a->t = transfer_start(w->g, r, w, &a->failure);
   if (a->t == NULL) return;
-  CHECK(transfer_owner(a->t) == w);
   while (!over(a->t)) {
-    if (step(w) < 0) break;
-    while (engine_ready(w->g) != NULL) take(a);
+    if ((failed = step(w) < 0)) break;
+    for (struct news *n; (n = ready(w->g)) != NULL; take(a)) told |= n->owner == w;
   }
+  CHECK(told || failed);
   take(a);
   if (transfer_done(a->t, &failure) && failure != NULL) a->failure = *failure;
   const char *c = header(a->t, "x-connection");

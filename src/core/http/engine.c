@@ -270,12 +270,6 @@ int engine_step_budget(struct engine *g, double timeout, double budget, int *int
   return n < 0 ? -1 : settle(g, e);
 }
 
-/* The one that waited longest, or NULL: for C programs whose engine carries transfers alone. The door, whose engine has
-** processes too, asks pollset_ready. */
-struct transfer *engine_ready(struct engine *g) {
-  return (struct transfer *)(void *)pollset_ready(g->poll);
-}
-
 /* For what else waits beside the transfers. */
 struct pollset *engine_pollset(struct engine *g) {
   return g->poll;

@@ -57,18 +57,15 @@ int engine_step(struct engine *g, double timeout, int *interrupted, struct err *
 ** libcurl's timers, or the end of one transfer that is overdue; budget 0 is one piece. The next step goes on where this
 ** one stopped: every socket that is ready has its turn before one has a second. */
 int engine_step_budget(struct engine *g, double timeout, double budget, int *interrupted, struct err *e);
-/* A transfer that has news (bytes, head, end) since it was last returned here; NULL when there is none. Where other
-** things share the engine's pollset, pollset_ready tells of all of them instead. */
-struct transfer *engine_ready(struct engine *g);
-/* Descriptors watched here are served by engine_step; everything in it is removed before the engine is freed. */
+/* Descriptors watched here are served by engine_step; everything in it is removed before the engine is freed. Its
+** pollset_ready tells which transfers have news: bytes, head, end. */
 struct pollset *engine_pollset(struct engine *g);
 /* Non-zero: every connection to a host that is not loopback fails before DNS (KIND_CONNECT, code "offline"). */
 void engine_offline(struct engine *g, int on);
 int engine_active(const struct engine *g); /* transfers in flight that were not released */
 
-/* Begins; returns at once. NULL and *e: KIND_ARGUMENT (bad URL, header), KIND_MEMORY, KIND_CONNECT (offline). */
+/* Begins; returns at once. `owner` is its news' owner. NULL and *e: KIND_ARGUMENT (bad URL, header), KIND_MEMORY, KIND_CONNECT (offline). */
 struct transfer *transfer_start(struct engine *g, const struct http_request *r, void *owner, struct err *e);
-void *transfer_owner(const struct transfer *t);
 /* Status of the final response and its headers, once its head is complete; 0 before. */
 int transfer_status(const struct transfer *t);
 size_t transfer_headers(const struct transfer *t, const struct header **h);

@@ -55,7 +55,7 @@ struct engine {
 };
 
 struct transfer {
-  struct news news;             /* first: engine_ready goes by it */
+  struct news news;
   const struct mem *m;
   struct engine *g;             /* NULL once the engine is gone */
   CURL *easy;                   /* NULL once it is over */

@@ -360,11 +360,6 @@ void transfer_orphan(struct transfer *t) {
 
 /* --- for the caller --- */
 
-/* What transfer_start was given: for C programs that take transfers from engine_ready. */
-void *transfer_owner(const struct transfer *t) {
-  return t->news.owner;
-}
-
 /* 0 until the final head is complete. */
 int transfer_status(const struct transfer *t) {
   return t->head_done ? t->status : 0;
