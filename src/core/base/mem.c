@@ -1,5 +1,5 @@
 /*
-** mem.c: the injected allocator, growing buffers and arenas; the ends and the words of borrowed text.
+** mem.c: the injected allocator, growing buffers and arenas.
 ** A buf owns its bytes, an arena its chunks; both remember the allocator by address, which must outlive them. Failure:
 ** NULL or -1, and nothing changed.
 */
@@ -209,24 +209,4 @@ void arena_reset(struct arena *a) {
 void arena_free(struct arena *a) {
   free_chunks(a, a->head);
   arena_init(a, a->m);
-}
-
-static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-struct str str_trim(struct str s) {
-  while (s.n > 0 && is_space(s.p[0])) { s.p++; s.n--; }
-  while (s.n > 0 && is_space(s.p[s.n - 1])) s.n--;
-  return s;
-}
-
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
-
-int str_contains(struct str s, const char *phrase) {
-  size_t n = strlen(phrase);
-  for (size_t i = 0; i + n <= s.n; i++) {
-    size_t k = 0;
-    while (k < n && lower(s.p[i + k]) == phrase[k]) k++;
-    if (k == n) return 1;
-  }
-  return 0;
 }

@@ -1,13 +1,12 @@
 /*
 ** mem.h: where every byte of the core comes from.
 ** An allocator is injected (lua_Alloc's shape), so a host's limit and a failing test allocator reach everything.
-** Owners free what they made; a `str` owns nothing. Failure: NULL or -1, nothing changed.
+** Owners free what they made. Failure: NULL or -1, nothing changed.
 */
 #ifndef KOINE_BASE_MEM_H
 #define KOINE_BASE_MEM_H
 
-#include <stddef.h>
-#include <string.h>
+#include "str.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -16,15 +15,6 @@ struct mem {
   void *(*f)(void *ud, void *p, size_t osize, size_t nsize);
   void *ud;
 };
-
-/* Borrowed bytes: not NUL-terminated, never owned. */
-struct str {
-  const char *p;
-  size_t n;
-};
-
-#define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
-#define STR_NONE ((struct str){ NULL, 0 })
 
 /* A growing byte buffer. p is NULL while nothing was allocated; bytes past n are garbage. */
 struct buf {
@@ -79,26 +69,6 @@ struct str arena_dup(struct arena *a, struct str s);
 /* Forgets everything but keeps the newest chunk for reuse. */
 void arena_reset(struct arena *a);
 void arena_free(struct arena *a);
-
-/* True when s is the n bytes at z. */
-static inline int str_is(struct str s, const char *z, size_t n) {
-  return s.n == n && (n == 0 || memcmp(s.p, z, n) == 0);
-}
-/* True when s equals the string literal. */
-#define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
-/* True when s begins with the n bytes at z. */
-static inline int str_starts(struct str s, const char *z, size_t n) {
-  return s.n >= n && (n == 0 || memcmp(s.p, z, n) == 0);
-}
-/* True when s begins with the string literal. */
-#define str_begins(s, literal) str_starts((s), (literal), sizeof(literal) - 1)
-static inline int str_same(struct str a, struct str b) {
-  return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-/* s without JSON's white space at its ends. */
-struct str str_trim(struct str s);
-/* True when s contains the phrase (lower case, ASCII), in any case. */
-int str_contains(struct str s, const char *phrase);
 
 #pragma GCC visibility pop
 

@@ -70,10 +70,8 @@ static double read_delay(const struct header *v, size_t n, double now) {
 static int has_prefix(struct str s, const char *z) {
   size_t n = strlen(z);
   if (s.n < n) return 0;
-  for (size_t i = 0; i < n; i++) {
-    char c = s.p[i];
-    if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != z[i]) return 0;
-  }
+  for (size_t i = 0; i < n; i++)
+    if (str_lower(s.p[i]) != z[i]) return 0;
   return 1;
 }
 

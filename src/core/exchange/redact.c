@@ -120,7 +120,7 @@ struct str redact(const struct secrets *k, struct arena *a, struct str s) {
 static struct str lower(struct arena *a, struct str s) {
   char *p = arena_alloc(a, s.n + 1);
   if (p == NULL) return STR_NONE;
-  for (size_t i = 0; i < s.n; i++) p[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]);
+  for (size_t i = 0; i < s.n; i++) p[i] = str_lower(s.p[i]);
   return (struct str){ p, s.n };
 }
 

@@ -38,14 +38,12 @@ static const char *skip_ignored(const char *p, const char *end) {
   return p;
 }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-
 /* True when the name of n bytes at p means `word`: whatever its case, with dots and spaces behind it, or a stream. */
 static int means(const char *p, size_t n, const char *word) {
   const char *end = p + n;
   for (; *word != '\0'; word++, p++) {
     p = skip_ignored(p, end);
-    if (p == end || lower(*p) != *word) return 0;
+    if (p == end || str_lower(*p) != *word) return 0;
   }
   for (;; p++) {
     p = skip_ignored(p, end);

@@ -16,11 +16,6 @@ static void begin_head(struct transfer *t) {
   t->encoded = 0;
 }
 
-/* True for what surrounds a value. */
-static int is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* What cannot be an answer of HTTP: 0, which the callback returns. */
 static int refuse(struct transfer *t, const char *why) {
   struct err e;
@@ -51,13 +46,13 @@ static void add_codings(struct transfer *t, const char *p) {
 static int add_header(struct transfer *t, const char *p, size_t n) {
   const char *colon = memchr(p, ':', n);
   size_t at = t->head.n;
-  if (colon == NULL || colon == p || is_space(*p)) return 0;
+  if (colon == NULL || colon == p || str_is_space(*p)) return 0;
   const char *value = colon + 1, *end = p + n;
-  while (value < end && is_space(*value)) value++;
-  while (end > value && is_space(end[-1])) end--;
+  while (value < end && str_is_space(*value)) value++;
+  while (end > value && str_is_space(end[-1])) end--;
   if (buf_add(&t->head, p, (size_t)(colon - p)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
   for (char *c = t->head.p + at; *c != '\0'; c++)
-    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
+    *c = str_lower(*c);
   size_t name_n = t->head.n;
   if (buf_add(&t->head, value, (size_t)(end - value)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
   const char *name = t->head.p + at;

@@ -47,10 +47,8 @@ static int is_url(const char *s) {
 /* True when s is `lower`, given in lower case, in any case. */
 static int same_name(struct str s, const char *lower) {
   if (s.n != strlen(lower)) return 0;
-  for (size_t i = 0; i < s.n; i++) {
-    char c = s.p[i];
-    if ((c >= 'A' && c <= 'Z' ? (char)(c + 32) : c) != lower[i]) return 0;
-  }
+  for (size_t i = 0; i < s.n; i++)
+    if (str_lower(s.p[i]) != lower[i]) return 0;
   return 1;
 }
 

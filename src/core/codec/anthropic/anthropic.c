@@ -270,7 +270,7 @@ static struct str beta_name(struct render *r, struct str s, struct err *e) {
   char *p = (char *)name.p;
   if (p == NULL) { err_memory(e); return name; }
   for (size_t i = 0; i < s.n; i++) {
-    if (p[i] >= 'A' && p[i] <= 'Z') p[i] = (char)(p[i] + 32);
+    p[i] = str_lower(p[i]);
     if (p[i] > ' ' && p[i] < 0x7F && p[i] != ',') continue;
     err_argument(e, "betas", "names without spaces and commas", "something else");
     return STR_NONE;

@@ -16,14 +16,10 @@ const struct thought leaked_thoughts[THOUGHT_COUNT] = {
   { "<reasoning>", "</reasoning>" }, { "<thought>", "</thought>" }
 };
 
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 enum fit leaked_fits(struct str s, const char *mark) {
   for (size_t i = 0; mark[i] != '\0'; i++) {
     if (i == s.n) return FIT_BEGUN;
-    if (lower(s.p[i]) != lower(mark[i])) return FIT_NONE;
+    if (str_lower(s.p[i]) != str_lower(mark[i])) return FIT_NONE;
   }
   return FIT_WHOLE;
 }

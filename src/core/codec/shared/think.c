@@ -19,10 +19,6 @@ void think_free(struct think *t) {
   buf_free(&t->held);
 }
 
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 static int is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -53,7 +49,7 @@ static void drop_tag(struct think *t) {
 static int before(struct think *t, struct arena *a, struct str *in, struct str *out) {
   while (in->n > 0) {
     char c = in->p[0];
-    int tag = lower(c) == OPENING[t->tag];
+    int tag = str_lower(c) == OPENING[t->tag];
     if (!tag && !(t->tag == 0 && is_space(c))) {
       t->state = THINK_AFTER;
       return let_go(t, a, t->held.n, THINK_TEXT, out);
@@ -80,13 +76,13 @@ static int closed(struct think *t) {
 /* How many bytes of the closing tag s begins with. */
 static size_t closing(struct str s) {
   size_t n = 0;
-  while (n < s.n && n < CLOSING_SIZE && lower(s.p[n]) == CLOSING[n]) n++;
+  while (n < s.n && n < CLOSING_SIZE && str_lower(s.p[n]) == CLOSING[n]) n++;
   return n;
 }
 
 /* Goes on with a closing tag that was cut; what turns out to be none is a thought. */
 static int inside_tag(struct think *t, struct arena *a, struct str *in, struct str *out) {
-  while (in->n > 0 && lower(in->p[0]) == CLOSING[t->tag]) {
+  while (in->n > 0 && str_lower(in->p[0]) == CLOSING[t->tag]) {
     if (buf_addc(&t->held, in->p[0]) != 0) return -1;
     take(in, 1);
     if (++t->tag == CLOSING_SIZE) return closed(t);

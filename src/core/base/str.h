@@ -1,0 +1,59 @@
+/*
+** str.h: borrowed bytes, and what is asked of them. Leaf: owns nothing, cannot fail.
+*/
+#ifndef KOINE_BASE_STR_H
+#define KOINE_BASE_STR_H
+
+#include <stddef.h>
+#include <string.h>
+
+/* Borrowed bytes: not NUL-terminated, never owned. */
+struct str {
+  const char *p;
+  size_t n;
+};
+
+#define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+#define STR_NONE ((struct str){ NULL, 0 })
+
+/* True when s is the n bytes at z. */
+static inline int str_is(struct str s, const char *z, size_t n) {
+  return s.n == n && (n == 0 || memcmp(s.p, z, n) == 0);
+}
+/* True when s equals the string literal. */
+#define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
+
+static inline int str_same(struct str a, struct str b) {
+  return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* True when s begins with the n bytes at z. */
+static inline int str_starts(struct str s, const char *z, size_t n) {
+  return s.n >= n && (n == 0 || memcmp(s.p, z, n) == 0);
+}
+/* True when s begins with the string literal. */
+#define str_begins(s, literal) str_starts((s), (literal), sizeof(literal) - 1)
+
+static inline int str_is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+/* s without JSON's white space at its ends. */
+static inline struct str str_trim(struct str s) {
+  while (s.n > 0 && str_is_space(s.p[0])) { s.p++; s.n--; }
+  while (s.n > 0 && str_is_space(s.p[s.n - 1])) s.n--;
+  return s;
+}
+
+static inline char str_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+/* True when s contains the phrase (lower case, ASCII), in any case. */
+static inline int str_contains(struct str s, const char *phrase) {
+  size_t n = strlen(phrase);
+  for (size_t i = 0; i + n <= s.n; i++) {
+    size_t k = 0;
+    while (k < n && str_lower(s.p[i + k]) == phrase[k]) k++;
+    if (k == n) return 1;
+  }
+  return 0;
+}
+
+#endif
