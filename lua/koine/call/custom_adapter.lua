@@ -94,13 +94,16 @@ local stream_mt = { __index = stream, __name = "koine.stream", __close = stream.
 
 -- The derived methods -----------------------------------------------------------------------------------------------
 
+-- Whether a value says nothing. A table with other keys than an array's does: core.check refuses it.
+local function is_empty(value) return value == "" or type(value) == "table" and next(value) == nil end
+
 -- The options in force: those given to the constructor, under those of the call. A fresh plain table.
 local function in_force(settings, given_to_constructor, opts)
   local call, all = options.call(opts, settings), {}
   for name in next, given_to_constructor do all[name] = settings[name] end
   for name in next, opts or {} do all[name] = call[name] end
-  if all.tools and #all.tools == 0 then all.tools = nil end
-  if all.system and #all.system == 0 then all.system = nil end
+  if is_empty(all.tools) then all.tools = nil end
+  if is_empty(all.system) then all.system = nil end
   all.model = settings.model
   return all
 end

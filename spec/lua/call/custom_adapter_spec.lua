@@ -179,6 +179,23 @@ describe("chat of an adapter in Lua", function()
     assert.is_nil(seen.messages)
   end)
 
+  it("refuses tools and a system prompt with other keys, as a row's adapter does", function()
+    local adapter, seen = speaker { "a" }
+    local text, tool = { type = "text", text = "Be brief." }, EVERY_OPTION.tools[1]
+    for field, opts in pairs {
+      tools = { tools = { w = tool } }, ["tools[1]"] = { tools = { [2] = tool } },
+      system = { system = text }, ["system[1]"] = { system = { [2] = text } },
+    } do
+      assert.are.equal(field, raised("ArgumentError", adapter.chat, adapter, "hi", opts).field)
+    end
+    assert.is_nil(seen.messages)
+    for _, opts in ipairs { { tools = {}, system = {} }, { tools = {}, system = "" } } do
+      assert(adapter:chat("hi", opts))
+      assert.is_nil(seen.opts.tools)
+      assert.is_nil(seen.opts.system)
+    end
+  end)
+
   it("reports what is wrong with a primitive's response", function()
     local adapter = base { name = "x", open = function()
       return { next = function() end, response = function() return { content = 5 } end }
