@@ -5,8 +5,10 @@
 -- and an answer beyond the caller's limits was an answer.
 
 local base = require "koine.call.custom_adapter"
+local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local records = require "koine.data.records"
 
 local CALLERS = { invalid_request = true, too_large = true, context_overflow = true, cancelled = true, limit = true }
 
@@ -79,20 +81,32 @@ end
 
 function turn:stats() return self.turn and self.turn:stats() or {} end
 
-local function check(given)
+local METHODS = { "open", "provider_name", "model_name" } -- that an adapter needs here, beside chat
+
+-- The adapters among the fields given, a new array.
+local function checked(given)
   if type(given) ~= "table" then errors.argument("adapters", "array of adapters", given) end
-  if #given == 0 then core.raise_argument("adapters", "at least one adapter", "none") end
-  for i, adapter in ipairs(given) do
-    if type(adapter) ~= "table" and type(adapter) ~= "userdata" then
-      errors.argument(("adapters[%d]"):format(i), "adapter", adapter)
-    end
-  end
-  if given.may ~= nil and type(given.may) ~= "function" then errors.argument("may", "function", given.may) end
-  for name in next, given do
-    if name ~= "may" and math.type(name) ~= "integer" then
+  local adapters = {}
+  for name, value in next, given do
+    if math.type(name) == "integer" then
+      adapters[name] = value
+    elseif name ~= "may" then
       core.raise_argument(tostring(name), "an array of adapters and may", "an unknown field")
     end
   end
+  if not records.is_list(adapters) then
+    core.raise_argument("adapters", "array of adapters", "a table with holes or other keys")
+  end
+  if #adapters == 0 then core.raise_argument("adapters", "at least one adapter", "none") end
+  for i, adapter in ipairs(adapters) do
+    local path = ("adapters[%d]"):format(i)
+    check.adapter(adapter, path)
+    for _, method in ipairs(METHODS) do
+      if type(adapter[method]) ~= "function" then errors.argument(path, "adapter with a method " .. method, adapter) end
+    end
+  end
+  if given.may ~= nil and type(given.may) ~= "function" then errors.argument("may", "function", given.may) end
+  return adapters
 end
 
 -- A method that asks one adapter after the other.
@@ -113,8 +127,7 @@ end
 -- default is above). Options of a call go to whichever is asked; those of the constructors stay with each. An
 -- ArgumentError or NotImplementedError of any of them is raised. Raises an ArgumentError naming the bad entry.
 return function(given)
-  check(given)
-  local adapters = table.move(given, 1, #given, 1, {})
+  local adapters = checked(given)
   local first, may = adapters[1], given.may or others_may_try
   return base {
     name = first:provider_name(), options = { model = first:model_name() },

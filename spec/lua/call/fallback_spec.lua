@@ -116,6 +116,15 @@ describe("fallback", function()
       assert.is_false(ok)
       assert.are.equal(field, err.field)
     end
+    local book = koine.testing.playbook {}
+    local spare = { { adapters = { book, nil, book } }, { adapters = { [2] = book } }, { adapters = { [0] = book, book } },
+      { ["adapters[1]"] = { {} } }, { ["adapters[2]"] = { book, {} } }, { ["adapters[2]"] = { book, { chat = print } } } }
+    for _, case in ipairs(spare) do
+      local field, given = next(case)
+      local ok, err = pcall(koine.fallback, given)
+      assert.is_false(ok)
+      assert.are.equal(field, err.field, tostring(err))
+    end
     local ok, err = pcall(koine.fallback)
     assert.is_false(ok)
     assert.are.equal("adapters", err.field)
