@@ -76,17 +76,31 @@ local function stream_error(value, path) check_fields(value, path, STREAM_ERROR)
 local FAULT = { delay_ms = count(0) }
 local function fault(value, path) check_fields(value, path, FAULT) end
 
+local function is_object(value)
+  if type(value) ~= "table" or getmetatable(value) == core.array_mt then return false end
+  for key in next, value do
+    if type(key) ~= "string" then return false end
+  end
+  return true
+end
+
+-- Raises for a table with holes or other keys than an array's, of which a part would not be played.
+local function check_list(value, path, expected)
+  if records.is_list(value) then return end
+  failures.invalid(path, expected,
+    type(value) == "table" and "a table with holes or other keys" or errors.describe(value))
+end
+
 local function tool_call(call, path)
   if type(call) ~= "table" then fail(path, "object", call) end
   name(call.id, path .. ".id")
   name(call.name, path .. ".name")
-  if type(call.arguments) ~= "table" or getmetatable(call.arguments) == core.array_mt or #call.arguments > 0 then
-    fail(path .. ".arguments", "object", call.arguments)
-  end
+  if not is_object(call.arguments) then fail(path .. ".arguments", "object", call.arguments) end
 end
 
 local function tool_calls(value, path)
-  if type(value) ~= "table" or #value == 0 then fail(path, "non-empty array of tool calls", value) end
+  check_list(value, path, "non-empty array of tool calls")
+  if #value == 0 then fail(path, "non-empty array of tool calls", value) end
   for i, call in ipairs(value) do tool_call(call, path .. "[" .. i .. "]") end
 end
 
@@ -101,7 +115,7 @@ end
 -- Content of a turn: a string or blocks.
 local function content(value, path)
   if type(value) == "string" then return end
-  if type(value) ~= "table" then fail(path, "string or array of blocks", value) end
+  check_list(value, path, "string or array of blocks")
   for i, block in ipairs(value) do
     local at = path .. "[" .. i .. "]"
     if type(block) == "table" and block.type == "tool_use" then
@@ -203,9 +217,7 @@ end
 --- Reads all steps: JSON text or a list. An array of views; step ids must differ.
 function steps.load(source)
   local list = type(source) == "string" and decoded(source) or source
-  if type(list) ~= "table" or (#list == 0 and next(list) ~= nil) then
-    fail("steps", "JSON text or array of steps", list)
-  end
+  check_list(list, "steps", "JSON text or array of steps")
   local loaded, seen = {}, {}
   for i, step in ipairs(list) do
     local path = "steps[" .. i .. "]"

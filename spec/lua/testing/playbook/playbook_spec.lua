@@ -111,6 +111,18 @@ describe("a step", function()
     assert.are.equal("step.tool_calls[1]", invalid(calls(1, { "add" })).field)
   end)
 
+  it("wants arrays without holes and without other keys", function()
+    local text = { type = "text", text = "x" }
+    local function field(given) return invalid(given).field end
+    assert.are.equal("step.tool_calls", field(calls(1, { ADD, nil, ADD })))
+    assert.are.equal("step.tool_calls", field(calls(1, { [1] = ADD, [3] = ADD })))
+    assert.are.equal("step.tool_calls", field(calls(1, { ADD, other = ADD })))
+    for _, content in ipairs { { [1] = text, [3] = text }, { [2] = text }, text } do
+      assert.are.equal("step.content", field { step = 1, type = "turn", content = content })
+    end
+    assert.are.equal("step.tool_calls[1].arguments", field(calls(1, { { id = "c", name = "f", arguments = { [3] = 1 } } })))
+  end)
+
   it("rejects what it does not know, at every depth", function()
     assert.are.equal("step.contents", invalid({ step = 1, type = "message", content = "x", contents = "y" }).field)
     assert.are.equal("step.usage.tokens",
@@ -153,6 +165,11 @@ describe("the constructor", function()
     assert.are.equal("steps", raised("InvalidPlaybookError", playbook, '"text"').field)
     assert.are.equal("steps", raised("InvalidPlaybookError", playbook, { steps = { step = 1 } }).field)
     assert.are.equal("steps", raised("InvalidPlaybookError", playbook, { model = "m" }).field)
+    for _, list in ipairs { { [1] = message(1), [3] = message(2) }, { message(1), other = message(2) } } do
+      assert.are.equal("steps", raised("InvalidPlaybookError", playbook, { steps = list }).field)
+      assert.are.equal("steps", raised("InvalidPlaybookError", playbook, list).field)
+    end
+    assert.are.equal("steps", raised("InvalidPlaybookError", playbook, { nil, message(1) }).field)
     assert.are.equal("steps[1].step", raised("InvalidPlaybookError", playbook, '[{"type": "message"}]').field)
     local err = raised("InvalidPlaybookError", playbook, { message(1), message(1) })
     assert.are.equal("steps[2].step", err.field)
