@@ -72,6 +72,12 @@ local function say(self, content, on_delta)
   return response
 end
 
+-- Raises for what is no array: behind a hole, or under another key, a part would not be sent.
+local function check_list(field, expected, value)
+  if type(value) ~= "table" then errors.argument(field, expected, value) end
+  if not records.is_list(value) then core.raise_argument(field, expected, "a table with holes or other keys") end
+end
+
 -- True for what would vanish from the request, so that the model would go on where it stopped.
 local function says_nothing(said)
   if type(said) == "string" then return not said:find "%S" end
@@ -82,11 +88,8 @@ end
 -- of one delta, nil for none. Tool calls that wait for results are answered as not executed.
 -- Raises an ArgumentError for bad blocks, options, or while another exchange is under way.
 function methods:ask(said, on_delta)
-  if type(said) ~= "string" and type(said) ~= "table" then
-    errors.argument("ask", "string or array of blocks", said)
-  elseif says_nothing(said) then
-    errors.argument("ask", "something to say", said)
-  end
+  if type(said) ~= "string" then check_list("ask", "string or array of blocks", said) end
+  if says_nothing(said) then errors.argument("ask", "something to say", said) end
   local calls = pending(self.history)
   if #calls == 0 then return say(self, said, on_delta) end
   local blocks = {}
@@ -114,7 +117,7 @@ end
 -- {tool_use_id, content = string or array of text blocks, is_error = nil | boolean}, one for each call, in any order.
 -- `on_delta` as for ask. Raises an ArgumentError naming a result that is missing, doubled or for no call.
 function methods:results(results, on_delta)
-  if type(results) ~= "table" then errors.argument("results", "array of tool results", results) end
+  check_list("results", "array of tool results", results)
   local calls, wanted, given = pending(self.history), {}, {}
   if #calls == 0 then core.raise_argument("results", "no results (no tool call waits for one)", "some") end
   for _, call in ipairs(calls) do wanted[call.id] = true end

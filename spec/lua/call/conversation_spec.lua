@@ -151,6 +151,21 @@ describe("results", function()
     assert.are.equal("user assistant", roles(talk.history))
   end)
 
+  it("and blocks beside them are arrays without holes and without other keys", function()
+    local talk = asked()
+    local a, b = { tool_use_id = "a", content = "5" }, { tool_use_id = "b", content = "5" }
+    for _, results in ipairs { { [1] = a, [3] = b }, { a, b, other = b }, a } do
+      local err = raised(talk.results, talk, results)
+      assert.are.equal("results", err.field)
+      assert.are.equal("array of tool results", err.expected)
+    end
+    local text = { type = "text", text = "x" }
+    for _, said in ipairs { { [1] = text, [3] = text }, { text, other = text }, text } do
+      assert.are.equal("ask", raised(talk.ask, talk, said).field)
+    end
+    assert.are.equal("user assistant", roles(talk.history))
+  end)
+
   it("are not wanted where no call waits", function()
     local talk = conversation(play({ content = "a" }))
     assert.are.equal("results", raised(talk.results, talk, {}).field)
