@@ -3,6 +3,7 @@
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local records = require "koine.data.records"
 
 local metrics = {}
 
@@ -13,7 +14,10 @@ local function nearest_rank(p, n) return math.max(1, math.ceil(p * n - 1e-9)) en
 -- exceed. `p` is a number over 0, at most 1 (0.95 is the 95th percentile). nil for an empty array, which stays as it
 -- is. Raises an ArgumentError for another `p`, and for what is no array.
 function metrics.percentile(list, p)
-  if type(list) ~= "table" then errors.argument("list", "array of numbers", list) end
+  if not records.is_list(list) then errors.argument("list", "array of numbers", list) end
+  for i, value in ipairs(list) do
+    if type(value) ~= "number" then errors.argument(("list[%d]"):format(i), "number", value) end
+  end
   if type(p) ~= "number" or p ~= p or p <= 0 or p > 1 then errors.argument("p", "number over 0, at most 1", p) end
   local sorted = table.move(list, 1, #list, 1, {})
   table.sort(sorted)

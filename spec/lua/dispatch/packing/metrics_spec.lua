@@ -49,7 +49,11 @@ describe("percentile", function()
 
   it("names what is wrong", function()
     for _, p in ipairs { 0, -1, 95, 0 / 0, "0.95" } do refuses("p", packing.percentile, { 1 }, p) end
+    for _, list in ipairs { "1", { [1] = 1, [3] = 2 }, { 1, other = 2 } } do
+      refuses("list", packing.percentile, list, 0.95)
+    end
     refuses("list", packing.percentile, nil, 0.95)
+    refuses("list[2]", packing.percentile, { 1, "2" }, 0.95)
   end)
 end)
 
