@@ -9,6 +9,7 @@
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local metrics = require "koine.dispatch.packing.metrics"
+local records = require "koine.data.records"
 local sender_line = require "koine.dispatch.packing.sender"
 local timestamp = require "koine.dispatch.packing.timestamp"
 
@@ -32,14 +33,9 @@ function turn.sender_context(sender) return sender_line(sender, "sender") end
 -- "seconds.fraction"}, {epoch_s = integer} or {epoch_ms = integer}. Raises an ArgumentError for values of another type.
 function turn.timestamp(value) return timestamp(value, "timestamp") end
 
--- Raises unless `value` is a table whose keys are 1..n: an event behind a hole would be lost without a word.
+-- Raises unless `value` is an array: an event behind a hole would be lost without a word.
 local function check_array(value, field, expected)
-  if type(value) ~= "table" then errors.argument(field, expected, value) end
-  local n = 0
-  for _ in next, value do
-    n = n + 1
-    if value[n] == nil then errors.argument(field, expected, value) end
-  end
+  if not records.is_list(value) then errors.argument(field, expected, value) end
 end
 
 local function check_block(block, path)
