@@ -259,6 +259,28 @@ describe("check", function()
   end)
 end)
 
+describe("arrays with holes or other keys", function()
+  it("are neither keywords nor examples", function()
+    local integer, text = { type = "integer" }, { type = "string" }
+    for field, given in pairs {
+      ["schema.type"] = { type = { [1] = "string", [3] = "integer" } },
+      ["schema.enum"] = { enum = { [1] = "a", [3] = "b" } },
+      ["schema.required"] = { required = { "a", other = "b" } },
+      ["schema.allOf"] = { allOf = { [1] = integer, [3] = text } },
+      ["schema.anyOf"] = { anyOf = integer },
+    } do
+      local ok, err = pcall(schema.check, given)
+      assert.is_false(ok, field)
+      assert.are.equal(field, err.field)
+    end
+    for _, list in ipairs { { [1] = 1, [3] = 2 }, { 1, other = 2 } } do
+      local ok, err = pcall(schema.expand, { list = list })
+      assert.is_false(ok)
+      assert.are.equal("example.list", err.field)
+    end
+  end)
+end)
+
 describe("expand", function()
   local function expanded(given) return core.encode(schema.expand(given)) end
 

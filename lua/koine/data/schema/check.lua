@@ -1,7 +1,9 @@
 --- Schemas that can be nobody's intention: unknown words as type, limits that are no numbers, references to nowhere.
 
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local parts = require "koine.data.schema.parts"
+local records = require "koine.data.records"
 
 local NUMBERS = { "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
   "minProperties", "maxProperties" }
@@ -10,6 +12,9 @@ local TABLES = { "properties", "$defs", "definitions" }
 
 local function check_type(given, path)
   if given == nil then return end
+  if type(given) == "table" and not records.is_list(given) then
+    core.raise_argument(path .. ".type", "word or array of words", "a table with holes or other keys")
+  end
   for _, name in ipairs(type(given) == "table" and given or { given }) do
     if not parts.types[name] then
       errors.argument(path .. ".type", "string, number, integer, boolean, null, array or object", name)
@@ -33,7 +38,7 @@ local function check(root, s, path, seen)
   seen[s] = true
   check_type(s.type, path)
   check_kind(s, path, NUMBERS, parts.types.number, "number")
-  check_kind(s, path, ARRAYS, parts.is_array, "array")
+  check_kind(s, path, ARRAYS, records.is_list, "array")
   check_kind(s, path, TABLES, is_table, "table")
   if s.multipleOf and s.multipleOf <= 0 then
     errors.argument(path .. ".multipleOf", "number, more than 0", s.multipleOf)

@@ -7,6 +7,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local records = require "koine.data.records"
 
 local example = {}
 
@@ -15,6 +16,7 @@ local WORDS = { string = true, number = true, integer = true, boolean = true, ar
 local expand
 
 local function expand_array(value, path)
+  if not records.is_list(value) then core.raise_argument(path, "array", "a table with holes or other keys") end
   if value[1] == nil then return { type = "array" } end
   return { type = "array", items = expand(value[1], path .. "[1]") }
 end
