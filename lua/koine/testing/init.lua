@@ -79,6 +79,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local records = require "koine.data.records"
 local wait = require "koine.task.wait"
 
 local testing = {}
@@ -234,20 +235,31 @@ local function hand_over(server, path, value)
   return true
 end
 
+-- The turns of a script, without the settings beside them.
+local function list_of(turns)
+  if type(turns) ~= "table" then errors.argument("turns", "array of turns or \"echo\"", turns) end
+  local list = core.array {}
+  for key, turn in next, turns do
+    if key ~= "copilot" then list[key] = turn end
+  end
+  if not records.is_list(list) then
+    core.raise_argument("turns", "array of turns", "a table with holes or other keys")
+  end
+  return list
+end
+
 --- Sets the script: an array of turns, played in order, or "echo": every request is answered with a text made from its
 -- last user message. A field `copilot` beside the turns is handed to server:copilot first. Requests seen and signatures
 -- issued stay remembered. true, or nil, err; raises an ArgumentError that names the turn and the field when the script
 -- is wrong.
 function methods:script(turns)
-  if type(turns) ~= "table" and turns ~= "echo" then
-    errors.argument("turns", "array of turns or \"echo\"", turns)
-  elseif type(turns) == "table" and turns.copilot then
+  local list = turns == "echo" and turns or list_of(turns)
+  if list ~= turns and turns.copilot then
     local ok, err = self:copilot(turns.copilot)
     if not ok then
       return nil, err
     end
   end
-  local list = turns == "echo" and turns or core.array(table.move(turns, 1, #turns, 1, {}))
   return hand_over(self, "/__koine/script", list)
 end
 

@@ -127,6 +127,12 @@ describe("koine.testing", function()
         assert.are.equal("ArgumentError", err.class)
         assert.is_truthy(tostring(err):find(problem), tostring(err))
       end
+      local turn = { content = "x" }
+      for _, script in ipairs { { [1] = turn, [3] = turn }, { turn, other = turn }, turn } do
+        local ok, err = pcall(server.script, server, script)
+        assert.is_false(ok)
+        assert.are.equal("turns", err.field)
+      end
       assert.is_false((pcall(server.script, server, "sing")))
       assert.is_false((pcall(testing.start, { script = { {} } })))
       assert.is_false((pcall(testing.start, { scripts = {} })))
