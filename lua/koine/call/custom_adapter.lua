@@ -6,6 +6,7 @@
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
+local wait = require "koine.task.wait"
 
 -- What an author's functions return ---------------------------------------------------------------------------------
 
@@ -126,7 +127,9 @@ local function start(adapter, primitive, messages, all)
   if not is_object(source) or not source.next or not source.response then
     return nil, mistaken(name, "open", "turn (next, response)", errors.describe(source))
   end
-  return setmetatable({ name = name, source = source }, stream_mt)
+  local opened = setmetatable({ name = name, source = source }, stream_mt)
+  wait.adopt(opened)
+  return opened
 end
 
 -- A loop around the stream: the Response, or nil, err. An error of `on_delta` closes the turn and goes on unchanged.

@@ -1,4 +1,5 @@
 local base = require "koine.call.custom_adapter"
+local koine = require "koine"
 
 local function raised(class, f, ...)
   local ok, err = pcall(f, ...)
@@ -267,6 +268,30 @@ describe("streams of an adapter in Lua", function()
     collectgarbage()
     collectgarbage()
     assert.are.equal(2, seen.closed)
+  end)
+
+  it("are closed with the task that opened them", function()
+    local adapter, seen = speaker { "a", "b" }
+    local over = koine.fallback { adapter }
+    for _, one in ipairs { adapter, over } do
+      seen.closed = 0
+      local opened
+      koine.run(function()
+        local task = koine.spawn(function()
+          opened = assert(one:open "hi")
+          assert(opened:next())
+          koine.sleep(60)
+        end)
+        koine.sleep(0)
+        assert.are.equal(0, seen.closed)
+        assert.is_true(task:cancel())
+        assert.are.equal(1, seen.closed)
+      end)
+      local _, err = opened:next()
+      assert.are.equal("CancelledError", err.class)
+      opened:close()
+      assert.are.equal(1, seen.closed)
+    end
   end)
 
   it("keep their Response when closed after the end", function()
