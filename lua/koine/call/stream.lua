@@ -105,7 +105,10 @@ local close = methods.close
 -- that waits for the next delta gets the CancelledError.
 function methods:close()
   local plan = core.state(self).plan
-  if plan then plan.closed = true end
+  if plan then
+    plan.closed = true
+    plan.ledger:stop()
+  end
   close(self)
   wait.wake(self)
 end

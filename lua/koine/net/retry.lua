@@ -57,8 +57,22 @@ function ledger:enter(err)
   return entry
 end
 
---- Enters an attempt that failed, and sleeps when it is to be made again: true then. Otherwise nil and the error to
--- report: the attempt's own, or the one that ended the sleep.
+--- Ends the sleep before the next attempt: there will be none.
+function ledger:stop()
+  self.stopped = true
+  wait.wake(self)
+end
+
+-- Sleeps so long, or until stop: true, or nil, err.
+local function sleep(self, delay)
+  if self.stopped or delay <= 0 then return wait.sleep(0) end
+  local _, err = wait.park(self, delay) -- nobody else wakes a ledger
+  if err then return nil, err end
+  return true
+end
+
+--- Enters an attempt that failed, and sleeps when it is to be made again: true then, also where stop ended the sleep.
+-- Otherwise nil and the error to report: the attempt's own, or the one that ended the sleep.
 function ledger:again(err)
   local entry = self:enter(err)
   local delay = self:delay(err)
@@ -66,7 +80,9 @@ function ledger:again(err)
   self.retries = self.retries + 1
   entry.waited = delay
   if self.on_retry then self.on_retry(entry) end
-  local slept, interrupted = wait.sleep(delay)
+  local began = wait.now()
+  local slept, interrupted = sleep(self, delay)
+  if self.stopped then entry.waited = math.min(wait.now() - began, delay) end
   if slept then return true end
   interrupted.attempts = self.attempts
   return nil, interrupted

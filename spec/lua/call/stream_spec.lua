@@ -311,6 +311,45 @@ describe("a stream", function()
     end
   end)
 
+  it("that is closed does not wait for its next attempt", function()
+    local function is_over(opened)
+      local began, err = wait.now(), nil
+      koine.run(function()
+        local reader = koine.spawn(function() err = select(2, opened:next()) end)
+        koine.sleep(0.2)
+        opened:close()
+        reader:wait()
+      end)
+      assert.is_true(wait.now() - began < 2, "closed after " .. wait.now() - began)
+      assert.are.equal("CancelledError", err.class)
+      return err
+    end
+
+    local inner = wait.park
+    wait.park = park
+    assert(server:script { { error = { status = 429, headers = { ["retry-after"] = "4" } } }, { content = "never" } })
+    local adapter = koine.anthropic { model = "m", base_url = server.url, key = "test-key-1" }
+    local err = is_over(assert(adapter:open "Hi"))
+    assert.are.equal("the stream was closed", err.message)
+    assert.are.equal(1, #err.attempts)
+    assert.is_true(err.attempts[1].waited < 2)
+
+    assert(server:reset())
+    assert(server:script { { error = { status = 429, headers = { ["retry-after"] = "4" } } }, { content = "never" } })
+    is_over(assert(koine.fallback { adapter, adapter }:open "Hi"))
+    assert.are.equal(1, #assert(server:requests()))
+
+    assert(server:reset())
+    assert(server:script { { error = { status = 429, headers = { ["retry-after"] = "4" } } }, { content = "never" } })
+    local opened
+    opened = assert(adapter:open("Hi", { on_retry = function() opened:close() end }))
+    local began = wait.now()
+    local _, why = opened:next()
+    assert.are.equal("CancelledError", why.class)
+    assert.is_true(wait.now() - began < 2)
+    wait.park = inner
+  end)
+
   describe("by its stats", function()
     -- A turn of two fragments whose answer differs from another's only by the bytes of the text.
     local function two_fragments(n)
