@@ -47,6 +47,7 @@ end
 function stream:next()
   if self.over then return nil, self.err end
   local delta, err = self.source:next()
+  if self.over then return nil, self.err end -- closed meanwhile
   if delta == nil then return finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil) end
   if type(delta) == "table" and DELTAS[delta.type] then return delta end
   local words = type(delta) == "table" and "one of type " .. errors.describe(delta.type) or errors.describe(delta)
@@ -58,7 +59,10 @@ function stream:response()
   while not self.over do self:next() end
   if self.err then return nil, self.err end
   if not self.result then
+    self.answering = true
     local result, err = self.source:response()
+    self.answering = false
+    if self.err then return nil, self.err end -- closed meanwhile
     if result == nil then return finish(self, failure(self.name, "response", "response", err)) end
     if not is_object(result) then
       return finish(self, mistaken(self.name, "response", "response", errors.describe(result)))
@@ -71,7 +75,9 @@ end
 --- Ends the turn. Before its end, next() and response() give a CancelledError from now on. May be called any number of
 -- times, at any time.
 function stream:close()
-  if not self.over then finish(self, errors.new { kind = "cancelled", message = "the stream was closed" }) end
+  if not self.over or self.answering then
+    finish(self, errors.new { kind = "cancelled", message = "the stream was closed" })
+  end
   local source = self.source
   if self.closed or not source.close then return end
   self.closed = true

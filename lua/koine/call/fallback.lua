@@ -44,6 +44,10 @@ local function advance(self, err)
     self.at = self.at + 1
     local asked
     asked, err = ask(self)
+    if self.closed then
+      if self.turn then self.turn:close() end
+      return nil, errors.new { kind = "cancelled", message = "the stream was closed", attempts = self.attempts }
+    end
     if asked then return true end
   end
 end
@@ -76,6 +80,7 @@ function turn:response()
 end
 
 function turn:close()
+  self.closed = true
   if self.turn then self.turn:close() end
 end
 

@@ -270,6 +270,36 @@ describe("streams of an adapter in Lua", function()
     assert.are.equal(2, seen.closed)
   end)
 
+  it("tell whoever reads that they were closed, whatever comes after", function()
+    for _, last in ipairs { "next", "response" } do
+      local gate, ended = {}, 0
+      local adapter = base { name = "Slow", options = { model = "m" }, open = function()
+        local function slow(result)
+          return function()
+            koine.park(gate, 1)
+            return result
+          end
+        end
+        return { next = last == "next" and slow { type = "text_delta", text = "late" } or function() end,
+          response = slow { content = "late", model = "m", stop_reason = "end_turn" },
+          close = function() ended = ended + 1 end }
+      end }
+      local opened, result, err = assert(adapter:open "hi"), nil, nil
+      koine.run(function()
+        local reader = koine.spawn(function() result, err = opened[last](opened) end)
+        koine.sleep(0)
+        opened:close()
+        koine.wake(gate)
+        reader:wait()
+      end)
+      assert.is_nil(result)
+      assert.are.equal("CancelledError", err.class)
+      assert.are.equal(err, select(2, opened:next()))
+      assert.are.equal(err, select(2, opened:response()))
+      assert.are.equal(1, ended)
+    end
+  end)
+
   it("are closed with the task that opened them", function()
     local adapter, seen = speaker { "a", "b" }
     local over = koine.fallback { adapter }

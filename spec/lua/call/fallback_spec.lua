@@ -109,6 +109,31 @@ describe("fallback", function()
     assert.are.equal("two", r:text())
   end)
 
+  it("opens no other turn once it was closed", function()
+    local gate, open = {}, 0
+    local function slow(first)
+      return koine.custom_adapter { name = "Slow", options = { model = "m" }, open = function()
+        if not first then koine.park(gate, 1) end
+        open = open + 1
+        return {
+          next = function() return nil, koine.errors.new { kind = "overloaded", message = "full" } end,
+          response = function() return nil, koine.errors.new { kind = "overloaded", message = "full" } end,
+          close = function() open = open - 1 end,
+        }
+      end }
+    end
+    local opened, err = assert(koine.fallback { slow(true), slow(false), slow(false) }:open "hi"), nil
+    koine.run(function()
+      local reader = koine.spawn(function() err = select(2, opened:next()) end)
+      koine.sleep(0)
+      opened:close()
+      koine.wake(gate)
+      reader:wait()
+    end)
+    assert.are.equal("CancelledError", err.class)
+    assert.are.equal(0, open)
+  end)
+
   it("names what is wrong with its table", function()
     local wrong = { adapters = {}, ["adapters[1]"] = { 1 }, may = { pair(), may = 1 }, b = { pair(), b = pair() } }
     for field, given in pairs(wrong) do
