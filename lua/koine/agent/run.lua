@@ -267,7 +267,8 @@ function methods:approve(call_id, arguments)
     if unfit then core.raise_argument("arguments", "values that JSON has", unfit) end
     local found = tool.find(self.tools or self.spec.tools, call.name)
     local fits, why = true, nil
-    if found then fits, why = schema.validate(found.parameters, arguments, "arguments") end
+    local parameters = found and found.parameters -- nil where the provider has them
+    if parameters then fits, why = schema.validate(parameters, arguments, "arguments") end
     if not fits then core.raise_argument("arguments", "arguments that fit the tool", why) end
     call.edited = records.to_table(arguments)
   end

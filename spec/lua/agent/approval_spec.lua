@@ -46,6 +46,21 @@ describe("approval", function()
     assert.are.same({}, result.pending)
   end)
 
+  it("takes other arguments for a tool that the provider describes", function()
+    local ran_with
+    local shell = { type = "bash_20250124", name = "bash", needs_approval = true, run = function(args)
+      ran_with = args.command
+      return "done"
+    end }
+    local run = make(play({ content = { { type = "tool_use", id = "c1", name = "bash", arguments = { command = "rm" } } } },
+      { content = "Done." }), { tools = { shell } }):start "Go"
+    assert.are.equal("paused", assert(run:result()).status)
+    assert.are.equal("arguments", raised(run.approve, run, "c1", "ls").field)
+    assert.is_true(run:approve("c1", { command = "ls" }))
+    assert.are.equal("Done.", assert(run:result()).text)
+    assert.are.equal("ls", ran_with)
+  end)
+
   it("one at a time, in order", function()
     local run = careful(true):start "Go"
     assert.are.equal("paused", assert(run:result()).status)
