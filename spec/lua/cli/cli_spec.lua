@@ -113,8 +113,17 @@ describe("koine", function()
       assert.are.same({ "m-1", "end_turn", 7, "anthropic" },
         { decoded.model, decoded.stop_reason, decoded.usage.input_tokens, decoded.provider })
       assert.is_truthy(r.out:find('"content":[]', 1, true))
+      assert.is_truthy(r.out:find('"tool_calls":[]', 1, true))
       assert.is_truthy(r.out:find('"warnings":[]}\n', 1, true))
       assert.are.equal("koine: the answer is empty\n", r.err)
+    end)
+
+    it("--json writes the arguments of calls as they came", function()
+      local given = '{"content":{},"list":[],"notes":{},"more":{"items":[[]],"tool_calls":{}}}'
+      local r = run_there({ "ask", "--json", "Hm?" }, { { content = { { type = "tool_use", id = "c1", name = "f",
+        arguments_json = given } } } })
+      assert.is_truthy(r.out:find(
+        '"arguments":{"content":{},"list":[],"more":{"items":[[]],"tool_calls":{}},"notes":{}}', 1, true), r.out)
     end)
 
     it("--stream writes what is there while the rest is not", function()
