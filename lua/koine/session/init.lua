@@ -85,15 +85,24 @@ local replayed_mt = { __index = replayed, __name = "koine.session" }
 
 -- The result of a session that its provider gave none of.
 local function failed(err)
-  err = err or errors.new { kind = "other", message = "the provider gave no result" }
+  if err == nil then err = "the provider gave no result" end
+  if not errors.is_error(err) then err = errors.new { kind = "other", message = tostring(err) } end
   return types.result { outcome = "error", reason = tostring(err), error = err }
+end
+
+-- pcall's results: the first, or the failed result of what was raised. Wrong use is raised on.
+local function settle(ok, ...)
+  if ok then return ... end
+  local err = ...
+  if errors.is_error(err) and (err:is "ArgumentError" or err:is "NotImplementedError") then error(err, 0) end
+  return failed(err)
 end
 
 -- Calls f(…) as a task that close() cancels: f's results, or nil, err when it was.
 local function apart(self, f, ...)
   return loop.run(function(...)
     self.task = wait.task()
-    return f(...)
+    return settle(pcall(f, ...))
   end, ...)
 end
 
@@ -125,11 +134,17 @@ local function open(target, given)
   return setmetatable({ provider = target, given = given, read = 0 }, replayed_mt)
 end
 
---- Runs a session to its end: the result. `target` is an adapter or a provider, `given` the inputs (session/input.lua).
--- Raises an ArgumentError for bad inputs, also when the adapter does not take them, and nothing else.
-function session.run(target, given)
+local function result_of(target, given)
   local opened <close> = open(target, given)
   return opened:result()
+end
+
+--- Runs a session to its end: the result. `target` is an adapter or a provider, `given` the inputs (session/input.lua).
+-- Raises an ArgumentError for bad inputs, also when the adapter does not take them, a NotImplementedError for what the
+-- target cannot do, and nothing else.
+function session.run(target, given)
+  if not session.is_provider(target) then return result_of(target, given) end
+  return settle(pcall(result_of, target, given))
 end
 
 --- Begins a session and returns it: `for event in session.events(…) do … end` drives it event by event, the same events

@@ -151,11 +151,34 @@ describe("a session that is closed at work", function()
       assert.are.equal(made, opened:result())
     end)
 
-    it("that returns nothing: an error; what it raises goes on", function()
+    it("that returns nothing, or raises: an error", function()
       local result = session.run(provider(function() end), {})
       assert.are.same({ "error", "the provider gave no result" }, { result.outcome, result.reason })
       local given = setmetatable({}, { __tostring = function() return "mine" end })
-      assert.are.equal(given, raised(session.run, provider(function() error(given) end), {}))
+      local koines = koine.errors.new { kind = "server", message = "down" }
+      for _, raise in ipairs { error, function(err) return nil, err end } do
+        for reason, err in pairs { mine = given, ["plain text"] = "plain text", down = koines } do
+          local whole = { run_session = function() return raise(err, 0) end }
+          local opens = { run_session = print, open_session = function() return raise(err, 0) end }
+          for _, one in ipairs { whole, raise == error and opens or nil } do
+            result = session.run(one, {})
+            assert.are.same({ "error", reason }, { result.outcome, result.reason })
+            assert.are.equal(koines.class == result.error.class and "server" or "other", result.error.kind)
+          end
+          local opened = session.events(whole, {})
+          assert.is_nil(opened:next())
+          assert.are.equal(reason, opened:result().reason)
+        end
+      end
+    end)
+
+    it("raises wrong use alone", function()
+      local wrong = koine.errors.new { kind = "argument", message = "f: x expected", field = "f", expected = "x" }
+      for class, raise in pairs { ArgumentError = function() error(wrong) end,
+        NotImplementedError = session.provider.run_session } do
+        assert.are.equal(class, raised(session.run, provider(raise), {}).class)
+        assert.are.equal(class, raised(session.run, { run_session = print, open_session = raise }, {}).class)
+      end
     end)
   end)
 end)
