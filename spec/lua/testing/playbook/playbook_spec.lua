@@ -226,6 +226,13 @@ describe("chat", function()
     assert.are.equal(2, #book.call_log)
   end)
 
+  it("keeps no key in its log", function()
+    local book = playbook { steps = { message(1) }, key = "sk-secret-0123456789", max_tokens = 5 }
+    book:chat "hi"
+    assert.are.equal(5, book.call_log[1].max_tokens)
+    assert.is_nil(book.call_log[1].key)
+  end)
+
   it("logs what each call was given, as it was then", function()
     local book = playbook { message(7), message(8) }
     local messages = { { role = "user", content = "hi" } }
