@@ -29,7 +29,7 @@ end
 local OWN = { system = true, tools = true, on_delta = true, stream = true }
 
 local function check_options(value, path)
-  if type(value) ~= "table" then errors.argument(path, "table of call options", value) end
+  if type(value) ~= "table" then check.refuse(path, "table of call options", value) end
   for name in next, value do
     local field = path .. "." .. tostring(name)
     if OWN[name] then errors.argument(field, "a field of the agent, not an option", name) end

@@ -40,7 +40,7 @@ end
 
 local function in_force(self, opts)
   if opts == nil then return self.spec end
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   return fields.merged(opts, self.spec)
 end
 
@@ -93,7 +93,7 @@ end
 --               mark is taken back and the tool not run; the next step tries again
 -- Tables are copied. Raises an ArgumentError naming the field that is missing, unknown or bad (`tools[2].name`).
 local function new(given)
-  if type(given) ~= "table" then errors.argument("agent", "table", given) end
+  if type(given) ~= "table" then check.refuse("agent", "table", given) end
   local spec = fields.merged(given, { tools = {}, parallel = false, stop = { stop.steps(STEPS) } })
   if spec.adapter == nil then errors.argument("adapter", "adapter", nil) end
   return setmetatable({ spec = spec }, agent_mt)

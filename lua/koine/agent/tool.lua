@@ -341,7 +341,7 @@ end
 --   strict, cache_control   as in records.tool_definition
 -- A new table with these fields (no `example`). Raises an ArgumentError naming the bad field.
 local function make(_, given)
-  if type(given) ~= "table" then errors.argument("tool", "table", given) end
+  if type(given) ~= "table" then check.refuse("tool", "table", given) end
   return new(given, "")
 end
 

@@ -163,7 +163,7 @@ end
 
 local function check_arguments(adapter, opts)
   check.adapter(adapter, "adapter")
-  if opts ~= nil and type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if opts ~= nil and type(opts) ~= "table" then check.refuse("options", "table", opts) end
 end
 
 local conversation = {}

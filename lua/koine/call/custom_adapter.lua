@@ -3,6 +3,7 @@
 -- are derived from it, with the checks of messages and options that every adapter makes. Whatever else an adapter may
 -- leave out has its default here.
 
+local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
@@ -241,7 +242,7 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 -- Without `open` or without a model, the methods that need them raise a NotImplementedError. Raises an ArgumentError
 -- naming the bad field.
 return function(definition)
-  if type(definition) ~= "table" then errors.argument("definition", "table", definition) end
+  if type(definition) ~= "table" then check.refuse("definition", "table", definition) end
   local name = definition.name
   if type(name) ~= "string" or name == "" then errors.argument("name", "non-empty string", name) end
   if definition.open ~= nil and type(definition.open) ~= "function" then

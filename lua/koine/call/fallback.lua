@@ -90,7 +90,7 @@ local METHODS = { "open", "provider_name", "model_name" } -- that an adapter nee
 
 -- The adapters among the fields given, a new array.
 local function checked(given)
-  if type(given) ~= "table" then errors.argument("adapters", "array of adapters", given) end
+  if type(given) ~= "table" then check.refuse("adapters", "array of adapters", given) end
   local adapters = {}
   for name, value in next, given do
     if math.type(name) == "integer" then

@@ -73,7 +73,7 @@ end
 -- `path` for anything else.
 function check.adapter(value, path)
   local ok, chat = pcall(function() return value.chat end)
-  if not ok or type(chat) ~= "function" then errors.argument(path, "adapter", value) end
+  if not ok or type(chat) ~= "function" then check.refuse(path, "adapter", value) end
   return value
 end
 

@@ -57,7 +57,7 @@ end
 
 --- The fields of a dispatcher with these options. Raises an ArgumentError naming the bad one.
 function settings.constructor(given)
-  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  if type(given) ~= "table" then check.refuse("options", "table", given) end
   for name in next, given do
     if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end

@@ -11,6 +11,7 @@
 
 local core = require "koine.core"
 local chat = require "koine.session.chat"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local frame = require "koine.session.runner"
 local inputs = require "koine.session.input"
@@ -67,7 +68,7 @@ local provider_mt = { __index = methods, __name = "koine.session.provider" }
 -- constructor without `model`. Raises an ArgumentError for an unknown name.
 function session.new(name, options)
   if type(name) ~= "string" then errors.argument("name", "name of a provider", name) end
-  if options ~= nil and type(options) ~= "table" then errors.argument("options", "table", options) end
+  if options ~= nil and type(options) ~= "table" then check.refuse("options", "table", options) end
   require("koine.provider").load(name)
   local kept = {}
   for option, value in next, options or {} do kept[option] = value end

@@ -141,7 +141,7 @@ end
 --- Checks the inputs and returns a table of them with the defaults filled in; the caller's is not changed. Raises an
 -- ArgumentError naming the first field that is missing, unknown or bad.
 function input.check(given)
-  if type(given) ~= "table" then errors.argument("session", "table of inputs", given) end
+  if type(given) ~= "table" then check.refuse("session", "table of inputs", given) end
   local kept = {}
   for name in next, given do
     if not FIELDS[name] then check.unknown("option", name, FIELDS) end

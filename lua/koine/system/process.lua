@@ -38,13 +38,13 @@ end
 -- {NAME = value} as a sorted array of "NAME=value"; nil stays nil.
 local function check_env(env)
   if env == nil then return nil end
-  if type(env) ~= "table" then errors.argument("env", "table of strings by name", env) end
+  if type(env) ~= "table" then check.refuse("env", "table of strings by name", env) end
   local list = {}
   for name, value in pairs(env) do
     if not is_text(name) or name == "" or name:find("=", 1, true) then
-      errors.argument("env", "names without = and NUL", name)
+      check.refuse("env", "names without = and NUL", name)
     end
-    if not is_text(value) then errors.argument("env." .. name, "string without NUL", value) end
+    if not is_text(value) then check.refuse("env." .. name, "string without NUL", value) end
     list[#list + 1] = name .. "=" .. value
   end
   table.sort(list)
@@ -62,7 +62,7 @@ end
 -- What core.process takes.
 local function spec_of(argv, opts)
   if opts == nil then opts = {} end
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   for name in pairs(opts) do
     if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end

@@ -416,6 +416,39 @@ describe("a credential", function()
     end)
   end)
 
+  it("does not show where a string stands for a table of options", function()
+    local claude = adapter_of "anthropic"
+    for name, f in pairs {
+      session = function() koine.session.new("anthropic", KEY) end,
+      inputs = function() koine.session.run(claude, KEY) end,
+      remote = function() koine.executor.remote(KEY) end,
+      serve = function() koine.executor.serve(KEY) end,
+      executor = function() koine.executor(KEY) end,
+      set_env = function() koine.executor { workdir = ".", set_env = KEY } end,
+      env = function() koine.process.run({ "true" }, { env = KEY }) end,
+      name = function() koine.process.run({ "true" }, { env = { [KEY .. "=1"] = "" } }) end,
+      value = function() koine.process.run({ "true" }, { env = { K = KEY .. "\0" } }) end,
+      process = function() koine.process.run({ "true" }, KEY) end,
+      agent = function() koine.agent(KEY) end,
+      call = function() koine.agent { adapter = claude, options = KEY } end,
+      run = function() koine.agent { adapter = claude }:start("Hi", KEY) end,
+      tool = function() koine.tool(KEY) end,
+      dispatcher = function() koine.dispatcher(KEY) end,
+      pack = function() koine.packing.pack({}, KEY) end,
+      alarm = function() koine.packing.overhead_alarm(KEY) end,
+      conversation = function() koine.conversation(claude, KEY) end,
+      custom = function() koine.custom_adapter(KEY) end,
+      fallback = function() koine.fallback(KEY) end,
+      entry = function() koine.fallback { KEY } end,
+      contract = function() koine.testing.contract.describe("x", KEY) end,
+      compare = function() koine.artifacts.compare({}, KEY) end,
+    } do
+      local ok, err = pcall(f)
+      assert.is_false(ok, name)
+      assert.is_nil(tostring(err):find(MARK, 1, true), name .. ": " .. tostring(err))
+    end
+  end)
+
   describe("watched over", function()
     it("is found wherever it shows", function()
       assert.is_function(core.error_mt.__gc, "the helper of .busted was not loaded")

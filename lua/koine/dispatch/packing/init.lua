@@ -110,7 +110,7 @@ local LAYOUTS = {
 
 local function layout_of(opts)
   if opts == nil then return LAYOUTS.split end
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   for name in next, opts do
     if not PACK_OPTIONS[name] then check.unknown("option", name, PACK_OPTIONS) end
   end

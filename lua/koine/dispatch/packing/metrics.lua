@@ -107,7 +107,7 @@ end
 -- of these four, nil for the defaults. It remembers each channel it has seen, and of each the last window's records.
 -- Raises an ArgumentError for an unknown name, and for what is no number over 0.
 function metrics.overhead_alarm(opts)
-  if opts ~= nil and type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if opts ~= nil and type(opts) ~= "table" then check.refuse("options", "table", opts) end
   local alarm = { channels = {} }
   for name, value in next, DEFAULTS do alarm[name] = value end
   for name, value in next, opts or {} do

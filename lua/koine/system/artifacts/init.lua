@@ -159,7 +159,7 @@ local COMPARE = { timeout = true, relative_to = true }
 
 local function check_options(opts, known)
   if opts == nil then return {} end
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   for name in next, opts do
     if not known[name] then check.unknown("option", name, known) end
   end

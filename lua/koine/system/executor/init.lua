@@ -90,7 +90,7 @@ local function environment(names, set)
     check_copied(("env[%d]"):format(i), name)
     env[name] = os.getenv(name)
   end
-  if type(set) ~= "table" then errors.argument("set_env", "table", set) end
+  if type(set) ~= "table" then check.refuse("set_env", "table", set) end
   for name, value in next, set do
     check_variable("set_env", name)
     if type(value) ~= "string" or value:find("\0", 1, true) then
@@ -259,7 +259,7 @@ end
 --                  on, as far as the system lets it: docs/security.md
 -- Fields: run, names (what is allowed), workdir (absolute, without links). Raises an ArgumentError naming a bad option.
 local function new(_, opts)
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   for name in next, opts do
     if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end

@@ -104,7 +104,7 @@ end
 --- The function run(name, input, ctx) of an executor behind a service; `opts` is what koine.executor.remote takes.
 -- `ctx` stays here.
 function remote.run(opts)
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   for name in next, opts do
     if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end

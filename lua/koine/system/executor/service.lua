@@ -97,7 +97,7 @@ end
 -- The program -------------------------------------------------------------------------------------------------------
 
 local function check_options(opts)
-  if type(opts) ~= "table" then errors.argument("options", "table", opts) end
+  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
   for name in next, opts do
     if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end

@@ -17,6 +17,7 @@
 -- With `live = true` instead of script and requests, the items that need no script run against whatever server `new`
 -- talks to.
 
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local kits = require "koine.testing.contract.kit"
 
@@ -46,9 +47,9 @@ local SUPPORTS = {
   tools = true,            -- live: tools can be offered
 }
 
-local function check(name, spec)
+local function check_spec(name, spec)
   if type(name) ~= "string" then errors.argument("name", "string", name) end
-  if type(spec) ~= "table" then errors.argument("contract", "table", spec) end
+  if type(spec) ~= "table" then check.refuse("contract", "table", spec) end
   if spec.live ~= nil and type(spec.live) ~= "boolean" then errors.argument("contract.live", "boolean", spec.live) end
   local mode = spec.live and "live" or "scripted"
   for _, hook in ipairs { "new", "script", "requests", "unreachable", "refused" } do
@@ -99,7 +100,7 @@ end
 -- While a scripted suite runs, connections to anything but this machine fail (koine.testing.offline).
 -- Raises an ArgumentError when one of these is missing, unknown, or belongs to the other mode.
 function contract.describe(name, spec)
-  check(name, spec)
+  check_spec(name, spec)
   local made = { supports = {} }
   for hook in pairs(HOOKS[spec.live and "live" or "scripted"]) do made[hook] = spec[hook] end
   for flag, default in pairs(SUPPORTS) do
