@@ -41,6 +41,18 @@ describe("hosts", function()
       end
     end)
 
+    it("say that poll is not installed", function()
+      local poll = koine.hosts.poll
+      local calls = { spawn = function() poll.spawn(print) end, step = function() poll.step(0) end,
+        await = function() poll.await({}, "r") end,
+        task = function() koine.run(function() poll.await({}, "r") end) end }
+      for name, f in pairs(calls) do
+        local ok, err = pcall(f)
+        assert.are.same({ false, "ArgumentError", "poll" }, { ok, err.class, err.field }, name)
+      end
+      poll.run()
+    end)
+
     it("keep who waits when they are installed again", function()
       koine.hosts.luv.install()
       local done = false

@@ -8,6 +8,7 @@
 -- Koine yields in the coroutines that were spawned here, and blocks elsewhere. One that yields by itself is the
 -- program's to resume.
 
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local parking = require "koine.task.hosts.parking"
 local socket = require "socket"
@@ -21,6 +22,11 @@ local poll = {}
 local lot, watched -- while installed: who is parked; for "r" and "w", object → token of the coroutine that waits for it
 
 local engine = { getfd = function() return wait.engine():pollfd() end, dirty = function() return false end }
+
+-- Raises before install.
+local function check_installed()
+  if not lot then core.raise_argument("poll", "poll.install() first", "none") end
+end
 
 local function suspends() return coroutine.running() == lot.current and coroutine.isyieldable() end
 
@@ -45,8 +51,9 @@ function poll.uninstall()
   lot, watched = nil, nil
 end
 
---- Has f(…) run as a coroutine, from the next step on.
+--- Has f(…) run as a coroutine, from the next step on. Raises an ArgumentError before install.
 function poll.spawn(f, ...)
+  check_installed()
   if type(f) ~= "function" then errors.argument("f", "function", f) end
   lot:start(f, ...)
 end
@@ -64,6 +71,7 @@ end
 -- an ArgumentError elsewhere, for an object that is closed, and for a descriptor (the object's or the engine's) that
 -- select cannot watch.
 function poll.await(object, mode, seconds)
+  check_installed()
   local waiting, task = watched[mode] or errors.argument("mode", '"r" or "w"', mode), wait.task()
   if not (task and task:yields() or coroutine.running() == lot.current) then
     errors.argument("await", "a coroutine of spawn around it", nil)
@@ -92,8 +100,9 @@ local function sleep(seconds)
 end
 
 --- One turn: sleeps at most so long (nil: until there is work) and runs every coroutine that can go on. Raises what one
--- of them raises; the others can still go on.
+-- of them raises; the others can still go on. Raises an ArgumentError before install.
 function poll.step(seconds)
+  check_installed()
   seconds = lot:patience(seconds)
   if next(watched.r) or next(watched.w) then
     sleep(seconds)
