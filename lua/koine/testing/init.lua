@@ -150,6 +150,7 @@ end
 -- a ConnectionError when the child cannot start, e.g. without lua-luv. Raises an ArgumentError for a wrong script or
 -- wrong settings.
 function testing.start(opts)
+  if opts ~= nil and type(opts) ~= "table" then errors.argument("opts", "table", opts) end
   for name in pairs(opts or {}) do
     if not OPTIONS[name] and name ~= "port" then
       errors.argument("opts", "no options but script, copilot and port", name)

@@ -136,6 +136,10 @@ describe("koine.testing", function()
       assert.is_false((pcall(server.script, server, "sing")))
       assert.is_false((pcall(testing.start, { script = { {} } })))
       assert.is_false((pcall(testing.start, { scripts = {} })))
+      for _, opts in ipairs { "echo", 5, true } do
+        local ok, err = pcall(testing.start, opts)
+        assert.are.same({ false, "ArgumentError", "opts" }, { ok, err.class, err.field })
+      end
     end)
 
     it("cannot be used when stopped", function()
