@@ -81,17 +81,19 @@ describe("a call", function()
     local claude = koine.anthropic { model = "claude-sonnet-4-5", key = "test-key", retry = false, timeout = 60,
       base_url = "http://127.0.0.1:" .. bomb:read "l" }
     for _, streaming in ipairs { false, true } do
-      local turns, err = 0, nil
+      local turns, done, err = 0, false, nil
       koine.run(function()
         local asking = koine.spawn(function()
           err = select(2, claude:chat("Hi", { stream = streaming, max_tokens = 100 }))
+          done = true
         end)
-        while not err do -- others go on meanwhile
+        while not done do -- others go on meanwhile
           turns = turns + 1
           koine.sleep(0)
         end
         asking:wait()
       end)
+      assert(err, "an answer came")
       assert.are.equal("limit", err.kind)
       assert(turns >= 64 / 8, ("%d turns of another task while 64 MB were read"):format(turns))
     end
