@@ -41,6 +41,9 @@ end
 
 local BEGUN, RETURNED, RAISED, CANCELLED, FRAGILE = 1, 2, 3, 4, 5
 
+--- What a schedule counts: each has to come up.
+stress.KINDS = { BEGUN, RETURNED, RAISED, CANCELLED, FRAGILE, "runs", "failures" }
+
 local function new_scope(kind, owner)
   local scope = { kind = kind, owner = owner, nodes = {} }
   scope.run = kind == "run" and scope or owner.run
