@@ -151,7 +151,6 @@ end
 local function derive(adapter, definition)
   local given = definition.options or {}
   local settings = options.constructor(given, {})
-  settings.inherited = { __index = settings }
   local primitive = definition.open
 
   local function called(self, method, opts)

@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local agents = require "koine.agent"
+local check = require "koine.data.check"
 local context = require "koine.session.context"
 local errors = require "koine.data.errors"
 local frame = require "koine.session.runner"
@@ -16,8 +17,7 @@ local work_mt = { __index = methods }
 
 -- Raises unless the adapter is one, and for the model that the session is for.
 local function check_adapter(adapter, model)
-  local found = (type(adapter) == "table" or type(adapter) == "userdata") and adapter.chat
-  if type(found) ~= "function" then errors.argument("adapter", "adapter or provider", adapter) end
+  check.adapter(adapter, "adapter")
   local name = adapter.model_name and errors.try(adapter.model_name, adapter)
   if name and model ~= name and model:sub(-#name - 1) ~= "/" .. name then
     errors.argument("model", ("the adapter's model, %q"):format(name), model)

@@ -79,8 +79,8 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local exchange = require "koine.net.http"
 local records = require "koine.data.records"
-local wait = require "koine.task.wait"
 
 local testing = {}
 
@@ -199,20 +199,8 @@ local function control(server, method, path, body)
   if not server.handle then
     errors.argument("server", "a running server", "a stopped one")
   end
-  local request, err = core.request(core.engine(), { method = method, url = server.url .. path, body = body,
-    headers = { ["content-type"] = "application/json" }, timeouts = { total = TIMEOUT } })
-  if not request then
-    return nil, err
-  end
-  local answer
-  repeat
-    local _
-    answer, err = request:poll()
-    if answer == false then
-      _, err = wait.park(request)
-    end
-  until answer or err
-  request:close()
+  local answer, err = exchange.send { method = method, url = server.url .. path, body = body,
+    headers = { ["content-type"] = "application/json" }, timeouts = { total = TIMEOUT } }
   if not answer then
     return nil, err
   end
@@ -236,12 +224,14 @@ local function hand_over(server, path, value)
   return true
 end
 
+local BESIDE = { copilot = true } -- settings beside the turns of a script
+
 -- The turns of a script, without the settings beside them.
 local function list_of(turns)
   if type(turns) ~= "table" then errors.argument("turns", "array of turns or \"echo\"", turns) end
   local list = core.array {}
   for key, turn in next, turns do
-    if key ~= "copilot" then list[key] = turn end
+    if not BESIDE[key] then list[key] = turn end
   end
   if not records.is_list(list) then
     core.raise_argument("turns", "array of turns", "a table with holes or other keys")

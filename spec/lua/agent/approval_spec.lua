@@ -52,8 +52,8 @@ describe("approval", function()
       ran_with = args.command
       return "done"
     end }
-    local run = make(play({ content = { { type = "tool_use", id = "c1", name = "bash", arguments = { command = "rm" } } } },
-      { content = "Done." }), { tools = { shell } }):start "Go"
+    local call = { type = "tool_use", id = "c1", name = "bash", arguments = { command = "rm" } }
+    local run = make(play({ content = { call } }, { content = "Done." }), { tools = { shell } }):start "Go"
     assert.are.equal("paused", assert(run:result()).status)
     assert.are.equal("arguments", raised(run.approve, run, "c1", "ls").field)
     assert.is_true(run:approve("c1", { command = "ls" }))

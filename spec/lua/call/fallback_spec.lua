@@ -142,8 +142,9 @@ describe("fallback", function()
       assert.are.equal(field, err.field)
     end
     local book = koine.testing.playbook {}
-    local spare = { { adapters = { book, nil, book } }, { adapters = { [2] = book } }, { adapters = { [0] = book, book } },
-      { ["adapters[1]"] = { {} } }, { ["adapters[2]"] = { book, {} } }, { ["adapters[2]"] = { book, { chat = print } } } }
+    local spare = { { adapters = { book, nil, book } }, { adapters = { [2] = book } },
+      { adapters = { [0] = book, book } }, { ["adapters[1]"] = { {} } }, { ["adapters[2]"] = { book, {} } },
+      { ["adapters[2]"] = { book, { chat = print } } } }
     for _, case in ipairs(spare) do
       local field, given = next(case)
       local ok, err = pcall(koine.fallback, given)

@@ -2,6 +2,7 @@
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
+local koine = require "koine"
 local testing = require "koine.testing"
 
 local exchange, messages, completions, BEARER = client.exchange, client.messages, client.completions, client.BEARER
@@ -140,6 +141,24 @@ describe("koine.testing", function()
         local ok, err = pcall(testing.start, opts)
         assert.are.same({ false, "ArgumentError", "opts" }, { ok, err.class, err.field })
       end
+    end)
+
+    it("closes the request of a control call that is cancelled", function()
+      local request, closed = core.request, 0
+      core.request = function(...)
+        local made, err = request(...)
+        return made and setmetatable({}, { __close = function()
+          closed = closed + 1
+          made:close()
+        end, __index = { poll = function() return made:poll() end, close = function() end } }), err
+      end
+      koine.run(function()
+        local task = koine.spawn(server.requests, server)
+        koine.sleep(0)
+        assert.is_true(task:cancel())
+      end)
+      core.request = request
+      assert.are.equal(1, closed)
     end)
 
     it("cannot be used when stopped", function()

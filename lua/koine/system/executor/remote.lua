@@ -43,7 +43,7 @@ function remote.token(opts)
   local token = given(opts, "token")
   local problem = token ~= nil and check.key_problem(token)
   if problem then
-    core.raise_argument("token", "string without control characters or white space around it", problem)
+    core.raise_argument("token", check.KEY_EXPECTED, problem)
   end
   return token
 end

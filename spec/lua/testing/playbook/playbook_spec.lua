@@ -120,7 +120,8 @@ describe("a step", function()
     for _, content in ipairs { { [1] = text, [3] = text }, { [2] = text }, text } do
       assert.are.equal("step.content", field { step = 1, type = "turn", content = content })
     end
-    assert.are.equal("step.tool_calls[1].arguments", field(calls(1, { { id = "c", name = "f", arguments = { [3] = 1 } } })))
+    local call = { id = "c", name = "f", arguments = { [3] = 1 } }
+    assert.are.equal("step.tool_calls[1].arguments", field(calls(1, { call })))
   end)
 
   it("rejects what it does not know, at every depth", function()
