@@ -197,18 +197,38 @@ static int m_close(lua_State *L) {
   return 0;
 }
 
+/* Pushes {name = value}; what came several times joined. */
+static void push_headers(lua_State *L, const struct header *v, size_t n) {
+  struct scratch *s = home_scratch(L);
+  lua_createtable(L, 0, (int)n);
+  for (size_t i = 0; i < n; i++) {
+    push_str(L, v[i].name);
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, -3) == LUA_TNIL) {
+      if (head_join(v + i, n - i, &s->text) != 0) luaL_error(L, "not enough memory");
+      lua_pop(L, 1);
+      push_str(L, buf_str(&s->text));
+      lua_rawset(L, -3);
+    } else {
+      lua_pop(L, 2);
+    }
+  }
+}
+
 /* What poll says of a request that is open. */
 static int poll(lua_State *L) {
   struct request *q = lua_touserdata(L, 1);
   const struct err *failure;
   const struct header *v;
+  struct err e;
   size_t n;
   if (!transfer_done(q->transfer, &failure)) {
     lua_pushboolean(L, 0);
     return 1;
   }
-  if (failure != NULL) {
-    struct err e = *failure;
+  n = transfer_headers(q->transfer, &v);
+  if (failure != NULL) e = *failure;
+  if (failure != NULL || head_check(n, &e) != 0) {
     redact_err(&q->secrets, &e);
     return return_error(L, &e);
   }
@@ -217,13 +237,7 @@ static int poll(lua_State *L) {
   lua_setfield(L, -2, "status");
   push_str(L, buf_str(transfer_body(q->transfer)));
   lua_setfield(L, -2, "body");
-  n = transfer_headers(q->transfer, &v);
-  lua_createtable(L, 0, (int)n);
-  for (size_t i = 0; i < n; i++) {
-    push_str(L, v[i].name);
-    push_str(L, v[i].value);
-    lua_rawset(L, -3);
-  }
+  push_headers(L, v, n);
   lua_setfield(L, -2, "headers");
   return 1;
 }

@@ -54,7 +54,7 @@ end
 -- rate_limit = {requests = at most so many, period = in so many seconds} (nil: no such limit)}. With neither limit it
 -- lets everything go at once and touches no file. Raises an ArgumentError naming the bad field.
 function rate_limiter.new(given)
-  if type(given) ~= "table" then errors.argument("options", "table", given) end
+  if type(given) ~= "table" then check.refuse("options", "table", given) end
   for name in pairs(given) do
     if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
   end

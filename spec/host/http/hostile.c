@@ -221,6 +221,24 @@ static void test_inflated(struct world *w) {
   stage.bytes = NULL;
 }
 
+/* A folded line is more of the header before it. */
+static void test_folded(void) {
+  static const char ANSWER[] = "HTTP/1.1 200 OK\r\nx-a: one\r\n  two \r\n\tthree\r\nx-b:\r\n four\r\n"
+                               "x-c: five\r\n \r\ncontent-length: 2\r\n\r\nok";
+  static const char *const EXPECT[] = { "one two three", " four", "five", "2" };
+  const struct play play = { .answer = { ANSWER }, .closes = 1 };
+  const struct header *h;
+  struct world w;
+  struct answer r;
+  open_world(&w, 0);
+  set_stage(&play, 1);
+  get(&w, &r);
+  CHECK(transfer_headers(r.t, &h) == 4);
+  for (size_t i = 0; i < transfer_headers(r.t, &h) && i < 4; i++) CHECK_STR(h[i].value.p, h[i].value.n, EXPECT[i]);
+  drop(&r);
+  close_world(&w);
+}
+
 /* What was not asked for is not unpacked: a read of libcurl's could become gigabytes. */
 static void test_codings(void) {
   static const struct { const char *headers, *why; } CASES[] = {
@@ -261,6 +279,7 @@ int main(void) {
   test_one_too_many();
   test_distrust(&w);
   test_codings();
+  test_folded();
   test_inflated(&w);
   close_world(&w);
   listener_stop(&stage.listener);

@@ -12,7 +12,6 @@
 
 #define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
 #define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
-#define HEADERS_MAX 1000                 /* header lines of an answer */
 #define BLANK_MAX ((size_t)64 << 10)     /* white space before a body that is kept */
 
 enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
@@ -337,16 +336,6 @@ static int sniff(struct exchange *x) {
 
 /* {{{ in */
 
-/* The values of the first header and of those behind it with the same name, joined by ", ". */
-static int join_values(const struct header *h, size_t n, struct buf *out) {
-  out->n = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (!str_same(h[i].name, h->name)) continue;
-    if ((i > 0 && buf_adds(out, ", ") != 0) || buf_addstr(out, h[i].value) != 0) return -1;
-  }
-  return 0;
-}
-
 static int keep_header(struct exchange *x, struct str name, struct str value) {
   name = arena_dup(&x->arena, name);
   value = arena_dup(&x->arena, value);
@@ -362,7 +351,7 @@ static int keep_headers(struct exchange *x, const struct header *h, size_t n) {
   buf_init(&joined, x->m);
   for (size_t i = 0; i < n && bad == 0; i++) {
     if (node_get_(x->headers, h[i].name.p, h[i].name.n) != NULL) continue;
-    bad = join_values(h + i, n - i, &joined);
+    bad = head_join(h + i, n - i, &joined);
     if (bad == 0) bad = keep_header(x, h[i].name, buf_str(&joined));
   }
   buf_free(&joined);
@@ -374,10 +363,7 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   if (x->mode != WAITING || x->stage != READING) return 0;
   x->status = status;
   x->mode = status >= 200 && status < 300 ? SNIFF : REFUSED;
-  if (n > HEADERS_MAX) {
-    err_set(&x->err, KIND_LIMIT, "the answer has more than %d headers", HEADERS_MAX);
-    return fail(x);
-  }
+  if (head_check(n, &x->err) != 0) return fail(x);
   head_read(&head, h, n, clock_wall());
   head.request_id = arena_dup(&x->arena, head.request_id);
   x->head = head;

@@ -85,3 +85,17 @@ void head_read(struct head *h, const struct header *v, size_t n, double now) {
   h->should_retry = str_eq(again, "true") ? 1 : str_eq(again, "false") ? 0 : -1;
   h->is_sse = has_prefix(find(v, n, STR("content-type")), "text/event-stream");
 }
+
+int head_check(size_t n, struct err *e) {
+  if (n <= HEADERS_MAX) return 0;
+  return err_set(e, KIND_LIMIT, "the answer has more than %d headers", HEADERS_MAX);
+}
+
+int head_join(const struct header *v, size_t n, struct buf *out) {
+  out->n = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!str_same(v[i].name, v->name)) continue;
+    if ((i > 0 && buf_adds(out, ", ") != 0) || buf_addstr(out, v[i].value) != 0) return -1;
+  }
+  return 0;
+}

@@ -1,13 +1,17 @@
 /*
 ** head.h: what the headers of an answer say that every wire format shares: request id, how long to wait, whether to try
-** again, whether the body claims to be an event stream. Borrows from the headers.
+** again, whether the body claims to be an event stream. Borrows from the headers. Failure: -1 and an err.
 */
 #ifndef KOINE_EXCHANGE_HEAD_H
 #define KOINE_EXCHANGE_HEAD_H
 
+#include "core/base/err.h"
 #include "core/base/header.h"
+#include "core/base/mem.h"
 
 #pragma GCC visibility push(hidden)
+
+#define HEADERS_MAX 1000 /* header lines of an answer */
 
 struct head {
   struct str request_id;   /* empty when none */
@@ -21,6 +25,11 @@ struct head {
 ** duration such as "6m0s" or "12ms") where the matching x-ratelimit-remaining-* is 0. `now` is clock_wall().
 */
 void head_read(struct head *h, const struct header *v, size_t n, double now);
+/* 0, or -1 and KIND_LIMIT for more than HEADERS_MAX. */
+int head_check(size_t n, struct err *e);
+/* Puts into `out` the values of the first header and of those behind it with the same name, joined by ", " (RFC 9110,
+** 5.3). 0, or -1 (memory). */
+int head_join(const struct header *v, size_t n, struct buf *out);
 
 #pragma GCC visibility pop
 

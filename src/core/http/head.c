@@ -13,7 +13,7 @@ static void begin_head(struct transfer *t) {
   t->in_head = 1;
   t->head.n = 0;
   t->header_count = 0;
-  t->encoded = 0;
+  t->encoded = t->in_header = 0;
 }
 
 /* What cannot be an answer of HTTP: 0, which the callback returns. */
@@ -42,21 +42,28 @@ static void add_codings(struct transfer *t, const char *p) {
   }
 }
 
-/* Keeps "Name: value" as name NUL value NUL; drops lines that are no header (folded ones too). 0, or -1 (memory). */
+/* Keeps a folded line: behind a space, more of the header before it (RFC 9112, 5.2). 0, or -1 (memory). */
+static int add_folded(struct transfer *t, struct str line) {
+  line = str_trim(line);
+  if (!t->in_header || line.n == 0) return 0;
+  t->head.p[t->head.n - 1] = ' '; /* in place of its NUL */
+  return buf_addstr(&t->head, line) < 0 || buf_addc(&t->head, '\0') < 0 ? -1 : 0;
+}
+
+/* Keeps "Name: value" as name NUL value NUL; drops lines that are no header. 0, or -1 (memory). */
 static int add_header(struct transfer *t, const char *p, size_t n) {
   const char *colon = memchr(p, ':', n);
   size_t at = t->head.n;
-  if (colon == NULL || colon == p || str_is_space(*p)) return 0;
-  const char *value = colon + 1, *end = p + n;
-  while (value < end && str_is_space(*value)) value++;
-  while (end > value && str_is_space(end[-1])) end--;
+  if (*p == ' ' || *p == '\t') return add_folded(t, (struct str){ p, n });
+  t->in_header = colon != NULL && colon != p;
+  if (!t->in_header) return 0;
+  struct str value = str_trim((struct str){ colon + 1, (size_t)(p + n - colon - 1) });
   if (buf_add(&t->head, p, (size_t)(colon - p)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
-  for (char *c = t->head.p + at; *c != '\0'; c++)
-    *c = str_lower(*c);
-  size_t name_n = t->head.n;
-  if (buf_add(&t->head, value, (size_t)(end - value)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
+  for (char *c = t->head.p + at; *c != '\0'; c++) *c = str_lower(*c);
+  size_t value_at = t->head.n;
+  if (buf_addstr(&t->head, value) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
   const char *name = t->head.p + at;
-  if (strcmp(name, "content-encoding") == 0 || strcmp(name, "transfer-encoding") == 0) add_codings(t, t->head.p + name_n);
+  if (strcmp(name, "content-encoding") == 0 || strcmp(name, "transfer-encoding") == 0) add_codings(t, t->head.p + value_at);
   t->header_count++;
   return 0;
 }

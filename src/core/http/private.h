@@ -77,7 +77,7 @@ struct transfer {
   int port;                     /* of this end of its connection, 0 = there was none yet */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
-  unsigned in_head : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
+  unsigned in_head : 1, in_header : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
   unsigned opened : 1;          /* a socket was opened for it: the connection is not an old one */
   unsigned full : 1;            /* it is in engine.full */
   unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
