@@ -53,6 +53,7 @@ static void *serve(void *ud) {
   if (p->more != NULL) {
     while (!atomic_load(&stage.go)) sched_yield();
     server_puts(fd, p->more);
+    if (p->closes) shutdown(fd, SHUT_RDWR); /* before the test goes on */
     atomic_store(&stage.sent_more, 1);
   }
   if (!p->closes) server_wait(fd);
