@@ -3,7 +3,7 @@
 # module from there; then, with nothing of the checkout in reach, the demo, and what installed.lua wants of an executor, a
 # session and a stream. The module exports its entry alone. Dependencies are not fetched: lua-cjson and luv are the system's.
 set -eu
-tools/deps.sh build lint
+tools/deps.sh build test lint
 lua=${LUA:-lua5.4}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
@@ -36,8 +36,8 @@ names=$(nm -D --defined-only rocks/lib/lua/5.4/koine/core.so | awk '{ print $NF 
   echo "rock-test: core.so exports $(printf '%s\n' "$names" | wc -l) names, not luaopen_koine_core alone" >&2
   exit 1
 }
-"$lua" installed.lua | sed 's/^/rock-test: the installed library ran /' >ran
-cat ran
+"$lua" installed.lua >ran
+sed 's/^/rock-test: the installed library ran /' ran
 [ "$(wc -l <ran)" = 3 ] || { echo "rock-test: an executor, a session or a stream failed" >&2; exit 1; }
 out=$("$lua" demo.lua)
 printf '%s\n' "$out"
