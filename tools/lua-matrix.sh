@@ -1,12 +1,13 @@
 #!/bin/sh
 # lua-matrix.sh BUILD TREE…: Koine with the Lua of each source tree (a folder with lua.h and the rest, or a release, which
 # has them in src/), three times: Lua as C, as C++, and with the checks of its API. Each time the module is built against
-# it, every Lua file of the project is compiled, and the specs run where lua-cjson, lfs, luv and busted can be loaded:
-# modules in C are those of one version. Elsewhere the core alone is tried. SPECS (spec) names the specs.
+# it, every Lua file of the project is compiled, and the specs run where their modules can be loaded, as they must be by a
+# Lua of KOINE_LUA's version: modules in C are those of one. Elsewhere the core alone is tried. SPECS (spec) names the specs.
 set -eu
 build=$1
 shift
 [ $# -gt 0 ] || { echo "lua-matrix: no tree: make lua-matrix LUA_TREES='../lua-5.4.0 ../lua-5.5.0'" >&2; exit 1; }
+modules='for _, name in ipairs { "cjson", "lfs", "luv", "busted", "socket", "cqueues" } do require(name) end'
 
 for tree; do
   for kind in c c++ checks; do
@@ -36,8 +37,9 @@ for tree; do
     if [ "$("$lua" -e "$version")" = "$("$KOINE_LUA" -e "$version")" ]; then # what is installed for it is where its Lua looks
       LUA_CPATH="$dir/?.so;$("$KOINE_LUA" -e 'print(package.cpath)')"
       LUA_PATH=$("$KOINE_LUA" -e 'print(package.path)')
+      "$lua" -e "$modules" || { echo "lua-matrix: $name: it cannot load what $KOINE_LUA's specs need" >&2; exit 1; }
     fi
-    if "$lua" -e 'for _, name in ipairs { "cjson", "lfs", "luv", "busted" } do require(name) end' 2>/dev/null; then
+    if "$lua" -e "$modules" 2>/dev/null; then
       # shellcheck disable=SC2086
       KOINE_LUA=$lua "$lua" "$(command -v busted)" --output=plainTerminal ${SPECS:-spec} >"$dir/specs" || { cat "$dir/specs"; exit 1; }
       echo "lua-matrix: $name: $(grep -o '^[0-9]* successes' "$dir/specs")"
@@ -45,7 +47,7 @@ for tree; do
       "$lua" -e 'local core = require "koine.core"
         assert(core.encode(core.decode "{\"a\":[1,2.5,null]}") == "{\"a\":[1,2.5,null]}")
         assert(not pcall(core.encode, core.array { 1, nil, 3 }))'
-      echo "lua-matrix: $name: every file compiles, the core reads and writes; no specs: it has no lua-cjson, lfs, luv or busted"
+      echo "lua-matrix: $name: every file compiles, the core reads and writes; no specs: it has not the modules for them"
     fi
   done
 done
