@@ -104,11 +104,13 @@ static void test_argument(void) {
 }
 
 static void test_system(void) {
+  char expected[200];
   struct err e;
   err_clear(&e);
   errno = EBADF;
   CHECK(err_system(&e, "cannot do it") == -1 && e.kind == KIND_OTHER);
-  CHECK_STR(e.message, strlen(e.message), "cannot do it: Bad file descriptor");
+  snprintf(expected, sizeof expected, "cannot do it: %s", strerror(EBADF));
+  CHECK_STR(e.message, strlen(e.message), expected);
   errno = ENOMEM;
   CHECK(err_system(&e, "cannot do it") == -1 && e.kind == KIND_MEMORY);
   CHECK_STR(e.message, strlen(e.message), "not enough memory");

@@ -1,4 +1,5 @@
 /* pollset.c: entries come, change and go, also from inside handlers; one descriptor stands for all; turns; news. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -128,6 +129,7 @@ static void test_reused_number(const struct mem *m, int between) {
 }
 
 static void test_bad(const struct mem *m) {
+  char expected[200];
   struct seen s;
   struct err e;
   struct pollset *p = fresh(m, &s);
@@ -135,7 +137,8 @@ static void test_bad(const struct mem *m) {
   CHECK(pollset_set(p, -1, POLLSET_IN, handler, &s, &e) == -1 && e.kind == KIND_OTHER);
   err_clear(&e);
   CHECK(pollset_set(p, 5000, POLLSET_IN, handler, &s, &e) == -1 && e.kind == KIND_OTHER);
-  CHECK_STR(e.message, strlen(e.message), "cannot watch a descriptor: Bad file descriptor");
+  snprintf(expected, sizeof expected, "cannot watch a descriptor: %s", strerror(EBADF));
+  CHECK_STR(e.message, strlen(e.message), expected);
   pollset_remove(p, 5000);
   pollset_free(p);
   pollset_free(NULL);

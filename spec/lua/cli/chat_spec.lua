@@ -5,6 +5,7 @@ local cli = require "spec.support.cli"
 local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
+local strerror = require "spec.support.strerror"
 
 local TEXT = string.rep("All that glitters. ", 200)
 local REFUSED = { error = { status = 400, message = "no such thing" } }
@@ -77,11 +78,11 @@ describe("koine chat", function()
         assert.are.same({ 2, "" }, { r.code, r.out })
         return r.err
       end
-      assert.are.equal("koine: /none/x: No such file or directory\n", wrong "/save /none/x")
+      assert.are.equal("koine: /none/x: " .. strerror "ENOENT" .. "\n", wrong "/save /none/x")
       assert.are.equal("koine: /dev/full: it is no regular file\n", wrong "/save /dev/full")
       assert.are.equal("koine: /save: which file?\n", wrong "/save")
       assert.are.equal("koine: /load: which file?\n", wrong "/load")
-      assert.are.equal("koine: " .. home .. "/none: No such file or directory\n", wrong("/load " .. home .. "/none"))
+      assert.are.equal("koine: " .. home .. "/none: " .. strerror "ENOENT" .. "\n", wrong("/load " .. home .. "/none"))
       local path = cli.file(home .. "/bad.json", "no JSON")
       assert.are.equal("koine: " .. path .. ": no JSON object or array\n", wrong("/load " .. path))
       path = cli.file(home .. "/other.json", '{"format": "other"}')
@@ -187,7 +188,7 @@ describe("koine chat", function()
   it("says nothing on the standard error output that a terminal would obey", function()
     local odd = "x\u{9B}31m\u{202E}\27[2J\xFF\x9B"
     local r = chat({}, "/load " .. home .. "/" .. odd .. "\n")
-    assert.are.same({ 2, "koine: " .. home .. "/x31m [2J\u{FFFD}\u{FFFD}: No such file or directory\n" },
+    assert.are.same({ 2, "koine: " .. home .. "/x31m [2J\u{FFFD}\u{FFFD}: " .. strerror "ENOENT" .. "\n" },
       { r.code, r.err })
     r = chat({}, "/model anthropic/" .. odd .. "\n")
     assert.are.equal("koine: anthropic/x31m [2J\u{FFFD}\u{FFFD}\n", r.err)

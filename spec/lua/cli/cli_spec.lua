@@ -5,6 +5,7 @@ local cli = require "spec.support.cli"
 local folder = require "spec.support.folder"
 local koine = require "koine"
 local rows = require "koine.provider"
+local strerror = require "spec.support.strerror"
 
 local KEY = "cli-test-key-1"
 local TEXT = string.rep("All that glitters. ", 200)
@@ -259,8 +260,8 @@ describe("koine", function()
     end)
 
     it("what is wrong with a file", function()
-      refuses(2, home .. "/none: No such file or directory", run { "ask", "-f", home .. "/none", "Hm?" })
-      refuses(2, home .. ": Is a directory", run { "ask", "-f", home, "Hm?" })
+      refuses(2, home .. "/none: " .. strerror "ENOENT", run { "ask", "-f", home .. "/none", "Hm?" })
+      refuses(2, home .. ": " .. strerror "EISDIR", run { "ask", "-f", home, "Hm?" })
       refuses(2, "/dev/zero: it is no regular file", run { "ask", "-f", "/dev/zero", "Hm?" })
       local large = home .. "/large"
       assert(os.execute(("truncate -s %d '%s'"):format((20 << 20) + 1, large)))
@@ -273,7 +274,7 @@ describe("koine", function()
     it("what is wrong with the standard input", function()
       refuses(2, "standard input: neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
         run({ "ask", "Hm?" }, nil, { input = "a\0b" }))
-      refuses(2, "standard input: Bad file descriptor", run({ "ask", "Hm?" }, nil, { shell = "%s <&-" }))
+      refuses(2, "standard input: " .. strerror "EBADF", run({ "ask", "Hm?" }, nil, { shell = "%s <&-" }))
       local r = run_there({ "ask" }, { { content = "Ah." } }, { input = "caf\xE9" })
       assert.are.same({ "Ah.\n", "koine: standard input: not UTF-8; what is wrong goes out as U+FFFD\n" },
         { r.out, r.err })
@@ -290,7 +291,7 @@ describe("koine", function()
     end)
 
     it("says that there is no room", function()
-      refuses(1, "cannot write: No space left on device",
+      refuses(1, "cannot write: " .. strerror "ENOSPC",
         run_there({ "ask", "Hm?" }, { { content = "x" } }, { shell = "%s >/dev/full" }))
     end)
   end)

@@ -6,6 +6,7 @@ local kit = require "spec.lua.session.kit"
 local koine = require "koine"
 local lfs = require "lfs"
 local repository = require "spec.lua.system.repository"
+local strerror = require "spec.support.strerror"
 
 local session = koine.session
 local answering, bash, call, play, raised = kit.answering, kit.bash, kit.call, kit.play, kit.raised
@@ -363,7 +364,7 @@ describe("session", function()
     it("a context file that cannot be read is the session's error", function()
       local result, book = run({ { content = "x" } }, { context_files = { repo.dir .. "/dir" } })
       assert.are.equal("error", result.outcome)
-      assert.are.equal("context file " .. repo.dir .. "/dir: Is a directory", result.reason)
+      assert.are.equal("context file " .. repo.dir .. "/dir: " .. strerror "EISDIR", result.reason)
       assert.are.equal(0, #book.call_log)
     end)
 

@@ -2,6 +2,7 @@
 
 local kit = require "spec.lua.system.process_kit"
 local process = require "koine.system.process"
+local strerror = require "spec.support.strerror"
 
 local lines, raises, read, resident, sh, SAFETY = kit.lines, kit.raises, kit.read, kit.resident, kit.sh, kit.SAFETY
 
@@ -105,14 +106,14 @@ describe("process", function()
     it("is an error with the system's reason", function()
       local err = refusal { "koine-no-such-program" }
       assert.equal("absent", err.code)
-      assert.equal("cannot run koine-no-such-program: No such file or directory", err.message)
+      assert.equal("cannot run koine-no-such-program: " .. strerror "ENOENT", err.message)
       assert.equal("absent", refusal({ "/etc/passwd/none" }).code)
       err = refusal { "/etc/passwd" }
       assert.is_nil(err.code)
-      assert.equal("cannot run /etc/passwd: Permission denied", err.message)
+      assert.equal("cannot run /etc/passwd: " .. strerror "EACCES", err.message)
       err = refusal({ "true" }, { cwd = dir .. "/none" })
       assert.is_nil(err.code)
-      assert.equal("cannot run true in " .. dir .. "/none: No such file or directory", err.message)
+      assert.equal("cannot run true in " .. dir .. "/none: " .. strerror "ENOENT", err.message)
     end)
 
     it("is no exit code 127", function()

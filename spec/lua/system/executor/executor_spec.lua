@@ -6,6 +6,7 @@ local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
 local raised = require "spec.support.raised"
+local strerror = require "spec.support.strerror"
 
 local cautious = koine.executor.policies.cautious
 
@@ -114,7 +115,7 @@ describe("koine.executor", function()
       local ex = new()
       assert.are.same({ "hello\n" }, { ex.run("read_file", { path = "hello.txt" }) })
       local text, info = ex.run("read_file", { path = "none" })
-      assert.are.equal("Error: none: No such file or directory", text)
+      assert.are.equal("Error: none: " .. strerror "ENOENT", text)
       assert.are.same({ is_error = true }, info)
     end)
 
@@ -193,7 +194,7 @@ describe("koine.executor", function()
         directory)))
       local said = pipe:read "a"
       pipe:close()
-      assert.are.equal("nil Error executor hello.txt: Too many open files", said)
+      assert.are.equal("nil Error executor hello.txt: " .. strerror "EMFILE", said)
     end)
   end)
 

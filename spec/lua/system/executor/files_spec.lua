@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local kit = require "spec.lua.system.executor.kit"
 local lfs = require "lfs"
+local strerror = require "spec.support.strerror"
 
 describe("the executor's tool", function()
   local place = kit.place()
@@ -90,7 +91,7 @@ describe("the executor's tool", function()
     it("says what is no file", function()
       assert(lfs.mkdir(path "d"))
       assert.are.equal("Error: d: a directory", bad("read_file", { path = "d" }))
-      assert.are.equal("Error: none/f: No such file or directory", bad("read_file", { path = "none/f" }))
+      assert.are.equal("Error: none/f: " .. strerror "ENOENT", bad("read_file", { path = "none/f" }))
     end)
   end)
 
@@ -198,7 +199,7 @@ describe("the executor's tool", function()
         assert.are.equal("d/\nf", good(editor, { command = "view", path = "." }))
         put("f", "")
         assert.are.equal("(empty file)", good(editor, { command = "view", path = "f" }))
-        assert.are.equal("Error: none: No such file or directory", bad(editor, { command = "view", path = "none" }))
+        assert.are.equal("Error: none: " .. strerror "ENOENT", bad(editor, { command = "view", path = "none" }))
       end)
 
       it("creates, nested too", function()

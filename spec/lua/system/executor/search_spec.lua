@@ -4,6 +4,7 @@ local glob = require "koine.system.executor.glob"
 local kit = require "spec.lua.system.executor.kit"
 local koine = require "koine"
 local lfs = require "lfs"
+local strerror = require "spec.support.strerror"
 local wait = require "koine.task.wait"
 
 describe("the executor's search", function()
@@ -165,7 +166,7 @@ describe("the executor's search", function()
       assert.are.equal("src/b.c:2:int local;", good("grep", { text = "local", glob = "src/*.c" }))
       assert.are.equal("src/b.c:2:int local;", good("grep", { text = "local", path = "src/b.c" }))
       assert.are.equal("src/b.c:1:no match", good("grep", { text = "match", path = "src" }))
-      assert.are.equal("Error: none: No such file or directory", bad("grep", { text = "x", path = "none" }))
+      assert.are.equal("Error: none: " .. strerror "ENOENT", bad("grep", { text = "x", path = "none" }))
       assert.are.equal("Error: text: ", bad("grep", { text = "" }):sub(1, 13))
       assert.are.equal("Error: text: ", bad("grep", { text = "a\nb" }):sub(1, 13))
       assert.are.equal("Error: glob: ", bad("grep", { text = "a", glob = "/x" }):sub(1, 13))
