@@ -117,15 +117,20 @@ static void test_long_numbers(void) {
   CHECK(json_double(STR("1.7976931348623158e308")) == (double)1.7976931348623157e308);
 }
 
+/* Gives this process a locale, whose decimal point has to be a comma (musl's is not, whatever its name): 0, or -1. */
+static int take_locale(const char *name) {
+  return setlocale(LC_ALL, name) != NULL && strcmp(localeconv()->decimal_point, ",") == 0 ? 0 : -1;
+}
+
 /* Gives this process a locale whose decimal point is a comma: 0, or -1. Where the system has none, one is compiled. */
 static int comma_locale(void) {
   static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (setlocale(LC_ALL, names[i]) != NULL) return 0;
+    if (take_locale(names[i]) == 0) return 0;
   char dir[] = "/tmp/koine-locale-XXXXXX", command[200];
   if (mkdtemp(dir) == NULL) return -1;
   snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", dir);
-  int r = system(command) == 0 && setenv("LOCPATH", dir, 1) == 0 && setlocale(LC_ALL, "de_DE.UTF-8") != NULL ? 0 : -1;
+  int r = system(command) == 0 && setenv("LOCPATH", dir, 1) == 0 ? take_locale("de_DE.UTF-8") : -1;
   snprintf(command, sizeof command, "rm -rf %s", dir);
   if (system(command) != 0) fprintf(stderr, "could not remove %s\n", dir);
   return r;
