@@ -245,17 +245,30 @@ describe("documentation: names", function()
 
   it("the files that show what the page about security claims are there", function()
     local count = 0
-    for name in texts["docs/security.md"]:gmatch "`([%l_]+/[%l_/]+)`" do
-      if lfs.attributes("spec/" .. name:match "^[^/]*", "mode") or name:find "_spec$" then
+    for name in texts["docs/security.md"]:gmatch "`([%l_][%l%d_/]*)`" do
+      local shelf = name:match "^([^/]*)/"
+      if shelf == "fuzz" or shelf and lfs.attributes("spec/" .. shelf, "mode") or name:find "_spec$" then
         count = count + 1
         local found = false
-        for _, place in ipairs { "spec/lua/%s.lua", "spec/%s.c", "spec/%s.lua" } do
+        for _, place in ipairs { "spec/lua/%s.lua", "spec/%s.c", "spec/%s.lua", "%s.c" } do
           found = found or lfs.attributes(place:format(name), "mode") == "file"
         end
         assert(found, "docs/security.md: there is no " .. name)
       end
     end
     assert.is_true(count > 30)
+  end)
+
+  it("the page about security has a row for each fuzz target", function()
+    local count = 0
+    for name in lfs.dir "fuzz" do
+      local target = name:match "^(.*)%.c$"
+      if target then
+        count = count + 1
+        assert(texts["docs/security.md"]:find("\n| `" .. target .. "` |", 1, true), "no row for " .. target)
+      end
+    end
+    assert.is_true(count > 9)
   end)
 
   it("every option is on the adapter's page", function()
