@@ -139,7 +139,7 @@ local function paragraph(lines, i)
 end
 
 -- Functions that Lua sees: those in a list of names. `__gc` and its like do what Lua's manual says.
-local function check_door(path)
+local function check_binding(path)
   local lines, defined = lines_of(path), {}
   for i, line in ipairs(lines) do
     local f = line:match "^static int ([%w_]+)%(lua_State %*L%) {"
@@ -208,7 +208,7 @@ for _, path in ipairs(files "lua/koine -name '*.lua'") do check_lua(path) end
 check_exports()
 check_records()
 check_short()
-for _, path in ipairs(files "src/binding -name '*.c'") do check_door(path) end
+for _, path in ipairs(files "src/binding -name '*.c'") do check_binding(path) end
 for _, path in ipairs(files "src -name '*.h'") do check_header(path) end
 for _, path in ipairs(files "src -name '*.[ch]'") do
   local head = table.concat(lines_of(path), "\n", 1, 2)

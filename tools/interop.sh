@@ -1,5 +1,5 @@
 #!/bin/sh
-# interop.sh BUILD: Koine against servers that nobody here wrote (docs/interop.md): aimock from npm, installed into
+# interop.sh BUILD: Koine against servers and proxies of others (docs/interop.md): aimock from npm, installed into
 # BUILD/interop, nginx and nghttpx from Debian. What is not there is skipped, with a line that says so; it fails when a
 # spec fails, or when there was nothing to run.
 set -eu
