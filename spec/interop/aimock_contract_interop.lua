@@ -1,4 +1,4 @@
--- The contract of adapters against @copilotkit/aimock, which nobody here wrote: every wire that Koine speaks.
+-- The contract of adapters against @copilotkit/aimock, a mock by others: every wire that Koine speaks.
 --
 -- What aimock gets wrong, or cannot be told to play, is an exception with its name and reason. An exception is run all
 -- the same and has to fail in the way it says: once aimock has learnt better, the exception fails and goes.

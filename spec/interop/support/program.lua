@@ -1,4 +1,4 @@
---- Programs that nobody here wrote, as servers of a spec: each in a temporary folder of its own, on a free port of the
+--- Programs of others, as servers of a spec: each in a temporary folder of its own, on a free port of the
 -- loopback interface, ended with the object, and with this process however that ends.
 
 local socket = require "socket"

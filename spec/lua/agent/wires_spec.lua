@@ -6,7 +6,7 @@ local koine = require "koine"
 local toy_host = require "spec.lua.task.toy_host"
 local wait = require "koine.task.wait"
 
-local FACES = {
+local ENDPOINTS = {
   { title = "Anthropic", name = "anthropic", model = "claude-sonnet-4-5" },
   { title = "Chat", name = "openai", model = "gpt-5-mini", api = "chat", field = "reasoning_content" },
   { title = "Responses", name = "openai", model = "gpt-5-mini", api = "responses" },
@@ -42,21 +42,21 @@ describe("an agent", function()
   teardown(function() server:stop() end)
   before_each(function() assert(server:reset()) end)
 
-  local function adapter_of(face)
-    local options = { model = face.model, api = face.api, retry = false }
-    if face.name == "copilot" then
+  local function adapter_of(endpoint)
+    local options = { model = endpoint.model, api = endpoint.api, retry = false }
+    if endpoint.name == "copilot" then
       options.github_host, options.github_token, options.min_request_interval = server.url, "ghu_agent", 0
     else
-      options.base_url, options.key = server.url .. (face.name == "anthropic" and "" or "/v1"), "test-key"
+      options.base_url, options.key = server.url .. (endpoint.name == "anthropic" and "" or "/v1"), "test-key"
     end
-    return koine[face.name](options)
+    return koine[endpoint.name](options)
   end
 
-  -- Scripts the turns for a face.
-  local function script(turns, face)
+  -- Scripts the turns for an endpoint.
+  local function script(turns, endpoint)
     local played = {}
     for i, turn in ipairs(turns) do
-      played[i] = { reasoning_field = turn.content and face.field }
+      played[i] = { reasoning_field = turn.content and endpoint.field }
       for name, value in pairs(turn) do played[i][name] = value end
     end
     assert(server:script(played))
@@ -66,30 +66,30 @@ describe("an agent", function()
     for _, request in ipairs(assert(server:requests())) do assert.are.same({}, request.problems) end
   end
 
-  for _, face in ipairs(FACES) do
+  for _, endpoint in ipairs(ENDPOINTS) do
     for _, parallel in ipairs { false, true } do
-      it(("on %s makes the same events in the same order%s"):format(face.title, parallel and ", tools at once" or ""),
-        function()
-          script(TURNS, face)
-          local kinds, results, called = {}, {}, {}
-          local agent = koine.agent { adapter = adapter_of(face), tools = TOOLS, system = "Be brief.",
-            options = { thinking = "low" }, parallel = parallel, on_event = function(event)
-              kinds[#kinds + 1] = event.kind
-              if event.kind == "tool_call" then called[#called + 1] = event.tool_call_id end
-              if event.kind == "tool_result" then
-                results[#results + 1] = event.content
-                assert.are.equal(called[#results], event.tool_call_id)
-                assert.are.equal(#results ~= 1 and #results ~= 4, event.is_error)
-              end
-            end }
-          local result = assert(agent:run "What should I wear in Paris?")
-          assert.are.equal(KINDS, table.concat(kinds, " "))
-          assert.are.same(RESULTS, results)
-          assert.are.same({ "completed", "An umbrella.", 3 }, { result.status, result.text, result.steps })
-          assert.are.equal(face.name, result.response.provider)
-          core.check { model = "m", messages = result.messages }
-          assert_no_problems()
-        end)
+      local title = ("on %s makes the same events in the same order"):format(endpoint.title)
+      it(title .. (parallel and ", tools at once" or ""), function()
+        script(TURNS, endpoint)
+        local kinds, results, called = {}, {}, {}
+        local agent = koine.agent { adapter = adapter_of(endpoint), tools = TOOLS, system = "Be brief.",
+          options = { thinking = "low" }, parallel = parallel, on_event = function(event)
+            kinds[#kinds + 1] = event.kind
+            if event.kind == "tool_call" then called[#called + 1] = event.tool_call_id end
+            if event.kind == "tool_result" then
+              results[#results + 1] = event.content
+              assert.are.equal(called[#results], event.tool_call_id)
+              assert.are.equal(#results ~= 1 and #results ~= 4, event.is_error)
+            end
+          end }
+        local result = assert(agent:run "What should I wear in Paris?")
+        assert.are.equal(KINDS, table.concat(kinds, " "))
+        assert.are.same(RESULTS, results)
+        assert.are.same({ "completed", "An umbrella.", 3 }, { result.status, result.text, result.steps })
+        assert.are.equal(endpoint.name, result.response.provider)
+        core.check { model = "m", messages = result.messages }
+        assert_no_problems()
+      end)
     end
   end
 
@@ -97,7 +97,7 @@ describe("an agent", function()
     local usage = { input_tokens = 1000, output_tokens = 100, cache_read_tokens = 0, cache_creation_tokens = 0 }
     assert(server:script { { content = { use("weather", { city = "Paris" }) }, usage = usage },
       { content = "x", usage = usage } })
-    local result = assert(koine.agent { adapter = adapter_of(FACES[1]), tools = TOOLS }:run "Go")
+    local result = assert(koine.agent { adapter = adapter_of(ENDPOINTS[1]), tools = TOOLS }:run "Go")
     assert.are.same({ 2000, 200, 2 }, { result.usage.input_tokens, result.usage.output_tokens,
       result.usage.model_calls })
     assert.is_true(math.abs(result.usage.cost.total - 0.009) < 1e-12)
@@ -120,7 +120,7 @@ describe("an agent", function()
         wait.wake(tokens[args.n])
         return "result " .. args.n
       end }
-      local agent = koine.agent { adapter = adapter_of(FACES[1]), tools = { slow }, parallel = true,
+      local agent = koine.agent { adapter = adapter_of(ENDPOINTS[1]), tools = { slow }, parallel = true,
         on_event = function(event) if event.kind == "tool_result" then seen[#seen + 1] = event.content end end }
       local result
       if inside then
@@ -155,7 +155,7 @@ describe("an agent", function()
       return "rain in " .. args.city
     end }
     -- One agent, whose adapter is the server that the run is to have: the steps of both runs take turns.
-    local adapters = { adapter_of(FACES[1]), koine.anthropic { model = "claude-sonnet-4-5", base_url = other.url,
+    local adapters = { adapter_of(ENDPOINTS[1]), koine.anthropic { model = "claude-sonnet-4-5", base_url = other.url,
       key = "k" } }
     local agent = koine.agent { adapter = adapters[1], tools = { weather }, system = "Be brief." }
     local first, second = koine.run(function()
@@ -202,7 +202,7 @@ describe("an agent", function()
 
   it("has two runs whose units take turns in plain Lua", function()
     assert(server:script "echo")
-    local agent = koine.agent { adapter = adapter_of(FACES[1]) }
+    local agent = koine.agent { adapter = adapter_of(ENDPOINTS[1]) }
     local a, b = agent:start "one", agent:start "two"
     assert(b:step())
     assert(a:step())
@@ -213,7 +213,7 @@ describe("an agent", function()
   it("is cancelled while the provider is silent, and the run is as before the call", function()
     assert(server:script { { content = { use("weather", { city = "Paris" }) } }, { content = "x",
       fault = { stall_after = 0 } } })
-    local agent = koine.agent { adapter = adapter_of(FACES[1]), tools = TOOLS }
+    local agent = koine.agent { adapter = adapter_of(ENDPOINTS[1]), tools = TOOLS }
     local run = agent:start "Go"
     assert(run:step())
     assert(run:step())
@@ -231,7 +231,7 @@ describe("an agent", function()
   it("goes on after a failure of the provider", function()
     assert(server:script { { content = { use("weather", { city = "Paris" }) } }, { error = { status = 529 } },
       { content = "x", fault = { truncate_after = 30 } }, { content = "An umbrella." } })
-    local agent = koine.agent { adapter = adapter_of(FACES[1]), tools = TOOLS, on_delta = function() end }
+    local agent = koine.agent { adapter = adapter_of(ENDPOINTS[1]), tools = TOOLS, on_delta = function() end }
     local classes = {}
     local result, err, run = agent:run "Go"
     while not result do

@@ -1,4 +1,4 @@
--- The door's conversions: Lua values to JSON and back, and where errors point.
+-- The binding's conversions: Lua values to JSON and back, and where errors point.
 local core = require "koine.core"
 
 local function raised(f, ...)

@@ -317,7 +317,7 @@ describe("an option of a call", function()
   end)
 end)
 
-describe("options through the public face", function()
+describe("options through the public module", function()
   it("are refused at the caller's line", function()
     local line = debug.getinfo(1, "l").currentline + 1
     local err = raised(function() koine.anthropic { model = "m", max_token = 5 } end)

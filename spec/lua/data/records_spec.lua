@@ -94,7 +94,7 @@ describe("every record", function()
     end)
   end
 
-  it("is made by the public face", function()
+  it("is made by the public module", function()
     local koine = require "koine"
     for name in pairs(REQUIRED) do assert.are.equal(records[name], koine[name], name) end
     assert.are.equal(records.response, koine.response)

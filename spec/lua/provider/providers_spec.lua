@@ -67,7 +67,7 @@ describe("provider rows", function()
     end)
   end
 
-  it("are exactly the constructors of the public face", function()
+  it("are exactly the constructors of the public module", function()
     assert.are.equal(19, #rows.names)
     for _, name in ipairs(rows.names) do assert.is_function(koine[name]) end
   end)

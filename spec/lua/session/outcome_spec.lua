@@ -199,15 +199,15 @@ describe("session", function()
     end)
 
     it("never improves: error before blocked before completed", function()
-      local verdict = require("koine.session.outcome").new()
-      verdict:worsen("blocked", "first")
-      verdict:worsen("blocked", "second")
-      verdict:worsen("completed", "third")
-      assert.are.same({ "blocked", "first" }, { verdict.outcome, verdict.reason })
-      verdict:fail(koine.errors.new { kind = "other", message = "bad" })
-      verdict:worsen("blocked", "fourth")
-      verdict:fail "worse"
-      assert.are.same({ "error", "bad" }, { verdict.outcome, verdict.reason })
+      local outcome = require("koine.session.outcome").new()
+      outcome:worsen("blocked", "first")
+      outcome:worsen("blocked", "second")
+      outcome:worsen("completed", "third")
+      assert.are.same({ "blocked", "first" }, { outcome.outcome, outcome.reason })
+      outcome:fail(koine.errors.new { kind = "other", message = "bad" })
+      outcome:worsen("blocked", "fourth")
+      outcome:fail "worse"
+      assert.are.same({ "error", "bad" }, { outcome.outcome, outcome.reason })
       local round = { content = { call("c1", "report_blocked", { reason = "no key" }), bash("c2", "x") } }
       local result = run({ round }, { allowed_tools = { "bash", "report_blocked" },
         executor = answering(function() error "broken" end) })
