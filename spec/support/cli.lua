@@ -12,7 +12,7 @@ local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 local SAFETY = 60000 -- ms; whatever takes longer has hung
 
 -- What a child needs to run at all: nothing else of this process's environment is handed on.
-local KEPT = { "PATH", "KOINE_LUA", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS" }
+local KEPT = { "PATH", "KOINE_LUA", "LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS" }
 
 local cli = {}
 local running = {} -- children that nobody has waited for, as keys
