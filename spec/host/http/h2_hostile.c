@@ -183,7 +183,7 @@ static void test_hostile(const char *name, enum act what, int settings) {
   drop(&r);
   int asked = atomic_load(&stage.asked);
   honest(&w, name);
-  int again = atomic_load(&stage.asked) == asked && what != TURN; /* there libcurl has turned to another one by itself */
+  int again = atomic_load(&stage.asked) == asked;
   CHECK(!again);
   if (again) fprintf(stderr, "  %s: its connection was used again\n", name);
   close_world(&w);

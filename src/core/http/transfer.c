@@ -114,6 +114,7 @@ static int on_ready(void *ud, char *ip, char *local_ip, int port, int local_port
   struct err e;
   long sent = 0, before = t->sent_before;
   (void)ip, (void)local_ip, (void)port;
+  if (t->http2 && t->port != 0 && t->port != local_port) socket_shun(t->g, t->port); /* the request failed there */
   t->port = local_port;
   if (!t->opened && socket_is_stale(t, local_port)) {
     t->stale = 1;
