@@ -4,8 +4,8 @@ local calendar = {}
 
 local DAY = 86400 -- seconds
 
---- Returns the days from 1970-01-01 to a date (integers; any year, a month of 1 to 12). Years count from March: the leap
--- day is the last one.
+--- Returns the days from 1970-01-01 to a date (integers; any year, a month of 1 to 12). Years count from March: the
+-- leap day is the last one.
 function calendar.days(year, month, day)
   if month < 3 then year, month = year - 1, month + 12 end
   return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469

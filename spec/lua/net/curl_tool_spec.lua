@@ -32,13 +32,15 @@ end
 ]]
 
 local STATUS <const> = { "HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 404 Not Found", "HTTP/1.0 200 OK",
-  "HTTP/1.1 200", "HTTP/1.1  200 OK", "HTTP/1.1\t200 OK", "http/1.1 200 OK", "HTTP/1.1 200OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20 OK",
+  "HTTP/1.1 200", "HTTP/1.1  200 OK", "HTTP/1.1\t200 OK", "http/1.1 200 OK", "HTTP/1.1 200OK", "HTTP/1.1 2000 OK",
+  "HTTP/1.1 20 OK",
   "HTTP/1.1 600 Odd", "HTTP/1.1 999 Odd", "HTTP/1.1", "HTTP/2 200", "HTTP/0.9 200 OK", "HTTP 200 OK", "ICY 200 OK",
   " HTTP/1.1 200 OK", "HTTP/1.1 204 None", "HTTP/1.1 304 Same", "HTTP/1.1 206 Part", "HTTP/1.1 302 There",
   "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 200 OK", "HTTP/1.1 103 Early\r\nx-early: 1\r\n\r\nHTTP/1.1 200 OK", "hello", "" }
 local HEADERS <const> = { "x-a: 1", "X-A:2", "x-b:   spaces   ", "x-c:\ttab\t", "x-empty:", "x-empty: ", "no colon",
   ": no name", "x d: space in the name", "x-e : space behind the name", "x-f: caf\xE9", "x-g: \u{1F642}", "x-h: a:b:c",
-  "x-i: \"q, r\"",   "content-type: text/plain", "content-type: application/json; charset=utf-8", "set-cookie: a=1", "set-cookie: b=2",
+  "x-i: \"q, r\"", "content-type: text/plain", "content-type: application/json; charset=utf-8",
+  "set-cookie: a=1", "set-cookie: b=2",
   "x-j: first\r\n second", "x-k: one\r\n\ttwo", "connection: close", "date: Sun, 22 Nov 2026 10:00:00 GMT", "x-l:\x01",
   "location: /elsewhere", "retry-after: 1", "content-encoding: identity", "x-m: " .. ("m"):rep(3000), "Trailer: x-t",
   "www-authenticate: Basic realm=\"x\"", "alt-svc: h3=\":1\"", "strict-transport-security: max-age=1" }
