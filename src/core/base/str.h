@@ -23,6 +23,7 @@ static inline int str_is(struct str s, const char *z, size_t n) {
 /* True when s equals the string literal. */
 #define str_eq(s, literal) str_is((s), (literal), sizeof(literal) - 1)
 
+/* True when both are the same bytes. */
 static inline int str_same(struct str a, struct str b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
@@ -34,6 +35,7 @@ static inline int str_starts(struct str s, const char *z, size_t n) {
 /* True when s begins with the string literal. */
 #define str_begins(s, literal) str_starts((s), (literal), sizeof(literal) - 1)
 
+/* True for JSON's white space. */
 static inline int str_is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 /* s without JSON's white space at its ends. */
@@ -43,6 +45,7 @@ static inline struct str str_trim(struct str s) {
   return s;
 }
 
+/* A letter A to Z in lower case, anything else as it is. */
 static inline char str_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
 /* True when s contains the phrase (lower case, ASCII), in any case. */
