@@ -85,27 +85,30 @@ static const char OK[] = "HTTP/1.1 200 OK\r\nx-first: 1\r\ncontent-length: 2\r\n
 
 /* The second answer of a connection begins with a folded line that holds a colon: libcurl before 8.3 goes on in the
 ** memory of the first answer's last header when its handle is used again. */
-static void test_folded_first_line(struct world *w) {
+static void test_folded_first_line(void) {
+  struct world w;
   static char folded[4096];
   struct answer r;
   char *p = folded + snprintf(folded, sizeof folded, "HTTP/1.1 200 OK\r\n A: ");
   memset(p, 'A', 3000);
   snprintf(p + 3000, sizeof folded - 3100, "\r\ncontent-length: 2\r\n\r\nok");
   const struct play play = { .answer = { OK, folded, OK }, .closes = 1 };
+  open_world(&w, 0);
   set_stage(&play, 1);
-  get(w, &r);
+  get(&w, &r);
   CHECK(r.status == 200);
   drop(&r);
-  get(w, &r);
+  get(&w, &r);
   CHECK(r.status == 200 || r.failure.kind != KIND_NONE);
   drop(&r);
-  get(w, &r);
+  get(&w, &r);
   CHECK(r.status == 200);
   drop(&r);
+  close_world(&w);
 }
 
 /* Whatever the status line looks like, the transfer ends: with a failure, or with a status and the body behind it. */
-static void test_status_lines(struct world *w) {
+static void test_status_lines(void) {
   static const char *const LINES[] = {
     "HTTP/1.1 200 OK", "HTTP/1.1  200 OK", "HTTP/1.1\t200 OK", "http/1.1 200 OK", "Http/1.1 200", "HTTP/1.1 200",
     "HTTP/1.0 200 OK", "HTTP/1.1 200OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20 OK", "HTTP/1.1 099 Odd", "HTTP/1.1 000 Odd",
@@ -115,17 +118,20 @@ static void test_status_lines(struct world *w) {
   };
   for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
     char text[256];
+    struct world w;
     struct answer r;
     snprintf(text, sizeof text, "%s\r\ncontent-length: 2\r\n\r\nok", LINES[i]);
     const struct play play = { .answer = { text }, .closes = 1 };
+    open_world(&w, 0);
     set_stage(&play, 1);
-    get(w, &r);
+    get(&w, &r);
     int answered = r.failure.kind == KIND_NONE;
     CHECK(!answered || (r.status >= 200 && r.status <= 999 && r.body.n == 2));
     CHECK(answered || r.failure.kind != KIND_TIMEOUT);
     if (answered ? r.status < 200 || r.body.n != 2 : r.failure.kind == KIND_TIMEOUT)
       fprintf(stderr, "  \"%s\": status %d, %zu bytes, %s\n", LINES[i], r.status, r.body.n, r.failure.message);
     drop(&r);
+    close_world(&w);
   }
 }
 
@@ -167,23 +173,27 @@ static void test_one_too_many(void) {
 }
 
 /* A connection whose answer was found wrong when it had ended is not used again; a new one is. */
-static void test_distrust(struct world *w) {
+static void test_distrust(void) {
+  struct world w;
   const struct play plays[] = { { .answer = { OK, OK } }, { .answer = { OK, OK, OK } } };
   struct answer r;
+  open_world(&w, 0);
   set_stage(plays, 2);
-  get(w, &r);
+  get(&w, &r);
   transfer_distrust(r.t);
   drop(&r);
   for (int i = 0; i < 2; i++) {
-    get(w, &r);
+    get(&w, &r);
     CHECK_STR(r.body.p, r.body.n, "ok");
     drop(&r);
   }
   CHECK(atomic_load(&stage.connections) == 2 && atomic_load(&stage.requests) == 3);
+  close_world(&w);
 }
 
 /* What inflates well holds no step for long: one read of libcurl's at a time, and no copies of what waits. */
-static void test_inflated(struct world *w) {
+static void test_inflated(void) {
+  struct world w;
   enum { ZEROS = 258 * 200000 };
   static unsigned char bomb[ZEROS / 150] /* 13 bits for 258 bytes */;
   static char answer[sizeof bomb + 256];
@@ -199,14 +209,15 @@ static void test_inflated(struct world *w) {
   stage.bytes = answer;
   stage.byte_n = (size_t)head + n;
   const struct play play = { .answer = { "" }, .closes = 1 };
+  open_world(&w, 0);
   set_stage(&play, 1);
-  struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
+  struct transfer *t = transfer_start(w.g, &a.r, NULL, &w.e);
   struct buf *b = transfer_body(t);
   while (!over(t) || b->n > 0) {
     int interrupted;
     size_t before = b->n;
-    if (!over(t) && engine_step_budget(w->g, -1, 0, &interrupted, &w->e) != 0) break;
-    while (ready(w->g) != NULL) continue;
+    if (!over(t) && engine_step_budget(w.g, -1, 0, &interrupted, &w.e) != 0) break;
+    while (ready(w.g) != NULL) continue;
     if (b->n - before > most) most = b->n - before;
     if (b->n < a.r.high_water && !over(t)) continue;
     seen += b->n;
@@ -220,6 +231,7 @@ static void test_inflated(struct world *w) {
   if (most > bound) fprintf(stderr, "  %zu bytes in one step\n", most);
   transfer_close(t);
   stage.bytes = NULL;
+  close_world(&w);
 }
 
 /* A folded line is more of the header before it. */
@@ -250,13 +262,13 @@ static void test_codings(void) {
     { "transfer-encoding: gzip\r\ncontent-encoding: gzip", "twice" }, { "transfer-encoding: br", "not asked for" },
     { "content-encoding: identity", NULL }, { "content-encoding:", NULL }, { "content-encoding: ,", NULL }
   };
-  struct world w;
-  open_world(&w, 0);
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     char text[256];
+    struct world w;
     struct answer r;
     snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\n%s\r\ncontent-length: 2\r\n\r\nok", CASES[i].headers);
     const struct play play = { .answer = { text }, .closes = 1 };
+    open_world(&w, 0);
     set_stage(&play, 1);
     get(&w, &r);
     const char *why = CASES[i].why;
@@ -265,24 +277,21 @@ static void test_codings(void) {
     CHECK(right);
     if (!right) fprintf(stderr, "  %s: %s\n", CASES[i].headers, r.failure.message);
     drop(&r);
+    close_world(&w);
   }
-  close_world(&w);
 }
 
 int main(void) {
-  struct world w;
   alarm(120); /* a hang is a failure */
   unsetenv("http_proxy"), unsetenv("all_proxy"), unsetenv("ALL_PROXY");
   CHECK(listener_start(&stage.listener, serve) == 0);
-  open_world(&w, 0);
-  test_folded_first_line(&w);
-  test_status_lines(&w);
+  test_folded_first_line();
+  test_status_lines();
   test_one_too_many();
-  test_distrust(&w);
+  test_distrust();
   test_codings();
   test_folded();
-  test_inflated(&w);
-  close_world(&w);
+  test_inflated();
   listener_stop(&stage.listener);
   return test_done("http/hostile");
 }
