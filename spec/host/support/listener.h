@@ -6,7 +6,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,17 +16,34 @@ struct listener {
   int fd, port;
   pthread_t thread;
   void *(*serve)(void *fd); /* (intptr_t) the connection's descriptor, which it closes */
+  atomic_int serving;       /* connections whose threads have not ended */
 };
+
+struct served { struct listener *l; int fd; };
+
+static inline void *listener_serve(void *ud) {
+  struct served *s = ud;
+  struct listener *l = s->l;
+  (void)l->serve((void *)(intptr_t)s->fd);
+  free(s);
+  atomic_fetch_sub(&l->serving, 1);
+  return NULL;
+}
 
 static inline void *listener_run(void *ud) {
   struct listener *l = ud;
-  for (;;) {
+  for (int fd; (fd = accept(l->fd, NULL, NULL)) >= 0;) {
     pthread_t t;
-    int fd = accept(l->fd, NULL, NULL);
-    if (fd < 0) return NULL;
-    if (pthread_create(&t, NULL, l->serve, (void *)(intptr_t)fd) == 0) pthread_detach(t);
-    else close(fd);
+    struct served *s = malloc(sizeof *s);
+    if (s == NULL) { close(fd); continue; }
+    *s = (struct served){ l, fd };
+    atomic_fetch_add(&l->serving, 1);
+    if (pthread_create(&t, NULL, listener_serve, s) == 0) { pthread_detach(t); continue; }
+    atomic_fetch_sub(&l->serving, 1);
+    free(s);
+    close(fd);
   }
+  return NULL;
 }
 
 /* Listens, at a free port: 0, or -1. */
@@ -40,10 +59,12 @@ static inline int listener_start(struct listener *l, void *(*serve)(void *fd)) {
   return pthread_create(&l->thread, NULL, listener_run, l) == 0 ? 0 : -1;
 }
 
+/* Call it when the clients have closed their connections: waits, ten seconds at most, until each was served. */
 static inline void listener_stop(struct listener *l) {
   shutdown(l->fd, SHUT_RDWR);
   close(l->fd);
   pthread_join(l->thread, NULL);
+  for (int i = 0; i < 50000 && atomic_load(&l->serving) > 0; i++) usleep(200);
 }
 
 #endif
