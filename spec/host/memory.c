@@ -3,18 +3,7 @@
 ** then gives its whole answer or an error, never a wrong answer and no crash; the state goes on to work; nothing is left
 ** when it is closed.
 */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "support/meter.h"
-#include "support/provider.h"
-#include "support/state.h"
-#include "support/test.h"
-
-static struct provider provider;
-
-/* {{{ what is done while memory fails: `go` returns true, or nil and an error; `again` must work whatever came first */
+#include "support/memory_turns.h"
 
 static const char PRELUDE[] =
   "local base = ...\n"
@@ -183,7 +172,7 @@ static const char PRELUDE[] =
   "  return true\n" \
   "end\n"
 
-static const struct { const char *name, *prelude, *go; } TURNS[] = {
+static const struct turn TURNS[] = {
   { "loading the core", "again = function() return require 'koine.core' ~= nil end", "go = again" },
   { "a plain chat", PRELUDE, "function go() return chat(koine.anthropic, 'text') end" },
   { "a stream", PRELUDE, "function go() return stream(koine.anthropic) end" },
@@ -214,142 +203,10 @@ static const struct { const char *name, *prelude, *go; } TURNS[] = {
   { "JSON", PRELUDE, "go = json" }
 };
 
-/* }}} */
-
-/* {{{ Koine's Lua files, compiled once: thousands of fresh states would spend their time in the parser */
-
-static struct chunk { char name[48]; char *p; size_t n; } chunks[64];
-
-static int keep(lua_State *L, const void *p, size_t n, void *ud) {
-  struct chunk *c = ud;
-  (void)L;
-  c->p = realloc(c->p, c->n + n);
-  memcpy(c->p + c->n, p, n);
-  c->n += n;
-  return 0;
-}
-
-/* A searcher for require: the loader of a module, from its first compilation. */
-static int load_chunk(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1), *file = luaL_gsub(L, name, ".", "/");
-  struct chunk *c = chunks;
-  while (c->p != NULL && strcmp(c->name, name) != 0)
-    if (++c == chunks + sizeof chunks / sizeof *chunks) return luaL_error(L, "more modules than chunks");
-  if (c->p != NULL) return luaL_loadbufferx(L, c->p, c->n, name, "b") == LUA_OK ? 1 : lua_error(L);
-  if (luaL_loadfile(L, lua_pushfstring(L, "./lua/%s.lua", file)) != LUA_OK &&
-      luaL_loadfile(L, lua_pushfstring(L, "./lua/%s/init.lua", file)) != LUA_OK) return lua_error(L);
-  lua_dump(L, keep, c, 0);
-  snprintf(c->name, sizeof c->name, "%s", name);
-  return 1;
-}
-
-static void use_chunks(lua_State *L) {
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "searchers");
-  lua_pushcfunction(L, load_chunk);
-  lua_rawseti(L, -2, 2);
-  lua_pop(L, 2);
-}
-
-/* }}} */
-
-/* What a process holds outside of Lua. */
-struct level { long curl, curl_blocks; int descriptors; };
-
-static struct level level_now(void) {
-  return (struct level){ meter.curl, meter.curl_blocks, open_descriptors() };
-}
-
-static int same_level(const struct level *a, const struct level *b) {
-  return a->curl == b->curl && a->curl_blocks == b->curl_blocks && a->descriptors == b->descriptors;
-}
-
-/* The level, once it is as before or will not come back: a name lookup that was cut short ends in a thread of its own. */
-static struct level level_settled(const struct level *before) {
-  struct level now = level_now();
-  for (int i = 0; i < 5000 && !same_level(&now, before); i++) {
-    usleep(1000);
-    now = level_now();
-  }
-  return now;
-}
-
-static lua_State *open_turn(size_t i) {
-  char chunk[sizeof PRELUDE + 2048];
-  lua_State *L = state_open(meter_lua, NULL);
-  use_chunks(L);
-  snprintf(chunk, sizeof chunk, "%s\n%s", TURNS[i].prelude, TURNS[i].go);
-  state_run(L, chunk, "=turn", provider.port);
-  lua_settop(L, 0);
-  return L;
-}
-
-/* Calls the function at `index`: 1 when it returned true. The error or message is on top otherwise. */
-static int turn(lua_State *L, int index) {
-  lua_pushvalue(L, index);
-  if (lua_pcall(L, 0, 2, 0) != LUA_OK) return 0;
-  return lua_toboolean(L, -2);
-}
-
-/* True when the value on top is what may come of a lack of memory. */
-static int is_memory_error(lua_State *L) {
-  if (lua_type(L, -1) == LUA_TSTRING) return strstr(lua_tostring(L, -1), "not enough memory") != NULL;
-  if (!lua_istable(L, -1)) return 0;
-  lua_getfield(L, -1, "kind");
-  const char *kind = lua_tostring(L, -1);
-  lua_pop(L, 1);
-  return kind != NULL && (strcmp(kind, "limit") == 0 || strcmp(kind, "connect") == 0);
-}
-
-/* Turn i while allocation n fails (and so many in all): 1 when the turn never got so far. */
-static int round_of(size_t i, long n, long many, const struct level *before) {
-  lua_State *L = open_turn(i);
-  lua_getglobal(L, "again");
-  lua_getglobal(L, "go");
-  int failed = test_failed;
-  meter_arm(n, many);
-  int good = turn(L, 2);
-  int reached = meter.asked >= n;
-  meter_arm(0, 0);
-  CHECK(good || (reached && is_memory_error(L)));
-  if (test_failed > failed) fprintf(stderr, "  got %s\n", luaL_tolstring(L, -1, NULL));
-  lua_settop(L, 2);
-  CHECK(turn(L, 1));
-  if (test_failed > failed) fprintf(stderr, "  then %s\n", luaL_tolstring(L, -1, NULL));
-  lua_close(L);
-  struct level after = level_settled(before);
-  CHECK(meter.lua == 0 && meter.lua_blocks == 0 && meter.wrong == 0);
-  CHECK(after.curl == before->curl && after.curl_blocks == before->curl_blocks);
-  CHECK(after.descriptors == before->descriptors);
-  if (test_failed > failed)
-    fprintf(stderr, "  %s, allocation %ld%s: Lua holds %ld in %ld, libcurl %ld in %ld (before: %ld in %ld), "
-            "%d descriptors (%d)\n", TURNS[i].name, n, many > 2 ? " and after" : many == 2 ? " and the next" : "", meter.lua, meter.lua_blocks,
-            after.curl, after.curl_blocks, before->curl, before->curl_blocks, after.descriptors, before->descriptors);
-  meter.lua = meter.lua_blocks = meter.wrong = 0;
-  return !reached;
-}
-
-/* Every allocation of turn i. */
-static void test_turn(size_t i, long many) {
-  struct level before;
-  long n = 1;
-  lua_close(open_turn(i));
-  before = level_now();
-  CHECK(round_of(i, 1000000, many, &before));
-  before = level_now();
-  while (!round_of(i, n, many, &before) && test_failed < 20) n++;
-  CHECK(n > 20);
-  if (getenv("KOINE_VERBOSE") != NULL) printf("memory: %s: %ld allocations\n", TURNS[i].name, n - 1);
-}
-
 int main(void) {
   static const long MANY[] = { 1, 2, 1L << 30 }; /* one, that and Lua's second try, all from there on */
-  alarm(300); /* a hang is a failure */
-  CHECK(meter_curl() == 0);
-  provider_start(&provider);
+  test_turns_start(300, NULL);
   for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS && test_failed == 0; i++)
-    for (size_t k = 0; k < sizeof MANY / sizeof *MANY; k++) test_turn(i, MANY[k]);
-  provider_stop(&provider);
-  curl_global_cleanup();
-  return test_done("memory");
+    for (size_t k = 0; k < sizeof MANY / sizeof *MANY; k++) test_turn(&TURNS[i], MANY[k]);
+  return test_turns_done("memory");
 }
