@@ -1,7 +1,8 @@
 /*
 ** provider.h: a provider on 127.0.0.1, in a process of its own, so that its memory and descriptors are not the test's.
 ** Its answers are fixed; a request's path says which one, and how much of it comes:
-**   /WHAT/…        text, tool, count (see SCRIPTS), big, refused, so-busy, busy-once
+**   /WHAT/…        text, tool, count (see SCRIPTS), big, refused, so-busy, busy-once; tool-once: text once the request
+**                  has a tool's result
 **   /WHAT/K/…      a stream up to its Kth event, then silence until the client closes; 0 = only the head
 **   /mute/…        not a byte
 ** A request whose body says "stream":true gets the events; the path's end says which wire is spoken.
@@ -217,6 +218,12 @@ static enum wire provider_wire(const struct provider_connection *c) {
   return chat != NULL && chat < line ? WIRE_CHAT : r != NULL && r < line ? WIRE_RESPONSES : WIRE_ANTHROPIC;
 }
 
+/* True when the request in c->in answers a tool call, on any wire. */
+static int provider_has_result(const struct provider_connection *c) {
+  return strstr(c->in, "\"tool_result\"") != NULL || strstr(c->in, "\"role\":\"tool\"") != NULL ||
+         strstr(c->in, "\"function_call_output\"") != NULL;
+}
+
 /* The answer to the request in c->in. */
 static const struct answer_bytes *provider_route(struct provider_service *s, const struct provider_connection *c,
                                                  long *stop) {
@@ -231,6 +238,7 @@ static const struct answer_bytes *provider_route(struct provider_service *s, con
   if (strcmp(what, "so-busy") == 0) return &s->busy;
   if (strcmp(what, "busy-once") == 0 && (s->busy_next = !s->busy_next) != 0) return &s->busy_now;
   if (strcmp(what, "busy-once") == 0) strcpy(what, "text");
+  if (strcmp(what, "tool-once") == 0) strcpy(what, provider_has_result(c) ? "text" : "tool");
   for (size_t i = 0; i < SCRIPT_COUNT; i++)
     if (strcmp(what, SCRIPTS[i].what) == 0 && wire == SCRIPTS[i].wire) return streaming ? &s->stream[i] : &s->plain[i];
   return &s->none;
