@@ -30,9 +30,12 @@ local WEAK = { __mode = "k" }
 local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
 
 -- Tasks -------------------------------------------------------------------------------------------------------------
--- {run, number (in its run), co, args | results | err, group, token, outside (whether it waits for something else than
--- other tasks), timer, queued, answer, streams, done, failed, cancelled, dismissed, closing, origin (the task of a
--- group whose error it was handed), depth}
+-- {run, co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
+-- queued, following (behind it in the queue), older, newer (of the tasks that are left), answer, streams, done, failed,
+-- cancelled, doomed (it is to be cancelled), dismissed, closing, origin (the task of a group whose error it was
+-- handed), depth}
+-- What is set while others wait is there from the start, false: waking, ending and closing a task makes nothing new, so
+-- that where memory ends none is lost. All that these may lack is room for their calls: see cancel_doomed.
 
 local methods = {}
 local task_mt = { __index = methods, __name = "koine.task" }
@@ -43,16 +46,23 @@ local function cancelled() return errors.new { kind = "cancelled", message = "th
 
 local function stop_timer(task)
   if task.timer then task.run.timers:cancel(task.timer) end
-  task.timer = nil
+  task.timer = false
 end
 
--- Notes what a task waits for from now on, nil for nothing; its run counts those that wait for no other task.
+-- Notes what a task waits for from now on, false for nothing; its run counts those that wait for no other task.
 local function set_token(task, token)
   local run, mt = task.run, getmetatable(token)
   if task.outside then run.outside = run.outside - 1 end
-  task.outside = token ~= nil and not (mt ~= nil and INSIDE[mt])
+  task.outside = token and not (mt ~= nil and INSIDE[mt])
   if task.outside then run.outside = run.outside + 1 end
   task.token = token
+end
+
+-- Has the task wait for nothing any more.
+local function stop_waiting(task)
+  if task.token then wait.forget(task.token, task) end
+  stop_timer(task)
+  set_token(task, false)
 end
 
 -- Puts a task behind those that are ready to run; `woken` is what its park returns.
@@ -60,10 +70,10 @@ local function ready(task, woken)
   if task.queued or task.done then return end
   local run = task.run
   stop_timer(task)
-  set_token(task, nil)
+  set_token(task, false)
   task.queued, task.answer = true, woken
-  run.last = run.last + 1
-  run.queue[run.last] = task
+  if run.last then run.last.following = task else run.first = task end
+  run.last = task
   if run.idle then wait.wake(run) end
 end
 
@@ -72,6 +82,7 @@ function methods:yields() return self.co == running() and not self.closing and i
 
 --- Suspends the task: what wait.park does in one.
 function methods:park(token, seconds)
+  stop_waiting(self) -- an earlier park may have broken off where memory was short
   if not self.cancelled then
     set_token(self, token)
     wait.register(token, self)
@@ -92,7 +103,10 @@ end
 -- The task is over: tells its group, or fails the run where nobody listens any more.
 local function settle(task)
   local run, group = task.run, task.group
-  task.done, run.live[task], run.alive = true, nil, run.alive - 1
+  task.done, run.alive = true, run.alive - 1
+  if task.older then task.older.newer = task.newer else run.oldest = task.newer end
+  if task.newer then task.newer.older = task.older else run.newest = task.older end
+  task.older, task.newer = false, false -- who keeps a task keeps no others
   if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
   if group then
     group.left = group.left - 1
@@ -108,7 +122,9 @@ local function close_all(task)
   task.closing = true
   local before = wait.switch(task)
   local clean, err = close(task.co)
-  for stream in next, task.streams or {} do pcall(stream.close, stream) end
+  if task.streams then
+    for stream in next, task.streams do pcall(stream.close, stream) end
+  end
   wait.switch(before)
   return clean, err
 end
@@ -117,6 +133,7 @@ end
 local function fail(task, err)
   local origin = task.origin
   local same = origin and rawequal(origin.err, err)
+  stop_waiting(task)
   task.failed, task.err, task.traceback = true, err, same and origin.traceback or debug.traceback(task.co)
   if errors.is_error(err) and err.traceback == nil then
     err.traceback, err.where = task.traceback, err.where or core.where(task.co)
@@ -127,11 +144,8 @@ end
 
 -- Ends a suspended task.
 local function unwind(task)
-  if task.token then wait.forget(task.token, task) end
-  stop_timer(task)
-  set_token(task, nil)
+  stop_waiting(task)
   local clean, err = close_all(task)
-  task.err = cancelled()
   if not clean then task.failed, task.err = true, err end
   settle(task)
 end
@@ -158,6 +172,7 @@ function settled(task, ok, ...)
   if not ok then return fail(task, (...)) end
   if status(task.co) == "dead" then
     task.results = table.pack(...)
+    stop_waiting(task)
     return settle(task)
   end
   if task.cancelled then return unwind(task) end
@@ -180,6 +195,7 @@ function methods:wait()
     if err then return nil, err end
   end
   if self.results then return table.unpack(self.results, 1, self.results.n) end
+  if not self.err and not self.failed then self.err = cancelled() end
   return nil, self.err
 end
 
@@ -187,11 +203,15 @@ end
 -- is silent. A task that is running ends at its next wait. True, or false when it had ended before.
 function methods:cancel()
   if self.done or self.closing then return false end
+  local run = self.run
+  local before = run.doomed
+  self.doomed, run.doomed = true, true
   if status(self.co) == "suspended" then
     unwind(self)
   else
-    self.cancelled = true
+    self.doomed, self.cancelled = false, true
   end
+  run.doomed = before
   return true
 end
 
@@ -217,21 +237,42 @@ local DEEPEST = 1000 -- closing what is nested recurses in C
 local function spawn(run, group, depth, f, ...)
   if run.over then core.raise_argument("task", "an open run", "a run that is being closed") end
   if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
-  run.spawned = run.spawned + 1
-  local task = setmetatable({ run = run, number = run.spawned, group = group, depth = depth, co = create(f),
-    args = table.pack(...) }, task_mt)
-  run.live[task], run.alive = true, run.alive + 1
-  if group then group[#group + 1], group.left = task, group.left + 1 end
+  local task = setmetatable({ run = run, group = group, depth = depth, co = create(f), args = table.pack(...),
+    results = false, err = false, traceback = false, token = false, outside = false, timer = false, queued = false,
+    following = false, older = false, newer = false, after = false, before = false, answer = false,
+    streams = false, done = true, failed = false, cancelled = false, doomed = false, dismissed = false,
+    closing = false, origin = false }, task_mt)
+  if group then group[#group + 1] = task end -- the last that takes memory, and may collect garbage
+  if group then group.left = group.left + 1 end
+  task.done, task.older, run.alive = false, run.newest, run.alive + 1
+  if run.newest then run.newest.newer = task else run.oldest = task end
+  run.newest = task
   ready(task)
   return task
 end
 
+-- Cancels what was to be cancelled when there was no memory left for the calls that this takes.
+local function cancel_doomed(run)
+  run.doomed = false
+  local task = run.oldest
+  while task do
+    local newer = task.newer
+    if task.doomed then
+      task.closing = false
+      unwind(task)
+      newer = run.oldest
+    end
+    task = newer
+  end
+end
+
 -- Runs every task that is ready now, in order; those that become ready meanwhile have to wait for the next round.
 local function round(run)
-  local queue, first, last = run.queue, run.first, run.last
-  for i = first, last do
-    local task = queue[i]
-    queue[i], run.first = nil, i + 1
+  if run.doomed then cancel_doomed(run) end
+  local task, last = run.first, run.last
+  while task do
+    run.first, task.following = task.following, false
+    if not run.first then run.last = false end
     if not task.done then
       task.queued = false
       local args = task.args
@@ -242,16 +283,19 @@ local function round(run)
         settled(task, step(task, task.answer))
       end
     end
-    if run.failure then return end
+    if run.failure or task == last then return end
+    task = run.first
   end
 end
 
 -- Whether every task of the run, and of the runs within, waits for another one, for any length of time: nothing that
 -- comes from outside would end that. What waits for anything else may be woken, by a signal's handler for instance.
 local function is_ring(run)
-  if run.outside > 0 or run.first <= run.last or run.timers:first() then return false end
-  for task in next, run.live do
+  if run.outside > 0 or run.first or run.timers:first() then return false end
+  local task = run.oldest
+  while task do
     if getmetatable(task.token) == run_mt and not is_ring(task.token) then return false end
+    task = task.newer
   end
   return true
 end
@@ -263,7 +307,7 @@ local function idle(run)
       message = "run: deadlock: every task waits for another task" })
   end
   local first = run.timers:first()
-  local seconds = run.first <= run.last and 0 or first and math.max(0, first.at - wait.now())
+  local seconds = run.first and 0 or first and math.max(0, first.at - wait.now())
   run.idle = true
   local _, err = wait.park(run, seconds)
   run.idle = false
@@ -271,18 +315,24 @@ local function idle(run)
   run.timers:expire(ready)
 end
 
-local function is_older(a, b) return a.number < b.number end
+-- The oldest task that is left and is not being closed.
+local function oldest(run)
+  local task = run.oldest
+  while task and task.closing do task = task.newer end
+  return task
+end
 
 -- Closes every task that is left, the oldest first, so that who waits for others closes them; one that is being closed
 -- already, further up the stack, comes to its end there. An error that comes up in that is raised, unless there is one
 -- already; what failed before was for the caller, who does not go on if there is none.
 local function finish(run, err)
-  run.over, run.failure = true, nil
-  local left = {}
-  for task in next, run.live do left[#left + 1] = task end
-  table.sort(left, is_older)
-  for _, task in ipairs(left) do
-    if not task.done and not task.closing then unwind(task) end
+  local current = wait.task()
+  if current and current.run == run then wait.switch(run.outer) end -- memory was short for the end of a step
+  run.over, run.failure, run.idle = true, false, false
+  local task = oldest(run)
+  while task do
+    unwind(task)
+    task = oldest(run)
   end
   if err == nil and run.failure then error(run.failure.err, 0) end
 end
@@ -305,9 +355,10 @@ end
 -- anywhere; inside a task or a host's loop others go on meanwhile.
 function loop.run(f, ...)
   check_function("f", f)
-  local run <close> = setmetatable({ live = {}, alive = 0, spawned = 0, outside = 0, queue = {}, first = 1, last = 0,
-    timers = timers.new() }, run_mt)
   local outer = wait.task()
+  local run <close> = setmetatable({ outer = outer, oldest = false, newest = false, alive = 0, outside = 0,
+    first = false, last = false, timers = timers.new(), idle = false, doomed = false, over = false,
+    failure = false }, run_mt)
   local main = spawn(run, nil, outer and outer.depth + 1 or 0, f, ...)
   while run.alive > 0 and not run.failure do
     round(run)
@@ -336,9 +387,12 @@ end
 -- Cancels what is left of a group. An error that comes up in that is raised, unless there is one already; what failed
 -- before was for the caller, who is being closed if there is none.
 local function cancel_all(group, err)
-  group.failed = nil
+  local run = group.run
+  local before = run.doomed
+  for i = 1, #group do group[i].doomed, run.doomed = true, true end
+  group.failed = false
   for i = #group, 1, -1 do group[i]:cancel() end
-  group.gone = true
+  group.gone, run.doomed = true, before
   if err == nil and group.failed then error(group.failed.err, 0) end
 end
 
@@ -364,7 +418,7 @@ function loop.gather(...)
   for i = 1, select("#", ...) do check_function("function " .. i, (select(i, ...))) end
   local task = here()
   if not task then return loop.run(loop.gather, ...) end
-  local group <close> = setmetatable({ left = 0 }, group_mt)
+  local group <close> = setmetatable({ run = task.run, left = 0, failed = false, gone = false }, group_mt)
   local n = select("#", ...)
   for i = 1, n do spawn(task.run, group, task.depth + 1, (select(i, ...))) end
   join(group)
@@ -380,7 +434,7 @@ function loop.timeout(seconds, f, ...)
   check_function("f", f)
   local task = here()
   if not task then return loop.run(loop.timeout, seconds, f, ...) end
-  local group <close> = setmetatable({ left = 0 }, group_mt)
+  local group <close> = setmetatable({ run = task.run, left = 0, failed = false, gone = false }, group_mt)
   local child = spawn(task.run, group, task.depth + 1, f, ...)
   if join(group, seconds) then return child:wait() end
   return nil, errors.new { kind = "timeout", message = ("no result within %g s"):format(seconds) }

@@ -24,8 +24,9 @@ end
 
 --- Adds an entry with `at` (seconds of some clock); returns it.
 function timers:add(entry)
-  self.n, self.count = self.n + 1, self.count + 1
-  entry.order = self.count
+  entry.off, entry.order = false, self.count + 1
+  self[self.n + 1] = entry -- nothing of what follows takes memory, nor does cancel
+  self.n, self.count = self.n + 1, entry.order
   lift(self, entry, self.n)
   return entry
 end
@@ -88,7 +89,7 @@ function timers:expire(ready)
   local timer = self:due(now)
   while timer do
     local task = timer.task
-    task.timer = nil
+    task.timer = false
     wait.forget(task.token, task)
     ready(task, false)
     timer = self:due(now)

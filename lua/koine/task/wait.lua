@@ -21,6 +21,7 @@ local parked = setmetatable({}, { __mode = "k" })
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
 local news, head, tail = {}, 1, 0 -- tokens that became ready and were not woken yet
+local ready, taken, count = nil, 0, 0 -- the engine's array, how many tokens of it went into `news`, how many it has
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
@@ -52,16 +53,11 @@ end
 
 --- Ends the park of whoever waits for the token.
 function wait.wake(token)
-  local first = parked[token]
-  if first then
-    parked[token] = nil
-    local waiter = first
-    repeat
-      local after = waiter.after
-      waiter.after, waiter.before = nil, nil
-      waiter:woken()
-      waiter = after
-    until waiter == first
+  local waiter = parked[token]
+  while waiter do
+    wait.forget(token, waiter)
+    waiter:woken()
+    waiter = parked[token]
   end
   if blocked[token] == false then
     blocked[token] = true
@@ -70,18 +66,26 @@ function wait.wake(token)
   end
 end
 
+-- Takes the tokens out of the engine's array, which the next step fills again. Where memory is short for that, those
+-- that are left are taken by the next pump, before its step.
+local function take()
+  while taken < count do
+    news[tail + 1] = ready[taken + 1]
+    tail, taken = tail + 1, taken + 1
+    ready[taken] = nil -- the engine keeps this array: a stream in it could not be collected
+  end
+end
+
 --- Steps the engine for at most `seconds` (0: what is ready now; nil: until something happens or a signal comes: Lua's
 -- own handler of Ctrl-C then raises as soon as Lua code runs), and wakes every token that became ready: what a host
 -- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
 -- Raises what a waiter raises that a host runs in its wake; the tokens behind it come with the next pump.
 function wait.pump(seconds, opts)
+  take()
   if head <= tail then seconds = 0 end
-  local ready = core.engine():step(seconds, opts)
-  for i = 1, #ready do
-    news[tail + 1] = ready[i]
-    tail = tail + 1
-    ready[i] = nil -- the engine keeps this array: a stream in it could not be collected
-  end
+  ready = core.engine():step(seconds, opts)
+  taken, count = 0, #ready
+  take()
   while head <= tail do
     local token = news[head]
     news[head], head = nil, head + 1
@@ -173,12 +177,13 @@ function wait.task() return task end
 function wait.register(token, waiter)
   local first = parked[token]
   if not first then
-    parked[token], waiter.after, waiter.before = waiter, waiter, waiter
+    waiter.after, waiter.before = waiter, waiter
+    parked[token] = waiter
     return
   end
   local last = first.before
-  last.after, waiter.before = waiter, last
-  waiter.after, first.before = first, waiter
+  waiter.after, waiter.before = first, last
+  last.after, first.before = waiter, waiter
 end
 
 --- Takes the task back; what is not registered stays as it is.
@@ -187,7 +192,7 @@ function wait.forget(token, waiter)
   if not after then return end
   after.before, before.after = before, after
   if parked[token] == waiter then parked[token] = after ~= waiter and after or nil end
-  waiter.after, waiter.before = nil, nil
+  waiter.after, waiter.before = false, false
 end
 
 --- Tells the task that runs, if there is one, that it opened something with a method `close`: cancelling the task

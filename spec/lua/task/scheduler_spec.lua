@@ -18,7 +18,7 @@ describe("timers", function()
     for now = 0, 36 do
       local one = heap:due(now)
       while one do
-        assert.is_nil(one.off)
+        assert.is_falsy(one.off)
         assert.are.equal(now, one.at)
         assert.is_true(one.at > last.at or one.number > last.number)
         last, count = one, count + 1
