@@ -26,6 +26,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("tasks", "tasks"), 1, 0 },
   { WORK("tasks that are tried again", "patient_tasks"), 1, 0 },
   { WORK("two calls at once", "gathered"), 3, 0 },
+  { WORK("a conversation", "conversation"), 3, 0 },
   { WORK("a fallback", "fallback"), 3, 0 },
   { WORK("an adapter of one's own", "custom_adapter"), 1, 0 },
   { WORK("a schema", "schema"), 1, 0 },

@@ -50,8 +50,9 @@ local function hold(self)
     core.raise(errors.new { kind = "argument", field = "conversation", expected = "one exchange at a time",
       message = "conversation: one exchange at a time expected, another one is under way" })
   end
+  local held = setmetatable({}, { __close = function() self.busy = false end })
   self.busy = true
-  return setmetatable({}, { __close = function() self.busy = false end })
+  return held
 end
 
 -- Sends the history and `message` after it (nil: the history alone). The Response, or nil, err.
@@ -62,13 +63,25 @@ local function exchange(self, message, on_delta)
   return self.adapter:chat(messages, call_options(self.opts, on_delta))
 end
 
+local function append(history, message, answer)
+  history[#history + 1] = message
+  history[#history + 1] = answer
+end
+
+-- Adds an exchange to the history, whole or, where memory ends, not at all.
+local function add(history, message, answer)
+  local n = #history
+  local ok, err = pcall(append, history, message, answer)
+  if ok then return end
+  if history[n + 1] then history[n + 1] = nil end
+  error(err, 0)
+end
+
 local function say(self, content, on_delta)
   local message = { role = "user", content = records.to_table(content) }
   local response, err = exchange(self, message, on_delta)
   if not response then return nil, err end
-  local history = self.history
-  history[#history + 1] = message
-  history[#history + 1] = response:message()
+  add(self.history, message, response:message())
   return response
 end
 
