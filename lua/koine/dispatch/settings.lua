@@ -126,7 +126,8 @@ local function check_extras(extras)
   for i, block in ipairs(extras) do
     local field = ("message.extras[%d]"):format(i)
     if not USER_BLOCKS[block.type] then errors.argument(field .. ".type", "text, image or document", block.type) end
-    local fits, err = pcall(core.encode, { { { { content = { block } } } } }) -- with the levels that a dump has around
+    -- With the levels that a dump has around it.
+    local fits, err = errors.try(core.encode, { { { { content = { block } } } } })
     if not fits then core.raise_argument(field, "values that JSON has", tostring(err)) end
   end
   ask(records.check_message, { role = "user", content = extras }, "message")

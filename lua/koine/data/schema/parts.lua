@@ -2,6 +2,7 @@
 -- references, and which keywords are judged.
 
 local core = require "koine.core"
+local errors = require "koine.data.errors"
 
 local parts = {}
 
@@ -39,10 +40,10 @@ parts.types = {
 -- around it: a value may be nested so deeply that a message, a request or a dump has no room for it.
 function parts.unfit(value, levels)
   for _ = 1, levels or 0 do value = { value } end
-  local fit, err = pcall(core.encode, value)
+  local fit, err = errors.try(core.encode, value) -- goes on with Lua's own errors: a lack of memory is no fault of it
   if fit then return nil end
   local text = tostring(err)
-  return text:sub(type(err) == "table" and text:find(err.field .. ":", 1, true) or 1) -- without the position
+  return text:sub(text:find(err.field .. ":", 1, true) or 1) -- without the position
 end
 
 -- Schemas within schemas --------------------------------------------------------------------------------------------
