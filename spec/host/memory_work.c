@@ -23,6 +23,8 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("the tool glob", "glob"), 1, 0 },
   { WORK("the tool grep", "grep"), 1, 0 },
   { WORK("the tool bash", "bash"), 3, 1 },
+  { WORK("an agent", "agent"), 4, 0 },
+  { WORK("a run that is saved", "saved"), 7, 0 },
   { WORK("tasks", "tasks"), 1, 0 },
   { WORK("tasks that are tried again", "patient_tasks"), 1, 0 },
   { WORK("two calls at once", "gathered"), 3, 0 },

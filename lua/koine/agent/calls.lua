@@ -115,24 +115,29 @@ function calls.run(run, batch, tools)
 end
 
 -- Makes the event of an answered call, and its entry in the log.
-local function tell(self, call)
-  call.told = true
-  state.tell(self, { kind = "tool_result", content = state.text_of(call.content, "\n"), tool_name = call.name,
+local function tell(draft, call)
+  state.tell(draft, { kind = "tool_result", content = state.text_of(call.content, "\n"), tool_name = call.name,
     tool_call_id = call.id, is_error = call.is_error, traceback = call.traceback })
-  self.log[#self.log + 1] = { id = call.id, name = call.name, arguments_json = call.arguments_json,
+  draft.log[#draft.log + 1] = { id = call.id, name = call.name, arguments_json = call.arguments_json,
     is_error = call.is_error, blocked = call.blocked, reason = call.reason, executed = call.started == true }
 end
 
 --- Tells the answers that have not been told, in the calls' order; when all calls are answered, the history gets them.
 function calls.tell(self)
-  local whole = true
+  local draft, told, whole = state.draft(self), {}, true
   for _, call in ipairs(self.calls) do
     whole = whole and call.content ~= nil
-    if call.content ~= nil and not call.told then tell(self, call) end
+    if call.content ~= nil and not call.told then
+      tell(draft, call)
+      call.told, told[#told + 1] = false, call
+    end
   end
-  if not whole then return end
-  self.messages[#self.messages + 1] = state.answers(self.calls)
-  self.calls = nil
+  if whole then
+    draft.messages[#draft.messages + 1] = state.answers(self.calls)
+    draft.calls = nil
+  end
+  state.commit(self, draft)
+  for i = 1, #told do told[i].told = true end -- takes no memory any more
 end
 
 return calls

@@ -93,10 +93,11 @@ local function ask(self)
     turn.record_failure(self.state, err)
     return nil, err
   end
+  self.tools = plan.tools -- before there are calls of them
   local recorded
   recorded, err = turn.record(self.state, response, plan.tools)
   if not recorded then return nil, err end
-  self.response, self.tools = response, plan.tools
+  self.response = response
   calls.save(self)
   return true
 end
@@ -138,8 +139,9 @@ end
 local function flush(self)
   local made, outbox, on_event = {}, self.state.outbox, self.spec.on_event
   while outbox[1] do
-    local event = table.remove(outbox, 1)
+    local event = outbox[1]
     made[#made + 1] = event
+    table.remove(outbox, 1)
     if on_event then on_event(event, self) end
   end
   return made
@@ -148,8 +150,9 @@ end
 -- Holds the run for one step.
 local function hold(self)
   if self.busy then core.raise_argument("step", "one step of a run at a time", "a second one") end
+  local held = setmetatable({}, { __close = function() self.busy, self.task = false, nil end })
   self.busy = true
-  return setmetatable({}, { __close = function() self.busy, self.task = false, nil end })
+  return held
 end
 
 --- Makes the next unit: the array of the events it made; nil when there is nothing more to do, because the run is over

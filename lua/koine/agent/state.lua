@@ -28,11 +28,29 @@ function state.new(messages)
     usage = usage.zero(), steps = 0, events = 0, pauses = 0, elapsed = 0.0, text = "" }
 end
 
---- Makes an event of a run and puts it into its outbox.
-function state.tell(self, event)
-  self.events = self.events + 1
-  event.seq, event.timestamp = self.events, core.wall()
-  self.outbox[#self.outbox + 1] = event
+local function copy_of(list) return table.move(list, 1, #list, 1, core.array {}) end
+
+--- The fields of a state that a unit changes, as copies to work on: a unit that breaks off, also where memory ends,
+-- leaves the state as it was.
+function state.draft(self)
+  return { messages = copy_of(self.messages), calls = self.calls, log = copy_of(self.log),
+    outbox = copy_of(self.outbox), status = self.status, events = self.events, pauses = self.pauses,
+    stop_reason = self.stop_reason, text = self.text }
+end
+
+--- Puts a draft in place, all of it or nothing.
+function state.commit(self, draft)
+  self.stop_reason = draft.stop_reason
+  self.calls = draft.calls -- these two may be new to the table; nothing of what follows takes memory
+  self.messages, self.log, self.outbox, self.status = draft.messages, draft.log, draft.outbox, draft.status
+  self.events, self.pauses, self.text = draft.events, draft.pauses, draft.text
+end
+
+--- Makes an event of a run and puts it into the outbox of a draft.
+function state.tell(draft, event)
+  draft.events = draft.events + 1
+  event.seq, event.timestamp = draft.events, core.wall()
+  draft.outbox[#draft.outbox + 1] = event
 end
 
 -- Histories ---------------------------------------------------------------------------------------------------------

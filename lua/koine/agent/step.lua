@@ -141,10 +141,10 @@ local function sound(content)
   return kept
 end
 
--- Adds the turn to the history; one that goes on with a paused turn becomes one message with it.
-local function append(self, content)
-  local messages = self.messages
-  if self.pauses == 0 then
+-- Adds the turn to the history of a draft; one that goes on with a paused turn becomes one message with it.
+local function append(draft, content)
+  local messages = draft.messages
+  if draft.pauses == 0 then
     messages[#messages + 1] = { role = "assistant", content = content }
     return
   end
@@ -193,16 +193,16 @@ local function calls_of(uses, reason, tools)
 end
 
 -- What follows from the turn: calls to run, another part of it, or the end of the run.
-local function follow(self, reason, uses, calls)
+local function follow(draft, reason, uses, calls)
   if calls then
-    self.calls, self.pauses = calls, 0
+    draft.calls, draft.pauses = calls, 0
   elseif reason == "pause_turn" then
-    self.pauses = self.pauses + 1
+    draft.pauses = draft.pauses + 1
   else
-    self.status = "completed"
+    draft.status = "completed"
     if #uses == 0 then return end
     local why = ("the turn was cut off (%s)"):format(reason or "no reason given")
-    self.messages[#self.messages + 1] = state.answers(uses, why)
+    draft.messages[#draft.messages + 1] = state.answers(uses, why)
   end
 end
 
@@ -222,11 +222,13 @@ function turn.record(self, response, tools)
   local uses, events = state.uses(content), {}
   for _, block in ipairs(content) do events[#events + 1] = turn.event(block) end
   local calls = calls_of(uses, reason, tools)
-  append(self, content)
-  self.pauses = reason == "pause_turn" and self.pauses or 0
-  self.stop_reason, self.text = reason, state.text_of(self.messages[#self.messages].content)
-  for _, event in ipairs(events) do state.tell(self, event) end
-  follow(self, reason, uses, calls)
+  local draft = state.draft(self)
+  append(draft, content)
+  draft.pauses = reason == "pause_turn" and draft.pauses or 0
+  draft.stop_reason, draft.text = reason, state.text_of(draft.messages[#draft.messages].content)
+  for _, event in ipairs(events) do state.tell(draft, event) end
+  follow(draft, reason, uses, calls)
+  state.commit(self, draft)
   return true
 end
 
