@@ -32,7 +32,8 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a fallback", "fallback"), 3, 0 },
   { WORK("an adapter of one's own", "custom_adapter"), 1, 0 },
   { WORK("a schema", "schema"), 1, 0 },
-  { WORK("packing", "packing"), 1, 0 }
+  { WORK("packing", "packing"), 1, 0 },
+  { WORK("a rate limiter", "rate_limiter"), 1, 0 }
 };
 
 int main(void) {

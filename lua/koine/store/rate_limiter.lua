@@ -17,7 +17,6 @@ local LOCK_PAUSE = 0.005     -- seconds between two tries for the lock, at most
 local OPTIONS = { rate_limit_path = true, min_request_interval = true, rate_limit = true }
 
 local json = require("cjson").new()
-json.decode_invalid_numbers(false)
 
 --- Returns the Unix seconds that times are counted in; specs put their own function here.
 rate_limiter.clock = core.wall
@@ -98,10 +97,10 @@ end
 -- The state in the file as {last = seconds or nil, log = sorted array of seconds}; an empty one when it holds none.
 local function read(lock)
   local fresh = { log = {} }
-  local ok, value = pcall(json.decode, lock:read(STATE_MAX) or "")
-  if not ok or type(value) ~= "table" or type(value.request_log) ~= "table" then return fresh end
+  local value = core.decode(lock:read(STATE_MAX) or "") -- which raises where memory is short: that is no empty state
+  if type(value) ~= "table" or type(value.request_log) ~= "table" then return fresh end
   local last, log = value.last_request_at, {}
-  if last == json.null then last = nil end
+  if last == core.null then last = nil end
   if last ~= nil and not is_time(last) then return fresh end
   for i, time in ipairs(value.request_log) do
     if not is_time(time) then return fresh end
