@@ -42,6 +42,8 @@ if has_cjson then
   for _, name in ipairs { "array_mt", "empty_array_mt", "empty_array" } do
     if cjson[name] then core.array_marks[cjson[name]] = true end
   end
+elseif tostring(cjson):find("not enough memory", 1, true) then
+  error(cjson, 0)
 end
 
 -- What print shows of what Responses are made of.

@@ -12,6 +12,7 @@
 #define WORK(what, name) { what, "go, again = require 'work'('" name "', ..., folder)", "" }
 
 static const struct { struct turn turn; int every, forks; } TURNS[] = {
+  { WORK("loading Koine", "koine"), 1, 0 },
   { WORK("loading every module", "loading"), 97, 0 },
   { WORK("a program", "program"), 1, 1 },
   { WORK("a program that is not there", "no_program"), 1, 1 },
