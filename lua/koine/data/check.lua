@@ -69,10 +69,15 @@ function check.colons(methods, metatable, name)
   end
 end
 
+--- Whether `err`, which pcall caught, is Lua's own when no memory is left. Whoever takes an error for an answer raises
+-- this one again.
+function check.is_memory(err) return err == "not enough memory" end
+
 --- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at
 -- `path` for anything else.
 function check.adapter(value, path)
   local ok, chat = pcall(function() return value.chat end)
+  if check.is_memory(chat) then error(chat, 0) end
   if not ok or type(chat) ~= "function" then check.refuse(path, "adapter", value) end
   return value
 end

@@ -252,3 +252,24 @@ describe("errors.from_answer", function()
     assert.are.equal("r1", of(500, "", { ["request-id"] = "r1" }).request_id)
   end)
 end)
+
+describe("a lack of memory", function()
+  local check = require "koine.data.check"
+  local github = require "koine.provider.auth.copilot.github"
+
+  local function short() error("not enough memory", 0) end
+
+  it("is told from what else Lua raises", function()
+    assert.is_true(check.is_memory(select(2, pcall(short))))
+    assert.is_false(check.is_memory "not enough memory for dinner")
+    assert.is_false(check.is_memory(errors.new { kind = "limit", message = "not enough memory" }))
+  end)
+
+  it("is not taken for a value that is no adapter, or an answer that is no JSON", function()
+    local ok, err = pcall(check.adapter, setmetatable({}, { __index = short }), "adapter")
+    assert.is_false(ok)
+    assert.are.equal("not enough memory", err)
+    assert.is_nil(github.object "{")
+    assert.are.equal(1, github.object('{"a":1}').a)
+  end)
+end)

@@ -1,5 +1,6 @@
 --- Calls to GitHub itself: logging in, exchanging, asking for quotas. One JSON answer each; no retries here.
 
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local exchange = require "koine.net.http"
 local version = require "koine.data.version"
@@ -31,6 +32,13 @@ function github.within(deadline, most)
   return deadline and math.max(math.min(deadline - wait.now(), most), 0.001) or most
 end
 
+--- The JSON object or array in a text; nil when it is none.
+function github.object(text)
+  local ok, value = pcall(json.decode, text)
+  if not ok and check.is_memory(value) then error(value, 0) end
+  return ok and type(value) == "table" and value or nil
+end
+
 --- Asks for `url`: the status, the JSON object in the answer (nil when it is none) and the answer; nil, err when none
 -- came, until the deadline (nil = none) at the latest. `call` is {method, url, headers, body, secrets}.
 function github.call(state, call, deadline)
@@ -45,8 +53,7 @@ function github.call(state, call, deadline)
     err.provider = state.row.name
     return nil, err
   end
-  local ok, value = pcall(json.decode, answer.body)
-  return answer.status, ok and type(value) == "table" and value or nil, answer
+  return answer.status, github.object(answer.body), answer
 end
 
 -- `secrets` and what an answer names as a code or a token, in JSON or in a form: a login's answers hold such.
@@ -55,8 +62,7 @@ local function secrets_of(answer, secrets)
   local function add(value)
     if type(value) == "string" and #value >= SECRET_MIN and #list < SECRETS_MAX then list[#list + 1] = value end
   end
-  local ok, value = pcall(json.decode, answer.body)
-  for name, member in pairs(ok and type(value) == "table" and value or {}) do
+  for name, member in pairs(github.object(answer.body) or {}) do
     if type(name) == "string" and (name:find "code" or name:find "token") then add(member) end
   end
   for _, word in ipairs { "code", "token" } do

@@ -10,8 +10,6 @@ local tokens = {}
 local FILE_MAX = 4096        -- bytes of a token file
 local EDITOR_FILE_MAX = 1 << 20
 
-local json = require("cjson").new()
-
 local function environment(name)
   local value = os.getenv(name)
   return value ~= "" and value or nil
@@ -63,10 +61,7 @@ local function from_environment(state)
 end
 
 -- The object in a JSON file, or an empty table.
-local function object_in(path)
-  local ok, value = pcall(json.decode, core.file_read_any(path, EDITOR_FILE_MAX) or "")
-  return ok and type(value) == "table" and value or {}
-end
+local function object_in(path) return github.object(core.file_read_any(path, EDITOR_FILE_MAX) or "") or {} end
 
 -- A token that an editor's login left: {HOST or HOST:CLIENT = {oauth_token}}.
 local function from_editors(state)
