@@ -1,7 +1,8 @@
 /*
 ** memory_work.c: as memory.c, for what is not a call of an adapter: programs, files, an executor's tools, agents, tasks,
-** conversations, data. No file, program or descriptor is left either. Where a turn starts programs, makes several calls
-** or loads every module, some allocations are left out, others each time: such turns take milliseconds.
+** conversations, data. No file, program or descriptor is left either. In turns that take milliseconds, because they
+** start programs, make several calls or load every module, only every nth allocation fails, in between where all fail
+** from there on. KOINE_TURN=NAME runs one turn.
 */
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -19,13 +20,13 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a file", "files"), 1, 0 },
   { WORK("the tool write_file", "write_file"), 1, 0 },
   { WORK("the tool edit_file", "edit_file"), 1, 0 },
-  { WORK("the tool read_file", "read_file"), 1, 0 },
-  { WORK("the tool list_dir", "list_dir"), 1, 0 },
-  { WORK("the tool glob", "glob"), 1, 0 },
-  { WORK("the tool grep", "grep"), 1, 0 },
+  { WORK("the tool read_file", "read_file"), 2, 0 },
+  { WORK("the tool list_dir", "list_dir"), 2, 0 },
+  { WORK("the tool glob", "glob"), 2, 0 },
+  { WORK("the tool grep", "grep"), 2, 0 },
   { WORK("the tool bash", "bash"), 3, 1 },
   { WORK("an agent", "agent"), 4, 0 },
-  { WORK("a run that is saved", "saved"), 7, 0 },
+  { WORK("a run that is saved", "saved"), 11, 0 },
   { WORK("tasks", "tasks"), 1, 0 },
   { WORK("tasks that are tried again", "patient_tasks"), 1, 0 },
   { WORK("two calls at once", "gathered"), 3, 0 },
