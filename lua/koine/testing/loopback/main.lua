@@ -26,7 +26,7 @@ local function serve()
   local left = uv.new_signal()
   left:start("sigpipe", function() end)
   left:unref()
-  io.stdout:write(port, " ", uv.os_getpid(), "\n")
+  io.stdout:write(("%d %d\n"):format(port, uv.os_getpid())) -- luv may give it as a float
   io.stdout:flush()
   uv.run()
 end
