@@ -331,7 +331,7 @@ describe("koine", function()
     it("names every provider's variable as its row has it, and asks nobody offline", function()
       local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = home } })
       assert.are.same({ 0, "" }, { r.code, r.err })
-      local versions = ("Lua 5.4, koine %s, libcurl %s\n"):format(koine.version, koine.libcurl)
+      local versions = ("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl)
       assert.are.equal(versions, r.out:sub(1, #versions))
       for _, name in ipairs { "argparse", "cjson", "luv" } do assert.is_truthy(r.out:find("\n" .. name .. " %d+%.")) end
       local listed = {}

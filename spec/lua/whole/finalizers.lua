@@ -74,8 +74,13 @@ local KINDS = {
   },
 }
 
-collectgarbage("setpause", 0)
-collectgarbage("setstepmul", 1000)
+if _VERSION == "Lua 5.4" then
+  collectgarbage("setpause", 0)
+  collectgarbage("setstepmul", 1000)
+else
+  collectgarbage("param", "pause", 0)
+  collectgarbage("param", "stepmul", 1000)
+end
 
 for round = 1, rounds do
   local state = { object = KINDS[what].open(), armed = true }
