@@ -341,9 +341,15 @@ static void test_ways(lua_State *L, int wire) {
 /* The same with a collector that has odd habits; `every`: a full collection after so many instructions, 0 = none. */
 static void test_collector(int what, int pause, int every) {
   lua_State *L = open_state();
+#if LUA_VERSION_NUM >= 505
+  lua_gc(L, what);
+  if (what == LUA_GCINC) lua_gc(L, LUA_GCPARAM, LUA_GCPSTEPMUL, 1000);
+  if (pause > 0) lua_gc(L, LUA_GCPARAM, LUA_GCPPAUSE, 0);
+#else
   if (what == LUA_GCGEN) lua_gc(L, LUA_GCGEN, 0, 0);
   else lua_gc(L, LUA_GCINC, pause, 1000, 0);
   if (pause > 0) lua_gc(L, LUA_GCSETPAUSE, 0);
+#endif
   if (every > 0) lua_sethook(L, on_count, LUA_MASKCOUNT, every);
   for (size_t w = 0; w < COUNT(WAYS); w++)
     for (int moment = -2; moment <= 2; moment++)

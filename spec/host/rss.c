@@ -8,7 +8,13 @@
 #include "support/state.h"
 #include "support/test.h"
 
-#define RSS_MAX 100.0 /* MB */
+/* Megabytes. From Lua 5.5 on a step of the collector does not grow with the string that caused it: a loop of Lua alone
+** that makes such strings takes five times as much as on 5.4. */
+#if LUA_VERSION_NUM >= 505
+#define RSS_MAX 300.0
+#else
+#define RSS_MAX 100.0
+#endif
 
 /* Under the sanitizer a megabyte costs the system ten times as much: a fifth of the answers shows the same. */
 #ifdef __SANITIZE_ADDRESS__
@@ -62,7 +68,7 @@ static void test_dropped(const char *function, int times) {
     if (open > descriptors) descriptors = open;
   }
   CHECK(most < RSS_MAX);
-  CHECK(descriptors < 200);
+  CHECK(descriptors < 100);
   printf("rss: %d x %s: %.1f MB, %d descriptors at most\n", times, function, most, descriptors);
   lua_close(L);
 }

@@ -12,8 +12,13 @@ enum state { CLOSED, OPEN, ENDED, BROKEN };
 
 #define TYPE_CALL "koine.call"
 
-/* What a stream holds outside of Lua is told to the collector as so many KiB: dropped ones are then collected soon. */
-#define STREAM_KIB 16
+/* What a stream holds outside of Lua is told to the collector, in KiB, from Lua 5.5 on in bytes: dropped ones are then
+** collected soon. */
+#if LUA_VERSION_NUM >= 505
+#define STREAM_HELD ((size_t)16 * 1024)
+#else
+#define STREAM_HELD 16
+#endif
 
 struct stream {
   struct call *call;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
@@ -192,7 +197,7 @@ static int m_start(lua_State *L) {
     return 2;
   }
   lua_getfield(L, 2, "stream");
-  if (lua_toboolean(L, -1) && !in_finalizer(L)) lua_gc(L, LUA_GCSTEP, STREAM_KIB);
+  if (lua_toboolean(L, -1) && !in_finalizer(L)) lua_gc(L, LUA_GCSTEP, STREAM_HELD);
   lua_settop(L, 3);
   return 1;
 }

@@ -23,7 +23,11 @@ static inline void state_must(lua_State *L, int status) {
 
 /* A state with Lua's libraries; koine.core is this program's own, the Lua files are the checkout's. */
 static inline lua_State *state_open(lua_Alloc f, void *ud) {
+#if LUA_VERSION_NUM >= 505
+  lua_State *L = lua_newstate(f, ud, 0);
+#else
   lua_State *L = lua_newstate(f, ud);
+#endif
   if (L == NULL) {
     fputs("no Lua state\n", stderr);
     exit(1);
