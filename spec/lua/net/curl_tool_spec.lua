@@ -146,8 +146,11 @@ describe("the head of an answer", function()
     local theirs = ask_curl(directory, port)
     local url, answered, problems = ("http://127.0.0.1:%d/%%d"):format(port), 0, {}
     for i, said in ipairs(theirs) do
-      local got, err = send { url = url:format(i), headers = { connection = "close" }, proxy = "",
-        timeouts = { total = 10 } }
+      local function ask()
+        return send { url = url:format(i), headers = { connection = "close" }, proxy = "", timeouts = { total = 10 } }
+      end
+      local got, err = ask()
+      if not got and said.code == 0 and err.kind == "connect" then got, err = ask() end -- it went by the one before
       local what = difference(said, got, err)
       if what then problems[#problems + 1] = ("answer %d: %s\n%q"):format(i, what, list[i]:sub(1, 1000)) end
       if got then answered = answered + 1 end
