@@ -15,8 +15,8 @@ OPT      ?= -O2 -g
 SAN      ?=
 KOINE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC $(WARN) $(OPT) $(SAN) $(CFLAGS)
 # Lazily, because `make demo` may install pkg-config first.
-LUA_INC  = $(shell $(PKG_CONFIG) --cflags $(LUA_PC))
-LUA_LIB  = $(shell $(PKG_CONFIG) --libs $(LUA_PC))
+LUA_INC  ?= $(shell $(PKG_CONFIG) --cflags $(LUA_PC))
+LUA_LIB  ?= $(shell $(PKG_CONFIG) --libs $(LUA_PC))
 CURL_LIB = $(shell $(PKG_CONFIG) --libs libcurl)
 
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
@@ -63,7 +63,7 @@ help:
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
 	@echo 'make curl-matrix  what stands on libcurl, against the system'"'"'s and the one of backports'
-	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees (5.4.0, the newest 5.4, 5.5)'
+	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees, LUA_MODULES a folder of C modules'
 	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'

@@ -2,7 +2,8 @@
 # lua-matrix.sh BUILD TREE…: Koine with the Lua of each source tree (a folder with lua.h and the rest, or a release, which
 # has them in src/), three times: Lua as C, as C++, and with the checks of its API. Each time the module is built against
 # it, every Lua file of the project is compiled, and the specs run where their modules can be loaded, as they must be by a
-# Lua of KOINE_LUA's version: modules in C are those of one. Elsewhere the core alone is tried. SPECS (spec) names the specs.
+# Lua of KOINE_LUA's version: modules in C are those of one. LUA_MODULES names a folder with them for another version, and
+# with the files in Lua that belong to them. Elsewhere the core alone is tried. SPECS (spec) names the specs.
 set -eu
 build=$1
 shift
@@ -25,18 +26,27 @@ for tree; do
           "$dir/lua/luaconf.h" ;;
       checks) flags="$flags -DLUAI_ASSERT -DLUA_USE_APICHECK" ;;
     esac
+    mv "$dir/lua/lua.c" "$dir/main.c"
     # shellcheck disable=SC2086
-    $compiler $flags -O1 -w -DLUA_USE_LINUX -o "$dir/interpreter" "$dir"/lua/*.c -Wl,-E -lm -ldl
-    make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$KOINE_LUA" LUA_INC="-I$dir/lua" all >"$dir/log" 2>&1 ||
+    $compiler $flags -O1 -w -DLUA_USE_LINUX -r -nostdlib -o "$dir/lua.o" "$dir"/lua/*.c
+    # shellcheck disable=SC2086
+    $compiler $flags -O1 -w -DLUA_USE_LINUX -I"$dir/lua" -o "$dir/interpreter" "$dir/main.c" -x none "$dir/lua.o" -Wl,-E -lm -ldl
+    export LUA_INC="-I$dir/lua" LUA_LIB="$dir/lua.o -Wl,-E -ldl" # programs that specs build take them too
+    [ $kind != c++ ] || LUA_LIB="$LUA_LIB -lstdc++"
+    make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$KOINE_LUA" all >"$dir/log" 2>&1 ||
       { cat "$dir/log"; exit 1; }
     lua=$(realpath "$dir/interpreter")
     find lua bin examples spec tools bench \( -name '*.lua' -o -path bin/koine \) -exec "$lua" -e \
       'for _, name in ipairs(arg) do assert(loadfile(name)) end' /dev/null {} +
     export LUA_CPATH="$dir/?.so;;" LUA_PATH="./lua/?.lua;./lua/?/init.lua;;"
-    version='print(_VERSION)'
+    version='print(_VERSION)' modules_c=
     if [ "$("$lua" -e "$version")" = "$("$KOINE_LUA" -e "$version")" ]; then # what is installed for it is where its Lua looks
-      LUA_CPATH="$dir/?.so;$("$KOINE_LUA" -e 'print(package.cpath)')"
-      LUA_PATH=$("$KOINE_LUA" -e 'print(package.path)')
+      modules_c=$("$KOINE_LUA" -e 'print(package.cpath)') modules_lua=
+    elif [ -n "${LUA_MODULES:-}" ]; then
+      modules_c="$LUA_MODULES/?.so" modules_lua="$LUA_MODULES/?.lua;$LUA_MODULES/?/init.lua;"
+    fi
+    if [ -n "$modules_c" ]; then
+      LUA_PATH=$modules_lua$("$KOINE_LUA" -e 'print(package.path)') LUA_CPATH="$dir/?.so;$modules_c"
       "$lua" -e "$modules" || { echo "lua-matrix: $name: it cannot load what $KOINE_LUA's specs need" >&2; exit 1; }
     fi
     if "$lua" -e "$modules" 2>/dev/null; then
