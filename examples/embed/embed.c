@@ -126,7 +126,8 @@ static void task_run(struct host *h, struct task *t) {
     return;
   }
   if (status != LUA_OK) {
-    luaL_traceback(h->L, t->co, luaL_tolstring(t->co, -1, NULL), 0);
+    lua_xmove(t->co, h->L, 1); /* a coroutine that failed has no room for more */
+    luaL_traceback(h->L, t->co, luaL_tolstring(h->L, -1, NULL), 0);
     lua_resetthread(t->co); /* closes what the coroutine left open */
   }
   task_free(h, t);
