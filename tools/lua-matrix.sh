@@ -1,9 +1,10 @@
 #!/bin/sh
 # lua-matrix.sh BUILD TREE…: Koine with the Lua of each source tree (a folder with lua.h and the rest, or a release, which
-# has them in src/), three times: Lua as C, as C++, and with the checks of its API. Each time the module is built against
-# it, every Lua file of the project is compiled, and the specs run where their modules can be loaded, as they must be by a
-# Lua of KOINE_LUA's version: modules in C are those of one. LUA_MODULES names a folder with them for another version, and
-# with the files in Lua that belong to them. Elsewhere the core alone is tried. SPECS (spec) names the specs.
+# has them in src/), three times: Lua as C, as C++, and with the checks of its API, where the host programs run, too. Each
+# time the module is built against it, every Lua file of the project is compiled, and the specs run where their modules can
+# be loaded, as they must be by a Lua of KOINE_LUA's version: modules in C are those of one. LUA_MODULES names a folder with
+# them for another version, and with the files in Lua that belong to them. Elsewhere the core alone is tried. SPECS (spec)
+# names the specs.
 set -eu
 build=$1
 shift
@@ -18,13 +19,13 @@ for tree; do
     if [ -f "$tree/lua.h" ]; then cp "$tree"/*.[ch] "$dir/lua"; else cp "$tree"/src/*.[ch] "$dir/lua"; fi
     rm -f "$dir/lua/luac.c" "$dir/lua/onelua.c" "$dir/lua/ltests.c"
     compiler=${CC:-cc}
-    flags='-std=gnu99'
+    flags='-std=gnu99' host=
     case $kind in
       c++) # it raises by throwing; its names stay C's, for modules in C
         compiler=${CXX:-c++} flags='-x c++'
         sed -i 's/^#define LUA_API[[:space:]]*extern$/#ifdef __cplusplus\n#define LUA_API extern "C"\n#else\n#define LUA_API extern\n#endif/' \
           "$dir/lua/luaconf.h" ;;
-      checks) flags="$flags -DLUAI_ASSERT -DLUA_USE_APICHECK" ;;
+      checks) flags="$flags -DLUAI_ASSERT -DLUA_USE_APICHECK" host=test-host ;;
     esac
     mv "$dir/lua/lua.c" "$dir/main.c"
     # shellcheck disable=SC2086
@@ -32,8 +33,9 @@ for tree; do
     # shellcheck disable=SC2086
     $compiler $flags -O1 -w -DLUA_USE_LINUX -I"$dir/lua" -o "$dir/interpreter" "$dir/main.c" -x none "$dir/lua.o" -Wl,-E -lm -ldl
     export LUA_INC="-I$dir/lua" LUA_LIB="$dir/lua.o -Wl,-E -ldl" # programs that specs build take them too
-    [ $kind != c++ ] || LUA_LIB="$LUA_LIB -lstdc++"
-    make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$KOINE_LUA" all >"$dir/log" 2>&1 ||
+    [ "$kind" != c++ ] || LUA_LIB="$LUA_LIB -lstdc++"
+    # shellcheck disable=SC2086
+    make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$KOINE_LUA" all $host >"$dir/log" 2>&1 ||
       { cat "$dir/log"; exit 1; }
     lua=$(realpath "$dir/interpreter")
     find lua bin examples spec tools bench \( -name '*.lua' -o -path bin/koine \) -exec "$lua" -e \
