@@ -6,14 +6,14 @@
 #include "support/failing.h"
 #include "workdir_test.h"
 
-static int read_path(const struct tree *t, const char *path, struct buf *b, struct err *e) {
+static int read_path(const struct workdir *t, const char *path, struct buf *b, struct err *e) {
   b->n = 0;
   err_clear(e);
-  return tree_read(t, (struct str){ path, strlen(path) }, 100, b, e);
+  return workdir_read(t, (struct str){ path, strlen(path) }, 100, b, e);
 }
 
 /* Paths that stay below the root, however they wind. */
-static void test_inside(const struct tree *t) {
+static void test_inside(const struct workdir *t) {
   static const char *const PATHS[] = { "a/b/f", "./a//b/./f", "a/../a/b/f", "a/b/../b/f", "rel/f", "rel/../b/f",
     "abs/b/f", "self/a/b/f", "self/self/rel/f", "a/b/up/b/f", "a/file", "rel/up/../rel/f", "abs/../a/file",
     "a/home/a/b/f" };
@@ -30,22 +30,22 @@ static void test_inside(const struct tree *t) {
   CHECK(read_path(t, path, &b, &e) == 0 && str_eq(buf_str(&b), "inside"));
   snprintf(path, sizeof path, "/%s//top/./self/abs/b/f", base);
   CHECK(read_path(t, path, &b, &e) == 0 && str_eq(buf_str(&b), "inside"));
-  CHECK(tree_read(t, STR("a/b/f"), 6, &b, &e) == 0 && b.n == 12);
-  CHECK(tree_read(t, STR("a/b/f"), 5, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 12);
+  CHECK(workdir_read(t, STR("a/b/f"), 6, &b, &e) == 0 && b.n == 12);
+  CHECK(workdir_read(t, STR("a/b/f"), 5, &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 12);
   buf_free(&b);
 }
 
 /* Paths that lead outside, each with the code that says so. */
-static void test_outside(const struct tree *t) {
+static void test_outside(const struct workdir *t) {
   static const char *const PATHS[] = { "..", "../outside/secret", "a/../../outside/secret", "/etc/passwd", "/", "leak",
     "chain", "out/secret", "sibling/secret", "abs2", "winding", "parent/outside/secret", "rel/../../../outside/secret",
     "magic/etc", "self/../outside/secret", "a/b/up/../../outside/secret", "null", "planted", "/proc/self/cwd/a" };
   struct mem m = mem_libc();
   struct buf b;
   struct err e;
-  struct tree_list list;
+  struct workdir_list list;
   struct arena a;
-  enum tree_kind kind;
+  enum workdir_kind kind;
   unsigned long long size;
   char path[200];
   buf_init(&b, &m);
@@ -55,8 +55,8 @@ static void test_outside(const struct tree *t) {
     CHECK(read_path(t, PATHS[i], &b, &e) == -1 && b.n == 0);
     CHECK_STR(e.code, strlen(e.code), "outside");
     CHECK(e.kind == KIND_OTHER && strstr(e.message, PATHS[i]) == e.message);
-    CHECK(tree_write(t, p, STR("overwritten"), &e) == -1 && tree_stat(t, p, &kind, &size, &e) == -1);
-    CHECK(tree_entries(t, p, 100, &a, &list, &e) == -1 && list.n == 0);
+    CHECK(workdir_write(t, p, STR("overwritten"), &e) == -1 && workdir_stat(t, p, &kind, &size, &e) == -1);
+    CHECK(workdir_entries(t, p, 100, &a, &list, &e) == -1 && list.n == 0);
   }
   snprintf(path, sizeof path, "%s/top2/secret", base);
   CHECK(read_path(t, path, &b, &e) == -1 && strcmp(e.code, "outside") == 0);
@@ -68,37 +68,37 @@ static void test_outside(const struct tree *t) {
 }
 
 /* What is there but no regular file, and paths that name nothing. */
-static void test_kinds(const struct tree *t) {
+static void test_kinds(const struct workdir *t) {
   static const char *const NONE[] = { "pipe", "socket", "a", ".", "self", "a/b/.." };
   struct mem m = mem_libc();
   struct buf b;
   struct err e;
-  enum tree_kind kind;
+  enum workdir_kind kind;
   unsigned long long size = 0;
   buf_init(&b, &m);
   for (size_t i = 0; i < sizeof NONE / sizeof *NONE; i++) {
     struct str p = { NONE[i], strlen(NONE[i]) };
     CHECK(read_path(t, NONE[i], &b, &e) == -1 && strcmp(e.code, "kind") == 0);
     err_clear(&e);
-    CHECK(tree_write(t, p, STR("x"), &e) == -1 && strcmp(e.code, "kind") == 0);
+    CHECK(workdir_write(t, p, STR("x"), &e) == -1 && strcmp(e.code, "kind") == 0);
   }
   CHECK(read_path(t, "nothing", &b, &e) == -1 && strcmp(e.code, "absent") == 0);
   CHECK(read_path(t, "dangling", &b, &e) == -1 && strcmp(e.code, "absent") == 0);
   CHECK(read_path(t, "a/b/f/", &b, &e) == -1 && read_path(t, "a/b/f/.", &b, &e) == -1);
   CHECK(read_path(t, "a/b/f/..", &b, &e) == -1 && read_path(t, "", &b, &e) == -1);
   CHECK(strcmp(e.message, "the path is empty") == 0);
-  CHECK(tree_read(t, STR("a/b/f\0/x"), 100, &b, &e) == -1 && strstr(e.message, "NUL") != NULL);
+  CHECK(workdir_read(t, STR("a/b/f\0/x"), 100, &b, &e) == -1 && strstr(e.message, "NUL") != NULL);
   CHECK(read_path(t, "loop", &b, &e) == -1 && strstr(e.message, strerror(ELOOP)) != NULL);
   CHECK(read_path(t, "ping", &b, &e) == -1 && read_path(t, "loop/x", &b, &e) == -1 && b.n == 0);
-  CHECK(tree_stat(t, STR("a/file"), &kind, &size, &e) == 0 && kind == TREE_FILE && size == 6);
-  CHECK(tree_stat(t, STR("rel"), &kind, &size, &e) == 0 && kind == TREE_DIRECTORY);
-  CHECK(tree_stat(t, STR("pipe"), &kind, &size, &e) == 0 && kind == TREE_OTHER);
+  CHECK(workdir_stat(t, STR("a/file"), &kind, &size, &e) == 0 && kind == WORKDIR_FILE && size == 6);
+  CHECK(workdir_stat(t, STR("rel"), &kind, &size, &e) == 0 && kind == WORKDIR_DIRECTORY);
+  CHECK(workdir_stat(t, STR("pipe"), &kind, &size, &e) == 0 && kind == WORKDIR_OTHER);
   CHECK(entries("top", 1) == 20);
   buf_free(&b);
 }
 
 /* Long names, long paths, many links, many directories. */
-static void test_caps(const struct tree *t) {
+static void test_caps(const struct workdir *t) {
   struct mem m = mem_libc();
   struct buf b;
   struct err e;
@@ -115,14 +115,14 @@ static void test_caps(const struct tree *t) {
   path[2000] = 'a';
   CHECK(read_path(t, path + 2000 - 1999, &b, &e) == -1 && strstr(e.message, strerror(ENAMETOOLONG)) != NULL);
   char *end = path;
-  for (int i = 0; i < TREE_DEPTH_MAX; i++) end += sprintf(end, "d/");
+  for (int i = 0; i < WORKDIR_DEPTH_MAX; i++) end += sprintf(end, "d/");
   memcpy(end, "f", 2);
-  CHECK(tree_write(t, (struct str){ path, strlen(path) }, STR("deep"), &e) == 0);
+  CHECK(workdir_write(t, (struct str){ path, strlen(path) }, STR("deep"), &e) == 0);
   CHECK(read_path(t, path, &b, &e) == 0 && str_eq(buf_str(&b), "deep"));
   memcpy(end, "d/f", 4);
-  CHECK(tree_write(t, (struct str){ path, strlen(path) }, STR("deep"), &e) == -1 && e.kind == KIND_LIMIT);
+  CHECK(workdir_write(t, (struct str){ path, strlen(path) }, STR("deep"), &e) == -1 && e.kind == KIND_LIMIT);
   end = path;
-  for (int i = 0; i < TREE_LINKS_MAX - 1; i++) end += sprintf(end, "self/");
+  for (int i = 0; i < WORKDIR_LINKS_MAX - 1; i++) end += sprintf(end, "self/");
   memcpy(end, "rel/f", 6);
   CHECK(read_path(t, path, &b, &e) == 0);
   memcpy(end, "self/rel/f", 11);
@@ -143,7 +143,7 @@ static unsigned mode_of(const char *path) {
 }
 
 /* A write that fails half-way leaves the old file and nothing else. */
-static void test_full(const struct tree *t) {
+static void test_full(const struct workdir *t) {
   struct rlimit before = { 0 }, small;
   struct err e;
   err_clear(&e);
@@ -152,93 +152,93 @@ static void test_full(const struct tree *t) {
   small = before;
   small.rlim_cur = 4;
   CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  CHECK(tree_write(t, STR("full/f"), STR("longer"), &e) == -1 && strstr(e.message, strerror(EFBIG)) != NULL);
-  CHECK(tree_write(t, STR("full/new"), STR("longer"), &e) == -1 && setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(workdir_write(t, STR("full/f"), STR("longer"), &e) == -1 && strstr(e.message, strerror(EFBIG)) != NULL);
+  CHECK(workdir_write(t, STR("full/new"), STR("longer"), &e) == -1 && setrlimit(RLIMIT_FSIZE, &before) == 0);
   CHECK(holds("top/full/f", "old") && entries("top/full", 1) == 1);
   signal(SIGXFSZ, handler);
 }
 
-static void test_write(const struct tree *t) {
+static void test_write(const struct workdir *t) {
   struct err e;
   struct stat st;
   err_clear(&e);
   mode_t mask = umask(022);
-  CHECK(tree_write(t, STR("new/deep/f"), STR("one"), &e) == 0 && holds("top/new/deep/f", "one"));
+  CHECK(workdir_write(t, STR("new/deep/f"), STR("one"), &e) == 0 && holds("top/new/deep/f", "one"));
   CHECK(mode_of("top/new/deep/f") == 0644 && mode_of("top/new") == 0755);
-  CHECK(chmod("top/new/deep/f", 0751) == 0 && tree_write(t, STR("new/deep/f"), STR("two"), &e) == 0);
+  CHECK(chmod("top/new/deep/f", 0751) == 0 && workdir_write(t, STR("new/deep/f"), STR("two"), &e) == 0);
   CHECK(holds("top/new/deep/f", "two") && mode_of("top/new/deep/f") == 0751 && entries("top/new/deep", 1) == 1);
-  CHECK(tree_write(t, STR("new/deep/f"), STR_NONE, &e) == 0 && holds("top/new/deep/f", ""));
+  CHECK(workdir_write(t, STR("new/deep/f"), STR_NONE, &e) == 0 && holds("top/new/deep/f", ""));
   if (geteuid() == 0) { /* others cannot give files away */
-    CHECK(chown("top/new/deep/f", 54321, 54322) == 0 && tree_write(t, STR("new/deep/f"), STR("theirs"), &e) == 0);
+    CHECK(chown("top/new/deep/f", 54321, 54322) == 0 && workdir_write(t, STR("new/deep/f"), STR("theirs"), &e) == 0);
     CHECK(stat("top/new/deep/f", &st) == 0 && st.st_uid == 54321 && st.st_gid == 54322 && st.st_size == 6);
   }
-  CHECK(tree_write(t, STR("rel/f"), STR("through a link"), &e) == 0 && holds("top/a/b/f", "through a link"));
-  CHECK(tree_write(t, STR("a/file"), STR("inside"), &e) == 0 && holds("top/a/b/f", "inside"));
+  CHECK(workdir_write(t, STR("rel/f"), STR("through a link"), &e) == 0 && holds("top/a/b/f", "through a link"));
+  CHECK(workdir_write(t, STR("a/file"), STR("inside"), &e) == 0 && holds("top/a/b/f", "inside"));
   CHECK(lstat("top/a/file", &st) == 0 && S_ISLNK(st.st_mode));
-  CHECK(tree_write(t, STR("dangling"), STR("made"), &e) == 0 && holds("top/nothing/here", "made"));
-  CHECK(tree_write(t, STR("none/../f"), STR("x"), &e) == -1 && strcmp(e.code, "absent") == 0);
+  CHECK(workdir_write(t, STR("dangling"), STR("made"), &e) == 0 && holds("top/nothing/here", "made"));
+  CHECK(workdir_write(t, STR("none/../f"), STR("x"), &e) == -1 && strcmp(e.code, "absent") == 0);
   CHECK(access("top/none", F_OK) == -1);
   CHECK(symlink("made/for/", "top/to-slash") == 0);
   static const char *const DIRECTORIES[] = { "made/for/nothing/", "made/for/.", "made/.//", "made/for/./", "to-slash" };
   for (size_t i = 0; i < sizeof DIRECTORIES / sizeof *DIRECTORIES; i++) { /* a directory's name: nothing is made */
     err_clear(&e);
-    CHECK(tree_write(t, (struct str){ DIRECTORIES[i], strlen(DIRECTORIES[i]) }, STR("x"), &e) == -1);
+    CHECK(workdir_write(t, (struct str){ DIRECTORIES[i], strlen(DIRECTORIES[i]) }, STR("x"), &e) == -1);
     CHECK(strcmp(e.code, "kind") == 0 && access("top/made", F_OK) == -1);
   }
-  CHECK(link("outside/secret", "top/hard") == 0 && tree_write(t, STR("hard"), STR("mine"), &e) == 0);
+  CHECK(link("outside/secret", "top/hard") == 0 && workdir_write(t, STR("hard"), STR("mine"), &e) == 0);
   CHECK(holds("top/hard", "mine"));
   CHECK(mkdir("top/shut", 0555) == 0 && put("top/kept", "kept") == 0 && chmod("top/kept", 0444) == 0);
   if (geteuid() != 0) { /* nothing is forbidden to root */
-    CHECK(tree_write(t, STR("shut/f"), STR("x"), &e) == -1 && tree_write(t, STR("kept"), STR("x"), &e) == -1);
+    CHECK(workdir_write(t, STR("shut/f"), STR("x"), &e) == -1 && workdir_write(t, STR("kept"), STR("x"), &e) == -1);
     CHECK(holds("top/kept", "kept"));
   }
   umask(mask);
   check_outside();
 }
 
-static void test_list(const struct tree *t) {
+static void test_list(const struct workdir *t) {
   static const char *const NAMES[] = { "B", "a", "a.b", "link", "sub" };
-  static const enum tree_kind KINDS[] = { TREE_FILE, TREE_FILE, TREE_FILE, TREE_LINK, TREE_DIRECTORY };
+  static const enum workdir_kind KINDS[] = { WORKDIR_FILE, WORKDIR_FILE, WORKDIR_FILE, WORKDIR_LINK, WORKDIR_DIRECTORY };
   struct mem m = mem_libc();
   struct arena a;
-  struct tree_list list;
+  struct workdir_list list;
   struct err e;
   arena_init(&a, &m);
   err_clear(&e);
   CHECK(mkdir("top/list", 0755) == 0 && mkdir("top/list/sub", 0755) == 0 && symlink("/", "top/list/link") == 0);
   CHECK(put("top/list/a.b", "") == 0 && put("top/list/a", "") == 0 && put("top/list/B", "") == 0);
-  CHECK(tree_entries(t, STR("list"), 5, &a, &list, &e) == 0 && list.n == 5);
+  CHECK(workdir_entries(t, STR("list"), 5, &a, &list, &e) == 0 && list.n == 5);
   for (size_t i = 0; i < list.n; i++) {
     CHECK_STR(list.entries[i].name.p, list.entries[i].name.n, NAMES[i]);
     CHECK(list.entries[i].kind == KINDS[i]);
   }
-  CHECK(tree_entries(t, STR("list"), 4, &a, &list, &e) == -1 && e.kind == KIND_LIMIT);
-  CHECK(tree_entries(t, STR("list/sub"), 0, &a, &list, &e) == 0 && list.n == 0);
-  CHECK(tree_entries(t, STR("list/a"), 9, &a, &list, &e) == -1 && strcmp(e.code, "kind") == 0);
+  CHECK(workdir_entries(t, STR("list"), 4, &a, &list, &e) == -1 && e.kind == KIND_LIMIT);
+  CHECK(workdir_entries(t, STR("list/sub"), 0, &a, &list, &e) == 0 && list.n == 0);
+  CHECK(workdir_entries(t, STR("list/a"), 9, &a, &list, &e) == -1 && strcmp(e.code, "kind") == 0);
   err_clear(&e);
-  CHECK(tree_entries(t, STR("pipe"), 9, &a, &list, &e) == -1 && strcmp(e.code, "kind") == 0);
-  CHECK(tree_entries(t, STR("."), 99, &a, &list, &e) == 0 && list.n == (size_t)entries("top", 1));
+  CHECK(workdir_entries(t, STR("pipe"), 9, &a, &list, &e) == -1 && strcmp(e.code, "kind") == 0);
+  CHECK(workdir_entries(t, STR("."), 99, &a, &list, &e) == 0 && list.n == (size_t)entries("top", 1));
   arena_free(&a);
 }
 
 /* Every allocation fails once in turn; what was read so far is not left in the buffer. */
-static void test_memory(const struct tree *t) {
+static void test_memory(const struct workdir *t) {
   int read_done = 0, list_done = 0;
   for (size_t at = 1; at < 100 && !(read_done && list_done); at++) {
     struct failing f = { .fail_at = at };
     struct mem m = failing_mem(&f);
     struct buf b;
     struct arena a;
-    struct tree_list list;
+    struct workdir_list list;
     struct err e;
     buf_init(&b, &m);
     arena_init(&a, &m);
     err_clear(&e);
-    read_done = tree_read(t, STR("a/b/f"), 100, &b, &e) == 0;
+    read_done = workdir_read(t, STR("a/b/f"), 100, &b, &e) == 0;
     CHECK(read_done ? b.n == 6 : e.kind == KIND_MEMORY && b.n == 0);
     f.asked = 0;
     err_clear(&e);
-    list_done = tree_entries(t, STR("list"), 100, &a, &list, &e) == 0;
+    list_done = workdir_entries(t, STR("list"), 100, &a, &list, &e) == 0;
     CHECK(list_done ? list.n == 5 : e.kind == KIND_MEMORY);
     buf_free(&b);
     arena_free(&a);
@@ -248,19 +248,19 @@ static void test_memory(const struct tree *t) {
 }
 
 static void test_place(void) {
-  struct tree t;
+  struct workdir t;
   struct err e;
   err_clear(&e);
-  CHECK(mkdir("place", 0755) == 0 && tree_open(&t, "place", &e) == 0 && tree_in_place(&t, &e) == 0);
-  CHECK(rename("place", "away") == 0 && tree_in_place(&t, &e) == -1 && strcmp(e.code, "absent") == 0);
-  CHECK(mkdir("place", 0755) == 0 && tree_in_place(&t, &e) == -1 && strcmp(e.code, "kind") == 0);
-  CHECK(rmdir("place") == 0 && rename("away", "place") == 0 && tree_in_place(&t, &e) == 0);
-  tree_close(&t);
+  CHECK(mkdir("place", 0755) == 0 && workdir_open(&t, "place", &e) == 0 && workdir_in_place(&t, &e) == 0);
+  CHECK(rename("place", "away") == 0 && workdir_in_place(&t, &e) == -1 && strcmp(e.code, "absent") == 0);
+  CHECK(mkdir("place", 0755) == 0 && workdir_in_place(&t, &e) == -1 && strcmp(e.code, "kind") == 0);
+  CHECK(rmdir("place") == 0 && rename("away", "place") == 0 && workdir_in_place(&t, &e) == 0);
+  workdir_close(&t);
   CHECK(rmdir("place") == 0);
 }
 
 static void test_root(void) {
-  struct tree t, same;
+  struct workdir t, same;
   struct err e;
   char link_path[128];
   struct mem m = mem_libc();
@@ -269,31 +269,31 @@ static void test_root(void) {
   memset(&same, 0, sizeof same);
   buf_init(&b, &m);
   err_clear(&e);
-  CHECK(tree_open(&t, "nowhere", &e) == -1 && !t.is_open && strcmp(e.code, "absent") == 0);
-  CHECK(tree_open(&t, "outside/secret", &e) == -1 && !t.is_open && tree_open(&t, "top/pipe", &e) == -1);
-  tree_close(&t);
+  CHECK(workdir_open(&t, "nowhere", &e) == -1 && !t.is_open && strcmp(e.code, "absent") == 0);
+  CHECK(workdir_open(&t, "outside/secret", &e) == -1 && !t.is_open && workdir_open(&t, "top/pipe", &e) == -1);
+  workdir_close(&t);
   snprintf(link_path, sizeof link_path, "%s/alias", base); /* a root that is asked for by a link's name */
   CHECK(symlink("top", "alias") == 0);
-  CHECK(tree_open(&t, "top", &e) == 0 && tree_open(&same, link_path, &e) == 0 && strcmp(t.real, same.real) == 0);
+  CHECK(workdir_open(&t, "top", &e) == 0 && workdir_open(&same, link_path, &e) == 0 && strcmp(t.real, same.real) == 0);
   CHECK((fcntl(t.fd, F_GETFD) & FD_CLOEXEC) != 0);
   snprintf(link_path, sizeof link_path, "%s/alias/a/b/f", base);
   CHECK(read_path(&same, link_path, &b, &e) == 0 && str_eq(buf_str(&b), "inside"));
   CHECK(read_path(&t, link_path, &b, &e) == -1 && strcmp(e.code, "outside") == 0 && unlink("alias") == 0);
-  tree_close(&t);
-  tree_close(&t);
-  tree_close(&same);
+  workdir_close(&t);
+  workdir_close(&t);
+  workdir_close(&same);
   CHECK(!t.is_open);
-  if (tree_open(&t, "/proc/self", &e) == 0) { /* its files have no size until they are read; its links are magic */
+  if (workdir_open(&t, "/proc/self", &e) == 0) { /* its files have no size until they are read; its links are magic */
     CHECK(read_path(&t, "status", &b, &e) == -1 && e.kind == KIND_LIMIT && b.n == 0);
     CHECK(read_path(&t, "cwd/top/a/b/f", &b, &e) == -1 && read_path(&t, "root/etc/passwd", &b, &e) == -1);
     CHECK(strcmp(e.code, "outside") == 0 && read_path(&t, "exe", &b, &e) == -1 && b.n == 0);
-    tree_close(&t);
+    workdir_close(&t);
   }
   buf_free(&b);
 }
 
 int main(void) {
-  struct tree t;
+  struct workdir t;
   char dir[] = "/tmp/koine-tree-XXXXXX";
   int before = open_descriptors();
   begin_world(dir, &t);

@@ -72,7 +72,7 @@ static int kernel_read(int root, const char *path, struct buf *b) {
 
 /* One random tree: how often both found a file, or -1 without openat2. */
 static int one_tree(const struct mem *m) {
-  struct tree t;
+  struct workdir t;
   struct buf ours, kernels;
   struct err e;
   char path[300];
@@ -83,18 +83,18 @@ static int one_tree(const struct mem *m) {
   err_clear(&e);
   CHECK(mkdir("grown", 0755) == 0);
   grow("grown", 3);
-  CHECK(tree_open(&t, "grown", &e) == 0);
+  CHECK(workdir_open(&t, "grown", &e) == 0);
   for (int i = 0; i < PATHS && known != -2; i++) {
     ours.n = kernels.n = 0;
     random_path(path, 7, sizeof path);
     known = kernel_read(t.fd, path, &kernels);
     if (known == -2) break;
-    int r = tree_read(&t, (struct str){ path, strlen(path) }, 300, &ours, &e);
+    int r = workdir_read(&t, (struct str){ path, strlen(path) }, 300, &ours, &e);
     if (r != known || !str_same(buf_str(&ours), buf_str(&kernels))) fprintf(stderr, "%s: %d, %d\n", path, r, known);
     CHECK(r == known && str_same(buf_str(&ours), buf_str(&kernels)));
     found += r == 0;
   }
-  tree_close(&t);
+  workdir_close(&t);
   clear("grown");
   buf_free(&ours);
   buf_free(&kernels);
@@ -107,7 +107,7 @@ int main(void) {
   int found = 0, r = 0;
   CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0);
   for (int i = 0; i < TREES && r >= 0; i++) found += r = one_tree(&m);
-  if (r < 0) fprintf(stderr, "tree_beneath: no openat2 here to compare with\n");
+  if (r < 0) fprintf(stderr, "workdir_beneath: no openat2 here to compare with\n");
   else CHECK(found > 100); /* enough paths lead somewhere */
   CHECK(chdir("/") == 0);
   clear(dir);
@@ -115,7 +115,7 @@ int main(void) {
 }
 #else
 int main(void) {
-  fprintf(stderr, "tree_beneath: no openat2 here to compare with\n");
+  fprintf(stderr, "workdir_beneath: no openat2 here to compare with\n");
   return test_done("files/workdir_beneath");
 }
 #endif

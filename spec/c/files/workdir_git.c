@@ -7,18 +7,18 @@
 static struct str path_of(const char *path) { return (struct str){ path, strlen(path) }; }
 
 /* True when writing there is refused as git's, and nothing has been made on the way. */
-static int is_refused(const struct tree *t, const char *path) {
+static int is_refused(const struct workdir *t, const char *path) {
   struct err e;
   err_clear(&e);
   int before = entries("top", 1);
-  int r = tree_write(t, path_of(path), STR("planted"), &e);
+  int r = workdir_write(t, path_of(path), STR("planted"), &e);
   return r == -1 && e.kind == KIND_OTHER && strcmp(e.code, "git") == 0 && entries("top", 1) == before;
 }
 
-static int is_written(const struct tree *t, const char *path) {
+static int is_written(const struct workdir *t, const char *path) {
   struct err e;
   err_clear(&e);
-  return tree_write(t, path_of(path), STR("written"), &e) == 0;
+  return workdir_write(t, path_of(path), STR("written"), &e) == 0;
 }
 
 static void make_repository(const char *dir) {
@@ -35,7 +35,7 @@ static void make_repository(const char *dir) {
 }
 
 /* Names that mean .git to some file system, or that git takes for it. */
-static void test_names(const struct tree *t) {
+static void test_names(const struct workdir *t) {
   static const char *const REFUSED[] = {
     ".git", ".git/", ".git/.", ".git//config", "./.git/config", ".git/config", ".git/hooks/post-commit",
     ".git/../f", "a/.git", "a/b/.git/config", "new/.git/config", "a/../.git/config", ".git/new/deep",
@@ -58,7 +58,7 @@ static void test_names(const struct tree *t) {
 }
 
 /* The same where there is one: as a directory, as a file, behind links. */
-static void test_there(const struct tree *t) {
+static void test_there(const struct workdir *t) {
   struct mem m = mem_libc();
   struct buf b;
   struct err e;
@@ -76,14 +76,14 @@ static void test_there(const struct tree *t) {
   CHECK(holds("top/w/.git", "gitdir: ../r/.git/worktrees/w\n"));
   CHECK(is_written(t, "r/f") && is_written(t, "w/f") && is_written(t, "r/new/f"));
   err_clear(&e);
-  CHECK(tree_read(t, STR("plain/config"), 100, &b, &e) == 0 && str_eq(buf_str(&b), "[core]\n"));
-  CHECK(is_refused(t, "settings") && tree_write(t, STR("settings"), STR("x"), &e) == -1);
+  CHECK(workdir_read(t, STR("plain/config"), 100, &b, &e) == 0 && str_eq(buf_str(&b), "[core]\n"));
+  CHECK(is_refused(t, "settings") && workdir_write(t, STR("settings"), STR("x"), &e) == -1);
   CHECK(strcmp(e.message, "settings: git's own files are not written") == 0);
   buf_free(&b);
 }
 
 /* A repository's directory that is not called .git: bare, or where a `.git` file points. */
-static void test_other_names(const struct tree *t) {
+static void test_other_names(const struct workdir *t) {
   make_repository("top/bare");
   CHECK(is_refused(t, "bare/config") && is_refused(t, "bare/hooks/post-commit") && is_refused(t, "bare/new/deep/f"));
   CHECK(is_refused(t, "bare/HEAD") && is_refused(t, "bare/objects/../config") && is_refused(t, "a/../bare/f"));
@@ -96,7 +96,7 @@ static void test_other_names(const struct tree *t) {
 }
 
 /* No write makes such a directory whole, whatever comes last. */
-static void test_completing(const struct tree *t) {
+static void test_completing(const struct workdir *t) {
   static const char *const PARTS[] = { "HEAD", "objects/x", "refs/x" };
   char path[64];
   for (int last = 0; last < 3; last++) {
@@ -114,7 +114,7 @@ static void test_completing(const struct tree *t) {
 
 /* A root that lies in one. */
 static void test_root(void) {
-  struct tree t;
+  struct workdir t;
   struct err e;
   memset(&t, 0, sizeof t);
   err_clear(&e);
@@ -123,17 +123,17 @@ static void test_root(void) {
   CHECK(mkdir("place/.git/work", 0755) == 0 && symlink(".git/work", "place/link") == 0);
   static const char *const ROOTS[] = { "place/.git", "place/.git/work", "place/link" };
   for (size_t i = 0; i < sizeof ROOTS / sizeof *ROOTS; i++) {
-    CHECK(tree_open(&t, ROOTS[i], &e) == 0 && is_refused(&t, "f") && is_refused(&t, "config"));
-    tree_close(&t);
+    CHECK(workdir_open(&t, ROOTS[i], &e) == 0 && is_refused(&t, "f") && is_refused(&t, "config"));
+    workdir_close(&t);
   }
   make_repository("place/bare");
-  CHECK(tree_open(&t, "place/bare", &e) == 0 && is_refused(&t, "config") && is_refused(&t, "hooks/x"));
-  tree_close(&t);
+  CHECK(workdir_open(&t, "place/bare", &e) == 0 && is_refused(&t, "config") && is_refused(&t, "hooks/x"));
+  workdir_close(&t);
   clear("place");
 }
 
 int main(void) {
-  struct tree t;
+  struct workdir t;
   char dir[] = "/tmp/koine-tree-XXXXXX";
   int before = open_descriptors();
   begin_world(dir, &t);

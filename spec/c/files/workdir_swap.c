@@ -41,11 +41,11 @@ static void link_to_outside(void) {
 }
 
 /* One of the operations, with the world changed after the `after`th look: how many looks it took. */
-static int swapped(const struct tree *t, int what, struct str path, void (*how)(void), int after) {
+static int swapped(const struct workdir *t, int what, struct str path, void (*how)(void), int after) {
   struct mem m = mem_libc();
   struct buf b;
   struct arena a;
-  struct tree_list list = { NULL, 0 };
+  struct workdir_list list = { NULL, 0 };
   struct err e;
   buf_init(&b, &m);
   arena_init(&a, &m);
@@ -56,9 +56,9 @@ static int swapped(const struct tree *t, int what, struct str path, void (*how)(
   looks = 0;
   swap_after = after;
   swap = how;
-  if (what == 0) (void)tree_read(t, path, 100, &b, &e);
-  else if (what == 1) (void)tree_write(t, path, STR("written"), &e);
-  else (void)tree_entries(t, path, 100, &a, &list, &e);
+  if (what == 0) (void)workdir_read(t, path, 100, &b, &e);
+  else if (what == 1) (void)workdir_write(t, path, STR("written"), &e);
+  else (void)workdir_entries(t, path, 100, &a, &list, &e);
   swap_after = 0;
   CHECK(b.n == 0 || str_eq(buf_str(&b), "inside"));
   for (size_t i = 0; i < list.n; i++) CHECK(!str_eq(list.entries[i].name, "only here"));
@@ -69,7 +69,7 @@ static int swapped(const struct tree *t, int what, struct str path, void (*how)(
 }
 
 /* The world changes after each look in turn, in every way, during every operation. */
-static void test_swaps(const struct tree *t) {
+static void test_swaps(const struct workdir *t) {
   static void (*const HOW[])(void) = { file_to_link, file_to_directory, file_to_pipe, directory_to_link,
     directory_to_parent, link_to_outside };
   static const struct str PATHS[] = { { "s/d/f", 5 }, { "s/l/f", 5 }, { "s/d/secret", 10 }, { "s/l/secret", 10 },
@@ -85,7 +85,7 @@ static void test_swaps(const struct tree *t) {
   clear("top/s");
 }
 #else
-static void test_swaps(const struct tree *t) { (void)t; }
+static void test_swaps(const struct workdir *t) { (void)t; }
 #endif
 
 #define ROUNDS 2000
@@ -103,14 +103,14 @@ static void swap_for_ever(void) {
   }
 }
 
-static void test_race(const struct tree *t) {
+static void test_race(const struct workdir *t) {
   static const struct str FILES[] = { { "race/file", 9 }, { "race/link/secret", 16 }, { "race/dir/secret", 15 } };
   static const struct str NEW[] = { { "race/file", 9 }, { "race/link/new", 13 }, { "race/dir/new", 12 } };
   static const struct str DIRS[] = { { "race", 4 }, { "race/link", 9 }, { "race/dir", 8 } };
   struct mem m = mem_libc();
   struct buf b;
   struct arena a;
-  struct tree_list list;
+  struct workdir_list list;
   struct err e;
   int leaked = 0, listed = 0;
   buf_init(&b, &m);
@@ -123,9 +123,9 @@ static void test_race(const struct tree *t) {
   for (int i = 0; i < ROUNDS; i++) {
     b.n = 0;
     arena_reset(&a);
-    if (tree_read(t, FILES[i % 3], 100, &b, &e) == 0) leaked += !str_eq(buf_str(&b), "inside");
-    (void)tree_write(t, NEW[i % 3], STR("inside"), &e);
-    if (tree_entries(t, DIRS[i % 3], 100, &a, &list, &e) != 0) continue;
+    if (workdir_read(t, FILES[i % 3], 100, &b, &e) == 0) leaked += !str_eq(buf_str(&b), "inside");
+    (void)workdir_write(t, NEW[i % 3], STR("inside"), &e);
+    if (workdir_entries(t, DIRS[i % 3], 100, &a, &list, &e) != 0) continue;
     for (size_t k = 0; k < list.n; k++) listed += str_eq(list.entries[k].name, "only here");
   }
   CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
@@ -136,7 +136,7 @@ static void test_race(const struct tree *t) {
 }
 
 int main(void) {
-  struct tree t;
+  struct workdir t;
   char dir[] = "/tmp/koine-tree-XXXXXX";
   int before = open_descriptors();
   begin_world(dir, &t);

@@ -79,18 +79,18 @@ static inline void check_outside(void) {
 }
 
 /* Makes the world in a new directory and opens the root. */
-static inline void begin_world(char *dir, struct tree *t) {
+static inline void begin_world(char *dir, struct workdir *t) {
   struct err e;
   memset(t, 0, sizeof *t);
   err_clear(&e);
   CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0 && realpath(".", base) != NULL);
   make_world();
-  CHECK(tree_open(t, "top", &e) == 0);
+  CHECK(workdir_open(t, "top", &e) == 0);
 }
 
 /* Closes the root and removes everything; checks that no descriptor is left of those opened since `before`. */
-static inline void end_world(const char *dir, struct tree *t, int before) {
-  tree_close(t);
+static inline void end_world(const char *dir, struct workdir *t, int before) {
+  workdir_close(t);
   CHECK(open_descriptors() == before);
   CHECK(chdir("/") == 0);
   clear(dir);

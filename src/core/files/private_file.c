@@ -56,7 +56,7 @@ static int open_private(const char *path, int flags, struct err *e) {
 }
 
 /* Appends the bytes of a file that is the owner's alone to b: 0, or -1 and b as long as before. */
-int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e) {
+int private_file_read(const char *path, size_t max, struct buf *b, struct err *e) {
   size_t before = b->n;
   int fd = open_private(path, O_RDONLY, e), r;
   if (fd < 0) return -1;
@@ -83,7 +83,7 @@ static int open_regular(const char *path, size_t *size, struct err *e) {
 }
 
 /* Appends the bytes of a regular file to b: 0, or -1 and b as long as before. */
-int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
+int file_read(const char *path, size_t max, struct buf *b, struct err *e) {
   size_t before = b->n, size;
   int fd = open_regular(path, &size, e), r;
   if (fd < 0) return -1;
@@ -94,7 +94,7 @@ int fs_read(const char *path, size_t max, struct buf *b, struct err *e) {
 }
 
 /* A file that the system makes up as it is read says that it has no bytes: then those that came count. */
-int fs_read_start(const char *path, size_t max, struct buf *b, size_t *size, struct err *e) {
+int file_read_start(const char *path, size_t max, struct buf *b, size_t *size, struct err *e) {
   size_t before = b->n;
   int fd = open_regular(path, size, e), r;
   if (fd < 0) return -1;
@@ -238,14 +238,14 @@ static int replace(const char *path, struct str bytes, struct err *e) {
 }
 
 /* Replaces the file at path by one that only its owner can read: 0, or -1. */
-int fs_write_private(const char *path, struct str bytes, struct err *e) {
+int private_file_write(const char *path, struct str bytes, struct err *e) {
   int fd = replace(path, bytes, e);
   if (fd < 0) return -1;
   return close(fd) < 0 ? fail(e, path, errno) : 0;
 }
 
 /* Removes the file, and what was left beside it: 0, also where there is none, or -1. */
-int fs_remove_private(const char *path, struct err *e) {
+int private_file_remove(const char *path, struct err *e) {
   remove_remains(path);
   return unlink(path) == 0 || errno == ENOENT ? 0 : fail(e, path, errno);
 }
@@ -264,7 +264,7 @@ static int make_directory(const char *path) {
 }
 
 /* Makes the directory and those above it that are missing: 0, or -1. */
-int fs_directory_private(const char *path, struct err *e) {
+int private_directory(const char *path, struct err *e) {
   char part[PATH_MAX];
   size_t n = strlen(path);
   if (n >= sizeof part) return fail(e, path, ENAMETOOLONG);
@@ -279,17 +279,17 @@ int fs_directory_private(const char *path, struct err *e) {
   return 0;
 }
 
-int fs_link(const char *target, const char *path, struct err *e) {
+int file_link(const char *target, const char *path, struct err *e) {
   return symlink(target, path) < 0 ? fail(e, path, errno) : 0;
 }
 
 /* 1 when the file is ours alone from now on, 0 when it is someone else's, or -1. */
-int fs_lock(const char *path, struct fs_lock *l, struct err *e) {
+int file_lock(const char *path, struct file_lock *l, struct err *e) {
   int fd = open_private(path, O_RDWR | O_CREAT, e);
   if (fd < 0) return -1;
   int locked = flock(fd, LOCK_EX | LOCK_NB) == 0, reason = errno;
   if (locked && is_current(fd, path)) {
-    *l = (struct fs_lock){ .fd = fd, .held = 1 };
+    *l = (struct file_lock){ .fd = fd, .held = 1 };
     return 1;
   }
   close(fd);
@@ -297,7 +297,7 @@ int fs_lock(const char *path, struct fs_lock *l, struct err *e) {
 }
 
 /* Appends the locked file to b: 0, or -1 and b as long as before. */
-int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct buf *b, struct err *e) {
+int file_lock_read(const struct file_lock *l, const char *path, size_t max, struct buf *b, struct err *e) {
   size_t before = b->n;
   if (lseek(l->fd, 0, SEEK_SET) < 0) return fail(e, path, errno);
   if (read_all(l->fd, path, max, b, e) == 0) return 0;
@@ -306,7 +306,7 @@ int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct b
 }
 
 /* Replaces the locked file by another, which is locked before it has the name: 0, or -1 and the file as it was. */
-int fs_lock_write(struct fs_lock *l, const char *path, struct str bytes, struct err *e) {
+int file_lock_write(struct file_lock *l, const char *path, struct str bytes, struct err *e) {
   int fd = replace(path, bytes, e);
   if (fd < 0) return -1;
   close(l->fd);
@@ -314,7 +314,7 @@ int fs_lock_write(struct fs_lock *l, const char *path, struct str bytes, struct 
   return 0;
 }
 
-void fs_unlock(struct fs_lock *l) {
+void file_unlock(struct file_lock *l) {
   if (l->held) close(l->fd);
   l->held = 0;
 }

@@ -12,38 +12,38 @@
 
 /* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). Follows links; refuses what is no regular file, so
 ** that nothing is waited for. */
-int fs_read(const char *path, size_t max, struct buf *b, struct err *e);
+int file_read(const char *path, size_t max, struct buf *b, struct err *e);
 /* Appends the beginning of the file to b: all of it, or at least `max` bytes; *size: how many bytes it has. Else as
-** fs_read. */
-int fs_read_start(const char *path, size_t max, struct buf *b, size_t *size, struct err *e);
-/* The same as fs_read of a file that holds a secret: refuses a symbolic link, too, a file of another user, and one that others than
-** its owner may read or write. */
-int fs_read_private(const char *path, size_t max, struct buf *b, struct err *e);
+** file_read. */
+int file_read_start(const char *path, size_t max, struct buf *b, size_t *size, struct err *e);
+/* The same as file_read of a file that holds a secret: refuses a symbolic link, too, a file of another user, and one
+** that others than its owner may read or write. */
+int private_file_read(const char *path, size_t max, struct buf *b, struct err *e);
 /* Replaces the file by these bytes: the one way that Koine writes a file of its own. A new file of mode 0600 in the same
 ** directory, flushed to the disk, gets the name: whoever reads sees the old bytes or the new ones, whatever
 ** fails meanwhile. Refuses what is there and no regular file, a symbolic link too. */
-int fs_write_private(const char *path, struct str bytes, struct err *e);
+int private_file_write(const char *path, struct str bytes, struct err *e);
 /* Removes the file, or what a killed process left of writing it: 0, also where there is none, or -1. */
-int fs_remove_private(const char *path, struct err *e);
+int private_file_remove(const char *path, struct err *e);
 /* Makes the directory and those above it that are missing, with mode 0700; what is there stays as it is. */
-int fs_directory_private(const char *path, struct err *e);
+int private_directory(const char *path, struct err *e);
 /* Makes a symbolic link at `path`; fails where something is there. */
-int fs_link(const char *target, const char *path, struct err *e);
+int file_link(const char *target, const char *path, struct err *e);
 
 /* A file that this process holds alone: an exclusive advisory lock (flock), which the system frees when the process
 ** ends. Zeroed: none is held. */
-struct fs_lock {
+struct file_lock {
   int fd, held;
 };
-/* Locks the file, made with mode 0600 when it is missing; refuses what fs_read_private refuses. Never waits: 1, 0 when
+/* Locks the file, made with mode 0600 when it is missing; refuses what private_file_read refuses. Never waits: 1, 0 when
 ** someone else holds it, or -1. */
-int fs_lock(const char *path, struct fs_lock *l, struct err *e);
+int file_lock(const char *path, struct file_lock *l, struct err *e);
 /* Appends the locked file to b; at most `max` bytes (KIND_LIMIT beyond). `path` is for the err. */
-int fs_lock_read(const struct fs_lock *l, const char *path, size_t max, struct buf *b, struct err *e);
-/* Replaces the locked file as fs_write_private does; the lock goes over to the new one. */
-int fs_lock_write(struct fs_lock *l, const char *path, struct str bytes, struct err *e);
+int file_lock_read(const struct file_lock *l, const char *path, size_t max, struct buf *b, struct err *e);
+/* Replaces the locked file as private_file_write does; the lock goes over to the new one. */
+int file_lock_write(struct file_lock *l, const char *path, struct str bytes, struct err *e);
 /* Frees the lock. Any number of times. */
-void fs_unlock(struct fs_lock *l);
+void file_unlock(struct file_lock *l);
 
 #pragma GCC visibility pop
 

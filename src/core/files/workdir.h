@@ -24,45 +24,45 @@
 #define PATH_MAX 4096
 #endif
 
-#define TREE_DEPTH_MAX 64 /* directories below the root on the way to a file, each of which costs a descriptor */
-#define TREE_LINKS_MAX 40 /* symbolic links followed for one path */
+#define WORKDIR_DEPTH_MAX 64 /* directories below the root on the way to a file, each of which costs a descriptor */
+#define WORKDIR_LINKS_MAX 40 /* symbolic links followed for one path */
 
-enum tree_kind { TREE_FILE, TREE_DIRECTORY, TREE_LINK, TREE_OTHER };
+enum workdir_kind { WORKDIR_FILE, WORKDIR_DIRECTORY, WORKDIR_LINK, WORKDIR_OTHER };
 
 /* A root. Zeroed: closed. */
-struct tree {
+struct workdir {
   int fd, is_open;
   char real[PATH_MAX];  /* the root's absolute path without links */
   char given[PATH_MAX]; /* as it was asked for when that was absolute, else "" */
 };
 
-struct tree_entry {
+struct workdir_entry {
   struct str name;
-  enum tree_kind kind; /* of the entry itself: links are not followed */
+  enum workdir_kind kind; /* of the entry itself: links are not followed */
 };
 
-struct tree_list {
-  struct tree_entry *entries; /* sorted by the bytes of their names */
+struct workdir_list {
+  struct workdir_entry *entries; /* sorted by the bytes of their names */
   size_t n;
 };
 
 /* Opens the root. */
-int tree_open(struct tree *t, const char *dir, struct err *e);
+int workdir_open(struct workdir *t, const char *dir, struct err *e);
 /* Any number of times. */
-void tree_close(struct tree *t);
+void workdir_close(struct workdir *t);
 
 /* 0 while the root's path leads to the root; -1 (code "kind") when another directory has taken its place. */
-int tree_in_place(const struct tree *t, struct err *e);
+int workdir_in_place(const struct workdir *t, struct err *e);
 /* What the path leads to, links followed: its kind and, of a file, its size. */
-int tree_stat(const struct tree *t, struct str path, enum tree_kind *kind, unsigned long long *size, struct err *e);
+int workdir_stat(const struct workdir *t, struct str path, enum workdir_kind *kind, unsigned long long *size, struct err *e);
 /* Appends the regular file's bytes to b, at most `max`; b is as before when that fails. */
-int tree_read(const struct tree *t, struct str path, size_t max, struct buf *b, struct err *e);
+int workdir_read(const struct workdir *t, struct str path, size_t max, struct buf *b, struct err *e);
 /* Replaces the regular file by these bytes, or makes it and the directories above it. A temporary file in the same
 ** directory is renamed over it, so that nobody sees half of it and another hard link keeps the old bytes; the mode of
 ** an existing file is kept, and its owner where we may. Not flushed to the disk. */
-int tree_write(const struct tree *t, struct str path, struct str bytes, struct err *e);
+int workdir_write(const struct workdir *t, struct str path, struct str bytes, struct err *e);
 /* The directory's entries but `.` and `..`, in the arena; KIND_LIMIT when there are more than `max`. */
-int tree_entries(const struct tree *t, struct str path, size_t max, struct arena *a, struct tree_list *list,
+int workdir_entries(const struct workdir *t, struct str path, size_t max, struct arena *a, struct workdir_list *list,
                  struct err *e);
 
 #pragma GCC visibility pop

@@ -52,7 +52,7 @@ static int means(const char *p, size_t n, const char *word) {
   }
 }
 
-int tree_names_git(const char *path) {
+int workdir_names_git(const char *path) {
   while (*path != '\0') {
     size_t n = strcspn(path, "/\\"); /* some systems take a backslash for a slash */
     if (means(path, n, ".git") || means(path, n, "git~1")) return 1;
@@ -78,8 +78,8 @@ static int is_repository(int dir, const char *made) {
   return will_have(dir, "commondir", made) || (will_have(dir, "objects", made) && will_have(dir, "refs", made));
 }
 
-int tree_in_repository(const struct tree_walk *w) {
-  int dir = tree_walk_dir(w);
+int workdir_in_repository(const struct workdir_walk *w) {
+  int dir = workdir_walk_dir(w);
   if (is_repository(dir, w->name)) return 1;
   return w->depth > 0 && w->inside[w->depth - 1] && !has(dir, ".git"); /* a working tree has a `.git` of its own */
 }
