@@ -59,6 +59,32 @@ static void test_close(void) {
   process_close(NULL);
 }
 
+/* The engine goes first: the end begins without process_close, which waits for it. */
+static void test_engine_gone(void) {
+  struct run x;
+  const struct err *failure = NULL;
+  struct process_spec s = spec(SH(STUBBORN));
+  s.cwd = dir;
+  CHECK(start(&x, &s) && !process_done(x.p, &failure));
+  int parent = told("parent"), child = told("child");
+  engine_free(x.g);
+  x.g = NULL;
+  CHECK(process_done(x.p, &failure) && failure != NULL && failure->kind == KIND_CANCELLED);
+  while (!gone(child)) usleep(1000);
+  process_stop(x.p);
+  drop(&x);
+  CHECK(gone(parent));
+  s.argv = SH("echo all; exit 4");
+  CHECK(start(&x, &s) && finish(&x) == 0);
+  engine_free(x.g);
+  x.g = NULL;
+  CHECK(process_done(x.p, &failure) && failure == NULL);
+  process_result(x.p, &x.r);
+  CHECK(x.r.code == 4);
+  CHECK_STR(x.r.output[PROCESS_OUT].p, x.r.output[PROCESS_OUT].n, "all\n");
+  drop(&x);
+}
+
 /* The host dies, and another process of its has inherited its end of the socket. */
 static void test_host_killed(void) {
   pid_t host = fork();
@@ -240,6 +266,7 @@ int main(int argc, char **argv) {
   test_timeout();
   test_stop();
   test_close();
+  test_engine_gone();
   test_host_killed();
   test_supervisor_killed();
   test_stopped();

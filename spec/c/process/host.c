@@ -57,13 +57,13 @@ static void *worker(void *ud) {
     struct mem m = mem_libc();
     const struct err *failure;
     struct process_result r;
-    struct pollset *poll = pollset_new(&m, &e);
-    struct process *p = process_start(&m, poll, &s, NULL, &e);
-    while (!process_done(p, &failure)) pollset_wait(poll, -1, &interrupted, &e);
+    struct engine *g = engine_new(&m, &e);
+    struct process *p = process_start(g, &s, NULL, &e);
+    while (!process_done(p, &failure)) engine_step(g, -1, -1, &interrupted, &e);
     process_result(p, &r);
     bad += failure != NULL || r.code != 0 || r.output[0].n != 11 || memcmp(r.output[0].p, "in /bin/sh\n", 11) != 0;
     process_close(p);
-    pollset_free(poll);
+    engine_free(g);
   }
   return bad ? poison : NULL;
 }
@@ -92,14 +92,14 @@ static void test_want(void) {
     struct failing f = { .fail_at = n };
     struct mem m = failing_mem(&f);
     err_clear(&e);
-    struct pollset *poll = pollset_new(&m, &e);
-    struct process *p = poll == NULL ? NULL : process_start(&m, poll, &s, NULL, &e);
+    struct engine *g = engine_new(&m, &e);
+    struct process *p = g == NULL ? NULL : process_start(g, &s, NULL, &e);
     if (p == NULL) CHECK(e.kind == KIND_MEMORY);
-    while (p != NULL && !process_done(p, &failure)) pollset_wait(poll, -1, &interrupted, &e);
+    while (p != NULL && !process_done(p, &failure)) engine_step(g, -1, -1, &interrupted, &e);
     done = p != NULL && failure == NULL;
     if (p != NULL && failure != NULL) CHECK(failure->kind == KIND_MEMORY);
     process_close(p);
-    pollset_free(poll);
+    engine_free(g);
     CHECK(f.live == 0 && f.wrong == 0);
   }
   CHECK(done && open_descriptors() == before);
@@ -113,9 +113,9 @@ static void test_want(void) {
     memset(&x, 0, sizeof x);
     x.m = failing_mem(&x.f);
     err_clear(&x.e);
-    x.poll = pollset_new(&x.m, &x.e);
+    x.g = engine_new(&x.m, &x.e);
     setrlimit(RLIMIT_NOFILE, &few);
-    x.p = process_start(&x.m, x.poll, &s, &x, &x.e);
+    x.p = process_start(x.g, &s, &x, &x.e);
     setrlimit(RLIMIT_NOFILE, &most);
     if (x.p == NULL) refused += x.e.kind == KIND_OTHER;
     else if (finish(&x) < 0) refused += x.e.kind == KIND_OTHER;
@@ -143,7 +143,7 @@ static void *set_path(void *ud) {
 static void test_changing_path(void) {
   struct process_spec s = spec(ARGV("true"));
   struct mem m = mem_libc();
-  struct plan plan;
+  struct launch launch;
   struct err e;
   pthread_t t;
   char *before = strdup(getenv("PATH"));
@@ -152,10 +152,10 @@ static void test_changing_path(void) {
   setenv("PATH", "/bin", 1);
   CHECK(pthread_create(&t, NULL, set_path, NULL) == 0);
   for (int i = 0; i < 20000; i++) {
-    CHECK(plan_init(&plan, &m, &s, &e) == 0);
-    size_t n = strlen(plan.paths[0]);
-    odd += (n != 9 && n != 4100) || strcmp(plan.paths[0] + n - 5, "/true") != 0 || plan.paths[1] != NULL;
-    plan_free(&plan);
+    CHECK(launch_init(&launch, &m, &s, &e) == 0);
+    size_t n = strlen(launch.paths[0]);
+    odd += (n != 9 && n != 4100) || strcmp(launch.paths[0] + n - 5, "/true") != 0 || launch.paths[1] != NULL;
+    launch_free(&launch);
   }
   setting = 0;
   CHECK(odd == 0 && pthread_join(t, NULL) == 0);

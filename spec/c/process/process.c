@@ -180,7 +180,7 @@ static void test_foreign_writer(void) {
   s.cwd = dir;
   CHECK(start(&x, &s));
   while (strchr(text, '\n') == NULL) {
-    pollset_wait(x.poll, -1, &interrupted, &e);
+    engine_step(x.g, -1, -1, &interrupted, &e);
     process_result(x.p, &x.r);
     snprintf(text, sizeof text, "%.*s", (int)x.r.output[0].n, x.r.output[0].n > 0 ? x.r.output[0].p : "");
   }

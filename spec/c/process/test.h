@@ -1,5 +1,5 @@
 /*
-** test.h: what the tests of programs share: one run with its pollset and counted memory, and what commands tell
+** test.h: what the tests of programs share: one run with its engine and counted memory, and what commands tell
 ** in files of the directory `dir`.
 */
 #ifndef KOINE_SPEC_C_PROCESS_TEST_H
@@ -27,11 +27,11 @@ static inline struct process_spec spec(const char *const *argv) {
 #define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define SH(script) ARGV("/bin/sh", "-c", script)
 
-/* One process, its pollset, and counted memory. */
+/* One process, its engine, and counted memory. */
 struct run {
   struct failing f;
   struct mem m;
-  struct pollset *poll;
+  struct engine *g;
   struct process *p;
   struct process_result r;
   struct err e;
@@ -41,8 +41,8 @@ static inline int start(struct run *x, const struct process_spec *s) {
   memset(x, 0, sizeof *x);
   x->m = failing_mem(&x->f);
   err_clear(&x->e);
-  x->poll = pollset_new(&x->m, &x->e);
-  x->p = process_start(&x->m, x->poll, s, x, &x->e);
+  x->g = engine_new(&x->m, &x->e);
+  x->p = process_start(x->g, s, x, &x->e);
   return x->p != NULL;
 }
 
@@ -51,8 +51,9 @@ static inline int finish(struct run *x) {
   const struct err *failure = NULL;
   struct err e;
   int interrupted;
-  while (!process_done(x->p, &failure)) pollset_wait(x->poll, -1, &interrupted, &e);
-  CHECK(pollset_ready(x->poll)->owner == x && pollset_ready(x->poll) == NULL);
+  while (!process_done(x->p, &failure)) engine_step(x->g, -1, -1, &interrupted, &e);
+  const struct news *ready = pollset_ready(engine_pollset(x->g));
+  CHECK(ready != NULL && ready->owner == x && pollset_ready(engine_pollset(x->g)) == NULL);
   process_result(x->p, &x->r);
   if (failure != NULL) x->e = *failure;
   return failure != NULL ? -1 : 0;
@@ -60,7 +61,7 @@ static inline int finish(struct run *x) {
 
 static inline void drop(struct run *x) {
   process_close(x->p);
-  pollset_free(x->poll);
+  engine_free(x->g);
   CHECK(x->f.live == 0 && x->f.wrong == 0);
 }
 

@@ -25,7 +25,7 @@ static void test_keep_alive(struct world *w) {
     CHECK(r.connection == first && r.failure.kind == KIND_NONE);
     drop(&r);
   }
-  struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/stall-body"), NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/stall-body"), NULL, &w->e);
   while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   transfer_close(t);
   run(w, ask(&a, "GET", "/hello"), &r);
@@ -34,11 +34,11 @@ static void test_keep_alive(struct world *w) {
   drop(&r);
   /* released before its end was seen: the engine reads on, and the connection lives */
   atomic_store(&server.go, 0);
-  t = transfer_start(w->g, ask(&a, "GET", "/gated"), NULL, &w->e);
+  t = transfer_start(w->http, ask(&a, "GET", "/gated"), NULL, &w->e);
   while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
-  CHECK(engine_active(w->g) == 1 && !over(t));
+  CHECK(http_active(w->http) == 1 && !over(t));
   transfer_release(t, 30);
-  CHECK(engine_active(w->g) == 0 && ready(w->g) == NULL);
+  CHECK(http_active(w->http) == 0 && ready(w->g) == NULL);
   atomic_store(&server.go, 1);
   while (engine_timeout(w->g) >= 0) step(w);
   run(w, ask(&a, "GET", "/hello"), &r);
@@ -55,7 +55,7 @@ static void test_figures(struct world *w) {
   transfer_stats(r.t, &s);
   CHECK(s.received > 5000 && s.peak > 0);
   drop(&r);
-  struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/hello"), NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/hello"), NULL, &w->e);
   transfer_stats(t, &s);
   CHECK(s.received == 0 && s.peak == 0 && s.idle >= 0);
   transfer_close(t);
@@ -77,10 +77,10 @@ static void test_many(struct world *w) {
   int done = 0;
   const struct err *f;
   for (int i = 0; i < N; i++) {
-    t[i] = transfer_start(w->g, ask(&a, "GET", i % 3 ? "/big?5000" : "/gzip"), &t[i], &w->e);
+    t[i] = transfer_start(w->http, ask(&a, "GET", i % 3 ? "/big?5000" : "/gzip"), &t[i], &w->e);
     CHECK(t[i] != NULL);
   }
-  CHECK(engine_active(w->g) == N);
+  CHECK(http_active(w->http) == N);
   while (done < N && step(w) == 0)
     for (struct news *n; (n = ready(w->g)) != NULL;) {
       struct transfer **mine = n->owner;
@@ -91,7 +91,7 @@ static void test_many(struct world *w) {
     CHECK(transfer_done(t[i], &f) && f == NULL);
     CHECK(transfer_body(t[i])->n == (i % 3 ? 5000u : 11u));
   }
-  CHECK(engine_active(w->g) == 0 && engine_timeout(w->g) < 0);
+  CHECK(http_active(w->http) == 0 && engine_timeout(w->g) < 0);
   for (int i = 0; i < N; i++) transfer_close(t[i]);
 }
 
@@ -99,12 +99,12 @@ static void test_many(struct world *w) {
 static void test_pollable(struct world *w) {
   struct ask a;
   int interrupted;
-  struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/chunked"), NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/chunked"), NULL, &w->e);
   while (!over(t)) {
     double s = engine_timeout(w->g);
     struct pollfd p = { engine_pollfd(w->g), POLLIN, 0 };
     poll(&p, 1, s < 0 ? -1 : (int)(s * 1000) + 1);
-    CHECK(engine_step(w->g, 0, &interrupted, &w->e) == 0);
+    CHECK(engine_step(w->g, 0, -1, &interrupted, &w->e) == 0);
     while (ready(w->g) != NULL) continue;
   }
   CHECK_STR(transfer_body(t)->p, transfer_body(t)->n, "hello, chunked");
@@ -114,22 +114,22 @@ static void test_pollable(struct world *w) {
 /* Each deadline is the only one that can end its exchange. */
 static void test_deadlines(struct world *w) {
   struct ask a;
-  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 30, 0.05, 0.001, 30 };
+  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 30, 0.05, 0.001, 30, 0 };
   fails(w, &a.r, KIND_TIMEOUT, "first_byte", "no answer within 0.050 s (first_byte)");
-  ask(&a, "GET", "/stall-head")->timeouts = (struct timeouts){ 30, 0.05, 0.001, 0 };
+  ask(&a, "GET", "/stall-head")->timeouts = (struct timeouts){ 30, 0.05, 0.001, 0, 0 };
   fails(w, &a.r, KIND_TIMEOUT, "first_byte", "first_byte");
-  ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 0.05, 30 };
+  ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 0.05, 30, 0 };
   fails(w, &a.r, KIND_TIMEOUT, "idle", "nothing received for 0.050 s (idle)");
-  ask(&a, "GET", "/drip")->timeouts = (struct timeouts){ 30, 30, 30, 0.1 };
+  ask(&a, "GET", "/drip")->timeouts = (struct timeouts){ 30, 30, 30, 0.1, 0 };
   fails(w, &a.r, KIND_TIMEOUT, "total", "not finished within 0.100 s (total)");
-  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 30, 30, 30, 1 };
+  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 30, 30, 30, 1, 0 };
   fails(w, &a.r, KIND_TIMEOUT, "total", "within 1 s");
   /* TLS counts as connecting, and this server never says a word of it */
-  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 0.1, 30, 30, 30 };
+  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 0.1, 30, 30, 30, 0 };
   snprintf(a.url, sizeof a.url, "https://127.0.0.1:%d/", server.port);
   fails(w, &a.r, KIND_TIMEOUT, "connect", "no connection within 0.100 s (connect)");
   /* without limits nothing but the server ends it */
-  ask(&a, "GET", "/hello")->timeouts = (struct timeouts){ 0, 0, 0, 0 };
+  ask(&a, "GET", "/hello")->timeouts = (struct timeouts){ 0, 0, 0, 0, 0 };
   gives(w, &a.r, 200, "hello");
 }
 
@@ -143,7 +143,7 @@ static void test_deadline_order(struct world *w) {
   for (int i = 0; i < N; i++) {
     ask(&a, "GET", "/stall")->timeouts.total = 0.05 + (i * 7 % N) * 0.01;
     from[i] = clock_monotonic() + a.r.timeouts.total;
-    t[i] = transfer_start(w->g, &a.r, &t[i], &w->e);
+    t[i] = transfer_start(w->http, &a.r, &t[i], &w->e);
     to[i] = clock_monotonic() + a.r.timeouts.total;
   }
   transfer_close(t[3]);
@@ -166,8 +166,8 @@ static void test_deadline_order(struct world *w) {
 static void test_grace(struct world *w) {
   struct ask a;
   const struct err *f;
-  ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 30, 30 };
-  struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
+  ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 30, 30, 0 };
+  struct transfer *t = transfer_start(w->http, &a.r, NULL, &w->e);
   while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   transfer_grace(t, 0.02);
   CHECK(!over(t) && engine_timeout(w->g) <= 0.02);
@@ -175,11 +175,11 @@ static void test_grace(struct world *w) {
   CHECK(transfer_done(t, &f) && f == NULL && transfer_status(t) == 200 && transfer_body(t)->n == 1);
   transfer_close(t);
   /* released: the same, and it frees itself */
-  t = transfer_start(w->g, &a.r, NULL, &w->e);
+  t = transfer_start(w->http, &a.r, NULL, &w->e);
   while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   transfer_release(t, 0.02);
   while (engine_timeout(w->g) >= 0) step(w);
-  t = transfer_start(w->g, ask(&a, "GET", "/hello"), NULL, &w->e);
+  t = transfer_start(w->http, ask(&a, "GET", "/hello"), NULL, &w->e);
   while (!over(t)) step(w);
   transfer_release(t, 1);
 }
@@ -193,12 +193,12 @@ static void test_pause(struct world *w, const char *path) {
   int good = 1, interrupted;
   ask(&a, "GET", path)->high_water = HIGH;
   a.r.timeouts.idle = 0.02;
-  struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, &a.r, NULL, &w->e);
   struct buf *b = transfer_body(t);
   while (!over(t) || b->n > 0) {
     while (!over(t) && b->n < HIGH && step(w) == 0) ready(w->g);
     for (int i = 0; i < 20 && resumed == 0; i++) {
-      CHECK(engine_step(w->g, 0, &interrupted, &w->e) == 0);
+      CHECK(engine_step(w->g, 0, -1, &interrupted, &w->e) == 0);
       while (ready(w->g) != NULL) continue;
     }
     /* the idle deadline of before the pause passes without harm, and no other is left */
@@ -224,7 +224,7 @@ static void test_pause_gzip(struct world *w) {
   size_t seen = 0, zeros = 0;
   const struct err *f = NULL;
   ask(&a, "GET", "/gzip?2580000")->high_water = 20000;
-  struct transfer *t = transfer_start(w->g, &a.r, NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, &a.r, NULL, &w->e);
   struct buf *b = transfer_body(t);
   while (!over(t) || b->n > 0) {
     while (!over(t) && b->n < 20000 && step(w) == 0) ready(w->g);
@@ -249,9 +249,9 @@ static void test_pause_ends(void) {
   for (int i = 0; i < 4; i++) {
     ask(&a, "GET", "/big?3000000")->high_water = 1;
     a.r.timeouts.total = i == 0 ? 0.2 : 0;
-    t[i] = transfer_start(w.g, &a.r, NULL, &w.e);
+    t[i] = transfer_start(w.http, &a.r, NULL, &w.e);
     while (transfer_body(t[i])->n == 0 && step(&w) == 0) ready(w.g);
-    for (int k = 0; k < 20; k++) engine_step(w.g, 0, &interrupted, &w.e);
+    for (int k = 0; k < 20; k++) engine_step(w.g, 0, -1, &interrupted, &w.e);
   }
   while (!over(t[0]) && step(&w) == 0)
     while (ready(w.g) != NULL) continue;
@@ -262,6 +262,9 @@ static void test_pause_ends(void) {
   while (engine_timeout(w.g) >= 0 && engine_timeout(w.g) < 60) step(&w);
   engine_free(w.g);
   CHECK(transfer_done(t[3], &f) && f != NULL && f->kind == KIND_CANCELLED && transfer_body(t[3])->n > 0);
+  CHECK(transfer_start(w.http, ask(&a, "GET", "/hello"), NULL, &w.e) == NULL && w.e.kind == KIND_CANCELLED);
+  CHECK(http_active(w.http) == 0);
+  http_free(w.http);
   transfer_taken(t[3]);
   transfer_grace(t[3], 1);
   transfer_close(t[3]);
@@ -275,30 +278,33 @@ static void test_close(void) {
   struct transfer *t, *u;
   const struct err *f = NULL;
   open_world(&w, 0);
-  t = transfer_start(w.g, ask(&a, "GET", "/hello"), NULL, &w.e);
+  t = transfer_start(w.http, ask(&a, "GET", "/hello"), NULL, &w.e);
   transfer_close(t);
-  CHECK(engine_active(w.g) == 0 && ready(w.g) == NULL);
+  CHECK(http_active(w.http) == 0 && ready(w.g) == NULL);
   for (int steps = 1; steps < 6; steps++) {
     int interrupted;
-    t = transfer_start(w.g, ask(&a, "GET", "/stall-body"), NULL, &w.e);
-    for (int i = 0; i < steps; i++) engine_step(w.g, 0, &interrupted, &w.e);
+    t = transfer_start(w.http, ask(&a, "GET", "/stall-body"), NULL, &w.e);
+    for (int i = 0; i < steps; i++) engine_step(w.g, 0, -1, &interrupted, &w.e);
     transfer_close(t);
-    CHECK(engine_active(w.g) == 0 && ready(w.g) == NULL);
+    CHECK(http_active(w.http) == 0 && ready(w.g) == NULL);
   }
   transfer_close(NULL);
   transfer_release(NULL, 1);
+  http_free(NULL);
   engine_free(NULL);
-  t = transfer_start(w.g, ask(&a, "GET", "/stall-body"), NULL, &w.e);
+  t = transfer_start(w.http, ask(&a, "GET", "/stall-body"), NULL, &w.e);
   while (transfer_body(t)->n == 0 && step(&w) == 0) ready(w.g);
-  u = transfer_start(w.g, ask(&a, "GET", "/hello"), NULL, &w.e);
+  u = transfer_start(w.http, ask(&a, "GET", "/hello"), NULL, &w.e);
   while (!over(u)) step(&w);
-  struct transfer *released = transfer_start(w.g, ask(&a, "GET", "/stall"), NULL, &w.e);
+  struct transfer *released = transfer_start(w.http, ask(&a, "GET", "/stall"), NULL, &w.e);
   transfer_release(released, 30);
-  engine_free(w.g);
+  http_free(w.http);
+  CHECK(ready(w.g) == NULL && engine_timeout(w.g) < 0);
   CHECK(transfer_done(t, &f) && f != NULL && f->kind == KIND_CANCELLED);
   CHECK(transfer_done(u, &f) && f == NULL && transfer_body(u)->n == 5 && transfer_status(u) == 200);
   transfer_release(t, 1);
   transfer_close(u);
+  engine_free(w.g);
   check_empty(&w);
 }
 
@@ -330,7 +336,7 @@ static void test_descriptors(void) {
   open_world(&w, 0);
   run(&w, ask(&a, "GET", "/hello"), &r);
   drop(&r);
-  struct transfer *t = transfer_start(w.g, ask(&a, "GET", "/stall-body"), NULL, &w.e);
+  struct transfer *t = transfer_start(w.http, ask(&a, "GET", "/stall-body"), NULL, &w.e);
   while (transfer_body(t)->n == 0 && step(&w) == 0) ready(w.g);
   CHECK(child_sees() == before);
   transfer_close(t);
@@ -350,13 +356,13 @@ static void test_interrupted(struct world *w) {
   struct itimerval every = { { 0, 1000 }, { 0, 1000 } }, off = { { 0, 0 }, { 0, 0 } };
   struct ask a;
   int interrupted = 0;
-  struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/stall-body"), NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/stall-body"), NULL, &w->e);
   while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   while (ready(w->g) != NULL) continue;
   act.sa_handler = on_alarm;
   sigaction(SIGALRM, &act, &old);
   setitimer(ITIMER_REAL, &every, NULL);
-  while (!interrupted) CHECK(engine_step(w->g, -1, &interrupted, &w->e) == 0);
+  while (!interrupted) CHECK(engine_step(w->g, -1, -1, &interrupted, &w->e) == 0);
   setitimer(ITIMER_REAL, &off, NULL);
   sigaction(SIGALRM, &old, NULL);
   CHECK(!over(t));
@@ -371,12 +377,14 @@ static void *work(void *ud) {
   int *good = ud, interrupted;
   const struct err *f = NULL;
   struct engine *g = engine_new(&m, &e);
-  for (int i = 0; g != NULL && i < 25; i++) {
-    struct transfer *t = transfer_start(g, ask(&a, "GET", i % 2 ? "/hello" : "/gzip"), NULL, &e);
-    while (!transfer_done(t, &f) && engine_step(g, -1, &interrupted, &e) == 0) ready(g);
+  struct http *http = g == NULL ? NULL : http_new(g, &e);
+  for (int i = 0; http != NULL && i < 25; i++) {
+    struct transfer *t = transfer_start(http, ask(&a, "GET", i % 2 ? "/hello" : "/gzip"), NULL, &e);
+    while (!transfer_done(t, &f) && engine_step(g, -1, -1, &interrupted, &e) == 0) ready(g);
     *good += f == NULL && transfer_body(t)->n == (i % 2 ? 5u : 11u);
     transfer_close(t);
   }
+  http_free(http);
   engine_free(g);
   return NULL;
 }
@@ -399,7 +407,7 @@ static int starved(size_t n, const char *path) {
   struct answer r;
   int done = 0;
   open_world(&w, n);
-  if (w.g != NULL) {
+  if (w.http != NULL) {
     ask(&a, "POST", path);
     a.r.body = "body";
     a.r.body_n = 4;

@@ -110,7 +110,7 @@ static void test_failures(struct world *w) {
   CHECK_STR(r.body.p, r.body.n, "hello");
   drop(&r);
   atomic_store(&server.go, 0);
-  struct transfer *t = transfer_start(w->g, ask(&a, "GET", "/reset-body"), NULL, &w->e);
+  struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/reset-body"), NULL, &w->e);
   while (transfer_body(t)->n < 5 && step(w) == 0) ready(w->g);
   atomic_store(&server.go, 1);
   while (!over(t) && step(w) == 0) ready(w->g);
@@ -173,24 +173,24 @@ static void test_injection(struct world *w) {
   struct err e;
   for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
     ask(&a, "GET", "/")->url = urls[i];
-    CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "url") == 0);
+    CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "url") == 0);
     CHECK(strstr(e.message, "s3cret") == NULL);
   }
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
     add((ask(&a, "GET", "/hello"), &a), headers[i].name, headers[i].value);
-    CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT);
+    CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT);
     CHECK(strncmp(e.field, "headers", 7) == 0);
     CHECK(strstr(e.message, "s3cret") == NULL);
   }
   ask(&a, "GET", "/hello")->header_count = 1;
   a.headers[0] = (struct header){ STR("X"), { "a\0b", 3 } };
-  CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "headers.X") == 0);
+  CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "headers.X") == 0);
   ask(&a, "GET /x HTTP/1.1\r\nX: y", "/hello");
-  CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "method") == 0);
-  CHECK(transfer_start(w->g, ask(&a, "", "/hello"), NULL, &e) == NULL && e.kind == KIND_ARGUMENT);
+  CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "method") == 0);
+  CHECK(transfer_start(w->http, ask(&a, "", "/hello"), NULL, &e) == NULL && e.kind == KIND_ARGUMENT);
   ask(&a, "GET", "/hello")->proxy = "http://a\r\nb";
-  CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "proxy") == 0);
-  CHECK(engine_active(w->g) == 0);
+  CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && e.kind == KIND_ARGUMENT && strcmp(e.field, "proxy") == 0);
+  CHECK(http_active(w->http) == 0);
 }
 
 static void test_proxy(struct world *w) {
@@ -240,19 +240,19 @@ static void test_offline(struct world *w) {
   };
   struct ask a;
   struct err e;
-  engine_offline(w->g, 1);
+  http_offline(w->http, 1);
   for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
     ask(&a, "GET", "/")->url = urls[i];
-    CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && e.kind == KIND_CONNECT);
+    CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && e.kind == KIND_CONNECT);
     CHECK_STR(e.code, strlen(e.code), "offline");
   }
   gives(w, ask(&a, "GET", "/hello"), 200, "hello");
   ask(&a, "GET", "/hello")->proxy = "192.0.2.1:3128";
-  CHECK(transfer_start(w->g, &a.r, NULL, &e) == NULL && strcmp(e.code, "offline") == 0);
+  CHECK(transfer_start(w->http, &a.r, NULL, &e) == NULL && strcmp(e.code, "offline") == 0);
   snprintf(a.url, sizeof a.url, "http://localhost:%d/hello", server.port);
   a.r.proxy = "";
   gives(w, &a.r, 200, "hello");
-  engine_offline(w->g, 0);
+  http_offline(w->http, 0);
 }
 
 int main(void) {

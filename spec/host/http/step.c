@@ -1,6 +1,6 @@
 /*
-** step.c: engine_step_budget: a step does no more than there is time for, and the next one goes on where it stopped.
-** A budget of 0 is one piece of work, so that nothing here depends on a clock.
+** step.c: engine_step with a budget: a step does no more than there is time for, and the next one goes on where it
+** stopped. A budget of 0 is one piece of work, so that nothing here depends on a clock.
 */
 #include <fcntl.h>
 
@@ -38,7 +38,7 @@ static void close_lines(struct world *w, struct line *l) {
 static int budget_step(struct world *w, double timeout, double budget) {
   int interrupted;
   err_clear(&w->e);
-  return engine_step_budget(w->g, timeout, budget, &interrupted, &w->e);
+  return engine_step(w->g, timeout, budget, &interrupted, &w->e);
 }
 
 static int served(const struct line *l) {
@@ -88,7 +88,7 @@ static void test_deadlines(struct world *w) {
   int ended = 0, steps = 0;
   for (int i = 0; i < N; i++) {
     ask(&a, "GET", "/stall")->timeouts.total = 0.001;
-    t[i] = transfer_start(w->g, &a.r, NULL, &w->e);
+    t[i] = transfer_start(w->http, &a.r, NULL, &w->e);
   }
   open_lines(w, l, 1);
   while (ended < N && budget_step(w, 0, 0) == 0) {
@@ -112,7 +112,7 @@ static void test_transfers(struct world *w) {
   struct transfer *t[N];
   const struct err *f;
   int done = 0;
-  for (int i = 0; i < N; i++) t[i] = transfer_start(w->g, ask(&a, "GET", "/big?50000"), NULL, &w->e);
+  for (int i = 0; i < N; i++) t[i] = transfer_start(w->http, ask(&a, "GET", "/big?50000"), NULL, &w->e);
   while (done < N && budget_step(w, -1, 0) == 0) {
     int news = 0;
     while (ready(w->g) != NULL) news++;

@@ -58,16 +58,17 @@ static pid_t start_server(int *port) {
 }
 
 /* One GET: the status, or 0 and *failure. */
-static int get(struct engine *g, const char *host, int port, const char *ca_file, int http2, struct err *failure) {
+static int get(struct engine *g, struct http *http, const char *host, int port, const char *ca_file, int http2,
+               struct err *failure) {
   char url[64];
   const struct err *f = NULL;
   int interrupted, status;
   struct http_request r = { .method = "GET", .url = url, .ca_file = ca_file, .http2 = http2 };
   snprintf(url, sizeof url, "https://%s:%d/", host, port);
-  struct transfer *t = transfer_start(g, &r, NULL, failure);
+  struct transfer *t = transfer_start(http, &r, NULL, failure);
   if (t == NULL) return 0;
   while (!transfer_done(t, &f)) {
-    if (engine_step(g, -1, &interrupted, failure) < 0) break;
+    if (engine_step(g, -1, -1, &interrupted, failure) < 0) break;
     while (pollset_ready(engine_pollset(g)) != NULL) continue;
   }
   status = f == NULL ? transfer_status(t) : 0;
@@ -76,17 +77,17 @@ static int get(struct engine *g, const char *host, int port, const char *ca_file
   return status;
 }
 
-static void test_verification(struct engine *g, int port) {
+static void test_verification(struct engine *g, struct http *http, int port) {
   struct err e;
-  CHECK(get(g, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
+  CHECK(get(g, http, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
   CHECK(strstr(e.message, "certificate") != NULL);
-  CHECK(get(g, "localhost", port, cert, 0, &e) == 200);
-  if (http2_problem() == NULL) CHECK(get(g, "localhost", port, cert, 1, &e) == 200);
-  else CHECK(get(g, "localhost", port, cert, 1, &e) == 0 && e.kind == KIND_ARGUMENT && strcmp(e.field, "http2") == 0);
-  CHECK(get(g, "127.0.0.1", port, cert, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
-  CHECK(get(g, "localhost", port, "/nonexistent/ca.pem", 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
+  CHECK(get(g, http, "localhost", port, cert, 0, &e) == 200);
+  if (http2_problem() == NULL) CHECK(get(g, http, "localhost", port, cert, 1, &e) == 200);
+  else CHECK(get(g, http, "localhost", port, cert, 1, &e) == 0 && e.kind == KIND_ARGUMENT && strcmp(e.field, "http2") == 0);
+  CHECK(get(g, http, "127.0.0.1", port, cert, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
+  CHECK(get(g, http, "localhost", port, "/nonexistent/ca.pem", 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
   /* a handle that trusted the file once does not pass that on */
-  CHECK(get(g, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT);
+  CHECK(get(g, http, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT);
 }
 
 int main(void) {
@@ -105,7 +106,10 @@ int main(void) {
   pid_t pid = start_server(&port);
   CHECK(port != 0);
   struct engine *g = engine_new(&m, &e);
-  if (g != NULL && port != 0) test_verification(g, port);
+  struct http *http = g == NULL ? NULL : http_new(g, &e);
+  CHECK(http != NULL);
+  if (http != NULL && port != 0) test_verification(g, http, port);
+  http_free(http);
   engine_free(g);
   kill(pid, SIGTERM);
   waitpid(pid, NULL, 0);

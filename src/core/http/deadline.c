@@ -1,7 +1,7 @@
 /*
-** deadline.c: the transfers' own deadlines (first_byte, idle, total, grace) in a binary heap of the engine.
+** deadline.c: the transfers' own deadlines (first_byte, idle, total, grace) in a binary heap.
 ** Keys are lazy: bytes that arrive do not touch the heap; a transfer whose key has passed is asked for its true
-** deadline and pushed back if that is later. libcurl keeps the connect deadline. The engine owns the heap; room is
+** deadline and pushed back if that is later. libcurl keeps the connect deadline. The http owns the heap; room is
 ** reserved when a transfer starts, so nothing else can fail.
 */
 #include "core/base/clock.h"
@@ -34,62 +34,62 @@ static double earliest(const struct transfer *t, enum which *which) {
 }
 
 /* Puts t at place i. */
-static void place(struct engine *g, size_t i, struct transfer *t) {
-  g->heap[i] = t;
+static void place(struct http *http, size_t i, struct transfer *t) {
+  http->heap[i] = t;
   t->heap_i = i + 1;
 }
 
 /* Moves t from place i to where its key belongs. */
-static void sift(struct engine *g, size_t i, struct transfer *t) {
-  while (i > 0 && g->heap[(i - 1) / 2]->due > t->due) {
-    place(g, i, g->heap[(i - 1) / 2]);
+static void sift(struct http *http, size_t i, struct transfer *t) {
+  while (i > 0 && http->heap[(i - 1) / 2]->due > t->due) {
+    place(http, i, http->heap[(i - 1) / 2]);
     i = (i - 1) / 2;
   }
-  for (size_t child; (child = 2 * i + 1) < g->heap_n; i = child) {
-    if (child + 1 < g->heap_n && g->heap[child + 1]->due < g->heap[child]->due) child++;
-    if (g->heap[child]->due >= t->due) break;
-    place(g, i, g->heap[child]);
+  for (size_t child; (child = 2 * i + 1) < http->heap_n; i = child) {
+    if (child + 1 < http->heap_n && http->heap[child + 1]->due < http->heap[child]->due) child++;
+    if (http->heap[child]->due >= t->due) break;
+    place(http, i, http->heap[child]);
   }
-  place(g, i, t);
+  place(http, i, t);
 }
 
 /* Gives t a new key, and a place if it has none. */
-static void set(struct engine *g, struct transfer *t, double due) {
+static void set(struct http *http, struct transfer *t, double due) {
   t->due = due;
-  sift(g, t->heap_i == 0 ? g->heap_n++ : t->heap_i - 1, t);
+  sift(http, t->heap_i == 0 ? http->heap_n++ : t->heap_i - 1, t);
 }
 
 /* 0, or -1 when out of memory. */
-int deadline_reserve(struct engine *g, size_t n) {
-  if (n <= g->heap_cap) return 0;
-  size_t cap = g->heap_cap == 0 ? 8 : g->heap_cap * 2;
+int deadline_reserve(struct http *http, size_t n) {
+  if (n <= http->heap_cap) return 0;
+  size_t cap = http->heap_cap == 0 ? 8 : http->heap_cap * 2;
   if (cap < n) cap = n;
-  struct transfer **v = mem_realloc(g->m, g->heap, g->heap_cap * sizeof *v, cap * sizeof *v);
+  struct transfer **v = mem_realloc(http->m, http->heap, http->heap_cap * sizeof *v, cap * sizeof *v);
   if (v == NULL) return -1;
-  g->heap = v;
-  g->heap_cap = cap;
+  http->heap = v;
+  http->heap_cap = cap;
   return 0;
 }
 
 /* An earlier deadline counts at once, a later one when the key has passed. */
-void deadline_update(struct engine *g, struct transfer *t) {
+void deadline_update(struct http *http, struct transfer *t) {
   enum which which;
   double at = earliest(t, &which);
-  if (at >= 0 && (t->heap_i == 0 || at < t->due)) set(g, t, at);
+  if (at >= 0 && (t->heap_i == 0 || at < t->due)) set(http, t, at);
 }
 
 /* Puts t first. */
-void deadline_now(struct engine *g, struct transfer *t) {
-  set(g, t, 0);
+void deadline_now(struct http *http, struct transfer *t) {
+  set(http, t, 0);
 }
 
 /* Takes t out of the heap; idempotent. */
-void deadline_drop(struct engine *g, struct transfer *t) {
+void deadline_drop(struct http *http, struct transfer *t) {
   if (t->heap_i == 0) return;
   size_t i = t->heap_i - 1;
-  struct transfer *last = g->heap[--g->heap_n];
+  struct transfer *last = http->heap[--http->heap_n];
   t->heap_i = 0;
-  if (last != t) sift(g, i, last);
+  if (last != t) sift(http, i, last);
 }
 
 /* Fails t for a deadline that has passed; the end of a grace period is no failure. */
@@ -97,27 +97,22 @@ static void overdue(struct transfer *t, enum which which) {
   static const char *const names[] = { "total", "first_byte", "idle" };
   static const char *const what[] = { "not finished within", "no answer within", "nothing received for" };
   if (which == GRACE || t->grace_at > 0) return;
-  double s = which == TOTAL ? t->timeouts.total : which == FIRST_BYTE ? t->timeouts.first_byte : t->timeouts.idle;
+  double s = which == TOTAL ? t->timeouts.whole : which == FIRST_BYTE ? t->timeouts.first_byte : t->timeouts.idle;
   struct err e;
   err_timeout(&e, names[which], what[which], s);
   transfer_fail(t, &e);
 }
 
-/* Ends what is overdue or has failed, pushes back what is not. */
-size_t deadline_run(struct engine *g, double now, size_t most) {
-  size_t n = 0;
-  while (n < most && g->heap_n > 0 && g->heap[0]->due <= now) {
-    struct transfer *t = g->heap[0];
+/* The first one that is overdue or has failed; pushes back what is not. */
+struct transfer *deadline_next(struct http *http, double now) {
+  while (http->heap_n > 0 && http->heap[0]->due <= now) {
+    struct transfer *t = http->heap[0];
     enum which which = TOTAL;
     double at = earliest(t, &which);
-    if (!t->failed && (at < 0 || at > now)) {
-      if (at < 0) deadline_drop(g, t);
-      else set(g, t, at);
-      continue;
-    }
-    if (!t->failed) overdue(t, which);
-    transfer_end(t, 0);
-    n++;
+    if (!t->failed && at >= 0 && at <= now) overdue(t, which);
+    if (t->failed || (at >= 0 && at <= now)) return t;
+    if (at < 0) deadline_drop(http, t);
+    else set(http, t, at);
   }
-  return n;
+  return NULL;
 }

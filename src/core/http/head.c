@@ -92,7 +92,7 @@ static int end_head(struct transfer *t) {
     p += h->value.n + 1;
   }
   t->head_done = 1;
-  pollset_news(t->g->poll, &t->news);
+  pollset_news(t->http->poll, &t->news);
   /* Over HTTP/1.1 a request that was sent whole and is answered is never sent again, so a long stream need not hold its
   ** body. Over HTTP/2 libcurl may: the server can still ask for HTTP/1.1. */
   curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);

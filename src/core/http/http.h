@@ -1,8 +1,8 @@
 /*
-** http.h: HTTP on libcurl's multi, driven by sockets behind one pollset. Callbacks only append bytes and set flags.
-** An engine owns its transfers' handles; a transfer belongs to its caller, who closes it; closing either first is legal
-** (a transfer whose engine is gone is failed, KIND_CANCELLED). One engine serves one thread at a time. Nothing is
-** shared between engines but curl_global_init.
+** http.h: HTTP on libcurl's multi, driven by sockets in an engine's pollset. Callbacks only append bytes and set flags.
+** A struct http belongs to its caller, and owns its transfers' handles; a transfer belongs to its caller, who closes it.
+** Engine, http and transfers may go in any order: a transfer whose http or engine is gone has failed (KIND_CANCELLED).
+** Nothing is shared between two of them but curl_global_init.
 */
 #ifndef KOINE_HTTP_H
 #define KOINE_HTTP_H
@@ -10,15 +10,16 @@
 #include "core/base/mem.h"
 #include "core/base/err.h"
 #include "core/base/header.h"
-#include "core/engine/pollset.h"
+#include "core/engine/engine.h"
 
 #pragma GCC visibility push(hidden)
 
-struct engine;
+struct http;
 struct transfer;
 
-/* Seconds; 0 or negative = no limit. Any received byte resets idle; first_byte runs until the first body byte. */
-struct timeouts { double connect, first_byte, idle, total; };
+/* Seconds; 0 or negative = no limit. Any received byte resets idle; first_byte runs until the first body byte. `whole` is
+** what errors say of total, where that is the rest of a longer time; 0 = total itself. */
+struct timeouts { double connect, first_byte, idle, total, whole; };
 
 /* All strings NUL-terminated; copied by transfer_start. */
 struct http_request {
@@ -42,30 +43,18 @@ const char *http_library(void);
 /* Why the libcurl that is running may not speak HTTP/2 here, in words; NULL where it may. */
 const char *http2_problem(void);
 
-/* An idle engine; m outlives it and its transfers. NULL and *e: memory, descriptors, or libcurl cannot start, which it
-** does once per process, whatever thread asks. Freeing it cancels what is in flight. Its descriptor is readable when
-** there is something to do. */
-struct engine *engine_new(const struct mem *m, struct err *e);
-void engine_free(struct engine *g);
-int engine_pollfd(const struct engine *g);
-/* Seconds until engine_step must be called though the descriptor is silent; -1 = no such time. */
-double engine_timeout(struct engine *g);
-/* Waits at most `timeout` seconds for anything to happen (negative = for ever), does it, and returns: 0, or -1 and *e.
-** Returns early on EINTR with *interrupted set. */
-int engine_step(struct engine *g, double timeout, int *interrupted, struct err *e);
-/* The same, but works for `budget` seconds after the wait, and ends with the piece of work it is at then: a socket's,
-** libcurl's timers, or the end of one transfer that is overdue; budget 0 is one piece. The next step goes on where this
-** one stopped: every socket that is ready has its turn before one has a second. */
-int engine_step_budget(struct engine *g, double timeout, double budget, int *interrupted, struct err *e);
-/* Descriptors watched here are served by engine_step; everything in it is removed before the engine is freed. Its
-** pollset_ready tells which transfers have news: bytes, head, end. */
-struct pollset *engine_pollset(struct engine *g);
+/* HTTP without transfers, in the engine's memory, which outlives it and its transfers. NULL and *e: memory, descriptors,
+** or libcurl cannot start, which it does once per process, whatever thread asks. */
+struct http *http_new(struct engine *g, struct err *e);
+/* Cancels what is in flight and closes every connection. NULL is fine. */
+void http_free(struct http *http);
 /* Non-zero: every connection to a host that is not loopback fails before DNS (KIND_CONNECT, code "offline"). */
-void engine_offline(struct engine *g, int on);
-int engine_active(const struct engine *g); /* transfers in flight that were not released */
+void http_offline(struct http *http, int on);
+int http_active(const struct http *http); /* transfers in flight that were not released */
 
-/* Begins; returns at once. `owner` is its news' owner. NULL and *e: KIND_ARGUMENT (bad URL, header), KIND_MEMORY, KIND_CONNECT (offline). */
-struct transfer *transfer_start(struct engine *g, const struct http_request *r, void *owner, struct err *e);
+/* Begins; returns at once. `owner` is its news' owner. NULL and *e: KIND_ARGUMENT (bad URL, header), KIND_MEMORY,
+** KIND_CONNECT (offline), KIND_CANCELLED (the engine is gone). */
+struct transfer *transfer_start(struct http *http, const struct http_request *r, void *owner, struct err *e);
 /* Status of the final response and its headers, once its head is complete; 0 before. */
 int transfer_status(const struct transfer *t);
 size_t transfer_headers(const struct transfer *t, const struct header **h);
@@ -80,7 +69,7 @@ void transfer_grace(struct transfer *t, double seconds);
 /* Bytes received on the wire, peak of unread bytes, seconds since the last byte. */
 struct transfer_stats { unsigned long long received; size_t peak; double idle; };
 void transfer_stats(const struct transfer *t, struct transfer_stats *s);
-/* The caller has all it wants: the engine discards the rest for at most so many seconds, so that a connection whose
+/* The caller has all it wants: libcurl discards the rest for at most so many seconds, so that a connection whose
 ** answer is about to end can be kept alive, and then frees the transfer. Frees at once when it is done already. */
 void transfer_release(struct transfer *t, double seconds);
 /* The answer, complete or not, was not what it should be: its connection is not used for another request. */

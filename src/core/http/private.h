@@ -1,7 +1,8 @@
 /*
-** private.h: what the files of the http room share: engine.c (multi, sockets, step), deadline.c (heap of
-** deadlines), request.c (checks and libcurl options), transfer.c (one transfer: callbacks, end, reading),
-** head.c (its status and headers), socket.c (the sockets below), tls.c (what OpenSSL is asked behind libcurl's back).
+** private.h: what the files of the http room share. Each calls only those before it, in this order: library.c (which
+** libcurl is running), tls.c (what OpenSSL is asked behind libcurl's back), failure.c (why a transfer fails), request.c
+** (checks and libcurl's options), deadline.c (heap of deadlines), head.c (status and headers), socket.c (connections),
+** transfer.c (body, end, reading), http.c (multi, source), start.c (how a transfer begins).
 */
 #ifndef KOINE_HTTP_PRIVATE_H
 #define KOINE_HTTP_PRIVATE_H
@@ -9,7 +10,6 @@
 #include <curl/curl.h>
 
 #include "http.h"
-#include "core/engine/pollset.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -18,19 +18,17 @@
 #define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
-/* What a step with a budget does next. */
-enum turn { TURN_SOCKETS, TURN_TIMERS, TURN_DEADLINES };
-
 /* A socket that libcurl has open, the port of this end (0: not asked yet), and whether a request on it came to no good
 ** end: what else is under way there may go on, new ones go elsewhere. */
-struct socket { int fd, port, shunned; };
+struct socket { int fd, port, retired; };
 
-struct engine {
+struct http {
+  struct source source;         /* first: a pointer to it is one to the http */
+  struct engine *engine;        /* NULL once it is gone */
   const struct mem *m;
-  struct pollset *poll;
+  struct pollset *poll;         /* the engine's */
   CURLM *multi;                 /* NULL after it ran out of memory, until the next transfer */
-  CURLMcode result;             /* the first failure of the multi in this step */
-  enum turn turn;
+  CURLMcode result;             /* a failure of the multi that is not reported yet */
   double curl_at;               /* when libcurl wants to be called, negative = never */
   double now;                   /* clock_monotonic when libcurl was last called: what its callbacks go by */
   struct transfer *all;         /* every transfer that is not closed */
@@ -57,10 +55,10 @@ struct engine {
 struct transfer {
   struct news news;
   const struct mem *m;
-  struct engine *g;             /* NULL once the engine is gone */
+  struct http *http;            /* NULL once that or its engine is gone */
   CURL *easy;                   /* NULL once it is over */
-  struct transfer *prev, *next; /* in engine.all */
-  struct transfer *next_full;   /* in engine.full */
+  struct transfer *prev, *next; /* in http.all */
+  struct transfer *next_full;   /* in http.full */
   char *sent;                   /* header list and body as given to libcurl; NULL once they are sent */
   size_t sent_n, upload;        /* bytes of that block, of the body in it */
   struct buf body;              /* unread */
@@ -79,7 +77,7 @@ struct transfer {
   int status;
   unsigned in_head : 1, in_header : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
   unsigned opened : 1;          /* a socket was opened for it: the connection is not an old one */
-  unsigned full : 1;            /* it is in engine.full */
+  unsigned full : 1;            /* it is in http.full */
   unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
   unsigned http2 : 1;           /* may be */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
@@ -87,32 +85,33 @@ struct transfer {
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */
 };
 
-/* engine.c */
-/* Sees to it that there is a multi: 0, or -1 (memory). */
-int engine_ensure(struct engine *g);
-/* An easy handle, prepared; NULL when out of memory. */
-CURL *engine_easy(struct engine *g);
-/* Takes a handle back that the multi has let go; `again`: it may serve another request as it is. */
-void engine_retire(struct engine *g, CURL *easy, int again);
-/* The next engine_step calls libcurl whatever it asked for. */
-void engine_kick(struct engine *g);
-/* libcurl is about to make a pair of descriptors. */
-void engine_expect_pair(struct engine *g);
+/* library.c */
+/* Readies libcurl, which is done once in the process: 0, or -1 and *e. */
+int library_start(struct err *e);
+/* Notes what this libcurl can do. */
+void library_find(struct http *http);
 
-/* deadline.c */
-/* Room for n transfers in flight: 0, or -1. Nothing below allocates. */
-int deadline_reserve(struct engine *g, size_t n);
-/* Sees to it that t is looked at no later than its earliest deadline. */
-void deadline_update(struct engine *g, struct transfer *t);
-/* Has t looked at at once. */
-void deadline_now(struct engine *g, struct transfer *t);
-void deadline_drop(struct engine *g, struct transfer *t);
-/* Ends the transfers whose deadline has passed, at most so many: how many. */
-size_t deadline_run(struct engine *g, double now, size_t most);
+/* tls.c */
+/* Looks OpenSSL's functions up. */
+void tls_find(struct http *http);
+/* True when decrypted bytes of the transfer's connection wait unread. */
+int tls_has_unread(const struct http *http, CURL *easy);
+CURLcode tls_on_context(CURL *easy, void *context, void *ud);
+
+/* failure.c */
+/* Notes why t fails, the first time; whoever calls it sees to the end. */
+void transfer_fail(struct transfer *t, const struct err *e);
+/* The same, for what libcurl says. */
+void transfer_fail_code(struct transfer *t, CURLcode code);
+/* The same because more than `max` bytes came, and for want of memory: 0, what a callback then returns. */
+size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max);
+size_t transfer_no_memory(struct transfer *t);
+/* Why t failed; NULL when it did not. */
+const struct err *transfer_failure(const struct transfer *t);
+/* The err of what is forbidden offline. */
+void failure_offline(struct err *e);
 
 /* request.c */
-/* The err of what is forbidden offline. */
-void request_offline(struct err *e);
 /* 0, or -1 and KIND_ARGUMENT. */
 int request_check(const struct http_request *r, struct err *e);
 /* Sets what is the same for all requests on a new handle: 0, or -1. */
@@ -122,41 +121,44 @@ int request_apply(struct transfer *t, const struct http_request *r, struct err *
 /* Frees the copy. */
 void request_forget(struct transfer *t);
 
-/* transfer.c */
-/* Sets the callbacks on a new handle: 0, or -1. */
-int transfer_prepare(struct engine *g, CURL *easy);
-/* Notes why t fails, the first time; whoever calls it sees to the end. */
-void transfer_fail(struct transfer *t, const struct err *e);
-/* Fails t because more than `max` bytes came, and for want of memory: 0, what a callback then returns. */
-size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max);
-size_t transfer_no_memory(struct transfer *t);
-/* Takes t from libcurl, failed if a failure was noted; frees it if it was released. `whole`: it came to its own end. */
-void transfer_end(struct transfer *t, int whole);
-/* libcurl says that t is over. */
-void transfer_finished(struct transfer *t, CURLcode code, int whole);
-/* The engine goes: t is cancelled if it was in flight. */
-void transfer_orphan(struct transfer *t);
+/* deadline.c */
+/* Room for n transfers in flight: 0, or -1. Nothing below allocates. */
+int deadline_reserve(struct http *http, size_t n);
+/* Sees to it that t is looked at no later than its earliest deadline. */
+void deadline_update(struct http *http, struct transfer *t);
+/* Has t looked at at once. */
+void deadline_now(struct http *http, struct transfer *t);
+void deadline_drop(struct http *http, struct transfer *t);
+/* A transfer that is to be ended: its deadline has passed, which is noted, or it has failed. NULL when there is none. */
+struct transfer *deadline_next(struct http *http, double now);
 
-/* Pauses the transfers that hold enough. */
-void transfer_pause_full(struct engine *g);
+/* head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
+size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);
 
 /* socket.c */
 curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *a);
 int socket_on_close(void *ud, curl_socket_t fd);
-/* Over HTTP/2: no further request goes out on the connection whose end here has this port. */
-void socket_shun(struct engine *g, int port);
-/* True when the connection that t is about to use, whose end here has this port, is shunned, has unread bytes or has ended. */
-int socket_is_stale(struct transfer *t, int port);
+int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port);
+int socket_on_lookup(void *state, void *reserved, void *ud);
+/* No further request goes out on the connection whose end here has this port. */
+void socket_retire(struct http *http, int port);
+/* libcurl is about to make a pair of descriptors; it has made it. */
+void socket_expect_pair(struct http *http);
+void socket_mark_pair(struct http *http);
 
-/* tls.c */
-/* Looks OpenSSL's functions up. */
-void tls_find(struct engine *g);
-/* True when decrypted bytes of the transfer's connection wait unread. */
-int tls_has_unread(const struct engine *g, CURL *easy);
-CURLcode tls_on_context(CURL *easy, void *context, void *ud);
+/* transfer.c */
+size_t transfer_on_body(char *p, size_t size, size_t count, void *ud);
+/* Pauses the transfers that hold enough. */
+void transfer_pause_full(struct http *http);
+/* Takes t from libcurl, failed if a failure was noted; frees it if it was released. `whole`: it came to its own end. */
+void transfer_end(struct transfer *t, int whole);
+/* libcurl says that t is over. */
+void transfer_finished(struct transfer *t, CURLcode code, int whole);
+/* The http goes: t is cancelled if it was in flight. */
+void transfer_orphan(struct transfer *t);
 
-/* head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
-size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);
+/* http.c: sees to it that there is a multi: 0, or -1 (memory). */
+int http_ensure(struct http *http);
 
 #pragma GCC visibility pop
 

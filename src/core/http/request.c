@@ -134,16 +134,8 @@ static int proxy_is_loopback(const char *proxy) {
   return yes;
 }
 
-/* KIND_CONNECT, code "offline". */
-void request_offline(struct err *e) {
-  err_clear(e);
-  snprintf(e->code, sizeof e->code, "offline");
-  err_set(e, KIND_CONNECT, "offline: only hosts on this machine may be reached");
-  e->retryable = 0;
-}
-
-/* Reads a URL that is not the one of before: 0, or -1 and *e. The engine then remembers it. */
-static int learn_url(struct engine *g, const char *url, struct err *e) {
+/* Reads a URL that is not the one of before: 0, or -1 and *e. The http then remembers it. */
+static int learn_url(struct http *http, const char *url, struct err *e) {
   size_t n = strlen(url) + 1;
   int loopback = 0, https = 0;
   CURLU *u = curl_url();
@@ -152,21 +144,21 @@ static int learn_url(struct engine *g, const char *url, struct err *e) {
   curl_url_cleanup(u);
   if (code == CURLUE_OUT_OF_MEMORY) return err_memory(e);
   if (code != CURLUE_OK) return err_argument(e, "url", "an http or https URL", "another string");
-  char *copy = mem_realloc(g->m, g->url, g->url_n, n);
+  char *copy = mem_realloc(http->m, http->url, http->url_n, n);
   if (copy == NULL) return err_memory(e);
-  g->url = memcpy(copy, url, n);
-  g->url_n = n;
-  g->url_loopback = loopback;
-  g->url_https = https;
+  http->url = memcpy(copy, url, n);
+  http->url_n = n;
+  http->url_loopback = loopback;
+  http->url_https = https;
   return 0;
 }
 
 /* Checks the URL and the offline rule: 0, or -1 and *e. */
-static int check_route(struct engine *g, const struct http_request *r, struct err *e) {
-  if ((g->url == NULL || strcmp(g->url, r->url) != 0) && learn_url(g, r->url, e) < 0) return -1;
-  if (!g->offline) return 0;
-  if (g->url_loopback && (r->proxy == NULL || r->proxy[0] == '\0' || proxy_is_loopback(r->proxy))) return 0;
-  request_offline(e);
+static int check_route(struct http *http, const struct http_request *r, struct err *e) {
+  if ((http->url == NULL || strcmp(http->url, r->url) != 0) && learn_url(http, r->url, e) < 0) return -1;
+  if (!http->offline) return 0;
+  if (http->url_loopback && (r->proxy == NULL || r->proxy[0] == '\0' || proxy_is_loopback(r->proxy))) return 0;
+  failure_offline(e);
   return -1;
 }
 
@@ -271,7 +263,7 @@ static int set_route(struct transfer *t, const struct http_request *r) {
   CURL *c = t->easy;
   SET(CURLOPT_URL, r->url);
   SET(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(r->timeouts.connect));
-  SET(CURLOPT_PROXY, r->proxy != NULL ? r->proxy : t->g->url_loopback ? "" : NULL);
+  SET(CURLOPT_PROXY, r->proxy != NULL ? r->proxy : t->http->url_loopback ? "" : NULL);
   if (r->proxy != NULL) SET(CURLOPT_NOPROXY, "");
   if (r->ca_file != NULL) {
     SET(CURLOPT_CAINFO, r->ca_file);
@@ -279,7 +271,7 @@ static int set_route(struct transfer *t, const struct http_request *r) {
   }
   if (r->http2) { /* a libcurl without HTTP/2 refuses this and stays at 1.1 */
     curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    if (t->g->url_https) SET(CURLOPT_PIPEWAIT, 1L);
+    if (t->http->url_https) SET(CURLOPT_PIPEWAIT, 1L);
   }
   if (r->proxy != NULL || r->ca_file != NULL || r->http2) t->plain = 0;
   return 0;
@@ -288,7 +280,7 @@ static int set_route(struct transfer *t, const struct http_request *r) {
 /* 0, or -1 and *e; the handle is then of no use. */
 int request_apply(struct transfer *t, const struct http_request *r, struct err *e) {
   char *body = NULL;
-  if (check_route(t->g, r, e) < 0) return -1;
+  if (check_route(t->http, r, e) < 0) return -1;
   t->plain = 1;
   if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0)
     return err_memory(e);

@@ -1,7 +1,7 @@
 /*
 ** socket.c: the sockets that libcurl opens: none is inherited by a child, offline none leads elsewhere, and a connection
 ** that has something to say before it is asked is not used again.
-** The engine owns the list of open sockets; libcurl owns the descriptors. Failure: noted in the transfer.
+** The http owns the list of open sockets; libcurl owns the descriptors. Failure: noted in the transfer.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,16 +23,16 @@ static int address_is_loopback(const struct curl_sockaddr *a) {
   return 0;
 }
 
-/* Puts fd on the engine's list: 0, or -1 (memory). */
-static int enlist(struct engine *g, int fd) {
-  if (g->socket_n == g->socket_cap) {
-    size_t cap = g->socket_cap == 0 ? 8 : g->socket_cap * 2;
-    struct socket *v = mem_realloc(g->m, g->sockets, g->socket_cap * sizeof *v, cap * sizeof *v);
+/* Puts fd on the list: 0, or -1 (memory). */
+static int enlist(struct http *http, int fd) {
+  if (http->socket_n == http->socket_cap) {
+    size_t cap = http->socket_cap == 0 ? 8 : http->socket_cap * 2;
+    struct socket *v = mem_realloc(http->m, http->sockets, http->socket_cap * sizeof *v, cap * sizeof *v);
     if (v == NULL) return -1;
-    g->sockets = v;
-    g->socket_cap = cap;
+    http->sockets = v;
+    http->socket_cap = cap;
   }
-  g->sockets[g->socket_n++] = (struct socket){ .fd = fd };
+  http->sockets[http->socket_n++] = (struct socket){ .fd = fd };
   return 0;
 }
 
@@ -40,16 +40,16 @@ static int enlist(struct engine *g, int fd) {
 curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *a) {
   struct transfer *t = ud;
   (void)purpose;
-  if (t->g->offline && !address_is_loopback(a)) {
+  if (t->http->offline && !address_is_loopback(a)) {
     struct err e;
-    request_offline(&e);
+    failure_offline(&e);
     transfer_fail(t, &e);
     return CURL_SOCKET_BAD;
   }
   curl_socket_t fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
   if (fd == CURL_SOCKET_BAD) return fd;
   if (SOCK_CLOEXEC == 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  if (enlist(t->g, fd) == 0) {
+  if (enlist(t->http, fd) == 0) {
     t->opened = 1;
     return fd;
   }
@@ -60,10 +60,10 @@ curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockadd
 
 /* CURLOPT_CLOSESOCKETFUNCTION: of connections too, which outlive their transfers. */
 int socket_on_close(void *ud, curl_socket_t fd) {
-  struct engine *g = ud;
-  for (size_t i = 0; i < g->socket_n; i++)
-    if (g->sockets[i].fd == fd) {
-      g->sockets[i] = g->sockets[--g->socket_n];
+  struct http *http = ud;
+  for (size_t i = 0; i < http->socket_n; i++)
+    if (http->sockets[i].fd == fd) {
+      http->sockets[i] = http->sockets[--http->socket_n];
       break;
     }
   return close(fd);
@@ -91,18 +91,80 @@ static int at_port(struct socket *s, int port) {
   return s->port == port;
 }
 
-/* HTTP/2's connections always may have news: they say little of an answer too many. */
-int socket_is_stale(struct transfer *t, int port) {
-  struct engine *g = t->g;
-  int stale = !t->http2 && tls_has_unread(g, t->easy);
-  for (size_t i = 0; i < g->socket_n && !stale; i++) {
-    struct socket *s = &g->sockets[i];
-    if (at_port(s, port)) stale = s->shunned || (!t->http2 && has_news(s->fd));
+/* True when the connection that t is about to use, whose end here has this port, is retired, has unread bytes or has ended.
+** HTTP/2's connections always may have news: they say little of an answer too many. */
+static int is_stale(struct transfer *t, int port) {
+  struct http *http = t->http;
+  int stale = !t->http2 && tls_has_unread(http, t->easy);
+  for (size_t i = 0; i < http->socket_n && !stale; i++) {
+    struct socket *s = &http->sockets[i];
+    if (at_port(s, port)) stale = s->retired || (!t->http2 && has_news(s->fd));
   }
   return stale;
 }
 
-void socket_shun(struct engine *g, int port) {
-  for (size_t i = 0; i < g->socket_n; i++)
-    if (at_port(&g->sockets[i], port)) g->sockets[i].shunned = 1;
+void socket_retire(struct http *http, int port) {
+  for (size_t i = 0; i < http->socket_n; i++)
+    if (at_port(&http->sockets[i], port)) http->sockets[i].retired = 1;
+}
+
+/*
+** The connection is there, and nothing was sent. One that was used before and has unread bytes would give them as the
+** answer: it ends here, and the transfer begins anew on a connection of its own (start_afresh).
+** libcurl sends a request again, up to five times, when a connection that it reused ended without a byte: the provider
+** may have worked on it, and our caller counts attempts. Over HTTP/2 it also does so for streams that the server
+** refused, and for those that it wants over HTTP/1.1, behind a head too.
+*/
+int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port) {
+  struct transfer *t = ud;
+  struct err e;
+  long sent = 0, before = t->sent_before;
+  (void)ip, (void)local_ip, (void)port;
+  if (t->http2 && t->port != 0 && t->port != local_port) socket_retire(t->http, t->port); /* the request failed there */
+  t->port = local_port;
+  if (!t->opened && is_stale(t, local_port)) {
+    t->stale = 1;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent);
+  t->sent_before = sent; /* of the first time: what went to a proxy */
+  if (before < 0 || sent == before || (t->head_bytes > 0 && !t->http2)) return CURL_PREREQFUNC_OK;
+  err_clear(&e);
+  if (t->head_done) err_set(&e, KIND_STREAM_TRUNCATED, "the answer was cut off: the server wants the request again");
+  else if (t->http2) err_set(&e, KIND_CONNECT, "the server did not take the request over HTTP/2");
+  else err_set(&e, KIND_CONNECT, "the connection was closed before the answer");
+  transfer_fail(t, &e);
+  return CURL_PREREQFUNC_ABORT;
+}
+
+/* --- pairs --- */
+
+/*
+** libcurl makes its wake-up pairs (one per multi, one per name lookup) without close-on-exec and tells nobody their
+** numbers. The system hands out the lowest free ones, so they are known just before, and marked just after.
+*/
+void socket_expect_pair(struct http *http) {
+  for (int i = 0; i < 2; i++) http->pair[i] = fcntl(pollset_fd(http->poll), F_DUPFD_CLOEXEC, 0);
+  for (int i = 0; i < 2; i++)
+    if (http->pair[i] >= 0) close(http->pair[i]);
+}
+
+/* Marks the pair that was expected; numbers that are no UNIX sockets are left alone. One that another thread has made
+** in this moment cannot be told from libcurl's: it is marked too, and a child that was to inherit it does without. */
+void socket_mark_pair(struct http *http) {
+  for (int i = 0; i < 2; i++) {
+    struct sockaddr a = { 0 };
+    socklen_t n = sizeof a;
+    if (http->pair[i] >= 0 && getsockname(http->pair[i], &a, &n) == 0 && a.sa_family == AF_UNIX)
+      fcntl(http->pair[i], F_SETFD, FD_CLOEXEC);
+    http->pair[i] = -1;
+  }
+}
+
+/* A name lookup begins. */
+int socket_on_lookup(void *state, void *reserved, void *ud) {
+  (void)state;
+  (void)reserved;
+  socket_expect_pair(ud);
+  return 0;
 }

@@ -1,6 +1,6 @@
 /*
 ** private.h: what the files of the process room share: process.c (the host's half: pipes, output, result),
-** plan.c (what is to be run, and its descriptors), and the other half, in the supervisor: supervisor.c,
+** launch.c (what is to be run, and its descriptors), and the other half, in the supervisor: supervisor.c,
 ** family.c, proc.c (after a fork of a host that may have many threads, so system calls only, no mem).
 ** The last two do the supervisor's work in the host where somebody holds it up. protect.c serves both halves.
 */
@@ -29,7 +29,7 @@ struct report {
 #define ASK_KILL 'k'
 
 /* What is to be run: everything the supervisor needs, made before the fork. */
-struct plan {
+struct launch {
   const struct mem *m;
   char **argv, **paths;         /* paths: the files to try, in order */
   char **env;                   /* NULL: the host's, as it is when the supervisor is forked */
@@ -42,14 +42,14 @@ struct plan {
   int protect;
 };
 
-/* plan.c */
+/* launch.c */
 /* Copies the spec, and looks PATH up: 0, or -1 and *e. */
-int plan_init(struct plan *plan, const struct mem *m, const struct process_spec *s, struct err *e);
-/* Makes the descriptors: the command's in plan, the host's ends (close-on-exec, never blocking) in *socket and
+int launch_init(struct launch *launch, const struct mem *m, const struct process_spec *s, struct err *e);
+/* Makes the descriptors: the command's in launch, the host's ends (close-on-exec, never blocking) in *socket and
 ** reading[]. 0, or -1, *e, and what was made is the caller's to close: -1 marks what was not. */
-int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int *reading, struct err *e);
+int launch_open(struct launch *launch, const struct process_spec *s, int *socket, int *reading, struct err *e);
 /* Closes the command's ends and frees the copies. */
-void plan_free(struct plan *plan);
+void launch_free(struct launch *launch);
 
 /* protect.c */
 /* Takes from this process, which is about to become a command, what would let it read the host. */
@@ -58,7 +58,7 @@ void protect_command(void);
 /* supervisor.c */
 #define LAST 1.0 /* seconds after which what SIGKILL did not end is given up */
 /* Forks the supervisor: its pid, or -1 and errno. It never returns there. */
-pid_t supervisor_start(const struct plan *plan);
+pid_t supervisor_start(const struct launch *launch);
 /* Takes a supervisor that is about to end. One that a tracer holds back is given up after a second: it stays a zombie
 ** of the host's. */
 void supervisor_reap(pid_t pid);

@@ -1,6 +1,6 @@
 /*
-** process.c: the host's half of a process: its pipes in the pollset, what they bring, the supervisor's report; and, on
-** Linux, a timer, because the command may stop the supervisor or have it traced: see on_tick.
+** process.c: the host's half of a process: its pipes in the pollset, what they bring, the supervisor's report; and a look
+** at the supervisor once a second, because the command may stop it or have it traced: see look_after.
 ** A process owns its descriptors, its supervisor and the output it kept, until process_close. Nothing waits but
 ** process_close. The host's signals are not touched: on Linux the supervisor raises no SIGCHLD, and waitpid(-1) does
 ** not see it. Failure: NULL and an err, or one of process_done.
@@ -10,9 +10,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#ifdef __linux__
-#include <sys/timerfd.h>
-#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +23,8 @@
 
 #define READ_STEP 65536 /* bytes read of a pipe at a time: as much as one holds */
 
-#define PATIENCE 3       /* ticks beyond the latest end, a second each, after which the supervisor itself is killed */
+#define TICK 1.0         /* seconds between two looks at the supervisor */
+#define TICKS_MOST 3       /* ticks beyond the latest end after which the supervisor itself is killed */
 #define CLOSE_HELP 0.25  /* seconds of a close after which the host does the supervisor's work */
 #define CLOSE_MOST 2.0   /* seconds after which it kills the supervisor and goes on */
 
@@ -38,12 +36,14 @@ struct stream {
 };
 
 struct process {
+  struct source source;   /* first: a pointer to it is one to the process */
   struct news news;
   const struct mem *m;
-  struct pollset *poll;
+  struct engine *engine;  /* NULL once it is gone */
+  struct pollset *poll;   /* the engine's */
   pid_t supervisor;
   int socket;             /* -1: done */
-  int timer;
+  double tick_at;         /* when the supervisor is looked at */
   double grace;
   double latest;          /* when all should be over; negative = not known */
   int overdue;            /* ticks since then */
@@ -155,17 +155,9 @@ static void on_report(struct process *p, const struct report *r) {
   }
 }
 
-/* Has the timer no longer watched, and closes it. */
-static void close_timer(struct process *p) {
-  if (p->timer < 0) return;
-  pollset_remove(p->poll, p->timer);
-  close(p->timer);
-  p->timer = -1;
-}
-
 /* The supervisor has closed its end: the command and its descendants are gone. Or it was killed for that. */
 static void finish(struct process *p) {
-  close_timer(p);
+  p->tick_at = -1;
   pollset_remove(p->poll, p->socket);
   close(p->socket);
   p->socket = -1;
@@ -215,42 +207,30 @@ static void ask(struct process *p, char what) {
 
 /* {{{ a supervisor that is held up */
 
-#ifdef __linux__
-
 /* Once a second: a supervisor that was stopped goes on. When all should have been over, what is left is killed from
 ** here; when even that does not bring the end, the supervisor is killed, and what it knew is lost. */
-static void on_tick(void *ud, int fd, int events) {
-  struct process *p = ud;
-  uint64_t ticks;
-  (void)events;
-  if (read(fd, &ticks, sizeof ticks) < 0) return;
+static void look_after(struct process *p) {
   kill(p->supervisor, SIGCONT);
   if (p->latest < 0 || clock_monotonic() < p->latest) return;
   p->overdue++;
   help(p);
-  if (p->overdue <= PATIENCE) return;
+  if (p->overdue <= TICKS_MOST) return;
   kill(p->supervisor, SIGKILL);
   finish(p);
 }
 
-/* 0, or -1 and *e. */
-static int open_timer(struct process *p, struct err *e) {
-  static const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
-  p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (p->timer < 0 || timerfd_settime(p->timer, 0, &second, NULL) < 0)
-    return err_system(e, "cannot make a timer");
-  return pollset_set(p->poll, p->timer, POLLSET_IN, on_tick, p, e);
+static double due(struct source *s) {
+  return ((const struct process *)s)->tick_at;
 }
 
-#else
-
-static int open_timer(struct process *p, struct err *e) {
-  (void)p;
-  (void)e;
-  return 0;
+static int run(struct source *s, double now, int most, struct err *e) {
+  struct process *p = (struct process *)s;
+  (void)most, (void)e;
+  if (p->tick_at < 0 || p->tick_at > now) return 0;
+  p->tick_at = clock_monotonic() + TICK;
+  look_after(p);
+  return 1;
 }
-
-#endif
 
 /* Notes when all should be over that is to end in so many seconds. */
 static void expect_end(struct process *p, double seconds) {
@@ -272,32 +252,56 @@ static int watch(struct process *p, struct err *e) {
 
 /* Makes descriptors and supervisor: 0, or -1 and *e; the caller closes. */
 static int launch(struct process *p, const struct process_spec *s, struct err *e) {
-  struct plan plan;
+  struct launch launch;
   int reading[PROCESS_STREAMS] = { -1, -1 };
-  if (plan_init(&plan, p->m, s, e) < 0) return -1;
-  int r = plan_open(&plan, s, &p->socket, reading, e);
+  if (launch_init(&launch, p->m, s, e) < 0) return -1;
+  int r = launch_open(&launch, s, &p->socket, reading, e);
   for (int i = 0; i < PROCESS_STREAMS; i++) p->out[i].fd = reading[i];
   if (r == 0) r = watch(p, e);
-  if (r == 0) r = open_timer(p, e);
-  if (r == 0 && (p->supervisor = supervisor_start(&plan)) < 0)
+  if (r == 0 && (p->supervisor = supervisor_start(&launch)) < 0)
     r = err_set(e, KIND_OTHER, "cannot start %s: %s", p->name, strerror(errno));
-  plan_free(&plan);
+  launch_free(&launch);
   return r;
 }
 
+/* Takes p out of its engine, where it still has one. Output that comes from now on is lost. */
+static void leave(struct process *p) {
+  if (p->engine == NULL) return;
+  for (int i = 0; i < PROCESS_STREAMS; i++) close_stream(p, &p->out[i]);
+  if (p->socket >= 0) pollset_remove(p->poll, p->socket);
+  pollset_forget(p->poll, &p->news);
+  engine_remove(p->engine, &p->source);
+  p->engine = NULL;
+}
+
+/* Begins the end, which process_close waits for. */
+static void orphan(struct source *s) {
+  struct process *p = (struct process *)s;
+  ask(p, ASK_KILL);
+  if (p->socket >= 0 && !p->failed) {
+    p->failed = 1;
+    err_clear(&p->failure);
+    err_set(&p->failure, KIND_CANCELLED, "the engine was closed");
+  }
+  leave(p);
+}
+
 /* Begins. NULL and *e: KIND_MEMORY, KIND_OTHER. */
-struct process *process_start(const struct mem *m, struct pollset *poll, const struct process_spec *s, void *owner,
-                              struct err *e) {
+struct process *process_start(struct engine *g, const struct process_spec *s, void *owner, struct err *e) {
+  const struct mem *m = engine_mem(g);
   struct process *p = mem_alloc(m, sizeof *p);
   if (p == NULL) {
     err_memory(e);
     return NULL;
   }
   memset(p, 0, sizeof *p);
-  p->m = m;
-  p->poll = poll;
+  p->source = (struct source){ due, run, orphan, NULL };
   p->news.owner = owner;
-  p->supervisor = p->socket = p->timer = -1;
+  p->m = m;
+  p->engine = g;
+  p->poll = engine_pollset(g);
+  p->supervisor = p->socket = -1;
+  p->tick_at = clock_monotonic() + TICK;
   p->grace = s->grace;
   p->latest = -1;
   if (s->timeout > 0) expect_end(p, s->timeout);
@@ -309,6 +313,7 @@ struct process *process_start(const struct mem *m, struct pollset *poll, const s
   if (s->protect) process_protect(); /* before there is a supervisor, which inherits it */
   utf8_line(p->name, sizeof p->name, s->argv[0], strlen(s->argv[0]));
   if (s->cwd != NULL) utf8_line(p->cwd, sizeof p->cwd, s->cwd, strlen(s->cwd));
+  engine_add(g, &p->source);
   if (launch(p, s, e) == 0) return p;
   process_close(p);
   return NULL;
@@ -319,7 +324,7 @@ struct process *process_start(const struct mem *m, struct pollset *poll, const s
 /* 1 when all is over, with *failure NULL or lent until p is closed. */
 int process_done(const struct process *p, const struct err **failure) {
   *failure = NULL;
-  if (p->socket >= 0) return 0;
+  if (p->socket >= 0 && p->engine != NULL) return 0;
   if (p->failed) *failure = &p->failure;
   return 1;
 }
@@ -371,16 +376,11 @@ static void end_now(struct process *p) {
 /* Kills, waits for the deaths, frees. */
 void process_close(struct process *p) {
   if (p == NULL) return;
-  for (int i = 0; i < PROCESS_STREAMS; i++) {
-    close_stream(p, &p->out[i]);
-    buf_free(&p->out[i].kept);
-  }
+  leave(p);
   if (p->socket >= 0) {
     if (p->supervisor > 0) end_now(p);
-    pollset_remove(p->poll, p->socket);
     close(p->socket);
   }
-  close_timer(p);
-  pollset_forget(p->poll, &p->news);
+  for (int i = 0; i < PROCESS_STREAMS; i++) buf_free(&p->out[i].kept);
   mem_free(p->m, p, sizeof *p);
 }

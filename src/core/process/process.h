@@ -1,6 +1,6 @@
 /*
 ** process.h: a program started from an argument vector, its output, its end, and the end of everything it started.
-** A process belongs to its caller, who closes it, before the pollset.
+** A process belongs to its caller, who closes it. Where its engine goes first, its end begins then (KIND_CANCELLED).
 **
 ** Between the host and the command stands a supervisor, a fork of the host that runs this room's code and nothing else.
 ** It starts the command in a session of its own and stays until the command and all its descendants are gone. When the
@@ -23,7 +23,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/err.h"
-#include "core/engine/pollset.h"
+#include "core/engine/engine.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -62,11 +62,10 @@ struct process_result {
 void process_protect(void);
 
 /* Begins; returns at once, not knowing yet whether there is such a program. NULL and *e: KIND_MEMORY, KIND_OTHER. */
-struct process *process_start(const struct mem *m, struct pollset *poll, const struct process_spec *s, void *owner,
-                              struct err *e);
-/* True when the command and all its descendants are gone; that is its news. *failure, when not NULL then: the command
-** could not be started (KIND_OTHER; code "absent": there is no such program), or not be watched to its end, or its
-** output not be kept (KIND_MEMORY). */
+struct process *process_start(struct engine *g, const struct process_spec *s, void *owner, struct err *e);
+/* True when the command and all its descendants are gone, which is its news, or its engine is (KIND_CANCELLED). *failure,
+** when not NULL then: the command could not be started (KIND_OTHER; code "absent": there is no such program), or not be
+** watched to its end, or its output not be kept (KIND_MEMORY). */
 int process_done(const struct process *p, const struct err **failure);
 /* What came of it, once it is done without a failure. */
 void process_result(const struct process *p, struct process_result *r);

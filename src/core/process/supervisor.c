@@ -47,7 +47,7 @@ extern char **environ;
 enum phase { RUNNING, ENDING, KILLING };
 
 struct supervisor {
-  const struct plan *plan;
+  const struct launch *launch;
   struct family family;
   enum phase phase;
   int socket;            /* -1: closed */
@@ -85,20 +85,20 @@ static void default_signals(void) {
 
 /* Becomes the command. Like execvp it passes over a file that may not be run, and tells of that only when no other is
 ** found; unlike execvp it hands no file to a shell. */
-static void become(const struct plan *plan, int socket) {
+static void become(const struct launch *launch, int socket) {
   int reason = ENOENT;
   setsid();
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL); /* should somebody kill the supervisor */
 #endif
-  if (plan->cwd != NULL && chdir(plan->cwd) < 0) {
+  if (launch->cwd != NULL && chdir(launch->cwd) < 0) {
     report(socket, REPORT_NO_DIRECTORY, errno, NULL);
     _exit(127);
   }
   default_signals();
-  if (plan->protect) protect_command();
-  for (char **path = plan->paths; *path != NULL; path++) {
-    execve(*path, plan->argv, plan->env != NULL ? plan->env : environ);
+  if (launch->protect) protect_command();
+  for (char **path = launch->paths; *path != NULL; path++) {
+    execve(*path, launch->argv, launch->env != NULL ? launch->env : environ);
     int missing = errno == ENOENT || errno == ENOTDIR;
     if (!missing || reason != EACCES) reason = errno;
     if (!missing && errno != EACCES) break;
@@ -153,9 +153,9 @@ static int above(int fd) {
 
 /* Leaves 0, 1 and 2 as the command is to have them, the socket, and nothing else: 0, or -1 and errno. */
 static int arrange(struct supervisor *s) {
-  const struct plan *plan = s->plan;
-  int in = above(plan->in), out = above(plan->out), err = plan->err < 0 ? out : above(plan->err);
-  int socket = above(plan->socket);
+  const struct launch *launch = s->launch;
+  int in = above(launch->in), out = above(launch->out), err = launch->err < 0 ? out : above(launch->err);
+  int socket = above(launch->socket);
   if (in < 0 || out < 0 || err < 0 || socket < 0) return -1;
   s->socket = socket;
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) return -1;
@@ -191,7 +191,7 @@ static void own_signals(void) {
 static void end(struct supervisor *s, enum phase phase, double now) {
   if (phase <= s->phase) return;
   s->phase = phase;
-  s->until = now + (phase == ENDING ? s->plan->grace : LAST);
+  s->until = now + (phase == ENDING ? s->launch->grace : LAST);
   if (phase == ENDING) {
     s->left = family_signal(&s->family, SIGTERM);
     family_signal(&s->family, SIGCONT);
@@ -284,7 +284,7 @@ static void start(struct supervisor *s) {
 #endif
   /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
   pid_t pid = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
-  if (pid == 0) become(s->plan, s->socket); /* NOLINT(clang-analyzer-unix.Vfork) */
+  if (pid == 0) become(s->launch, s->socket); /* NOLINT(clang-analyzer-unix.Vfork) */
   if (pid < 0) {
     report(s->socket, REPORT_NO_SETUP, errno, NULL);
     _exit(1);
@@ -293,13 +293,13 @@ static void start(struct supervisor *s) {
 }
 
 /* The supervisor's life. A host that died before `parent` was asked for is missed on the socket. */
-static void supervise(const struct plan *plan) {
+static void supervise(const struct launch *launch) {
   struct supervisor s;
   memset(&s, 0, sizeof s);
-  s.plan = plan;
+  s.launch = launch;
   s.parent = getppid();
-  s.socket = plan->socket;
-  s.until = plan->timeout > 0 ? clock_monotonic() + plan->timeout : -1;
+  s.socket = launch->socket;
+  s.until = launch->timeout > 0 ? clock_monotonic() + launch->timeout : -1;
   setsid(); /* what is sent to the host's group or session does not reach it */
   own_signals();
   s.adopts = family_adopt();
@@ -330,12 +330,12 @@ static pid_t fork_silently(void) {
 }
 
 /* No handler of the host's runs in the supervisor: signals are blocked before it exists. */
-pid_t supervisor_start(const struct plan *plan) {
+pid_t supervisor_start(const struct launch *launch) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_t pid = fork_silently();
-  if (pid == 0) supervise(plan);
+  if (pid == 0) supervise(launch);
   int reason = errno;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   errno = reason;

@@ -1,6 +1,6 @@
 /*
-** plan.c: what a supervisor is going to run: the argument vector, the files to try for it, its descriptors.
-** A plan owns one block with all copies, and the command's ends of the descriptors, until plan_free. Failure: -1 and an
+** launch.c: what a supervisor is going to run: the argument vector, the files to try for it, its descriptors.
+** A launch owns one block with all copies, and the command's ends of the descriptors, until launch_free. Failure: -1 and an
 ** err (KIND_MEMORY, KIND_OTHER with the system's reason).
 */
 #include <errno.h>
@@ -74,30 +74,30 @@ static void put_paths(struct layout *l, const char *name, const char *path) {
   put_end(l);
 }
 
-/* One pass over all that is copied; the starts of the arrays in *plan. */
-static void lay_out(struct layout *l, struct plan *plan, const struct process_spec *s, const char *path) {
-  plan->argv = l->slot;
+/* One pass over all that is copied; the starts of the arrays in *launch. */
+static void lay_out(struct layout *l, struct launch *launch, const struct process_spec *s, const char *path) {
+  launch->argv = l->slot;
   put_all(l, s->argv);
-  plan->paths = l->slot;
+  launch->paths = l->slot;
   put_paths(l, s->argv[0], path);
-  plan->env = s->env != NULL ? l->slot : NULL;
+  launch->env = s->env != NULL ? l->slot : NULL;
   if (s->env != NULL) put_all(l, s->env);
   if (s->cwd != NULL) {
-    plan->cwd = l->at;
+    launch->cwd = l->at;
     put_string(l, "", 0, s->cwd);
   }
 }
 
-/* Fills the plan's block: 0, or -1. */
-static int copy_all(struct plan *plan, const struct process_spec *s, const char *path) {
+/* Fills the launch's block: 0, or -1. */
+static int copy_all(struct launch *launch, const struct process_spec *s, const char *path) {
   struct layout l = { 0 };
-  lay_out(&l, plan, s, path);
-  plan->block_n = l.slots * sizeof(char *) + l.bytes;
-  plan->block = mem_alloc(plan->m, plan->block_n);
-  if (plan->block == NULL) return -1;
-  l.slot = plan->block;
-  l.at = (char *)plan->block + l.slots * sizeof(char *);
-  lay_out(&l, plan, s, path);
+  lay_out(&l, launch, s, path);
+  launch->block_n = l.slots * sizeof(char *) + l.bytes;
+  launch->block = mem_alloc(launch->m, launch->block_n);
+  if (launch->block == NULL) return -1;
+  l.slot = launch->block;
+  l.at = (char *)launch->block + l.slots * sizeof(char *);
+  lay_out(&l, launch, s, path);
   return 0;
 }
 
@@ -107,18 +107,18 @@ static double bounded(double seconds) {
 }
 
 /* PATH is looked up once, and copied first: another thread may change the host's. */
-int plan_init(struct plan *plan, const struct mem *m, const struct process_spec *s, struct err *e) {
+int launch_init(struct launch *launch, const struct mem *m, const struct process_spec *s, struct err *e) {
   const char *path = search_path(s);
   size_t n = strlen(path);
   char *own = mem_alloc(m, n + 1);
-  *plan = (struct plan){ .m = m, .in = -1, .out = -1, .err = -1, .socket = -1 };
-  plan->timeout = bounded(s->timeout);
-  plan->grace = bounded(s->grace);
-  plan->protect = s->protect;
+  *launch = (struct launch){ .m = m, .in = -1, .out = -1, .err = -1, .socket = -1 };
+  launch->timeout = bounded(s->timeout);
+  launch->grace = bounded(s->grace);
+  launch->protect = s->protect;
   if (own == NULL) return err_memory(e);
   memcpy(own, path, n);
   own[n] = '\0';
-  int r = copy_all(plan, s, own);
+  int r = copy_all(launch, s, own);
   mem_free(m, own, n + 1);
   return r < 0 ? err_memory(e) : 0;
 }
@@ -182,31 +182,31 @@ static int open_unnamed(void) {
 
 /* The command's standard input. A file, not a pipe: nobody has to feed it, so that a command which writes before it
 ** reads blocks nobody, and one that never reads raises no SIGPIPE in the host. */
-static int open_input(struct plan *plan, struct str input) {
+static int open_input(struct launch *launch, struct str input) {
   if (input.n == 0) {
-    plan->in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return plan->in < 0 ? -1 : 0;
+    launch->in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return launch->in < 0 ? -1 : 0;
   }
-  plan->in = open_unnamed();
-  return plan->in < 0 || io_write(plan->in, input) < 0 || lseek(plan->in, 0, SEEK_SET) < 0 ? -1 : 0;
+  launch->in = open_unnamed();
+  return launch->in < 0 || io_write(launch->in, input) < 0 || lseek(launch->in, 0, SEEK_SET) < 0 ? -1 : 0;
 }
 
-int plan_open(struct plan *plan, const struct process_spec *s, int *socket, int *reading, struct err *e) {
-  if (open_socket(socket, &plan->socket) < 0 || open_pipe(&reading[PROCESS_OUT], &plan->out) < 0)
+int launch_open(struct launch *launch, const struct process_spec *s, int *socket, int *reading, struct err *e) {
+  if (open_socket(socket, &launch->socket) < 0 || open_pipe(&reading[PROCESS_OUT], &launch->out) < 0)
     return err_system(e, "cannot make a pipe");
-  if (!s->merge && open_pipe(&reading[PROCESS_ERR], &plan->err) < 0) return err_system(e, "cannot make a pipe");
-  if (open_input(plan, s->input) < 0) return err_system(e, "cannot make the standard input");
+  if (!s->merge && open_pipe(&reading[PROCESS_ERR], &launch->err) < 0) return err_system(e, "cannot make a pipe");
+  if (open_input(launch, s->input) < 0) return err_system(e, "cannot make the standard input");
   return 0;
 }
 
-void plan_free(struct plan *plan) {
-  int *fd[] = { &plan->in, &plan->out, &plan->err, &plan->socket };
+void launch_free(struct launch *launch) {
+  int *fd[] = { &launch->in, &launch->out, &launch->err, &launch->socket };
   for (size_t i = 0; i < sizeof fd / sizeof *fd; i++) {
     if (*fd[i] >= 0) close(*fd[i]);
     *fd[i] = -1;
   }
-  mem_free(plan->m, plan->block, plan->block_n);
-  plan->block = NULL;
+  mem_free(launch->m, launch->block, launch->block_n);
+  launch->block = NULL;
 }
 
 /* }}} */

@@ -1,0 +1,101 @@
+/*
+** failure.c: why a transfer fails: the first reason is noted in it, libcurl's own is put into words.
+** The note belongs to the transfer. Whoever notes a failure, or finds one noted, sees to the end.
+*/
+#include <stdio.h>
+
+#include "core/base/clock.h"
+#include "private.h"
+
+#define TOO_LARGE 100 /* CURLE_TOO_LARGE, which libcurl has since 8.6 */
+
+/* A failure without an err of its own. */
+static const struct err out_of_memory = {
+  .kind = KIND_MEMORY, .retryable = -1, .retry_after = -1, .message = "not enough memory"
+};
+
+/* The first failure counts. */
+void transfer_fail(struct transfer *t, const struct err *e) {
+  if (t->failed) return;
+  t->failed = 1;
+  t->failure = e->kind == KIND_MEMORY ? NULL : mem_alloc(t->m, sizeof *t->failure);
+  if (t->failure != NULL) *t->failure = *e;
+}
+
+/* Fails t because more than `max` bytes came; 0 is what a callback then returns. */
+size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max) {
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_LIMIT, "%s exceeds %zu bytes", what, max);
+  snprintf(e.code, sizeof e.code, "%s", code);
+  transfer_fail(t, &e);
+  return 0;
+}
+
+/* The same for want of memory. */
+size_t transfer_no_memory(struct transfer *t) {
+  transfer_fail(t, &out_of_memory);
+  return 0;
+}
+
+/* NULL, or lent until t is closed. */
+const struct err *transfer_failure(const struct transfer *t) {
+  if (!t->failed) return NULL;
+  return t->failure != NULL ? t->failure : &out_of_memory;
+}
+
+/* KIND_CONNECT, code "offline". */
+void failure_offline(struct err *e) {
+  err_clear(e);
+  snprintf(e->code, sizeof e->code, "offline");
+  err_set(e, KIND_CONNECT, "offline: only hosts on this machine may be reached");
+  e->retryable = 0;
+}
+
+/* True for what ends a connection that was in use. */
+static int is_lost(CURLcode code) {
+  return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
+         code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM || code == CURLE_HTTP3;
+}
+
+/* True for what is no answer of HTTP. */
+static int is_garbled(CURLcode code) {
+  return code == CURLE_BAD_CONTENT_ENCODING || code == CURLE_WEIRD_SERVER_REPLY ||
+         code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WRITE_ERROR;
+}
+
+/* libcurl's words for what happened; its own constant ones where they might repeat a proxy's password. */
+static const char *words(const struct transfer *t, CURLcode code) {
+  return t->text[0] == '\0' || strchr(t->text, '@') != NULL ? curl_easy_strerror(code) : t->text;
+}
+
+/* What a failed transfer's code means. */
+static void translate(const struct transfer *t, CURLcode code, struct err *e) {
+  const char *text = words(t, code);
+  double limit = t->timeouts.connect;
+  err_clear(e);
+  if (is_lost(code) && t->head_bytes > 0) {
+    err_set(e, KIND_STREAM_TRUNCATED, "the answer was cut off: %s", text);
+  } else if (code == CURLE_OPERATION_TIMEDOUT && limit > 0 && clock_monotonic() - t->started >= limit) {
+    err_timeout(e, "connect", "no connection within", limit);
+  } else if (code == CURLE_OPERATION_TIMEDOUT) {
+    err_set(e, KIND_TIMEOUT, "no connection: %s", text);
+    snprintf(e->code, sizeof e->code, "connect");
+  } else if (is_garbled(code)) {
+    err_set(e, KIND_PROTOCOL, "not a valid HTTP answer: %s", text);
+  } else if (code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE) {
+    /* libcurl says so too of a header line or a paused buffer over its own limit */
+    err_set(e, KIND_LIMIT, "libcurl: out of memory, or an answer beyond its limits");
+  } else {
+    err_set(e, KIND_CONNECT, "%s", text);
+    if (!is_lost(code)) snprintf(e->code, sizeof e->code, "connect"); /* nothing was sent */
+    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) e->retryable = 0;
+  }
+}
+
+/* Notes what the code means. */
+void transfer_fail_code(struct transfer *t, CURLcode code) {
+  struct err e;
+  translate(t, code, &e);
+  transfer_fail(t, &e);
+}
