@@ -138,8 +138,8 @@ static void check_id(const struct norm *n, struct str id) {
   }
 }
 
-/* Every call of the turn m .. end (not included) has its result in `end`, and that message has no other results. */
-static void check_turn(const struct norm *n, const struct node *m, const struct node *end) {
+/* Every call of the reply m .. end (not included) has its result in `end`, and that message has no other results. */
+static void check_reply(const struct norm *n, const struct node *m, const struct node *end) {
   const struct node *answers = end == NULL ? NULL : node_get(end, "content");
   size_t calls = 0;
   for (; m != end; m = m->next)
@@ -173,7 +173,7 @@ static void check_messages(const struct norm *n, const struct node *messages) {
   }
   for (m = messages->child; m != NULL; m = end == NULL ? NULL : end->next) {
     for (end = m; end != NULL && assistant(end); end = end->next) continue;
-    if (end != m) check_turn(n, m, end);
+    if (end != m) check_reply(n, m, end);
   }
 }
 

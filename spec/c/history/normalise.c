@@ -179,7 +179,7 @@ static void tool_ids(void) { /* N7 */
   GIVES(&BARE, "[" MODEL("{\"type\":\"tool_use\"}") "," USER("{\"type\":\"tool_result\"}") "]",
         "[" MODEL("{\"type\":\"tool_use\",\"id\":\"tool_0\"}") ","
         USER("{\"type\":\"tool_result\",\"tool_use_id\":\"tool_0\"}") "]");
-  /* the same id in two turns: two calls, each with its own result */
+  /* the same id in two replies: two calls, each with its own result */
   GIVES(&BLOCKS,
         "[" MODEL(CALL("a")) "," USER(RESULT("a")) "," MODEL(CALL("a")) "," USER(RESULT("a") "," TEXT("x")) "]",
         "[" MODEL(CALL("a")) "," USER(RESULT("a")) "," MODEL(CALL("a_2")) "," USER(RESULT("a_2") "," TEXT("x")) "]");
@@ -290,7 +290,7 @@ static void foreign_data(void) { /* N13 */
   GIVES(&BLOCKS, /* its own, but the stream broke before the signature */
         "[" MODEL("{\"type\":\"thinking\",\"thinking\":\"t\",\"provider_data\":{\"provider\":\"p\",\"model\":\"m\"}},"
                   TEXT("x")) "]", "[" MODEL(TEXT("x")) "]");
-  /* a turn of nothing but foreign thinking vanishes, and its neighbours meet */
+  /* a reply of nothing but foreign thinking vanishes, and its neighbours meet */
   GIVES(&TEXTS, "[" USER(TEXT("a")) "," MODEL(THINK("t")) "," USER(TEXT("b")) "]", "[" USER(TEXT("a\\n\\nb")) "]");
 }
 

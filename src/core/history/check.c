@@ -7,9 +7,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "block.h"
 #include "normalise.h"
 
-#define BLOCK_TYPES "text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal or opaque"
+#define NAMES_MAX 128 /* bytes of the names of all types of blocks */
 #define SHOWN 40 /* bytes of a caller's string in a message */
 
 /* Where the check is: the path of the node at hand, and where complaints go. */
@@ -169,9 +170,9 @@ static int check_cache_control(struct check *c, const struct node *o) {
 
 /* {{{ blocks */
 
-enum place { ALONE, IN_USER, IN_ASSISTANT, IN_RESULT };
+#define ALONE 0u /* a place: none of block.h */
 
-static int check_content(struct check *c, const struct node *o, int scalar, enum place place);
+static int check_content(struct check *c, const struct node *o, int scalar, unsigned place);
 
 /* True without control characters. */
 static int is_plain(struct str s) {
@@ -181,10 +182,10 @@ static int is_plain(struct str s) {
 }
 
 /* {enabled = true}: whether answers shall cite the document. Of other blocks it is not asked. */
-static int check_citations(struct check *c, const struct node *b) {
+static int check_citations(struct check *c, const struct node *b, enum block_type type) {
   const struct node *v = member(b, STR("citations"));
   size_t back;
-  if (v == NULL || !str_eq(node_str(node_get(b, "type")), "document")) return 0;
+  if (v == NULL || type != BLOCK_DOCUMENT) return 0;
   if (!node_is(v, NODE_OBJECT)) return refuse_member(c, STR("citations"), "{enabled = true}", v);
   back = push_key(c, STR("citations"));
   if (member(v, STR("enabled")) == NULL) return refuse_member(c, STR("enabled"), "true or false", NULL);
@@ -194,7 +195,7 @@ static int check_citations(struct check *c, const struct node *b) {
 }
 
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
-static int check_media(struct check *c, const struct node *b) {
+static int check_media(struct check *c, const struct node *b, enum block_type block) {
   const struct node *type = member(b, STR("media_type"));
   struct str s = node_str(member(b, STR("source")));
   int names_itself = str_begins(s, "data:") || str_begins(s, "http://") || str_begins(s, "https://");
@@ -205,7 +206,7 @@ static int check_media(struct check *c, const struct node *b) {
     return -1;
   if (!is_plain(node_str(type)))
     return refuse_member(c, STR("media_type"), "MIME type without control characters", type);
-  return check_string(c, b, STR("context"), OPTIONAL) != 0 ? -1 : check_citations(c, b);
+  return check_string(c, b, STR("context"), OPTIONAL) != 0 ? -1 : check_citations(c, b, block);
 }
 
 static int check_tool_use(struct check *c, const struct node *b) {
@@ -237,45 +238,45 @@ static int check_origin(struct check *c, const struct node *b, int needed) {
   return 0;
 }
 
-/* The fields of a block of this type; 1 when there is no such type. */
-static int check_fields(struct check *c, const struct node *b, struct str type) {
-  if (str_eq(type, "text")) return check_string(c, b, STR("text"), REQUIRED);
-  if (str_eq(type, "image") || str_eq(type, "document")) return check_media(c, b);
-  if (str_eq(type, "tool_use")) return check_tool_use(c, b);
-  if (str_eq(type, "tool_result")) return check_tool_result(c, b);
-  if (str_eq(type, "redacted_thinking")) return check_string(c, b, STR("data"), REQUIRED);
-  if (str_eq(type, "refusal")) return check_string(c, b, STR("text"), REQUIRED);
-  if (str_eq(type, "opaque")) return check_origin(c, b, REQUIRED);
-  if (!str_eq(type, "thinking")) return 1;
-  return check_string(c, b, STR("thinking"), REQUIRED) != 0 ? -1 : check_string(c, b, STR("signature"), OPTIONAL);
+/* The fields of a block of this type. */
+static int check_fields(struct check *c, const struct node *b, enum block_type type) {
+  switch (type) {
+    case BLOCK_TEXT: case BLOCK_REFUSAL: return check_string(c, b, STR("text"), REQUIRED);
+    case BLOCK_IMAGE: case BLOCK_DOCUMENT: return check_media(c, b, type);
+    case BLOCK_TOOL: return check_tool_use(c, b);
+    case BLOCK_RESULT: return check_tool_result(c, b);
+    case BLOCK_REDACTED: return check_string(c, b, STR("data"), REQUIRED);
+    case BLOCK_OPAQUE: return check_origin(c, b, REQUIRED);
+    case BLOCK_THINKING:
+      if (check_string(c, b, STR("thinking"), REQUIRED) != 0) return -1;
+      return check_string(c, b, STR("signature"), OPTIONAL);
+    default: return 0;
+  }
 }
 
 /* What may stand where: NULL, or what is expected instead. */
-static const char *misplaced(struct str type, enum place place) {
-  int result = str_eq(type, "tool_result"), call = str_eq(type, "tool_use");
-  int media = str_eq(type, "image") || str_eq(type, "document");
-  if (place == IN_RESULT && !str_eq(type, "text") && !media) return "text, image or document (in a tool_result)";
-  if (place == IN_ASSISTANT && (result || media)) return "another type (this one belongs in a user message)";
-  if (place != IN_USER) return NULL;
-  if (call || str_eq(type, "thinking") || str_eq(type, "redacted_thinking") || str_eq(type, "refusal"))
-    return "another type (this one belongs in an assistant message)";
-  return NULL;
+static const char *misplaced(enum block_type type, unsigned place) {
+  if ((block_form(type)->places & place) == place) return NULL;
+  if (place == IN_RESULT) return "text, image or document (in a tool_result)";
+  if (place == IN_ASSISTANT) return "another type (this one belongs in a user message)";
+  return "another type (this one belongs in an assistant message)";
 }
 
-static int check_block(struct check *c, const struct node *b, enum place place) {
-  struct str type = node_str(node_get(b, "type"));
+static int check_block(struct check *c, const struct node *b, unsigned place) {
+  const struct node *named = node_get(b, "type");
+  enum block_type type = block_by_name(node_str(named));
   const char *expected;
-  int bad;
+  char names[NAMES_MAX];
   if (!node_is(b, NODE_OBJECT)) return refuse(c, "block (a table with a type)", b);
-  bad = check_fields(c, b, type);
-  if (bad < 0) return -1;
-  expected = bad > 0 ? BLOCK_TYPES : misplaced(type, place);
-  if (expected != NULL) return refuse_member(c, STR("type"), expected, node_get(b, "type"));
+  if (type == BLOCK_COUNT) return refuse_member(c, STR("type"), block_names(names, sizeof names), named);
+  if (check_fields(c, b, type) != 0) return -1;
+  expected = misplaced(type, place);
+  if (expected != NULL) return refuse_member(c, STR("type"), expected, named);
   if (check_cache_control(c, b) != 0) return -1;
   return check_origin(c, b, OPTIONAL);
 }
 
-static int check_blocks(struct check *c, const struct node *list, enum place place) {
+static int check_blocks(struct check *c, const struct node *list, unsigned place) {
   size_t i = 0;
   for (const struct node *b = list->child; b != NULL; b = b->next, i++) {
     size_t back = push_index(c, i);
@@ -286,7 +287,7 @@ static int check_blocks(struct check *c, const struct node *list, enum place pla
 }
 
 /* o.content: a string or blocks; with `scalar` anything that has a text (N1), or nothing. */
-static int check_content(struct check *c, const struct node *o, int scalar, enum place place) {
+static int check_content(struct check *c, const struct node *o, int scalar, unsigned place) {
   const struct node *v = member(o, STR("content"));
   size_t back;
   if (v == NULL ? scalar : v->type == NODE_STRING) return 0;
@@ -316,7 +317,7 @@ static int check_message(struct check *c, const struct node *m) {
 
 static int is_call(const struct node *b) { return str_eq(node_str(node_get(b, "type")), "tool_use"); }
 
-/* N5: the turn at the end, which starts at message i, must not wait for results. */
+/* N5: the assistant messages at the end, which starts at message i, must not wait for results. */
 static int check_end(struct check *c, const struct node *m, size_t i) {
   for (; m != NULL; m = m->next, i++) {
     const struct node *content = node_get(m, "content"), *b = content == NULL ? NULL : content->child;
@@ -334,7 +335,7 @@ static int check_end(struct check *c, const struct node *m, size_t i) {
 }
 
 static int check_messages(struct check *c, const struct node *request) {
-  const struct node *list = member(request, STR("messages")), *m, *turn = NULL;
+  const struct node *list = member(request, STR("messages")), *m, *reply = NULL;
   size_t back, i = 0, at = 0;
   if (list == NULL || !is_array(list)) return refuse_member(c, STR("messages"), "array of messages", list);
   if (list->count == 0) return refuse_member(c, STR("messages"), "at least one message", list);
@@ -343,10 +344,10 @@ static int check_messages(struct check *c, const struct node *request) {
     size_t here = push_index(c, i);
     if (check_message(c, m) != 0) return -1;
     pop(c, here);
-    if (!str_eq(node_str(node_get(m, "role")), "assistant")) turn = NULL;
-    else if (turn == NULL) turn = m, at = i;
+    if (!str_eq(node_str(node_get(m, "role")), "assistant")) reply = NULL;
+    else if (reply == NULL) reply = m, at = i;
   }
-  if (check_end(c, turn, at) != 0) return -1;
+  if (check_end(c, reply, at) != 0) return -1;
   pop(c, back);
   return 0;
 }

@@ -133,7 +133,7 @@ static int rename_tool(struct arena *a, struct node *block) {
 
 int rules_ids(struct history *h, const struct norm *n) {
   struct taken t;
-  struct call *c;
+  struct tool_call *c;
   if (taken_make(&t, h->a, h->calls) != 0) return -1;
   for (c = h->first; c != NULL; c = c->next) {
     struct str id;

@@ -7,25 +7,6 @@
 
 #include "rules.h"
 
-int rules_blank(struct str s) {
-  size_t i = 0;
-  while (i < s.n && (s.p[i] == ' ' || (s.p[i] >= '\t' && s.p[i] <= '\r'))) i++;
-  return i == s.n;
-}
-
-/* FNV-1a, then a finaliser, so that every bit depends on every byte. */
-unsigned long long rules_hash(struct str s) {
-  unsigned long long h = 14695981039346656037u;
-  for (size_t i = 0; i < s.n; i++) h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
-  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
-  return h ^ (h >> 33);
-}
-
-void rules_append(struct node *list, struct node *v) {
-  v->next = NULL;
-  (void)node_add(list, v); /* fails for NULL alone */
-}
-
 /* {{{ N1: content is an array of blocks */
 
 /* An array of one text block, or of none for an empty text. NULL when out of memory. */

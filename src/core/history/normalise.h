@@ -32,7 +32,7 @@ struct norm {
 /*
 ** Checks the request's shapes: messages (roles, block types, required fields and their types), system, tools (names,
 ** duplicates), tool_choice. 0, or -1 and KIND_ARGUMENT with the path of the field, e.g. `messages[2].content[1].text`.
-** A trailing assistant turn with tool calls, which nothing can have answered yet, is an argument error here (N5).
+** A trailing assistant message with tool calls, which nothing can have answered yet, is an argument error here (N5).
 */
 int normalise_check(const struct node *request, struct err *e);
 /* One block or message alone, as the constructors check it; `path` begins the field's name. */

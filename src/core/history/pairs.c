@@ -1,6 +1,6 @@
 /*
 ** pairs.c: tool calls and their results (N4, N5, N8). First every result is paired with the call before it
-** that it answers; then every call gets exactly one result, in the message right after its turn.
+** that it answers; then every call gets exactly one result, in the message right after its reply.
 ** Everything lies in the history's arena. Failure: -1 (memory).
 */
 #include "rules.h"
@@ -19,35 +19,35 @@ static int buckets_make(struct history *h) {
 
 /*
 ** The call that a result with this id answers: the newest of that id, if it has no result; among calls without any id
-** in one turn the first, for they are answered in order. NULL when there is none.
+** in one reply the first, for they are answered in order. NULL when there is none.
 */
-static struct call *awaiting(const struct history *h, struct str id) {
-  struct call *c = h->bucket[rules_hash(id) & h->mask], *found = NULL;
-  size_t turn = 0;
+static struct tool_call *awaiting(const struct history *h, struct str id) {
+  struct tool_call *c = h->bucket[rules_hash(id) & h->mask], *found = NULL;
+  size_t reply = 0;
   for (; c != NULL; c = c->older) {
     if (!str_same(c->id, id)) continue;
-    if (turn == 0) turn = c->turn;
-    if (c->turn != turn) break;
+    if (reply == 0) reply = c->reply;
+    if (c->reply != reply) break;
     if (c->result == NULL) found = c;
   }
   return found;
 }
 
-/* True when the turn has a call of this id already: `content .. tool_calls` by hand says everything twice. */
-static int said_before(const struct history *h, struct str id, size_t turn) {
-  const struct call *c = h->bucket[rules_hash(id) & h->mask];
+/* True when the reply has a call of this id already: `content .. tool_calls` by hand says everything twice. */
+static int said_before(const struct history *h, struct str id, size_t reply) {
+  const struct tool_call *c = h->bucket[rules_hash(id) & h->mask];
   if (id.n == 0) return 0;
   while (c != NULL && !str_same(c->id, id)) c = c->older;
-  return c != NULL && c->turn == turn;
+  return c != NULL && c->reply == reply;
 }
 
-static int call_add(struct history *h, struct node *block, struct str id, size_t at, size_t turn) {
-  struct call *c = arena_zero(h->a, sizeof *c), **bucket = &h->bucket[rules_hash(id) & h->mask];
+static int call_add(struct history *h, struct node *block, struct str id, size_t at, size_t reply) {
+  struct tool_call *c = arena_zero(h->a, sizeof *c), **bucket = &h->bucket[rules_hash(id) & h->mask];
   if (c == NULL) return -1;
   c->id = id;
   c->block = block;
   c->at = at;
-  c->turn = turn;
+  c->reply = reply;
   c->older = *bucket;
   *bucket = c;
   if (h->last == NULL) h->first = c;
@@ -57,16 +57,16 @@ static int call_add(struct history *h, struct node *block, struct str id, size_t
   return 0;
 }
 
-/* The calls of an assistant message; a call said twice in its turn is dropped, and a result, which cannot be there. */
-static int take_calls(struct history *h, size_t at, size_t turn) {
+/* The calls of an assistant message; a call said twice in its reply is dropped, and a result, which cannot be there. */
+static int take_calls(struct history *h, size_t at, size_t reply) {
   struct node *content = content_of(h->message[at]), *block, *next;
   for (block = content->child; block != NULL; block = next) {
     struct str id = node_str(node_get(block, "id"));
     next = block->next;
     if (is_block(block, "tool_result")) node_remove(content, block);
     else if (!is_block(block, "tool_use")) continue;
-    else if (said_before(h, id, turn)) node_remove(content, block);
-    else if (call_add(h, block, id, at, turn) != 0) return -1;
+    else if (said_before(h, id, reply)) node_remove(content, block);
+    else if (call_add(h, block, id, at, reply) != 0) return -1;
   }
   return 0;
 }
@@ -75,7 +75,7 @@ static int take_calls(struct history *h, size_t at, size_t turn) {
 static void take_results(struct history *h, size_t at) {
   struct node *content = content_of(h->message[at]), *block, *next;
   for (block = content->child; block != NULL; block = next) {
-    struct call *c;
+    struct tool_call *c;
     next = block->next;
     if (is_block(block, "tool_use")) node_remove(content, block);
     if (!is_block(block, "tool_result")) continue;
@@ -90,14 +90,14 @@ static void take_results(struct history *h, size_t at) {
 }
 
 static int pair(struct history *h) {
-  size_t turn = 0;
-  int open = 0; /* the last message kept is of turn `turn` */
+  size_t reply = 0;
+  int open = 0; /* the last message kept is of reply `reply` */
   if (buckets_make(h) != 0) return -1;
   for (size_t i = 0; i < h->n; i++) {
     if (is_assistant(h->message[i])) {
-      if (!open) turn++;
+      if (!open) reply++;
       open = 1;
-      if (take_calls(h, i, turn) != 0) return -1;
+      if (take_calls(h, i, reply) != 0) return -1;
     } else {
       take_results(h, i);
       if (content_of(h->message[i])->count > 0) open = 0;
@@ -118,7 +118,7 @@ static int substance(const struct node *block) {
 }
 
 /* N5: the call goes; its message stays when it says anything else. */
-static void strip(struct history *h, struct call *c) {
+static void strip(struct history *h, struct tool_call *c) {
   struct node *content = content_of(h->message[c->at]), *b;
   node_remove(content, c->block);
   c->block = NULL;
@@ -148,7 +148,7 @@ static void insert(struct node *list, struct node *after, struct node *v) {
 }
 
 /* Takes the call's result out of the message it is in, which is dropped when that empties it; `to` stays. */
-static void fetch(struct history *h, struct call *c, size_t to) {
+static void fetch(struct history *h, struct tool_call *c, size_t to) {
   struct node *content = content_of(h->message[c->where]);
   node_remove(content, c->result);
   if (content->count == 0 && c->where != to) h->message[c->where] = NULL;
@@ -156,7 +156,7 @@ static void fetch(struct history *h, struct call *c, size_t to) {
 }
 
 /* Puts the results of the calls c .. end (not included) into the message `to`; `first`: in call order, first (N8). */
-static int answer(struct history *h, struct call *c, const struct call *end, size_t to, int first) {
+static int answer(struct history *h, struct tool_call *c, const struct tool_call *end, size_t to, int first) {
   struct node *content = content_of(h->message[to]), *tail = NULL;
   for (; c != end; c = c->next) {
     int fresh = c->result == NULL;
@@ -177,16 +177,16 @@ static int answer(struct history *h, struct call *c, const struct call *end, siz
 }
 
 /* The first message of the user from i on, or h->n. */
-static size_t turn_end(const struct history *h, size_t i) {
+static size_t reply_end(const struct history *h, size_t i) {
   while (i < h->n && (h->message[i] == NULL || is_assistant(h->message[i]))) i++;
   return i;
 }
 
 int rules_pair(struct history *h, const struct norm *n) {
-  struct call *c, *end;
+  struct tool_call *c, *end;
   if (pair(h) != 0) return -1;
   for (c = h->first; c != NULL; c = end) {
-    size_t to = turn_end(h, c->at), answered = 0;
+    size_t to = reply_end(h, c->at), answered = 0;
     for (end = c; end != NULL && end->at < to; end = end->next) answered += end->result != NULL;
     if (answered > 0 && answer(h, c, end, to, n->results_first) != 0) return -1;
     if (answered == 0)

@@ -1,6 +1,6 @@
 /*
 ** rules.h: what the files of normalise share: a history being put in order. Not for other rooms.
-** A history is the array of message nodes; a dropped message is a NULL in it until history_close. A TURN is a run of
+** A history is the array of message nodes; a dropped message is a NULL in it until history_close. A REPLY is a run of
 ** assistant messages with no message of the user between them: its calls are answered by the first message after it.
 */
 #ifndef KOINE_HISTORY_RULES_H
@@ -10,24 +10,24 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One tool call of the history. Calls of different turns may have the same id: each is a call of its own. */
-struct call {
+/* One tool call of the history. Calls of different replies may have the same id: each is a call of its own. */
+struct tool_call {
   struct str id;        /* as the caller wrote it; empty when there is none */
   struct node *block;   /* the tool_use block; NULL once it was stripped */
   struct node *result;  /* its tool_result block, NULL = none */
   size_t at, where;     /* index of the message that holds the call, the result */
-  size_t turn;
-  struct call *next;    /* the call that appears after it */
-  struct call *older;   /* the call before it in its bucket */
+  size_t reply;
+  struct tool_call *next;    /* the call that appears after it */
+  struct tool_call *older;   /* the call before it in its bucket */
 };
 
 struct history {
   struct arena *a;
   struct node **message;
   size_t n;
-  struct call *first, *last; /* in order of appearance */
+  struct tool_call *first, *last; /* in order of appearance */
   size_t calls;
-  struct call **bucket;      /* by hash of the id, newest first */
+  struct tool_call **bucket;      /* by hash of the id, newest first */
   size_t mask;
 };
 
@@ -53,7 +53,7 @@ unsigned long long rules_hash(struct str s);
 /* Appends a node that is in no list. */
 void rules_append(struct node *list, struct node *v);
 
-/* N4, N5, N8: every call has exactly one result, in the message right after its turn. 0, or -1 (memory). */
+/* N4, N5, N8: every call has exactly one result, in the message right after its reply. 0, or -1 (memory). */
 int rules_pair(struct history *h, const struct norm *n);
 /* N7: every call has an id of its own that the wire accepts, and its result the same one; and a name (N18). 0, or -1
 ** (memory). */
