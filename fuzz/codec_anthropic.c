@@ -7,4 +7,5 @@ static void dialect(struct quirks *q, unsigned pick) {
   q->thinking_default = pick & 1;
   q->no_sampling = pick >> 1 & 1;
   q->no_prefill = pick >> 2 & 1;
+  if (pick >> 3 & 1) q->route = "unversioned";
 }

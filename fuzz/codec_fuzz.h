@@ -1,6 +1,6 @@
 /*
 ** codec_fuzz.h: the targets of codecs: whatever a provider sends becomes parts that a message accepts, or an error that
-** says so, and a finished turn can always be sent back; whatever request passes becomes one JSON object, the same one
+** says so, and a finished message can always be sent back; whatever request passes becomes one JSON object, the same one
 ** twice. The first byte picks: lines as events of a stream, a plain answer, a request, an error answer; the second one
 ** the dialect. CODEC and dialect() are the target's.
 */
@@ -30,11 +30,19 @@ static void dialect(struct quirks *q, unsigned pick);
 /* Renders into b: 0, or -1. */
 static int render(struct arena *a, struct node *request, const struct quirks *q, int count, struct buf *b,
                   struct err *e) {
-  struct render r = { .provider = STR("here"), .a = a, .quirks = q, .body = b, .request = request };
+  struct render r = { .provider = STR("here"), .a = a, .quirks = q, .body = b, .framing = CODEC.framing,
+                      .request = request };
+  struct buf path;
+  int bad;
+  buf_init(&path, a->m);
+  r.path = &path;
   r.headers = node_new(a, NODE_OBJECT);
   r.warnings = node_new(a, NODE_ARRAY);
   err_clear(e);
-  return (count ? CODEC.render_count : CODEC.render)(&r, e);
+  bad = (count ? CODEC.render_count : CODEC.render)(&r, e);
+  REQUIRE(bad != 0 || (r.framing != NULL && path.n > 0 && path.p[0] == '/'));
+  buf_free(&path);
+  return bad;
 }
 
 static int render_text(struct str in, const struct quirks *q, int count, struct buf *b) {
@@ -74,7 +82,7 @@ static void request(struct str in, unsigned pick) {
 /* A codec and the message it fills. */
 struct scene {
   struct mem m;
-  struct arena scratch, turn;
+  struct arena scratch, trees;
   struct quirks quirks;
   struct limits limits;
   struct parse p;
@@ -88,7 +96,7 @@ static void scene_open(struct scene *s, unsigned pick) {
   struct err e;
   s->m = mem_libc();
   arena_init(&s->scratch, &s->m);
-  arena_init(&s->turn, &s->m);
+  arena_init(&s->trees, &s->m);
   dialect(&s->quirks, pick);
   limits_default(&s->limits);
   s->limits.depth = DEPTH;
@@ -96,7 +104,7 @@ static void scene_open(struct scene *s, unsigned pick) {
   s->limits.tool_calls = 16;
   s->limits.argument_bytes = 4096;
   s->p = (struct parse){ .m = &s->m, .a = &s->scratch, .quirks = &s->quirks, .limits = &s->limits };
-  s->p.tool_names = json_tree(&s->turn, STR("[\"f\"]"), 4, &e);
+  s->p.tool_names = json_tree(&s->trees, STR("[\"f\"]"), 4, &e);
   events_init(&s->parts, &s->m);
   events_init(&s->deltas, &s->m);
   message_init(&s->message, &s->m, &s->limits, &HERE, 1);
@@ -113,7 +121,7 @@ static void scene_close(struct scene *s) {
   events_free(&s->parts);
   events_free(&s->deltas);
   arena_free(&s->scratch);
-  arena_free(&s->turn);
+  arena_free(&s->trees);
 }
 
 /* Hands the parts on; those that carry JSON must carry JSON, and counts are never negative. 0, or -1: refused. */
@@ -122,7 +130,7 @@ static int pass_on(struct scene *s) {
   struct err scratch;
   while ((part = events_take(&s->parts)) != NULL) {
     if (part->type == PART_RAW || part->type == PART_OPAQUE)
-      REQUIRE(node_is(json_tree(&s->turn, part->text, JSON_DEPTH_MAX, &scratch), NODE_OBJECT));
+      REQUIRE(node_is(json_tree(&s->trees, part->text, JSON_DEPTH_MAX, &scratch), NODE_OBJECT));
     if (part->type == PART_USAGE) REQUIRE(part->usage.input >= -1 && part->usage.output >= -1);
     if (message_add(&s->message, part, &s->deltas, &s->e) != 0) return -1;
     events_clear(&s->deltas);
@@ -141,11 +149,11 @@ static void add_message(struct arena *a, struct node *messages, struct str role,
   REQUIRE(node_add(messages, m) == 0);
 }
 
-/* The turn in a history, every call answered, is a legal request. */
-static void send_back(struct scene *s, struct node *turn) {
-  struct arena *a = &s->turn;
+/* The message in a history, every call answered, is a legal request. */
+static void send_back(struct scene *s, struct node *message) {
+  struct arena *a = &s->trees;
   struct node *o = node_new(a, NODE_OBJECT), *messages = node_new(a, NODE_ARRAY), *answers = node_new(a, NODE_ARRAY);
-  struct node *content = node_get(turn, "content");
+  struct node *content = node_get(message, "content");
   struct buf b;
   struct err e;
   for (const struct node *c = content->child; c != NULL; c = c->next) {
@@ -168,12 +176,12 @@ static void send_back(struct scene *s, struct node *turn) {
 }
 
 static void finish(struct scene *s) {
-  struct node *turn;
+  struct node *message;
   if (!CODEC.ended(s->state) || CODEC.parse_end(s->state, &s->parts, &s->e) != 0 || pass_on(s) != 0 ||
       message_end(&s->message, &s->deltas, &s->e) != 0) return;
-  turn = message_node(&s->message, &s->turn, 0);
-  REQUIRE(turn != NULL);
-  send_back(s, turn);
+  message = message_node(&s->message, &s->trees, 0);
+  REQUIRE(message != NULL);
+  send_back(s, message);
 }
 
 static void stream(struct str in, unsigned pick) {
@@ -183,8 +191,9 @@ static void stream(struct str in, unsigned pick) {
   while (in.n > 0 && r == 0) {
     const char *lf = memchr(in.p, '\n', in.n);
     struct str line = { in.p, lf != NULL ? (size_t)(lf - in.p) : in.n };
+    const struct record record = { .data = line };
     arena_reset(&s.scratch);
-    r = CODEC.parse_event(s.state, STR_NONE, line, &s.parts, &s.e);
+    r = CODEC.parse_record(s.state, &record, &s.parts, &s.e);
     if (r == 0) r = pass_on(&s);
     else REQUIRE(s.e.kind != KIND_NONE && s.e.message[0] != '\0');
     in.p += line.n + (lf != NULL);

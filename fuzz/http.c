@@ -80,7 +80,7 @@ static int serve(void) {
 }
 
 /* One request to its end. */
-static void ask(struct engine *g, size_t high_water) {
+static void ask(struct engine *g, struct http *http, size_t high_water) {
   char url[64];
   struct err e;
   const struct err *failure = NULL;
@@ -89,11 +89,11 @@ static void ask(struct engine *g, size_t high_water) {
   snprintf(url, sizeof url, "http://127.0.0.1:%d/", s.port);
   const struct http_request r = { .method = "GET", .url = url, .proxy = "", .high_water = high_water,
     .body_max = 1 << 20, .decoded_max = 1 << 20, .timeouts = { .total = 20 } };
-  struct transfer *t = transfer_start(g, &r, NULL, &e);
+  struct transfer *t = transfer_start(http, &r, NULL, &e);
   if (t == NULL) abort();
   while (!transfer_done(t, &failure)) {
     int moved = serve();
-    if (engine_step(g, 0, &interrupted, &e) != 0) abort();
+    if (engine_step(g, 0, -1, &interrupted, &e) != 0) abort();
     while (pollset_ready(engine_pollset(g)) != NULL) moved = 1;
     struct buf *b = transfer_body(t);
     if (b->n > 0) {
@@ -103,7 +103,7 @@ static void ask(struct engine *g, size_t high_water) {
     }
     idle = moved ? 0 : idle + 1;
     if (idle > IDLE_ROUNDS && s.fd >= 0) hang_up();
-    if (idle > 1000) engine_step(g, 0.001, &interrupted, &e);
+    if (idle > 1000) engine_step(g, 0.001, -1, &interrupted, &e);
   }
   size_t n = transfer_headers(t, &headers);
   if (failure == NULL && (transfer_status(t) < 200 || transfer_status(t) > 999)) abort();
@@ -119,7 +119,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (s.port == 0) stage_open();
   if (size == 0) return 0;
   struct engine *g = engine_new(&m, &e);
-  if (g == NULL) abort();
+  struct http *http = g == NULL ? NULL : http_new(g, &e);
+  if (http == NULL) abort();
   const char *p = (const char *)data + 1, *end = (const char *)data + size;
   s.fd = -1;
   s.n = s.next = 0;
@@ -132,7 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (cut == NULL) break;
     p = cut + sizeof CUT - 1;
   }
-  for (int i = 0; i <= (data[0] & 3); i++) ask(g, data[0] & 4 ? 16 : 0);
+  for (int i = 0; i <= (data[0] & 3); i++) ask(g, http, data[0] & 4 ? 16 : 0);
+  http_free(http);
   engine_free(g);
   hang_up();
   return 0;

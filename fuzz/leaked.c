@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/codec/shared/leaked.h"
+#include "core/codec/shared/leaked/leaked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,38 +1,45 @@
 /*
-** sse.c: the event-stream parser must give the same records however its input is cut, and touch nothing else.
+** sse.c: the framing of event streams must give the same records however its input is cut, and touch nothing else.
 ** The first byte chooses the size of the pieces, the second the caps. Build with -fsanitize=fuzzer,address,undefined.
 */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/framing/sse.h"
+#include "core/framing/framing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Appends a record to out; closed by the end of the input or by its own. */
+static void show(struct buf *out, const struct record *r, int unclosed) {
+  int has_lf = r->data.n > 0 && memchr(r->data.p, '\n', r->data.n) != NULL;
+  if (r->unclosed != unclosed || r->joined != has_lf || r->fault || r->retry >= 0 || r->id.n > 0) abort();
+  buf_addstr(out, r->name);
+  buf_addc(out, '|');
+  buf_addstr(out, r->data);
+  buf_addc(out, '>');
+}
 
 /* Appends all records, then the outcome, to out. */
 static void run(struct buf *out, const char *p, size_t n, size_t piece, size_t cap, int swap) {
   struct mem m = mem_libc();
-  struct sse s;
+  struct limits limits = { .line = cap, .event = cap };
+  void *s = calloc(1, framing_sse.state_size);
   struct buf b;
-  struct sse_record r;
+  struct record r;
   struct err e;
   int got = 0;
-  sse_init(&s, &m, cap, cap);
+  framing_sse.init(s, &m, &limits);
   buf_init(&b, &m);
   for (size_t at = 0; at < n && got >= 0; at += piece) {
     size_t k = n - at < piece ? n - at : piece;
     if (swap && buf_add(&b, p + at, k) < 0) abort();
-    got = swap ? sse_feed_buf(&s, &b, &e) : sse_feed(&s, p + at, k, &e);
-    while (got >= 0 && (got = sse_next(&s, &r, &e)) == 1) {
-      buf_addstr(out, r.event);
-      buf_addc(out, '|');
-      buf_addstr(out, r.data);
-      buf_addc(out, '>');
-    }
+    got = swap ? framing_sse.feed(s, &b, &e) : framing_sse.feed_copy(s, p + at, k, &e);
+    while (got >= 0 && (got = framing_sse.next(s, &r, &e)) == 1) show(out, &r, 0);
   }
-  if (got >= 0 && (got = sse_eof(&s, &r, &e)) == 1) buf_addstr(out, r.data);
+  if (got >= 0 && (got = framing_sse.eof(s, &r, &e)) == 1) show(out, &r, 1);
   buf_addc(out, (char)('0' + got));
-  sse_free(&s);
+  framing_sse.free(s);
+  free(s);
   buf_free(&b);
 }
 

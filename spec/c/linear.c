@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/json/json.h"
-#include "core/codec/shared/leaked.h"
+#include "core/codec/shared/leaked/leaked.h"
 #include "core/files/text.h"
 #include "core/history/normalise.h"
 #include "core/framing/sse.h"
@@ -34,7 +34,7 @@ static int fill(struct buf *b, const char *head, const char *unit, const char *t
 static size_t read_sse(const struct buf *in) {
   struct mem m = mem_libc();
   struct sse s;
-  struct sse_record r;
+  struct record r;
   struct err e;
   size_t sum = 0;
   int got = 0;

@@ -4,15 +4,15 @@
 #include "attempt.h"
 #include "core/base/clock.h"
 
-#define GRACE 5.0 /* seconds that usage may still take after the turn is complete */
+#define GRACE 5.0 /* seconds that usage may still take after the message is complete */
 #define DRAIN 1.0 /* seconds that a finished answer may take to end, so that its connection is reused */
 #define SLICE ((size_t)256 << 10) /* bytes that the exchange gets at once */
 #define WORK 0.01 /* seconds of reading without a delta, at the end of a slice, after which others go on */
 
-int call_start(struct call *c, const struct mem *m, struct engine *g, const struct http_request *r,
-               const struct exchange_spec *s, void *owner, struct err *e) {
+int attempt_start(struct attempt *c, const struct mem *m, struct http *http, const struct http_request *r,
+                  const struct exchange_spec *s, void *owner, struct err *e) {
   struct exchange *x = exchange_new(m, s, e);
-  struct transfer *t = x == NULL ? NULL : transfer_start(g, r, owner, e);
+  struct transfer *t = x == NULL ? NULL : transfer_start(http, r, owner, e);
   if (t == NULL) {
     exchange_free(x);
     return -1;
@@ -21,26 +21,27 @@ int call_start(struct call *c, const struct mem *m, struct engine *g, const stru
   c->exchange = x;
   c->transfer = t;
   c->total = r->timeouts.total;
+  c->whole = r->timeouts.whole > 0 ? r->timeouts.whole : c->total;
   c->started = clock_monotonic();
   return 0;
 }
 
-void call_stats(const struct call *c, struct transfer_stats *s) {
+void attempt_stats(const struct attempt *c, struct transfer_stats *s) {
   if (c->transfer != NULL) transfer_stats(c->transfer, s);
   else *s = c->last;
 }
 
 /* Lets go of the socket; a finished answer gets the chance to end by itself. */
-static void drop_transfer(struct call *c, int cancel) {
+static void drop_transfer(struct attempt *c, int cancel) {
   if (c->transfer == NULL) return;
-  call_stats(c, &c->last);
+  attempt_stats(c, &c->last);
   if (cancel) transfer_close(c->transfer);
   else transfer_release(c->transfer, DRAIN);
   c->transfer = NULL;
 }
 
 /* Hands the exchange what the transfer has received, a slice of it where that is much: how many bytes. */
-static size_t feed(struct call *c) {
+static size_t feed(struct attempt *c) {
   struct buf *b = transfer_body(c->transfer);
   size_t n = b->n - c->fed;
   if (n == 0) return 0;
@@ -59,7 +60,7 @@ static size_t feed(struct call *c) {
 
 /* Moves news from the transfer to the exchange: 0 when there was none, else 1 more than bytes of the body. A body without
 ** a head is nobody's. */
-static size_t pump(struct call *c) {
+static size_t pump(struct attempt *c) {
   const struct header *h;
   const struct err *failure;
   size_t moved = 0;
@@ -82,22 +83,22 @@ static size_t pump(struct call *c) {
   return moved;
 }
 
-/* True once the call has taken longer than it may. The engine ends a transfer at that time; this holds whatever the
-** call waits for. */
-static int overdue(const struct call *c, double now) {
+/* True once the attempt has taken longer than it may. The engine ends a transfer at that time; this holds whatever the
+** attempt waits for. */
+static int overdue(const struct attempt *c, double now) {
   return c->total > 0 && now - c->started >= c->total && !exchange_ended(c->exchange);
 }
 
-/* Ends an overdue call. */
-static void give_up(struct call *c) {
+/* Ends an overdue attempt. */
+static void give_up(struct attempt *c) {
   struct err e;
-  err_timeout(&e, "total", "not finished within", c->total);
+  err_timeout(&e, "total", "not finished within", c->whole);
   exchange_eof(c->exchange, &e);
   c->over = 1;
   drop_transfer(c, 1);
 }
 
-enum progress call_next(struct call *c, struct event *delta) {
+enum progress attempt_next(struct attempt *c, struct event *delta) {
   double began = 0;
   size_t work = 0;
   for (;;) {
@@ -123,7 +124,7 @@ enum progress call_next(struct call *c, struct event *delta) {
   }
 }
 
-void call_close(struct call *c) {
+void attempt_close(struct attempt *c) {
   drop_transfer(c, 1);
   exchange_free(c->exchange);
   c->exchange = NULL;

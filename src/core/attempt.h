@@ -9,27 +9,27 @@
 
 #pragma GCC visibility push(hidden)
 
-struct call {
+struct attempt {
   struct transfer *transfer; /* NULL once the socket is no longer needed */
   struct exchange *exchange;
   int head, graced, over;    /* the exchange has seen the head; the end was given its time limit; it has seen the end */
   size_t fed;                /* bytes of the transfer's body that the exchange has, and the transfer still holds */
-  double total;              /* seconds for all of it, 0 = no limit */
+  double total, whole;       /* seconds for all of it, 0 = no limit; what an error says instead of them */
   double started, first;     /* clock_monotonic at the start and at the first delta; 0 = none yet */
   struct transfer_stats last;/* the transfer's figures when it was closed */
 };
 
-/* Starts a zeroed call: 0, or -1 and nothing held. */
-int call_start(struct call *c, const struct mem *m, struct engine *g, const struct http_request *r,
-               const struct exchange_spec *s, void *owner, struct err *e);
+/* Starts a zeroed attempt: 0, or -1 and nothing held. */
+int attempt_start(struct attempt *c, const struct mem *m, struct http *http, const struct http_request *r,
+                  const struct exchange_spec *s, void *owner, struct err *e);
 /* As exchange_next, after moving what has arrived from the transfer. EXCHANGE_MORE: wait for the engine. EXCHANGE_BUSY: a
 ** hundredth of a second's work gave no delta, and there is more of it: ask again, and let others go on before. Once the
-** seconds of `total` are over a call that has no delta at hand fails, whatever state it is in. */
-enum progress call_next(struct call *c, struct event *delta);
+** seconds of `total` are over an attempt that has no delta at hand fails, whatever state it is in. */
+enum progress attempt_next(struct attempt *c, struct event *delta);
 /* The transfer's figures, also after its end. */
-void call_stats(const struct call *c, struct transfer_stats *s);
+void attempt_stats(const struct attempt *c, struct transfer_stats *s);
 /* Cancels and frees; idempotent. */
-void call_close(struct call *c);
+void attempt_close(struct attempt *c);
 
 #pragma GCC visibility pop
 

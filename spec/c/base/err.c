@@ -13,7 +13,8 @@ static void test_tables(void) {
     { "too_large", "RequestError", 413, 0 }, { "context_overflow", "RequestError", 400, 0 },
     { "connect", "ConnectionError", 0, 1 }, { "timeout", "ConnectionError", 0, 1 },
     { "timeout", "ServerError", 504, 1 }, { "stream_truncated", "ConnectionError", 200, 1 },
-    { "cancelled", "CancelledError", 0, 0 }, { "limit", "Error", 0, 0 }, { "other", "Error", 0, 0 },
+    { "cancelled", "CancelledError", 0, 0 }, { "limit", "Error", 0, 0 }, { "executor", "Error", 0, 0 },
+    { "other", "Error", 0, 0 },
     { "argument", "ArgumentError", 0, 0 }, { "not_implemented", "NotImplementedError", 0, 0 },
     { "memory", "Error", 0, 0 },
   };

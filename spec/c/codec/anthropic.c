@@ -34,28 +34,32 @@ static void same(int line, const char *p, size_t n, const char *expect) {
 struct shot {
   struct mem m;
   struct arena a;
-  struct buf body, rest; /* rest: warnings, then headers, as JSON */
+  struct buf body, path, rest; /* rest: warnings, then headers, as JSON */
   struct quirks quirks;
   struct err e;
   int r;
 };
 
+/* quirk: a flag, or "route", which becomes "unversioned"; NULL = none. */
 static void shoot(struct shot *s, const struct mem *m, const char *request, const char *quirk, int count) {
-  struct render r = { .provider = STR("anthropic") };
-  struct node yes = { .type = NODE_TRUE };
+  struct render r = { .provider = STR("anthropic"), .framing = &framing_sse };
+  struct node value = { .type = NODE_TRUE };
   struct str copy;
   char text[TEXT_MAX];
   request = quoted(text, sizeof text, request);
   s->m = *m;
   arena_init(&s->a, &s->m);
   buf_init(&s->body, &s->m);
+  buf_init(&s->path, &s->m);
   buf_init(&s->rest, &s->m);
   quirks_default(&s->quirks);
   err_clear(&s->e);
-  if (quirk != NULL) CHECK(quirks_set(&s->quirks, (struct str){ quirk, strlen(quirk) }, &yes, &s->e) == 0);
+  if (quirk != NULL && strcmp(quirk, "route") == 0) value = (struct node){ .type = NODE_STRING, .s = STR("unversioned") };
+  if (quirk != NULL) CHECK(quirks_set(&s->quirks, (struct str){ quirk, strlen(quirk) }, &value, &s->e) == 0);
   r.a = &s->a;
   r.quirks = &s->quirks;
   r.body = &s->body;
+  r.path = &s->path;
   copy = arena_dup(&s->a, (struct str){ request, strlen(request) });
   if (copy.p == NULL) err_memory(&s->e);
   else r.request = json_tree(&s->a, copy, 64, &s->e);
@@ -67,10 +71,12 @@ static void shoot(struct shot *s, const struct mem *m, const char *request, cons
   s->r = (count ? codec_anthropic.render_count : codec_anthropic.render)(&r, &s->e);
   if (s->r == 0) s->r = json_write(&s->rest, r.warnings, &s->e);
   if (s->r == 0) s->r = json_write(&s->rest, r.headers, &s->e);
+  CHECK(r.framing == &framing_sse);
 }
 
 static void shot_free(struct shot *s) {
   buf_free(&s->body);
+  buf_free(&s->path);
   buf_free(&s->rest);
   arena_free(&s->a);
 }
@@ -137,15 +143,16 @@ static void test_not_finite(void) {
   for (int i = 0; i < 2; i++) {
     struct mem m = mem_libc();
     struct arena a;
-    struct buf body;
+    struct buf body, path;
     struct quirks q;
     struct err e;
     struct str text = STR("{\"model\":\"m\",\"extra\":{},\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
-    struct render r = { .provider = STR("anthropic"), .a = &a, .quirks = &q, .body = &body };
+    struct render r = { .provider = STR("anthropic"), .a = &a, .quirks = &q, .body = &body, .path = &path };
     struct str name = { FIELD[i], strlen(FIELD[i]) };
     struct node *bad;
     arena_init(&a, &m);
     buf_init(&body, &m);
+    buf_init(&path, &m);
     quirks_default(&q);
     err_clear(&e);
     r.request = json_tree(&a, text, 16, &e);
@@ -156,7 +163,23 @@ static void test_not_finite(void) {
     CHECK(codec_anthropic.render(&r, &e) == -1 && e.kind == KIND_ARGUMENT);
     CHECK_STR(e.field, strlen(e.field), FIELD[i]);
     buf_free(&body);
+    buf_free(&path);
     arena_free(&a);
+  }
+}
+
+static void test_path(void) {
+  static const struct { const char *quirk; int count; const char *path; } CASES[] = {
+    { NULL, 0, "/v1/messages" }, { NULL, 1, "/v1/messages/count_tokens" },
+    { "route", 0, "/messages" }, { "route", 1, "/messages/count_tokens" },
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    struct mem m = mem_libc();
+    struct shot s;
+    shoot(&s, &m, ASK(""), CASES[i].quirk, CASES[i].count);
+    CHECK(s.r == 0);
+    CHECK_STR(s.path.p, s.path.n, CASES[i].path);
+    shot_free(&s);
   }
 }
 
@@ -303,7 +326,7 @@ static void test_thinking_conflicts(void) {
               "{'model':'m','max_tokens':8192,'messages':[{'role':'user','content':[{'type':'text','text':'q'}]},"
               CALLED_SENT "]}",
               WARNED("conflicting_options", "thinking",
-                     "the last assistant turn with calls has lost its thinking: thinking was left off"));
+                     "the last assistant message with calls has lost its thinking: thinking was left off"));
   RENDER("{'model':'m','thinking_mode':'adaptive','thinking':'low','messages':[{'role':'user','content':'q'},"
          CALLED "]}",
          "{'model':'m','max_tokens':8192,'thinking':{'type':'adaptive'},'output_config':{'effort':'low'},"
@@ -443,7 +466,7 @@ static void test_container(void) {
   RENDER(ANSWERED(BOXED("c", ""), "'extra':{'container':{'id':'d'}},"), ANSWERED_SENT("'container':{'id':'d'},", T));
   RENDER_REST(ANSWERED(BOXED("c", ""), "'no_container':true,"), ANSWERED_SENT("", T),
               WARNED("container_dropped", "messages",
-                     "the provider does not have the container of earlier turns any more: left out"));
+                     "the provider does not have the container of earlier messages any more: left out"));
 }
 
 static void test_merging(void) {
@@ -570,7 +593,7 @@ static void scene_init(struct scene *s, const struct mem *m) {
   arena_init(&s->a, &s->m);
   quirks_default(&s->quirks);
   limits_default(&s->limits);
-  s->p = (struct parse){ &s->m, &s->a, &s->quirks, &s->limits, NULL, 0 };
+  s->p = (struct parse){ &s->m, &s->a, &s->quirks, &s->limits, NULL, 0, NULL };
   events_init(&s->parts, &s->m);
   buf_init(&s->text, &s->m);
   err_clear(&s->e);
@@ -632,11 +655,17 @@ static void drain(struct scene *s) {
   while ((ev = events_take(&s->parts)) != NULL) describe(s, ev);
 }
 
+/* Hands the codec a record that is one event: 0, or -1. */
+static int parse(struct scene *s, const char *name, struct str data) {
+  const struct record record = { .name = { name, strlen(name) }, .data = data };
+  return codec_anthropic.parse_record(s->state, &record, &s->parts, &s->e);
+}
+
 /* One event, its data as it is. */
 static void feed_bytes(struct scene *s, const char *name, struct str data) {
   if (s->r != 0 || s->oom) return;
   arena_reset(&s->a);
-  s->r = codec_anthropic.parse_event(s->state, (struct str){ name, strlen(name) }, data, &s->parts, &s->e);
+  s->r = parse(s, name, data);
   drain(s);
 }
 
@@ -680,7 +709,7 @@ static void run_together(int line, const char *const *events, const char *expect
   scene_init(&s, &m);
   for (size_t i = 0; events[i] != NULL && s.r == 0 && i < 32; i++) {
     quoted(texts[i], sizeof texts[i], events[i]);
-    s.r = codec_anthropic.parse_event(s.state, STR_NONE, (struct str){ texts[i], strlen(texts[i]) }, &s.parts, &s.e);
+    s.r = parse(&s, "", (struct str){ texts[i], strlen(texts[i]) });
   }
   if (s.r == 0) s.r = codec_anthropic.parse_end(s.state, &s.parts, &s.e);
   drain(&s);
@@ -965,7 +994,7 @@ static void gather(struct scene *s, struct message *msg, const char *const *even
     const struct event *part;
     quoted(text, sizeof text, *events);
     arena_reset(&s->a);
-    CHECK(codec_anthropic.parse_event(s->state, STR_NONE, (struct str){ text, strlen(text) }, &s->parts, &s->e) == 0);
+    CHECK(parse(s, "", (struct str){ text, strlen(text) }) == 0);
     while ((part = events_take(&s->parts)) != NULL) CHECK(message_add(msg, part, &deltas, &s->e) == 0);
   }
   CHECK(message_end(msg, &deltas, &s->e) == 0);
@@ -993,22 +1022,23 @@ static void test_round_trip(void) {
   struct scene s;
   struct message msg;
   struct arena a;
-  struct buf body;
+  struct buf body, path;
   struct quirks q;
-  struct node *request, *turn;
+  struct node *request, *message;
   char text[TEXT_MAX];
   arena_init(&a, &m);
   buf_init(&body, &m);
+  buf_init(&path, &m);
   quirks_default(&q);
   scene_init(&s, &m);
   message_init(&msg, &m, &s.limits, &HERE, 1);
   gather(&s, &msg, EVENTS);
   quoted(text, sizeof text, REQUEST);
   request = json_tree(&a, (struct str){ text, strlen(text) }, 64, &s.e);
-  turn = message_node(&msg, &a, 0);
-  CHECK(node_set(node_at(node_get(request, "messages"), 1), STR("content"), node_get(turn, "content")) == 0);
+  message = message_node(&msg, &a, 0);
+  CHECK(node_set(node_get(request, "messages")->child->next, STR("content"), node_get(message, "content")) == 0);
   struct render r = {
-    .a = &a, .quirks = &q, .provider = STR("anthropic"), .request = request, .body = &body,
+    .a = &a, .quirks = &q, .provider = STR("anthropic"), .request = request, .body = &body, .path = &path,
     .headers = node_new(&a, NODE_OBJECT), .warnings = node_new(&a, NODE_ARRAY)
   };
   CHECK(codec_anthropic.render(&r, &s.e) == 0 && r.warnings->count == 0);
@@ -1024,6 +1054,7 @@ static void test_round_trip(void) {
   message_free(&msg);
   scene_free(&s);
   buf_free(&body);
+  buf_free(&path);
   arena_free(&a);
 }
 
@@ -1236,6 +1267,7 @@ static void test_recordings(void) {
 int main(void) {
   test_settings();
   test_not_finite();
+  test_path();
   test_rest();
   test_system();
   test_tools();

@@ -37,7 +37,7 @@ static void test_text(void) {
   /* No role, null model and id, numeric id; white space and nothing at all as data. */
   STREAM("meta 12\ntext 0 a\nstop end_turn stop\n",
          "{'id':12,'model':null,'choices':[{'delta':{'content':'a'}}]}", "", "  ", F("{'content':null}", "stop"));
-  /* Escapes are decoded; content may follow the finish_reason; text after it belongs to the turn. */
+  /* Escapes are decoded; content may follow the finish_reason; text after it belongs to the message. */
   STREAM("text 0 '\n\xF0\x9F\x98\x80\ntext 0 tail\nstop end_turn stop\n",
          F("{'content':'\\'\\n\\ud83d\\ude00'}", "stop"), D("{'content':'tail'}"));
 }
@@ -86,12 +86,12 @@ static void test_refusal(void) {
 /* {{{ choices */
 
 static void test_choices(void) {
-  /* Copilot splits a turn of Claude over two choices without index. */
+  /* Copilot splits a message of Claude over two choices without index. */
   BODY("text 0 let me check\ntool 1 tooluse_1 weather\nargs 1 {'location':'London'}\nstop tool_use tool_calls\n",
        "{'choices':[{'finish_reason':'tool_calls','message':{'content':'let me check','role':'assistant'}},"
        "{'finish_reason':'tool_calls','message':{'role':'assistant','tool_calls':[{'function':{'arguments':"
        "'{\\'location\\':\\'London\\'}','name':'weather'},'id':'tooluse_1','type':'function'}]}}]}");
-  /* Streamed so: the turn is complete when each choice seen has its finish_reason; indexes of calls are per choice. */
+  /* Streamed so: the message is complete when each choice seen has its finish_reason; indexes of calls are per choice. */
   STREAM("text 0 a\ntool 1 x f\ntool 2 y g\nargs 1 {}\nargs 2 {}\nopen\n",
          "{'choices':[{'index':0,'delta':{'content':'a'},'finish_reason':'tool_calls'}]}",
          "{'choices':[{'index':1,'delta':{'tool_calls':[{'index':0,'id':'x','function':{'name':'f'}}]}}]}",
@@ -276,7 +276,7 @@ static void test_details(void) {
          D("{'reasoning_details':[{'type':'reasoning.encrypted','data':'P'}]}"),
          F("{'reasoning_details':[{'type':'reasoning.encrypted','data':'Q'},5]}", "stop"));
   /* Two choices in one event, both about one entry; another event before the parts are taken. */
-#define SEALED(i, c) "{'index':" #i ",'delta':{'reasoning_details':[{'type':'reasoning.encrypted','index':0,'data':'" \
+#define ENCRYPTED(i, c) "{'index':" #i ",'delta':{'reasoning_details':[{'type':'reasoning.encrypted','index':0,'data':'" \
                      c c c c c c c c "'}]}}"
   STREAM("redacted 0 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\ndone\n"
          "raw 0 {'reasoning_details':[{'type':'reasoning.encrypted','index':0,'data':'"
@@ -285,8 +285,8 @@ static void test_details(void) {
          "CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
          "DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD'}]}\n"
          "warning missing_finish_reason\nstop end_turn \n",
-         "{'choices':[" SEALED(0, "AAAAAAAAAA") "," SEALED(1, "BBBBBBBBBB") "]}",
-         "{'choices':[" SEALED(0, "CCCCCCCCCC") "," SEALED(1, "DDDDDDDDDD") "]}", "[DONE]");
+         "{'choices':[" ENCRYPTED(0, "AAAAAAAAAA") "," ENCRYPTED(1, "BBBBBBBBBB") "]}",
+         "{'choices':[" ENCRYPTED(0, "CCCCCCCCCC") "," ENCRYPTED(1, "DDDDDDDDDD") "]}", "[DONE]");
   /* A fragment goes to the newest entry of its index with no other type or id; what an entry did not say may come
   ** later. */
   STREAM("thinking 0 a\nthinking 0 b\nthinking 0 c\nthinking 0 d\nthinking 0 e\nthinking 0 f\n"
@@ -430,7 +430,7 @@ static void test_bodies(void) {
   BODY("thinking 0 p\nraw 0 {'closed':true}\ntext 1 144\nstop end_turn stop\n",
        "{'choices':[{'index':0,'finish_reason':'stop','message':{'role':'assistant','tool_calls':null,'content':["
        "{'type':'thinking','thinking':[{'type':'text','text':'p'}],'closed':true},{'type':'text','text':'144'}]}}]}");
-  /* No choices: an empty turn, its usage kept. */
+  /* No choices: an empty message, its usage kept. */
   BODY("usage in=1 out=0\nwarning missing_finish_reason\nstop end_turn \n",
        "{'choices':[],'usage':{'prompt_tokens':1,'completion_tokens':0}}");
   BODY("text 0 x\nwarning missing_finish_reason\nstop end_turn \n",

@@ -79,11 +79,11 @@ static size_t add(char *s, size_t n, const char *key, const struct node *v) {
 }
 
 /* Blocks by type, text and reasoning by length; calls whole; token counts; warnings. */
-static void summarise(const struct node *turn, char *s) {
-  const struct node *usage = node_get(turn, "usage"), *warnings = node_get(turn, "warnings");
-  struct str stop = node_str(node_get(turn, "stop_reason"));
+static void summarise(const struct node *message, char *s) {
+  const struct node *usage = node_get(message, "usage"), *warnings = node_get(message, "warnings");
+  struct str stop = node_str(node_get(message, "stop_reason"));
   size_t n = (size_t)sprintf(s, "%.*s", BYTES(stop));
-  for (const struct node *b = node_get(turn, "content")->child; b != NULL; b = b->next) {
+  for (const struct node *b = node_get(message, "content")->child; b != NULL; b = b->next) {
     struct str type = node_str(node_get(b, "type"));
     const struct node *text = node_get(b, "text") ? node_get(b, "text") : node_get(b, "thinking");
     n += (size_t)sprintf(s + n, ", %.*s", BYTES(type));
@@ -122,22 +122,24 @@ static struct node *message(struct arena *a, const char *role, struct node *cont
   return m;
 }
 
-/* A request with the turn in its history renders, and every call and result has the same id. */
-static void send_back(const struct mem *m, const struct exchange_spec *spec, struct node *turn, const char *path) {
+/* A request with the message in its history renders, and every call and result has the same id. */
+static void send_back(const struct mem *m, const struct exchange_spec *spec, struct node *answer, const char *path) {
   struct arena a;
-  struct buf body;
+  struct buf body, to;
   struct err e;
   struct node *request, *messages, *results;
-  struct render r = { .a = &a, .quirks = &spec->quirks, .provider = spec->provider, .body = &body };
+  struct render r = { .a = &a, .quirks = &spec->quirks, .provider = spec->provider, .body = &body,
+                      .path = &to };
   size_t calls = 0, tools = 0;
   arena_init(&a, m);
   buf_init(&body, m);
+  buf_init(&to, m);
   request = r.request = node_new(&a, NODE_OBJECT);
   r.headers = node_new(&a, NODE_OBJECT);
   r.warnings = node_new(&a, NODE_ARRAY);
   messages = node_new(&a, NODE_ARRAY);
   results = node_new(&a, NODE_ARRAY);
-  for (const struct node *b = node_get(turn, "content")->child; b != NULL; b = b->next) {
+  for (const struct node *b = node_get(answer, "content")->child; b != NULL; b = b->next) {
     struct node *result = node_new(&a, NODE_OBJECT);
     if (!str_eq(node_str(node_get(b, "type")), "tool_use")) continue;
     calls++;
@@ -147,7 +149,7 @@ static void send_back(const struct mem *m, const struct exchange_spec *spec, str
     (void)node_add(results, result);
   }
   (void)node_add(messages, message(&a, "user", node_string(&a, STR("q"))));
-  (void)node_add(messages, message(&a, "assistant", node_copy(&a, node_get(turn, "content"))));
+  (void)node_add(messages, message(&a, "assistant", node_copy(&a, node_get(answer, "content"))));
   (void)node_add(messages, message(&a, "user", calls > 0 ? results : node_string(&a, STR("go on"))));
   (void)set(&a, request, "model", node_string(&a, spec->model));
   (void)set(&a, request, "messages", messages);
@@ -161,6 +163,7 @@ static void send_back(const struct mem *m, const struct exchange_spec *spec, str
     CHECK(tools == calls);
   }
   buf_free(&body);
+  buf_free(&to);
   arena_free(&a);
 }
 
@@ -267,10 +270,10 @@ static void check(const char *folder, const char *path, const char *quirks, cons
     spec.stream = r.body.n > 0 && r.body.p[0] != '{';
     for (size_t step = 0; step < 3; step++) {
       enum progress p = replay(&m, &spec, &r, step, &x);
-      if (p == EXCHANGE_DONE) summarise(exchange_turn(x), step == 0 ? line : again);
+      if (p == EXCHANGE_DONE) summarise(exchange_message(x), step == 0 ? line : again);
       else summarise_error(exchange_error(x), step == 0 ? line : again);
       if (step > 0) test_str(full, (int)step, again, strlen(again), line);
-      else if (p == EXCHANGE_DONE) send_back(&m, &spec, exchange_turn(x), full);
+      else if (p == EXCHANGE_DONE) send_back(&m, &spec, exchange_message(x), full);
       exchange_free(x);
     }
     test_str(full, 0, line, strlen(line), says);

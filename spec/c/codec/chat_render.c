@@ -62,7 +62,7 @@ static void test_settings(void) {
   SETS(NULL, "'metadata':{'user_id':'u'},", "'user':'u',");
   SETS(NULL, "'metadata':{'k':'v'},", "'metadata':{'k':'v'},");
   SETS(NULL, "'metadata':{},", "");
-  /* extra never overrides, and an answer is one turn. */
+  /* extra never overrides, and an answer is one message. */
   WARNS(NULL, "'extra':{'stream':true,'n':2,'seed':1},", "'seed':1,", "extra.n,extra");
   SETS(NULL, "'extra':{'n':1,'stream_options':{}},", "'n':1,'stream_options':{},");
 }
@@ -239,7 +239,7 @@ static void test_url(void) {
   struct buf body;
   struct err e;
   struct render r = { .a = &a, .body = &body };
-  struct out w = { .r = &r, .e = &e };
+  struct writer w = { .r = &r, .e = &e };
   struct node *block;
   char *scratch;
   arena_init(&a, &m);
@@ -248,7 +248,7 @@ static void test_url(void) {
   arena_reset(&a);
   block = json_tree(&a, bytes(json("{'source':'QQ==','media_type':'a/b\\u0000c'}")), 8, &e);
   CHECK(scratch != NULL && block != NULL);
-  out_url(&w, block);
+  writer_url(&w, block);
   CHECK(!w.failed);
   CHECK_STR(body.p, body.n, json("'data:a/b\\u0000c;base64,QQ=='"));
   buf_free(&body);
@@ -283,7 +283,7 @@ static void test_media(void) {
 
 /* {{{ reasoning */
 
-/* A turn of reasoning and a call, and what the assistant message becomes. */
+/* A message of reasoning and a call, and what the assistant message becomes. */
 #define REPLAY(quirks, thinking, content, out) \
   MESSAGES(quirks, USER("'q'") "," ASSISTANT("[" thinking "," USE("a", "f") "]") "," USER("[" RESULT("a", "'r'") "]"), \
            USER("'q'") ",{'role':'assistant','content':" content "," out "'tool_calls':[" CALL("a", "f") "]}," \
@@ -299,7 +299,7 @@ static void test_reasoning(void) {
   REPLAY("{'reasoning_field':'reasoning'}", "{'type':'thinking','thinking':'hm','signature':'s'}", "null", "");
   REPLAY("{'reasoning_field':'reasoning_content','reasoning_replay':'always'}",
          "{'type':'thinking','thinking':'hm'," FOREIGN "}", "null", "'reasoning_content':'',");
-  /* Always: from the first turn on, once tools are in use. */
+  /* Always: from the first reply on, once tools are in use. */
   expect(__FILE__, __LINE__, "{'reasoning_field':'reasoning_content','reasoning_replay':'always'}",
          "{'model':'m','tools':[{'name':'f'}],'messages':[" HI "," ASSISTANT("'yes'") "," HI "]}",
          "{'model':'m'," OUT "'properties':{},'type':'object'}}}],"
@@ -357,6 +357,7 @@ int main(void) {
   test_reasoning();
   test_arguments();
   expect_prefix();
+  expect_path(__FILE__, __LINE__, NULL, "/chat/completions");
   CHECK(codec_chat.render_count == NULL);
   return test_done("codec/chat_render");
 }

@@ -1,5 +1,5 @@
 /* chat_text.c: answers that hold reasoning and tool calls in their text, as the codec hands them to a message:
-** streamed in pieces of every size and plain they give the same turn, and each allocation fails in turn. */
+** streamed in pieces of every size and plain they give the same message, and each allocation fails in turn. */
 #include <stdlib.h>
 
 #include "core/codec/codec.h"
@@ -13,6 +13,7 @@ struct scene {
   const char *reasoning;   /* of a field of its own, before the text; NULL = none */
   const char *content;     /* the text */
   const char *calls;       /* real calls (JSON, ' for "), behind `split` bytes of the text; NULL = none */
+  const char *thought;     /* more reasoning, there; NULL = none */
   size_t split;
   const char *finish;
   int think, leaked, offered;
@@ -20,7 +21,7 @@ struct scene {
 
 struct result {
   struct err e;
-  char turn[4096], deltas[4096];
+  char message[4096], deltas[4096];
 };
 
 static struct str str(const char *s) { return (struct str){ s, strlen(s) }; }
@@ -88,8 +89,9 @@ struct machine {
 };
 
 static int event(struct machine *x, const struct buf *data, struct err *e) {
+  const struct record record = { .data = buf_str(data) };
   arena_reset(&x->scratch);
-  if (codec_chat.parse_event(x->state, STR_NONE, buf_str(data), &x->parts, e) != 0) return -1;
+  if (codec_chat.parse_record(x->state, &record, &x->parts, e) != 0) return -1;
   return pass_on(&x->msg, &x->parts, &x->deltas, &x->log, e);
 }
 
@@ -113,10 +115,13 @@ static int send(struct machine *x, const struct scene *s, size_t piece, struct e
   }
   while (piece > 0 && r == 0 && at < text.n) {
     size_t n = text.n - at < piece ? text.n - at : piece;
-    if (s->calls != NULL && at < s->split && at + n > s->split) n = s->split - at;
+    if (at < s->split && at + n > s->split) n = s->split - at;
     say(&b, "delta", s, STR_NONE, (struct str){ text.p + at, n }, at + n == s->split, 0);
     r = event(x, &b, e);
     at += n;
+    if (r != 0 || s->thought == NULL || at != s->split) continue;
+    say(&b, "delta", s, str(s->thought), STR_NONE, 0, 0);
+    r = event(x, &b, e);
   }
   if (piece > 0 && r == 0) {
     say(&b, "delta", s, STR_NONE, STR_NONE, 0, 1);
@@ -130,14 +135,14 @@ static int send(struct machine *x, const struct scene *s, size_t piece, struct e
 static int run(const struct mem *m, const struct scene *s, size_t piece, struct result *out) {
   struct mem sure = mem_libc();
   struct machine x;
-  struct arena names, turn;
+  struct arena names, message;
   struct node *node;
   struct err *e = &out->e;
   int r;
   memset(&x, 0, sizeof x);
   err_clear(e);
   arena_init(&names, &sure);
-  arena_init(&turn, &sure);
+  arena_init(&message, &sure);
   x.m = m;
   quirks_default(&x.quirks);
   limits_default(&x.limits);
@@ -148,7 +153,7 @@ static int run(const struct mem *m, const struct scene *s, size_t piece, struct 
   events_init(&x.deltas, m);
   buf_init(&x.log, &sure);
   message_init(&x.msg, m, &x.limits, &HERE, 1);
-  x.p = (struct parse){ m, &x.scratch, &x.quirks, &x.limits, NULL, 0 };
+  x.p = (struct parse){ m, &x.scratch, &x.quirks, &x.limits, NULL, 0, NULL };
   if (s->offered) x.p.tool_names = json_tree(&names, STR("[\"f\",\"g\"]"), 4, e);
   x.state = calloc(1, codec_chat.state_size);
   codec_chat.init(x.state, &x.p);
@@ -158,13 +163,13 @@ static int run(const struct mem *m, const struct scene *s, size_t piece, struct 
   if (r == 0) r = pass_on(&x.msg, &x.parts, &x.deltas, &x.log, e);
   if (r == 0) r = message_end(&x.msg, &x.deltas, e);
   if (r == 0) r = pass_on(&x.msg, &x.parts, &x.deltas, &x.log, e);
-  out->turn[0] = out->deltas[0] = '\0';
+  out->message[0] = out->deltas[0] = '\0';
   if (r == 0) {
     struct buf b;
     buf_init(&b, &sure);
-    node = message_node(&x.msg, &turn, 0);
+    node = message_node(&x.msg, &message, 0);
     CHECK(node != NULL && json_write(&b, node, e) == 0);
-    snprintf(out->turn, sizeof out->turn, "%.*s", (int)b.n, b.p);
+    snprintf(out->message, sizeof out->message, "%.*s", (int)b.n, b.p);
     snprintf(out->deltas, sizeof out->deltas, "%.*s", (int)x.log.n, x.log.n > 0 ? x.log.p : "");
     buf_free(&b);
   }
@@ -176,7 +181,7 @@ static int run(const struct mem *m, const struct scene *s, size_t piece, struct 
   buf_free(&x.log);
   arena_free(&x.scratch);
   arena_free(&names);
-  arena_free(&turn);
+  arena_free(&message);
   return r;
 }
 
@@ -192,12 +197,12 @@ static void fails_in_turn(const struct scene *s, size_t piece) {
   CHECK(0);
 }
 
-/* The turn holds these pieces of JSON, in this order (' for "). However the text is cut, and plain, turn and deltas
+/* The message holds these pieces of JSON, in this order (' for "). However the text is cut, and plain, message and deltas
 ** (those of one block joined) are the same. */
 static void expect(const char *file, int line, const struct scene *s, int plain_too, const char *const *wanted) {
   static struct result first, other;
   struct mem m = mem_libc();
-  const char *at = first.turn;
+  const char *at = first.message;
   int r = run(&m, s, strlen(s->content) + 1, &first);
   if (r != 0) fprintf(stderr, "%s:%d: %s\n", file, line, first.e.message);
   CHECK(r == 0);
@@ -206,14 +211,14 @@ static void expect(const char *file, int line, const struct scene *s, int plain_
     size_t n = strlen(*wanted);
     for (size_t i = 0; i <= n; i++) quoted[i] = (*wanted)[i] == '\'' ? '"' : (*wanted)[i];
     at = strstr(at, quoted);
-    if (at == NULL) fprintf(stderr, "%s:%d: no %s behind the others in %s\n", file, line, quoted, first.turn);
+    if (at == NULL) fprintf(stderr, "%s:%d: no %s behind the others in %s\n", file, line, quoted, first.message);
     CHECK(at != NULL);
     if (at == NULL) return;
     at += n;
   }
   for (size_t piece = plain_too ? 0 : 1; piece < 24; piece++) {
     CHECK(run(&m, s, piece, &other) == 0);
-    test_str(file, line, other.turn, strlen(other.turn), first.turn);
+    test_str(file, line, other.message, strlen(other.message), first.message);
     test_str(file, line, other.deltas, strlen(other.deltas), first.deltas);
   }
   fails_in_turn(s, 5);
@@ -279,6 +284,19 @@ static void test_cut(void) {
        "'name':'f','arguments':{}", "'arguments_error'", "'stop_reason':'max_tokens'");
 }
 
+/* Text that waits ends no block of reasoning; text that was shown does, and goes on in a block of its own. */
+static void test_thoughts_between(void) {
+  TURN(SCENE(.reasoning = "a", .content = INVOKE, LEAKED), "'thinking':'a'", "'name':'f'");
+  STREAMED(SCENE(.reasoning = "a", .content = INVOKE, .thought = "b", .split = 18, LEAKED),
+           "'content':[{'type':'thinking','thinking':'ab'", "},{'type':'tool_use'", "'name':'f'", "}],'model'");
+  STREAMED(SCENE(.reasoning = "a", .content = "so" INVOKE, .thought = "b", .split = 20, LEAKED),
+           "'thinking':'a'", "{'type':'text','text':'so'}", "'thinking':'b'", "},{'type':'tool_use'", "}],'model'");
+  STREAMED(SCENE(.content = "so" INVOKE " <invoke name=\"rm\">", .thought = "b", .split = 20, LEAKED),
+           "'text':'so'}", "'thinking':'b'", "'text':' <invoke name=\\'rm\\'>'}", "'name':'f'", "}],'model'");
+  STREAMED(SCENE(.content = "so <invoke", .thought = "b", .split = 10, LEAKED),
+           "'text':'so <invoke'}", "'thinking':'b'");
+}
+
 /* Real calls win: the markup is text, before the call and behind it. */
 static void test_real_calls(void) {
   STREAMED(SCENE(.content = "a " INVOKE " b " INVOKE, .calls = REAL, .split = 2 + sizeof INVOKE + 2,
@@ -295,6 +313,7 @@ int main(void) {
   test_think_and_calls();
   test_leaked();
   test_cut();
+  test_thoughts_between();
   test_real_calls();
   return test_done("codec/chat_text");
 }

@@ -2,7 +2,7 @@
 ** with each allocation failing in turn: the same text is shown, the same calls are read. */
 #include "support/test.h"
 #include "support/failing.h"
-#include "core/codec/shared/leaked.h"
+#include "core/codec/shared/leaked/leaked.h"
 
 #define DEPTH 16
 
@@ -21,7 +21,7 @@ static void say(struct log *l, const char *p, size_t n) {
 
 static void says(struct log *l, const char *s) { say(l, s, strlen(s)); }
 
-/* Ends the turn: calls as "name args;" and what is left of the text; or the text kept back. 0 or -1. */
+/* Ends the message: calls as "name args;" and what is left of the text; or the text kept back. 0 or -1. */
 static int finish(struct leaked *k, struct arena *a, const struct node *names, int cut, struct log *l) {
   struct leaked_call *call;
   struct str text;

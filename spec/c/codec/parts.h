@@ -125,10 +125,11 @@ static enum kind run(const struct input *in, const struct quirks *q, const struc
   CODEC.init(state, &p);
   for (size_t i = 0; r == 0 && in->chunks != NULL && in->chunks[i] != NULL; i++) {
     const char *d = json(in->chunks[i]);
-    struct str name = STR_NONE;
-    if (strncmp(d, "event:error ", 12) == 0) { name = STR("error"); d += 12; }
+    struct record record = { .name = STR_NONE };
+    if (strncmp(d, "event:error ", 12) == 0) { record.name = STR("error"); d += 12; }
+    record.data = (struct str){ d, strlen(d) };
     if (!together) arena_reset(&a);
-    r = CODEC.parse_event(state, name, (struct str){ d, strlen(d) }, &out, &e);
+    r = CODEC.parse_record(state, &record, &out, &e);
     if (r == 0 && !together) drain(log, &out);
   }
   if (r == 0 && in->body != NULL)
@@ -217,8 +218,10 @@ static enum kind limited(const struct limits *limits, const char *const *chunks)
   arena_init(&a, &m);
   events_init(&out, &m);
   CODEC.init(state, &p);
-  for (size_t i = 0; chunks[i] != NULL && r == 0; i++)
-    r = CODEC.parse_event(state, STR_NONE, (struct str){ json(chunks[i]), strlen(chunks[i]) }, &out, &e);
+  for (size_t i = 0; chunks[i] != NULL && r == 0; i++) {
+    const struct record record = { .data = { json(chunks[i]), strlen(chunks[i]) } };
+    r = CODEC.parse_record(state, &record, &out, &e);
+  }
   CODEC.free(state);
   free(state);
   events_free(&out);

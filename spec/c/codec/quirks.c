@@ -23,6 +23,7 @@ static void test_quirks_default(void) {
   CHECK_STR(q.effort, strlen(q.effort), "reasoning_effort");
   CHECK_STR(q.tool_choice_any, strlen(q.tool_choice_any), "required");
   CHECK_STR(q.tool_id, strlen(q.tool_id), "any");
+  CHECK_STR(q.route, strlen(q.route), "versioned");
 }
 
 /* Sets a quirk from JSON: 0, or -1 and *e. */

@@ -35,17 +35,18 @@ static void set_quirks(struct quirks *q, const char *values) {
   arena_free(&a);
 }
 
-/* What a render gave: the body, the fields warned of (comma-separated), or the error. */
+/* What a render gave: the path, the body, the fields warned of (comma-separated), or the error. */
 struct result {
-  char body[8192], warnings[256];
+  char path[64], body[8192], warnings[256];
   struct err e;
 };
 
 static int run(const char *quirks, const char *request, const struct mem *m, struct result *r) {
   struct quirks q;
   struct arena a;
-  struct buf b;
-  struct render v = { .a = &a, .quirks = &q, .provider = STR("here"), .body = &b };
+  struct buf b, path;
+  struct render v = { .a = &a, .quirks = &q, .provider = STR("here"), .body = &b, .path = &path,
+                      .framing = CODEC.framing };
   int bad;
   quirks_default(&q);
   if (quirks != NULL) set_quirks(&q, quirks);
@@ -53,6 +54,7 @@ static int run(const char *quirks, const char *request, const struct mem *m, str
   err_clear(&r->e);
   arena_init(&a, m);
   buf_init(&b, m);
+  buf_init(&path, m);
   v.request = json_tree(&a, bytes(json(request)), 64, &r->e);
   v.headers = node_new(&a, NODE_OBJECT);
   v.warnings = node_new(&a, NODE_ARRAY);
@@ -60,6 +62,8 @@ static int run(const char *quirks, const char *request, const struct mem *m, str
   if (bad) err_memory(&r->e);
   else bad = CODEC.render(&v, &r->e) != 0;
   if (!bad) snprintf(r->body, sizeof r->body, "%.*s", (int)b.n, b.p);
+  if (!bad) snprintf(r->path, sizeof r->path, "%.*s", (int)path.n, path.p);
+  CHECK(bad || v.framing == &framing_sse);
   for (const struct node *w = bad ? NULL : v.warnings->child; w != NULL; w = w->next) {
     struct str field = node_str(node_get(w, "field"));
     size_t n = strlen(r->warnings);
@@ -67,6 +71,7 @@ static int run(const char *quirks, const char *request, const struct mem *m, str
     CHECK(node_str(node_get(w, "code")).n > 0 && node_str(node_get(w, "message")).n > 0);
   }
   buf_free(&b);
+  buf_free(&path);
   arena_free(&a);
   return bad ? -1 : 0;
 }
@@ -107,6 +112,13 @@ static void expect(const char *file, int line, const char *quirks, const char *r
   test_str(file, line, r.body, strlen(r.body), json(body));
   test_str(file, line, r.warnings, strlen(r.warnings), warnings);
   run_failing(file, line, quirks, request, &r);
+}
+
+static void expect_path(const char *file, int line, const char *quirks, const char *path) {
+  static struct result r;
+  struct mem m = mem_libc();
+  CHECK(run(quirks, "{'model':'m','messages':[{'role':'user','content':'hi'}]}", &m, &r) == 0);
+  test_str(file, line, r.path, strlen(r.path), path);
 }
 
 static void expect_error(const char *file, int line, const char *quirks, const char *request, const char *field) {

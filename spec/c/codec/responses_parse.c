@@ -1,4 +1,4 @@
-/* responses_parse.c: events and answers of the Responses format as parts. What a whole turn looks like is in
+/* responses_parse.c: events and answers of the Responses format as parts. What a whole message looks like is in
 ** spec/wire/responses; here is what only parts show, and that every allocation may fail. */
 #define CODEC codec_responses
 #include "parts.h"
@@ -86,7 +86,7 @@ static void test_corrected_turn(void) {
   struct events deltas;
   struct arena a;
   struct err e;
-  struct node *turn, *content;
+  struct node *message, *content;
   static const struct event PARTS[] = {
     { .type = PART_TEXT, .key = 1, .text = { "abc", 3 } },
     { .type = PART_TEXT, .key = 1, .text = { "xy", 2 }, .flags = EVENT_REPLACE },
@@ -102,14 +102,14 @@ static void test_corrected_turn(void) {
   arena_init(&a, &m);
   for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) CHECK(message_add(&msg, &PARTS[i], &deltas, &e) == 0);
   CHECK(message_end(&msg, &deltas, &e) == 0);
-  turn = message_node(&msg, &a, 0);
-  content = node_get(turn, "content");
+  message = message_node(&msg, &a, 0);
+  content = node_get(message, "content");
   CHECK(content != NULL && content->count == 3);
-  CHECK(str_eq(node_str(node_get(node_at(content, 0), "text")), "xy"));
-  CHECK(str_eq(node_str(node_get(node_at(content, 1), "arguments_json")), "{\"a\":1}"));
-  CHECK(str_eq(node_str(node_get(node_at(content, 2), "type")), "thinking"));
-  CHECK(node_str(node_get(node_at(content, 2), "thinking")).n == 0);
-  CHECK(str_eq(node_str(node_get(node_get(node_at(content, 2), "provider_data"), "raw")), "{\"b\":2}"));
+  CHECK(str_eq(node_str(node_get(content->child, "text")), "xy"));
+  CHECK(str_eq(node_str(node_get(content->child->next, "arguments_json")), "{\"a\":1}"));
+  CHECK(str_eq(node_str(node_get(content->last, "type")), "thinking"));
+  CHECK(node_str(node_get(content->last, "thinking")).n == 0);
+  CHECK(str_eq(node_str(node_get(node_get(content->last, "provider_data"), "raw")), "{\"b\":2}"));
   message_free(&msg);
   events_free(&deltas);
   arena_free(&a);
@@ -146,7 +146,7 @@ static void test_foreign(void) {
 }
 
 static void test_thinking(void) {
-  /* The seal of the item that is done; a block without text where there is a seal. */
+  /* The encrypted content of the item that is done; a block without text where there is one. */
   STREAM("raw 0 {'type':'reasoning','summary':[],'encrypted_content':'s2'}\nend 0\nmeta r2 model m2\n" END,
          ADDED(0, "{'type':'reasoning','encrypted_content':'s1'}"),
          DONE(0, "{'type':'reasoning','summary':[],'encrypted_content':'s2'}"), COMPLETED);

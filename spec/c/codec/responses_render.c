@@ -32,9 +32,9 @@
 #define OUTPUT(id, output) "{'type':'function_call_output','call_id':'" id "','output':" output "}"
 #define FROM(provider, raw) "'provider_data':{'provider':'" provider "','model':'m','raw':'" raw "'}"
 #define MINE(raw) FROM("here", raw)
-/* Reasoning with a seal, in a block and as it goes back. */
-#define SEALED "{\\'type\\':\\'reasoning\\', \\'id\\':\\'rs_1\\',\\'summary\\':[],\\'encrypted_content\\':\\'s\\'}"
-#define SEALED_ITEM "{'type':'reasoning', 'id':'rs_1','summary':[],'encrypted_content':'s'}"
+/* Encrypted reasoning, in a block and as it goes back. */
+#define ENCRYPTED "{\\'type\\':\\'reasoning\\', \\'id\\':\\'rs_1\\',\\'summary\\':[],\\'encrypted_content\\':\\'s\\'}"
+#define ENCRYPTED_ITEM "{'type':'reasoning', 'id':'rs_1','summary':[],'encrypted_content':'s'}"
 #define THINKING(raw) "{'type':'thinking','thinking':'t'," MINE(raw) "}"
 
 /* }}} */
@@ -81,8 +81,8 @@ static void test_thinking(void) {
   SETS(NULL, "'thinking_mode':'none','thinking':false,", ASKED);
   WARNS("{'effort':'none'}", "'thinking':'low',", ASKED, "thinking");
   /* A model that refuses to be asked, from its row or as it turned out. */
-  SETS("{'no_sealed_reasoning':true}", "", "'store':false,");
-  SETS(NULL, "'no_sealed':true,'extra':{'include':['x']},", "'store':false,'include':['x'],");
+  SETS("{'no_encrypted_reasoning':true}", "", "'store':false,");
+  SETS(NULL, "'no_encrypted':true,'extra':{'include':['x']},", "'store':false,'include':['x'],");
   /* A model whose template is told. */
   SETS("{'effort':'template'}", "'thinking':false,",
        "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false}," ASKED);
@@ -166,13 +166,13 @@ static void test_calls(void) {
               "'{ \\'a\\': 1 }'}]") "," USER("[" RESULT("c", "'r'") "]"),
         HI ",{'type':'function_call','call_id':'c','name':'f','arguments':'{ \\'a\\': 1 }'}," OUTPUT("c", "'r'"));
   /* Its own id only behind its reasoning, and only in the form that is accepted; what else there is, always. */
-  INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) ",{'type':'tool_use','id':'c','name':'f','arguments':{},"
+  INPUT(NULL, HI "," ASSISTANT("[" THINKING(ENCRYPTED) ",{'type':'tool_use','id':'c','name':'f','arguments':{},"
               MINE("{\\'id\\':\\'fc_1\\',\\'space\\':1}") "}]") "," USER("[" RESULT("c", "'r'") "]"),
-        HI "," SEALED_ITEM ",{'type':'function_call','call_id':'c','name':'f','arguments':'{}','id':'fc_1','space':1},"
+        HI "," ENCRYPTED_ITEM ",{'type':'function_call','call_id':'c','name':'f','arguments':'{}','id':'fc_1','space':1},"
         OUTPUT("c", "'r'"));
-  INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) ",{'type':'tool_use','id':'c','name':'f','arguments':{},"
+  INPUT(NULL, HI "," ASSISTANT("[" THINKING(ENCRYPTED) ",{'type':'tool_use','id':'c','name':'f','arguments':{},"
               MINE("{\\'id\\':\\'9f3a\\'}") "}]") "," USER("[" RESULT("c", "'r'") "]"),
-        HI "," SEALED_ITEM "," CALL("c", "f") "," OUTPUT("c", "'r'"));
+        HI "," ENCRYPTED_ITEM "," CALL("c", "f") "," OUTPUT("c", "'r'"));
   INPUT(NULL, HI "," ASSISTANT("[{'type':'tool_use','id':'c','name':'f','arguments':{},"
               MINE("{\\'id\\':\\'fc_1\\'}") "},"
               "{'type':'tool_use','id':'d','name':'g','arguments':{}," FROM("there", "{\\'id\\':\\'fc_2\\'}") "}]") ","
@@ -202,7 +202,7 @@ static void test_results(void) {
   ANSWERED("{'type':'tool_result','tool_use_id':'c','content':[" IMAGE "],'is_error':true}",
            OUTPUT("c", "[" TEXT_PART("Error: ") "," IMAGE_PART "]"));
   /* A call that nobody answered goes, and the reasoning that led to it. */
-  INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(SEALED) "," USE("c", "f") "]") "," HI,
+  INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(ENCRYPTED) "," USE("c", "f") "]") "," HI,
         HI "," SAID(1, "a") "," HI);
 }
 
@@ -244,35 +244,35 @@ static void test_reasoning(void) {
 #define TURN(thinking, item) \
   INPUT(NULL, HI "," ASSISTANT("[" thinking "," TEXT("a") "]") "," HI, HI "," item "," HI)
   /* Byte for byte, whatever the user made of its text. */
-  TURN(THINKING(SEALED), SEALED_ITEM "," SAID(2, "a"));
-  TURN("{'type':'thinking','thinking':''," MINE(SEALED) "}", SEALED_ITEM "," SAID(2, "a"));
-  /* Not sealed, from elsewhere, of another format, unreadable, none at all: dropped. */
+  TURN(THINKING(ENCRYPTED), ENCRYPTED_ITEM "," SAID(2, "a"));
+  TURN("{'type':'thinking','thinking':''," MINE(ENCRYPTED) "}", ENCRYPTED_ITEM "," SAID(2, "a"));
+  /* Not encrypted, from elsewhere, of another format, unreadable, none at all: dropped. */
   TURN(THINKING("{\\'type\\':\\'reasoning\\',\\'id\\':\\'rs_1\\',\\'summary\\':[],\\'content\\':[],"
                 "\\'encrypted_content\\':null}"), SAID(1, "a"));
-  TURN("{'type':'thinking','thinking':'t'," FROM("there", SEALED) "}", SAID(1, "a"));
-  TURN("{'type':'thinking','thinking':'t','provider_data':{'provider':'here','model':'n','raw':'" SEALED "'}}", SAID(1, "a"));
+  TURN("{'type':'thinking','thinking':'t'," FROM("there", ENCRYPTED) "}", SAID(1, "a"));
+  TURN("{'type':'thinking','thinking':'t','provider_data':{'provider':'here','model':'n','raw':'" ENCRYPTED "'}}", SAID(1, "a"));
   TURN(THINKING("{\\'reasoning_details\\':[]}"), SAID(1, "a"));
   TURN(THINKING("{"), SAID(1, "a"));
   TURN("{'type':'thinking','thinking':'t'}", SAID(1, "a"));
-  TURN("{'type':'redacted_thinking','data':'d'," MINE(SEALED) "}", SAID(1, "a"));
+  TURN("{'type':'redacted_thinking','data':'d'," MINE(ENCRYPTED) "}", SAID(1, "a"));
   /* Open models have the text itself. */
   TURN(THINKING("{\\'type\\':\\'reasoning\\',\\'summary\\':[],\\'content\\':[{\\'type\\':\\'reasoning_text\\',"
                 "\\'text\\':\\'t\\'}]}"),
        "{'type':'reasoning','summary':[],'content':[{'type':'reasoning_text','text':'t'}]}," SAID(2, "a"));
   /* Refused once: not tried again. */
   expect(__FILE__, __LINE__, NULL, "{'model':'m','no_reasoning':true,'messages':[" HI ","
-         ASSISTANT("[" THINKING(SEALED) "," TEXT("a") "]") "," HI "]}",
+         ASSISTANT("[" THINKING(ENCRYPTED) "," TEXT("a") "]") "," HI "]}",
          "{'model':'m'," ASKED "'input':[" HI "," SAID(1, "a") "," HI "]}", "messages");
   /* Nothing behind it: an orphan. */
-  INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(SEALED) "]") "," HI, HI "," SAID(1, "a") "," HI);
-  INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) "]") "," HI, HI "," HI);
+  INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(ENCRYPTED) "]") "," HI, HI "," SAID(1, "a") "," HI);
+  INPUT(NULL, HI "," ASSISTANT("[" THINKING(ENCRYPTED) "]") "," HI, HI "," HI);
 }
 
 /* A request's tree, which the case may change before it is rendered. */
 struct scene {
   struct mem m;
   struct arena a;
-  struct buf b;
+  struct buf b, path;
   struct quirks quirks;
   struct err e;
   struct render r;
@@ -283,7 +283,9 @@ static void scene_open(struct scene *s, const char *request) {
   quirks_default(&s->quirks);
   arena_init(&s->a, &s->m);
   buf_init(&s->b, &s->m);
-  s->r = (struct render){ .a = &s->a, .quirks = &s->quirks, .provider = STR("here"), .body = &s->b };
+  buf_init(&s->path, &s->m);
+  s->r = (struct render){ .a = &s->a, .quirks = &s->quirks, .provider = STR("here"), .body = &s->b,
+                            .path = &s->path };
   s->r.request = json_tree(&s->a, bytes(json(request)), 64, &s->e);
   s->r.headers = node_new(&s->a, NODE_OBJECT);
   s->r.warnings = node_new(&s->a, NODE_ARRAY);
@@ -291,6 +293,7 @@ static void scene_open(struct scene *s, const char *request) {
 
 static void scene_close(struct scene *s) {
   buf_free(&s->b);
+  buf_free(&s->path);
   arena_free(&s->a);
 }
 
@@ -300,7 +303,7 @@ static void test_unclean(void) {
   struct node *block, *raw;
   scene_open(&s, "{'model':'m','messages':[" HI ","
                  ASSISTANT("[{'type':'opaque','kind':'k'," MINE("") "}]") "," HI "]}");
-  block = node_get(node_at(node_get(s.r.request, "messages"), 1), "content")->child;
+  block = node_get(node_get(s.r.request, "messages")->child->next, "content")->child;
   raw = node_string(&s.a, STR("{\"type\": \"\xFF\"}"));
   CHECK(node_set(node_get(block, "provider_data"), STR("raw"), raw) == 0);
   CHECK(codec_responses.render(&s.r, &s.e) == 0);
@@ -309,12 +312,12 @@ static void test_unclean(void) {
 }
 
 /* What a provider may be unable to open, and how it says so. */
-static void test_sealed(void) {
+static void test_encrypted(void) {
   static const struct { const char *message; unsigned remedies; } CASES[] = {
-    { ASSISTANT("[" THINKING(SEALED) "," TEXT("a") "]"), REMEDY_REASONING | REMEDY_SEALED },
+    { ASSISTANT("[" THINKING(ENCRYPTED) "," TEXT("a") "]"), REMEDY_REASONING | REMEDY_ENCRYPTED },
     { ASSISTANT("[" THINKING("{\\'type\\':\\'reasoning\\',\\'content\\':[{\\'type\\':\\'reasoning_text\\',\\'text\\':\\'t\\'}]}") ","
-                TEXT("a") "]"), REMEDY_SEALED },
-    { ASSISTANT("[{'type':'thinking','thinking':'t'}," TEXT("a") "]"), REMEDY_SEALED },
+                TEXT("a") "]"), REMEDY_ENCRYPTED },
+    { ASSISTANT("[{'type':'thinking','thinking':'t'}," TEXT("a") "]"), REMEDY_ENCRYPTED },
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     char request[4096];
@@ -330,9 +333,9 @@ static void test_sealed(void) {
 /* What came from the same model of the same provider over another wire is not this wire's. */
 static void test_wires(void) {
 #define OVER(wire, raw) "'provider_data':{'provider':'here','model':'m','wire':'" wire "','raw':'" raw "'}"
-#define SEALED_OVER(wire) "{'type':'thinking','thinking':'t'," OVER(wire, SEALED) "}"
-  TURN(SEALED_OVER("responses"), SEALED_ITEM "," SAID(2, "a"));
-  TURN(SEALED_OVER("chat"), SAID(1, "a"));
+#define ENCRYPTED_OVER(wire) "{'type':'thinking','thinking':'t'," OVER(wire, ENCRYPTED) "}"
+  TURN(ENCRYPTED_OVER("responses"), ENCRYPTED_ITEM "," SAID(2, "a"));
+  TURN(ENCRYPTED_OVER("chat"), SAID(1, "a"));
   TURN("{'type':'opaque','kind':'k'," OVER("chat", "{\\'type\\':\\'image_url\\'}") "}", SAID(1, "a"));
   TURN("{'type':'opaque','kind':'k'," OVER("responses", "{\\'type\\':\\'image_url\\'}") "}",
        "{'type':'image_url'}," SAID(2, "a"));
@@ -355,9 +358,9 @@ static void test_parts(void) {
 
 static void test_opaque(void) {
 #define SEARCH "{\\'type\\':\\'web_search_call\\', \\'id\\':\\'ws_1\\'}"
-  INPUT(NULL, HI "," ASSISTANT("[" THINKING(SEALED) ",{'type':'opaque','kind':'web_search_call'," MINE(SEARCH) "},"
+  INPUT(NULL, HI "," ASSISTANT("[" THINKING(ENCRYPTED) ",{'type':'opaque','kind':'web_search_call'," MINE(SEARCH) "},"
               TEXT("a") "]") "," HI,
-        HI "," SEALED_ITEM ",{'type':'web_search_call', 'id':'ws_1'}," SAID(3, "a") "," HI);
+        HI "," ENCRYPTED_ITEM ",{'type':'web_search_call', 'id':'ws_1'}," SAID(3, "a") "," HI);
   INPUT(NULL, HI "," ASSISTANT("[{'type':'opaque','kind':'web_search_call'," FROM("there", SEARCH) "}," TEXT("a") "]")
         "," HI, HI "," SAID(1, "a") "," HI);
   /* What answers a custom tool's call is the caller's to write. */
@@ -426,10 +429,12 @@ static void test_count(void) {
   CHECK_STR(s.b.p, s.b.n, json("{'model':'m','reasoning':{'effort':'low','summary':'auto'},'instructions':'s','tools':"
                                "[{'type':'function','name':'f','parameters':{'properties':{},'type':'object'},"
                                "'strict':false}],'input':[" HI "]}"));
+  CHECK_STR(s.path.p, s.path.n, "/responses/input_tokens");
   scene_close(&s);
 }
 
 int main(void) {
+  expect_path(__FILE__, __LINE__, NULL, "/responses");
   test_order();
   test_settings();
   test_thinking();
@@ -442,7 +447,7 @@ int main(void) {
   test_media();
   test_reasoning();
   test_unclean();
-  test_sealed();
+  test_encrypted();
   test_wires();
   test_parts();
   test_opaque();

@@ -1,7 +1,7 @@
 /*
 ** exchange.c: every answer in spec/wire and, where KOINE_RECORDINGS names a folder of recordings, in there, through the
 ** core: whole, split in two at every offset (KOINE_EVERY=n: every nth), one byte at a time, and cut at every event boundary.
-** Same deltas, same turn, the grammar of deltas, and no success without the wire's terminal signal.
+** Same deltas, same message, the grammar of deltas, and no success without the wire's terminal signal.
 */
 #include "core/exchange/exchange.h"
 #include "support/test.h"
@@ -12,9 +12,9 @@
 
 static size_t every = 1;
 
-/* What an answer gave: the deltas as lines, the turn or the error as JSON. */
+/* What an answer gave: the deltas as lines, the message or the error as JSON. */
 struct outcome {
-  struct buf deltas, turn;
+  struct buf deltas, message;
   enum progress end;
   struct err err;
 };
@@ -100,11 +100,11 @@ static void run(const struct answer *a, size_t size, size_t split, struct outcom
   struct exchange *x;
   char ids[64][80];
   int open = 0, running = 0;
-  struct node *turn;
+  struct node *message;
   memset(&spec, 0, sizeof spec);
   memset(o, 0, sizeof *o);
   buf_init(&o->deltas, &libc);
-  buf_init(&o->turn, &libc);
+  buf_init(&o->message, &libc);
   spec.codec = a->codec;
   spec.quirks = a->quirks;
   limits_default(&spec.limits);
@@ -132,20 +132,20 @@ static void run(const struct answer *a, size_t size, size_t split, struct outcom
   o->end = drain(x, o, &running, ids, &open);
   CHECK(o->end == EXCHANGE_DONE || o->end == EXCHANGE_FAILED);
   CHECK(o->end != EXCHANGE_DONE || (open == 0 && running == 0));
-  turn = exchange_turn(x);
+  message = exchange_message(x);
   o->err = *exchange_error(x);
-  if (turn != NULL) CHECK(json_write(&o->turn, turn, &o->err) == 0);
+  if (message != NULL) CHECK(json_write(&o->message, message, &o->err) == 0);
   exchange_free(x);
 }
 
 static void outcome_free(struct outcome *o) {
   buf_free(&o->deltas);
-  buf_free(&o->turn);
+  buf_free(&o->message);
 }
 
 static int same(const struct outcome *a, const struct outcome *b) {
   return a->end == b->end && str_same(buf_str(&a->deltas), buf_str(&b->deltas)) &&
-         str_same(buf_str(&a->turn), buf_str(&b->turn)) &&
+         str_same(buf_str(&a->message), buf_str(&b->message)) &&
          (a->end == EXCHANGE_DONE || (a->err.kind == b->err.kind && strcmp(a->err.message, b->err.message) == 0));
 }
 
@@ -169,7 +169,7 @@ static void check_splits(const struct answer *a, const struct outcome *whole) {
 
 static int is_end(char c) { return c == '\n' || c == '\r'; }
 
-/* Cut at an event boundary: success only where the wire had said that the turn was over; no deltas but those of the whole. */
+/* Cut at an event boundary: success only where the wire had said that the message was over; no deltas but those of the whole. */
 static void check_cuts(const struct answer *a, const struct outcome *whole) {
   size_t successes = 0, failures = 0;
   for (size_t i = 1; i < a->body.n; i++) {
@@ -181,7 +181,7 @@ static void check_cuts(const struct answer *a, const struct outcome *whole) {
       failures++;
       CHECK(o.err.kind == KIND_STREAM_TRUNCATED || o.err.kind == whole->err.kind);
       CHECK(o.deltas.n <= whole->deltas.n && memcmp(o.deltas.n ? o.deltas.p : "", whole->deltas.n ? whole->deltas.p : "", o.deltas.n) == 0);
-      if (o.deltas.n > 0) CHECK(o.turn.n > 0);
+      if (o.deltas.n > 0) CHECK(o.message.n > 0);
       if (successes > 0) fprintf(stderr, "%s: cut at %zu fails after an earlier cut succeeded\n", a->name, i);
       CHECK(successes == 0);
     }
@@ -361,7 +361,7 @@ static enum progress many_values(size_t n, struct err *e) {
   exchange_eof(x, NULL);
   while ((p = exchange_next(x, &d)) == EXCHANGE_DELTA) {}
   *e = *exchange_error(x);
-  CHECK(exchange_turn(x) != NULL && node_is(node_get(exchange_turn(x), "partial"), NODE_TRUE) == (p == EXCHANGE_FAILED));
+  CHECK(exchange_message(x) != NULL && node_is(node_get(exchange_message(x), "partial"), NODE_TRUE) == (p == EXCHANGE_FAILED));
   exchange_free(x);
   buf_free(&b);
   return p;
@@ -419,7 +419,7 @@ static void check_blank(void) {
   exchange_eof(x, NULL);
   while (exchange_next(x, &d) == EXCHANGE_DELTA) {}
   CHECK(exchange_next(x, &d) == EXCHANGE_DONE);
-  CHECK(exchange_turn(x) != NULL);
+  CHECK(exchange_message(x) != NULL);
   exchange_free(x);
   CHECK(meter.held == 0);
 }

@@ -6,21 +6,21 @@
 #define NO_CAP ((size_t)1 << 30)
 
 /* Appends a record to `out` as <event|data>. */
-static void show(struct buf *out, const struct sse_record *r) {
-  CHECK(buf_addc(out, '<') == 0 && buf_addstr(out, r->event) == 0 && buf_addc(out, '|') == 0);
+static void show(struct buf *out, const struct record *r) {
+  CHECK(buf_addc(out, '<') == 0 && buf_addstr(out, r->name) == 0 && buf_addc(out, '|') == 0);
   CHECK(buf_addstr(out, r->data) == 0 && buf_addc(out, '>') == 0);
 }
 
 /* Takes all whole records: 0, or -1 on error. */
 static int take(struct sse *s, struct buf *out, struct err *e) {
-  struct sse_record r;
+  struct record r;
   int got;
   while ((got = sse_next(s, &r, e)) == 1) show(out, &r);
   return got;
 }
 
 static int take_last(struct sse *s, struct buf *out, struct err *e) {
-  struct sse_record r;
+  struct record r;
   int got = sse_eof(s, &r, e);
   if (got != 1) return got;
   CHECK(buf_addc(out, '$') == 0);
@@ -126,7 +126,7 @@ static void test_cuts(struct buf *out) {
 static int run_capped(struct buf *out, const char *in, size_t piece, size_t line_max, size_t event_max, struct err *e) {
   struct mem m = mem_libc();
   struct sse s;
-  struct sse_record rec;
+  struct record rec;
   int r = 0;
   out->n = 0;
   err_clear(e);
@@ -173,7 +173,7 @@ static void test_bounded(void) {
   struct failing f = { 0 };
   struct mem m = failing_mem(&f);
   struct sse s;
-  struct sse_record r;
+  struct record r;
   struct err e;
   sse_init(&s, &m, 1000, 1000);
   CHECK(sse_feed(&s, "event: e\ndata: begin\n", 21, &e) == 0 && sse_next(&s, &r, &e) == 0);
@@ -182,7 +182,7 @@ static void test_bounded(void) {
   CHECK(s.comments == 20000 && f.live < 1024);
   CHECK(sse_feed(&s, "data: end\n\n", 11, &e) == 0 && sse_next(&s, &r, &e) == 1);
   CHECK_STR(r.data.p, r.data.n, "begin\nend");
-  CHECK_STR(r.event.p, r.event.n, "e");
+  CHECK_STR(r.name.p, r.name.n, "e");
   size_t asked = f.asked;
   for (int i = 0; i < 20000; i++) { /* the steady state allocates nothing */
     CHECK(sse_feed(&s, "data: 0123456789\n\nda", 20, &e) == 0 && sse_next(&s, &r, &e) == 1 && r.data.n == 10);
@@ -200,7 +200,7 @@ static void test_swap(void) {
   struct mem m = mem_libc();
   struct sse s;
   struct buf b;
-  struct sse_record r;
+  struct record r;
   struct err e;
   sse_init(&s, &m, NO_CAP, NO_CAP);
   buf_init(&b, &m);
@@ -223,7 +223,7 @@ static int with_failure(struct failing *f) {
   struct mem m = failing_mem(f);
   struct sse s;
   struct buf b;
-  struct sse_record r;
+  struct record r;
   struct err e;
   int got = 0;
   err_clear(&e);

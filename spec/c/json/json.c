@@ -323,10 +323,10 @@ static void test_nodes(void) {
   CHECK_STR(b.p, b.n, "{\"x\":\"one\",\"y\":true,\"z\":[0.5,\"two\",null,false]}");
   CHECK(node_get(o, "z") == list && node_get(o, "nope") == NULL && node_get(NULL, "z") == NULL &&
         node_get(list, "z") == NULL);
-  CHECK(node_at(list, 0)->type == NODE_DOUBLE && node_at(list, 3)->type == NODE_FALSE && node_at(list, 4) == NULL);
-  CHECK(node_at(NULL, 0) == NULL && str_eq(node_str(node_get(o, "x")), "one") && node_str(list).p == NULL);
-  node_remove(list, node_at(list, 3));
-  node_remove(list, node_at(list, 0));
+  CHECK(list->child->type == NODE_DOUBLE && list->last->type == NODE_FALSE && list->last->next == NULL);
+  CHECK(list->count == 4 && str_eq(node_str(node_get(o, "x")), "one") && node_str(list).p == NULL);
+  node_remove(list, list->last);
+  node_remove(list, list->child);
   node_remove(list, o); /* not there */
   CHECK(list->count == 2 && list->last == list->child->next && node_add(list, node_int(&a, 9)) == 0);
   node_set(o, STR("z"), node_int(&a, 2)); /* the last member replaced: appending still works */

@@ -1,4 +1,4 @@
-/* message.c: parts in, deltas out, one turn at the end. */
+/* message.c: parts in, deltas out, one message at the end. */
 #include "core/message/message.h"
 #include "support/failing.h"
 #include "support/test.h"
@@ -63,16 +63,16 @@ static void end(struct run *r) {
   take(r);
 }
 
-/* The deltas said so far, and the turn's content as JSON. */
+/* The deltas said so far, and the message's content as JSON. */
 static void check(struct run *r, const char *said, const char *content) {
   struct arena a;
   struct buf json;
-  struct node *turn;
+  struct node *message;
   arena_init(&a, &libc);
   buf_init(&json, &libc);
   CHECK_STR(r->said.p ? r->said.p : "", r->said.n, said);
-  turn = message_node(&r->msg, &a, 0);
-  CHECK(turn != NULL && json_write(&json, node_get(turn, "content"), &r->e) == 0);
+  message = message_node(&r->msg, &a, 0);
+  CHECK(message != NULL && json_write(&json, node_get(message, "content"), &r->e) == 0);
   CHECK_STR(json.p, json.n, content);
   buf_free(&json);
   arena_free(&a);
@@ -97,7 +97,7 @@ static void test_runs(void) {
             "{\"type\":\"redacted_thinking\",\"data\":\"xyz\",\"provider_data\":{\"provider\":\"row\",\"model\":\"m-1\",\"wire\":\"wire\"}}]"););
 }
 
-/* A container is the turn's, and lies with the origin of what ran in it, else of the last block. */
+/* A container is the message's, and lies with the origin of what ran in it, else of the last block. */
 static void test_container(void) {
   struct event ran = { .type = PART_OPAQUE, .key = 1, .text = z("{}"), .name = z("k") };
   struct event box = { .type = PART_CONTAINER, .text = z("{\"id\":\"c\"}") };
@@ -137,7 +137,7 @@ static void test_tools(void) {
   /* the name comes late: the start waits for it, argument bytes are held */
   RUN(text(&R, PART_ARGS, 0, "{}"); tool(&R, 0, "c1", ""); CHECK(R.said.n == 0); tool(&R, 0, "c2", "f"); tool(&R, 0, "", "g"); end(&R);
       check(&R, "tool_use_start@c1=f;tool_use_delta@c1:{};tool_use_end@c1;", "[" CALL("c1", "f", "{}", "{}") "]"););
-  /* an id twice in one turn */
+  /* an id twice in one message */
   RUN(tool(&R, 0, "c", "f"); tool(&R, 1, "c", "g"); end(&R);
       check(&R, "tool_use_start@c=f;tool_use_start@c_2=g;tool_use_end@c;tool_use_end@c_2;",
             "[" CALL("c", "f", "{}", "{}") "," CALL("c_2", "g", "{}", "{}") "]"););
@@ -152,7 +152,7 @@ static void test_tools(void) {
   RUN(tool(&R, 0, "c", ""); end(&R); CHECK(R.failed && R.e.kind == KIND_PROTOCOL););
 }
 
-/* Ids made up for want of one: the same for the same turn, different within it, blank ones count as none. */
+/* Ids made up for want of one: the same for the same message, different within it, blank ones count as none. */
 static void test_synthetic_ids(void) {
   struct buf first;
   buf_init(&first, &libc);
@@ -275,7 +275,7 @@ static void call_of(struct run *r, int key, const char *head, size_t n, const ch
   buf_free(&b);
 }
 
-/* The values of a turn's arguments are counted together, those of JSON inside a string too. */
+/* The values of a message's arguments are counted together, those of JSON inside a string too. */
 static void test_values(void) {
   static const char *const HEAD[] = { "{\"a\":[", "\"{\\\"a\\\":[" }, *const TAIL[] = { "1]}", "1]}\"" };
   for (int twice = 0; twice < 2; twice++) {
@@ -291,9 +291,9 @@ static void test_values(void) {
                   "the arguments of the answer's tool calls hold more than 1000000 values");
         /* what had arrived: the call that was too much says so */
         const struct node *content = node_get(message_node(&R.msg, &a, 1), "content");
-        CHECK(node_get(node_at(content, 0), "arguments_error") == NULL);
-        CHECK(node_get(node_at(content, 1), "arguments_error") != NULL);
-        CHECK(node_get(node_at(content, 1), "arguments")->count == 0);
+        CHECK(content->count == 2 && node_get(content->child, "arguments_error") == NULL);
+        CHECK(node_get(content->last, "arguments_error") != NULL);
+        CHECK(node_get(content->last, "arguments")->count == 0);
         arena_free(&a););
   }
   /* many bytes are not many values */

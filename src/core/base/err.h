@@ -1,6 +1,6 @@
 /*
 ** err.h: how the core says what went wrong. No allocation: an err is filled in place and copied by value.
-** Leaf. Every core function that can fail returns 0/-1 (or NULL) and fills a `struct err`; only the door makes it Lua.
+** Leaf. Every core function that can fail returns 0/-1 (or NULL) and fills a `struct err`; only the binding makes it Lua.
 */
 #ifndef KOINE_BASE_ERR_H
 #define KOINE_BASE_ERR_H
@@ -17,9 +17,9 @@ enum kind {
   KIND_INVALID_REQUEST, KIND_NOT_FOUND, KIND_TOO_LARGE, KIND_CONTEXT_OVERFLOW, /* RequestError */
   KIND_CONNECT, KIND_TIMEOUT, KIND_STREAM_TRUNCATED,/* ConnectionError (a timeout with a status: ServerError) */
   KIND_CANCELLED,                                   /* CancelledError */
-  KIND_LIMIT, KIND_OTHER,                           /* Error */
-  KIND_ARGUMENT,                                    /* ArgumentError, raised by the door */
-  KIND_NOT_IMPLEMENTED,                             /* NotImplementedError, raised by the door */
+  KIND_LIMIT, KIND_EXECUTOR, KIND_OTHER,            /* Error */
+  KIND_ARGUMENT,                                    /* ArgumentError, raised by the binding */
+  KIND_NOT_IMPLEMENTED,                             /* NotImplementedError, raised by the binding */
   KIND_MEMORY,                                      /* becomes Lua's own "not enough memory" */
   KIND_COUNT
 };

@@ -11,6 +11,7 @@
 #include "core/message/event.h"
 #include "core/json/json.h"
 #include "core/base/limits.h"
+#include "core/framing/framing.h"
 #include "core/history/normalise.h"
 
 #pragma GCC visibility push(hidden)
@@ -27,6 +28,8 @@ struct quirks {
   int thinking_default;      /* model thinks unless told not to: "off" must be sent */
   int no_sampling;           /* temperature, top_p are refused by the model: dropped with a warning (Chat too) */
   int no_prefill;            /* a trailing assistant message is refused: ArgumentError (Chat ignores it) */
+  const char *route;         /* path of a chat: "versioned" = /v1/messages | "unversioned" = /messages, where the base URL
+                                has the version */
   int unsigned_thinking;     /* thinking has no signature and goes back without one. This format also heeds: no_images,
                                 no_documents, image_data_only, effort ("template") */
   /* OpenAI Chat */
@@ -36,7 +39,7 @@ struct quirks {
   const char *null_content;      /* assistant without text but with calls: "null" | "empty" | "omit" */
   const char *reasoning_field;   /* name for replaying reasoning: "none" | "reasoning_content" | "reasoning" |
                                     "reasoning_text" | "reasoning_details" | "content" (array form) */
-  const char *reasoning_replay;  /* "origin" = where the origin matches; "always" = on every assistant turn once tools
+  const char *reasoning_replay;  /* "origin" = where the origin matches; "always" = on every assistant reply once tools
                                     are used, "" if none; "never" */
   const char *effort;            /* how an effort goes out: "reasoning_effort" | "reasoning" (object) | "thinking"
                                     (object {type}, reasoning_effort beside it) | "enable_thinking" | "none" (dropped
@@ -67,11 +70,11 @@ struct quirks {
                                     ones (leaked.h). For models that write <invoke>, <tool_call>, [TOOL_CALLS] where
                                     their server should have read them: MiniMax, Mistral and Hermes templates behind
                                     compatible servers. Off: an answer that only shows such markup would be obeyed.
-                                    From the first marker on, text waits for the end of the turn */
+                                    From the first marker on, text waits for the end of the message */
   /* OpenAI Responses, which also heeds: no_sampling, effort ("none", "template"), tool_choice_any, no_images, no_documents,
      image_data_only, no_additional_properties, no_strict, system_role */
   int system_in_input;           /* the system prompt is the first input item, not `instructions` */
-  int no_sealed_reasoning;       /* the model does not reason, and refuses to be asked for what it thought */
+  int no_encrypted_reasoning;       /* the model does not reason, and refuses to be asked for what it thought */
 };
 
 /* Everything at its default. */
@@ -80,7 +83,7 @@ void quirks_default(struct quirks *q);
 int quirks_set(struct quirks *q, struct str name, const struct node *value, struct err *e);
 
 /*
-** The canonical request, an object node (what the door makes of the caller's tables; checked by normalise_check before):
+** The canonical request, an object node (what the binding makes of the caller's tables; checked by normalise_check before):
 **   model          string, as the caller named it, prefix resolved
 **   messages       array of {role, content}; content a string or an array of blocks (design vocabulary)
 **   system         string | array of text blocks
@@ -92,7 +95,7 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   temperature, top_p  number    stop_sequences  array of strings
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
 **   extra          object: merged in sorted order just before the messages, never over a field already written
-**   no_reasoning, no_sealed, no_container
+**   no_reasoning, no_encrypted, no_container
 **                  true: what a remedy (below) leaves out
 **   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
 **   max_output     integer, from the model's row
@@ -105,6 +108,8 @@ struct render {
   struct node *request;        /* may be changed in place: it is a private copy of the caller's tables */
   /* out: */
   struct buf *body;            /* the request's bytes */
+  struct buf *path;            /* empty at first: what comes behind the base URL, "/v1/messages" */
+  const struct framing *framing; /* of the streamed answer: the codec's at first */
   struct node *headers;        /* OBJECT, empty at first: headers this request needs (a betas list) */
   struct node *warnings;       /* ARRAY, empty at first: {code, field, message} */
   unsigned remedies;           /* 0 at first: bit i is set when the codec's remedies[i] would change the body */
@@ -129,21 +134,24 @@ struct parse {
   const struct limits *limits;
   const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */
   int64_t max_tokens;            /* how many tokens the caller allows the answer; 0 = not said */
+  unsigned long *events;         /* counts the events of a stream that were read; NULL = nobody asks */
 };
 
 struct codec {
   const char *name;            /* "anthropic", "chat", "responses" */
   size_t state_size;
+  const struct framing *framing; /* of a streamed answer, unless render says another */
   const struct remedy *remedies; /* NULL: none */
-  /* Writes the body. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
+  /* Writes body and path. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
   int (*render)(struct render *r, struct err *e);
   /* The same for counting tokens, or NULL where the wire has no such call. */
   int (*render_count)(struct render *r, struct err *e);
   /* Readies zeroed state; p outlives it. */
   void (*init)(void *state, const struct parse *p);
   void (*free)(void *state);
-  /* One event of the stream, pushed as parts. 0, or -1: the wire's own error event (status it maps to) or KIND_PROTOCOL. */
-  int (*parse_event)(void *state, struct str name, struct str data, struct events *out, struct err *e);
+  /* One record of the stream, pushed as parts. 0, or -1: the wire's own error event (status it maps to) or
+  ** KIND_PROTOCOL. */
+  int (*parse_record)(void *state, const struct record *r, struct events *out, struct err *e);
   /* A whole plain answer (also a plain answer to a streaming request), pushed as parts. */
   int (*parse_body)(void *state, struct str body, struct events *out, struct err *e);
   /* Nothing more comes: pushes what was held back (the stop reason among it). Called once, only when ended(). */

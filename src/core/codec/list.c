@@ -9,11 +9,6 @@ const struct codec *codec_by_name(struct str name) {
   return NULL;
 }
 
-struct origin codec_origin(const struct render *r, const struct codec *codec) {
-  struct str wire = { codec->name, strlen(codec->name) };
-  return (struct origin){ r->provider, node_str(node_get(r->request, "model")), wire };
-}
-
 const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int status, struct str code,
                                   struct str message) {
   const struct remedy *x = codec->remedies;

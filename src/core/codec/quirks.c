@@ -31,6 +31,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(thinking_default),
   BOOL(no_sampling),
   BOOL(no_prefill),
+  WORD(route, "versioned", "unversioned"),
   BOOL(unsigned_thinking),
   WORD(max_tokens_field, "max_tokens", "max_completion_tokens"),
   WORD(system_role, "system", "developer", "user"),
@@ -57,7 +58,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(inline_think),
   BOOL(leaked_calls),
   BOOL(system_in_input),
-  BOOL(no_sealed_reasoning),
+  BOOL(no_encrypted_reasoning),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

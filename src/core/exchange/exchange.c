@@ -1,6 +1,6 @@
 /*
 ** exchange.c: one request and its answer as a state machine over bytes. See exchange.h.
-** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the turn is (READING,
+** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the message is (READING,
 ** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE; FAILING: what came with the
 ** provider's error is still to be told, then FAILED).
 ** Owns everything; trees it hands out live in its arena.
@@ -23,9 +23,9 @@ struct exchange {
   struct buf names;
   struct parse parse;
   void *state;                  /* the codec's */
-  struct arena scratch;         /* one event */
-  struct arena arena;           /* the turn */
-  struct sse sse;
+  void *records;                /* the framing's; NULL until the body is a stream */
+  struct arena scratch;         /* one record */
+  struct arena arena;           /* the message */
   struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
   size_t blank;                 /* so many bytes of the body before it says something */
   size_t skipped;               /* white space before those */
@@ -35,12 +35,13 @@ struct exchange {
   enum stage stage;
   int status;
   struct head head;             /* its strings lie in the arena */
+  int typed;                    /* the content type is the framing's */
   struct node *headers;         /* OBJECT in the arena */
   int eof, stop_reading;
   struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
   struct err err;
-  unsigned long count;          /* stream events parsed */
-  struct node *turn;
+  unsigned long count;          /* events of the stream parsed */
+  struct node *tree;
   struct str raw;               /* what exchange_raw gave; p NULL until it is asked for */
 };
 
@@ -55,11 +56,12 @@ static struct str own(struct exchange *x, struct str s) {
 
 static int own_strings(struct exchange *x) {
   struct exchange_spec *s = &x->spec;
-  size_t n = s->provider.n + s->model.n + 1;
+  size_t n = s->provider.n + s->model.n + s->id_header.n + 1;
   for (size_t i = 0; i < s->secrets.n; i++) n += s->secrets.v[i].n;
   if (buf_reserve(&x->names, n) != 0) return -1;
   s->provider = own(x, s->provider);
   s->model = own(x, s->model);
+  s->id_header = own(x, s->id_header);
   for (size_t i = 0; i < s->secrets.n; i++) s->secrets.v[i] = own(x, s->secrets.v[i]);
   return 0;
 }
@@ -99,14 +101,15 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   buf_init(&x->body, m);
   arena_init(&x->scratch, m);
   arena_init(&x->arena, m);
-  sse_init(&x->sse, m, spec->limits.line, spec->limits.event);
   events_init(&x->parts, m);
   events_init(&x->deltas, m);
-  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL, spec->max_tokens };
+  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL, spec->max_tokens,
+                              &x->count };
   err_clear(&x->err);
   x->head.retry_after = -1;
   x->head.should_retry = -1;
   message_init(&x->message, m, &x->spec.limits, &from, spec->request_messages);
+  if (x->spec.framing == NULL) x->spec.framing = spec->codec->framing;
   x->state = own_tool_names(x) == 0 ? mem_alloc(m, spec->codec->state_size) : NULL;
   if (x->state != NULL) {
     memset(x->state, 0, spec->codec->state_size);
@@ -129,10 +132,13 @@ void exchange_free(struct exchange *x) {
     x->spec.codec->free(x->state);
     mem_free(x->m, x->state, x->spec.codec->state_size);
   }
+  if (x->records != NULL) {
+    x->spec.framing->free(x->records);
+    mem_free(x->m, x->records, x->spec.framing->state_size);
+  }
   message_free(&x->message);
   events_free(&x->parts);
   events_free(&x->deltas);
-  sse_free(&x->sse);
   arena_free(&x->scratch);
   arena_free(&x->arena);
   buf_free(&x->body);
@@ -165,74 +171,33 @@ static int fail(struct exchange *x) {
   return -1;
 }
 
-/* The body ended before the turn did. */
+/* The body ended before the message did. */
 static int truncated(struct exchange *x) {
   const struct err *t = x->transport;
   if (t != NULL && t->kind != KIND_CONNECT) x->err = *t;
   else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
-  else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the turn was complete");
+  else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the message was complete");
   return fail(x);
 }
 
 /* }}} */
 
-/* {{{ event streams */
+/* {{{ streams */
 
-static int complete_json(struct exchange *x, struct str s) {
-  struct json j;
-  struct err scratch;
-  err_clear(&scratch);
-  json_open(&j, s, x->spec.limits.depth, &scratch);
-  return json_next(&j) != J_ERROR && json_skip(&j) == 0 && json_next(&j) == J_EOF;
-}
-
-static int parse_data(struct exchange *x, struct str name, struct str data) {
-  x->count++;
-  return x->spec.codec->parse_event(x->state, name, data, &x->parts, &x->err);
-}
-
-/* Some proxies leave out the blank lines between events: joined data that is no JSON, but whose every line is. */
-static int each_line_json(struct exchange *x, struct str data) {
-  const char *p = data.p, *end = data.p + data.n;
-  while (p < end) {
-    const char *lf = memchr(p, '\n', (size_t)(end - p));
-    struct str line = { p, (size_t)((lf ? lf : end) - p) };
-    if (line.n > 0 && !str_eq(line, "[DONE]") && !complete_json(x, line)) return 0;
-    p = lf ? lf + 1 : end;
-  }
-  return 1;
-}
-
-static int parse_record(struct exchange *x, const struct sse_record *r) {
-  struct str data = r->data;
-  const char *p = data.p, *end;
-  if (data.n == 0) return 0;
-  arena_reset(&x->scratch); /* once per record: the parts of all its lines wait in the queue together */
-  if (memchr(data.p, '\n', data.n) == NULL || complete_json(x, data) || !each_line_json(x, data))
-    return parse_data(x, r->event, data);
-  for (end = data.p + data.n; p < end;) {
-    const char *lf = memchr(p, '\n', (size_t)(end - p));
-    struct str line = { p, (size_t)((lf ? lf : end) - p) };
-    if (line.n > 0 && parse_data(x, STR_NONE, line) != 0) return -1;
-    p = lf ? lf + 1 : end;
-  }
-  return 0;
-}
-
-/* Keeps the event that the provider reported its error with, for err.raw. */
-static void keep_event(struct exchange *x, struct str data) {
+/* Keeps the record that the provider reported its error with, for err.raw. */
+static void keep_record(struct exchange *x, struct str data) {
   if (x->spec.keep_raw) return;
   x->body.n = 0;
   (void)buf_add(&x->body, data.p, data.n < RAW_MAX ? data.n : RAW_MAX);
 }
 
-/* No more records: the turn is complete, or it was cut. */
+/* No more records: the message is complete, or it was cut. */
 static int finish_stream(struct exchange *x) {
   if (!x->spec.codec->ended(x->state)) return truncated(x);
   arena_reset(&x->scratch);
   if (x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
   if (x->transport != NULL && !x->stop_reading &&
-      message_warn(&x->message, "unclean_end", "", "the connection broke after the turn was complete") != 0) {
+      message_warn(&x->message, "unclean_end", "", "the connection broke after the message was complete") != 0) {
     err_memory(&x->err);
     return fail(x);
   }
@@ -242,19 +207,18 @@ static int finish_stream(struct exchange *x) {
 
 /* Reads one record: 1 progress, 0 more bytes needed, -1 failed. */
 static int read_stream(struct exchange *x) {
-  struct sse_record r;
+  const struct framing *framing = x->spec.framing;
+  struct record r;
   int got;
   if (x->stop_reading) return finish_stream(x);
-  got = sse_next(&x->sse, &r, &x->err);
+  got = framing->next(x->records, &r, &x->err);
+  if (got == 0 && !x->eof) return 0;
+  if (got == 0) got = framing->eof(x->records, &r, &x->err);
   if (got < 0) return fail(x);
-  if (got == 0) {
-    if (!x->eof) return 0;
-    got = sse_eof(&x->sse, &r, &x->err);
-    if (got < 0) return fail(x);
-    if (got == 0 || !(complete_json(x, r.data) || each_line_json(x, r.data))) return finish_stream(x);
-  }
-  if (parse_record(x, &r) == 0) return 1;
-  keep_event(x, r.data);
+  if (got == 0) return finish_stream(x);
+  arena_reset(&x->scratch); /* the parts of all its events wait in the queue together */
+  if (x->spec.codec->parse_record(x->state, &r, &x->parts, &x->err) == 0) return 1;
+  keep_record(x, r.data);
   x->stage = FAILING;
   return 1;
 }
@@ -317,18 +281,31 @@ static int skip_blank(struct exchange *x) {
   return fail(x);
 }
 
-/* Decides what a 2xx body is from its first byte; the content type only breaks ties. */
+/* The body is a stream: its framing takes what has come. 1, or -1. */
+static int begin_stream(struct exchange *x) {
+  const struct framing *framing = x->spec.framing;
+  x->mode = STREAM;
+  x->records = mem_alloc(x->m, framing->state_size);
+  if (x->records == NULL) {
+    err_memory(&x->err);
+    return fail(x);
+  }
+  memset(x->records, 0, framing->state_size);
+  framing->init(x->records, x->m, &x->spec.limits);
+  return (x->spec.keep_raw ? framing->feed_copy(x->records, x->body.p, x->body.n, &x->err)
+                           : framing->feed(x->records, &x->body, &x->err)) == 0 ? 1 : fail(x);
+}
+
+/* Decides what a 2xx body is: the framing knows from its first byte and the content type. A body that ends before says
+** nothing: it is what was asked for. */
 static int sniff(struct exchange *x) {
   char first = first_byte(x);
+  int stream = x->spec.framing->begins(first, x->typed);
   if (first == '\0' && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
-  if ((first == '\0' || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
-  if (first == '\0') x->mode = x->spec.stream ? STREAM : PLAIN;
-  else if (strchr("{[<", first) != NULL) x->mode = PLAIN;
-  else x->mode = x->head.is_sse || strchr("deir:", first) != NULL ? STREAM : PLAIN;
-  if (x->mode == STREAM) {
-    if (x->spec.keep_raw ? sse_feed(&x->sse, x->body.p, x->body.n, &x->err) != 0
-                         : sse_feed_buf(&x->sse, &x->body, &x->err) != 0) return fail(x);
-  }
+  if ((stream < 0 || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
+  if (stream < 0) stream = x->spec.stream;
+  if (stream) return begin_stream(x);
+  x->mode = PLAIN;
   return 1;
 }
 
@@ -364,7 +341,8 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   x->status = status;
   x->mode = status >= 200 && status < 300 ? SNIFF : REFUSED;
   if (head_check(n, &x->err) != 0) return fail(x);
-  head_read(&head, h, n, clock_wall());
+  head_read(&head, h, n, x->spec.id_header, clock_wall());
+  x->typed = head_is_type(h, n, x->spec.framing->media_type);
   head.request_id = arena_dup(&x->arena, head.request_id);
   x->head = head;
   if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL) return 0;
@@ -385,14 +363,14 @@ int exchange_feed_copy(struct exchange *x, const char *p, size_t n) {
     err_memory(&x->err);
     return fail(x);
   }
-  return x->mode != STREAM || sse_feed(&x->sse, p, n, &x->err) == 0 ? 0 : fail(x);
+  return x->mode != STREAM || x->spec.framing->feed_copy(x->records, p, n, &x->err) == 0 ? 0 : fail(x);
 }
 
 int exchange_feed(struct exchange *x, struct buf *b) {
   int r = 0;
   if (x->stage == READING && !x->stop_reading) {
     if (x->mode == STREAM && !x->spec.keep_raw) {
-      r = sse_feed_buf(&x->sse, b, &x->err) == 0 ? 0 : fail(x);
+      r = x->spec.framing->feed(x->records, b, &x->err) == 0 ? 0 : fail(x);
     } else if (x->mode != STREAM && x->body.n == 0) {
       buf_swap(&x->body, b);
     } else {
@@ -476,12 +454,14 @@ int exchange_ended(const struct exchange *x) {
 unsigned long exchange_event_count(const struct exchange *x) { return x->count; }
 
 size_t exchange_retained(const struct exchange *x) {
-  return sizeof *x + x->spec.codec->state_size + x->names.cap + x->sse.in.cap + x->body.cap + x->scratch.total +
+  const struct framing *framing = x->spec.framing;
+  size_t records = x->records != NULL ? framing->state_size + framing->held(x->records) : 0;
+  return sizeof *x + x->spec.codec->state_size + records + x->names.cap + x->body.cap + x->scratch.total +
          x->arena.total + (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
 }
 
 /* Adds what the exchange knows to the message's tree; 0 or -1. */
-static int dress(struct exchange *x, struct node *o) {
+static int add_fields(struct exchange *x, struct node *o) {
   struct arena *a = &x->arena;
   struct str raw = exchange_raw(x);
   int bad = node_set(o, STR("provider"), node_string(a, x->spec.provider));
@@ -502,19 +482,19 @@ static int redact_names(struct exchange *x) {
   return 0;
 }
 
-/* Keeps the secrets out of all of a turn that failed. Of one that succeeded out of our own warnings, which may quote: what
+/* Keeps the secrets out of all of a message that failed. Of one that succeeded out of our own warnings, which may quote: what
 ** the answer says is left as it came. 0 or -1. */
 static int keep_secrets(struct exchange *x, struct node *o) {
   if (x->stage != FAILED) return redact_node(&x->spec.secrets, &x->arena, node_get(o, "warnings"));
   return redact_names(x) < 0 ? -1 : redact_node(&x->spec.secrets, &x->arena, o);
 }
 
-struct node *exchange_turn(struct exchange *x) {
-  if (x->turn != NULL) return x->turn;
+struct node *exchange_message(struct exchange *x) {
+  if (x->tree != NULL) return x->tree;
   if (x->stage != DONE && (x->stage != FAILED || !anything(x))) return NULL;
-  x->turn = message_node(&x->message, &x->arena, x->stage == FAILED);
-  if (x->turn != NULL && (dress(x, x->turn) != 0 || keep_secrets(x, x->turn) != 0)) x->turn = NULL;
-  return x->turn;
+  x->tree = message_node(&x->message, &x->arena, x->stage == FAILED);
+  if (x->tree != NULL && (add_fields(x, x->tree) != 0 || keep_secrets(x, x->tree) != 0)) x->tree = NULL;
+  return x->tree;
 }
 
 const struct err *exchange_error(const struct exchange *x) { return &x->err; }

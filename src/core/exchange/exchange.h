@@ -1,6 +1,6 @@
 /*
-** exchange.h: one request and its answer without I/O: head, feed, eof in; deltas, a turn or an error out.
-** Decides what a body is (event stream, plain JSON, an error, something else), when a turn is complete, and keeps the
+** exchange.h: one request and its answer without I/O: head, feed, eof in; deltas, a message or an error out.
+** Decides what a body is (a stream, plain JSON, an error, something else), when a message is complete, and keeps the
 ** secrets out of every failure it reports. Owns all it holds.
 */
 #ifndef KOINE_EXCHANGE_H
@@ -10,19 +10,21 @@
 #include "head.h"
 #include "core/message/message.h"
 #include "redact.h"
-#include "core/framing/sse.h"
+#include "core/framing/framing.h"
 
 #pragma GCC visibility push(hidden)
 
 /* Strings are copied. */
 struct exchange_spec {
   const struct codec *codec;
+  const struct framing *framing; /* of a streamed answer; NULL: the codec's */
   struct quirks quirks;
   struct limits limits;
   struct str provider, model;
+  struct str id_header;          /* as in head_read */
   size_t request_messages;
   int64_t max_tokens;            /* as in struct parse */
-  int stream;                    /* an event stream was asked for */
+  int stream;                    /* a stream was asked for */
   int keep_raw;                  /* keep the body of a stream too */
   struct secrets secrets;        /* credentials to redact where it fails */
   struct node *warnings;         /* the render's warnings, or NULL */
@@ -47,13 +49,13 @@ int exchange_feed_copy(struct exchange *x, const char *p, size_t n);
 void exchange_eof(struct exchange *x, const struct err *transport);
 /* The next delta (borrowed until the next call), or why there is none. DONE and FAILED are final. */
 enum progress exchange_next(struct exchange *x, struct event *delta);
-/* True when the turn is complete and only usage may follow: the caller bounds the wait (5 s). */
+/* True when the message is complete and only usage may follow: the caller bounds the wait (5 s). */
 int exchange_ended(const struct exchange *x);
 unsigned long exchange_event_count(const struct exchange *x);
 size_t exchange_retained(const struct exchange *x); /* bytes held */
-/* After DONE: the turn's tree (message.h) plus request_id, provider, status_code, headers, raw?. In the exchange's arena:
+/* After DONE: the message's tree (message.h) plus request_id, provider, status_code, headers, raw?. In the exchange's arena:
 ** lives until exchange_free. NULL: memory. After FAILED: the same with partial = true where anything had arrived, or NULL. */
-struct node *exchange_turn(struct exchange *x);
+struct node *exchange_message(struct exchange *x);
 /* After FAILED: what happened (retry_after, code and status filled in). */
 const struct err *exchange_error(const struct exchange *x);
 /* After DONE or FAILED: the first 64 KiB of the body that was kept, after FAILED without secrets; empty when there is none,

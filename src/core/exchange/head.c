@@ -67,23 +67,21 @@ static double read_delay(const struct header *v, size_t n, double now) {
   return longest;
 }
 
-static int has_prefix(struct str s, const char *z) {
-  size_t n = strlen(z);
-  if (s.n < n) return 0;
-  for (size_t i = 0; i < n; i++)
-    if (str_lower(s.p[i]) != z[i]) return 0;
-  return 1;
-}
-
-void head_read(struct head *h, const struct header *v, size_t n, double now) {
-  static const struct str ID[] = { { "request-id", 10 }, { "x-request-id", 12 }, { "apim-request-id", 15 },
-                                   { "x-github-request-id", 19 } };
+void head_read(struct head *h, const struct header *v, size_t n, struct str id_header, double now) {
+  const struct str id[] = { STR("request-id"), STR("x-request-id"), id_header };
   struct str again = find(v, n, STR("x-should-retry"));
   h->request_id = STR_NONE;
-  for (size_t i = 0; i < sizeof ID / sizeof *ID && h->request_id.n == 0; i++) h->request_id = find(v, n, ID[i]);
+  for (size_t i = 0; i < sizeof id / sizeof *id && h->request_id.n == 0; i++)
+    if (id[i].n > 0) h->request_id = find(v, n, id[i]);
   h->retry_after = read_delay(v, n, now);
   h->should_retry = str_eq(again, "true") ? 1 : str_eq(again, "false") ? 0 : -1;
-  h->is_sse = has_prefix(find(v, n, STR("content-type")), "text/event-stream");
+}
+
+int head_is_type(const struct header *v, size_t n, const char *type) {
+  struct str given = find(v, n, STR("content-type"));
+  size_t i = 0;
+  while (i < given.n && type[i] != '\0' && str_lower(given.p[i]) == type[i]) i++;
+  return type[i] == '\0';
 }
 
 int head_check(size_t n, struct err *e) {

@@ -1,6 +1,6 @@
 /*
 ** head.h: what the headers of an answer say that every wire format shares: request id, how long to wait, whether to try
-** again, whether the body claims to be an event stream. Borrows from the headers. Failure: -1 and an err.
+** again, whether the body claims to be of a type. Borrows from the headers. Failure: -1 and an err.
 */
 #ifndef KOINE_EXCHANGE_HEAD_H
 #define KOINE_EXCHANGE_HEAD_H
@@ -17,14 +17,16 @@ struct head {
   struct str request_id;   /* empty when none */
   double retry_after;      /* seconds, >= 0; negative = not said */
   int should_retry;        /* x-should-retry: 1, 0, or -1 = not said */
-  int is_sse;              /* content-type is text/event-stream */
 };
 
 /*
+** request_id: of the header request-id, else x-request-id, else the provider's own, id_header (empty: it has none).
 ** retry_after: retry-after-ms, else retry-after (seconds or an HTTP date), else x-ratelimit-reset-requests|tokens (a
 ** duration such as "6m0s" or "12ms") where the matching x-ratelimit-remaining-* is 0. `now` is clock_wall().
 */
-void head_read(struct head *h, const struct header *v, size_t n, double now);
+void head_read(struct head *h, const struct header *v, size_t n, struct str id_header, double now);
+/* 1 when the content type begins with `type`, which is lower case, in whatever case; else 0. */
+int head_is_type(const struct header *v, size_t n, const char *type);
 /* 0, or -1 and KIND_LIMIT for more than HEADERS_MAX. */
 int head_check(size_t n, struct err *e);
 /* Puts into `out` the values of the first header and of those behind it with the same name, joined by ", " (RFC 9110,

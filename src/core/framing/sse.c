@@ -1,6 +1,7 @@
 /*
-** sse.c: the event-stream parser. Every line end (CRLF, LF, lone CR), cut anywhere; data lines are joined in place.
-** It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in error.
+** sse.c: the event-stream parser, and the framing made of it. Every line end (CRLF, LF, lone CR), cut anywhere; data
+** lines are joined in place. It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in
+** error.
 **
 ** The buffer: [consumed] [name] [data] [dead: field names, comments] [line being read]. It is moved together only when
 ** the dead bytes outweigh the living, so that each byte is moved a bounded number of times.
@@ -106,10 +107,12 @@ static int add_data(struct sse *s, size_t at, size_t end) {
   size_t n = end - at;
   if (!s->has_data) {
     s->has_data = 1;
+    s->is_joined = 0;
     s->data = at;
     s->data_n = n;
   } else {
     if (s->data_n >= s->event_max) return FAILED_EVENT;
+    s->is_joined = 1;
     s->in.p[s->data + s->data_n++] = '\n'; /* the field name and the line end before left room */
     memmove(s->in.p + s->data + s->data_n, s->in.p + at, n);
     s->data_n += n;
@@ -142,11 +145,12 @@ static int take_line(struct sse *s, size_t at, size_t end) {
 }
 
 /* Ends the open record: 1 and *r when it has data, else 0. */
-static int dispatch(struct sse *s, struct sse_record *r) {
+static int dispatch(struct sse *s, struct record *r, int unclosed) {
   int has_data = s->has_data;
   if (has_data) {
-    r->data = (struct str){ s->in.p + s->data, s->data_n };
-    r->event = s->is_late ? buf_str(&s->late) : (struct str){ s->in.p + s->name, s->name_n };
+    *r = (struct record){ .data = { s->in.p + s->data, s->data_n }, .retry = -1, .joined = s->is_joined,
+                          .unclosed = unclosed };
+    r->name = s->is_late ? buf_str(&s->late) : (struct str){ s->in.p + s->name, s->name_n };
   }
   s->has_data = s->is_late = 0;
   s->data_n = s->name_n = 0;
@@ -168,14 +172,14 @@ static int pass_bom(struct sse *s) {
 }
 
 /* The next whole record: 1 and *r, 0 when more bytes are needed, -1 on error. */
-int sse_next(struct sse *s, struct sse_record *r, struct err *e) {
+int sse_next(struct sse *s, struct record *r, struct err *e) {
   size_t at = 0, end = 0;
   if (s->failed != OK) return fail(s, s->failed, e);
   if (!s->bom && !pass_bom(s)) return 0;
   while (next_line(s, &at, &end)) {
     if (end - at > s->line_max) return fail(s, FAILED_LINE, e);
     if (end == at) {
-      if (dispatch(s, r)) return 1;
+      if (dispatch(s, r, 0)) return 1;
     } else {
       int why = take_line(s, at, end);
       if (why != OK) return fail(s, why, e);
@@ -185,7 +189,7 @@ int sse_next(struct sse *s, struct sse_record *r, struct err *e) {
 }
 
 /* At the end of input: a record still waiting, or the one that nothing closed: 1 and *r, 0 when none, -1 on error. */
-int sse_eof(struct sse *s, struct sse_record *r, struct err *e) {
+int sse_eof(struct sse *s, struct record *r, struct err *e) {
   if (!s->bom) (void)pass_bom(s);
   s->bom = 1;
   int got = sse_next(s, r, e);
@@ -196,5 +200,46 @@ int sse_eof(struct sse *s, struct sse_record *r, struct err *e) {
     int why = take_line(s, at, end);
     if (why != OK) return fail(s, why, e);
   }
-  return dispatch(s, r);
+  return dispatch(s, r, 1);
 }
+
+/* --- the framing --- */
+
+static void init(void *state, const struct mem *m, const struct limits *l) { sse_init(state, m, l->line, l->event); }
+
+static void free_state(void *state) { sse_free(state); }
+
+/* JSON and HTML begin as no line of a stream does, whatever the content type says; the first letters of the fields, and
+** a comment's colon, as no JSON does. */
+static int begins(char first, int typed) {
+  if (first == '\0') return -1;
+  if (strchr("{[<", first) != NULL) return 0;
+  return typed || strchr("deir:", first) != NULL;
+}
+
+static int feed(void *state, struct buf *b, struct err *e) { return sse_feed_buf(state, b, e); }
+
+static int feed_copy(void *state, const char *p, size_t n, struct err *e) { return sse_feed(state, p, n, e); }
+
+static int next(void *state, struct record *r, struct err *e) { return sse_next(state, r, e); }
+
+static int eof(void *state, struct record *r, struct err *e) { return sse_eof(state, r, e); }
+
+static size_t held(const void *state) {
+  const struct sse *s = state;
+  return s->in.cap + s->late.cap;
+}
+
+const struct framing framing_sse = {
+  .name = "sse",
+  .media_type = "text/event-stream",
+  .state_size = sizeof(struct sse),
+  .init = init,
+  .free = free_state,
+  .begins = begins,
+  .feed = feed,
+  .feed_copy = feed_copy,
+  .next = next,
+  .eof = eof,
+  .held = held
+};

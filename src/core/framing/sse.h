@@ -1,6 +1,6 @@
 /*
-** sse.h: an event-stream parser. Feed bytes, then take whole records; allocates only its input buffer and, when an
-** event: line follows data: lines of its record, one for the name.
+** sse.h: an event-stream parser, which framing_sse (framing.h) wraps. Feed bytes, then take whole records; allocates only
+** its input buffer and, when an event: line follows data: lines of its record, one for the name.
 ** A record borrows from the parser's buffer: valid until the next sse_feed or sse_next. Failure: -1 and an err
 ** (KIND_LIMIT for a line or record over its cap, KIND_MEMORY); it stays in error. Linear in its input however that is
 ** cut: no byte is looked at twice.
@@ -8,15 +8,9 @@
 #ifndef KOINE_FRAMING_SSE_H
 #define KOINE_FRAMING_SSE_H
 
-#include "core/base/mem.h"
-#include "core/base/err.h"
+#include "framing.h"
 
 #pragma GCC visibility push(hidden)
-
-struct sse_record {
-  struct str event; /* the event: field, empty when absent */
-  struct str data;  /* data: lines joined by LF */
-};
 
 struct sse {
   struct buf in;
@@ -28,7 +22,7 @@ struct sse {
   size_t data, data_n;        /* the joined data lines of the open record */
   size_t name, name_n;        /* its event name, while that stands in front of the data */
   struct buf late;            /* its event name, when that came later */
-  int has_data, is_late, skip_lf, bom, failed;
+  int has_data, is_joined, is_late, skip_lf, bom, failed;
   /* public again */
   unsigned long comments;     /* comment lines seen: a keep-alive counter */
 };
@@ -40,11 +34,12 @@ void sse_free(struct sse *s);
 int sse_feed(struct sse *s, const char *p, size_t n, struct err *e);
 /* As sse_feed, but takes over the content of b where its own buffer is empty (b is left empty either way). */
 int sse_feed_buf(struct sse *s, struct buf *b, struct err *e);
-/* 1 and a record, 0 when more bytes are needed, -1 on error. */
-int sse_next(struct sse *s, struct sse_record *r, struct err *e);
+/* 1 and a record (name: its event: field; data: its data: lines joined by LF), 0 when more bytes are needed, -1 on
+** error. */
+int sse_next(struct sse *s, struct record *r, struct err *e);
 /* At the end of input: 1 and the record that no blank line closed (its last line may lack an end), 0 when there is
-** none. Whether it counts is the caller's decision. */
-int sse_eof(struct sse *s, struct sse_record *r, struct err *e);
+** none. */
+int sse_eof(struct sse *s, struct record *r, struct err *e);
 
 #pragma GCC visibility pop
 

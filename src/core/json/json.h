@@ -15,7 +15,7 @@
 #pragma GCC visibility push(hidden)
 
 #define JSON_DEPTH_MAX 1024 /* hard cap; callers pass a lower limit */
-#define JSON_VALUES_MAX 1000000 /* values of a tree made from text; of the arguments of a turn's calls together */
+#define JSON_VALUES_MAX 1000000 /* values of a tree made from text; of the arguments of a message's calls together */
 
 enum token {
   J_ERROR = -1,
@@ -106,7 +106,6 @@ int node_set(struct node *object, struct str key, struct node *v); /* replaces a
 /* The member, or NULL (also when o is NULL or no object). */
 struct node *node_get_(const struct node *o, const char *key, size_t n);
 #define node_get(o, literal) node_get_((o), (literal), sizeof(literal) - 1)
-struct node *node_at(const struct node *array, size_t i); /* from 0; NULL when beyond */
 /* Removes a child from its list (the node itself stays valid). */
 void node_remove(struct node *parent, struct node *v);
 /* What follows walks no deeper than JSON_DEPTH_MAX (no reader makes such a tree, but hands can): copying and writing

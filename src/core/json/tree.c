@@ -79,14 +79,6 @@ struct node *node_get_(const struct node *o, const char *key, size_t n) {
   return v;
 }
 
-/* The i-th child from 0, or NULL. */
-struct node *node_at(const struct node *array, size_t i) {
-  if (array == NULL || i >= array->count) return NULL;
-  struct node *v = array->child;
-  while (i-- > 0) v = v->next;
-  return v;
-}
-
 /* Takes v out of its parent's list. */
 void node_remove(struct node *parent, struct node *v) {
   struct node *before = NULL, *c = parent->child;

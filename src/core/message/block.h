@@ -1,15 +1,14 @@
-/* block.h: the blocks of a turn, between message.c and node.c. */
+/* block.h: the blocks of a message, between message.c and node.c. */
 #ifndef KOINE_MESSAGE_BLOCK_H
 #define KOINE_MESSAGE_BLOCK_H
 
+#include "core/history/block.h"
 #include "message.h"
 
 #pragma GCC visibility push(hidden)
 
-enum block_type { BLOCK_TEXT, BLOCK_THINKING, BLOCK_REFUSAL, BLOCK_TOOL, BLOCK_REDACTED, BLOCK_OPAQUE };
-
 struct block {
-  enum block_type type;
+  enum block_type type;      /* never image, document or result */
   int32_t key;
   int started, ended;        /* X_START was pushed; the block is complete (a text held back: only complete) */
   struct buf text;           /* text, thinking, refusal; a tool's argument bytes; redacted data; opaque's JSON */

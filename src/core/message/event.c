@@ -88,18 +88,24 @@ enum stop stop_by_name(struct str name) {
   return STOP_NONE;
 }
 
-/* A delta's type as users see it; NULL for parts, which they never see. */
+static const struct delta_form DELTAS[] = {
+  { "text_start", BLOCK_TEXT, "" },
+  { "text_delta", BLOCK_TEXT, "text" },
+  { "text_end", BLOCK_TEXT, "" },
+  { "thinking_start", BLOCK_THINKING, "" },
+  { "thinking_delta", BLOCK_THINKING, "text" },
+  { "thinking_end", BLOCK_THINKING, "" },
+  { "tool_use_start", BLOCK_TOOL, "tool_call_id tool_name" },
+  { "tool_use_delta", BLOCK_TOOL, "tool_call_id argument_delta" },
+  { "tool_use_end", BLOCK_TOOL, "tool_call_id" },
+};
+
+/* The form of a delta; NULL for parts, which users never see. */
+const struct delta_form *event_form(enum event_type t) {
+  return t < EV_TEXT_START || t > EV_TOOL_END ? NULL : &DELTAS[t - EV_TEXT_START];
+}
+
 const char *event_name(enum event_type t) {
-  switch (t) {
-    case EV_TEXT_START: return "text_start";
-    case EV_TEXT_DELTA: return "text_delta";
-    case EV_TEXT_END: return "text_end";
-    case EV_THINKING_START: return "thinking_start";
-    case EV_THINKING_DELTA: return "thinking_delta";
-    case EV_THINKING_END: return "thinking_end";
-    case EV_TOOL_START: return "tool_use_start";
-    case EV_TOOL_DELTA: return "tool_use_delta";
-    case EV_TOOL_END: return "tool_use_end";
-    default: return NULL;
-  }
+  const struct delta_form *form = event_form(t);
+  return form == NULL ? NULL : form->name;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include "core/base/mem.h"
 #include "core/base/err.h"
+#include "core/history/block.h"
 #include "core/json/json.h"
 
 #pragma GCC visibility push(hidden)
@@ -92,7 +93,15 @@ void events_clear(struct events *q);
 void usage_clear(struct usage *u);            /* all unknown */
 const char *stop_name(enum stop s);           /* "end_turn", …; STOP_NONE gives NULL */
 enum stop stop_by_name(struct str name);      /* STOP_NONE for what is none of them */
-const char *event_name(enum event_type t);    /* "text_delta", … for deltas; NULL for parts */
+
+/* A type of deltas, as users see it. */
+struct delta_form {
+  const char *name;      /* "text_delta" */
+  enum block_type block; /* whose delta it is */
+  const char *fields;    /* the names of its fields besides `type`, each with a space between two */
+};
+const struct delta_form *event_form(enum event_type t); /* NULL for parts */
+const char *event_name(enum event_type t);              /* "text_delta", … for deltas; NULL for parts */
 
 #pragma GCC visibility pop
 

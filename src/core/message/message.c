@@ -128,6 +128,10 @@ static const struct { enum event_type start, delta, end; } RUN[] = {
   [BLOCK_REFUSAL] = { EV_NONE, EV_NONE, EV_NONE } /* refusals emit nothing */
 };
 
+static int is_run(const struct block *b) {
+  return b->type == BLOCK_TEXT || b->type == BLOCK_THINKING || b->type == BLOCK_REFUSAL;
+}
+
 static const struct str REPLACEMENT = { "\xEF\xBF\xBD", 3 };
 
 static int run_append(struct block *b, struct str s, struct events *deltas, struct err *e) {
@@ -173,7 +177,7 @@ static struct block *run_open(struct message *msg, enum block_type type, int32_t
 static int run_release(struct message *msg, struct events *deltas, struct err *e) {
   for (size_t i = 0; i < msg->n; i++) {
     struct block *b = &msg->blocks[i];
-    if (b->type > BLOCK_REFUSAL || b->started) continue;
+    if (!is_run(b) || b->started) continue;
     if (run_start(b, deltas, e) != 0) return -1;
     if (RUN[b->type].delta == EV_NONE) continue;
     if (b->text.n > 0 && push(deltas, RUN[b->type].delta, STR_NONE, STR_NONE, buf_str(&b->text), e) != 0) return -1;
@@ -264,7 +268,7 @@ static int id_taken(const struct message *msg, const struct block *b) {
   return 0;
 }
 
-/* Two calls of one turn may not share an id: the later one gets _2, _3, … Hashes are compared first, so that equal ids,
+/* Two calls of one message may not share an id: the later one gets _2, _3, … Hashes are compared first, so that equal ids,
 ** however long, cost little more than others. */
 static int unique_id(struct message *msg, struct block *b, struct err *e) {
   size_t n = b->id.n;

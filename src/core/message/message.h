@@ -1,5 +1,5 @@
 /*
-** message.h: the accumulator: a codec's parts become one turn, and the deltas that users see.
+** message.h: the accumulator: a codec's parts become one message, and the deltas that users see.
 ** It owns copies of everything it keeps. Failure: -1 and an err (KIND_LIMIT, KIND_PROTOCOL, KIND_MEMORY).
 */
 #ifndef KOINE_MESSAGE_H
@@ -39,13 +39,13 @@ struct message {
   struct usage usage;
 };
 
-/* An empty turn; and its memory given back. The origin's strings stay the caller's. */
+/* An empty message; and its memory given back. The origin's strings stay the caller's. */
 void message_init(struct message *msg, const struct mem *m, const struct limits *l, const struct origin *from,
                   size_t request_messages);
 void message_free(struct message *msg);
 /* Takes one part; pushes the deltas it causes. The deltas' strings borrow from the part or from the message. */
 int message_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
-/* The turn is complete: closes what is open, gives late tool calls their ids, settles the stop reason. KIND_LIMIT when
+/* The message is complete: closes what is open, gives late tool calls their ids, settles the stop reason. KIND_LIMIT when
 ** the arguments of its calls hold more than JSON_VALUES_MAX values. */
 int message_end(struct message *msg, struct events *deltas, struct err *e);
 /* Bytes held from the allocator. */
@@ -53,7 +53,7 @@ size_t message_held(const struct message *msg);
 /* Adds a warning ({code, field, message}); field may be "". */
 int message_warn(struct message *msg, const char *code, const char *field, const char *text);
 /*
-** The turn as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, container?,
+** The message as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, container?,
 ** warnings, degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments beyond
 ** JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory.
 ** usage: {input_tokens?, output_tokens?, cache_read_tokens?, cache_creation_tokens?, reasoning_tokens?,

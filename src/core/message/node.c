@@ -1,5 +1,5 @@
 /*
-** node.c: the turn as a tree, at its end. The tree borrows from the message and lies in the caller's arena.
+** node.c: the message as a tree, at its end. The tree borrows from the message and lies in the caller's arena.
 ** Fails with NULL: out of memory.
 */
 #include "block.h"
@@ -19,7 +19,7 @@ static void set_origin(struct message *msg, struct arena *a, struct node *o, str
   if (node_set(o, STR("provider_data"), d) != 0) *bad = 1;
 }
 
-/* The container: a field of the turn, and with the origin of one of its blocks, so that it goes back with the
+/* The container: a field of the message, and with the origin of one of its blocks, so that it goes back with the
 ** message: the first that only its provider can read, which is what ran there, else the last. */
 static void set_container(struct message *msg, struct arena *a, struct node *o, struct node *content, int *bad) {
   struct node *container, *at = content->last;
@@ -55,16 +55,13 @@ static void set_tool(struct message *msg, struct arena *a, struct node *o, const
 /* The block as a node; NULL when it holds nothing worth keeping or memory ran out (*bad). */
 static struct node *block_node(struct message *msg, struct arena *a, const struct block *b, int partial,
                                size_t *values, int *bad) {
-  static const struct str TYPE[] = {
-    [BLOCK_TEXT] = { "text", 4 }, [BLOCK_THINKING] = { "thinking", 8 }, [BLOCK_REFUSAL] = { "refusal", 7 },
-    [BLOCK_TOOL] = { "tool_use", 8 }, [BLOCK_REDACTED] = { "redacted_thinking", 17 }, [BLOCK_OPAQUE] = { "opaque", 6 }
-  };
+  const char *type = block_form(b->type)->name;
   struct str text = buf_str(&b->text), raw = buf_str(&b->raw);
   struct node *o;
   if (b->type == BLOCK_TOOL ? !b->started : text.n == 0 && b->signature.n == 0 && raw.n == 0) return NULL;
   o = node_new(a, NODE_OBJECT);
   if (o == NULL) { *bad = 1; return NULL; }
-  set(a, o, STR("type"), TYPE[b->type], bad);
+  set(a, o, STR("type"), (struct str){ type, strlen(type) }, bad);
   switch (b->type) {
     case BLOCK_TEXT: set(a, o, STR("text"), text, bad); break;
     case BLOCK_REFUSAL: set(a, o, STR("text"), text, bad); break;
@@ -75,6 +72,7 @@ static struct node *block_node(struct message *msg, struct arena *a, const struc
       set(a, o, STR("thinking"), text, bad);
       if (b->signature.n > 0) set(a, o, STR("signature"), buf_str(&b->signature), bad);
       break;
+    default: break;
   }
   if (raw.n > 0 || b->type == BLOCK_REDACTED || b->type == BLOCK_THINKING) set_origin(msg, a, o, raw, bad);
   return o;
@@ -130,7 +128,7 @@ static struct node *warnings_node(const struct message *msg, struct arena *a, in
   return list;
 }
 
-/* True when the turn says nothing that a caller could show or act on. */
+/* True when the message says nothing that a caller could show or act on. */
 static int degenerate(const struct message *msg) {
   for (size_t i = 0; i < msg->n; i++) {
     const struct block *b = &msg->blocks[i];

@@ -12,33 +12,20 @@
 #ifndef KOINE_CODEC_ANTHROPIC_H
 #define KOINE_CODEC_ANTHROPIC_H
 
-#include "core/codec/codec.h"
+#include "core/codec/shared/writer.h"
 
 #pragma GCC visibility push(hidden)
 
 /* {{{ rendering */
 
-/* Where a request's bytes go. Failures are kept, so that writers need no checks: look at `bad` at the end. */
-struct anthropic_out {
-  struct render *r;
-  struct err *e;
-  int bad;                        /* *e says why */
-  const char *field[20];          /* the body's fields so far */
-  size_t n;
-};
-
-/* Appends bytes to the body; what fails is kept in the out. */
-void anthropic_put(struct anthropic_out *o, const char *s);
-void anthropic_put_str(struct anthropic_out *o, struct str s);    /* JSON text, as it is (N2) */
-void anthropic_put_string(struct anthropic_out *o, struct str s); /* as a JSON string */
 /* `,"cache_control":…` where v carries a marker. */
-void anthropic_put_cache(struct anthropic_out *o, const struct node *v);
+void anthropic_put_cache(struct writer *w, const struct node *v);
 
 /* Checks the media of the messages as the caller wrote them, and drops the blocks that this wire could only refuse:
 ** thinking without a signature, opaque blocks without their bytes. 0, or -1 and *e. */
 int anthropic_prepare(struct render *r, struct err *e);
 /* Writes the messages array. */
-void anthropic_put_messages(struct anthropic_out *o, const struct node *messages);
+void anthropic_put_messages(struct writer *w, const struct node *messages);
 /* True for blocks that may carry a cache marker. */
 int anthropic_markable(const struct node *block);
 /* True when normalised messages end in text of the assistant's for the model to go on from. */
@@ -77,7 +64,7 @@ enum anthropic_kind {
 /* A content block that has begun and not yet stopped. */
 struct anthropic_block {
   int64_t index;                  /* on the wire */
-  int32_t key;                    /* its ordinal in the turn */
+  int32_t key;                    /* its ordinal in the message */
   enum anthropic_kind kind;
   int streamed;                   /* `more` holds what deltas brought */
   struct buf raw;                 /* OTHER: the block as it began; TEXT, TOOL: an open object of those members
@@ -101,7 +88,7 @@ struct anthropic {
 /* What the codec fills its table with: see struct codec. */
 void anthropic_init(void *state, const struct parse *p);
 void anthropic_free(void *state);
-int anthropic_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);
+int anthropic_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
 int anthropic_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int anthropic_parse_end(void *state, struct events *out, struct err *e);
 int anthropic_ended(const void *state);

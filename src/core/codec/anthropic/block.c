@@ -1,6 +1,6 @@
 /*
 ** block.c: content blocks of the Anthropic Messages format, from their beginning to their stop. A
-** stream and a plain answer go through the same two functions, so that both give the same turn.
+** stream and a plain answer go through the same two functions, so that both give the same message.
 ** An open block owns its buffers until it stops; parts borrow from the arena and the event's bytes. Failure: -1 and an
 ** err.
 */

@@ -10,7 +10,7 @@
 #define LEAP 15       /* this many blocks before its end */
 
 /* What is being marked. */
-struct plan {
+struct marking {
   struct arena *a;
   struct node *tools, *system;     /* may be NULL */
   struct node **block;             /* all blocks of all messages */
@@ -24,7 +24,7 @@ static struct node *marker_of(const struct node *v) { return node_get(v, "cache_
 static int lasts_an_hour(const struct node *marker) { return str_eq(node_str(node_get(marker, "ttl")), "1h"); }
 
 /* Marks v unless it is marked. */
-static int mark(struct plan *p, struct node *v) {
+static int mark(struct marking *p, struct node *v) {
   struct node *m;
   if (v == NULL || marker_of(v) != NULL || p->owned == MARKERS_MAX) return 0;
   m = node_new(p->a, NODE_OBJECT);
@@ -44,7 +44,7 @@ static size_t count_marked(struct node *list) {
 }
 
 /* Lists the blocks of the messages; markers where none may be are removed. */
-static int list_blocks(struct plan *p, const struct node *messages) {
+static int list_blocks(struct marking *p, const struct node *messages) {
   for (const struct node *m = messages->child; m != NULL; m = m->next) p->n += node_get(m, "content")->count;
   p->block = arena_alloc(p->a, (p->n + 1) * sizeof *p->block);
   if (p->block == NULL) return -1;
@@ -59,14 +59,14 @@ static int list_blocks(struct plan *p, const struct node *messages) {
 }
 
 /* The block at i, or the nearest before it that may be marked; NULL when there is none. */
-static struct node *markable_at(const struct plan *p, size_t i) {
+static struct node *markable_at(const struct marking *p, size_t i) {
   for (i++; i-- > 0;)
     if (anthropic_markable(p->block[i])) return p->block[i];
   return NULL;
 }
 
 /* Places Koine's own markers: last tool, end of the system prompt, end of the history, and back from there. */
-static int place(struct plan *p) {
+static int place(struct marking *p) {
   size_t fixed = count_marked(p->tools) + count_marked(p->system);
   struct node *tool = p->tools != NULL ? p->tools->last : NULL, *text = p->system != NULL ? p->system->last : NULL;
   if (tool != NULL && marker_of(tool) == NULL && fixed < MARKERS_MAX) {
@@ -79,7 +79,7 @@ static int place(struct plan *p) {
 }
 
 /* Removes the oldest markers of the messages until `room` are left. */
-static void evict(struct plan *p, size_t room) {
+static void evict(struct marking *p, size_t room) {
   size_t marked = 0;
   for (size_t i = 0; i < p->n; i++) marked += marker_of(p->block[i]) != NULL;
   for (size_t i = 0; i < p->n && marked > room; i++) {
@@ -90,7 +90,7 @@ static void evict(struct plan *p, size_t room) {
 }
 
 /* The markers that are left, in the order of the prompt. */
-static size_t markers(const struct plan *p, struct node *list[MARKERS_MAX]) {
+static size_t markers(const struct marking *p, struct node *list[MARKERS_MAX]) {
   const struct node *fixed[2] = { p->tools, p->system };
   size_t n = 0;
   for (int i = 0; i < 2; i++)
@@ -101,14 +101,14 @@ static size_t markers(const struct plan *p, struct node *list[MARKERS_MAX]) {
   return n;
 }
 
-static int is_own(const struct plan *p, const struct node *marker) {
+static int is_own(const struct marking *p, const struct node *marker) {
   for (size_t i = 0; i < p->owned; i++)
     if (p->own[i] == marker) return 1;
   return 0;
 }
 
 /* Gives the own markers their lifetime. An hour must come before five minutes: the caller's markers decide then. */
-static int settle_lifetimes(const struct plan *p, int hour) {
+static int settle_lifetimes(const struct marking *p, int hour) {
   struct node *list[MARKERS_MAX];
   size_t n = markers(p, list);
   int ended = 0; /* a marker of five minutes came already */
@@ -127,7 +127,7 @@ static int settle_lifetimes(const struct plan *p, int hour) {
 
 int anthropic_cache(struct render *r, struct node *system, struct err *e) {
   struct str retention = node_str(node_get(r->request, "cache_retention"));
-  struct plan p = { .a = r->a, .tools = node_get(r->request, "tools"), .system = system };
+  struct marking p = { .a = r->a, .tools = node_get(r->request, "tools"), .system = system };
   int asked = str_eq(retention, "short") || str_eq(retention, "long");
   size_t fixed;
   if (list_blocks(&p, node_get(r->request, "messages")) != 0 || (asked && place(&p) != 0)) return err_memory(e);

@@ -35,7 +35,7 @@ int anthropic_container(struct render *r, struct str *id, struct err *e) {
   if (container == NULL || (given != NULL && (!node_is(given, NODE_OBJECT) || node_get(given, "id") != NULL))) return 0;
   if (node_get(r->request, "no_container") != NULL)
     return codec_warn(r->a, r->warnings, "container_dropped", "messages",
-                      "the provider does not have the container of earlier turns any more: left out") == 0
+                      "the provider does not have the container of earlier messages any more: left out") == 0
                ? 0 : err_memory(e);
   r->remedies |= REMEDY_CONTAINER;
   if (is_past(node_str(node_get(container, "expires_at")))) r->remedies |= REMEDY_EXPIRED;

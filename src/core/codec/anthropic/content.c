@@ -8,13 +8,6 @@
 
 #include <stdio.h>
 
-#define DEPTH 512 /* of JSON that goes out as it came */
-
-static int is_type(const struct node *block, const char *type, size_t n) {
-  return str_is(node_str(node_get(block, "type")), type, n);
-}
-#define IS(block, literal) is_type((block), (literal), sizeof(literal) - 1)
-
 /* {{{ media */
 
 /* Where an image or a document is. */
@@ -70,7 +63,7 @@ static int decode64(struct arena *a, struct str s, struct str *out) {
 
 /* A document of text goes out as text. */
 static int is_text(const struct node *block, const struct media *m) {
-  return IS(block, "document") && m->url.n == 0 && str_begins(m->type, "text/");
+  return is_type(block, "document") && m->url.n == 0 && str_begins(m->type, "text/");
 }
 
 /* Checks an image or a document before anything is moved; `path` names the block as the caller knows it. */
@@ -79,7 +72,7 @@ static int check_media(struct render *r, const struct node *block, const char *p
   struct str text;
   char field[96];
   int bad;
-  if (!IS(block, "image") && !IS(block, "document")) return 0;
+  if (!is_type(block, "image") && !is_type(block, "document")) return 0;
   snprintf(field, sizeof field, "%s.source", path);
   if (media_read(block, &m) != 0)
     return err_argument(e, field, "http(s) URL, base64 data: URL, or base64 data with a media_type", "something else");
@@ -88,25 +81,25 @@ static int check_media(struct render *r, const struct node *block, const char *p
   return bad == 0 ? 0 : err_argument(e, field, "base64-encoded text", "something else");
 }
 
-static void put_media(struct anthropic_out *o, const struct node *block) {
+static void put_media(struct writer *w, const struct node *block) {
   struct media m;
   struct str text = STR_NONE;
   if (media_read(block, &m) != 0) return; /* checked before */
-  anthropic_put(o, ",\"source\":{\"type\":");
+  writer_json(w, ",\"source\":{\"type\":");
   if (m.url.n > 0) {
-    anthropic_put(o, "\"url\",\"url\":");
-    anthropic_put_string(o, m.url);
+    writer_json(w, "\"url\",\"url\":");
+    writer_string(w, m.url);
   } else if (is_text(block, &m)) {
-    if (decode64(o->r->a, m.data, &text) != 0) o->bad = err_memory(o->e);
-    anthropic_put(o, "\"text\",\"media_type\":\"text/plain\",\"data\":");
-    anthropic_put_string(o, text);
+    if (decode64(w->r->a, m.data, &text) != 0) writer_memory(w);
+    writer_json(w, "\"text\",\"media_type\":\"text/plain\",\"data\":");
+    writer_string(w, text);
   } else {
-    anthropic_put(o, "\"base64\",\"media_type\":");
-    anthropic_put_string(o, m.type);
-    anthropic_put(o, ",\"data\":");
-    anthropic_put_string(o, m.data);
+    writer_json(w, "\"base64\",\"media_type\":");
+    writer_string(w, m.type);
+    writer_json(w, ",\"data\":");
+    writer_string(w, m.data);
   }
-  anthropic_put(o, "}");
+  writer_json(w, "}");
 }
 
 /* }}} */
@@ -118,19 +111,19 @@ static struct str raw_of(const struct node *block) {
   struct str raw = node_str(node_get(node_get(block, "provider_data"), "raw"));
   struct err scratch;
   struct json j;
-  json_open(&j, raw, DEPTH, &scratch);
+  json_open(&j, raw, RAW_DEPTH, &scratch);
   return raw.n > 0 && json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF ? raw : STR_NONE;
 }
 
 /* Members of the replayed bytes that the block itself does not name. */
-static void put_extras(struct anthropic_out *o, const struct node *block) {
+static void put_extras(struct writer *w, const struct node *block) {
   static const struct { const char *s; size_t n; } NAMED[] = {
     { "type", 4 }, { "text", 4 }, { "id", 2 }, { "name", 4 }, { "input", 5 }, { "cache_control", 13 }
   };
   struct str raw = raw_of(block), value;
   struct json j;
   if (raw.n == 0) return;
-  json_open(&j, raw, DEPTH, o->e);
+  json_open(&j, raw, RAW_DEPTH, w->e);
   json_next(&j);
   while (json_next(&j) == J_KEY) {
     struct str key = j.text;
@@ -138,17 +131,17 @@ static void put_extras(struct anthropic_out *o, const struct node *block) {
     for (size_t i = 0; i < sizeof NAMED / sizeof NAMED[0]; i++) named |= json_is_(&j, NAMED[i].s, NAMED[i].n);
     if (json_raw(&j, &value) != 0) return;
     if (named) continue;
-    anthropic_put(o, ",\"");
-    anthropic_put_str(o, key);
-    anthropic_put(o, "\":");
-    anthropic_put_str(o, value);
+    writer_json(w, ",\"");
+    writer_text(w, key);
+    writer_json(w, "\":");
+    writer_text(w, value);
   }
 }
 
 /* True for blocks that this wire refuses or that hold nothing to send. */
 static int unsendable(const struct render *r, const struct node *block) {
-  if (IS(block, "thinking")) return node_str(node_get(block, "signature")).n == 0 && !r->quirks->unsigned_thinking;
-  return IS(block, "opaque") && raw_of(block).n == 0;
+  if (is_type(block, "thinking")) return node_str(node_get(block, "signature")).n == 0 && !r->quirks->unsigned_thinking;
+  return is_type(block, "opaque") && raw_of(block).n == 0;
 }
 
 int anthropic_prepare(struct render *r, struct err *e) {
@@ -178,120 +171,127 @@ int anthropic_prepare(struct render *r, struct err *e) {
 
 /* {{{ blocks */
 
+void anthropic_put_cache(struct writer *w, const struct node *v) {
+  const struct node *marker = node_get(v, "cache_control");
+  if (!node_is(marker, NODE_OBJECT)) return;
+  writer_json(w, ",\"cache_control\":");
+  writer_sorted(w, marker);
+}
+
 int anthropic_markable(const struct node *block) {
-  return !IS(block, "thinking") && !IS(block, "redacted_thinking") && !IS(block, "opaque");
+  return !is_type(block, "thinking") && !is_type(block, "redacted_thinking") && !is_type(block, "opaque");
 }
 
 int anthropic_prefilled(const struct node *messages) {
   const struct node *last = messages->last, *b;
   if (!str_eq(node_str(node_get(last, "role")), "assistant")) return 0;
   for (b = node_get(last, "content")->child; b != NULL; b = b->next)
-    if (!IS(b, "text") && !IS(b, "refusal")) return 0;
+    if (!is_type(b, "text") && !is_type(b, "refusal")) return 0;
   return 1;
 }
 
-static void put_text(struct anthropic_out *o, struct str text) {
-  anthropic_put(o, "{\"type\":\"text\",\"text\":");
-  anthropic_put_string(o, text);
+static void put_text(struct writer *w, struct str text) {
+  writer_json(w, "{\"type\":\"text\",\"text\":");
+  writer_string(w, text);
 }
 
-static void put_member(struct anthropic_out *o, const char *name, const struct node *v) {
+static void put_member(struct writer *w, const char *name, const struct node *v) {
   if (!node_is(v, NODE_STRING)) return;
-  anthropic_put(o, name);
-  anthropic_put_string(o, v->s);
+  writer_json(w, name);
+  writer_string(w, v->s);
 }
 
-static void put_open(struct anthropic_out *o, const struct node *b);
+static void put_open(struct writer *w, const struct node *b);
 
 /* A tool result's content. The wire refuses an error without words. */
-static void put_result(struct anthropic_out *o, const struct node *block) {
+static void put_result(struct writer *w, const struct node *block) {
   const struct node *content = node_get(block, "content");
   int is_error = node_is(node_get(block, "is_error"), NODE_TRUE);
   struct str text = node_str(content);
-  anthropic_put(o, "{\"type\":\"tool_result\",\"tool_use_id\":");
-  anthropic_put_string(o, node_str(node_get(block, "tool_use_id")));
-  anthropic_put(o, ",\"content\":");
+  writer_json(w, "{\"type\":\"tool_result\",\"tool_use_id\":");
+  writer_string(w, node_str(node_get(block, "tool_use_id")));
+  writer_json(w, ",\"content\":");
   if (node_is(content, NODE_ARRAY) && content->count > 0) {
     for (const struct node *b = content->child; b != NULL; b = b->next) {
-      anthropic_put(o, b == content->child ? "[" : ",");
-      put_open(o, b);
-      anthropic_put(o, "}");
+      writer_json(w, b == content->child ? "[" : ",");
+      put_open(w, b);
+      writer_json(w, "}");
     }
-    anthropic_put(o, "]");
+    writer_json(w, "]");
   } else {
-    anthropic_put_string(o, text.n == 0 && is_error ? STR("(no output)") : text);
+    writer_string(w, text.n == 0 && is_error ? STR("(no output)") : text);
   }
-  if (is_error) anthropic_put(o, ",\"is_error\":true");
+  if (is_error) writer_json(w, ",\"is_error\":true");
 }
 
-static void put_call(struct anthropic_out *o, const struct node *block) {
-  struct str input = normalise_arguments(o->r->a, block, DEPTH);
-  if (input.p == NULL) o->bad = err_memory(o->e);
-  anthropic_put(o, "{\"type\":\"tool_use\"");
-  put_member(o, ",\"id\":", node_get(block, "id"));
-  put_member(o, ",\"name\":", node_get(block, "name"));
-  anthropic_put(o, ",\"input\":");
-  anthropic_put_str(o, input);
-  put_extras(o, block);
+static void put_call(struct writer *w, const struct node *block) {
+  struct str input = normalise_arguments(w->r->a, block, RAW_DEPTH);
+  if (input.p == NULL) writer_memory(w);
+  writer_json(w, "{\"type\":\"tool_use\"");
+  put_member(w, ",\"id\":", node_get(block, "id"));
+  put_member(w, ",\"name\":", node_get(block, "name"));
+  writer_json(w, ",\"input\":");
+  writer_text(w, input);
+  put_extras(w, block);
 }
 
 /* The block without its cache marker and closing brace. Its type was checked (normalise_check). */
-static void put_open(struct anthropic_out *o, const struct node *b) {
-  if (IS(b, "text")) {
-    put_text(o, node_str(node_get(b, "text")));
-    put_extras(o, b);
-  } else if (IS(b, "refusal")) {
-    put_text(o, node_str(node_get(b, "text")));
-  } else if (IS(b, "tool_use")) {
-    put_call(o, b);
-  } else if (IS(b, "tool_result")) {
-    put_result(o, b);
-  } else if (IS(b, "image")) {
-    anthropic_put(o, "{\"type\":\"image\"");
-    put_media(o, b);
-  } else if (IS(b, "document")) {
-    anthropic_put(o, "{\"type\":\"document\"");
-    put_media(o, b);
-    put_member(o, ",\"title\":", node_get(b, "title"));
-    put_member(o, ",\"context\":", node_get(b, "context"));
+static void put_open(struct writer *w, const struct node *b) {
+  if (is_type(b, "text")) {
+    put_text(w, node_str(node_get(b, "text")));
+    put_extras(w, b);
+  } else if (is_type(b, "refusal")) {
+    put_text(w, node_str(node_get(b, "text")));
+  } else if (is_type(b, "tool_use")) {
+    put_call(w, b);
+  } else if (is_type(b, "tool_result")) {
+    put_result(w, b);
+  } else if (is_type(b, "image")) {
+    writer_json(w, "{\"type\":\"image\"");
+    put_media(w, b);
+  } else if (is_type(b, "document")) {
+    writer_json(w, "{\"type\":\"document\"");
+    put_media(w, b);
+    put_member(w, ",\"title\":", node_get(b, "title"));
+    put_member(w, ",\"context\":", node_get(b, "context"));
     if (node_is(node_get(node_get(b, "citations"), "enabled"), NODE_TRUE))
-      anthropic_put(o, ",\"citations\":{\"enabled\":true}");
-  } else if (IS(b, "thinking")) {
-    anthropic_put(o, "{\"type\":\"thinking\"");
-    put_member(o, ",\"thinking\":", node_get(b, "thinking"));
-    put_member(o, ",\"signature\":", node_get(b, "signature"));
+      writer_json(w, ",\"citations\":{\"enabled\":true}");
+  } else if (is_type(b, "thinking")) {
+    writer_json(w, "{\"type\":\"thinking\"");
+    put_member(w, ",\"thinking\":", node_get(b, "thinking"));
+    put_member(w, ",\"signature\":", node_get(b, "signature"));
   } else {
-    anthropic_put(o, "{\"type\":\"redacted_thinking\"");
-    put_member(o, ",\"data\":", node_get(b, "data"));
+    writer_json(w, "{\"type\":\"redacted_thinking\"");
+    put_member(w, ",\"data\":", node_get(b, "data"));
   }
 }
 
 /* Writes the block, `before` in front of it; returns whether there was anything to write. */
-static int put_block(struct anthropic_out *o, const struct node *b, const char *before) {
-  struct str raw = IS(b, "opaque") ? raw_of(b) : STR_NONE;
-  if (IS(b, "opaque") && raw.n == 0) return 0;
-  anthropic_put(o, before);
-  if (raw.n > 0) anthropic_put_str(o, raw);
+static int put_block(struct writer *w, const struct node *b, const char *before) {
+  struct str raw = is_type(b, "opaque") ? raw_of(b) : STR_NONE;
+  if (is_type(b, "opaque") && raw.n == 0) return 0;
+  writer_json(w, before);
+  if (raw.n > 0) writer_text(w, raw);
   else {
-    put_open(o, b);
-    anthropic_put_cache(o, b);
-    anthropic_put(o, "}");
+    put_open(w, b);
+    anthropic_put_cache(w, b);
+    writer_json(w, "}");
   }
   return 1;
 }
 
-void anthropic_put_messages(struct anthropic_out *o, const struct node *messages) {
-  anthropic_put(o, "[");
+void anthropic_put_messages(struct writer *w, const struct node *messages) {
+  writer_json(w, "[");
   for (const struct node *m = messages->child; m != NULL; m = m->next) {
     const struct node *content = node_get(m, "content");
     int n = 0;
-    anthropic_put(o, m == messages->child ? "{\"role\":" : ",{\"role\":");
-    anthropic_put_string(o, node_str(node_get(m, "role")));
-    anthropic_put(o, ",\"content\":[");
-    for (const struct node *b = content->child; b != NULL; b = b->next) n += put_block(o, b, n > 0 ? "," : "");
-    anthropic_put(o, "]}");
+    writer_json(w, m == messages->child ? "{\"role\":" : ",{\"role\":");
+    writer_string(w, node_str(node_get(m, "role")));
+    writer_json(w, ",\"content\":[");
+    for (const struct node *b = content->child; b != NULL; b = b->next) n += put_block(w, b, n > 0 ? "," : "");
+    writer_json(w, "]}");
   }
-  anthropic_put(o, "]");
+  writer_json(w, "]");
 }
 
 /* }}} */

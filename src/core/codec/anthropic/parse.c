@@ -2,7 +2,7 @@
 ** parse.c: answers of the Anthropic Messages format, streamed and plain, as parts.
 ** A stream is message_start, blocks (start, deltas, stop), message_delta, message_stop; only message_stop ends it.
 ** Events and deltas that are unknown are ignored, unknown blocks are kept whole.
-** Parts borrow from the event's bytes and the arena, those of the turn's end from the state too. Failure: -1 and an
+** Parts borrow from the event's bytes and the arena, those of the message's end from the state too. Failure: -1 and an
 ** err.
 */
 #include "anthropic.h"
@@ -59,7 +59,7 @@ static int set(struct buf *b, struct str s, struct err *e) {
   return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
 }
 
-/* What a message or a message_delta says about the end of the turn; the container is raw. */
+/* What a message or a message_delta says about the end of the message; the container is raw. */
 struct ending { struct str reason, sequence, category, explanation, container; };
 
 /* After the key "stop_details": why a refusal was one. */
@@ -72,7 +72,7 @@ static int read_details(struct json *j, struct arena *a, struct ending *end) {
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
 
-/* Keeps the reason for the end of the turn; a refusal's details become a warning, as they are no part of the turn. */
+/* Keeps the reason for the end of the message; a refusal's details become a warning, as they are no part of the message. */
 static int keep_ending(struct anthropic *s, const struct ending *end, struct events *out, struct err *e) {
   struct event *ev;
   char *p;
@@ -263,7 +263,7 @@ static int block_delta(struct anthropic *s, int64_t index, const struct delta *d
 /* {{{ events */
 
 /* The members of an event that any of them has; raw but for type, index and delta. */
-struct record {
+struct members {
   struct str type, message, block, usage;
   int has_error;
   int64_t index;
@@ -276,7 +276,7 @@ static int read_error(struct json *j, int *has) {
   return json_skip(j);
 }
 
-static int read_record(struct anthropic *s, struct json *j, struct record *r) {
+static int read_members(struct anthropic *s, struct json *j, struct members *r) {
   while (json_next(j) == J_KEY) {
     int x = json_is(j, "type") ? read_string(j, s->p->a, &r->type)
           : json_is(j, "index") ? codec_integer(j, &r->index)
@@ -311,7 +311,7 @@ static int stop_message(struct anthropic *s, struct events *out, struct err *e) 
   return push(out, PART_DONE, 0, STR_NONE, 0, e);
 }
 
-static int dispatch(struct anthropic *s, const struct record *r, struct str data, struct events *out, struct err *e) {
+static int dispatch(struct anthropic *s, const struct members *r, struct str data, struct events *out, struct err *e) {
   if (str_eq(r->type, "content_block_delta")) return block_delta(s, r->index, &r->delta, out, e);
   if (str_eq(r->type, "content_block_start")) return anthropic_begin(s, r->index, r->block, out, e);
   if (str_eq(r->type, "content_block_stop")) return stop_block(s, r->index, out, e);
@@ -324,18 +324,23 @@ static int dispatch(struct anthropic *s, const struct record *r, struct str data
   return str_eq(r->type, "error") || (r->type.n == 0 && r->has_error) ? fail(s, data, e) : 0;
 }
 
-int anthropic_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e) {
+static int parse_event(void *state, const struct record *r, struct events *out, struct err *e) {
   struct anthropic *s = state;
-  struct record r = { 0 };
+  struct members m = { 0 };
   struct json j;
-  if (s->ended || str_eq(data, "[DONE]")) return 0;
-  json_open(&j, data, s->p->limits->depth, e);
+  if (s->ended || str_eq(r->data, "[DONE]")) return 0;
+  json_open(&j, r->data, s->p->limits->depth, e);
   if (json_next(&j) == J_ERROR) return -1;
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "an event is no object");
-  if (read_record(s, &j, &r) != 0) return -1;
-  if (str_eq(name, "error")) r.type = name; /* its data may be the bare error, with a type of its own */
-  if (r.type.n == 0 && !r.has_error) r.type = name;
-  return dispatch(s, &r, data, out, e);
+  if (read_members(s, &j, &m) != 0) return -1;
+  if (str_eq(r->name, "error")) m.type = r->name; /* its data may be the bare error, with a type of its own */
+  if (m.type.n == 0 && !m.has_error) m.type = r->name;
+  return dispatch(s, &m, r->data, out, e);
+}
+
+int anthropic_parse_record(void *state, const struct record *r, struct events *out, struct err *e) {
+  const struct anthropic *s = state;
+  return codec_record(s->p, r, parse_event, state, out, e);
 }
 
 /* }}} */
@@ -371,7 +376,7 @@ static enum stop stop_of(struct str reason) {
   return STOP_NONE;
 }
 
-/* A tool_use turn without a call would leave the caller nothing to answer. */
+/* A message with stop_reason tool_use and without a call would leave the caller nothing to answer. */
 static int empty_tool_turn(struct err *e) {
   err_set(e, KIND_PROTOCOL, "the model stopped for a tool call but sent none");
   snprintf(e->code, sizeof e->code, "empty_tool_turn");

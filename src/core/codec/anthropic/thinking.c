@@ -5,7 +5,6 @@
 */
 #include "anthropic.h"
 #include "core/codec/shared/effort.h"
-#include "core/codec/shared/writer.h"
 
 #include <stdio.h>
 
@@ -30,7 +29,7 @@ static int warn(struct render *r, const char *code, const char *message, struct 
 /* What the model's row says; a model that no row knows is taken for a new one, unless a budget is asked of it. */
 static enum mode mode_of(const struct render *r) {
   struct str s = node_str(node_get(r->request, "thinking_mode"));
-  if (str_eq(s, "budget") || (s.n == 0 && out_templated(r->quirks))) return MODE_BUDGET;
+  if (str_eq(s, "budget") || (s.n == 0 && effort_is_templated(r->quirks))) return MODE_BUDGET;
   if (str_eq(s, "effort")) return MODE_EFFORT;
   if (str_eq(s, "none")) return MODE_NONE;
   return s.n == 0 && node_is(node_get(r->request, "thinking"), NODE_OBJECT) ? MODE_BUDGET : MODE_ADAPTIVE;
@@ -49,9 +48,21 @@ static const struct level *level_of(struct str word, enum mode mode, struct err 
   return NULL;
 }
 
+/* {budget_tokens = n}: 0, or -1 and KIND_ARGUMENT. */
+static int read_budget(const struct node *v, int64_t *budget, struct err *e) {
+  const struct node *tokens = node_get(v, "budget_tokens");
+  const char *got = tokens == NULL ? "nothing" : "something else";
+  if (v->type != NODE_OBJECT)
+    return err_argument(e, "thinking", "false, a level or {budget_tokens = n}", "something else");
+  if (node_is(tokens, NODE_DOUBLE) && tokens->u.d >= 0 && tokens->u.d < 1e9) *budget = (int64_t)tokens->u.d;
+  else if (node_is(tokens, NODE_INT) && tokens->u.i >= 0) *budget = tokens->u.i;
+  else return err_argument(e, "thinking.budget_tokens", "integer, 0 or more", got);
+  return 0;
+}
+
 /* What was asked for, before anything stands against it. */
 static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking *t, struct err *e) {
-  const struct node *v = node_get(r->request, "thinking"), *tokens = node_get(v, "budget_tokens");
+  const struct node *v = node_get(r->request, "thinking");
   const struct level *level = NULL;
   if (v == NULL) return 0;
   if (v->type == NODE_FALSE) { t->mode = THINKING_DISABLED; return 0; }
@@ -59,15 +70,8 @@ static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking
     if ((level = level_of(v->s, mode, e)) == NULL) return -1;
     t->budget = budget_of(level);
     t->effort = level->effort;
-  } else if (node_is(tokens, NODE_DOUBLE) && tokens->u.d >= 0 && tokens->u.d < 1e9) {
-    t->budget = (int64_t)tokens->u.d;
-  } else if (node_is(tokens, NODE_INT) && tokens->u.i >= 0) {
-    t->budget = tokens->u.i;
-  } else if (v->type == NODE_OBJECT) {
-    return err_argument(e, "thinking.budget_tokens", "integer, 0 or more",
-                        tokens == NULL ? "nothing" : "something else");
-  } else {
-    return err_argument(e, "thinking", "false, a level or {budget_tokens = n}", "something else");
+  } else if (read_budget(v, &t->budget, e) != 0) {
+    return -1;
   }
   if (level == NULL && t->budget == 0) { t->mode = THINKING_DISABLED; return 0; }
   if (mode == MODE_NONE) {
@@ -83,7 +87,7 @@ static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking
   return 0;
 }
 
-/* True when the last assistant turn has calls but does not begin with its thinking: refused beside a budget. */
+/* True when the last assistant message has calls but does not begin with its thinking: refused beside a budget. */
 static int lost_thinking(const struct node *messages) {
   const struct node *last = NULL;
   for (const struct node *m = messages->child; m != NULL; m = m->next)
@@ -97,19 +101,19 @@ static int lost_thinking(const struct node *messages) {
 /* Why thinking has to be left off, or NULL. */
 static const char *obstacle(const struct render *r, int forced_tool, const struct anthropic_thinking *t) {
   const struct node *messages = node_get(r->request, "messages");
-  int strict = !out_templated(r->quirks); /* else only what no template can */
+  int strict = !effort_is_templated(r->quirks); /* else only what no template can */
   if (t->mode != THINKING_BUDGET && t->mode != THINKING_ADAPTIVE) return NULL;
   if (forced_tool && strict) return "tool_choice forces a call: thinking was left off";
   if (anthropic_prefilled(messages)) return "the last message is an answer to continue: thinking was left off";
   if (t->mode == THINKING_BUDGET && strict && lost_thinking(messages))
-    return "the last assistant turn with calls has lost its thinking: thinking was left off";
+    return "the last assistant message with calls has lost its thinking: thinking was left off";
   return NULL;
 }
 
 /* Fits the budget and the ceiling of the whole answer together, below what the model can give. */
 static int fit(struct render *r, int64_t *max_tokens, struct anthropic_thinking *t, struct err *e) {
   const struct node *max = node_get(r->request, "max_output");
-  if (t->budget < BUDGET_MIN && !out_templated(r->quirks)) {
+  if (t->budget < BUDGET_MIN && !effort_is_templated(r->quirks)) {
     t->budget = BUDGET_MIN;
     if (warn(r, "adjusted_option", "the budget was raised to 1024 tokens, the least there is", e) != 0) return -1;
   }
@@ -124,7 +128,7 @@ static int fit(struct render *r, int64_t *max_tokens, struct anthropic_thinking 
 int anthropic_think(struct render *r, int forced_tool, int64_t *max_tokens, struct anthropic_thinking *t,
                     struct err *e) {
   enum mode mode = mode_of(r);
-  int templated = out_templated(r->quirks);
+  int templated = effort_is_templated(r->quirks);
   const char *why;
   *t = (struct anthropic_thinking){ 0 };
   if (read_wish(r, mode, t, e) != 0) return -1;

@@ -5,106 +5,116 @@
 ** Writes to the caller's body; scratch lies in the caller's arena. Failure: -1 and an err.
 */
 #include "chat.h"
-#include "core/codec/shared/writer.h"
+#include "core/codec/shared/openai.h"
+#include "core/codec/shared/effort.h"
 #include "core/history/normalise.h"
 
 /* {{{ settings */
 
 /* Stop sequences, where the model takes any. */
-static void put_stop(struct out *w) {
-  const struct node *v = node_get(w->request, "stop_sequences");
+static void put_stop(struct writer *w) {
+  const struct node *v = writer_given(w, "stop_sequences");
   if (children(v) == NULL) return;
-  if (w->q->no_stop) { out_warn(w, "stop_sequences", "the model refuses stop sequences: left out"); return; }
-  out_field(w, "stop");
-  put_value(w, v);
+  if (w->r->quirks->no_stop) { writer_warn(w, "stop_sequences", "the model refuses stop sequences: left out"); return; }
+  writer_field(w, "stop");
+  writer_sorted(w, v);
 }
 
 /* OpenRouter: {effort}, {max_tokens}, or {enabled = false}. */
-static void put_reasoning_object(struct out *w, const struct node *thinking) {
+static void put_reasoning_object(struct writer *w, const struct node *thinking) {
   const struct node *budget = node_get(thinking, "budget_tokens");
-  out_field(w, "reasoning");
+  writer_field(w, "reasoning");
   if (node_is(thinking, NODE_FALSE)) {
-    put(w, "{\"enabled\":false}");
+    writer_json(w, "{\"enabled\":false}");
   } else {
-    put(w, budget != NULL ? "{\"max_tokens\":" : "{\"effort\":");
-    put_value(w, budget != NULL ? budget : thinking);
-    put(w, "}");
+    writer_json(w, budget != NULL ? "{\"max_tokens\":" : "{\"effort\":");
+    writer_sorted(w, budget != NULL ? budget : thinking);
+    writer_json(w, "}");
   }
 }
 
 /* The effort, where the dialect has a word for one but none for not thinking. */
-static void put_effort(struct out *w, const struct node *thinking) {
-  const char *effort = out_effort(w, thinking);
-  if (effort != NULL) out_field_word(w, "reasoning_effort", effort);
-  else if (str_eq(node_str(node_get(w->request, "thinking_mode")), "effort"))
-    out_warn(w, "thinking", "the model cannot be told not to think: left out");
+static void put_effort(struct writer *w, const struct node *thinking) {
+  const char *effort = openai_effort(w, thinking);
+  if (effort != NULL) writer_field_word(w, "reasoning_effort", effort);
+  else if (str_eq(node_str(writer_given(w, "thinking_mode")), "effort"))
+    writer_warn(w, "thinking", "the model cannot be told not to think: left out");
+}
+
+/* Whether to think, where the dialect has a switch for it; the second has an effort beside it. */
+static void put_switch(struct writer *w, int off) {
+  writer_field(w, "enable_thinking");
+  writer_json(w, off ? "false" : "true");
+  if (!off) writer_adjusted(w, "thinking", "the model can be told to think, not how much: the level was left out");
+}
+
+static void put_thinking_object(struct writer *w, const struct node *thinking, int off) {
+  writer_field(w, "thinking");
+  writer_json(w, off ? "{\"type\":\"disabled\"}" : "{\"type\":\"enabled\"}");
+  if (!off) writer_field_word(w, "reasoning_effort", openai_effort(w, thinking));
 }
 
 /* The thinking option in the dialect's words. */
-static void put_thinking(struct out *w) {
-  const struct node *thinking = node_get(w->request, "thinking");
+static void put_thinking(struct writer *w) {
+  const struct node *thinking = writer_given(w, "thinking");
   int off = node_is(thinking, NODE_FALSE) || str_eq(node_str(thinking), "none");
-  if (w->q->no_effort_with_tools && children(node_get(w->request, "tools")) != NULL) {
-    if (thinking != NULL && !off) out_warn(w, "thinking", "refused beside tools: left out");
-    out_field_word(w, "reasoning_effort", "none");
+  if (w->r->quirks->no_effort_with_tools && children(writer_given(w, "tools")) != NULL) {
+    if (thinking != NULL && !off) writer_warn(w, "thinking", "refused beside tools: left out");
+    writer_field_word(w, "reasoning_effort", "none");
   } else if (thinking == NULL) {
     return;
-  } else if (out_no_effort(w)) {
-    if (!off) out_warn(w, "thinking", "the model has no setting for it: left out");
-  } else if (out_templated(w->q)) {
-    out_template(w, thinking);
-  } else if (strcmp(w->q->effort, "reasoning") == 0) {
+  } else if (openai_no_effort(w)) {
+    if (!off) writer_warn(w, "thinking", "the model has no setting for it: left out");
+  } else if (effort_is_templated(w->r->quirks)) {
+    openai_template(w, thinking);
+  } else if (strcmp(w->r->quirks->effort, "reasoning") == 0) {
     put_reasoning_object(w, thinking);
-  } else if (strcmp(w->q->effort, "enable_thinking") == 0) {
-    out_field(w, "enable_thinking");
-    put(w, off ? "false" : "true");
-    if (!off) out_adjusted(w, "thinking", "the model can be told to think, not how much: the level was left out");
-  } else if (strcmp(w->q->effort, "thinking") == 0) {
-    out_field(w, "thinking");
-    put(w, off ? "{\"type\":\"disabled\"}" : "{\"type\":\"enabled\"}");
-    if (!off) out_field_word(w, "reasoning_effort", out_effort(w, thinking));
+  } else if (strcmp(w->r->quirks->effort, "enable_thinking") == 0) {
+    put_switch(w, off);
+  } else if (strcmp(w->r->quirks->effort, "thinking") == 0) {
+    put_thinking_object(w, thinking, off);
   } else {
     put_effort(w, thinking);
   }
 }
 
 /* Model and settings, up to the stream's. */
-static void put_settings(struct out *w) {
-  const struct node *max = node_get(w->request, "max_tokens");
-  out_field(w, "model");
-  put_string(w, node_str(node_get(w->request, "model")));
+static void put_settings(struct writer *w) {
+  const struct node *max = writer_given(w, "max_tokens");
+  writer_field(w, "model");
+  writer_string(w, node_str(writer_given(w, "model")));
   if (max != NULL) {
-    out_field(w, w->q->max_tokens_field);
-    put_value(w, max);
+    writer_field(w, w->r->quirks->max_tokens_field);
+    writer_sorted(w, max);
   }
-  out_number(w, "temperature");
-  out_number(w, "top_p");
+  openai_number(w, "temperature");
+  openai_number(w, "top_p");
   put_stop(w);
   put_thinking(w);
-  if (!node_is(node_get(w->request, "stream"), NODE_TRUE)) return;
-  out_field(w, "stream");
-  put(w, "true");
-  if (w->q->no_stream_usage) return;
-  out_field(w, "stream_options");
-  put(w, "{\"include_usage\":true}");
+  if (!node_is(writer_given(w, "stream"), NODE_TRUE)) return;
+  writer_field(w, "stream");
+  writer_json(w, "true");
+  if (w->r->quirks->no_stream_usage) return;
+  writer_field(w, "stream_options");
+  writer_json(w, "{\"include_usage\":true}");
 }
 
 /* }}} */
 
 /* {{{ tools */
 
-static void put_tool(struct out *w, const struct node *tool) {
+static void put_tool(struct writer *w, const struct node *tool) {
   const struct node *strict = node_get(tool, "strict");
-  out_function(w, "{\"type\":\"function\",\"function\":{\"name\":", tool);
-  if (strict != NULL && !w->q->no_strict) {
-    put(w, ",\"strict\":");
-    put_value(w, strict);
+  openai_function(w, "{\"type\":\"function\",\"function\":{\"name\":", tool);
+  if (strict != NULL && !w->r->quirks->no_strict) {
+    writer_json(w, ",\"strict\":");
+    writer_sorted(w, strict);
   }
-  put(w, "}}");
+  writer_json(w, "}}");
 }
 
-static void put_tools(struct out *w) {
-  out_tools(w, put_tool, "{\"type\":\"function\",\"function\":{\"name\":", "}}");
+static void put_tools(struct writer *w) {
+  openai_tools(w, put_tool, "{\"type\":\"function\",\"function\":{\"name\":", "}}");
 }
 
 /* }}} */
@@ -113,51 +123,91 @@ static void put_tools(struct out *w) {
 static const char *const SERVER_TOOLS[] = { "custom", NULL };
 
 /* Puts the tree in order: history, system prompt, schemas. */
-static int prepare(struct out *w, struct node **system) {
+static int prepare(struct writer *w, struct node **system) {
   const struct norm norm = {
     .origin = codec_origin(w->r, &codec_chat), .merge_text = 1, .results_first = 1,
-    .id_chars = strcmp(w->q->tool_id, "alnum9") == 0 ? "alnum9" : NULL, .id_max = (size_t)w->q->tool_id_max
+    .id_chars = strcmp(w->r->quirks->tool_id, "alnum9") == 0 ? "alnum9" : NULL,
+    .id_max = (size_t)w->r->quirks->tool_id_max
   };
-  const struct node *messages;
-  if (normalise_check(w->request, w->e) != 0 || codec_server_tools(w->request, SERVER_TOOLS, w->e) != 0 ||
-      out_check_media(w) != 0)
+  if (normalise_check(w->r->request, w->e) != 0 || codec_server_tools(w->r->request, SERVER_TOOLS, w->e) != 0 ||
+      writer_check_media(w, 0) != 0)
     return -1;
-  out_check_choice(w);
-  if (normalise_messages(w->r->a, w->request, &norm, w->e) != 0 ||
-      normalise_system(w->r->a, w->request, system, w->e) != 0 ||
-      normalise_tools(w->r->a, w->request, w->q->no_additional_properties, w->e) != 0)
+  openai_check_choice(w);
+  if (normalise_messages(w->r->a, w->r->request, &norm, w->e) != 0 ||
+      normalise_system(w->r->a, w->r->request, system, w->e) != 0)
     return -1;
-  messages = node_get(w->request, "messages");
-  w->tools_used = children(node_get(w->request, "tools")) != NULL;
-  for (const struct node *m = messages->child; m != NULL; m = m->next) w->tools_used |= chat_has(m, "tool_use");
-  return 0;
+  return normalise_tools(w->r->a, w->r->request, w->r->quirks->no_additional_properties, w->e);
 }
 
 static int chat_render(struct render *r, struct err *e) {
-  struct out w = { .r = r, .q = r->quirks, .request = r->request, .e = e };
+  struct writer w = { .r = r, .e = e };
   struct node *system = NULL;
+  if (buf_adds(r->path, "/chat/completions") != 0) return err_memory(e);
   if (prepare(&w, &system) != 0) return -1;
-  put(&w, "{");
+  writer_json(&w, "{");
   put_settings(&w);
   put_tools(&w);
-  out_metadata(&w);
-  out_extra(&w, "messages");
-  out_unsupported(&w);
-  out_field(&w, "messages");
+  openai_metadata(&w);
+  openai_extra(&w, "messages");
+  openai_unsupported(&w);
+  writer_field(&w, "messages");
   chat_put_messages(&w, system);
-  put(&w, "}");
+  writer_json(&w, "}");
   return w.failed ? -1 : 0;
 }
+
+/* {{{ answers: the filter of calls in text behind the parser */
+
+static void init(void *state, const struct parse *p) {
+  struct chat *c = state;
+  chat_init(c, p);
+  leaked_filter_init(&c->leaked, p);
+}
+
+static void release(void *state) {
+  struct chat *c = state;
+  leaked_filter_free(&c->leaked);
+  chat_free(c);
+}
+
+/* Gives on what the parser said before it ended with r. */
+static int pass(struct chat *c, int r, struct events *out, struct err *e) {
+  struct err scratch;
+  return leaked_filter_pass(&c->leaked, out, r == 0 ? e : &scratch) == 0 ? r : -1;
+}
+
+static int parse_record(void *state, const struct record *r, struct events *out, struct err *e) {
+  struct chat *c = state;
+  if (!c->leaked.used) return chat_parse_record(c, r, out, e);
+  return pass(c, chat_parse_record(c, r, &c->leaked.parts, e), out, e);
+}
+
+static int parse_body(void *state, struct str body, struct events *out, struct err *e) {
+  struct chat *c = state;
+  if (!c->leaked.used) return chat_parse_body(c, body, out, e);
+  return pass(c, chat_parse_body(c, body, &c->leaked.parts, e), out, e);
+}
+
+static int parse_end(void *state, struct events *out, struct err *e) {
+  struct chat *c = state;
+  struct events *in = c->leaked.used ? &c->leaked.parts : out;
+  if (pass(c, chat_parse_rest(c, in, e), out, e) != 0) return -1;
+  if (leaked_filter_end(&c->leaked, out, c->stop == STOP_MAX_TOKENS, &c->recovered, e) != 0) return -1;
+  return pass(c, chat_parse_end(c, in, e), out, e);
+}
+
+/* }}} */
 
 const struct codec codec_chat = {
   .name = "chat",
   .state_size = sizeof(struct chat),
+  .framing = &framing_sse,
   .render = chat_render,
   .render_count = NULL,
-  .init = chat_init,
-  .free = chat_free,
-  .parse_event = chat_parse_event,
-  .parse_body = chat_parse_body,
-  .parse_end = chat_parse_end,
+  .init = init,
+  .free = release,
+  .parse_record = parse_record,
+  .parse_body = parse_body,
+  .parse_end = parse_end,
   .ended = chat_ended,
 };

@@ -1,25 +1,25 @@
 /*
 ** chat.h: what the files of the Chat Completions codec share.
-**   chat.c      render: a canonical request as the body of POST /chat/completions
+**   chat.c      render: a canonical request as the body of POST /chat/completions; the filter behind what is parsed
 **   messages.c  its messages
 **   parse.c     chunks and whole answers as parts
-**   text.c      the answer's text: reasoning and tool calls written into it
+**   text.c      text and the blocks it belongs to; reasoning written into the answer's text
 **   tools.c     tool calls and their fragments
-**   keep.c      usage figures, and the fields that go back as they came
+**   keep.c      token counts, and the fields that go back as they came
 ** The state owns its buffers; parts borrow as event.h says: from the data and the scratch arena of `struct parse`,
-** those of the turn's end from the state too. Failure: -1 and an err.
+** those of the message's end from the state too. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_CHAT_H
 #define KOINE_CODEC_CHAT_H
 
 #include "core/codec/shared/read.h"
-#include "core/codec/shared/leaked.h"
+#include "core/codec/shared/leaked/filter.h"
 #include "core/codec/shared/think.h"
 
 #pragma GCC visibility push(hidden)
 
 struct chat;
-struct out;
+struct writer;
 
 enum chat_run { RUN_NONE, RUN_TEXT, RUN_THINKING, RUN_REFUSAL, RUN_TOOLS };
 
@@ -58,8 +58,8 @@ int chat_tools_read(struct chat *c, int choice, struct str calls, int whole);
 
 /* {{{ keep.c */
 
-/* The canonical counts of the figures. */
-void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u);
+/* The canonical counts of usage. */
+void chat_usage(const struct token_counts *f, const struct quirks *q, struct usage *u);
 
 /* One entry of reasoning_details, its fragments joined. */
 struct chat_detail {
@@ -88,23 +88,22 @@ void chat_keep_free(struct chat_keep *k, const struct mem *m);
 int chat_keep_details(struct chat *c, struct str raw, int whole, struct str *text, unsigned *flags);
 /* Takes a delta's annotations (JSON, an array; anything else is ignored). */
 int chat_keep_annotations(struct chat *c, struct str raw);
-/* At the end of the turn: pushes PART_RAW for the first reasoning block and for the last text block. */
+/* At the end of the message: pushes PART_RAW for the first reasoning block and for the last text block. */
 int chat_keep_end(struct chat *c);
 
 /* }}} */
 
 /* {{{ text.c */
 
-/* Readies what the quirks ask for; and gives back what it holds. */
-void chat_text_init(struct chat *c);
-void chat_text_free(struct chat *c);
-/* Takes text of the answer. 0 or -1, here and below. */
+/* Appends to the block of this kind; nothing for an empty text. 0 or -1, here and below. */
+int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags);
+/* Takes text of the answer. */
 int chat_text(struct chat *c, int choice, struct str s, unsigned flags);
-/* Another block begins: what text was kept back and cannot be markup any more goes before it. */
+/* Another block begins: what text was kept back and cannot be a tag any more goes before it. */
 int chat_text_pause(struct chat *c);
-/* A choice's tool_calls (JSON): real calls win, nothing is read from the text any more. */
+/* The same before a choice's tool_calls (JSON), where these hold a call. */
 int chat_text_calls(struct chat *c, struct str calls);
-/* The turn is over: the text kept back, or the calls it holds. */
+/* The message is complete: the text kept back. */
 int chat_text_end(struct chat *c);
 
 /* }}} */
@@ -117,7 +116,7 @@ struct chat {
   struct err *e;                    /* its error */
   struct chat_tools tools;
   struct chat_keep keep;
-  struct figures figures;
+  struct token_counts counts;
   int32_t next_key;
   enum chat_run run;                /* the kind of block that the last part went to, */
   int run_choice;                   /* its choice */
@@ -130,32 +129,27 @@ struct chat {
   enum stop stop;
   struct buf finish;                /* that finish_reason */
   struct buf last_reasoning;        /* quirk dedup_reasoning */
-  int filtered, leaks;              /* text goes through text.c; it may hold calls */
-  int text_choice;                  /* the choice that text last came from */
-  struct think think;               /* quirk inline_think */
-  struct leaked leaked;             /* quirk leaked_calls */
-  size_t recovered;                 /* calls read from the text */
+  int text_choice;                  /* the choice that text last came from, */
+  struct think think;               /* and the reasoning in it: quirk inline_think */
+  struct leaked_filter leaked;      /* chat.c: quirk leaked_calls */
+  size_t recovered;                 /* calls that this made */
 };
 
-/* Appends to the block of this kind; nothing for an empty text. 0 or -1. */
-int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags);
-
-/* What the codec fills its table with: see struct codec. */
-void chat_init(void *state, const struct parse *p);
-void chat_free(void *state);
-int chat_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);
-int chat_parse_body(void *state, struct str body, struct events *out, struct err *e);
-int chat_parse_end(void *state, struct events *out, struct err *e);
+/* As in struct codec. What comes at the message's end comes in two steps: text that was kept back, then the rest. */
+void chat_init(struct chat *c, const struct parse *p);
+void chat_free(struct chat *c);
+int chat_parse_record(struct chat *c, const struct record *r, struct events *out, struct err *e);
+int chat_parse_body(struct chat *c, struct str body, struct events *out, struct err *e);
+int chat_parse_rest(struct chat *c, struct events *out, struct err *e);
+int chat_parse_end(struct chat *c, struct events *out, struct err *e);
 int chat_ended(const void *state);
 
 /* }}} */
 
 /* {{{ messages.c */
 
-/* True when the message has a block of that type. */
-int chat_has(const struct node *message, const char *type);
 /* Writes the array of messages: the system prompt (array of text blocks, or NULL), then the normalised history. */
-void chat_put_messages(struct out *w, const struct node *system);
+void chat_put_messages(struct writer *w, const struct node *system);
 
 /* }}} */
 

@@ -1,5 +1,5 @@
 /*
-** keep.c: what accumulates beside the text: token figures, and the fields that must go back as they came
+** keep.c: what accumulates beside the text: token counts, and the fields that must go back as they came
 ** (reasoning_details, reasoning_opaque) or be shown whole (annotations).
 ** The state owns its arena and buffers. Failure: -1 and an err; it can still be freed.
 */
@@ -7,17 +7,17 @@
 
 #define MEMBERS_MAX 256 /* of one entry of reasoning_details: each is looked for among the others */
 
-/* {{{ token figures */
+/* {{{ token counts */
 
 /* Some leave reasoning out of completion_tokens (xAI; Copilot's Gemini models): the quirk or the total says so. */
-static int reasoning_apart(const struct figures *f, const struct quirks *q) {
+static int reasoning_apart(const struct token_counts *f, const struct quirks *q) {
   if (f->reasoning <= 0) return 0;
   return q->reasoning_outside_output ||
          (f->prompt >= 0 && f->total == f->prompt + f->completion + f->reasoning);
 }
 
-void chat_usage(const struct figures *f, const struct quirks *q, struct usage *u) {
-  figures_usage(f, q, u);
+void chat_usage(const struct token_counts *f, const struct quirks *q, struct usage *u) {
+  token_counts_usage(f, q, u);
   /* xAI: cached_tokens may exceed prompt_tokens, which then leaves them out. */
   if (q->reasoning_outside_output && f->prompt >= 0 && f->cached > f->prompt) u->input = f->prompt;
   if (f->completion >= 0 && reasoning_apart(f, q)) u->output += f->reasoning;
@@ -45,7 +45,7 @@ void chat_keep_free(struct chat_keep *k, const struct mem *m) {
   chat_keep_init(k, m);
 }
 
-/* Counts bytes that stay until the turn ends. */
+/* Counts bytes that stay until the message ends. */
 static int hold(struct chat *c, size_t n) {
   c->keep.held += n;
   if (c->keep.held <= c->p->limits->decoded) return 0;

@@ -1,6 +1,6 @@
 /*
 ** parse.c: chat.completion.chunk events and chat.completion bodies as parts. Both go through the same
-** readers, so that a streamed and a plain answer give the same turn. One pass with the pull reader; text is not copied.
+** readers, so that a streamed and a plain answer give the same message. One pass with the pull reader; text is not copied.
 ** Failure: -1 and an err.
 */
 #include "chat.h"
@@ -22,32 +22,6 @@ struct chunk {
   int other_wire;           /* an event or object of the Responses API */
 };
 
-/* {{{ blocks */
-
-/* The key of the block of this kind that text of this choice goes to: a new one whenever kind or choice changes. */
-static int32_t run_key(struct chat *c, enum chat_run run, int choice) {
-  if (c->run == run && c->run_choice == choice) return c->run_key;
-  c->run = run;
-  c->run_choice = choice;
-  c->run_key = c->next_key++;
-  if (run == RUN_THINKING && c->reasoning_key < 0) c->reasoning_key = c->run_key;
-  if (run == RUN_TEXT) c->text_key = c->run_key;
-  return c->run_key;
-}
-
-int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags) {
-  static const enum event_type TYPE[] = {
-    [RUN_TEXT] = PART_TEXT, [RUN_THINKING] = PART_THINKING, [RUN_REFUSAL] = PART_REFUSAL
-  };
-  struct event *ev;
-  if (s.n == 0) return 0;
-  ev = events_push(c->out, TYPE[run], run_key(c, run, choice));
-  if (ev == NULL) return err_memory(c->e);
-  ev->text = s;
-  ev->flags = flags;
-  return 0;
-}
-
 /* A block of its own: what is opaque here, or reasoning that nobody can read. */
 static int push_block(struct chat *c, enum event_type type, struct str name, struct str text) {
   struct event *ev = chat_text_pause(c) != 0 ? NULL : events_push(c->out, type, c->next_key);
@@ -60,11 +34,9 @@ static int push_block(struct chat *c, enum event_type type, struct str name, str
   return 0;
 }
 
-/* }}} */
-
 /* {{{ reasoning */
 
-/* The same for reasoning; where the dialect repeats deltas, a repeated one says nothing. */
+/* Text of reasoning; where the dialect repeats deltas, a repeated one says nothing. */
 static int push_thinking(struct chat *c, int choice, struct str s, unsigned flags) {
   if (s.n == 0) return 0;
   if (c->p->quirks->dedup_reasoning) {
@@ -97,8 +69,9 @@ static int emit_reasoning(struct chat *c, int choice, const struct delta *d, int
   int said = 0;
   for (int i = 0; i < 3; i++) {
     int again = 0;
+    if (d->reasoning[i].n == 0) continue;
     for (int k = 0; k < i; k++) again |= str_same(d->reasoning[k], d->reasoning[i]);
-    if (d->reasoning[i].n == 0 || again) continue;
+    if (again) continue;
     if (push_thinking(c, choice, d->reasoning[i], d->reasoning_flags[i]) != 0) return -1;
     said = 1;
   }
@@ -266,15 +239,15 @@ static int emit_delta(struct chat *c, int choice, const struct delta *d, int who
 
 /* Reads a usage object and pushes what is known by now. */
 static int emit_usage(struct chat *c, struct json *j) {
-  static const struct figure_names NAMES = {
+  static const struct token_count_names NAMES = {
     { "prompt_tokens", 13 }, { "prompt_tokens_details", 21 }, { "completion_tokens", 17 },
     { "completion_tokens_details", 25 }
   };
-  int r = figures_read(&c->figures, &NAMES, j);
+  int r = token_counts_read(&c->counts, &NAMES, j);
   struct event *ev;
   if (r <= 0) return r;
   if ((ev = events_push(c->out, PART_USAGE, 0)) == NULL) return err_memory(j->e);
-  chat_usage(&c->figures, c->p->quirks, &ev->usage);
+  chat_usage(&c->counts, c->p->quirks, &ev->usage);
   return 0;
 }
 
@@ -331,7 +304,7 @@ static int read_choice(struct chat *c, struct json *j, struct choice *v, struct 
   return t == J_ERROR ? -1 : 0;
 }
 
-/* Reads one choice and pushes its parts. Several choices are one turn: Copilot splits Claude's text and calls so. */
+/* Reads one choice and pushes its parts. Several choices are one message: Copilot splits Claude's text and calls so. */
 static int parse_choice(struct chat *c, struct json *j, int ordinal, int whole, struct chunk *k) {
   struct choice v;
   struct json m;
@@ -411,7 +384,7 @@ static int parse_tier(struct chat *c, struct json *j) {
   if (codec_word(j, c->p->a, &tier) != 0) return -1;
   c->has_tier = tier.n > 0;
   if ((why = codec_tier(tier)) == NULL) return 0;
-  c->figures.unpriced = why;
+  c->counts.unpriced = why;
   if ((ev = events_push(c->out, PART_USAGE, 0)) == NULL) return err_memory(j->e);
   usage_clear(&ev->usage);
   ev->usage.unpriced = why;
@@ -490,46 +463,47 @@ static int parse_chunk(struct chat *c, struct str data, int whole) {
 
 /* }}} */
 
-void chat_init(void *state, const struct parse *p) {
-  struct chat *c = state;
+void chat_init(struct chat *c, const struct parse *p) {
   c->p = p;
   chat_tools_init(&c->tools, p->m);
   chat_keep_init(&c->keep, p->m);
-  figures_clear(&c->figures);
+  token_counts_clear(&c->counts);
   c->reasoning_key = c->text_key = -1;
-  chat_text_init(c);
+  think_init(&c->think, p->m);
   buf_init(&c->finish, p->m);
   buf_init(&c->last_reasoning, p->m);
 }
 
-void chat_free(void *state) {
-  struct chat *c = state;
+void chat_free(struct chat *c) {
   chat_tools_free(&c->tools, c->p->m);
   chat_keep_free(&c->keep, c->p->m);
-  chat_text_free(c);
+  think_free(&c->think);
   buf_free(&c->finish);
   buf_free(&c->last_reasoning);
 }
 
-int chat_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e) {
+static int parse_event(void *state, const struct record *r, struct events *out, struct err *e) {
   struct chat *c = state;
+  struct str data = str_trim(r->data);
   c->out = out;
   c->e = e;
-  data = str_trim(data);
   if (c->done || data.n == 0) return 0;
   if (str_eq(data, "[DONE]")) {
     c->done = 1;
     return events_push(out, PART_DONE, 0) == NULL ? err_memory(e) : 0;
   }
-  if (str_eq(name, "error")) {
+  if (str_eq(r->name, "error")) {
     codec_error(c->p->a, 200, data, e);
     return -1;
   }
   return parse_chunk(c, data, 0);
 }
 
-int chat_parse_body(void *state, struct str body, struct events *out, struct err *e) {
-  struct chat *c = state;
+int chat_parse_record(struct chat *c, const struct record *r, struct events *out, struct err *e) {
+  return codec_record(c->p, r, parse_event, c, out, e);
+}
+
+int chat_parse_body(struct chat *c, struct str body, struct events *out, struct err *e) {
   c->out = out;
   c->e = e;
   if (parse_chunk(c, body, 1) != 0) return -1;
@@ -542,13 +516,13 @@ int chat_ended(const void *state) {
   return c->done || (c->seen != 0 && (c->seen & ~c->finished) == 0);
 }
 
-/* {{{ the end of the turn */
+/* {{{ the end of the message */
 
-/* finish_reason said that the turn failed, or promised calls that never came. */
+/* finish_reason said that the message failed, or promised calls that never came. */
 static int check_finish(const struct chat *c, struct err *e) {
   if (c->stop == STOP_ERROR) {
     int busy = str_eq(buf_str(&c->finish), "insufficient_system_resource");
-    err_set(e, busy ? KIND_OVERLOADED : KIND_SERVER, "the provider ended the turn with finish_reason \"%.*s\"",
+    err_set(e, busy ? KIND_OVERLOADED : KIND_SERVER, "the provider ended the message with finish_reason \"%.*s\"",
             (int)c->finish.n, c->finish.p);
     e->status = busy ? 503 : 500;
     snprintf(e->code, sizeof e->code, "%.*s", (int)c->finish.n, c->finish.p);
@@ -572,13 +546,18 @@ static int push_warning(struct chat *c, struct str code, struct str text) {
   return 0;
 }
 
-int chat_parse_end(void *state, struct events *out, struct err *e) {
-  struct chat *c = state;
+int chat_parse_rest(struct chat *c, struct events *out, struct err *e) {
+  c->out = out;
+  c->e = e;
+  return chat_text_end(c);
+}
+
+int chat_parse_end(struct chat *c, struct events *out, struct err *e) {
   struct event *ev;
   enum stop stop = c->stop;
   c->out = out;
   c->e = e;
-  if (chat_text_end(c) != 0 || check_finish(c, e) != 0 || chat_keep_end(c) != 0) return -1;
+  if (check_finish(c, e) != 0 || chat_keep_end(c) != 0) return -1;
   if (c->rank == 0 &&
       push_warning(c, STR("missing_finish_reason"), STR("the answer came without a finish_reason")) != 0) return -1;
   if (c->rank == 1 && stop == STOP_NONE &&

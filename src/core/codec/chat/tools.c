@@ -136,28 +136,33 @@ static int push_args(struct chat *s, struct chat_call *c, const struct piece *x)
   return 0;
 }
 
+/* Opens the call, or says what the piece is the first to say of it: its id, its name. */
+static int push_tool(struct chat *s, struct chat_call *c, const struct piece *x, int fresh) {
+  int id = x->id.n > 0 && c->id_n == 0, name = x->name.n > 0 && !c->named;
+  struct event *ev;
+  if (id) {
+    c->id = s->tools.ids.n;
+    if (buf_addstr(&s->tools.ids, x->id) != 0) return err_memory(s->e);
+    c->id_n = x->id.n;
+  }
+  if (name) c->named = 1;
+  if (!fresh && !id && !name) return 0;
+  if ((ev = events_push(s->out, PART_TOOL, c->key)) == NULL) return err_memory(s->e);
+  if (id) ev->id = x->id;
+  if (name) ev->name = x->name;
+  return 0;
+}
+
 /* Finds or makes the piece's call and pushes what it says. */
 static int add(struct chat *s, const struct piece *x) {
   struct chat_tools *t = &s->tools;
   struct chat_call *c = find(t, x);
-  int fresh = c == NULL, id = 0, name;
+  int fresh = c == NULL;
   struct event *ev;
   if (fresh && (c = new_call(s)) == NULL) return -1;
   t->last = (size_t)(c - t->v);
   if (x->has_index && bind(s, x, c) != 0) return -1;
-  if (x->id.n > 0 && c->id_n == 0) {
-    c->id = t->ids.n;
-    if (buf_addstr(&t->ids, x->id) != 0) return err_memory(s->e);
-    c->id_n = x->id.n;
-    id = 1;
-  }
-  name = x->name.n > 0 && !c->named;
-  if (name) c->named = 1;
-  if (fresh || id || name) {
-    if ((ev = events_push(s->out, PART_TOOL, c->key)) == NULL) return err_memory(s->e);
-    if (id) ev->id = x->id;
-    if (name) ev->name = x->name;
-  }
+  if (push_tool(s, c, x, fresh) != 0) return -1;
   if (push_args(s, c, x) != 0) return -1;
   if (x->raw.n == 0) return 0;
   if ((ev = events_push(s->out, PART_RAW, c->key)) == NULL) return err_memory(s->e);

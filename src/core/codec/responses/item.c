@@ -1,18 +1,11 @@
 /*
 ** item.c: output items of the Responses format. Deltas are told as they come; what an item says when it
 ** is done settles what they left open. A stream and a plain answer go through the same functions, so that both give the
-** same turn.
+** same message.
 ** A piece owns its buffers until its item is done; parts borrow from the event's bytes and the scratch arena. Failure:
 ** -1 and an err.
 */
 #include "responses.h"
-
-struct event *responses_push(struct responses *s, enum event_type type, int32_t key, struct str text) {
-  struct event *ev = events_push(s->out, type, key);
-  if (ev == NULL) { err_memory(s->e); return NULL; }
-  ev->text = text;
-  return ev;
-}
 
 /* {{{ pieces */
 
@@ -168,7 +161,7 @@ int responses_add(struct responses *s, const struct responses_text *t) {
 /* What an item says; strings are decoded, the rest is JSON. */
 struct item {
   struct str json;               /* all of it */
-  struct str type, role, id, call_id, name, phase, sealed, arguments, content, summary;
+  struct str type, role, id, call_id, name, phase, encrypted, arguments, content, summary;
   unsigned flags;                /* of arguments */
   int whole;
 };
@@ -187,7 +180,7 @@ static int read_item(struct responses *s, struct str json, struct item *it) {
           : json_is(&j, "call_id") ? codec_word(&j, a, &it->call_id)
           : json_is(&j, "name") ? codec_word(&j, a, &it->name)
           : json_is(&j, "phase") ? codec_word(&j, a, &it->phase)
-          : json_is(&j, "encrypted_content") ? codec_word(&j, a, &it->sealed)
+          : json_is(&j, "encrypted_content") ? codec_word(&j, a, &it->encrypted)
           : json_is(&j, "arguments") ? codec_arguments(s->p, &j, &it->arguments, &it->flags, &it->whole)
           : json_is(&j, "content") ? codec_raw(&j, &it->content)
           : json_is(&j, "summary") ? codec_raw(&j, &it->summary) : json_skip(&j);
@@ -342,7 +335,7 @@ static int finish_message(struct responses *s, int64_t item, const struct item *
   return r;
 }
 
-/* Reasoning goes back whole, or is lost. Where it shows no text it is a block only if it is sealed. */
+/* Reasoning goes back whole, or is lost. Where it shows no text it is a block only if it is encrypted. */
 static int finish_thinking(struct responses *s, int64_t item, const struct item *it) {
   struct responses_piece *x = piece(s, item, 0, RESPONSES_THINKING);
   struct str text, summary;
@@ -355,7 +348,7 @@ static int finish_thinking(struct responses *s, int64_t item, const struct item 
     flags = summary_flags;
   }
   if (settle(s, x, 0, text, flags) != 0 || (ev = responses_push(s, PART_RAW, x->key, it->json)) == NULL) return -1;
-  if (it->sealed.n > 0) ev->name = STR("thinking");
+  if (it->encrypted.n > 0) ev->name = STR("thinking");
   return 0;
 }
 

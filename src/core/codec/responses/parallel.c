@@ -95,18 +95,18 @@ int responses_expand(struct responses *s, struct str call_id, struct str argumen
 /* {{{ together */
 
 /* What was kept with a call that came out of another one, from where the request goes; else NULL. */
-static const struct node *kept(struct out *w, const struct node *block) {
+static const struct node *kept(struct writer *w, const struct origin *here, const struct node *block) {
   const struct node *data = node_get(block, "provider_data");
-  struct origin here = codec_origin(w->r, &codec_responses);
   if (!is_type(block, "tool_use") || !str_begins(node_str(node_get(data, "raw")), "{\"parallel\":")) return NULL;
-  return normalise_is_own(data, &here) ? out_raw(w, block) : NULL;
+  return normalise_is_own(data, here) ? writer_raw(w, block) : NULL;
 }
 
 /* The last of the calls that begin with `first` and are still those of `uses`, or NULL: one was changed, or is gone. */
-static struct node *last_of(struct out *w, struct node *first, const struct node *uses, struct str call_id) {
+static struct node *last_of(struct writer *w, const struct origin *here, struct node *first, const struct node *uses,
+                            struct str call_id) {
   struct node *b = first, *last = NULL;
   for (const struct node *u = uses->child; u != NULL; u = u->next, b = b->next) {
-    if (b == NULL || !str_same(node_str(node_get(kept(w, b), "parallel")), call_id)) return NULL;
+    if (b == NULL || !str_same(node_str(node_get(kept(w, here, b), "parallel")), call_id)) return NULL;
     if (!str_same(node_str(node_get(b, "name")), tool_of(u))) return NULL;
     if (!node_equal_sorted(w->r->a->m, node_get(b, "arguments"), node_get(u, "parameters"))) return NULL;
     last = b;
@@ -148,7 +148,7 @@ static int move_content(struct arena *a, struct node *result, struct node *list)
 }
 
 /* Makes one result of those of the calls from `first` to `last`. 0 or -1 (memory). */
-static int join_results(struct out *w, struct node *message, struct node *first, struct node *last,
+static int join_results(struct writer *w, struct node *message, struct node *first, struct node *last,
                         struct str call_id) {
   struct node *list = node_new(w->r->a, NODE_ARRAY), *into = NULL, *in;
   if (list == NULL) return -1;
@@ -166,7 +166,8 @@ static int join_results(struct out *w, struct node *message, struct node *first,
 }
 
 /* Makes one call of those that begin with `first`, where they are still as they came. 0 or -1 (memory). */
-static int join_calls(struct out *w, struct node *message, struct node *first, const struct node *raw) {
+static int join_calls(struct writer *w, const struct origin *here, struct node *message, struct node *first,
+                      const struct node *raw) {
   struct arena *a = w->r->a;
   const struct node *item = node_get(raw, "item");
   struct node *content = node_get(message, "content"), *data = node_get(first, "provider_data"), *arguments, *last;
@@ -175,7 +176,7 @@ static int join_calls(struct out *w, struct node *message, struct node *first, c
   struct err scratch;
   const struct node *uses = uses_of(a, json, RAW_DEPTH, &scratch);
   if (uses == NULL) return scratch.kind == KIND_MEMORY ? -1 : 0;
-  if (call_id.n == 0 || (last = last_of(w, first, uses, call_id)) == NULL) return 0;
+  if (call_id.n == 0 || (last = last_of(w, here, first, uses, call_id)) == NULL) return 0;
   if (join_results(w, message, first, last, call_id) != 0) return -1;
   after = last->next;
   while (first->next != after) node_remove(content, first->next);
@@ -187,13 +188,14 @@ static int join_calls(struct out *w, struct node *message, struct node *first, c
   return node_set(data, STR("raw"), node_copy(a, item));
 }
 
-int responses_collapse(struct out *w) {
-  for (struct node *m = node_get(w->request, "messages")->child; m != NULL; m = m->next) {
+int responses_collapse(struct writer *w, const struct origin *here) {
+  for (struct node *m = writer_given(w, "messages")->child; m != NULL; m = m->next) {
     struct node *content = node_get(m, "content");
     if (!node_is(content, NODE_ARRAY)) continue;
     for (struct node *b = content->child; b != NULL; b = b->next) {
-      const struct node *raw = kept(w, b);
-      if (node_is(node_get(raw, "item"), NODE_OBJECT) && join_calls(w, m, b, raw) != 0) return err_memory(w->e);
+      const struct node *raw = kept(w, here, b);
+      if (node_is(node_get(raw, "item"), NODE_OBJECT) && join_calls(w, here, m, b, raw) != 0)
+        return err_memory(w->e);
     }
   }
   return 0;

@@ -79,19 +79,19 @@ static int push_meta(struct responses *s, const struct whole *w) {
 }
 
 static int push_usage(struct responses *s, const struct whole *w) {
-  static const struct figure_names NAMES = {
+  static const struct token_count_names NAMES = {
     { "input_tokens", 12 }, { "input_tokens_details", 20 }, { "output_tokens", 13 }, { "output_tokens_details", 21 }
   };
-  struct figures f;
+  struct token_counts f;
   struct event *ev;
   struct json j;
   int r;
   if (w->usage.n == 0) return 0;
-  figures_clear(&f);
+  token_counts_clear(&f);
   json_open(&j, w->usage, s->p->limits->depth, s->e);
-  if ((r = figures_read(&f, &NAMES, &j)) <= 0) return r;
+  if ((r = token_counts_read(&f, &NAMES, &j)) <= 0) return r;
   if ((ev = responses_push(s, PART_USAGE, 0, STR_NONE)) == NULL) return -1;
-  figures_usage(&f, s->p->quirks, &ev->usage);
+  token_counts_usage(&f, s->p->quirks, &ev->usage);
   if (ev->usage.unpriced == NULL) ev->usage.unpriced = s->hosted ? "server_tools" : codec_tier(w->tier);
   s->used = ev->usage.output;
   return 0;
@@ -117,7 +117,7 @@ static int push_output(struct responses *s, struct str json) {
 
 /* }}} */
 
-/* {{{ the end of the turn */
+/* {{{ the end of the message */
 
 /* The provider's own error: fills *s->e with the status it maps to. */
 static int fail(struct responses *s, struct str error) {
@@ -169,7 +169,7 @@ int responses_parse_end(void *state, struct events *out, struct err *e) {
   struct event *ev;
   s->out = out;
   s->e = e;
-  if (!s->incomplete && s->p->max_tokens > 0 && s->used >= s->p->max_tokens) { /* llama.cpp says so of every turn */
+  if (!s->incomplete && s->p->max_tokens > 0 && s->used >= s->p->max_tokens) { /* llama.cpp says so of every message */
     stop = STOP_MAX_TOKENS;
     ev = responses_push(s, PART_WARNING, 0, STR("the answer is called complete, but took all of max_tokens"));
     if (ev == NULL) return -1;
@@ -193,7 +193,7 @@ int responses_parse_end(void *state, struct events *out, struct err *e) {
 /* {{{ events */
 
 /* The members of an event that any of them has. */
-struct record {
+struct members {
   struct str type, object, delta, text, item, response;
   unsigned delta_flags, text_flags;
   int64_t output_index, content_index, summary_index; /* -1 = none */
@@ -201,7 +201,7 @@ struct record {
 };
 
 /* `error`: null says nothing. */
-static int read_error(struct json *j, struct record *r) {
+static int read_error(struct json *j, struct members *r) {
   struct str raw;
   if (codec_raw(j, &raw) != 0) return -1;
   r->has_error = raw.n > 0;
@@ -209,12 +209,12 @@ static int read_error(struct json *j, struct record *r) {
 }
 
 /* `choices`: the event is one of Chat Completions. */
-static int read_choices(struct json *j, struct record *r) {
+static int read_choices(struct json *j, struct members *r) {
   r->choices = 1;
   return json_skip(j);
 }
 
-static int read_record(struct responses *s, struct json *j, struct record *r) {
+static int read_members(struct responses *s, struct json *j, struct members *r) {
   struct arena *a = s->p->a;
   int whole;
   memset(r, 0, sizeof *r);
@@ -256,14 +256,14 @@ static const struct {
 };
 
 /* The item an event is about. An event without an index is about the one at hand; an announcement, about the next. */
-static int64_t index_of(struct responses *s, const struct record *r, int announced) {
+static int64_t index_of(struct responses *s, const struct members *r, int announced) {
   if (r->output_index >= 0) s->item = r->output_index;
   else if (announced || s->item < 0) s->item++;
   return s->item;
 }
 
 /* An event that carries text. 1, 0 when it does not, or -1. */
-static int add_text(struct responses *s, const struct record *r) {
+static int add_text(struct responses *s, const struct members *r) {
   for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
     struct responses_text t;
     if (!str_same(r->type, TEXTS[i].type)) continue;
@@ -280,7 +280,7 @@ static int add_text(struct responses *s, const struct record *r) {
   return 0;
 }
 
-/* True for the events that end the turn; *status is the one they stand for. */
+/* True for the events that end the message; *status is the one they stand for. */
 static int ends_turn(struct str type, struct str *status) {
   static const struct { struct str type, status; } ENDS[] = {
     { { "response.completed", 18 }, { "completed", 9 } }, { { "response.incomplete", 19 }, { "incomplete", 10 } },
@@ -291,8 +291,8 @@ static int ends_turn(struct str type, struct str *status) {
   return 0;
 }
 
-/* An event with a response object: created, in_progress, queued, and those that end the turn. */
-static int take_response(struct responses *s, const struct record *r) {
+/* An event with a response object: created, in_progress, queued, and those that end the message. */
+static int take_response(struct responses *s, const struct members *r) {
   struct str status = STR_NONE;
   int ends = ends_turn(r->type, &status);
   struct whole w;
@@ -309,7 +309,7 @@ static int take_response(struct responses *s, const struct record *r) {
   return responses_push(s, PART_DONE, 0, STR_NONE) != NULL ? 0 : -1;
 }
 
-static int dispatch(struct responses *s, const struct record *r, struct str data) {
+static int dispatch(struct responses *s, const struct members *r, struct str data) {
   int added = str_eq(r->type, "response.output_item.added");
   if (added || str_eq(r->type, "response.output_item.done")) {
     int64_t item = index_of(s, r, added);
@@ -324,22 +324,27 @@ static int dispatch(struct responses *s, const struct record *r, struct str data
   return str_begins(r->type, "response.") ? take_response(s, r) : 0;
 }
 
-int responses_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e) {
+static int parse_event(void *state, const struct record *r, struct events *out, struct err *e) {
   struct responses *s = state;
-  struct record r;
+  struct members m;
   struct json j;
   int x;
   s->out = out;
   s->e = e;
-  if (s->ended || str_eq(data, "[DONE]")) return 0; /* some proxies end with it, as Chat Completions does */
-  json_open(&j, data, s->p->limits->depth, e);
+  if (s->ended || str_eq(r->data, "[DONE]")) return 0; /* some proxies end with it, as Chat Completions does */
+  json_open(&j, r->data, s->p->limits->depth, e);
   if (json_next(&j) == J_ERROR) return -1;
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "an event is no object");
-  if (read_record(s, &j, &r) != 0) return -1;
-  if (str_eq(name, "error") && !str_begins(r.type, "response.")) return fail(s, data); /* or the bare error */
-  if (r.type.n == 0 && !r.has_error) r.type = name;
-  x = add_text(s, &r);
-  return x != 0 ? (x > 0 ? 0 : -1) : dispatch(s, &r, data);
+  if (read_members(s, &j, &m) != 0) return -1;
+  if (str_eq(r->name, "error") && !str_begins(m.type, "response.")) return fail(s, r->data); /* or the bare error */
+  if (m.type.n == 0 && !m.has_error) m.type = r->name;
+  x = add_text(s, &m);
+  return x != 0 ? (x > 0 ? 0 : -1) : dispatch(s, &m, r->data);
+}
+
+int responses_parse_record(void *state, const struct record *r, struct events *out, struct err *e) {
+  const struct responses *s = state;
+  return codec_record(s->p, r, parse_event, state, out, e);
 }
 
 /* }}} */

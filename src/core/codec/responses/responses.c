@@ -6,90 +6,92 @@
 ** Writes to the caller's body; scratch lies in the caller's arena. Failure: -1 and an err.
 */
 #include "responses.h"
+#include "core/codec/shared/openai.h"
+#include "core/codec/shared/effort.h"
 #include "core/history/normalise.h"
 
 #define CALL_ID_MAX 64  /* longer ones are refused (fitchmultz/pi-cursor-sdk#237) */
 
-static struct node *extra_of(const struct out *w, const char *name) {
-  return node_get_(node_get(w->request, "extra"), name, strlen(name));
+static struct node *extra_of(const struct writer *w, const char *name) {
+  return node_get_(writer_given(w, "extra"), name, strlen(name));
 }
 
 /* {{{ settings */
 
 /* True for models that are known to reason. */
-static int reasons(const struct out *w) {
-  const struct node *thinking = node_get(w->request, "thinking");
-  if (str_eq(node_str(node_get(w->request, "thinking_mode")), "effort")) return 1;
-  return thinking != NULL && thinking->type != NODE_FALSE && !out_no_effort(w);
+static int reasons(const struct writer *w) {
+  const struct node *thinking = writer_given(w, "thinking");
+  if (str_eq(node_str(writer_given(w, "thinking_mode")), "effort")) return 1;
+  return thinking != NULL && thinking->type != NODE_FALSE && !openai_no_effort(w);
 }
 
-/* True when the answer is to hold what the model thought, sealed: what is not asked for is lost, as nothing is
+/* True when the answer is to hold the reasoning, encrypted: unless asked for it is lost, as nothing is
 ** stored. Models that do not reason may refuse to be asked. */
-static int wants_sealed(const struct out *w) {
-  return !w->q->no_sealed_reasoning && node_get(w->request, "no_sealed") == NULL;
+static int wants_encrypted(const struct writer *w) {
+  return !w->r->quirks->no_encrypted_reasoning && writer_given(w, "no_encrypted") == NULL;
 }
 
 /* How much to think. The summary is what there is to show of it. */
-static void put_reasoning(struct out *w) {
-  const struct node *thinking = node_get(w->request, "thinking");
+static void put_reasoning(struct writer *w) {
+  const struct node *thinking = writer_given(w, "thinking");
   int off = node_is(thinking, NODE_FALSE);
   if (thinking == NULL) return;
-  if (out_no_effort(w)) {
-    if (!off) out_warn(w, "thinking", "the model has no setting for it: left out");
-  } else if (out_templated(w->q)) {
-    out_template(w, thinking);
+  if (openai_no_effort(w)) {
+    if (!off) writer_warn(w, "thinking", "the model has no setting for it: left out");
+  } else if (effort_is_templated(w->r->quirks)) {
+    openai_template(w, thinking);
   } else if (off) {
-    if (reasons(w)) out_warn(w, "thinking", "the model cannot be told not to think: left out");
+    if (reasons(w)) writer_warn(w, "thinking", "the model cannot be told not to think: left out");
   } else {
-    const char *effort = out_effort(w, thinking);
-    out_field(w, "reasoning");
-    put(w, "{\"effort\":");
-    put_word(w, effort);
-    put(w, strcmp(effort, "none") == 0 ? "}" : ",\"summary\":\"auto\"}");
+    const char *effort = openai_effort(w, thinking);
+    writer_field(w, "reasoning");
+    writer_json(w, "{\"effort\":");
+    writer_word(w, effort);
+    writer_json(w, strcmp(effort, "none") == 0 ? "}" : ",\"summary\":\"auto\"}");
   }
 }
 
-/* What the answer shall hold besides: sealed reasoning, and what the caller adds. */
-static void put_include(struct out *w) {
-  static const struct str SEALED = { "reasoning.encrypted_content", 27 };
+/* What the answer shall hold besides: encrypted reasoning, and what the caller adds. */
+static void put_include(struct writer *w) {
+  static const struct str ENCRYPTED = { "reasoning.encrypted_content", 27 };
   struct node *more = extra_of(w, "include");
-  if (!wants_sealed(w)) return;
-  w->r->remedies |= REMEDY_SEALED;
-  out_field(w, "include");
-  put(w, "[");
-  put_string(w, SEALED);
+  if (!wants_encrypted(w)) return;
+  w->r->remedies |= REMEDY_ENCRYPTED;
+  writer_field(w, "include");
+  writer_json(w, "[");
+  writer_string(w, ENCRYPTED);
   for (const struct node *v = children(more); v != NULL; v = v->next) {
-    if (str_same(node_str(v), SEALED)) continue;
-    put(w, ",");
-    put_value(w, v);
+    if (str_same(node_str(v), ENCRYPTED)) continue;
+    writer_json(w, ",");
+    writer_sorted(w, v);
   }
-  put(w, "]");
-  if (more != NULL) node_remove(node_get(w->request, "extra"), more); /* it is written */
+  writer_json(w, "]");
+  if (more != NULL) node_remove(writer_given(w, "extra"), more); /* it is written */
 }
 
 /* What a model is told about how to answer. */
-static void put_settings(struct out *w) {
-  const struct node *max = node_get(w->request, "max_tokens");
+static void put_settings(struct writer *w) {
+  const struct node *max = writer_given(w, "max_tokens");
   if (max != NULL) {
-    out_field(w, "max_output_tokens");
-    put_value(w, max);
+    writer_field(w, "max_output_tokens");
+    writer_sorted(w, max);
   }
-  out_number(w, "temperature");
-  out_number(w, "top_p");
-  if (children(node_get(w->request, "stop_sequences")) != NULL)
-    out_warn(w, "stop_sequences", "this wire format has none: left out");
+  openai_number(w, "temperature");
+  openai_number(w, "top_p");
+  if (children(writer_given(w, "stop_sequences")) != NULL)
+    writer_warn(w, "stop_sequences", "this wire format has none: left out");
 }
 
 /* What becomes of the answer. */
-static void put_delivery(struct out *w) {
+static void put_delivery(struct writer *w) {
   if (extra_of(w, "store") == NULL) {
-    out_field(w, "store");
-    put(w, "false");
+    writer_field(w, "store");
+    writer_json(w, "false");
   }
   put_include(w);
-  if (!node_is(node_get(w->request, "stream"), NODE_TRUE)) return;
-  out_field(w, "stream");
-  put(w, "true");
+  if (!node_is(writer_given(w, "stream"), NODE_TRUE)) return;
+  writer_field(w, "stream");
+  writer_json(w, "true");
 }
 
 /* }}} */
@@ -97,24 +99,24 @@ static void put_delivery(struct out *w) {
 /* {{{ system, tools */
 
 /* The system prompt, where it is no input item. */
-static void put_instructions(struct out *w, const struct node *system) {
-  struct str text = w->q->system_in_input ? STR_NONE : out_joined(w, system, SAY_TEXT, "\n\n");
+static void put_instructions(struct writer *w, const struct node *system) {
+  struct str text = w->r->quirks->system_in_input ? STR_NONE : writer_joined(w, system, SAY_TEXT, "\n\n");
   if (text.n == 0) return;
-  out_field(w, "instructions");
-  put_string(w, text);
+  writer_field(w, "instructions");
+  writer_string(w, text);
 }
 
 /* A tool. Left out, `strict` would mean true here. */
-static void put_tool(struct out *w, const struct node *tool) {
-  out_function(w, "{\"type\":\"function\",\"name\":", tool);
-  if (!w->q->no_strict) {
-    put(w, node_is(node_get(tool, "strict"), NODE_TRUE) ? ",\"strict\":true" : ",\"strict\":false");
+static void put_tool(struct writer *w, const struct node *tool) {
+  openai_function(w, "{\"type\":\"function\",\"name\":", tool);
+  if (!w->r->quirks->no_strict) {
+    writer_json(w, node_is(node_get(tool, "strict"), NODE_TRUE) ? ",\"strict\":true" : ",\"strict\":false");
   }
-  put(w, "}");
+  writer_json(w, "}");
 }
 
-static void put_tools(struct out *w) {
-  out_tools(w, put_tool, "{\"type\":\"function\",\"name\":", "}");
+static void put_tools(struct writer *w) {
+  openai_tools(w, put_tool, "{\"type\":\"function\",\"name\":", "}");
 }
 
 /* }}} */
@@ -129,56 +131,57 @@ static const char *const SERVER_TOOLS[] = {
 };
 
 /* Puts the tree in order: history, system prompt, schemas. */
-static int prepare(struct out *w, struct node **system) {
+static int prepare(struct writer *w, struct node **system) {
   const struct norm norm = {
     .origin = codec_origin(w->r, &codec_responses), .results_first = 1,
     .id_max = CALL_ID_MAX
   };
-  if (normalise_check(w->request, w->e) != 0 || codec_server_tools(w->request, SERVER_TOOLS, w->e) != 0 ||
-      out_check_media(w) != 0 || responses_collapse(w) != 0 ||
-      normalise_messages(w->r->a, w->request, &norm, w->e) != 0 ||
-      normalise_system(w->r->a, w->request, system, w->e) != 0)
+  if (normalise_check(w->r->request, w->e) != 0 || codec_server_tools(w->r->request, SERVER_TOOLS, w->e) != 0 ||
+      writer_check_media(w, MEDIA_FILE_URLS) != 0 || responses_collapse(w, &norm.origin) != 0 ||
+      normalise_messages(w->r->a, w->r->request, &norm, w->e) != 0 ||
+      normalise_system(w->r->a, w->r->request, system, w->e) != 0)
     return -1;
-  out_check_choice(w);
-  if (node_get(w->request, "no_reasoning") != NULL &&
-      codec_warn(w->r->a, w->r->warnings, "reasoning_dropped", "messages",
-                 "the provider could not open the reasoning of earlier turns: left out") != 0) return err_memory(w->e);
-  return normalise_tools(w->r->a, w->request, w->q->no_additional_properties, w->e);
+  openai_check_choice(w);
+  if (writer_given(w, "no_reasoning") != NULL)
+    writer_warn_as(w, "reasoning_dropped", "messages",
+                   "the provider could not open the reasoning of earlier messages: left out");
+  return normalise_tools(w->r->a, w->r->request, w->r->quirks->no_additional_properties, w->e);
 }
 
 /* True where the provider has the history up to its last answer: it is not sent again. */
-static int continues(const struct out *w) {
+static int continues(const struct writer *w) {
   return extra_of(w, "previous_response_id") != NULL || extra_of(w, "conversation") != NULL;
 }
 
-static void put_input(struct out *w, const struct node *system) {
-  const struct node *messages = node_get(w->request, "messages"), *from = messages->child;
+static void put_input(struct writer *w, const struct node *system) {
+  const struct node *messages = writer_given(w, "messages"), *from = messages->child;
   if (continues(w))
     for (const struct node *m = from; m != NULL; m = m->next)
       if (m->next != NULL && str_eq(node_str(node_get(m, "role")), "assistant")) from = m->next;
-  out_field(w, "input");
-  responses_put_input(w, w->q->system_in_input ? system : NULL, from);
+  writer_field(w, "input");
+  responses_put_input(w, w->r->quirks->system_in_input ? system : NULL, from);
 }
 
 static int render(struct render *r, int count, struct err *e) {
-  struct out w = { .r = r, .q = r->quirks, .request = r->request, .e = e, .file_urls = 1 };
+  struct writer w = { .r = r, .e = e };
   struct node *system = NULL;
+  if (buf_adds(r->path, count ? "/responses/input_tokens" : "/responses") != 0) return err_memory(e);
   if (prepare(&w, &system) != 0) return -1;
-  put(&w, "{");
-  out_field(&w, "model");
-  put_string(&w, node_str(node_get(w.request, "model")));
+  writer_json(&w, "{");
+  writer_field(&w, "model");
+  writer_string(&w, node_str(writer_given(&w, "model")));
   if (!count) put_settings(&w);
   put_reasoning(&w);
   if (!count) put_delivery(&w);
   put_instructions(&w, system);
   put_tools(&w);
   if (!count) {
-    out_metadata(&w);
-    out_extra(&w, "input");
-    out_unsupported(&w);
+    openai_metadata(&w);
+    openai_extra(&w, "input");
+    openai_unsupported(&w);
   }
   put_input(&w, system);
-  put(&w, "}");
+  writer_json(&w, "}");
   return w.failed ? -1 : 0;
 }
 
@@ -191,19 +194,20 @@ static int responses_render_count(struct render *r, struct err *e) { return rend
 /* In the order of enum responses_remedy. */
 static const struct remedy REMEDIES[] = {
   { .without = "no_reasoning", .code = "invalid_encrypted_content" },
-  { .without = "no_sealed", .says = "encrypted content is not supported", .lasts = 1 },
+  { .without = "no_encrypted", .says = "encrypted content is not supported", .lasts = 1 },
   { NULL, NULL, NULL, 0, 0 }
 };
 
 const struct codec codec_responses = {
   .name = "responses",
   .state_size = sizeof(struct responses),
+  .framing = &framing_sse,
   .remedies = REMEDIES,
   .render = responses_render,
   .render_count = responses_render_count,
   .init = responses_init,
   .free = responses_free,
-  .parse_event = responses_parse_event,
+  .parse_record = responses_parse_record,
   .parse_body = responses_parse_body,
   .parse_end = responses_parse_end,
   .ended = responses_ended,

@@ -6,7 +6,7 @@
 **   item.c      output items, from their first delta to the end
 **   parallel.c  several calls in one (`multi_tool_use.parallel`), taken apart and put together again
 ** The state owns its buffers; parts borrow as event.h says: from the data and the scratch arena of `struct parse`,
-** those of the turn's end from the state too. Failure: -1 and an err.
+** those of the message's end from the state too. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_RESPONSES_H
 #define KOINE_CODEC_RESPONSES_H
@@ -19,12 +19,12 @@
 /* {{{ rendering */
 
 /* Bits of render.remedies: reasoning in the body that the provider may be unable to open; that it was asked to
-** seal some. */
-enum responses_remedy { REMEDY_REASONING = 1, REMEDY_SEALED = 2 };
+** encrypt some. */
+enum responses_remedy { REMEDY_REASONING = 1, REMEDY_ENCRYPTED = 2 };
 
 /* Writes the array of input items for a normalised message and those behind it. system: text blocks that go first, or
 ** NULL. */
-void responses_put_input(struct out *w, const struct node *system, const struct node *messages);
+void responses_put_input(struct writer *w, const struct node *system, const struct node *messages);
 
 /* }}} */
 
@@ -64,14 +64,22 @@ struct responses {
   int64_t used;          /* output tokens, as the usage says */
   int hosted;            /* a tool ran at the provider, which may charge for it */
   int ended;
-  int incomplete;        /* the turn was cut: */
+  int incomplete;        /* the message was cut: */
   struct buf reason;     /* its status, or why it was cut */
 };
+
+/* Appends a part; NULL when out of memory (*s->e says so). */
+static inline struct event *responses_push(struct responses *s, enum event_type type, int32_t key, struct str text) {
+  struct event *ev = events_push(s->out, type, key);
+  if (ev == NULL) err_memory(s->e);
+  else ev->text = text;
+  return ev;
+}
 
 /* What the codec fills its table with: see struct codec. */
 void responses_init(void *state, const struct parse *p);
 void responses_free(void *state);
-int responses_parse_event(void *state, struct str name, struct str data, struct events *out, struct err *e);
+int responses_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
 int responses_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int responses_parse_end(void *state, struct events *out, struct err *e);
 int responses_ended(const void *state);
@@ -97,10 +105,8 @@ int responses_begin(struct responses *s, int64_t item, struct str json);
 int responses_finish(struct responses *s, int64_t item, struct str json);
 /* True when the item has begun and is not done. */
 int responses_open(const struct responses *s, int64_t item);
-/* The turn is over: ends what is still open. 0 or -1. */
+/* The message is complete: ends what is still open. 0 or -1. */
 int responses_close(struct responses *s);
-/* Appends a part; NULL when out of memory (*s->e says so). */
-struct event *responses_push(struct responses *s, enum event_type type, int32_t key, struct str text);
 
 /* }}} */
 
@@ -111,9 +117,9 @@ int responses_is_parallel(struct str name);
 /* Pushes each call of one that is made of several as a tool call. `item` (JSON, or empty) is kept with the first, so
 ** that the whole can go back as it came. 1, 0 when the arguments are not what the name says, or -1. */
 int responses_expand(struct responses *s, struct str call_id, struct str arguments, struct str item);
-/* Puts such calls of the history, and their results, together again where they go back to their origin. 0 or -1
-** (memory). */
-int responses_collapse(struct out *w);
+/* Puts such calls of the history, and their results, together again where they go back to their origin, which is
+** `here`. 0 or -1 (memory). */
+int responses_collapse(struct writer *w, const struct origin *here);
 
 /* }}} */
 

@@ -1,13 +1,12 @@
 /*
-** effort.h: how much a model is to think: a word, or tokens where a wire counts them. One table for all wires. Leaf;
-** cannot fail.
+** effort.h: how much a model is to think: a word, or tokens where a wire counts them, one table for all wires; and what
+** llama.cpp's server hands to the model's chat template on each of them.
+** Owns nothing. Failure: the `struct writer` says so.
 */
-#ifndef KOINE_CODEC_EFFORT_H
-#define KOINE_CODEC_EFFORT_H
+#ifndef KOINE_CODEC_SHARED_EFFORT_H
+#define KOINE_CODEC_SHARED_EFFORT_H
 
-#include <stdint.h>
-
-#include "core/base/mem.h"
+#include "writer.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -15,6 +14,10 @@
 int64_t effort_budget(struct str word);
 /* Which of the three is nearest to so many tokens. */
 const char *effort_word(int64_t budget);
+/* True where the thinking option goes to the model's chat template (the quirk effort is "template"). */
+int effort_is_templated(const struct quirks *q);
+/* The object chat_template_kwargs: whether to think, and what `extra` has for it, which is written then. */
+void effort_template(struct writer *w, int think);
 
 #pragma GCC visibility pop
 

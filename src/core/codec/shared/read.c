@@ -1,6 +1,6 @@
 /*
-** read.c: small readers that the parsers share: single values, members kept as they came, token
-** figures.
+** read.c: small readers that the parsers share: single values, members kept as they came, records of several lines, token
+** counts.
 ** Results are borrowed from the input or lie in the scratch arena. Failure: -1 and an err.
 */
 #include "read.h"
@@ -99,12 +99,54 @@ int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struc
 
 /* }}} */
 
-/* {{{ token figures */
+/* {{{ records */
+
+static int complete_json(const struct parse *p, struct str s) {
+  struct json j;
+  struct err scratch;
+  err_clear(&scratch);
+  json_open(&j, s, p->limits->depth, &scratch);
+  return json_next(&j) != J_ERROR && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+}
+
+/* The first line of *rest, which is not empty, taken off it. */
+static struct str take_line(struct str *rest) {
+  const char *lf = memchr(rest->p, '\n', rest->n);
+  struct str line = { rest->p, lf != NULL ? (size_t)(lf - rest->p) : rest->n };
+  size_t n = line.n + (lf != NULL);
+  *rest = (struct str){ rest->p + n, rest->n - n };
+  return line;
+}
+
+/* True when every line is JSON, or [DONE], or empty. */
+static int each_line_json(const struct parse *p, struct str rest) {
+  while (rest.n > 0) {
+    struct str line = take_line(&rest);
+    if (line.n > 0 && !str_eq(line, "[DONE]") && !complete_json(p, line)) return 0;
+  }
+  return 1;
+}
+
+int codec_lines(const struct parse *p, const struct record *r, event_reader read, void *state, struct events *out,
+                struct err *e) {
+  struct str rest = r->data;
+  if (complete_json(p, rest)) return codec_event(p, r, read, state, out, e);
+  if (!each_line_json(p, rest)) return r->unclosed ? 0 : codec_event(p, r, read, state, out, e);
+  while (rest.n > 0) {
+    const struct record line = { .data = take_line(&rest) };
+    if (line.data.n > 0 && codec_event(p, &line, read, state, out, e) != 0) return -1;
+  }
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ token counts */
 
 #define TICKS 1e10 /* of xAI's, in a dollar */
 
-void figures_clear(struct figures *f) {
-  *f = (struct figures){ -1, -1, -1, -1, -1, -1, -1, -1, 0, NULL };
+void token_counts_clear(struct token_counts *f) {
+  *f = (struct token_counts){ -1, -1, -1, -1, -1, -1, -1, -1, 0, NULL };
 }
 
 const char *codec_tier(struct str tier) {
@@ -135,7 +177,7 @@ static int read_amount_in(struct json *j, struct str member, double *v) {
 }
 
 /* A count that is charged besides the tokens, at a price of its own. */
-static int read_charged(struct json *j, struct figures *f, const char *why) {
+static int read_charged(struct json *j, struct token_counts *f, const char *why) {
   int64_t n = 0;
   if (codec_count(j, &n) != 0) return -1;
   if (n > 0) f->unpriced = why;
@@ -143,7 +185,7 @@ static int read_charged(struct json *j, struct figures *f, const char *why) {
 }
 
 /* Reads the object that splits up a total. 1 when it is an object, 0, or -1. */
-static int read_details(struct json *j, struct figures *d) {
+static int read_details(struct json *j, struct token_counts *d) {
   enum token t = json_next(j);
   if (t == J_ERROR) return -1;
   if (t != J_OBJECT) return json_skip(j);
@@ -164,7 +206,7 @@ static int64_t first_known(int64_t a, int64_t b, int64_t c) {
 
 /* What the answer cost, and what it was charged for besides tokens. 1 when the key at hand is one of these and was
 ** read, 0, or -1. */
-static int read_cost(struct json *j, struct figures *f) {
+static int read_cost(struct json *j, struct token_counts *f) {
   enum token t;
   if (json_is(j, "cost")) return read_amount_in(j, STR("total_cost"), &f->cost) == 0 ? 1 : -1; /* object: Perplexity */
   if (json_is(j, "cost_in_usd_ticks")) {                                                       /* xAI */
@@ -191,42 +233,56 @@ static int said(int64_t *to, int64_t v) {
 /* True when the key at hand is this one. */
 static int is(const struct json *j, struct str key) { return json_is_(j, key.p, key.n); }
 
-int figures_read(struct figures *f, const struct figure_names *names, struct json *j) {
-  struct figures top, d;
-  int input = 0, output = 0, any;
-  int64_t hit = -1;
-  enum token t = json_next(j);
-  figures_clear(&top);
-  figures_clear(&d);
-  if (t == J_ERROR) return -1;
-  if (t != J_OBJECT) return json_skip(j);
-  while ((t = json_next(j)) == J_KEY) {
-    int r;
-    if (is(j, names->prompt_details)) r = (input = read_details(j, &d)) < 0 ? -1 : 0;
-    else if (is(j, names->completion_details)) r = (output = read_details(j, &d)) < 0 ? -1 : 0;
-    else if (is(j, names->prompt)) r = codec_count(j, &top.prompt);
-    else if (is(j, names->completion)) r = codec_count(j, &top.completion);
-    else if (json_is(j, "total_tokens")) r = codec_count(j, &top.total);
-    else if (json_is(j, "prompt_cache_hit_tokens")) r = codec_count(j, &hit);   /* DeepSeek */
-    else if (json_is(j, "cached_tokens")) r = codec_count(j, &top.cached);      /* Moonshot */
-    else if (json_is(j, "reasoning_tokens")) r = codec_count(j, &top.reasoning);/* Copilot, Gemini models */
-    else if ((r = read_cost(j, &top)) == 0) r = json_skip(j);
-    if (r < 0) return -1;
-  }
-  if (t == J_ERROR) return -1;
-  any = said(&f->prompt, top.prompt);
-  any |= said(&f->completion, top.completion);
-  any |= said(&f->total, top.total);
-  any |= said(&f->cached, first_known(d.cached, hit, top.cached >= 0 ? top.cached : input ? 0 : -1));
-  any |= said(&f->written, first_known(d.written, -1, input ? 0 : -1));
-  any |= said(&f->reasoning, first_known(d.reasoning, top.reasoning, output ? 0 : -1));
-  if (d.unpriced != NULL) top.unpriced = d.unpriced;
-  if (top.cost >= 0) { f->cost = top.cost; f->upstream = top.upstream; f->byok = top.byok; }
-  if (top.unpriced != NULL) f->unpriced = top.unpriced;
-  return any || top.cost >= 0;
+/* What one usage object says. */
+struct reading {
+  struct token_counts top, details;
+  int64_t hit;               /* DeepSeek's count of cached tokens */
+  int has_input, has_output; /* an object splits up this total */
+};
+
+/* One of its members; j stands behind the key. */
+static int read_member(struct json *j, const struct token_count_names *names, struct reading *x) {
+  int r;
+  if (is(j, names->prompt_details)) return (x->has_input = read_details(j, &x->details)) < 0 ? -1 : 0;
+  if (is(j, names->completion_details)) return (x->has_output = read_details(j, &x->details)) < 0 ? -1 : 0;
+  if (is(j, names->prompt)) return codec_count(j, &x->top.prompt);
+  if (is(j, names->completion)) return codec_count(j, &x->top.completion);
+  if (json_is(j, "total_tokens")) return codec_count(j, &x->top.total);
+  if (json_is(j, "prompt_cache_hit_tokens")) return codec_count(j, &x->hit);      /* DeepSeek */
+  if (json_is(j, "cached_tokens")) return codec_count(j, &x->top.cached);         /* Moonshot */
+  if (json_is(j, "reasoning_tokens")) return codec_count(j, &x->top.reasoning);   /* Copilot, Gemini models */
+  r = read_cost(j, &x->top);
+  return r == 0 ? json_skip(j) : r < 0 ? -1 : 0;
 }
 
-void figures_usage(const struct figures *f, const struct quirks *q, struct usage *u) {
+/* Lays what was read over the counts. 1 when it said anything, else 0. */
+static int lay_over(struct token_counts *f, const struct reading *x) {
+  const struct token_counts *top = &x->top, *d = &x->details;
+  const char *unpriced = d->unpriced != NULL ? d->unpriced : top->unpriced;
+  int any = said(&f->prompt, top->prompt);
+  any |= said(&f->completion, top->completion);
+  any |= said(&f->total, top->total);
+  any |= said(&f->cached, first_known(d->cached, x->hit, top->cached >= 0 ? top->cached : x->has_input ? 0 : -1));
+  any |= said(&f->written, first_known(d->written, -1, x->has_input ? 0 : -1));
+  any |= said(&f->reasoning, first_known(d->reasoning, top->reasoning, x->has_output ? 0 : -1));
+  if (top->cost >= 0) { f->cost = top->cost; f->upstream = top->upstream; f->byok = top->byok; }
+  if (unpriced != NULL) f->unpriced = unpriced;
+  return any || top->cost >= 0;
+}
+
+int token_counts_read(struct token_counts *f, const struct token_count_names *names, struct json *j) {
+  struct reading x = { .hit = -1 };
+  enum token t = json_next(j);
+  token_counts_clear(&x.top);
+  token_counts_clear(&x.details);
+  if (t == J_ERROR) return -1;
+  if (t != J_OBJECT) return json_skip(j);
+  while ((t = json_next(j)) == J_KEY)
+    if (read_member(j, names, &x) != 0) return -1;
+  return t == J_ERROR ? -1 : lay_over(f, &x);
+}
+
+void token_counts_usage(const struct token_counts *f, const struct quirks *q, struct usage *u) {
   int64_t aside = (f->cached > 0 ? f->cached : 0) + (f->written > 0 ? f->written : 0);
   usage_clear(u);
   u->cache_read = f->cached;

@@ -30,12 +30,32 @@ int codec_extra(struct buf *b, struct json *j);
 /* Closes that object and copies it to p->a; *raw is empty when nothing was appended. 0 or -1. */
 int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e);
 
+/* Reads a record that is one event: 0, or -1. */
+typedef int (*event_reader)(void *state, const struct record *r, struct events *out, struct err *e);
+/* The same, counted. */
+static inline int codec_event(const struct parse *p, const struct record *r, event_reader read, void *state,
+                              struct events *out, struct err *e) {
+  if (p->events != NULL) ++*p->events;
+  return read(state, r, out, e);
+}
+/* codec_record for records that are empty, of several lines, or perhaps cut. */
+int codec_lines(const struct parse *p, const struct record *r, event_reader read, void *state, struct events *out,
+                struct err *e);
+/* Reads and counts the events of a record: one, but for proxies that leave out the blank lines between events, so that
+** every line of the data is one, without a name. A record that the end of the body closed counts only where its JSON is
+** whole. 0, or -1. Inline: it calls read directly. */
+static inline int codec_record(const struct parse *p, const struct record *r, event_reader read, void *state,
+                               struct events *out, struct err *e) {
+  if (r->joined || r->unclosed || r->data.n == 0) return codec_lines(p, r, read, state, out, e);
+  return codec_event(p, r, read, state, out, e);
+}
+
 /* A service tier at which tokens do not cost what the price list says: the word, else NULL. */
 const char *codec_tier(struct str tier);
 
-/* The wire's own token figures, each as it was last said; -1 = never. Prompt and completion are what some formats call
+/* The wire's own token counts, each as it was last said; -1 = never. Prompt and completion are what some formats call
 ** input and output. */
-struct figures {
+struct token_counts {
   int64_t prompt, completion, total, cached, written, reasoning;
   double cost, upstream;     /* USD; upstream: what the caller's own account elsewhere pays besides (BYOK) */
   int byok;
@@ -43,17 +63,17 @@ struct figures {
 };
 
 /* What a format calls the two totals, and the objects that split them up. */
-struct figure_names {
+struct token_count_names {
   struct str prompt, prompt_details, completion, completion_details;
 };
 
 /* All never said. */
-void figures_clear(struct figures *f);
-/* Reads the value of a `usage` key (the next token of j) over the figures. 1 when it said anything, 0, or -1. */
-int figures_read(struct figures *f, const struct figure_names *names, struct json *j);
+void token_counts_clear(struct token_counts *f);
+/* Reads the value of a `usage` key (the next token of j) over the counts. 1 when it said anything, 0, or -1. */
+int token_counts_read(struct token_counts *f, const struct token_count_names *names, struct json *j);
 /* The canonical counts: cached and written tokens taken out of the prompt's; the cost where the quirks say that it is
 ** one. */
-void figures_usage(const struct figures *f, const struct quirks *q, struct usage *u);
+void token_counts_usage(const struct token_counts *f, const struct quirks *q, struct usage *u);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,6 @@
 /*
-** tools.c: tools of a provider's own, which go out beside the caller's. Their types are dated: what a wire format knows
-** is told by what stands before the date.
+** request.c: what every renderer asks of a request: where its answer comes from, and tools of the provider's own, which
+** go out beside the caller's. Their types are dated: what a wire format knows is told by what stands before the date.
 ** Works in place. Failure: -1 and an err.
 */
 #include "codec.h"
@@ -53,4 +53,9 @@ int codec_server_tools(struct node *request, const char *const *known, struct er
     if (passes != NULL) node_remove(t, passes);
   }
   return 0;
+}
+
+struct origin codec_origin(const struct render *r, const struct codec *codec) {
+  struct str wire = { codec->name, strlen(codec->name) };
+  return (struct origin){ r->provider, node_str(node_get(r->request, "model")), wire };
 }

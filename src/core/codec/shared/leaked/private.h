@@ -1,5 +1,5 @@
 /*
-** leaked_private.h: what leaked.c and leaked_read.c share: the marks of calls and of thoughts, and how text fits them.
+** private.h: what leaked.c and read.c share: the marks of calls and of thoughts, and how text fits them.
 */
 #ifndef KOINE_CODEC_SHARED_LEAKED_PRIVATE_H
 #define KOINE_CODEC_SHARED_LEAKED_PRIVATE_H

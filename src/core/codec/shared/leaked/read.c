@@ -1,9 +1,9 @@
 /*
-** leaked_read.c: the calls in the text that was kept back, read in one pass from left to right; every search for a tag
+** read.c: the calls in the text that was kept back, read in one pass from left to right; every search for a tag
 ** remembers what it found, so that the pass stays linear. See leaked.h.
 ** All it makes lies in the caller's arena. Failure: -1, out of memory.
 */
-#include "leaked_private.h"
+#include "private.h"
 
 /* {{{ the reader */
 

@@ -1,5 +1,5 @@
 /*
-** turn.c: whatever batch is handed in, it is packed, or refused by the name of a field: every prompt and every block is
+** packing.c: whatever batch is handed in, it is packed, or refused by the name of a field: every prompt and every block is
 ** in the turn once, in its order, under its sender's envelope; the spans tell whose a block is; a name cannot close the
 ** envelope it stands in; the same batch packs to the same bytes. Build as tools/fuzz.sh does.
 */
@@ -8,7 +8,7 @@
 static const char CHECKS[] =
   "local core = require 'koine.core'\n"
   "local errors = require 'koine.data.errors'\n"
-  "local turn = require 'koine.dispatch.packing'\n"
+  "local packing = require 'koine.dispatch.packing'\n"
   "local OPEN, CLOSE = '<sender_context>\\n', '\\n</sender_context>'\n"
   "local function try(f, ...)\n"
   "  local r = table.pack(pcall(f, ...))\n"
@@ -26,7 +26,7 @@ static const char CHECKS[] =
   "local function check_event(event, blocks, first, last, layout)\n"
   "  local prompt = event.prompt or ''\n"
   "  local head = blocks[first].text\n"
-  "  local envelope = turn.envelope(event)\n"
+  "  local envelope = packing.envelope(event)\n"
   "  assert(blocks[first].type == 'text' and head:sub(1, #envelope) == envelope, 'no envelope')\n"
   "  if event.sender_json == nil then check_line(event.sender, envelope:sub(#OPEN + 1, -#CLOSE - 1)) end\n"
   "  local left, prompts = {}, 0\n"
@@ -44,12 +44,12 @@ static const char CHECKS[] =
   "    end\n"
   "  end\n"
   "  assert(#left == 0 and prompts == (layout ~= 'combined' and prompt ~= '' and 1 or 0), 'lost')\n"
-  "  assert(turn.estimate(event) >= 1 and turn.envelope_tokens(event) > #OPEN // 4)\n"
+  "  assert(packing.estimate(event) >= 1 and packing.envelope_tokens(event) > #OPEN // 4)\n"
   "end\n"
   "return function(batch, opts)\n"
-  "  local blocks, spans = try(turn.pack, batch, opts)\n"
+  "  local blocks, spans = try(packing.pack, batch, opts)\n"
   "  if not blocks then return end\n"
-  "  local again = turn.pack(batch, opts)\n"
+  "  local again = packing.pack(batch, opts)\n"
   "  local at, layout = 0, type(opts) == 'table' and opts.layout or 'split'\n"
   "  assert(#spans == #batch and #again == #blocks)\n"
   "  for i, span in ipairs(spans) do\n"

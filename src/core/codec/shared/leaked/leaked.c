@@ -2,7 +2,7 @@
 ** leaked.c: what of a growing text may be shown, because it cannot become the markup of a call. See leaked.h.
 ** Owns one buffer. Failure: -1, out of memory.
 */
-#include "leaked_private.h"
+#include "private.h"
 
 /* What shows that a call may follow. */
 static const char *const MARKERS[] = {

@@ -1,7 +1,7 @@
 /*
 ** leaked.h: tool calls that a model wrote into its text, because neither it nor its server made real ones of them.
 ** While the answer comes, text that may become markup is kept back: white space and a mark's first bytes until it is
-** known what they are, everything from the first marker on until the turn ends. Then calls are read from it:
+** known what they are, everything from the first marker on until the message ends. Then calls are read from it:
 **   <invoke name="f"><parameter name="k">v</parameter></invoke>, also with <k>v</k>, also left open; values are strings
 **   <tool_call>{"name": "f", "arguments": {…}}</tool_call>, the arguments also as a string of JSON
 **   [TOOL_CALLS][{"name": "f", "arguments": {…}}, …], where neither of the others was found
@@ -36,7 +36,7 @@ void leaked_free(struct leaked *k);
 int leaked_feed(struct leaked *k, struct arena *a, struct str s, struct str *out);
 /* Gives up everything kept back: *out is all of it. 0 or -1. */
 int leaked_release(struct leaked *k, struct arena *a, struct str *out);
-/* The turn is over: reads the calls of tools in `names` (an array of strings). *calls is NULL when there is none, and
+/* The message is complete: reads the calls of tools in `names` (an array of strings). *calls is NULL when there is none, and
 ** nothing changed; else *text is what is left of the text kept back, without markup and trimmed. `cut`: the answer was
 ** cut off at its end; a call that stands open there is given incomplete JSON, so that nobody makes it. 0 or -1. */
 int leaked_recover(struct leaked *k, struct arena *a, const struct node *names, int depth, int cut,

@@ -1,0 +1,145 @@
+/* Tests of the contract of framings, held against each of them: the list, what a body is, records however it is cut. */
+#include "core/framing/framing.h"
+#include "support/failing.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+/* A framing, a body, and its records: <name|data>, behind $ the one that the end completes, ? when it may be cut, & when
+** its data are several lines, ! when it is a fault. */
+static const struct {
+  const struct framing *framing;
+  const char *body, *records;
+} CASES[] = {
+  { &framing_sse, "", "" },
+  { &framing_sse, "data: a\n\n", "<|a>" },
+  { &framing_sse, "event: e\r\ndata: a\r\ndata: b\r\n\r\n: ping\r\n\r\ndata: c\r\n\r\n", "<e|a\nb&><|c>" },
+  { &framing_sse, "data: a\ndata\n\ndata:\n\n", "<|a\n&><|>" },
+  { &framing_sse, "id: 7\nretry: 10\ndata: a\n\nevent: e\n\ndata: b", "<|a>$<|b?>" },
+  { &framing_sse, "data: a\n\ndata: b\ndata: c\n", "<|a>$<|b\nc&?>" },
+  { &framing_sse, "data: a\n\nevent: e\nid: 7", "<|a>" },
+};
+#define CASE_COUNT (sizeof CASES / sizeof CASES[0])
+
+static void show(struct buf *out, const struct record *r) {
+  CHECK(r->id.n == 0 && r->retry < 0);
+  buf_addc(out, '<');
+  buf_addstr(out, r->name);
+  buf_addc(out, '|');
+  buf_addstr(out, r->data);
+  if (r->joined) buf_addc(out, '&');
+  if (r->fault) buf_addc(out, '!');
+  if (r->unclosed) buf_addc(out, '?');
+  buf_addc(out, '>');
+}
+
+/* The records of a body that comes in pieces of `piece` bytes, handed over or copied by turns: 0, or -1. */
+static int run(const struct framing *f, const struct mem *m, struct str body, size_t piece, struct buf *out,
+               struct err *e) {
+  struct limits limits;
+  void *state = calloc(1, f->state_size);
+  struct record r;
+  struct buf b;
+  int got = 0;
+  limits_default(&limits);
+  buf_init(&b, m);
+  out->n = 0;
+  f->init(state, m, &limits);
+  for (size_t at = 0, i = 0; at < body.n && got >= 0; at += piece, i++) {
+    size_t n = piece < body.n - at ? piece : body.n - at;
+    if (i % 2 == 1) got = f->feed_copy(state, body.p + at, n, e);
+    else if (buf_add(&b, body.p + at, n) != 0) got = err_memory(e);
+    else got = f->feed(state, &b, e);
+    CHECK(got < 0 || b.n == 0);
+    while (got >= 0 && (got = f->next(state, &r, e)) == 1) show(out, &r);
+  }
+  CHECK(got < 0 || body.n == 0 || f->held(state) > 0);
+  if (got >= 0 && (got = f->eof(state, &r, e)) == 1) {
+    buf_addc(out, '$');
+    show(out, &r);
+    got = f->eof(state, &r, e);
+    CHECK(got == 0);
+  }
+  f->free(state);
+  CHECK(f->held(state) == 0);
+  buf_free(&b);
+  free(state);
+  return got;
+}
+
+static void test_records(void) {
+  struct mem m = mem_libc();
+  struct buf out;
+  struct err e;
+  buf_init(&out, &m);
+  for (size_t i = 0; i < CASE_COUNT; i++) {
+    struct str body = { CASES[i].body, strlen(CASES[i].body) };
+    for (size_t piece = 1; piece <= body.n + 1; piece++) {
+      CHECK(run(CASES[i].framing, &m, body, piece, &out, &e) == 0);
+      CHECK_STR(out.p, out.n, CASES[i].records);
+    }
+  }
+  buf_free(&out);
+}
+
+static void test_no_memory(void) {
+  struct mem m = mem_libc();
+  struct buf out;
+  buf_init(&out, &m);
+  for (size_t i = 0; i < CASE_COUNT; i++) {
+    struct str body = { CASES[i].body, strlen(CASES[i].body) };
+    for (size_t at = 1; ; at++) {
+      struct failing f = { .fail_at = at };
+      struct mem fm = failing_mem(&f);
+      struct err e;
+      int r;
+      err_clear(&e);
+      r = run(CASES[i].framing, &fm, body, 7, &out, &e);
+      CHECK(f.live == 0 && f.wrong == 0 && (r == 0) == (f.asked < at) && (r == 0 || e.kind == KIND_MEMORY));
+      if (r == 0) break;
+    }
+  }
+  buf_free(&out);
+}
+
+static void test_limits(void) {
+  struct mem m = mem_libc();
+  struct limits limits = { .line = 8, .event = 8 };
+  void *state = calloc(1, framing_sse.state_size);
+  struct record r;
+  struct err e;
+  framing_sse.init(state, &m, &limits);
+  CHECK(framing_sse.feed_copy(state, "data: 0123", 10, &e) == 0 && framing_sse.next(state, &r, &e) == -1);
+  CHECK(e.kind == KIND_LIMIT && framing_sse.eof(state, &r, &e) == -1 && e.kind == KIND_LIMIT);
+  CHECK(framing_sse.feed_copy(state, "\n", 1, &e) == -1);
+  framing_sse.free(state);
+  free(state);
+}
+
+static void test_list(void) {
+  CHECK(framing_by_name(STR("sse")) == &framing_sse);
+  CHECK(framing_by_name(STR("ss")) == NULL && framing_by_name(STR("sse2")) == NULL && framing_by_name(STR_NONE) == NULL);
+  for (size_t i = 0; i < CASE_COUNT; i++) {
+    const struct framing *f = CASES[i].framing;
+    CHECK(framing_by_name((struct str){ f->name, strlen(f->name) }) == f && strchr(f->media_type, '/') != NULL);
+  }
+}
+
+/* What event streams begin with, and what is none whatever its content type says. */
+static void test_begins(void) {
+  for (int c = 1; c < 256; c++) {
+    int json = strchr("{[<", c) != NULL, field = strchr("deir:", c) != NULL;
+    CHECK(framing_sse.begins((char)c, 1) == !json);
+    CHECK(framing_sse.begins((char)c, 0) == field);
+  }
+  CHECK(framing_sse.begins('\0', 0) == -1 && framing_sse.begins('\0', 1) == -1);
+}
+
+int main(void) {
+  test_records();
+  test_no_memory();
+  test_limits();
+  test_list();
+  test_begins();
+  return test_done("framing/framing");
+}
