@@ -33,7 +33,7 @@ const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *
 }
 
 static void read_quirks(lua_State *L, struct quirks *q) {
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct node *v;
   struct err e;
   quirks_default(q);
@@ -46,7 +46,7 @@ static void read_quirks(lua_State *L, struct quirks *q) {
   lua_pop(L, 1);
 }
 
-/* core.adapter{provider, title, codec, model, quirks, state}: see lua/koine/call/adapter.lua. Raises ArgumentError. */
+/* core.adapter{provider, title, codec, model, quirks, state [, id_header]}: see lua/koine/call/adapter.lua. Raises ArgumentError. */
 static int f_adapter(lua_State *L) {
   struct adapter *a;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -61,8 +61,10 @@ static int f_adapter(lua_State *L) {
   a->model = spec_string(L, "model");
   a->codec = codec_by_name(spec_string(L, "codec"));
   if (a->codec == NULL) return raise_argument(L, "codec", "the name of a codec", spec_string(L, "codec").p);
+  if (lua_getfield(L, 1, "id_header") == LUA_TSTRING) a->id_header = spec_string(L, "id_header");
+  lua_pop(L, 1);
   read_quirks(L, &a->quirks);
-  home_get(L, 1);
+  state_get(L, 1);
   lua_setiuservalue(L, 2, 1);
   lua_getfield(L, 1, "state");
   lua_setiuservalue(L, 2, 2);
@@ -70,13 +72,14 @@ static int f_adapter(lua_State *L) {
   return 1;
 }
 
-/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, and an integer for
-** core.remedy: what the request could do without. Raises ArgumentError, NotImplementedError. request:
+/* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, an integer for core.remedy
+** (what the request could do without), the path behind the base URL, and the name of a streamed answer's framing, for
+** adapter:start; nil where it is the codec's. Raises ArgumentError, NotImplementedError. request:
 ** codec.h's canonical request as a table; what: "chat" (the default) or "count": nil is returned when the wire cannot
 ** count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
   struct adapter *ad = check_adapter(L, 1);
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   static const char *const WHAT[] = { "chat", "count", NULL };
   int what = luaL_checkoption(L, 3, "chat", WHAT);
   const struct codec *codec = optional_codec(L, 4, ad);
@@ -94,6 +97,8 @@ static int m_render(lua_State *L) {
   r.provider = ad->provider;
   r.request = value_request(L, 2, &s->arena);
   r.body = &s->text;
+  r.path = &s->path;
+  r.framing = codec->framing;
   r.headers = node_new(&s->arena, NODE_OBJECT);
   r.warnings = node_new(&s->arena, NODE_ARRAY);
   if (r.headers == NULL || r.warnings == NULL) err_memory(&e);
@@ -102,7 +107,9 @@ static int m_render(lua_State *L) {
   push_node(L, r.headers, 0);
   push_node(L, r.warnings, 0);
   lua_pushinteger(L, (lua_Integer)r.remedies);
-  return 4;
+  push_str(L, buf_str(&s->path));
+  lua_pushstring(L, r.framing != codec->framing ? r.framing->name : NULL);
+  return 6;
 }
 
 /* core.remedy(adapter, remedies, codec, status, code, message): the member of the request that, set to true,
@@ -126,7 +133,7 @@ static int f_remedy(lua_State *L) {
 
 /* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
 static int f_check(lua_State *L) {
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct err e;
   err_clear(&e);
   if (normalise_check(value_request(L, 1, &s->arena), &e) != 0) return raise_error(L, &e);

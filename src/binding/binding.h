@@ -1,6 +1,6 @@
 /*
-** binding.h: what the files of the door share. They alone include lua.h; no provider's name is in here.
-** Everything the door allocates through the core belongs to a userdata, so that a raise at any line leaks nothing.
+** binding.h: what the files of the binding share. They alone include lua.h; no provider's name is in here.
+** Everything that the binding allocates through the core belongs to a userdata, so that a raise at any line leaks nothing.
 */
 #ifndef KOINE_BINDING_H
 #define KOINE_BINDING_H
@@ -31,36 +31,38 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_ERROR "koine.error"
 #define TYPE_ARRAY "koine.array"
 
-/* Memory of the door function that runs: nothing in it outlives one call from Lua. */
+/* Memory of the binding function that runs: nothing in it outlives one call from Lua. */
 struct scratch {
   struct arena arena;
-  struct buf text;
+  struct buf text, path;
 };
 
 /*
-** The one engine of a lua_State, anchored in its registry. Its libcurl half is made on first use.
+** The one engine of a lua_State, anchored in its registry, and its HTTP. Each is made on first use.
 ** User value 1: weak table from the address of a stream, request or process to its userdata (tokens of step); 2: the
 ** array that step returns.
 */
-struct home {
+struct state {
   struct mem mem;           /* the state's own allocator */
-  struct engine *engine;    /* NULL until something is sent */
+  struct engine *engine;    /* NULL until something is to be waited for */
+  struct http *http;        /* NULL until something is sent */
   struct scratch scratch[2];/* [1]: within finalizers, which run in the middle of a function that uses [0] */
   int offline, closed;
 };
 
-/* The state's home, pushed when `push` is set. Raises on memory. */
-struct home *home_get(lua_State *L, int push);
-/* Its libcurl half, made if need be; raises the error when that fails. */
-struct engine *home_engine(lua_State *L, struct home *h);
-/* The scratch memory, emptied: the start of every door function that uses it. From then on that function may make Lua
+/* What the core keeps for this Lua state, pushed when `push` is set. Raises on memory. */
+struct state *state_get(lua_State *L, int push);
+/* Its engine, and its HTTP, made if need be; raise the error when that fails. */
+struct engine *state_engine(lua_State *L, struct state *st);
+struct http *state_http(lua_State *L, struct state *st);
+/* The scratch memory, emptied: the start of every binding function that uses it. From then on that function may make Lua
 ** values (which may run finalizers), but call nothing that may run other Lua code. Raises once the state closes. */
-struct scratch *home_scratch(lua_State *L);
-/* True within a finalizer: whatever door function allocates a Lua value may be in the middle of its work further down
+struct scratch *state_scratch(lua_State *L);
+/* True within a finalizer: whatever binding function allocates a Lua value may be in the middle of its work further down
 ** the stack. Also true while the host has stopped the collector: no finalizer runs by itself then. */
 static inline int in_finalizer(lua_State *L) { return lua_gc(L, LUA_GCISRUNNING) != 1; }
 /* Ties the address that the engine's news report to the userdata at idx (weakly). */
-void home_register(lua_State *L, const void *owner, int idx);
+void state_register(lua_State *L, const void *owner, int idx);
 
 /* {{{ errors */
 
@@ -161,7 +163,7 @@ void open_process(lua_State *L);
 struct adapter {
   const struct codec *codec;
   struct quirks quirks;
-  struct str provider, title, model; /* borrowed from strings in its user value 3 */
+  struct str provider, title, model, id_header; /* borrowed from strings in its user value 3; the last may be empty */
   int open;
 };
 struct adapter *check_adapter(lua_State *L, int idx); /* raises when closed */
@@ -170,7 +172,7 @@ const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *
 
 /* Pushes a Response made of this tree (compacted into one userdata). Raises on memory, and the error (KIND_LIMIT) for a
 ** tree that is too deep to be copied, which no answer within ANSWER_DEPTH is. */
-void push_response(lua_State *L, const struct node *turn);
+void push_response(lua_State *L, const struct node *message);
 /* core.response{content, model, stop_reason, usage, …}: a Response from the table at 1 (for adapters written in Lua).
 ** content: a string or an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are
 ** required. Raises an ArgumentError that names the field. */

@@ -1,21 +1,22 @@
 /*
-** engine.c: userdata koine.engine, the one engine of a lua_State, and the state's scratch memory.
-** Owns both; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled.
+** engine.c: userdata koine.engine, the one engine of a lua_State, its HTTP, and the state's scratch memory.
+** Owns all; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled.
 */
 #include "binding.h"
 
 #define TEXT_KEPT ((size_t)1 << 20) /* a larger scratch buffer is given back */
 
-static const char HOME = 0; /* registry key */
+static const char STATE = 0; /* registry key */
 
 /* The allocator of one state: Lua's own, so a host's limit covers the core too. */
-static struct home *home_new(lua_State *L) {
-  struct home *h = lua_newuserdatauv(L, sizeof *h, 2);
-  memset(h, 0, sizeof *h);
-  h->mem.f = lua_getallocf(L, &h->mem.ud);
+static struct state *state_new(lua_State *L) {
+  struct state *st = lua_newuserdatauv(L, sizeof *st, 2);
+  memset(st, 0, sizeof *st);
+  st->mem.f = lua_getallocf(L, &st->mem.ud);
   for (int i = 0; i < 2; i++) {
-    arena_init(&h->scratch[i].arena, &h->mem);
-    buf_init(&h->scratch[i].text, &h->mem);
+    arena_init(&st->scratch[i].arena, &st->mem);
+    buf_init(&st->scratch[i].text, &st->mem);
+    buf_init(&st->scratch[i].path, &st->mem);
   }
   luaL_setmetatable(L, TYPE_ENGINE);
   lua_newtable(L); /* address -> userdata, weak */
@@ -27,64 +28,73 @@ static struct home *home_new(lua_State *L) {
   lua_newtable(L);
   lua_setiuservalue(L, -2, 2);
   lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &HOME);
-  return h;
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &STATE);
+  return st;
 }
 
-struct home *home_get(lua_State *L, int push) {
-  struct home *h;
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &HOME) == LUA_TUSERDATA) {
-    h = lua_touserdata(L, -1);
+struct state *state_get(lua_State *L, int push) {
+  struct state *st;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &STATE) == LUA_TUSERDATA) {
+    st = lua_touserdata(L, -1);
   } else {
     lua_pop(L, 1);
-    h = home_new(L);
+    st = state_new(L);
   }
   if (!push) lua_pop(L, 1);
-  return h;
+  return st;
 }
 
-/* Objects older than the home are finalized after it: what they allocated here nobody would free. */
-static void check_open(lua_State *L, const struct home *h) {
-  if (h->closed) luaL_error(L, "Koine was closed with its Lua state");
+/* Objects older than it are finalized after it: what they allocated here nobody would free. */
+static void check_open(lua_State *L, const struct state *st) {
+  if (st->closed) luaL_error(L, "Koine was closed with its Lua state");
 }
 
-struct engine *home_engine(lua_State *L, struct home *h) {
+struct engine *state_engine(lua_State *L, struct state *st) {
   struct err e;
-  if (h->engine != NULL) return h->engine;
-  check_open(L, h);
+  if (st->engine != NULL) return st->engine;
+  check_open(L, st);
   err_clear(&e);
-  h->engine = engine_new(&h->mem, &e);
-  if (h->engine == NULL) raise_error(L, &e);
-  engine_offline(h->engine, h->offline);
-  return h->engine;
+  st->engine = engine_new(&st->mem, &e);
+  if (st->engine == NULL) raise_error(L, &e);
+  return st->engine;
 }
 
-struct scratch *home_scratch(lua_State *L) {
-  struct home *h = home_get(L, 0);
-  struct scratch *s = &h->scratch[in_finalizer(L)];
-  check_open(L, h);
+struct http *state_http(lua_State *L, struct state *st) {
+  struct err e;
+  if (st->http != NULL) return st->http;
+  err_clear(&e);
+  st->http = http_new(state_engine(L, st), &e);
+  if (st->http == NULL) raise_error(L, &e);
+  http_offline(st->http, st->offline);
+  return st->http;
+}
+
+struct scratch *state_scratch(lua_State *L) {
+  struct state *st = state_get(L, 0);
+  struct scratch *s = &st->scratch[in_finalizer(L)];
+  check_open(L, st);
   arena_reset(&s->arena);
   if (s->text.cap > TEXT_KEPT) buf_free(&s->text);
-  s->text.n = 0;
+  s->text.n = s->path.n = 0;
   return s;
 }
 
-void home_register(lua_State *L, const void *owner, int idx) {
+void state_register(lua_State *L, const void *owner, int idx) {
   idx = lua_absindex(L, idx);
-  home_get(L, 1);
+  state_get(L, 1);
   lua_getiuservalue(L, -1, 1);
   lua_pushvalue(L, idx);
   lua_rawsetp(L, -2, owner);
   lua_pop(L, 2);
 }
 
-static struct home *check_home(lua_State *L) {
+static struct state *check_state(lua_State *L) {
   return luaL_checkudata(L, 1, TYPE_ENGINE);
 }
 
 /* core.engine(): the engine of this Lua state. */
 static int f_engine(lua_State *L) {
-  home_get(L, 1);
+  state_get(L, 1);
   return 1;
 }
 
@@ -97,29 +107,29 @@ static int f_libcurl(lua_State *L) {
 
 /* core.offline(on): from now on only loopback hosts can be reached; anything else fails before DNS. */
 static int f_offline(lua_State *L) {
-  struct home *h = home_get(L, 0);
-  h->offline = lua_toboolean(L, 1);
-  if (h->engine != NULL) engine_offline(h->engine, h->offline);
+  struct state *st = state_get(L, 0);
+  st->offline = lua_toboolean(L, 1);
+  if (st->http != NULL) http_offline(st->http, st->offline);
   return 0;
 }
 
 /* engine:pollfd(): a descriptor that is readable when step has work; valid as long as the engine. */
 static int m_pollfd(lua_State *L) {
-  lua_pushinteger(L, engine_pollfd(home_engine(L, check_home(L))));
+  lua_pushinteger(L, engine_pollfd(state_engine(L, check_state(L))));
   return 1;
 }
 
 /* engine:events(): what to poll for: "r". */
 static int m_events(lua_State *L) {
-  check_home(L);
+  check_state(L);
   lua_pushliteral(L, "r");
   return 1;
 }
 
 /* engine:timeout(): seconds until step must be called though the descriptor is silent; nil: there is no such time. */
 static int m_timeout(lua_State *L) {
-  struct home *h = check_home(L);
-  double t = h->engine == NULL ? -1 : engine_timeout(h->engine);
+  struct state *st = check_state(L);
+  double t = st->engine == NULL ? -1 : engine_timeout(st->engine);
   if (t < 0) lua_pushnil(L);
   else lua_pushnumber(L, t);
   return 1;
@@ -186,38 +196,39 @@ static double read_budget(lua_State *L) {
 ** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
 ** work it is at then; with 0 it does one piece: a descriptor's. Raises ArgumentError, and when the system fails. */
 static int m_step(lua_State *L) {
-  struct home *h = check_home(L);
+  struct state *st = check_state(L);
   double seconds = luaL_optnumber(L, 2, -1), budget = read_budget(L);
-  int interrupted = 0, r;
+  int interrupted = 0;
   struct engine *g;
   struct err e;
   if (seconds != seconds) return raise_argument(L, "seconds", "a number", "NaN");
   err_clear(&e);
   lua_settop(L, 1);
-  g = home_engine(L, h);
-  if (budget < 0) r = engine_step(g, seconds, &interrupted, &e);
-  else r = engine_step_budget(g, seconds, budget, &interrupted, &e);
-  if (r != 0) return raise_error(L, &e);
+  g = state_engine(L, st);
+  if (engine_step(g, seconds, budget, &interrupted, &e) != 0) return raise_error(L, &e);
   push_tokens(L, g);
   lua_pushboolean(L, interrupted);
   return 2;
 }
 
 static int m_gc(lua_State *L) {
-  struct home *h = check_home(L);
-  engine_free(h->engine);
-  h->engine = NULL;
-  h->closed = 1;
+  struct state *st = check_state(L);
+  http_free(st->http);
+  engine_free(st->engine);
+  st->http = NULL;
+  st->engine = NULL;
+  st->closed = 1;
   for (int i = 0; i < 2; i++) {
-    arena_free(&h->scratch[i].arena);
-    buf_free(&h->scratch[i].text);
+    arena_free(&st->scratch[i].arena);
+    buf_free(&st->scratch[i].text);
+    buf_free(&st->scratch[i].path);
   }
   return 0;
 }
 
 static int m_tostring(lua_State *L) {
-  struct home *h = check_home(L);
-  lua_pushfstring(L, TYPE_ENGINE " (%d in flight)", h->engine == NULL ? 0 : engine_active(h->engine));
+  struct state *st = check_state(L);
+  lua_pushfstring(L, TYPE_ENGINE " (%d in flight)", st->http == NULL ? 0 : http_active(st->http));
   return 1;
 }
 

@@ -18,10 +18,10 @@ static const char *check_path(lua_State *L, int idx) {
 static int f_read(lua_State *L) {
   const char *path = check_path(L, 1);
   size_t max = check_max(L, 2);
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_read_private(path, max, &s->text, &e) < 0) return return_error(L, &e);
+  if (private_file_read(path, max, &s->text, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   return 1;
 }
@@ -30,10 +30,10 @@ static int f_read(lua_State *L) {
 static int f_read_any(lua_State *L) {
   const char *path = check_path(L, 1);
   size_t max = check_max(L, 2);
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_read(path, max, &s->text, &e) < 0) return return_error(L, &e);
+  if (file_read(path, max, &s->text, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   return 1;
 }
@@ -43,10 +43,10 @@ static int f_read_any(lua_State *L) {
 static int f_read_start(lua_State *L) {
   const char *path = check_path(L, 1);
   size_t max = check_max(L, 2), size;
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_read_start(path, max, &s->text, &size, &e) < 0) return return_error(L, &e);
+  if (file_read_start(path, max, &s->text, &size, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   lua_pushinteger(L, (lua_Integer)size);
   return 2;
@@ -58,7 +58,7 @@ static int f_remove(lua_State *L) {
   const char *path = check_path(L, 1);
   struct err e;
   err_clear(&e);
-  return return_done(L, fs_remove_private(path, &e), &e);
+  return return_done(L, private_file_remove(path, &e), &e);
 }
 
 /* core.file_write(path, bytes): replaces the file at once by one with mode 0600: true, or nil, err. */
@@ -68,7 +68,7 @@ static int f_write(lua_State *L) {
   struct err e;
   err_clear(&e);
   bytes.p = luaL_checklstring(L, 2, &bytes.n);
-  return return_done(L, fs_write_private(path, bytes, &e), &e);
+  return return_done(L, private_file_write(path, bytes, &e), &e);
 }
 
 /* core.file_directory(path): makes the directory and those missing above it, with mode 0700: true, or nil, err. */
@@ -76,7 +76,7 @@ static int f_directory(lua_State *L) {
   const char *path = check_path(L, 1);
   struct err e;
   err_clear(&e);
-  return return_done(L, fs_directory_private(path, &e), &e);
+  return return_done(L, private_directory(path, &e), &e);
 }
 
 /* core.file_link(target, path): makes a symbolic link, whether there is such a target or not: true, or nil, err. */
@@ -84,14 +84,14 @@ static int f_link(lua_State *L) {
   const char *target = check_path(L, 1), *path = check_path(L, 2);
   struct err e;
   err_clear(&e);
-  return return_done(L, fs_link(target, path, &e), &e);
+  return return_done(L, file_link(target, path, &e), &e);
 }
 
 /* core.file_lock(path): the file, made with mode 0600 when missing, held alone: a koine.lock; false when someone else
 ** holds it; or nil, err, as core.file_read refuses. Never waits. */
 static int f_lock(lua_State *L) {
   const char *path = check_path(L, 1);
-  struct fs_lock *l;
+  struct file_lock *l;
   struct err e;
   int r;
   lua_settop(L, 1);
@@ -101,15 +101,15 @@ static int f_lock(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 2, 1);
   err_clear(&e);
-  r = fs_lock(path, l, &e);
+  r = file_lock(path, l, &e);
   if (r < 0) return return_error(L, &e);
   if (r == 0) lua_pushboolean(L, 0);
   return 1;
 }
 
 /* The lock at 1, its path pushed behind one argument. Raises when it was closed. */
-static struct fs_lock *check_lock(lua_State *L, const char **path) {
-  struct fs_lock *l = luaL_checkudata(L, 1, TYPE_LOCK);
+static struct file_lock *check_lock(lua_State *L, const char **path) {
+  struct file_lock *l = luaL_checkudata(L, 1, TYPE_LOCK);
   if (!l->held) raise_argument(L, "lock", "a lock that is held", "a closed one");
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
@@ -120,12 +120,12 @@ static struct fs_lock *check_lock(lua_State *L, const char **path) {
 /* lock:read(max): the file's bytes, or nil, err. */
 static int m_read(lua_State *L) {
   const char *path;
-  struct fs_lock *l = check_lock(L, &path);
+  struct file_lock *l = check_lock(L, &path);
   size_t max = check_max(L, 2);
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct err e;
   err_clear(&e);
-  if (fs_lock_read(l, path, max, &s->text, &e) < 0) return return_error(L, &e);
+  if (file_lock_read(l, path, max, &s->text, &e) < 0) return return_error(L, &e);
   push_str(L, buf_str(&s->text));
   return 1;
 }
@@ -133,17 +133,17 @@ static int m_read(lua_State *L) {
 /* lock:write(bytes): replaces the file as core.file_write does; the lock stays: true, or nil, err. */
 static int m_write(lua_State *L) {
   const char *path;
-  struct fs_lock *l = check_lock(L, &path);
+  struct file_lock *l = check_lock(L, &path);
   struct str bytes;
   struct err e;
   err_clear(&e);
   bytes.p = luaL_checklstring(L, 2, &bytes.n);
-  return return_done(L, fs_lock_write(l, path, bytes, &e), &e);
+  return return_done(L, file_lock_write(l, path, bytes, &e), &e);
 }
 
 /* lock:close(): gives the lock and its descriptor back; any number of times. */
 static int m_close(lua_State *L) {
-  fs_unlock(luaL_checkudata(L, 1, TYPE_LOCK));
+  file_unlock(luaL_checkudata(L, 1, TYPE_LOCK));
   return 0;
 }
 

@@ -86,8 +86,8 @@ static int f_protect(lua_State *L) {
 ** `output_max` the bytes that are kept of each stream; `protect`: core.protect first, and the program may not trace
 ** either. Raises ArgumentError. */
 static int f_process(lua_State *L) {
-  struct home *h = home_get(L, 0);
-  struct engine *g = home_engine(L, h);
+  struct state *st = state_get(L, 0);
+  struct engine *g = state_engine(L, st);
   struct running *r;
   struct process_spec s;
   struct err e;
@@ -97,9 +97,9 @@ static int f_process(lua_State *L) {
   r = lua_newuserdatauv(L, sizeof *r, 0);
   memset(r, 0, sizeof *r);
   luaL_setmetatable(L, TYPE_PROCESS);
-  home_register(L, r, 2);
-  read_spec(L, &s, &home_scratch(L)->arena);
-  r->process = process_start(&h->mem, engine_pollset(g), &s, r, &e);
+  state_register(L, r, 2);
+  read_spec(L, &s, &state_scratch(L)->arena);
+  r->process = process_start(g, &s, r, &e);
   return r->process == NULL ? return_error(L, &e) : 1;
 }
 

@@ -132,6 +132,7 @@ void read_request(lua_State *L, int idx, struct http_request *r, struct limits *
     r->timeouts.first_byte = field_number(L, t, "first_byte", 0);
     r->timeouts.idle = field_number(L, t, "idle", 0);
     r->timeouts.total = field_number(L, t, "total", 0);
+    r->timeouts.whole = field_number(L, t, "whole", 0);
   }
   lua_pop(L, 1);
 }
@@ -153,8 +154,8 @@ void read_secrets(lua_State *L, int idx, struct secrets *k) {
 /* core.request(engine, {method, url, headers, body, timeouts, limits, proxy, ca_file, http2, secrets}): a request in flight, or
 ** nil, err. Raises ArgumentError. */
 static int f_request(lua_State *L) {
-  struct home *h = luaL_checkudata(L, 1, TYPE_ENGINE);
-  struct engine *g = home_engine(L, h);
+  struct state *st = luaL_checkudata(L, 1, TYPE_ENGINE);
+  struct http *http = state_http(L, st);
   struct request *q;
   struct http_request r;
   struct limits limits;
@@ -167,13 +168,13 @@ static int f_request(lua_State *L) {
   luaL_setmetatable(L, TYPE_REQUEST);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 3, 1);
-  read_request(L, 2, &r, &limits, &home_scratch(L)->arena);
+  read_request(L, 2, &r, &limits, &state_scratch(L)->arena);
   lua_settop(L, 3);
   lua_pushvalue(L, 2);
   read_secrets(L, 4, &q->secrets);
   r.body_max = limits.body;
-  home_register(L, q, 3);
-  q->transfer = transfer_start(g, &r, q, &e);
+  state_register(L, q, 3);
+  q->transfer = transfer_start(http, &r, q, &e);
   if (q->transfer == NULL) {
     if (e.kind == KIND_ARGUMENT) return raise_error(L, &e);
     redact_err(&q->secrets, &e);
@@ -199,7 +200,7 @@ static int m_close(lua_State *L) {
 
 /* Pushes {name = value}; what came several times joined. */
 static void push_headers(lua_State *L, const struct header *v, size_t n) {
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   lua_createtable(L, 0, (int)n);
   for (size_t i = 0; i < n; i++) {
     push_str(L, v[i].name);
@@ -259,26 +260,28 @@ static int m_poll(lua_State *L) {
   return n < 0 ? lua_error(L) : n;
 }
 
-/* core.answer_error(provider, {status, headers, body} [, secrets]): the error that an answer outside 200–299 stands for, read as a
-** chat's would be: kind, class, code, message, retry_after, retryable, request_id, raw (at most 64 KiB), secrets blotted out. */
+/* core.answer_error(provider, {status, headers, body} [, secrets [, id_header]]): the error that an answer outside 200–299
+** stands for, read as a chat's would be: kind, class, code, message, retry_after, retryable, request_id (id_header: head.h), raw
+** (at most 64 KiB), secrets redacted. */
 static int f_answer_error(lua_State *L) {
-  struct arena *a = &home_scratch(L)->arena;
+  struct arena *a = &state_scratch(L)->arena;
   struct http_request r;
   struct secrets k;
-  struct str provider, body;
+  struct str provider, body, id_header;
   struct head head;
   struct err e;
   provider.p = luaL_checklstring(L, 1, &provider.n);
   luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 3);
+  lua_settop(L, 4);
+  id_header.p = luaL_optlstring(L, 4, "", &id_header.n);
   lua_createtable(L, 0, 1);
-  lua_insert(L, 3);
-  lua_setfield(L, 3, "secrets");
-  read_secrets(L, 3, &k);
+  lua_pushvalue(L, 3);
+  lua_setfield(L, 5, "secrets");
+  read_secrets(L, 5, &k);
   memset(&r, 0, sizeof r);
   read_headers(L, 2, &r, a);
   err_clear(&e);
-  head_read(&head, r.headers, r.header_count, clock_wall());
+  head_read(&head, r.headers, r.header_count, id_header, clock_wall());
   lua_getfield(L, 2, "body");
   body.p = luaL_optlstring(L, -1, "", &body.n);
   body = redact(&k, a, body);

@@ -1,5 +1,5 @@
 /*
-** response.c: userdata koine.response: a finished turn, compacted into the userdata itself so that the collector sees all of it.
+** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees all of it.
 ** User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always),
@@ -20,17 +20,17 @@ static const struct node *root(lua_State *L, int idx) {
   return r->root;
 }
 
-void push_response(lua_State *L, const struct node *turn) {
-  size_t size = node_size(turn);
+void push_response(lua_State *L, const struct node *message) {
+  size_t size = node_size(message);
   struct response *r;
   if (size == 0) {
     struct err e;
     err_clear(&e);
-    err_set(&e, KIND_LIMIT, "the turn is nested more than %d levels deep", JSON_DEPTH_MAX);
+    err_set(&e, KIND_LIMIT, "the message is nested more than %d levels deep", JSON_DEPTH_MAX);
     raise_error(L, &e);
   }
   r = lua_newuserdatauv(L, sizeof *r + size, 1);
-  r->root = node_pack(r + 1, turn);
+  r->root = node_pack(r + 1, message);
   luaL_setmetatable(L, TYPE_RESPONSE);
   lua_createtable(L, 0, 4);
   lua_setiuservalue(L, -2, 1);
@@ -111,7 +111,7 @@ static int m_newindex(lua_State *L) {
   return raise_argument(L, luaL_tolstring(L, 2, NULL), "no assignment: a Response is read-only", "one");
 }
 
-/* core.annotate(response, key, value): what the Lua layer knows beside the turn (attempts). */
+/* core.annotate(response, key, value): what the Lua layer knows beside the message (attempts). */
 static int f_annotate(lua_State *L) {
   luaL_checkudata(L, 1, TYPE_RESPONSE);
   luaL_checkstring(L, 2);
@@ -150,7 +150,7 @@ static int m_text(lua_State *L) { return join(L, "text", "text"); }
 /* response:thinking(): the thinking blocks joined; "" when there are none. */
 static int m_thinking(lua_State *L) { return join(L, "thinking", "thinking"); }
 
-/* response:message(): {role = "assistant", content = response.content}: the next turn's history, lossless. */
+/* response:message(): {role = "assistant", content = response.content}: for the next call's history, lossless. */
 static int m_message(lua_State *L) {
   luaL_checkudata(L, 1, TYPE_RESPONSE);
   lua_createtable(L, 0, 2);
@@ -185,7 +185,7 @@ static void push_copy(lua_State *L, int idx, int depth) {
   }
 }
 
-/* Adds to the table at `copy` what Lua noted in the tables at `made`: fields that the turn has none of, and what stands
+/* Adds to the table at `copy` what Lua noted in the tables at `made`: fields that the message has none of, and what stands
 ** in usage beside the counts (cost). */
 static void copy_notes(lua_State *L, const struct node *o, int copy, int made) {
   for (lua_pushnil(L); lua_next(L, made); lua_pop(L, 1)) {

@@ -97,6 +97,18 @@ static struct node *read_content(lua_State *L, struct arena *a) {
   return content;
 }
 
+/* Pushes "end_turn, tool_use, … or context_overflow" and returns it. */
+static const char *push_stops(lua_State *L) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int s = STOP_END_TURN; s < STOP_ERROR; s++) {
+    if (s > STOP_END_TURN) luaL_addstring(&b, s == STOP_ERROR - 1 ? " or " : ", ");
+    luaL_addstring(&b, stop_name((enum stop)s));
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
 /* Raises unless the value on top is one of the words; "error" alone needs partial = true. */
 static void check_stop(lua_State *L) {
   struct str word;
@@ -108,8 +120,7 @@ static void check_stop(lua_State *L) {
   partial = lua_toboolean(L, -1);
   lua_pop(L, 1);
   if (stop != STOP_NONE && (stop != STOP_ERROR || partial)) return;
-  raise_argument(L, "stop_reason",
-                 "end_turn, tool_use, max_tokens, stop_sequence, pause_turn, refusal, sensitive or context_overflow",
+  raise_argument(L, "stop_reason", push_stops(L),
                  stop == STOP_ERROR ? "\"error\", which only a partial Response has"
                                     : lua_pushfstring(L, "\"%s\"", word.p));
 }
@@ -130,8 +141,24 @@ static void check_usage(lua_State *L) {
   }
 }
 
+/* Adds the field of the table at 1 to o, checked. usage and warnings are there also when nothing was given. */
+static void add_field(lua_State *L, struct arena *a, struct node *o, const struct field *f) {
+  int type = field(L, f->name), usage = strcmp(f->name, "usage") == 0, list = strcmp(f->name, "warnings") == 0;
+  if (type != f->type && (f->required || type != LUA_TNIL)) raise_type(L, f->name, f->expected, -1);
+  if (strcmp(f->name, "stop_reason") == 0) check_stop(L);
+  if (usage && type != LUA_TNIL) check_usage(L);
+  if (type != LUA_TNIL) {
+    struct node *v = value_node(L, -1, a, f->name);
+    if (list && is_empty(v)) v = node_new(a, NODE_ARRAY);
+    set(L, o, f->name, v);
+  } else if (usage || list) {
+    set(L, o, f->name, node_new(a, usage ? NODE_OBJECT : NODE_ARRAY));
+  }
+  lua_pop(L, 1);
+}
+
 int new_response(lua_State *L) {
-  struct arena *a = &home_scratch(L)->arena;
+  struct arena *a = &state_scratch(L)->arena;
   struct node *o;
   if (!lua_istable(L, 1)) return raise_type(L, "response", "a table", 1);
   lua_settop(L, 1);
@@ -139,20 +166,7 @@ int new_response(lua_State *L) {
   o = node_new(a, NODE_OBJECT);
   if (o == NULL) luaL_error(L, "not enough memory");
   set(L, o, "content", read_content(L, a));
-  for (const struct field *f = FIELDS + 2; f->name != NULL; f++) {
-    int type = field(L, f->name), usage = strcmp(f->name, "usage") == 0, list = strcmp(f->name, "warnings") == 0;
-    if (type != f->type && (f->required || type != LUA_TNIL)) raise_type(L, f->name, f->expected, -1);
-    if (strcmp(f->name, "stop_reason") == 0) check_stop(L);
-    if (usage && type != LUA_TNIL) check_usage(L);
-    if (type != LUA_TNIL) {
-      struct node *v = value_node(L, -1, a, f->name);
-      if (list && is_empty(v)) v = node_new(a, NODE_ARRAY);
-      set(L, o, f->name, v);
-    } else if (usage || list) {
-      set(L, o, f->name, node_new(a, usage ? NODE_OBJECT : NODE_ARRAY));
-    }
-    lua_pop(L, 1);
-  }
+  for (const struct field *f = FIELDS + 2; f->name != NULL; f++) add_field(L, a, o, f);
   push_response(L, o);
   return 1;
 }

@@ -1,16 +1,16 @@
 /*
-** stream.c: userdata koine.stream: one call in flight, polled. Its methods that wait are lua/koine/call/stream.lua's.
+** stream.c: userdata koine.stream: one attempt in flight, polled. Its methods that wait are lua/koine/call/stream.lua's.
 ** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is
-** one, 4 the call, a userdata of its own.
-** The call is freed as soon as the turn is over: what remains is one Response, which the collector can see. It is freed
+** one, 4 the attempt, a userdata of its own.
+** The attempt is freed as soon as the answer is complete: one Response remains, which the collector can see. It is freed
 ** by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle longer, and all it
 ** refers to with it, the Response too; each cycle would then be longer than the one before.
 */
 #include "binding.h"
 
-enum state { CLOSED, OPEN, ENDED, BROKEN };
+enum phase { CLOSED, OPEN, ENDED, BROKEN };
 
-#define TYPE_CALL "koine.call"
+#define TYPE_ATTEMPT "koine.attempt"
 
 /* What a stream holds outside of Lua is told to the collector, in KiB, from Lua 5.5 on in bytes: dropped ones are then
 ** collected soon. */
@@ -21,12 +21,12 @@ enum state { CLOSED, OPEN, ENDED, BROKEN };
 #endif
 
 struct stream {
-  struct call *call;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
-  enum state state;
-  int surfaced;            /* a delta was handed out */
-  int busy;                /* values are being made of what the call holds: a finalizer must leave it alone */
-  int taken;               /* `delta` was taken from the call, and has no table yet */
-  struct event delta;      /* borrowed from the call until the next one is taken */
+  struct attempt *attempt;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
+  enum phase phase;
+  int delivered;            /* a delta was handed out */
+  int busy;                /* values are being made of what the attempt holds: a finalizer must leave it alone */
+  int taken;               /* `delta` was taken from the attempt, and has no table yet */
+  struct event delta;      /* borrowed from the attempt until the next one is taken */
   unsigned long events;
   size_t peak;             /* most bytes held at once */
 };
@@ -38,21 +38,21 @@ static int push_outcome(lua_State *L, int idx) {
   return lua_getiuservalue(L, idx, 3);
 }
 
-/* Bytes that the call holds. */
-static size_t held(const struct call *c) {
+/* Bytes that the attempt holds. */
+static size_t held(const struct attempt *c) {
   if (c->exchange == NULL) return 0;
   return exchange_retained(c->exchange) + (c->transfer ? transfer_body(c->transfer)->cap : 0);
 }
 
 static void note_stats(struct stream *s) {
-  size_t n = held(s->call);
-  if (s->call->exchange != NULL) s->events = exchange_event_count(s->call->exchange);
+  size_t n = held(s->attempt);
+  if (s->attempt->exchange != NULL) s->events = exchange_event_count(s->attempt->exchange);
   if (n > s->peak) s->peak = n;
 }
 
 static void release(struct stream *s) {
   note_stats(s);
-  call_close(s->call);
+  attempt_close(s->attempt);
   s->taken = 0;
 }
 
@@ -61,37 +61,37 @@ static struct stream *check_stream(lua_State *L) {
   struct stream *s = lua_touserdata(L, 1);
   if (luaL_testudata(L, 1, TYPE_STREAM) == NULL)
     raise_type(L, "self", "a stream (methods are called with a colon)", 1);
-  if (s->state == OPEN && s->call->exchange == NULL) s->state = CLOSED;
+  if (s->phase == OPEN && s->attempt->exchange == NULL) s->phase = CLOSED;
   return s;
 }
 
 /* True in a finalizer that interrupts poll. Not call_busy, which costs each delta a protected call: where poll raised for
-** want of memory, `busy` stays until the next one, and a finalizer that closes the stream then leaves freeing the call to
-** the call's own. */
+** want of memory, `busy` stays until the next one, and a finalizer that closes the stream then leaves freeing the attempt to
+** the attempt's own. */
 static int is_read(lua_State *L, const struct stream *s) { return s->busy && in_finalizer(L); }
 
-/* The turn is over: makes the Response, frees the call. */
+/* The answer is complete: makes the Response, frees the attempt. */
 static void end(lua_State *L, struct stream *s) {
-  struct node *turn = exchange_turn(s->call->exchange);
-  if (turn == NULL) luaL_error(L, "not enough memory");
-  push_response(L, turn);
+  struct node *message = exchange_message(s->attempt->exchange);
+  if (message == NULL) luaL_error(L, "not enough memory");
+  push_response(L, message);
   lua_setiuservalue(L, 1, 3);
-  s->state = ENDED;
+  s->phase = ENDED;
   release(s);
 }
 
-/* The call failed: makes the error, with what had arrived as `partial`, frees the call. */
+/* The attempt failed: makes the error, with the part that had arrived as `partial`, frees the attempt. */
 static void broken(lua_State *L, struct stream *s) {
-  struct exchange *x = s->call->exchange;
+  struct exchange *x = s->attempt->exchange;
   const struct err *e = exchange_error(x);
-  struct node *turn;
+  struct node *message;
   struct str raw;
   if (e->kind == KIND_MEMORY) raise_error(L, e);
   lua_getiuservalue(L, 1, 1);
   push_error(L, e, ((struct adapter *)lua_touserdata(L, -1))->provider, exchange_request_id(x));
-  turn = exchange_turn(x);
-  if (turn != NULL) {
-    push_response(L, turn);
+  message = exchange_message(x);
+  if (message != NULL) {
+    push_response(L, message);
     lua_setfield(L, -2, "partial");
   }
   raw = exchange_raw(x);
@@ -101,14 +101,14 @@ static void broken(lua_State *L, struct stream *s) {
   }
   lua_setiuservalue(L, 1, 3);
   lua_pop(L, 1);
-  s->state = BROKEN;
+  s->phase = BROKEN;
   release(s);
 }
 
 /* nil, err: the same error every time; a closed stream was cancelled. */
 static int push_failure(lua_State *L, struct stream *s) {
   lua_pushnil(L);
-  if (s->state == CLOSED && push_outcome(L, 1) == LUA_TNIL) {
+  if (s->phase == CLOSED && push_outcome(L, 1) == LUA_TNIL) {
     struct err e;
     lua_pop(L, 1);
     err_clear(&e);
@@ -118,7 +118,7 @@ static int push_failure(lua_State *L, struct stream *s) {
     lua_remove(L, -2);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, 3);
-  } else if (s->state != CLOSED) {
+  } else if (s->phase != CLOSED) {
     push_outcome(L, 1);
   }
   return 2;
@@ -128,12 +128,22 @@ static int push_failure(lua_State *L, struct stream *s) {
 
 /* {{{ starting */
 
-/* Starts the call described by the table at index 2 for the stream at `idx`: 0; or -1 with the error pushed. Raises
+/* The framing that the string on top of the stack names. Raises ArgumentError. */
+static const struct framing *named_framing(lua_State *L) {
+  const struct framing *framing;
+  struct str name;
+  name.p = lua_tolstring(L, -1, &name.n);
+  framing = framing_by_name(name);
+  if (framing == NULL) raise_argument(L, "framing", "the name of a framing", name.p);
+  return framing;
+}
+
+/* Starts the attempt described by the table at index 2 for the stream at `idx`: 0; or -1 with the error pushed. Raises
 ** ArgumentError. */
 static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
-  struct home *h = home_get(L, 0);
-  struct engine *g = home_engine(L, h);
-  struct arena *a = &home_scratch(L)->arena;
+  struct state *st = state_get(L, 0);
+  struct http *http = state_http(L, st);
+  struct arena *a = &state_scratch(L)->arena;
   struct http_request r;
   struct exchange_spec spec;
   struct err e;
@@ -143,9 +153,11 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   read_request(L, 2, &r, &spec.limits, a);
   lua_getfield(L, 2, "codec");
   spec.codec = optional_codec(L, -1, ad);
+  if (lua_getfield(L, 2, "framing") == LUA_TSTRING) spec.framing = named_framing(L);
   spec.quirks = ad->quirks;
   spec.provider = ad->provider;
   spec.model = ad->model;
+  spec.id_header = ad->id_header;
   lua_getfield(L, 2, "stream");
   spec.stream = lua_toboolean(L, -1);
   lua_getfield(L, 2, "keep_raw");
@@ -161,8 +173,8 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   read_secrets(L, lua_gettop(L), &spec.secrets);
   if (!spec.stream) r.body_max = spec.limits.body;
   r.high_water = spec.limits.high_water;
-  home_register(L, s->call, idx);
-  if (call_start(s->call, &h->mem, g, &r, &spec, s->call, &e) != 0) {
+  state_register(L, s->attempt, idx);
+  if (attempt_start(s->attempt, &st->mem, http, &r, &spec, s->attempt, &e) != 0) {
     if (e.kind == KIND_ARGUMENT || e.kind == KIND_MEMORY) raise_error(L, &e);
     redact_err(&spec.secrets, &e);
     lua_settop(L, top);
@@ -170,7 +182,7 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
     return -1;
   }
   lua_settop(L, top);
-  s->state = OPEN;
+  s->phase = OPEN;
   return 0;
 }
 
@@ -182,9 +194,9 @@ static int m_start(lua_State *L) {
   lua_settop(L, 2);
   s = lua_newuserdatauv(L, sizeof *s, 4);
   memset(s, 0, sizeof *s);
-  s->call = lua_newuserdatauv(L, sizeof *s->call, 0);
-  memset(s->call, 0, sizeof *s->call);
-  luaL_setmetatable(L, TYPE_CALL);
+  s->attempt = lua_newuserdatauv(L, sizeof *s->attempt, 0);
+  memset(s->attempt, 0, sizeof *s->attempt);
+  luaL_setmetatable(L, TYPE_ATTEMPT);
   lua_setiuservalue(L, 3, 4);
   luaL_setmetatable(L, TYPE_STREAM);
   lua_pushvalue(L, 1);
@@ -209,19 +221,19 @@ static int m_restart(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   check_idle(L, "stream", is_read(L, s));
-  if (s->surfaced || s->state == CLOSED)
+  if (s->delivered || s->phase == CLOSED)
     raise_argument(L, "stream", "an open stream that nothing was read from",
-                   s->surfaced ? "a stream that was read" : "a closed stream");
+                   s->delivered ? "a stream that was read" : "a closed stream");
   lua_getiuservalue(L, 1, 1);
   ad = check_adapter(L, 3);
   release(s);
-  s->state = CLOSED;
+  s->phase = CLOSED;
   lua_pushnil(L);
   lua_setiuservalue(L, 1, 3);
   if (start(L, s, ad, 1) != 0) {
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, 3);
-    s->state = BROKEN;
+    s->phase = BROKEN;
     lua_pushnil(L);
     lua_insert(L, -2);
     return 2;
@@ -264,22 +276,22 @@ static void push_delta(lua_State *L, const struct event *d) {
 
 /* The next delta, kept until there is a table of it: where that raises for want of memory, the next poll makes it. */
 static enum progress take(struct stream *s) {
-  enum progress r = s->taken ? EXCHANGE_DELTA : call_next(s->call, &s->delta);
+  enum progress r = s->taken ? EXCHANGE_DELTA : attempt_next(s->attempt, &s->delta);
   s->taken = r == EXCHANGE_DELTA;
   return r;
 }
 
 /* What m_poll says of the stream at 1. Nothing is lost where this raises for want of memory: it can be called again. */
 static int poll(lua_State *L, struct stream *s, int discard) {
-  int first = !s->surfaced;
-  while (s->state == OPEN) {
+  int first = !s->delivered;
+  while (s->phase == OPEN) {
     enum progress r = take(s);
     switch (r) {
       case EXCHANGE_DELTA:
         if (!discard) push_delta(L, &s->delta);
         s->taken = 0;
         if (discard) continue;
-        s->surfaced = 1;
+        s->delivered = 1;
         if (!first) return 1;
         lua_pushnil(L);
         lua_pushboolean(L, 1);
@@ -292,7 +304,7 @@ static int poll(lua_State *L, struct stream *s, int discard) {
       case EXCHANGE_FAILED: broken(L, s); break;
     }
   }
-  if (s->state == ENDED) {
+  if (s->phase == ENDED) {
     lua_pushnil(L);
     return 1;
   }
@@ -300,7 +312,7 @@ static int poll(lua_State *L, struct stream *s, int discard) {
 }
 
 /* stream:poll([discard]): the next delta (the first one: delta, nil, true); false when nothing has arrived (wait for the
-** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the call failed. With discard true, deltas are consumed without making tables. */
+** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the attempt failed. With discard true, deltas are consumed without making tables. */
 static int m_poll(lua_State *L) {
   struct stream *s = check_stream(L);
   int n;
@@ -308,7 +320,7 @@ static int m_poll(lua_State *L) {
   s->busy = 1;
   n = poll(L, s, lua_toboolean(L, 2));
   s->busy = 0;
-  if (s->state == CLOSED) release(s);
+  if (s->phase == CLOSED) release(s);
   return n;
 }
 
@@ -316,17 +328,17 @@ static int m_poll(lua_State *L) {
 ** end. */
 static int m_finish(lua_State *L) {
   struct stream *s = check_stream(L);
-  if (s->state == BROKEN || s->state == CLOSED) return push_failure(L, s);
+  if (s->phase == BROKEN || s->phase == CLOSED) return push_failure(L, s);
   push_outcome(L, 1);
   return 1;
 }
 
 /* }}} */
 
-/* stream:surfaced(): whether a delta was handed out: from then on there is no other attempt. */
-static int m_surfaced(lua_State *L) {
+/* stream:delivered(): whether a delta was handed out: from then on there is no other attempt. */
+static int m_delivered(lua_State *L) {
   struct stream *s = check_stream(L);
-  lua_pushboolean(L, s->surfaced);
+  lua_pushboolean(L, s->delivered);
   return 1;
 }
 
@@ -335,13 +347,13 @@ static int m_surfaced(lua_State *L) {
 static int m_close(lua_State *L) {
   struct stream *s = check_stream(L);
   if (!is_read(L, s)) release(s);
-  if (s->state != ENDED) s->state = CLOSED;
+  if (s->phase != ENDED) s->phase = CLOSED;
   return 0;
 }
 
-/* The finalizer of the call: nobody is at work on a stream that is collected. */
-static int call_gc(lua_State *L) {
-  call_close(luaL_checkudata(L, 1, TYPE_CALL));
+/* The finalizer of the attempt: nobody is at work on a stream that is collected. */
+static int attempt_gc(lua_State *L) {
+  attempt_close(luaL_checkudata(L, 1, TYPE_ATTEMPT));
   return 0;
 }
 
@@ -351,9 +363,9 @@ static int call_gc(lua_State *L) {
 static int m_stats(lua_State *L) {
   struct stream *s = check_stream(L);
   struct transfer_stats t;
-  size_t retained = held(s->call);
+  size_t retained = held(s->attempt);
   note_stats(s);
-  call_stats(s->call, &t);
+  attempt_stats(s->attempt, &t);
   lua_createtable(L, 0, 6);
   lua_pushinteger(L, (lua_Integer)t.received);
   lua_setfield(L, -2, "bytes");
@@ -363,11 +375,11 @@ static int m_stats(lua_State *L) {
   lua_setfield(L, -2, "peak");
   lua_pushinteger(L, (lua_Integer)retained);
   lua_setfield(L, -2, "retained");
-  if (s->call->first > 0) {
-    lua_pushnumber(L, s->call->first - s->call->started);
+  if (s->attempt->first > 0) {
+    lua_pushnumber(L, s->attempt->first - s->attempt->started);
     lua_setfield(L, -2, "first_delta");
   }
-  if (s->call->transfer != NULL) {
+  if (s->attempt->transfer != NULL) {
     lua_pushnumber(L, t.idle);
     lua_setfield(L, -2, "idle");
   }
@@ -377,7 +389,7 @@ static int m_stats(lua_State *L) {
 static int m_tostring(lua_State *L) {
   static const char *const NAMES[] = { "closed", "open", "ended", "failed" };
   struct stream *s = check_stream(L);
-  lua_pushfstring(L, TYPE_STREAM " (%s)", NAMES[s->state]);
+  lua_pushfstring(L, TYPE_STREAM " (%s)", NAMES[s->phase]);
   return 1;
 }
 
@@ -385,7 +397,7 @@ static const luaL_Reg METHODS[] = {
   { "poll", m_poll },
   { "finish", m_finish },
   { "restart", m_restart },
-  { "surfaced", m_surfaced },
+  { "delivered", m_delivered },
   { "close", m_close },
   { "stats", m_stats },
   { NULL, NULL }
@@ -398,8 +410,8 @@ static const luaL_Reg META[] = {
 };
 
 void open_stream(lua_State *L) {
-  luaL_newmetatable(L, TYPE_CALL);
-  lua_pushcfunction(L, call_gc);
+  luaL_newmetatable(L, TYPE_ATTEMPT);
+  lua_pushcfunction(L, attempt_gc);
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
   open_type(L, TYPE_STREAM, META, METHODS);

@@ -372,7 +372,7 @@ void push_node(lua_State *L, const struct node *v, int mark) {
 
 /* core.encode(value): its JSON text, keys sorted by bytes. Raises ArgumentError for what JSON cannot say. */
 static int f_encode(lua_State *L) {
-  struct scratch *s = home_scratch(L);
+  struct scratch *s = state_scratch(L);
   struct err e;
   luaL_checkany(L, 1);
   err_clear(&e);
@@ -384,7 +384,7 @@ static int f_encode(lua_State *L) {
 /* core.decode(text): the value, arrays marked, null as core.null; nil, err for what is no JSON, its code "cut" where the
 ** text only ends too early. */
 static int f_decode(lua_State *L) {
-  struct scratch *scratch = home_scratch(L);
+  struct scratch *scratch = state_scratch(L);
   struct node *v;
   struct str s;
   struct err e;
