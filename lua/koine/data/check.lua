@@ -1,14 +1,22 @@
---- Checks of arguments that many modules share, and the ArgumentErrors that they raise.
+--- Checks of arguments. A checker is a function(value, path) → the value to keep; it raises an ArgumentError whose
+-- field is `path` (nested: `timeout.idle`, `tools[2].name`). Checkers are made once, where a module is loaded:
+--
+--   local OPTIONS = check.options { model = check.required(check.name), steps = check.default(check.integer(1), 50) }
+--   local kept = OPTIONS(given)
+--
+-- What a checker made of others keeps is a new table; the caller's is never changed.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 
 local check = {}
 
+local function type_of(value) return value == nil and "nothing" or "a " .. type(value) end
+
 --- Raises the ArgumentError for a value that may be a credential: only its type is shown.
-function check.refuse(field, expected, value)
-  core.raise_argument(field, expected, value == nil and "nothing" or "a " .. type(value))
-end
+function check.refuse(field, expected, value) core.raise_argument(field, expected, type_of(value)) end
+
+-- Names -------------------------------------------------------------------------------------------------------------
 
 -- The number of edits (insert, delete, replace) that make `b` of `a`.
 local function distance(a, b)
@@ -36,11 +44,12 @@ function check.nearest(name, names)
   return best
 end
 
-local function all_of(names)
+-- The keys of a table, sorted as text.
+local function sorted(names)
   local list = {}
-  for name in next, names do list[#list + 1] = name end
+  for name in next, names do list[#list + 1] = tostring(name) end
   table.sort(list)
-  return table.concat(list, ", ")
+  return list
 end
 
 --- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
@@ -53,8 +62,251 @@ function check.unknown(what, name, names, field, hints)
   local hint = near and ("; did you mean %s?"):format(near:find "^[%w_/.-]+$" and '"' .. near .. '"' or near)
   core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
     message = ("%s: unknown %s%s"):format(field or tostring(name), what,
-      hint or field and "; one of " .. all_of(names) or "") })
+      hint or field and "; one of " .. table.concat(sorted(names), ", ") or "") })
 end
+
+-- Checkers of one value ----------------------------------------------------------------------------------------------
+
+-- By checker: {expected, keep}, as check.that took them.
+local parts = setmetatable({}, { __mode = "k" })
+
+local function make(expected, keep, describe)
+  local function checker(value, path)
+    local kept, got = keep(value, path)
+    if kept == nil then core.raise_argument(path, expected, got or describe(value)) end
+    return kept
+  end
+  parts[checker] = { expected = expected, keep = keep }
+  return checker
+end
+
+--- The checker of what `keep` keeps: function(value, path) → the value to keep, or nil and, unless errors describe the
+-- value itself, what was got in words. `expected` says in errors what belongs there.
+function check.that(expected, keep) return make(expected, keep, errors.describe) end
+
+--- The same checker for what may be a credential: its errors show the type only.
+function check.secret(c) return make(parts[c].expected, parts[c].keep, type_of) end
+
+local function of_type(name, expected)
+  return check.that(expected or name, function(value) if type(value) == name then return value end end)
+end
+
+--- A value of one type.
+check.string, check.func, check.table = of_type "string", of_type "function", of_type "table"
+--- A boolean.
+check.boolean = of_type("boolean", "true or false")
+
+--- A value of any type.
+check.any = check.that("a value", function(value) return value end)
+
+--- A string with more in it than white space.
+check.name = check.that("non-empty string", function(value)
+  if type(value) == "string" and value:find "%S" then return value end
+end)
+
+--- A string that C takes whole.
+check.text = check.that("string without NUL", function(value)
+  if type(value) == "string" and not value:find("\0", 1, true) then return value end
+end)
+
+--- The name of a file or directory.
+check.path = check.that("path, a string without NUL", function(value)
+  if type(value) == "string" and value ~= "" and not value:find("\0", 1, true) then return value end
+end)
+
+--- An http:// or https:// URL, kept without a slash at its end. Errors do not show it: it may hold a password.
+check.url = check.secret(check.that("http:// or https:// URL", function(value)
+  if type(value) ~= "string" or not value:find "^https?://[^/%s%c][^%s%c]*$" then return nil end
+  return (value:gsub("/$", ""))
+end))
+
+-- "integer, 1 or more", "number from 0 to 2"
+local function in_range(word, min, max)
+  if max then return ("%s from %s to %s"):format(word, min, max) end
+  return min and ("%s, %s or more"):format(word, min) or word
+end
+
+--- A number from `min` to `max` (nil: no bound), never NaN; `expected` in place of words that name the bounds.
+function check.number(min, max, expected)
+  min, max, expected = min or -math.huge, max or math.huge, expected or in_range("number", min, max)
+  return check.that(expected, function(value)
+    if type(value) == "number" and value >= min and value <= max then return value end
+  end)
+end
+
+--- A whole number from `min` to `max` (nil: no bound), kept as an integer: 5.0 counts as 5.
+function check.integer(min, max)
+  local expected = in_range("integer", min, max)
+  min, max = min or math.mininteger, max or math.maxinteger
+  return check.that(expected, function(value)
+    local whole = math.type(value) and math.tointeger(value)
+    if whole and whole >= min and whole <= max then return whole end
+  end)
+end
+
+local function is_positive(value) return type(value) == "number" and value > 0 end
+
+--- A number above 0, which may be infinite.
+check.positive = check.that("number, more than 0", function(value) if is_positive(value) then return value end end)
+
+--- A finite number of seconds, 0 or more.
+check.seconds = check.that("number of seconds, 0 or more", function(value)
+  if type(value) == "number" and value >= 0 and value < math.huge then return value end
+end)
+
+--- A finite number of seconds above 0.
+check.time_limit = check.that("seconds, more than 0", function(value)
+  if is_positive(value) and value < math.huge then return value end
+end)
+
+-- Words in quotes: '"a", "b" or "c"'.
+local function quoted(words)
+  local list = {}
+  for i, word in ipairs(words) do list[i] = '"' .. word .. '"' end
+  local last = table.remove(list)
+  return list[1] and table.concat(list, ", ") .. " or " .. last or last
+end
+
+--- One of the words of an array.
+function check.one_of(words)
+  local known = {}
+  for _, word in ipairs(words) do known[word] = true end
+  return check.that(quoted(words), function(value) if known[value] then return value end end)
+end
+
+--- An object (table or userdata) with a method of that name; `expected` is what such an object is called.
+function check.method(name, expected)
+  return check.secret(check.that(expected, function(value)
+    local ok, method = pcall(function() return value[name] end)
+    if check.is_memory(method) then error(method, 0) end
+    if ok and type(method) == "function" then return value end
+  end))
+end
+
+--- What fits one of the checkers, asked in their order; `expected` says it for all of them.
+function check.either(expected, ...)
+  local keeps = {}
+  for i, c in ipairs { ... } do keeps[i] = parts[c].keep end
+  return check.that(expected, function(value, path)
+    local kept, got
+    for _, keep in ipairs(keeps) do
+      kept, got = keep(value, path)
+      if kept ~= nil then return kept end
+    end
+    return nil, got
+  end)
+end
+
+-- Checkers of tables -------------------------------------------------------------------------------------------------
+
+--- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
+function check.is_list(value)
+  if type(value) ~= "table" then return false end
+  local n, last = 0, 0
+  for key in next, value do
+    if math.type(key) ~= "integer" or key < 1 then return false end
+    n, last = n + 1, math.max(last, key)
+  end
+  return n == last
+end
+
+--- An array whose members fit `item`; `expected` (nil: "array") names it in errors.
+function check.list(item, expected)
+  return check.that(expected or "array", function(value, path)
+    if type(value) ~= "table" then return nil end
+    local kept = core.array {}
+    for i, member in ipairs(value) do kept[i] = item(member, path .. "[" .. i .. "]") end
+    for key in next, value do
+      if kept[key] == nil then return nil, "a table with holes or other keys" end
+    end
+    return kept
+  end)
+end
+
+--- A table {name = value} with strings as names, whose values fit `item`.
+function check.map(item, expected)
+  return check.that(expected or "table", function(value, path)
+    if type(value) ~= "table" then return nil end
+    local kept = {}
+    for name, member in next, value do
+      if type(name) ~= "string" then return nil, "a table with other keys than names" end
+      kept[name] = item(member, path .. "." .. name)
+    end
+    return kept
+  end)
+end
+
+-- Checkers that are asked for members that are absent, too.
+local asked = setmetatable({}, { __mode = "k" })
+
+local function always(c, checker)
+  asked[checker], parts[checker] = true, parts[c]
+  return checker
+end
+
+--- A member that has to be there.
+function check.required(c) return always(c, function(value, path) return c(value, path) end) end
+
+--- A member that is `value` where it is absent; of a function what it returns, each time. The default is checked too,
+-- which makes a new table of an empty one.
+function check.default(c, value)
+  return always(c, function(given, path)
+    if given == nil then
+      given = value
+      if type(value) == "function" then given = value() end
+    end
+    return c(given, path)
+  end)
+end
+
+-- A function(value, prefix) → a new table with the members of `value`, inherited ones too; `prefix` stands before the
+-- name of a member in errors. Of members that are absent `first` (nil: the first one by name) is asked first.
+local function keeper(members, what, hints, first)
+  local names, needed = sorted(members), { first }
+  for _, name in ipairs(names) do needed[#needed + 1] = asked[members[name]] and name or nil end
+  return function(value, prefix)
+    local kept = {}
+    for name, given in next, value do
+      local c = members[name]
+      if not c then check.unknown(what, name, members, prefix and prefix .. tostring(name), hints) end
+      kept[name] = c(given, prefix and prefix .. name or name)
+    end
+    local rest = getmetatable(value) and names or needed
+    for i = 1, #rest do
+      local name = rest[i]
+      local c, given = members[name], value[name]
+      if kept[name] == nil and (given ~= nil or asked[c]) then
+        kept[name] = c(given, prefix and prefix .. name or name)
+      end
+    end
+    return kept
+  end
+end
+
+--- A table of named members: {name = checker}. Members may be absent unless they are check.required. Raises for an
+-- unknown name with the nearest one. `expected` (nil: "table") names the table in errors.
+function check.record(members, expected)
+  local keep = keeper(members, "field")
+  return check.that(expected or "table", function(value, path)
+    if type(value) == "table" then return keep(value, path .. ".") end
+  end)
+end
+
+--- The options of a function: a record whose members are called by their names alone in errors, as "options" it is
+-- called itself when it is no table. A second argument stands before the names of members. `settings` (nil: none) may
+-- have other words: what = what a member is ("option"), path, expected = what the table is ("options", "table"), hints
+-- as for check.unknown; first = the required member that is asked before the others.
+function check.options(members, settings)
+  settings = settings or {}
+  local keep = keeper(members, settings.what or "option", settings.hints, settings.first)
+  local path, expected = settings.path or "options", settings.expected or "table"
+  return function(given, prefix)
+    if type(given) ~= "table" then check.refuse(path, expected, given) end
+    return keep(given, prefix)
+  end
+end
+
+-- Objects and credentials -------------------------------------------------------------------------------------------
 
 --- Makes the methods of a table refuse to be called without an object of this metatable before them: by a dot in place
 -- of the colon. `name` is the object's in errors ("agent").
@@ -73,30 +325,22 @@ end
 -- this one again.
 function check.is_memory(err) return err == "not enough memory" end
 
---- Returns what can be asked as an adapter can: a table or userdata with a method chat. Raises an ArgumentError at
--- `path` for anything else.
-function check.adapter(value, path)
-  local ok, chat = pcall(function() return value.chat end)
-  if check.is_memory(chat) then error(chat, 0) end
-  if not ok or type(chat) ~= "function" then check.refuse(path, "adapter", value) end
-  return value
-end
+--- What can be asked as an adapter can.
+check.adapter = check.method("chat", "adapter")
 
 --- Says what is wrong with a credential, in words that do not show it; nil when it is fit for a header.
 function check.key_problem(key)
-  if type(key) ~= "string" then return "a " .. type(key) end
+  if type(key) ~= "string" then return type_of(key) end
   if key == "" then return "an empty string" end
   if key:find "%c" then return "one with control characters" end
   if key:find "^%s" or key:find "%s$" then return "one with white space around it" end
 end
 
---- What an ArgumentError about a credential says was expected.
-check.KEY_EXPECTED = "string without control characters or white space around it"
-
---- Raises the ArgumentError for a bad credential.
-function check.key(key)
-  local problem = check.key_problem(key)
-  if problem then core.raise_argument("key", check.KEY_EXPECTED, problem) end
-end
+--- A credential that is fit for a header; errors do not show it.
+check.key = check.that("string without control characters or white space around it", function(value)
+  local problem = check.key_problem(value)
+  if problem then return nil, problem end
+  return value
+end)
 
 return check

@@ -3,16 +3,13 @@
 -- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body),
 -- traceback (of the task that raised it), where ("FILE:LINE" of the user's that raised it: of wrong use, and of what
 -- ended a task); an ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most
--- of them and chooses class and retryable from the kind; this module fills the metatable they share. Kinds by class:
---   AuthenticationError  auth, permission               RateLimitError   rate_limit, billing (not worth a retry)
---   ServerError          overloaded, server, protocol, timeout with a status_code
---   RequestError         invalid_request, not_found, too_large, context_overflow
---   ConnectionError      connect, stream_truncated, timeout without a status_code
---   CancelledError       cancelled                      Error            limit, executor, other
---   ArgumentError        argument (raised)              NotImplementedError  not_implemented (raised)
+-- of them and chooses class and retryable from the kind; this module fills the metatable they share. Kinds and their
+-- classes: data/vocabulary.lua, docs/errors.md.
 
 local core = require "koine.core"
+local cut = require("koine.data.text").cut
 local name_url = require "koine.data.name_url"
+local vocabulary = require "koine.data.vocabulary"
 
 local errors = {}
 
@@ -20,8 +17,14 @@ local errors = {}
 core.own_source(debug.getinfo(1, "S").source:match "^(.-)data[/\\][^/\\]*$")
 
 --- The classes, in the order of the documentation. `err:is "Error"` is true for every one of them.
-errors.classes = { "AuthenticationError", "RateLimitError", "ServerError", "RequestError", "ConnectionError",
-  "CancelledError", "ArgumentError", "NotImplementedError", "Error" }
+errors.classes = {}
+
+local listed = { Error = true } -- the last one
+for _, name in ipairs(vocabulary.kind_names) do
+  local class = vocabulary.kinds[name].class
+  if not listed[class] then errors.classes[#errors.classes + 1], listed[class] = class, true end
+end
+errors.classes[#errors.classes + 1] = "Error"
 
 local methods = {}
 
@@ -89,12 +92,11 @@ end
 --- True when `value` is one of Koine's errors.
 function errors.is_error(value) return type(value) == "table" and getmetatable(value) == core.error_mt end
 
--- At most 40 bytes of a text, cut before a character of UTF-8 begins.
+local SHOWN = 40 -- bytes of a value that an error shows
+
 local function shortened(text)
-  if #text <= 40 then return text end
-  local cut = 40
-  while cut > 36 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
-  return text:sub(1, cut) .. "…"
+  local kept, was_cut = cut(text, SHOWN)
+  return was_cut and kept .. "…" or kept
 end
 
 --- A value in words, for "… expected, got …": a quoted and cut string, a number, "a table", "nothing".
@@ -117,9 +119,10 @@ function errors.not_implemented(adapter, method)
 end
 
 --- The error that an answer of core.request stands for: {status, headers, body} with a status outside 200–299, and the
--- `url` that answered, which a 404 names. `provider` is the row's name, `secrets` an array of what may not be shown.
-function errors.from_answer(provider, answer, secrets)
-  local err = core.answer_error(provider, answer, secrets)
+-- `url` that answered, which a 404 names. `provider` is the row's name, `secrets` an array of what may not be shown,
+-- `id_header` the row's, nil for none.
+function errors.from_answer(provider, answer, secrets, id_header)
+  local err = core.answer_error(provider, answer, secrets, id_header)
   if answer.url then name_url(err, answer.url, secrets) end
   return err
 end

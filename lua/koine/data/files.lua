@@ -5,36 +5,30 @@
 --   local text = assert(files.read "run.json")
 
 local core = require "koine.core"
-local errors = require "koine.data.errors"
+local check = require "koine.data.check"
 
 local files = {}
 
 local READ_MAX = 64 << 20 -- bytes
 
-local function check_path(path)
-  if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
-    errors.argument("path", "path of a file, a string without NUL", path)
-  end
-end
+local BYTES = check.integer(0)
 
 --- Replaces the file at `path` by these bytes (strings): true, or nil, err (kind "other") and the file as it was.
 -- A new file beside it, of mode 0600, is flushed to the disk and then gets the name: whoever reads sees the old bytes
 -- or the new ones, also when this process is killed or the disk is full. What is there and is no regular file is
 -- refused, a symbolic link too. Raises an ArgumentError.
 function files.write(path, bytes)
-  check_path(path)
-  if type(bytes) ~= "string" then errors.argument("bytes", "string", bytes) end
-  return core.file_write(path, bytes)
+  check.path(path, "path")
+  return core.file_write(path, check.string(bytes, "bytes"))
 end
 
 --- The bytes of the file at `path`, of at most `max` bytes (64 MiB): a string, or nil, err: kind "limit" beyond, else
 -- "other", with code "absent" where there is none. What is no regular file, a pipe say, is refused: nothing is waited
 -- for. Raises an ArgumentError.
 function files.read(path, max)
-  check_path(path)
+  check.path(path, "path")
   if max == nil then max = READ_MAX end
-  if math.type(max) ~= "integer" or max < 0 then errors.argument("max", "integer, bytes", max) end
-  return core.file_read_any(path, max)
+  return core.file_read_any(path, BYTES(max, "max"))
 end
 
 return files

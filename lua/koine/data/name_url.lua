@@ -1,6 +1,7 @@
 --- A 404 names the URL that answered it, without anything that may not be shown.
 
 local core = require "koine.core"
+local cut = require("koine.data.text").cut
 
 local URL_MAX = 200     -- bytes of a URL in a message
 local MESSAGE_MAX = 450 -- bytes of a message with a URL: a title before it fits too
@@ -22,9 +23,7 @@ return function(err, url, secrets)
   local place = (" (404 from %s)"):format(shown(url, secrets))
   local words = err.message
   if #words + #place > MESSAGE_MAX then
-    local cut = MESSAGE_MAX - #place - #"…"
-    while words:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end
-    words = words:sub(1, cut) .. "…"
+    words = cut(words, MESSAGE_MAX - #place - #"…") .. "…"
   end
   err.message = core.error_line(words .. place)
 end

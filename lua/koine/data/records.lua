@@ -8,12 +8,14 @@
 -- is.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local show = require "koine.data.show"
+local vocabulary = require "koine.data.vocabulary"
 
 local records = {}
 
-local BLOCK_TYPES = "text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal or opaque"
+local BLOCK_TYPES = table.concat(vocabulary.block_types, ", "):gsub(", (%a+)$", " or %1")
 
 -- Values ----------------------------------------------------------------------------------------------------------
 
@@ -44,54 +46,22 @@ function records.to_table(value)
   return getmetatable(value) == core.array_mt and core.array(copy) or copy
 end
 
--- Kinds of fields: a kind is {expected = words, check = function(value, path) → value to store, or nil} ------------
+-- Checkers of fields ----------------------------------------------------------------------------------------------
 
-local function kind(expected, check) return { expected = expected, check = check } end
-
-local function of_type(name, expected)
-  return kind(expected or name, function(value) if type(value) == name then return value end end)
-end
-
-local function one_of(words)
-  local known = {}
-  for _, word in ipairs(words) do known[word] = true end
-  return kind("one of " .. table.concat(words, ", "), function(value) if known[value] then return value end end)
-end
-
---- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
-function records.is_list(value)
-  if type(value) ~= "table" then return false end
-  local n, last = 0, 0
-  for key in next, value do
-    if math.type(key) ~= "integer" or key < 1 then return false end
-    n, last = n + 1, math.max(last, key)
-  end
-  return n == last
-end
-
-local STRING, BOOLEAN, TABLE = of_type "string", of_type("boolean", "true or false"), of_type "table"
-local NUMBER = of_type "number"
-local NAME = kind("non-empty string", function(value)
-  if type(value) == "string" and value ~= "" then return value end
-end)
-local MIME = kind("MIME type without control characters", function(value)
+local MIME = check.that("MIME type without control characters", function(value)
   if type(value) == "string" and value ~= "" and not value:find "[\0-\31\127]" then return value end
 end)
-local ANY = kind("a value", function(value) return value end)
-local COUNT = kind("integer, 0 or more", function(value)
-  local integer = math.type(value) and math.tointeger(value)
-  if integer and integer >= 0 then return integer end
-end)
-local LIST = kind("array", function(value) if records.is_list(value) then return value end end)
+local STRING, NAME, BOOLEAN, TABLE, ANY = check.string, check.name, check.boolean, check.table, check.any
+local COUNT, NUMBER, one_of = check.integer(0), check.number(), check.one_of
 
 -- A cache breakpoint: {type = "ephemeral", ttl = nil | "5m" | "1h"}.
-local CACHE_CONTROL = kind('{type = "ephemeral", ttl = nil, "5m" or "1h"}', function(value)
+local CACHE_CONTROL = check.that('{type = "ephemeral", ttl = nil, "5m" or "1h"}', function(value)
   if type(value) ~= "table" or value.type ~= "ephemeral" then return nil end
   if value.ttl == nil or value.ttl == "5m" or value.ttl == "1h" then return value end
 end)
 
 -- Whether answers shall cite a document.
-local CITATIONS = kind("{enabled = true or false}", function(value)
+local CITATIONS = check.that("{enabled = true or false}", function(value)
   if type(value) ~= "table" or type(value.enabled) ~= "boolean" then return nil end
   if next(value, next(value)) == nil then return value end
 end)
@@ -103,55 +73,34 @@ local specs, check_fields = {}, nil
 
 -- A member that is itself a record: checked like the constructor does, other keys tolerated.
 local function record(name)
-  return kind(name .. " record", function(value, path)
+  return check.that(name .. " record", function(value, path)
     if type(value) ~= "table" then return nil end
     check_fields(specs[name], value, path)
     return value
   end)
 end
 
-local function list_of(name)
-  return kind("array of " .. name .. " records", function(value, path)
-    if not records.is_list(value) then return nil end
-    for i, member in ipairs(value) do
-      local at = path .. "[" .. i .. "]"
-      if type(member) ~= "table" then errors.argument(at, name .. " record", member) end
-      check_fields(specs[name], member, at)
-    end
-    return value
-  end)
-end
-
-local function check_blocks(value, path)
-  for i, block in ipairs(value) do
-    local at = path .. "[" .. i .. "]"
-    if type(block) ~= "table" then errors.argument(at, "block", block) end
-    local spec = specs[block.type]
-    if block.type ~= "opaque" then
-      if not (spec and spec.type) then errors.argument(at .. ".type", BLOCK_TYPES, block.type) end
-      check_fields(spec, block, at)
-    end
+local BLOCK = check.that("block", function(block, path)
+  if type(block) ~= "table" then return nil end
+  local spec = specs[block.type]
+  if block.type ~= "opaque" then
+    if not (spec and spec.type) then errors.argument(path .. ".type", BLOCK_TYPES, block.type) end
+    check_fields(spec, block, path)
   end
-  return value
-end
-
-local CONTENT = kind("string or array of blocks", function(value, path)
-  if type(value) == "string" then return value end
-  if records.is_list(value) then return check_blocks(value, path) end
+  return block
 end)
+
+local CONTENT = check.either("string or array of blocks", check.string, check.list(BLOCK))
 
 -- Fields ----------------------------------------------------------------------------------------------------------
 
-local function required(name, field_kind) return { name = name, kind = field_kind, required = true } end
+local function required(name, checker) return { name = name, check = checker, required = true } end
 
 -- `default` is a value, or a function that makes a fresh one.
-local function optional(name, field_kind, default) return { name = name, kind = field_kind, default = default } end
+local function optional(name, checker, default) return { name = name, check = checker, default = default } end
 
 local function fresh() return {} end
 local function fresh_list() return core.array {} end
-
--- What an adapter needs to send the block back byte for byte: {provider, model, wire, raw, container}.
-local ORIGIN = optional("provider_data", TABLE)
 
 local function media(value, path)
   if value.media_type == nil and not names_its_type(value.source) then
@@ -159,17 +108,23 @@ local function media(value, path)
   end
 end
 
-specs.text = { type = "text", required("text", STRING), optional("cache_control", CACHE_CONTROL), ORIGIN }
-specs.image = { type = "image", check = media, required("source", NAME), optional("media_type", MIME), ORIGIN }
-specs.document = { type = "document", check = media, required("source", NAME), optional("media_type", MIME),
-  optional("title", STRING), optional("context", STRING), optional("citations", CITATIONS), ORIGIN }
-specs.tool_use = { type = "tool_use", required("id", STRING), required("name", NAME), required("arguments", TABLE),
-  optional("arguments_json", STRING), optional("arguments_error", STRING), ORIGIN }
-specs.tool_result = { type = "tool_result", required("tool_use_id", STRING), required("content", CONTENT),
-  optional("is_error", BOOLEAN, false), ORIGIN }
-specs.thinking = { type = "thinking", required("thinking", STRING), optional("signature", STRING), ORIGIN }
-specs.redacted_thinking = { type = "redacted_thinking", required("data", STRING), ORIGIN }
-specs.refusal = { type = "refusal", required("text", STRING), ORIGIN }
+-- Of blocks. provider_data is what an adapter needs to send the block back byte for byte: {provider, model, wire, raw,
+-- container}.
+local FIELDS = { text = STRING, cache_control = CACHE_CONTROL, source = NAME, media_type = MIME, title = STRING,
+  context = STRING, citations = CITATIONS, id = STRING, name = NAME, arguments = TABLE, arguments_json = STRING,
+  arguments_error = STRING, tool_use_id = STRING, content = CONTENT, is_error = BOOLEAN, thinking = STRING,
+  signature = STRING, data = STRING, provider_data = TABLE }
+local DEFAULTS = { is_error = false }
+
+for type, block in next, vocabulary.blocks do
+  if type ~= "opaque" then
+    local spec = { type = type }
+    for _, name in ipairs(block.required) do spec[#spec + 1] = required(name, FIELDS[name]) end
+    for _, name in ipairs(block.optional) do spec[#spec + 1] = optional(name, FIELDS[name], DEFAULTS[name]) end
+    specs[type] = spec
+  end
+end
+specs.image.check, specs.document.check = media, media
 
 specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
 specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" },
@@ -183,8 +138,7 @@ specs.usage = { required("input_tokens", COUNT), required("output_tokens", COUNT
   optional("reasoning_tokens", COUNT, 0), optional("cache_creation_1h_tokens", COUNT),
   optional("incomplete", BOOLEAN), optional("uncounted", TABLE), optional("premium_requests", NUMBER),
   optional("unpriced", STRING), optional("cost", record "usage_cost"), optional("cost_source", STRING) }
-specs.delta = { required("type", one_of { "text_start", "text_delta", "text_end", "thinking_start", "thinking_delta",
-  "thinking_end", "tool_use_start", "tool_use_delta", "tool_use_end" }), optional("text", STRING),
+specs.delta = { required("type", one_of(vocabulary.delta_types)), optional("text", STRING),
   optional("tool_call_id", STRING), optional("tool_name", STRING), optional("argument_delta", STRING) }
 
 specs.model_pricing = { required("input_per_mtok", NUMBER), required("output_per_mtok", NUMBER),
@@ -204,21 +158,22 @@ specs.usage_amount = {
 specs.usage_limit_entry = { required("id", NAME), required("label", STRING), required("scope", ANY),
   required("amount", record "usage_amount"), optional("window", record "usage_window"),
   optional("status", one_of { "ok", "warning", "exhausted", "unknown" }, "unknown"),
-  optional("notes", LIST, fresh_list) }
-specs.usage_report = { required("provider", NAME), required("limits", list_of "usage_limit_entry"),
+  optional("notes", check.list(ANY), fresh_list) }
+local LIMITS = check.list(record "usage_limit_entry", "array of usage_limit_entry records")
+specs.usage_report = { required("provider", NAME), required("limits", LIMITS),
   optional("fetched_at", NUMBER, core.wall), optional("metadata", TABLE, fresh), optional("raw", ANY) }
 
--- Checks the fields that `value` has and those it must have.
+-- Checks the fields that `value` has and those it must have: a new table of them.
 function check_fields(spec, value, path)
+  local kept = {}
   for _, field in ipairs(spec) do
     local given = value[field.name]
-    if given == nil then
-      if field.required then core.raise_argument(path .. "." .. field.name, field.kind.expected, "nothing") end
-    elseif field.kind.check(given, path .. "." .. field.name) == nil then
-      errors.argument(path .. "." .. field.name, field.kind.expected, given)
+    if given ~= nil or field.required then
+      kept[field.name] = field.check(given, path .. "." .. field.name)
     end
   end
   if spec.check then spec.check(value, path) end
+  return kept
 end
 
 -- Raises on the first key, in sorted order, that the record does not have.
@@ -245,17 +200,13 @@ local function make(name, spec, metatable, given)
   if spec.type and given.type ~= nil and given.type ~= spec.type then
     errors.argument(name .. ".type", '"' .. spec.type .. '"', given.type)
   end
-  check_fields(spec, given, name)
-  local made = { type = spec.type }
+  local made = check_fields(spec, given, name)
+  if spec.type then made.type = spec.type end
   for _, field in ipairs(spec) do
-    local value = given[field.name]
-    if value == nil then
-      value = field.default
-      if type(value) == "function" then value = value() end
-    else
-      value = field.kind.check(value, name .. "." .. field.name)
+    local default = field.default
+    if made[field.name] == nil and default ~= nil then
+      made[field.name] = type(default) == "function" and default() or default
     end
-    made[field.name] = value
   end
   return setmetatable(made, metatable)
 end
@@ -332,7 +283,7 @@ records.tool_definition = constructor "tool_definition"
 -- ArgumentError for what is no table or has no type.
 function records.server_tool(fields)
   if type(fields) ~= "table" then errors.argument("server_tool", "table of fields", fields) end
-  if NAME.check(fields.type) == nil then errors.argument("server_tool.type", NAME.expected, fields.type) end
+  check.name(fields.type, "server_tool.type")
   local made = records.to_table(fields)
   made.server_tool = true
   return setmetatable(made, SERVER_TOOL)
@@ -342,14 +293,14 @@ end
 
 --- A Response from a table, for adapters written in Lua. Raises an ArgumentError naming the bad field.
 --
---   content         ALWAYS an array of blocks: every block of the turn in the order the provider sent it, tool_use
+--   content         ALWAYS an array of blocks: every block of the answer in the order the provider sent it, tool_use
 --                   included; empty when the model said nothing. Never nil, never a string. Block types: text,
 --                   thinking, redacted_thinking, tool_use, refusal, and opaque (whatever else the provider sent).
 --                   A string given here becomes one text block ("" none).
 --   tool_calls      the tool_use blocks of content, the same tables, in the same order; empty when there are none
 --   model           string, as reported by the provider, else as requested
 --   stop_reason     "end_turn" (came to its end) | "tool_use" (waits for tool results) | "max_tokens" (cut by the
---                   cap; a last tool call may be incomplete) | "stop_sequence" | "pause_turn" (send the turn back to
+--                   cap; a last tool call may be incomplete) | "stop_sequence" | "pause_turn" (send the message back to
 --                   go on) | "refusal" (the model declined) | "sensitive" (a filter cut) | "context_overflow" |
 --                   "error" (only in err.partial)
 --   raw_stop_reason the provider's own word, nil when it sent none
@@ -425,7 +376,7 @@ end
 -- array's name in errors. Raises an ArgumentError, returns nothing.
 function records.check_messages(messages, path)
   if type(messages) ~= "table" then errors.argument(path, "array of messages", messages) end
-  if not records.is_list(messages) then
+  if not check.is_list(messages) then
     core.raise_argument(path, "array of messages", "a table with holes or other keys")
   end
   for i, message in ipairs(messages) do records.check_message(message, path .. "[" .. i .. "]") end

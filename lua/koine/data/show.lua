@@ -2,20 +2,16 @@
 -- Long texts are cut, deep tables are not followed, fields without a value are left out.
 
 local core = require "koine.core"
+local cut = require("koine.data.text").cut
 
 local TEXT_MAX, ITEMS_MAX, LEVELS = 60, 20, 4 -- bytes of a text; members of a table; tables in tables
 
 local ESCAPES = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
 
 local function quoted(text)
-  local cut = text
-  if #text > TEXT_MAX then
-    local last = TEXT_MAX
-    while last > TEXT_MAX - 4 and text:byte(last + 1) & 0xC0 == 0x80 do last = last - 1 end
-    cut = text:sub(1, last)
-  end
-  cut = cut:gsub('[%c"\\]', function(c) return ESCAPES[c] or ("\\%d"):format(c:byte()) end)
-  return '"' .. cut .. (#text > TEXT_MAX and '…"' or '"')
+  local kept, was_cut = cut(text, TEXT_MAX)
+  kept = kept:gsub('[%c"\\]', function(c) return ESCAPES[c] or ("\\%d"):format(c:byte()) end)
+  return '"' .. kept .. (was_cut and '…"' or '"')
 end
 
 local shown

@@ -1,9 +1,9 @@
 --- Schemas that can be nobody's intention: unknown words as type, limits that are no numbers, references to nowhere.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local parts = require "koine.data.schema.parts"
-local records = require "koine.data.records"
 
 local NUMBERS = { "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
   "minProperties", "maxProperties" }
@@ -12,7 +12,7 @@ local TABLES = { "properties", "$defs", "definitions" }
 
 local function check_type(given, path)
   if given == nil then return end
-  if type(given) == "table" and not records.is_list(given) then
+  if type(given) == "table" and not check.is_list(given) then
     core.raise_argument(path .. ".type", "word or array of words", "a table with holes or other keys")
   end
   for _, name in ipairs(type(given) == "table" and given or { given }) do
@@ -22,33 +22,31 @@ local function check_type(given, path)
   end
 end
 
--- Raises for the keywords in `names` whose values are not what `fits` says.
-local function check_kind(s, path, names, fits, expected)
+local NUMBER, ARRAY = check.number(), check.list(check.any)
+
+-- Raises for the keywords in `names` whose values do not fit the checker.
+local function check_kind(s, path, names, c)
   for _, name in ipairs(names) do
-    if s[name] ~= nil and not fits(s[name]) then errors.argument(path .. "." .. name, expected, s[name]) end
+    if s[name] ~= nil then c(s[name], path .. "." .. name) end
   end
 end
 
-local function is_table(value) return type(value) == "table" end
-
-local function check(root, s, path, seen)
+local function check_schema(root, s, path, seen)
   if type(s) == "boolean" then return end
   if type(s) ~= "table" then errors.argument(path, "schema", s) end
   if seen[s] then return end
   seen[s] = true
   check_type(s.type, path)
-  check_kind(s, path, NUMBERS, parts.types.number, "number")
-  check_kind(s, path, ARRAYS, records.is_list, "array")
-  check_kind(s, path, TABLES, is_table, "table")
-  if s.multipleOf and s.multipleOf <= 0 then
-    errors.argument(path .. ".multipleOf", "number, more than 0", s.multipleOf)
-  end
+  check_kind(s, path, NUMBERS, NUMBER)
+  check_kind(s, path, ARRAYS, ARRAY)
+  check_kind(s, path, TABLES, check.table)
+  if s.multipleOf then check.positive(s.multipleOf, path .. ".multipleOf") end
   local reference = s["$ref"]
   if reference ~= nil and (type(reference) ~= "string" or parts.resolve(root, reference) == nil) then
     errors.argument(path .. ".$ref", "reference to a part of the schema", reference)
   end
-  parts.each(s, function(part, where) check(root, part, path .. "." .. where, seen) end)
+  parts.each(s, function(part, where) check_schema(root, part, path .. "." .. where, seen) end)
 end
 
 --- Raises an ArgumentError for such a schema; `name` (default "schema") begins the path of what is wrong.
-return function(given, name) check(given, given, name or "schema", {}) end
+return function(given, name) check_schema(given, given, name or "schema", {}) end

@@ -6,8 +6,8 @@
 -- The same example gives the same bytes on the wire.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local records = require "koine.data.records"
 
 local example = {}
 
@@ -16,7 +16,7 @@ local WORDS = { string = true, number = true, integer = true, boolean = true, ar
 local expand
 
 local function expand_array(value, path)
-  if not records.is_list(value) then core.raise_argument(path, "array", "a table with holes or other keys") end
+  if not check.is_list(value) then core.raise_argument(path, "array", "a table with holes or other keys") end
   if value[1] == nil then return { type = "array" } end
   return { type = "array", items = expand(value[1], path .. "[1]") }
 end
