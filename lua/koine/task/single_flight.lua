@@ -1,22 +1,12 @@
 --- Single flight: of several coroutines that need the same thing at once, one fetches it and the others wait for it.
 
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local wait = require "koine.task.wait"
 
-local flight = {}
-
--- Ends a flight, also when its function raised or its coroutine was closed: the others look again.
-local function land(self)
-  self.landed = true
-  if self.slot.flight == self then self.slot.flight = nil end
-  for _, token in ipairs(self.waiting) do wait.wake(token) end
-end
-
-local Flight = { __close = land }
-
--- Waits for the end of a flight: true, false when the patience is over, or nil, err when the waiter was cancelled.
-local function await(running, patience)
-  local token, deadline = {}, wait.now() + patience
+-- Waits for the end of a flight: true, false when the time is over, or nil, err when the waiter was cancelled.
+local function await(running, seconds)
+  local token, deadline = {}, wait.now() + seconds
   running.waiting[#running.waiting + 1] = token
   while not running.landed do
     local left = deadline - wait.now()
@@ -35,29 +25,32 @@ local function copy_of(err)
   return setmetatable(copy, getmetatable(err))
 end
 
---- Returns what f returns: a value, or nil, err. When `slot` (a table) has a flight of another coroutine, waits for
--- that one and returns its value or a copy of its error. Calls f itself where the other one was cancelled, raised, or
--- took longer than `patience` seconds, which a coroutine that cannot yield makes it do. nil, err too when f, further
--- up the stack, is what called.
-function flight.run(slot, patience, f)
+--- Returns what f returns: a value, or nil, err. When `slot` (a table, which gets the field `flight`) has a flight of
+-- another coroutine, waits for that one and returns its value or a copy of its error. Calls f itself where the other
+-- one was cancelled, raised, or took longer than `seconds` seconds, which a coroutine that cannot yield makes it do.
+-- nil, err too when f, further up the stack, is what called.
+return function(slot, f, seconds)
   local running = slot.flight
   while running do
     if running.owner == coroutine.running() then
       return nil, errors.new { kind = "other",
         message = "a login waits for itself: its callback may not use the adapter" }
     end
-    local landed, interrupted = await(running, patience)
+    local landed, interrupted = await(running, seconds)
     if interrupted then return nil, interrupted end
     if running.value ~= nil then return running.value end
     if running.err then return nil, copy_of(running.err) end
     running = landed and slot.flight or nil
   end
-  local mine <close> = setmetatable({ slot = slot, owner = coroutine.running(), waiting = {} }, Flight)
+  local mine = { owner = coroutine.running(), waiting = {}, landed = false }
+  local landing <close> = defer(function() -- luacheck: ignore landing
+    mine.landed = true
+    if slot.flight == mine then slot.flight = nil end
+    for _, token in ipairs(mine.waiting) do wait.wake(token) end
+  end)
   slot.flight = mine
   local value, err = f()
   mine.value = value
   if err and err.kind ~= "cancelled" then mine.err = err end
   return value, err
 end
-
-return flight

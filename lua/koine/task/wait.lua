@@ -20,7 +20,8 @@ local task       -- the task of a scheduler that runs now, or nil
 local parked = setmetatable({}, { __mode = "k" })
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
-local news, head, tail = {}, 1, 0 -- tokens that became ready and were not woken yet
+-- Tokens that became ready and were not woken yet; no koine.task.queue, which plain programs then need not load.
+local news, head, tail = {}, 1, 0
 local ready, taken, count = nil, 0, 0 -- the engine's array, how many tokens of it went into `news`, how many it has
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.

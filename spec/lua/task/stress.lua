@@ -7,6 +7,7 @@
 --          inside = the scope that it waits for, cancelled = by another one or itself, doomed = while it ran,
 --          dismissed, fragile = closing it raises}
 
+local generator = require "spec.support.generator"
 local koine = require "koine"
 local wait = require "koine.task.wait"
 
@@ -17,15 +18,6 @@ local FEWEST = 250 -- tasks that a run of plain Lua makes, if no error ends it
 
 local methods = {}
 methods.__index = methods
-
--- Numbers that follow from the seed alone (a linear congruence, its high bits).
-local function generator(seed)
-  local state = seed * 2654435761 & 0xFFFFFFFF
-  return function(n)
-    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-    return (state >> 12) % n + 1
-  end
-end
 
 -- Keeps the first violation, with what is needed to see it again: what a task raises may not get far.
 function methods:check(holds, what, node)

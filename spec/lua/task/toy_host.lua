@@ -32,7 +32,7 @@ local function turn(self)
 end
 
 -- Seconds until the next deadline, nil when there is none.
-local function patience(self)
+local function max_wait(self)
   local nearest
   for _, waiter in pairs(self.parked) do
     if waiter.deadline and (not nearest or waiter.deadline < nearest) then nearest = waiter.deadline end
@@ -53,7 +53,7 @@ function toy_host.run(functions)
   local ok, err = pcall(function()
     for _, f in ipairs(functions) do resume(self, coroutine.create(f)) end
     while self.running > 0 do
-      if not turn(self) then wait.pump(patience(self)) end
+      if not turn(self) then wait.pump(max_wait(self)) end
     end
   end)
   wait.set_host(nil)

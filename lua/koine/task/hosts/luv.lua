@@ -4,7 +4,7 @@
 -- errors of callbacks go. Koine yields in every coroutine: generators of one's own want koine.run around them.
 
 local errors = require "koine.data.errors"
-local parking = require "koine.task.hosts.parking"
+local pools = require "koine.task.pool"
 local uv = require "luv"
 local wait = require "koine.task.wait"
 
@@ -12,34 +12,34 @@ local LONGEST = 1e9 -- seconds that a timer of libuv's is set to: it counts mill
 
 local host = {}
 
-local lot         -- who is parked, while installed
+local pool         -- who is parked, while installed
 local poll, timer -- stopped and kept, not closed: luv may crash when the state closes before uv has closed them
-local turn, turning
+local pump, pumping
 
 local function arm()
-  if not lot or turning then return end
-  local seconds = lot:patience(wait.engine():timeout())
+  if not pool or pumping then return end
+  local seconds = pool:max_wait(wait.engine():timeout())
   uv.update_time()
-  if seconds then timer:start(math.ceil(math.min(seconds, LONGEST) * 1000), 0, turn) else timer:stop() end
-  if lot.count > 0 then poll:ref() else poll:unref() end
+  if seconds then timer:start(math.ceil(math.min(seconds, LONGEST) * 1000), 0, pump) else timer:stop() end
+  if pool.count > 0 then poll:ref() else poll:unref() end
 end
 
 local function step()
   wait.pump(0)
-  lot:run()
+  pool:run()
 end
 
-function turn()
-  turning = true
+function pump()
+  pumping = true
   local ok, err = pcall(step)
-  turning = false
+  pumping = false
   arm()
   if not ok then error(tostring(err) .. (errors.is_error(err) and err.traceback and "\n" .. err.traceback or ""), 0) end
 end
 
 local function park(token, seconds)
   if not coroutine.isyieldable() then return wait.block(token, seconds) end
-  return lot:park(token, seconds)
+  return pool:park(token, seconds)
 end
 
 local halves = { park = park, wake = function() end }
@@ -49,21 +49,21 @@ local halves = { park = park, wake = function() end }
 function host.install()
   poll, timer = poll or uv.new_poll(wait.engine():pollfd()), timer or uv.new_timer()
   wait.set_host(halves)
-  if lot then return end
-  lot = parking.new(arm)
+  if pool then return end
+  pool = pools.new(arm)
   timer:unref()
-  poll:start("r", turn)
+  poll:start("r", pump)
   poll:unref()
 end
 
 --- Back to plain Lua. Raises an ArgumentError while anybody waits.
 function host.uninstall()
-  if not lot then return end
-  lot:check_empty()
+  if not pool then return end
+  pool:check_empty()
   wait.set_host(nil)
   poll:stop()
   timer:stop()
-  lot = nil
+  pool = nil
 end
 
 return host

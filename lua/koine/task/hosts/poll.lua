@@ -9,29 +9,30 @@
 -- program's to resume.
 
 local core = require "koine.core"
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
-local parking = require "koine.task.hosts.parking"
+local pools = require "koine.task.pool"
 local socket = require "socket"
 local wait = require "koine.task.wait"
 
 local MOST = socket._SETSIZE or 1024 -- descriptors from this one on are beyond select
-local PATIENCE = 1 -- seconds: select goes on sleeping when a signal comes; Ctrl-C is answered between two
+local WAIT_MAX = 1 -- seconds: select goes on sleeping when a signal comes; Ctrl-C is answered between two
 
 local poll = {}
 
-local lot, watched -- while installed: who is parked; for "r" and "w", object → token of the coroutine that waits for it
+local pool, watched -- while installed; for "r" and "w": object → token of the coroutine that waits for it
 
 local engine = { getfd = function() return wait.engine():pollfd() end, dirty = function() return false end }
 
 -- Raises before install.
 local function check_installed()
-  if not lot then core.raise_argument("poll", "poll.install() first", "none") end
+  if not pool then core.raise_argument("poll", "an installed host (call poll.install first)", "none") end
 end
 
-local function suspends() return coroutine.running() == lot.current and coroutine.isyieldable() end
+local function suspends() return coroutine.running() == pool.current and coroutine.isyieldable() end
 
 local function park(token, seconds)
-  if suspends() then return lot:park(token, seconds) end
+  if suspends() then return pool:park(token, seconds) end
   return wait.block(token, seconds)
 end
 
@@ -40,22 +41,22 @@ local halves = { park = park, wake = function() end, suspends = suspends }
 --- From now on Koine parks in the coroutines of `spawn`. Raises an ArgumentError while another host is installed.
 function poll.install()
   wait.set_host(halves)
-  if not lot then lot, watched = parking.new(), { r = {}, w = {} } end
+  if not pool then pool, watched = pools.new(), { r = {}, w = {} } end
 end
 
 --- Back to plain Lua. Raises an ArgumentError while anybody waits.
 function poll.uninstall()
-  if not lot then return end
-  lot:check_empty()
+  if not pool then return end
+  pool:check_empty()
   wait.set_host(nil)
-  lot, watched = nil, nil
+  pool, watched = nil, nil
 end
 
 --- Has f(…) run as a coroutine, from the next step on. Raises an ArgumentError before install.
 function poll.spawn(f, ...)
   check_installed()
   if type(f) ~= "function" then errors.argument("f", "function", f) end
-  lot:start(f, ...)
+  pool:start(f, ...)
 end
 
 -- Raises where select cannot watch the object: one such would stop the whole loop.
@@ -73,12 +74,12 @@ end
 function poll.await(object, mode, seconds)
   check_installed()
   local waiting, task = watched[mode] or errors.argument("mode", '"r" or "w"', mode), wait.task()
-  if not (task and task:yields() or coroutine.running() == lot.current) then
+  if not (task and task:yields() or coroutine.running() == pool.current) then
     errors.argument("await", "a coroutine of spawn around it", nil)
   end
   check("object", object)
   check("engine", engine)
-  local token <close> = setmetatable({}, { __close = function() waiting[object] = nil end })
+  local token, forget <close> = {}, defer(function() waiting[object] = nil end) -- luacheck: ignore forget
   waiting[object] = token
   return wait.park(token, seconds)
 end
@@ -92,7 +93,7 @@ end
 -- Sleeps until the engine or a descriptor has work, at most so long; wakes who waited for a descriptor.
 local function sleep(seconds)
   local readable, writable = socket.select(objects(watched.r, engine), objects(watched.w),
-    math.min(PATIENCE, seconds or PATIENCE, wait.engine():timeout() or PATIENCE))
+    math.min(WAIT_MAX, seconds or WAIT_MAX, wait.engine():timeout() or WAIT_MAX))
   for _, object in ipairs(readable) do
     if object ~= engine then wait.wake(watched.r[object]) end
   end
@@ -103,18 +104,18 @@ end
 -- of them raises; the others can still go on. Raises an ArgumentError before install.
 function poll.step(seconds)
   check_installed()
-  seconds = lot:patience(seconds)
+  seconds = pool:max_wait(seconds)
   if next(watched.r) or next(watched.w) then
     sleep(seconds)
     seconds = 0
   end
   wait.pump(seconds)
-  lot:run()
+  pool:run()
 end
 
 --- Runs every coroutine to its end.
 function poll.run()
-  while lot and lot.count > 0 do poll.step() end -- the last one may uninstall
+  while pool and pool.count > 0 do poll.step() end -- the last one may uninstall
 end
 
 return poll

@@ -1,0 +1,251 @@
+--- The tasks of a run: coroutines that park, are woken, end and are cancelled. A task is
+-- {run, co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
+-- queued, following (behind it in the queue), older, newer (of the tasks that are left), answer, streams, done, failed,
+-- cancelled, doomed (it is to be cancelled), dismissed, closing, origin (the task of a group whose error it was
+-- handed), depth}
+-- What is set while others wait is there from the start, false: waking, ending and closing a task makes nothing new, so
+-- that where memory ends none is lost. All that these may lack is room for their calls: see cancel_doomed.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local wait = require "koine.task.wait"
+
+local tasks = {}
+
+local close, create, isyieldable, resume, running, status, yield = coroutine.close, coroutine.create,
+  coroutine.isyieldable, coroutine.resume, coroutine.running, coroutine.status, coroutine.yield
+
+local WEAK = { __mode = "k" }
+local KOINE = {} -- what a task yields when Koine waits; any other yield is the user's
+
+local methods = {}
+local task_mt = { __index = methods, __name = "koine.task" }
+
+--- The metatables of tokens that other tasks wake: tasks, and what run.lua and group.lua enter.
+tasks.inside = { [task_mt] = true }
+
+local inside = tasks.inside
+
+local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
+
+local function stop_timer(task)
+  if task.timer then task.run.timers:cancel(task.timer) end
+  task.timer = false
+end
+
+-- Notes what a task waits for from now on, false for nothing; its run counts those that wait for no other task.
+local function set_token(task, token)
+  local run, mt = task.run, getmetatable(token)
+  if task.outside then run.outside = run.outside - 1 end
+  task.outside = token and not (mt ~= nil and inside[mt])
+  if task.outside then run.outside = run.outside + 1 end
+  task.token = token
+end
+
+-- Has the task wait for nothing any more.
+local function stop_waiting(task)
+  if task.token then wait.forget(task.token, task) end
+  stop_timer(task)
+  set_token(task, false)
+end
+
+-- Puts a task behind those that are ready to run; `woken` is what its park returns. Runs have a line (task/queue.lua)
+-- of their own, written out: calling its methods makes a step an eighth slower.
+local function ready(task, woken)
+  if task.queued or task.done then return end
+  local run = task.run
+  stop_timer(task)
+  set_token(task, false)
+  task.queued, task.answer = true, woken
+  if run.last then run.last.following = task else run.first = task end
+  run.last = task
+  if run.idle then wait.wake(run) end
+end
+
+--- Whether the code that runs is in the task's own coroutine, and may yield: not in a function that C called.
+function methods:yields() return self.co == running() and not self.closing and isyieldable() end
+
+--- Suspends the task: what wait.park does in one.
+function methods:park(token, seconds)
+  stop_waiting(self) -- an earlier park may have broken off where memory was short
+  if not self.cancelled then
+    set_token(self, token)
+    wait.register(token, self)
+    if seconds then self.timer = self.run.timers:add { at = wait.now() + seconds, task = self } end
+  end
+  return yield(KOINE)
+end
+
+--- The token was woken.
+function methods:woken() ready(self, true) end
+
+--- Remembers what the task opened, as long as somebody else does.
+function methods:adopt(closable)
+  if not self.streams then self.streams = setmetatable({}, WEAK) end
+  self.streams[closable] = true
+end
+
+-- The task is over: tells its group, or fails the run where nobody listens any more.
+local function settle(task)
+  local run, group = task.run, task.group
+  task.done, run.alive = true, run.alive - 1
+  if task.older then task.older.newer = task.newer else run.oldest = task.newer end
+  if task.newer then task.newer.older = task.older else run.newest = task.older end
+  task.older, task.newer = false, false -- who keeps a task keeps no others
+  if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
+  if group then
+    group.left = group.left - 1
+    if task.failed and not task.dismissed and not group.failed then group.failed = task end
+    if group.left == 0 or group.failed then wait.wake(group) end
+  end
+  wait.wake(task)
+  if run.idle and (run.alive == 0 or run.failure) then wait.wake(run) end
+end
+
+-- Closes what the task leaves open: its coroutine's variables, then its streams. What coroutine.close returns.
+local function close_all(task)
+  task.closing = true
+  local before = wait.switch(task)
+  local clean, err = close(task.co)
+  if task.streams then
+    for stream in next, task.streams do pcall(stream.close, stream) end
+  end
+  wait.switch(before)
+  return clean, err
+end
+
+-- A task that raised: keeps the error with the traceback of where it came from.
+local function fail(task, err)
+  local origin = task.origin
+  local same = origin and rawequal(origin.err, err)
+  stop_waiting(task)
+  task.failed, task.err, task.traceback = true, err, same and origin.traceback or debug.traceback(task.co)
+  if errors.is_error(err) and err.traceback == nil then
+    err.traceback, err.where = task.traceback, err.where or core.where(task.co)
+  end
+  close_all(task)
+  settle(task)
+end
+
+-- Ends a suspended task.
+local function unwind(task)
+  stop_waiting(task)
+  local clean, err = close_all(task)
+  if not clean then task.failed, task.err = true, err end
+  settle(task)
+end
+
+local function back(before, ...)
+  wait.switch(before)
+  return ...
+end
+
+-- Runs a task until its next wait: what resume returns.
+local function step(task, ...) return back(wait.switch(task), resume(task.co, ...)) end
+
+local settled
+
+-- Resumes a task that yielded by itself, unless it was closed meanwhile or its run has failed.
+local function go_on(task, ...)
+  if task.done or task.run.failure then return end
+  return settled(task, step(task, ...))
+end
+
+-- What a resume gave: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to whoever resumed
+-- the run where that is possible; elsewhere it lets the others run.
+function settled(task, ok, ...)
+  if (...) == KOINE then
+    if task.cancelled then return unwind(task) end
+    return
+  end
+  if not ok then return fail(task, (...)) end
+  if status(task.co) == "dead" then
+    task.results = table.pack(...)
+    stop_waiting(task)
+    return settle(task)
+  end
+  if task.cancelled then return unwind(task) end
+  if not isyieldable() then return ready(task) end
+  return go_on(task, yield(...))
+end
+
+--- Waits for the task's end: the results of its function; nil, err (CancelledError) when it was cancelled. A task that
+-- fails ends the whole run. Raises an ArgumentError where the wait could never end: in the task itself, and where the
+-- tasks of its run cannot go on (a coroutine of the user's own, a to-be-closed variable of a task being closed).
+function methods:wait()
+  local caller = wait.task()
+  if not self.done and caller and caller.run == self.run and (caller == self or not caller:yields()) then
+    core.raise_argument("task", "a task that can run while this one waits", caller == self and "the waiting task itself"
+      or tostring(self))
+  end
+  while not self.done do
+    local _, err = wait.park(self)
+    if err then return nil, err end
+  end
+  if self.results then return table.unpack(self.results, 1, self.results.n) end
+  if not self.err and not self.failed then self.err = cancelled() end
+  return nil, self.err
+end
+
+--- Ends the task at once: its to-be-closed variables are closed, then the streams it opened, also while the provider
+-- is silent. A task that is running ends at its next wait. True, or false when it had ended before.
+function methods:cancel()
+  if self.done or self.closing then return false end
+  local run = self.run
+  local before = run.doomed
+  self.doomed, run.doomed = true, true
+  if status(self.co) == "suspended" then
+    unwind(self)
+  else
+    self.doomed, self.cancelled = false, true
+  end
+  run.doomed = before
+  return true
+end
+
+--- As cancel, so that what its to-be-closed variables raise goes no further.
+function methods:dismiss()
+  self.dismissed = true
+  return self:cancel()
+end
+
+task_mt.__close = methods.cancel
+
+--- Says what the task does: "koine.task (waiting)", "(done)", "(failed)", "(cancelled)".
+function task_mt:__tostring()
+  local what = not self.done and "waiting" or self.failed and "failed" or self.results and "done" or "cancelled"
+  return task_mt.__name .. " (" .. what .. ")"
+end
+
+local DEEPEST = 1000 -- closing what is nested recurses in C
+
+--- A new task of the run, ready to start: it calls f(…). `group` is the one that hears of its end, nil for none;
+-- `depth` counts the tasks that wait for it, one around the other. Raises an ArgumentError when there are too many of
+-- these, and for a run that is being closed.
+function tasks.spawn(run, group, depth, f, ...)
+  if run.over then core.raise_argument("task", "an open run", "a run that is being closed") end
+  if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
+  local task = setmetatable({ run = run, group = group, depth = depth, co = create(f), args = table.pack(...),
+    results = false, err = false, traceback = false, token = false, outside = false, timer = false, queued = false,
+    following = false, older = false, newer = false, after = false, before = false, answer = false,
+    streams = false, done = true, failed = false, cancelled = false, doomed = false, dismissed = false,
+    closing = false, origin = false }, task_mt)
+  if group then group[#group + 1] = task end -- the last that takes memory, and may collect garbage
+  if group then group.left = group.left + 1 end
+  task.done, task.older, run.alive = false, run.newest, run.alive + 1
+  if run.newest then run.newest.newer = task else run.oldest = task end
+  run.newest = task
+  ready(task)
+  return task
+end
+
+--- Raises an ArgumentError for what is no function.
+function tasks.check_function(field, f)
+  if type(f) ~= "function" then errors.argument(field, "function", f) end
+end
+
+--- For runs. ready(task, woken): puts a task behind those that are ready to run. settled(task, step(task, …)): runs one
+-- that is, up to its next wait or its end. unwind(task): ends a suspended task.
+tasks.ready, tasks.settled, tasks.step, tasks.unwind = ready, settled, step, unwind
+
+return tasks
