@@ -84,13 +84,10 @@ function methods:limit(seconds, late)
   end
 end
 
---- Takes the connection off the list of those that nobody has let in.
+--- Takes the connection out of the queue of those that nobody has let in.
 function methods:leave()
-  for i, other in ipairs(self.waiting_list or {}) do
-    if other == self then
-      table.remove(self.waiting_list, i)
-      break
-    end
+  if self.waiting_queue then
+    self.waiting_queue:remove(self)
   end
 end
 

@@ -3,11 +3,11 @@
 local core = require "koine.core"
 local wait = require "koine.task.wait"
 
-local exchange = {}
+local http = {}
 
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets) and
 -- waits for the answer: {status, headers, body, url}, whatever the status; nil, err when there is none.
-function exchange.send(call)
+function http.send(call)
   local request <close>, err = core.request(core.engine(), call)
   if not request then return nil, err end
   local answer
@@ -21,4 +21,4 @@ function exchange.send(call)
   return answer
 end
 
-return exchange
+return http

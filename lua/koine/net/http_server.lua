@@ -3,9 +3,10 @@
 -- JSON, scripts or providers. A broken request is answered 400, 408, 413 or 431 and its connection closed.
 
 local connection = require "koine.net.connection"
+local queue = require "koine.task.queue"
 local uv = require "luv"
 
-local http = {}
+local http_server = {}
 
 local MAX_HEAD = 256 * 1024
 local MAX_BODY = 64 * 1024 * 1024
@@ -110,7 +111,7 @@ local function unescape(s)
 end
 
 --- The fields of a query or a form, decoded.
-function http.parse_query(text)
+function http_server.parse_query(text)
   local query = {}
   for name, value in (text or ""):gmatch("([^&=]+)=?([^&]*)") do
     query[unescape(name)] = unescape(value)
@@ -154,12 +155,12 @@ local function read_request(conn)
     return nil, 400
   end
   local path, query = target:match("^([^?]*)%??(.*)$")
-  return add_body(conn, { method = method, target = target, path = path, query = http.parse_query(query),
+  return add_body(conn, { method = method, target = target, path = path, query = http_server.parse_query(query),
                           version = version, headers = headers })
 end
 
 --- The status line and headers, ready to send. `headers` is an array of {name, value}.
-function http.head(status, headers)
+function http_server.head(status, headers)
   local lines = { ("HTTP/1.1 %d %s"):format(status, REASONS[status] or "Status") }
   for _, header in ipairs(headers) do
     -- A line break in a scripted value would end the header: it becomes a space.
@@ -169,7 +170,7 @@ function http.head(status, headers)
 end
 
 --- True when the peer wants the connection kept after this request.
-function http.keeps_alive(request)
+function http_server.keeps_alive(request)
   local wish = (request.headers["connection"] or ""):lower()
   if request.version == "1.0" then
     return wish:find("keep-alive", 1, true) ~= nil
@@ -177,12 +178,12 @@ function http.keeps_alive(request)
   return not wish:find("close", 1, true)
 end
 
---- Adds a connection to the list of those that nobody has let in; the oldest goes when they are too many.
-local function join(conn, list)
-  conn.waiting_list = list
-  list[#list + 1] = conn
-  if #list > conn.bounds.waiting then
-    list[1]:reset()
+--- Adds a connection to the queue of those that nobody has let in; the oldest goes when they are too many.
+local function join(conn, waiting)
+  conn.waiting_queue = waiting
+  waiting:push(conn)
+  if waiting:count() > conn.bounds.waiting then
+    waiting:pop():reset()
   end
 end
 
@@ -197,7 +198,7 @@ local function serve(conn, handler, waiting)
     if not request then
       status = conn.late and 408 or status
       if status then
-        conn:send(http.head(status, { { "content-length", 0 }, { "connection", "close" } }))
+        conn:send(http_server.head(status, { { "content-length", 0 }, { "connection", "close" } }))
       end
       break
     end
@@ -217,10 +218,10 @@ end
 --                read: they reach the handler with an empty one
 --   waiting      how many connections there may be that are not let in; when one more comes, the oldest is reset
 -- With bounds each connection has one request.
-function http.listen(handler, port, address, bounds)
+function http_server.listen(handler, port, address, bounds)
   local server = uv.new_tcp()
   assert(server:bind(address or "127.0.0.1", port))
-  local count, waiting = 0, {}
+  local count, waiting = 0, queue.new()
   assert(server:listen(4096, function(err)
     if err then
       return
@@ -236,4 +237,4 @@ function http.listen(handler, port, address, bounds)
   return server:getsockname().port
 end
 
-return http
+return http_server

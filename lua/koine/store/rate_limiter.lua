@@ -14,7 +14,6 @@ local TICKS = 1e4            -- per second: times are kept to so much, because J
 local STATE_MAX = 16 << 20   -- bytes of a state
 local LEAST_SLEEP = 0.001    -- seconds
 local LOCK_PAUSE = 0.005     -- seconds between two tries for the lock, at most
-local OPTIONS = { rate_limit_path = true, min_request_interval = true, rate_limit = true }
 
 local json = require("cjson").new()
 
@@ -29,41 +28,30 @@ local function now() return math.floor(rate_limiter.clock() * TICKS + 0.5) / TIC
 
 local function is_time(value) return type(value) == "number" and value == value and math.abs(value) < math.huge end
 
-local function check_interval(value)
-  if value == nil then return 0 end
-  if is_time(value) and value >= 0 then return value end
-  errors.argument("min_request_interval", "number of seconds, 0 for none", value)
-end
+-- {requests = integer, period = seconds} of the caller's table; other keys are ignored.
+local REQUESTS = check.integer(1)
+local WINDOW = check.that("table of requests and period", function(value, path)
+  if type(value) ~= "table" then return nil end
+  return { requests = REQUESTS(value.requests, path .. ".requests"),
+    period = check.time_limit(value.period, path .. ".period") }
+end)
 
--- {requests = integer, period = seconds} of the caller's table, or nil; other keys are ignored.
-local function check_window(value)
-  if value == nil then return nil end
-  if type(value) ~= "table" then errors.argument("rate_limit", "table of requests and period", value) end
-  local requests = math.type(value.requests) and math.tointeger(value.requests)
-  if not requests or requests < 1 then
-    errors.argument("rate_limit.requests", "integer, 1 or more", value.requests)
-  end
-  if not is_time(value.period) or value.period <= 0 then
-    errors.argument("rate_limit.period", "positive number of seconds", value.period)
-  end
-  return { requests = requests, period = value.period }
-end
+local PATH = check.that("path of a file", function(value)
+  if type(value) == "string" and value:find "^[^%z]*[^/%z]$" then return value end
+end)
+
+local OPTIONS = check.options { rate_limit_path = PATH, min_request_interval = check.default(check.seconds, 0),
+  rate_limit = WINDOW }
 
 --- Makes a limiter: {rate_limit_path = file, min_request_interval = seconds between two requests (nil, 0: none),
 -- rate_limit = {requests = at most so many, period = in so many seconds} (nil: no such limit)}. With neither limit it
 -- lets everything go at once and touches no file. Raises an ArgumentError naming the bad field.
 function rate_limiter.new(given)
-  if type(given) ~= "table" then check.refuse("options", "table", given) end
-  for name in pairs(given) do
-    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
-  end
-  local self = setmetatable({ interval = check_interval(given.min_request_interval),
-    window = check_window(given.rate_limit), path = given.rate_limit_path }, Limiter)
+  local kept = OPTIONS(given)
+  local self = setmetatable({ interval = kept.min_request_interval, window = kept.rate_limit,
+    path = kept.rate_limit_path }, Limiter)
   self.limits = self.interval > 0 or self.window ~= nil
-  if self.path == nil and not self.limits then return self end
-  if type(self.path) ~= "string" or not self.path:find "^[^%z]*[^/%z]$" then
-    errors.argument("rate_limit_path", "path of a file", self.path)
-  end
+  if self.limits then PATH(self.path, "rate_limit_path") end
   return self
 end
 
@@ -164,7 +152,7 @@ end
 -- number, nil = no limit): then at once, kind "timeout", and nothing is entered.
 -- Raises an ArgumentError for another `most`. Yields under a scheduler.
 function methods:wait(most)
-  if most ~= nil and not (is_time(most) and most >= 0) then errors.argument("most", "number of seconds", most) end
+  if most ~= nil then check.seconds(most, "most") end
   if not self.limits then return true end
   local deadline = most and wait.now() + most
   while true do

@@ -10,17 +10,9 @@ local completions, BEARER = client.completions, client.BEARER
 describe("koine.testing", function()
   local server
 
-  setup(function()
-    server = assert(testing.start())
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
-
-  before_each(function()
-    assert(server:reset())
-  end)
+  setup(function() server = assert(testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
 
   local function last_request() return client.last_request(server) end
 
@@ -102,13 +94,13 @@ describe("koine.testing", function()
     end)
 
     it("serves a thousand connections at once", function()
-      local turns, open = {}, {}
+      local answers, open = {}, {}
       for i = 1, 1000 do
-        turns[i] = { content = "Hello.", fault = { stall_after = 10 } }
+        answers[i] = { content = "Hello.", fault = { stall_after = 10 } }
       end
-      assert(server:script(turns))
+      assert(server:script(answers))
       local request = client.head("POST", "/v1/chat/completions", BEARER, BODY) .. BODY
-      for i = 1, #turns do
+      for i = 1, #answers do
         open[i] = connect(server)
         assert(open[i]:send(request))
       end
