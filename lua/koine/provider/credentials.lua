@@ -1,13 +1,13 @@
 --- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
 -- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key"), "none", or the name of a module
 -- koine.provider.auth.NAME that logs in on its own:
---   prepare(adapter, request, deadline) → {headers = {name = value}, base_url = URL, codec = name, path = string}, of
---                               which all may be missing (the row says then), or nil, err; called once per attempt,
---                               request nil for lists; deadline: a time of wait.now, when the call ends, nil = never
+--   prepare(adapter, request, deadline) → {headers = {name = value}, base_url = URL, codec = name}, of which all may be
+--                               missing (the row says then), or nil, err; called once per attempt, request nil for
+--                               lists; deadline: a time of wait.now, when the call ends, nil = never
 -- and may have
 --   setup(state)              checks the constructor's options; raises an ArgumentError
 --   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
---   rejected(adapter, err, access) → true when the attempt that the provider refused should be sent once more; access
+--   rejected(adapter, err, applied) → true when the attempt that the provider refused should be sent once more; applied
 --                               is what prepare returned for it
 --   relieve(adapter, err, request) → true when what the provider refused was taken out of the canonical request, which
 --                               is rendered and sent once more; false from then on for the same request
@@ -70,8 +70,7 @@ local function from_function(row, f)
     if errors.is_error(why) then return nil, why end
     return refusal(row, "the function key gave no key" .. (why and ": " .. tostring(why) or ""))
   end
-  check.key(key)
-  return key
+  return check.key(key, "key")
 end
 
 --- The key that the caller gave: a string, nil when none was given, or nil, err when the function that gives it fails.
@@ -97,23 +96,23 @@ local function given_by_hand(headers)
   end
 end
 
---- What lets an attempt of this row in: {headers, base_url, codec, path}, of which all may be nil: the row says then.
+--- The credentials of an attempt: {headers, base_url, codec}, of which all may be nil: the row says then.
 -- The same table as long as the key is the same.
 -- `request` and `deadline` are what goes to a login module. nil, err: an AuthenticationError that names the variable to
 -- set, or the module's error. Raises an ArgumentError when the caller's key function returns something unfit.
-function credentials.access(adapter, state, settings, request, deadline)
+function credentials.apply(adapter, state, settings, request, deadline)
   local row = state.row
   if state.auth then return state.auth.prepare(adapter, request, deadline) end
   if row.auth == "none" or given_by_hand(settings.headers) then return NOTHING end
   local key, err = key_of(row, settings)
   if err then return nil, err end
   if not key then return NOTHING end
-  local access, way = state.access, WAYS[row.auth]
-  if not access or access.key ~= key then
-    access = { key = key, headers = { [way[1]] = way[2] .. key } }
-    state.access = access
+  local applied, way = state.credentials, WAYS[row.auth]
+  if not applied or applied.key ~= key then
+    applied = { key = key, headers = { [way[1]] = way[2] .. key } }
+    state.credentials = applied
   end
-  return access
+  return applied
 end
 
 -- Adds the password in an address ("http://name:password@host"), as it stands there, decoded, and as it goes out in a
@@ -151,8 +150,8 @@ function credentials.authenticate(adapter, state)
     if not state.auth.authenticate then return true end
     return state.auth.authenticate(adapter)
   end
-  local access, err = credentials.access(adapter, state, state.settings)
-  if not access then return nil, err end
+  local applied, err = credentials.apply(adapter, state, state.settings)
+  if not applied then return nil, err end
   return true
 end
 

@@ -1,16 +1,30 @@
 --- Providers as data: finding a row, the model facts in it, and the model a name means.
--- A row (rows/NAME.lua) is a table: `name`, `title`; `codec`, `base_url`, `path` (of a chat), `models_path` and
--- `count_path` (nil: the provider has no such call); `env` (array of variables that may hold the key), `auth`
--- ("bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login` is a table of facts),
--- `key_optional`; `default_model` (nil: the constructor's option model is required); `headers`; `quirks` (codec.h);
--- `plain_max_tokens` (a plain answer may not be longer: such chats stream inside); `options` (constructor options of
--- its own: options.lua); `apis` (name → fields that replace the row's; `api` is the default); `own_ids` (patterns of
--- model ids that begin with the row's own name and a slash); `models`, `models_checked` (date); `source` ("recordings"
--- or "documentation"). `models` is an array of {prefix, context, max_output, thinking, efforts, vision, price,
--- multiplier, quirks}: the longest prefix of the model id counts; thinking is "budget", "adaptive", "effort" or "none";
--- price is USD per million tokens {input, output, cache_read, cache_write (where there are two lifetimes the short
--- one), cache_write_1h}, and holds for the id that the prefix is and its dated versions alone; multiplier premium
--- requests per request; quirks go over the row's.
+-- A row (rows/NAME.lua) holds all that is known of a provider. Its fields:
+--   name, title       in errors and replayed blocks; for people
+--   codec, base_url   the wire format, which says what a chat appends to the URL
+--   base_urls         forms of an address that the caller gives; base_url is nil then. In capitals: the caller's
+--   list              path of the list of models; false: there is none
+--   counts            true where it counts tokens when asked
+--   env               array of the variables that may hold the key
+--   auth              "bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login`
+--                     is a table of facts
+--   key_optional      true where it goes without a key
+--   rank              1, 2, …: whose key is looked for first where a user names no provider; nil: after these
+--   default_model     nil: the constructor's option model is required
+--   headers, quirks   of every request; codec.h
+--   id_header         header of an answer that holds the request's id, where it is neither request-id nor x-request-id
+--   plain_max_tokens  a plain answer may not be longer: such chats stream inside
+--   options           constructor options of its own: options.lua
+--   apis, api         name → fields that replace the row's; the default
+--   own_ids           patterns of model ids that begin with the row's own name and a slash
+--   models, models_checked  see below; date
+--   source            "recordings" or "documentation"
+--   says              cells of the pages' tables that do not follow from the other fields: tools/generate.lua
+-- `models` is an array of {prefix, context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the
+-- longest prefix of the model id counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million
+-- tokens {input, output, cache_read, cache_write (where there are two lifetimes the short one), cache_write_1h}, and
+-- holds for the id that the prefix is and its dated versions alone; multiplier premium requests per request; quirks go
+-- over the row's.
 
 local check = require "koine.data.check"
 local core = require "koine.core"
@@ -18,9 +32,8 @@ local errors = require "koine.data.errors"
 
 local rows = {}
 
---- The names of all rows.
-rows.names = { "anthropic", "azure", "cerebras", "compatible", "copilot", "deepseek", "fireworks", "groq", "llamacpp",
-  "lmstudio", "mistral", "moonshot", "ollama_compat", "openai", "openrouter", "perplexity", "together", "vllm", "xai" }
+--- The names of all rows, sorted.
+rows.names = require "koine.provider.names"
 
 local known = {}
 for _, name in ipairs(rows.names) do known[name] = true end
@@ -67,14 +80,15 @@ end
 
 --- What is known of each provider, for programs that let their users choose: an array, sorted by name, of new tables
 -- {name, title, env = array of the variables that may hold the key, default_model, base_url (nil where it has none),
--- key_optional (true where it goes without a key), login (true where a user logs in)}.
+-- key_optional (true where it goes without a key), login (true where a user logs in), rank (1, 2, …: whose key is
+-- looked for first; nil: after these)}.
 function rows.facts()
   local list = {}
   for i, name in ipairs(rows.names) do
     local row = rows.load(name)
     list[i] = { name = name, title = row.title, env = table.move(row.env or {}, 1, #(row.env or {}), 1, {}),
       default_model = row.default_model, base_url = row.base_url, key_optional = row.key_optional,
-      login = row.login and true or nil }
+      login = row.login and true or nil, rank = row.rank }
   end
   return list
 end

@@ -47,7 +47,7 @@ end
 
 describe("koine.llamacpp", function()
   it("speaks Chat unless another wire is chosen", function()
-    assert.are.equal("/chat/completions", core.state(koine.llamacpp { model = "m" }).row.path)
+    assert.are.equal("chat", core.state(koine.llamacpp { model = "m" }).row.codec)
     assert.are.equal("anthropic", raised(koine.llamacpp, { model = "m", api = "antropic" }).expected)
     for api in pairs(PATHS) do
       local _, response = chat(api, "Hello?")
@@ -139,7 +139,7 @@ describe("koine.llamacpp", function()
     assert.are.same({ "server", false, 1 }, { err.kind, err.retryable, #err.attempts })
   end)
 
-  it("calls a turn completed that was cut: it is max_tokens, with a warning", function()
+  it("calls an answer completed that was cut: it is max_tokens, with a warning", function()
     for _, case in ipairs { { 20, "max_tokens" }, { 19, "max_tokens" }, { 21, "end_turn" }, { nil, "end_turn" } } do
       local limit, stop = case[1], case[2]
       local _, response = chat("responses", "Hello?", { max_tokens = limit })

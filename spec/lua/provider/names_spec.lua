@@ -30,6 +30,7 @@ describe("providers", function()
       default_model = "gpt-4.1", base_url = "https://api.githubcopilot.com", login = true }, by_name.copilot)
     assert.are.same({ name = "compatible", title = "Compatible server", env = {}, key_optional = true },
       by_name.compatible)
+    assert.are.same({ 1, 2 }, { by_name.anthropic.rank, by_name.openai.rank })
     by_name.copilot.env[1] = "changed"
     assert.are.equal("GH_COPILOT_TOKEN", rows.load("copilot").env[1])
   end)

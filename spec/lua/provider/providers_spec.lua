@@ -1,4 +1,5 @@
 local core = require "koine.core"
+local files = require "spec.support.files"
 local koine = require "koine"
 local rows = require "koine.provider"
 local raised = require "spec.support.raised"
@@ -9,13 +10,15 @@ local function set(...)
   return known
 end
 
-local ROW = set("name", "title", "codec", "base_url", "path", "models_path", "count_path",
-  "env", "auth", "key_optional", "default_model",
-  "headers", "quirks", "plain_max_tokens", "options", "api", "apis", "own_ids", "login", "models", "models_checked",
-  "source")
+local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "counts", "env", "auth",
+  "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options", "api", "apis",
+  "own_ids", "login", "models", "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
+-- What a chat goes to behind the base URL, and a count of its tokens.
+local PATHS = { chat = { "/chat/completions" }, responses = { "/responses", "/responses/input_tokens" },
+  anthropic = { "/v1/messages", "/v1/messages/count_tokens" } }
+local UNVERSIONED = { "/messages", "/messages/count_tokens" }
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
-local LOCAL = set("llamacpp", "vllm", "lmstudio", "ollama_compat", "compatible")
 
 describe("provider rows", function()
   for _, name in ipairs(rows.names) do
@@ -26,15 +29,32 @@ describe("provider rows", function()
       assert.is_string(row.title)
       local chosen = rows.chosen(row, {})
       assert.is_truthy(set("chat", "anthropic", "responses")[chosen.codec])
-      assert.is_truthy(chosen.path:find "^/")
+      assert.is_truthy(chosen.list == false or chosen.list:find "^/")
       local by_key = set("bearer", "x-api-key", "api-key", "none")[chosen.auth]
       if not by_key then assert.is_function(require("koine.provider.auth." .. chosen.auth).prepare) end
-      assert.are.equal(LOCAL[name] or false, row.key_optional or false)
+      local is_local = row.base_url and row.base_url:find "^http://127%.0%.0%.1:%d+" ~= nil or false
+      assert.are.equal(is_local or not row.env, row.key_optional or false)
       assert.is_truthy(row.source == "recordings" or row.source == "documentation")
+      assert.is_true(row.base_url == nil or row.base_urls == nil)
       if row.base_url then
-        assert.is_truthy(row.base_url:find(LOCAL[name] and "^http://127%.0%.0%.1:%d+" or "^https://"))
+        assert.is_truthy(is_local or row.base_url:find "^https://")
         assert.is_nil(row.base_url:find "/$")
         assert.is_truthy(row.env[1]:find(by_key and "^[A-Z_]+_API_KEY$" or "^[A-Z_]+_TOKEN$"))
+      end
+    end)
+
+    it(name .. " sends chats and counts to the paths of their wires", function()
+      local row = rows.load(name)
+      for key, fields in pairs(row.apis or { row }) do
+        local adapter = koine[name] { model = "m", api = row.apis and key, base_url = "http://127.0.0.1:1" }
+        local request = { model = "m", stream = true, messages = { { role = "user", content = "Hi." } } }
+        local paths = name == "llamacpp" and key == "anthropic" and UNVERSIONED or PATHS[fields.codec]
+        assert.are.equal(paths[1], (select(5, adapter:render(request))))
+        assert.are.equal(paths[2], (select(5, adapter:render(request, "count"))))
+        if fields.counts then assert.is_string(paths[2]) end
+        for _, codec in ipairs { "chat", "responses" } do
+          assert.are.equal(PATHS[codec][1], (select(5, adapter:render(request, "chat", codec))))
+        end
       end
     end)
 
@@ -67,9 +87,24 @@ describe("provider rows", function()
     end)
   end
 
+  it("have distinct ranks", function()
+    local seen = {}
+    for _, name in ipairs(rows.names) do
+      local rank = rows.load(name).rank
+      assert.is_truthy(rank == nil or math.type(rank) == "integer" and rank > 0 and not seen[rank], name)
+      if rank then seen[rank] = true end
+    end
+  end)
+
   it("are exactly the constructors of the public module", function()
-    assert.are.equal(19, #rows.names)
-    for _, name in ipairs(rows.names) do assert.is_function(koine[name]) end
+    local names = {}
+    for _, path in ipairs(files.below("lua/koine/provider/rows", ".lua")) do
+      names[#names + 1] = path:match "([^/]+)%.lua$"
+    end
+    table.sort(names)
+    assert.are.same(names, rows.names)
+    assert.is_true(#names >= 19)
+    for _, name in ipairs(names) do assert.is_function(koine[name]) end
   end)
 
   it("cannot be mistaken: unknown names suggest the nearest", function()
@@ -164,7 +199,7 @@ describe("a row", function()
   local ID = "call_0123456789abcdef0123456789abcdef0123456789abcdef"
   local MARK = "reasoning-words"
 
-  -- The body that an adapter sends for a turn with reasoning of its own and a call, decoded; and its warnings.
+  -- The body that an adapter sends for an answer with reasoning of its own and a call, decoded; and its warnings.
   local function sent(name, model, fields)
     local adapter = koine[name] { model = model, base_url = "http://127.0.0.1:1",
       api = name == "openai" and "chat" or nil }
@@ -202,7 +237,7 @@ describe("a row", function()
     assert.are.equal("thinking", sent("mistral", "m").messages[3].content[1].type)
   end)
 
-  it("of DeepSeek sends reasoning back on every turn of V4, never on one of the older reasoner", function()
+  it("of DeepSeek sends reasoning back on every answer of V4, never on one of the older reasoner", function()
     local said = { { role = "user", content = "q" }, { role = "assistant", content = "a" },
       { role = "user", content = "r" } }
     assert.are.equal(MARK, sent("deepseek", "deepseek-v4-flash").messages[3].reasoning_content)
@@ -334,9 +369,9 @@ describe("koine.compatible", function()
     local row = core.state(adapter).row
     assert.are.equal("acme", adapter:provider_name())
     assert.are.equal("m", adapter:model_name())
-    assert.are.same({ "anthropic", "/v1/messages", "bearer" }, { row.codec, row.path, row.auth })
+    assert.are.same({ "anthropic", "bearer" }, { row.codec, row.auth })
     row = core.state(koine.compatible { base_url = "http://h", model = "m", quirks = { null_content = "empty" } }).row
-    assert.are.same({ "compatible", "chat", "/chat/completions" }, { row.name, row.codec, row.path })
+    assert.are.same({ "compatible", "chat" }, { row.name, row.codec })
     local given = { base_url = "http://h", model = "m", api = "antropic" }
     assert.are.equal("anthropic", raised(koine.compatible, given).expected)
     assert.are.equal("auth", raised(koine.compatible, { base_url = "http://h", model = "m", auth = "basic" }).field)

@@ -1,18 +1,22 @@
--- Azure OpenAI: base_url is https://RESOURCE.openai.azure.com/openai/v1 (or …/openai/deployments/NAME?api-version=…),
--- the model the deployment's name, of which nothing is known here.
+-- Azure OpenAI: the model is the deployment's name, of which nothing is known here. The address of a single deployment
+-- (older, with ?api-version=… behind it) has no Responses.
+
+local RESOURCE = "https://RESOURCE.openai.azure.com/openai/"
 
 return {
   name = "azure",
   title = "Azure OpenAI",
+  base_urls = { RESOURCE .. "v1" },
   options = { "api" },
   api = "chat",
   apis = {
-    chat = { codec = "chat", path = "/chat/completions" },
-    responses = { codec = "responses", path = "/responses" },
+    chat = { codec = "chat", base_urls = { RESOURCE .. "v1", RESOURCE .. "deployments/NAME" } },
+    responses = { codec = "responses" },
   },
-  models_path = "/models",
+  list = "/models",
   env = { "AZURE_OPENAI_API_KEY" },
   auth = "api-key",
+  id_header = "apim-request-id",
   quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
   source = "documentation",
 }

@@ -11,10 +11,11 @@ return {
   options = { "name", "api", "auth" },
   api = "chat",
   apis = {
-    chat = { codec = "chat", path = "/chat/completions", models_path = "/models", auth = "bearer" },
-    responses = { codec = "responses", path = "/responses", models_path = "/models", auth = "bearer" },
-    anthropic = { codec = "anthropic", path = anthropic.path, models_path = anthropic.models_path,
-      count_path = anthropic.count_path, auth = anthropic.auth, headers = anthropic.headers },
+    chat = { codec = "chat", list = "/models", auth = "bearer" },
+    responses = { codec = "responses", list = "/models", auth = "bearer" },
+    anthropic = { codec = "anthropic", list = anthropic.list, counts = anthropic.counts, auth = anthropic.auth,
+      headers = anthropic.headers },
   },
   source = "documentation",
+  says = { checked = "depends on the server" },
 }

@@ -1,5 +1,5 @@
--- DeepSeek. V4 wants its reasoning back on every assistant turn once tools are used (earendil-works/pi#3636), the older
--- reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out.
+-- DeepSeek. V4 wants its reasoning back on every assistant message once tools are used (earendil-works/pi#3636), the
+-- older reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out.
 
 local V4 = { reasoning_replay = "always", thinking_default = true }
 
@@ -19,11 +19,11 @@ return {
   options = { "api" },
   api = "chat",
   apis = {
-    chat = { codec = "chat", path = "/chat/completions" },
+    chat = { codec = "chat" },
     -- here nothing tells V4 not to think
-    responses = { codec = "responses", path = "/responses", quirks = { no_documents = true }, models = models() },
+    responses = { codec = "responses", quirks = { no_documents = true }, models = models() },
   },
-  models_path = "/models",
+  list = "/models",
   env = { "DEEPSEEK_API_KEY" },
   default_model = "deepseek-chat",
   auth = "bearer",

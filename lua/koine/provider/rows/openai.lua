@@ -13,25 +13,26 @@ end
 -- Models that do not reason refuse to be asked for what they thought.
 local function plain(prefix, context, max_output, price)
   return { prefix = prefix, context = context, max_output = max_output, thinking = "none", vision = true,
-    price = price, quirks = { no_sealed_reasoning = true } }
+    price = price, quirks = { no_encrypted_reasoning = true } }
 end
 
 -- Of others than those listed this is all that is known.
-local function unlisted(prefix) return { prefix = prefix, quirks = { no_sealed_reasoning = true } } end
+local function unlisted(prefix) return { prefix = prefix, quirks = { no_encrypted_reasoning = true } } end
 
 return {
   name = "openai",
   title = "OpenAI",
+  rank = 2,
   base_url = "https://api.openai.com/v1",
-  models_path = "/models",
+  list = "/models",
   env = { "OPENAI_API_KEY" },
   default_model = "gpt-4.1",
   auth = "bearer",
   options = { "api" },
   api = "responses",
   apis = {
-    responses = { codec = "responses", path = "/responses", count_path = "/responses/input_tokens" },
-    chat = { codec = "chat", path = "/chat/completions" },
+    responses = { codec = "responses", counts = true },
+    chat = { codec = "chat" },
   },
   quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
   models = {

@@ -8,10 +8,10 @@ return {
   options = { "api" },
   api = "chat",
   apis = {
-    chat = { codec = "chat", path = "/chat/completions" },
-    responses = { codec = "responses", path = "/responses", quirks = { reports_cost = true } },
+    chat = { codec = "chat" },
+    responses = { codec = "responses", quirks = { reports_cost = true } },
   },
-  models_path = "/models",
+  list = "/models",
   env = { "OPENROUTER_API_KEY" },
   default_model = "openrouter/auto",
   auth = "bearer",

@@ -6,7 +6,7 @@ return {
   title = "Perplexity",
   codec = "chat",
   base_url = "https://api.perplexity.ai",
-  path = "/chat/completions",
+  list = false,
   env = { "PERPLEXITY_API_KEY" },
   default_model = "sonar",
   auth = "bearer",

@@ -7,10 +7,10 @@ return {
   options = { "api" },
   api = "chat",
   apis = {
-    chat = { codec = "chat", path = "/chat/completions" },
-    responses = { codec = "responses", path = "/responses", quirks = { no_documents = true } },
+    chat = { codec = "chat" },
+    responses = { codec = "responses", quirks = { no_documents = true } },
   },
-  models_path = "/models",
+  list = "/models",
   env = { "VLLM_API_KEY" },
   auth = "bearer",
   key_optional = true,

@@ -7,7 +7,7 @@ local files = require "spec.support.files"
 local koine = require "koine"
 local lfs = require "lfs"
 local raised = require "spec.support.raised"
-local session = require "koine.provider.auth.copilot.api_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
 
 local read_file, write_file, shows = files.read, files.write, deep.shows
 local EXCHANGE = copilot_login.EXCHANGE
@@ -64,7 +64,7 @@ describe("the login of koine.copilot:", function()
       local adapter = koine.copilot { model = "gpt-4.1", github_host = server.url, min_request_interval = 0 }
       assert.is_true(adapter:authenticated())
       environment.XDG_CONFIG_HOME, environment.HOME = "relative", directory
-      assert.is_false(adapter:authenticated() and not core.state(adapter).login.session)
+      assert.is_false(adapter:authenticated() and not core.state(adapter).login.account)
       assert.are.equal(directory .. "/.config/koine/copilot_github_token",
         core.state(koine.copilot { model = "gpt-4.1" }).login.token_path)
     end)
@@ -201,7 +201,7 @@ describe("the login of koine.copilot:", function()
       keep(token(2))
       local adapter = copilot()
       assert.is_true(adapter:authenticate())
-      session.reject(core.state(adapter).login.session, core.state(adapter).login.session.copilot)
+      api_token.reject(core.state(adapter).login.account, core.state(adapter).login.account.copilot)
       assert(server:copilot { github_tokens = { token() } })
       assert.is_true(adapter:authenticate())
       assert.are.equal(token() .. "\n", read_file(token_path))

@@ -80,7 +80,7 @@ describe("koine.copilot", function()
       sent { editor_version = "vscode/1.99.0" }
     end)
 
-    it("who began the turn: the user where the last message is a new one of theirs", function()
+    it("who began the exchange: the user where the last message is a new one of theirs", function()
       local call = { role = "assistant",
         content = { { type = "tool_use", id = "call_1", name = "add", arguments = {} } } }
       local result = { type = "tool_result", tool_use_id = "call_1", content = "3" }
@@ -106,7 +106,7 @@ describe("koine.copilot", function()
       end
     end)
 
-    it("who began the turn as the call says", function()
+    it("who began the exchange as the call says", function()
       local metadata = { initiator = "agent" }
       local request = sent(nil, "Hi", { metadata = metadata })
       assert.are.equal("agent", request.headers["x-initiator"])
@@ -244,7 +244,7 @@ describe("koine.copilot", function()
       assert(server:script { { path = "/chat/completions", reply = { body = body } }, { content = "ok" } })
     end
 
-    it("a turn that is split over several choices as one", function()
+    it("an answer that is split over several choices as one", function()
       reply { id = "c", model = "claude-sonnet-4.5", choices = {
         { index = 0, finish_reason = "tool_calls", message = { role = "assistant", content = "I'll look." } },
         { index = 1, finish_reason = "tool_calls", message = { role = "assistant", tool_calls = { { id = "call_1",

@@ -32,7 +32,7 @@ describe("koine.copilot", function()
     end
 
     for _, stream in ipairs { false, true } do
-      it("between two turns of a tool loop exchanges once and sends once more, " .. (stream and "streamed" or "plain"),
+      it("between two answers of tools exchanges once and sends once more, " .. (stream and "streamed" or "plain"),
         function()
         assert(server:script { CALL, { content = "2" }, { content = "And 3." } })
         local adapter, history = copilot { retry = false }, { { role = "user", content = "Add." } }
@@ -133,9 +133,9 @@ describe("koine.copilot", function()
         [403] = "AuthenticationError", [404] = "RequestError", [422] = "RequestError", [429] = "RateLimitError",
         [500] = "ServerError", [502] = "ServerError", [503] = "ServerError" }
       for status, class in pairs(classes) do
-        local turn = { error = { status = status, body = "the words of " .. status,
+        local answer = { error = { status = status, body = "the words of " .. status,
           headers = { ["x-github-request-id"] = "GH:" .. status, ["retry-after"] = status == 429 and "9" or nil } } }
-        assert(server:script { turn, turn })
+        assert(server:script { answer, answer })
         local result, err = copilot({ retry = false }):chat "Hi"
         assert.is_nil(result)
         assert.are.equal(class, err.class, status)
@@ -171,8 +171,8 @@ describe("koine.copilot", function()
 
     it("no token, whatever is echoed", function()
       for _, model in ipairs { "gpt-4.1", "gpt-5.3-codex" } do
-        local turn = { content = "a", fault = { echo_authorization = true } }
-        assert(server:script { turn, turn })
+        local answer = { content = "a", fault = { echo_authorization = true } }
+        assert(server:script { answer, answer })
         local adapter = copilot { model = model, retry = false }
         local result, err = adapter:chat "Hi"
         assert.is_nil(result)

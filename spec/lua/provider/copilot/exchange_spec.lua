@@ -4,11 +4,11 @@ local copilot_login = require "spec.lua.provider.copilot.login"
 local core = require "koine.core"
 local deep = require "spec.support.deep"
 local files = require "spec.support.files"
-local hosts = require "koine.provider.auth.copilot.addresses"
+local addresses = require "koine.provider.auth.copilot.addresses"
 local koine = require "koine"
 local lfs = require "lfs"
 local raised = require "spec.support.raised"
-local session = require "koine.provider.auth.copilot.api_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
 local socket = require "socket"
 local toy_host = require "spec.lua.task.toy_host"
 local wait = require "koine.task.wait"
@@ -20,7 +20,7 @@ describe("the login of koine.copilot:", function()
   local login = copilot_login.new "exchange"
   local token, copilot, requests, counted, keep = login.token, login.copilot, login.requests, login.counted, login.keep
   local server, directory, token_path, slept, printed, count
-  local getenv, park, clock = os.getenv, wait.park, session.clock
+  local getenv, park, clock = os.getenv, wait.park, api_token.clock
 
   setup(function() server = login.start() end)
   teardown(login.stop)
@@ -60,10 +60,10 @@ describe("the login of koine.copilot:", function()
       local adapter = copilot { github_token = token() }
       local start = core.wall()
       assert(adapter:chat "Hi")
-      session.clock = function() return start + 1195 end
+      api_token.clock = function() return start + 1195 end
       assert(adapter:chat "Hi")
       assert.are.equal(1, counted().exchanges)
-      session.clock = function() return start + 1205 end
+      api_token.clock = function() return start + 1205 end
       assert(adapter:chat "Hi")
       assert.are.equal(2, counted().exchanges)
     end)
@@ -72,10 +72,10 @@ describe("the login of koine.copilot:", function()
       for fields, seconds in pairs { [{ refresh_in = 100 }] = 400, [{}] = 1500, [{ expires_at = core.null }] = 1500 } do
         fields.token = "tid=" .. seconds .. count
         assert(server:script { { path = EXCHANGE, reply = { body = fields } } })
-        session.clock = function() return 5000 end
-        local one = session.of(hosts.of(server.url), "ghu_" .. tostring(fields))
+        api_token.clock = function() return 5000 end
+        local one = api_token.of(addresses.of(server.url), "ghu_" .. tostring(fields))
         local state = core.state(copilot())
-        assert.are.equal(5000 + seconds, assert(session.access(state, one)).expires)
+        assert.are.equal(5000 + seconds, assert(api_token.access(state, one)).expires)
       end
     end)
 
@@ -198,15 +198,16 @@ describe("the login of koine.copilot:", function()
     end)
 
     it("is GitHub's in all its forms", function()
-      local public, company, loopback = hosts.of(), hosts.of "Acme.GHE.com", hosts.of "http://127.0.0.1:8080/"
-      assert.are.equal(public, hosts.of "https://github.com/")
+      local public, company = addresses.of(), addresses.of "Acme.GHE.com"
+      local loopback = addresses.of "http://127.0.0.1:8080/"
+      assert.are.equal(public, addresses.of "https://github.com/")
       assert.are.same({ name = "github.com", login = "https://github.com", api = "https://api.github.com",
         chat = "https://api.githubcopilot.com" }, public)
       assert.are.same({ name = "acme.ghe.com", login = "https://acme.ghe.com", api = "https://api.acme.ghe.com",
         chat = "https://copilot-api.acme.ghe.com" }, company)
       assert.are.same({ name = "127.0.0.1:8080", login = "http://127.0.0.1:8080", api = "http://127.0.0.1:8080",
         chat = "http://127.0.0.1:8080", loopback = true }, loopback)
-      local function answers(host, named, held) return (hosts.service(host, named, held or "tid=1")) end
+      local function answers(host, named, held) return (addresses.service(host, named, held or "tid=1")) end
       for _, plan in ipairs { "individual", "business", "enterprise" } do
         local url = ("https://api.%s.githubcopilot.com"):format(plan)
         assert.are.equal(url, answers(public, url))
@@ -257,7 +258,7 @@ describe("the login of koine.copilot:", function()
       assert(server:script "echo")
       local old = copilot()
       assert(old:chat "Hi")
-      session.clock = function() return clock() + 2000 end
+      api_token.clock = function() return clock() + 2000 end
       assert(server:copilot { token_lifetime = 5000 })
       assert(copilot({ github_token = token(2) }):authenticate()) -- sessions that are over are let go of
       collectgarbage()

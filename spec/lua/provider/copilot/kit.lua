@@ -3,7 +3,7 @@
 
 local core = require "koine.core"
 local koine = require "koine"
-local session = require "koine.provider.auth.copilot.api_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
 local wait = require "koine.task.wait"
 
 local copilot_kit = {}
@@ -16,7 +16,7 @@ copilot_kit.TOOL = { name = "add", description = "Adds.", parameters = { type = 
 --- A kit for the tests of one file, whose tokens carry `name`.
 function copilot_kit.new(name)
   local kit, server, token, count = {}, nil, nil, 0
-  local getenv, park, clock = os.getenv, wait.park, session.clock
+  local getenv, park, clock = os.getenv, wait.park, api_token.clock
 
   --- Starts the provider and returns it: for setup, with stop for teardown.
   function kit.start()
@@ -43,7 +43,7 @@ function copilot_kit.new(name)
   end
 
   function kit.restore()
-    os.getenv, wait.park, session.clock = getenv, park, clock -- luacheck: ignore
+    os.getenv, wait.park, api_token.clock = getenv, park, clock -- luacheck: ignore
   end
 
   --- An adapter with the test's token.

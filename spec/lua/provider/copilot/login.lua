@@ -6,7 +6,7 @@ local core = require "koine.core"
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
 local koine = require "koine"
-local session = require "koine.provider.auth.copilot.api_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
 local wait = require "koine.task.wait"
 
 local copilot_login = {}
@@ -18,7 +18,7 @@ copilot_login.EXCHANGE, copilot_login.CODE, copilot_login.ACCESS =
 --- A kit for the tests of one file, whose tokens carry `name`.
 function copilot_login.new(name)
   local kit, server, test, count = {}, nil, nil, 0
-  local getenv, park, now, clock, stderr = os.getenv, wait.park, wait.now, session.clock, io.stderr
+  local getenv, park, now, clock, stderr = os.getenv, wait.park, wait.now, api_token.clock, io.stderr
 
   --- Starts the provider and returns it: for setup, with stop for teardown.
   function kit.start()
@@ -49,7 +49,7 @@ function copilot_login.new(name)
 
   function kit.restore()
     os.getenv, io.stderr = getenv, stderr -- luacheck: ignore
-    wait.park, wait.now, session.clock = park, now, clock
+    wait.park, wait.now, api_token.clock = park, now, clock
     folder.remove(test.directory)
   end
 

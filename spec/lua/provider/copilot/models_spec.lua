@@ -2,7 +2,7 @@
 
 local core = require "koine.core"
 local copilot_kit = require "spec.lua.provider.copilot.kit"
-local session = require "koine.provider.auth.copilot.api_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
 local toy_host = require "spec.lua.task.toy_host"
 local wait = require "koine.task.wait"
 
@@ -11,7 +11,7 @@ local TOOL = copilot_kit.TOOL
 describe("koine.copilot", function()
   local kit = copilot_kit.new "models"
   local chats, copilot, counted, sent = kit.chats, kit.copilot, kit.counted, kit.sent
-  local park, clock = wait.park, session.clock
+  local park, clock = wait.park, api_token.clock
   local server
 
   setup(function() server = kit.start() end)
@@ -92,7 +92,7 @@ describe("koine.copilot", function()
       assert(copilot({ model = "gpt-5.3-codex" }):chat "Hi") -- another adapter of the same login
       assert(copilot({ model = "gpt-5-codex" }):chat "Hi") -- the list does not say
       assert.are.same({ "/chat/completions", "/responses", "/responses" }, paths())
-      session.clock = function() return clock() + 1801 end
+      api_token.clock = function() return clock() + 1801 end
       assert(adapter:chat "Hi")
       assert.are.equal("/responses", paths()[4])
     end)

@@ -103,9 +103,7 @@ describe("koine.copilot", function()
   describe("waits", function()
     local directory
 
-    before_each(function()
-      directory = folder.new()
-    end)
+    before_each(function() directory = folder.new() end)
     after_each(function() folder.remove(directory) end)
 
     local function limiter_of(options)

@@ -3,7 +3,7 @@
 
 local errors = require "koine.data.errors"
 
-local hosts = {}
+local addresses = {}
 
 local SERVICE = "githubcopilot.com" -- every plan's API host is under this one
 
@@ -29,7 +29,7 @@ end
 --- The addresses of a GitHub host: {name, login, api, chat = URLs, loopback = true for a host of tests}. `given` is
 -- "github.com" (or nil), the host name of an enterprise ("example.ghe.com"), the https URL of either, or the URL of a
 -- server on this machine, which then plays all parts. Raises an ArgumentError for anything else.
-function hosts.of(given)
+function addresses.of(given)
   given = given or PUBLIC.name
   local scheme, authority = given:match "^(https?)://([^/?#%c%s@\\]+)/?$"
   local name = name_of(authority or given)
@@ -46,7 +46,7 @@ function hosts.of(given)
 end
 
 --- True when a token may go to this URL because an answer named it: https under githubcopilot.com or the GitHub host.
-function hosts.trusted(host, url)
+function addresses.trusted(host, url)
   local scheme, authority = url:match "^(https?)://([^/?#%c%s@\\]+)/?$"
   local name = authority and name_of(authority)
   if not name then return false end
@@ -56,15 +56,15 @@ end
 
 --- Where Copilot answers, as the exchange says: `named` (its endpoints.api, any value), else the proxy-ep in the token,
 -- else the host's own. The URL, or nil and the URL that is not to be trusted.
-function hosts.service(host, named, token)
+function addresses.service(host, named, token)
   local url = type(named) == "string" and named ~= "" and named or nil
   if not url then
     local domain = token:match "proxy%-ep=proxy%.([^;%s]+)"
     if not domain then return host.chat end
     url = "https://api." .. domain
   end
-  if not hosts.trusted(host, url) then return nil, url end
+  if not addresses.trusted(host, url) then return nil, url end
   return (url:gsub("/$", ""))
 end
 
-return hosts
+return addresses

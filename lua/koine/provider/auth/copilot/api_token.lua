@@ -1,45 +1,45 @@
 --- Copilot tokens: what a GitHub token is exchanged for, for about half an hour. Every adapter of one GitHub token and
--- host shares a session, so that a process exchanges once, however many adapters and coroutines it has.
+-- host shares an account, so that a process exchanges once, however many adapters and coroutines it has.
 -- Tokens are kept in closures: no key, field or name of a table shows one.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local flight = require "koine.task.single_flight"
+local single_flight = require "koine.task.single_flight"
 local github = require "koine.provider.auth.copilot.github"
-local hosts = require "koine.provider.auth.copilot.addresses"
+local addresses = require "koine.provider.auth.copilot.addresses"
 
-local session = {}
+local api_token = {}
 
 local PATH = "/copilot_internal/v2/token"
 local MARGIN = 300    -- seconds before its end in which a token is no longer used
 local LIFETIME = 1500 -- seconds, where the answer does not say
 local LIFETIME_MAX = 86400 -- seconds, whatever it says
-local PATIENCE = 60   -- seconds that a coroutine waits for another one's exchange
+local WAIT_MAX = 60   -- seconds that a coroutine waits for another one's exchange
 
 --- Returns the Unix seconds that tokens expire in; specs put their own function here.
-session.clock = core.wall
+api_token.clock = core.wall
 
--- Sets of sessions, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that somebody
+-- Sets of accounts, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that somebody
 -- holds, and those that are held here because their token is good.
 local known, good = setmetatable({}, { __mode = "k" }), {} -- luacheck: ignore 241
 
-local function sealed(text) return function() return text end end
+local function hidden(text) return function() return text end end
 
-local function fresh(copilot) return copilot and session.clock() < copilot.expires - MARGIN end
+local function fresh(copilot) return copilot and api_token.clock() < copilot.expires - MARGIN end
 
---- The session of a GitHub token at a host (hosts.of).
-function session.of(host, token)
+--- The account of a GitHub token at a host (addresses.of).
+function api_token.of(host, token)
   for one in next, known do
     if one.host == host.name and one.github() == token then return one end
     if not fresh(one.copilot) then good[one] = nil end
   end
-  local made = { host = host.name, github = sealed(token), models = {} }
+  local made = { host = host.name, github = hidden(token), models = {} }
   known[made] = true
   return made
 end
 
---- Forgets a session; adapters that have it look for a token again.
-function session.close(one)
+--- Forgets an account; adapters that have it look for a token again.
+function api_token.close(one)
   one.closed, one.copilot = true, nil
   known[one], good[one] = nil, nil
 end
@@ -70,12 +70,12 @@ end
 -- The seconds from now on that a token is good for.
 local function lifetime(reply)
   local said = LIFETIME
-  if type(reply.expires_at) == "number" then said = reply.expires_at - session.clock()
+  if type(reply.expires_at) == "number" then said = reply.expires_at - api_token.clock()
   elseif type(reply.refresh_in) == "number" then said = reply.refresh_in + MARGIN end
   return math.min(said, LIFETIME_MAX)
 end
 
--- What a successful answer holds, as session.access returns it, or nil, err.
+-- What a successful answer holds, as api_token.access returns it, or nil, err.
 local function read(state, status, reply)
   if not reply then return nil, nonsense(state, status, "gave no JSON object") end
   if reply.chat_enabled == false then
@@ -84,12 +84,12 @@ local function read(state, status, reply)
   local problem = check.key_problem(reply.token)
   if problem then return nil, nonsense(state, status, "gave no token but " .. problem) end
   local endpoints = type(reply.endpoints) == "table" and reply.endpoints or {}
-  local url, stranger = hosts.service(state.login.host, endpoints.api, reply.token)
-  return { token = sealed(reply.token), expires = session.clock() + lifetime(reply), base_url = url,
+  local url, stranger = addresses.service(state.login.host, endpoints.api, reply.token)
+  return { token = hidden(reply.token), expires = api_token.clock() + lifetime(reply), base_url = url,
     stranger = stranger }
 end
 
--- Exchanges the session's GitHub token.
+-- Exchanges the account's GitHub token.
 local function fetch(state, one, deadline)
   local token = one.github()
   local headers, secrets = { authorization = "token " .. token }, { token }
@@ -98,28 +98,28 @@ local function fetch(state, one, deadline)
     headers = headers, secrets = secrets }, deadline)
   if not status then return nil, reply end
   if status < 200 or status > 299 then
-    if status == 401 then session.close(one) end
+    if status == 401 then api_token.close(one) end
     return nil, refusal(state, answer, secrets)
   end
   return read(state, status, reply)
 end
 
---- The session's Copilot token, exchanged when there is none or it is about to expire: {token = function → token,
+--- The account's Copilot token, exchanged when there is none or it is about to expire: {token = function → token,
 -- expires = Unix seconds, base_url, or stranger = the URL that the answer named and that is not GitHub's}, or nil, err.
--- A GitHub token that is refused closes the session. Ends at the deadline (a time of wait.now, nil = none).
-function session.access(state, one, deadline)
+-- A GitHub token that is refused closes the account. Ends at the deadline (a time of wait.now, nil = none).
+function api_token.access(state, one, deadline)
   if fresh(one.copilot) then return one.copilot end
-  return flight.run(one, github.within(deadline, PATIENCE), function()
+  return single_flight(one, function()
     if fresh(one.copilot) then return one.copilot end
     local copilot, err = fetch(state, one, deadline)
     one.copilot, good[one] = copilot, copilot and true
     return copilot, err
-  end)
+  end, github.within(deadline, WAIT_MAX))
 end
 
 --- Takes back a Copilot token that was refused; another one in its place stays.
-function session.reject(one, copilot)
+function api_token.reject(one, copilot)
   if one.copilot == copilot then one.copilot = nil end
 end
 
-return session
+return api_token

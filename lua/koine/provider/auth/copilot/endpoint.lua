@@ -1,24 +1,25 @@
 --- Which wire format a model is spoken to in: Chat Completions or Responses; and whether it takes an effort.
 
 local github = require "koine.provider.auth.copilot.github"
-local session = require "koine.provider.auth.copilot.api_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
 
 local endpoint = {}
 
 local REMEMBERED = 1800 -- seconds that the provider's list of models counts
 
+-- What the list of models calls a format.
 local PATHS = { chat = "/chat/completions", responses = "/responses" }
 local OTHER = { chat = "responses", responses = "chat" }
 
 -- What the list said of the adapter's model, as long as that counts; else nil.
 local function known_of(state)
-  local one = state.login.session
+  local one = state.login.account
   local entry = one and one.models[state.model]
-  return entry and session.clock() < entry.expires and entry or nil
+  return entry and api_token.clock() < entry.expires and entry or nil
 end
 
 --- Remembers what an entry of the provider's list (a table with an id) says of its model: where it answers, and whether
--- it takes an effort. `one` is the session, nil for none.
+-- it takes an effort. `one` is the account, nil for none.
 function endpoint.remember(one, entry)
   if not one then return end
   local list, endpoints = entry.supported_endpoints, nil
@@ -29,7 +30,7 @@ function endpoint.remember(one, entry)
   local capabilities = type(entry.capabilities) == "table" and entry.capabilities or {}
   local supports = type(capabilities.supports) == "table" and capabilities.supports or nil
   one.models[entry.id] = { endpoints = endpoints, no_effort = supports and type(supports.reasoning_effort) ~= "table",
-    expires = session.clock() + REMEMBERED }
+    expires = api_token.clock() + REMEMBERED }
 end
 
 --- Whether the adapter's model takes no effort: what the list of models or a refusal said; nil when neither did.
@@ -65,7 +66,7 @@ local function by_name(state)
   return "chat"
 end
 
---- The format for the adapter's model and its path, or nil, err: the option api, what a refusal taught, what the list
+--- The format for the adapter's model, or nil, err: the option api, what a refusal taught, what the list
 -- of models says, what the name suggests.
 function endpoint.choose(state)
   local api = state.settings.api or state.login.api
@@ -75,7 +76,7 @@ function endpoint.choose(state)
     if err then return nil, err end
     api = api or by_name(state)
   end
-  return api, PATHS[api]
+  return api
 end
 
 -- True when the answer says that the model is not spoken to in this format.

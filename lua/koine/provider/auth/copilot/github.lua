@@ -2,7 +2,7 @@
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local exchange = require "koine.net.http"
+local http = require "koine.net.http"
 local version = require "koine.data.version"
 local wait = require "koine.task.wait"
 
@@ -48,7 +48,7 @@ function github.call(state, call, deadline)
   call.timeouts = { connect = settings.timeout.connect, total = github.within(deadline, TOTAL) }
   call.limits = { body = ANSWER_MAX, decoded = ANSWER_MAX }
   call.proxy, call.ca_file = settings.proxy, settings.ca_file
-  local answer, err = exchange.send(call)
+  local answer, err = http.send(call)
   if not answer then
     err.provider = state.row.name
     return nil, err
@@ -73,7 +73,7 @@ end
 
 --- The error that an answer outside 200–299 stands for, without what it names as a code or a token.
 function github.answer_error(row, answer, secrets)
-  return errors.from_answer(row.name, answer, secrets_of(answer, secrets))
+  return errors.from_answer(row.name, answer, secrets_of(answer, secrets), row.id_header)
 end
 
 --- The same with the title before the message.

@@ -5,7 +5,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local github = require "koine.provider.auth.copilot.github"
 
-local tokens = {}
+local github_token = {}
 
 local FILE_MAX = 4096        -- bytes of a token file
 local EDITOR_FILE_MAX = 1 << 20
@@ -25,7 +25,7 @@ end
 
 --- The path of the token file: the option token_path, else one in the user's configuration; nil when there is no such
 -- directory.
-function tokens.path(settings)
+function github_token.path(settings)
   local directory = not settings.token_path and configuration()
   return settings.token_path or directory and directory .. "/koine/copilot_github_token" or nil
 end
@@ -40,7 +40,7 @@ end
 local function given(state) return state.settings.github_token end
 
 --- The token in the file: nil when there is none or it is empty; nil, err when the file is refused.
-function tokens.kept(state)
+function github_token.kept(state)
   local path = state.login.token_path
   if not path then return nil end
   local text, err = core.file_read(path, FILE_MAX)
@@ -80,11 +80,11 @@ local function from_editors(state)
   end
 end
 
-local SOURCES = { given, tokens.kept, from_environment, from_editors }
+local SOURCES = { given, github_token.kept, from_environment, from_editors }
 
 --- The first GitHub token of the sources, from the n-th on (1, the default, is the constructor's option): the token,
 -- nil and the number of its source; nil when there is none; nil, err when a source is unfit.
-function tokens.find(state, first)
+function github_token.find(state, first)
   for i = first or 1, #SOURCES do
     local token, err = SOURCES[i](state)
     if token or err then return token, err, i end
@@ -95,7 +95,7 @@ end
 local function parent(path) return path:match "^(.*[^/])/+[^/]*$" or path:match "^/" or "." end
 
 --- Makes the directory of the token file: true, or nil, err.
-function tokens.make_room(state)
+function github_token.make_room(state)
   local path = state.login.token_path
   if not path then
     return nil, github.refusal(state.row, "no place to keep the login: neither HOME nor the option token_path is set")
@@ -106,7 +106,7 @@ function tokens.make_room(state)
 end
 
 --- Keeps a token in the file: true, or nil, err; also for one that could not be read again.
-function tokens.keep(state, token)
+function github_token.keep(state, token)
   if #token >= FILE_MAX then
     return nil, github.refusal(state.row, ("GitHub's token has %d bytes; %d are kept at most")
       :format(#token, FILE_MAX - 1))
@@ -117,7 +117,7 @@ function tokens.keep(state, token)
 end
 
 --- Removes the file: true, also when there was none; or nil, err.
-function tokens.forget(state)
+function github_token.forget(state)
   local path = state.login.token_path
   if not path then return true end
   local removed, err = core.file_remove(path)
@@ -125,4 +125,4 @@ function tokens.forget(state)
   return nil, github.refusal(state.row, err.message)
 end
 
-return tokens
+return github_token

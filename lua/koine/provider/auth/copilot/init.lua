@@ -1,24 +1,27 @@
 --- How adapters of GitHub Copilot log in and what each of their requests needs: a GitHub token (found, or got with a
--- device code), exchanged for a Copilot token; the API host and the wire format that these lead to; who began the turn.
+-- device code), exchanged for a Copilot token; the API host and the wire format that these lead to; who began the
+-- exchange.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local device = require "koine.provider.auth.copilot.device"
 local endpoint = require "koine.provider.auth.copilot.endpoint"
-local errors = require "koine.data.errors"
-local flight = require "koine.task.single_flight"
+local single_flight = require "koine.task.single_flight"
 local github = require "koine.provider.auth.copilot.github"
-local hosts = require "koine.provider.auth.copilot.addresses"
+local addresses = require "koine.provider.auth.copilot.addresses"
 local models = require "koine.provider.auth.copilot.models"
 local rate_limiter = require "koine.store.rate_limiter"
-local session = require "koine.provider.auth.copilot.api_token"
-local tokens = require "koine.provider.auth.copilot.github_token"
+local api_token = require "koine.provider.auth.copilot.api_token"
+local github_token = require "koine.provider.auth.copilot.github_token"
 local usage = require "koine.provider.auth.copilot.usage"
 
 local copilot = {}
 
+local API = check.one_of { "chat", "responses" }
+
 local MODELS_VERSION = "2025-10-01" -- of the list's shape
-local PATIENCE = 1000               -- seconds that a coroutine waits for another one's login
+local WAIT_MAX = 1000               -- seconds that a coroutine waits for another one's login
 
 local logins = {} -- "host file" → slot of the login that is under way
 
@@ -36,13 +39,11 @@ end
 --- Checks the constructor's options; puts `login` and, unless the caller gave one, `rate_limiter` into the state.
 function copilot.setup(state)
   local settings, facts = state.settings, state.row.login
-  if settings.api ~= nil and settings.api ~= "chat" and settings.api ~= "responses" then
-    errors.argument("api", '"chat" or "responses"', settings.api)
-  end
+  if settings.api ~= nil then API(settings.api, "api") end
   state.login = {
-    host = hosts.of(settings.github_host),
+    host = addresses.of(settings.github_host),
     client_id = settings.client_id or facts.client_id,
-    token_path = tokens.path(settings),
+    token_path = github_token.path(settings),
     headers = {
       ["editor-version"] = settings.editor_version or facts.editor_version,
       ["copilot-integration-id"] = settings.integration_id or facts.integration_id,
@@ -51,7 +52,7 @@ function copilot.setup(state)
   state.rate_limiter = state.rate_limiter or limiter_of(state)
 end
 
-local INITIATORS = { user = true, agent = true }
+local INITIATOR = check.one_of { "user", "agent" }
 
 --- Takes metadata.initiator ("user" or "agent") out of the request: it becomes a header; and notes in it whether the
 -- model takes an effort, where that was learnt. Raises an ArgumentError for another initiator.
@@ -60,7 +61,7 @@ function copilot.amend(request, state)
   if no_effort ~= nil then request.thinking_mode = no_effort and "none" or nil end
   local given = request.metadata and request.metadata.initiator
   if given == nil then return end
-  if not INITIATORS[given] then errors.argument("metadata.initiator", '"user" or "agent"', given) end
+  INITIATOR(given, "metadata.initiator")
   local rest = {}
   for name, value in next, request.metadata do rest[name] = value end
   rest.initiator = nil
@@ -69,7 +70,7 @@ end
 
 -- Requests ------------------------------------------------------------------------------------------------------------
 
--- Who began the turn: the user, where the last message is the user's and more than tool results; else the agent.
+-- Who began the exchange: the user, where the last message is the user's and more than tool results; else the agent.
 local function initiator(request)
   local last = request.messages[#request.messages]
   if request.initiator then return request.initiator end
@@ -122,82 +123,81 @@ local function log_in(state, deadline)
   local login = state.login
   local key = login.host.name .. " " .. tostring(login.token_path)
   logins[key] = logins[key] or {}
-  return flight.run(logins[key], github.within(deadline, PATIENCE), function()
-    local made, err = tokens.make_room(state)
+  return single_flight(logins[key], function()
+    local made, err = github_token.make_room(state)
     if not made then return nil, err end
     local token
     token, err = device.login(state, deadline)
     if not token then return nil, err end
-    login.session = session.of(login.host, token)
-    made, err = tokens.keep(state, token)
+    login.account = api_token.of(login.host, token)
+    made, err = github_token.keep(state, token)
     if not made then return nil, err end
     return token
-  end)
+  end, github.within(deadline, WAIT_MAX))
 end
 
--- The adapter's session, or nil, err; `quietly`: nobody is asked to log in, nil then.
-local function session_of(state, quietly, deadline)
+-- The adapter's account, or nil, err; `quietly`: nobody is asked to log in, nil then.
+local function account_of(state, quietly, deadline)
   local login = state.login
-  if login.session and not login.session.closed then return login.session end
-  local token, err = tokens.find(state)
+  if login.account and not login.account.closed then return login.account end
+  local token, err = github_token.find(state)
   if not token and not err and not quietly then token, err = log_in(state, deadline) end
   if not token then return nil, err end
-  login.session = session.of(login.host, token)
-  return login.session
+  login.account = api_token.of(login.host, token)
+  return login.account
 end
 
--- What lets a request in: {token = string, base_url; where it was exchanged session, copilot = what that holds}, or
+-- What lets a request in: {token = string, base_url; where it was exchanged account, copilot = what that holds}, or
 -- nil, err.
-local function access_of(state, deadline)
+local function credentials_of(state, deadline)
   local settings = state.settings
   local base_url = settings.api_base or settings.base_url
   if is_given(state) then
     local key, err = credentials.given(state.row, settings)
     if err then return nil, err end
-    base_url = base_url or hosts.service(state.login.host, nil, key or "") or state.login.host.chat
+    base_url = base_url or addresses.service(state.login.host, nil, key or "") or state.login.host.chat
     return { token = key, base_url = base_url }
   end
-  local one, err = session_of(state, false, deadline)
+  local one, err = account_of(state, false, deadline)
   if not one then return nil, err end
   local held
-  held, err = session.access(state, one, deadline)
+  held, err = api_token.access(state, one, deadline)
   if not held then return nil, err end
   base_url = base_url or held.base_url
-  if base_url then return { token = held.token(), base_url = base_url, session = one, copilot = held } end
+  if base_url then return { token = held.token(), base_url = base_url, account = one, copilot = held } end
   return nil, github.failure(state.row, { kind = "protocol",
     message = ("the token exchange names an API host that is not GitHub's, %s; the option api_base overrides it")
       :format(held.stranger:sub(1, 100)) })
 end
 
---- What an attempt is made with: see credentials. `api`, `session` and `copilot` in it are for `rejected`.
+--- What an attempt is made with: see credentials. `api`, `account` and `copilot` in it are for `rejected`.
 function copilot.prepare(adapter, request, deadline)
   local state = core.state(adapter)
   local headers = headers_for(state, request)
-  local access, err = access_of(state, deadline)
-  if not access then return nil, err end
-  if access.token then headers.authorization = "Bearer " .. access.token end
-  local prepared = { headers = headers, base_url = access.base_url, session = access.session,
-    copilot = access.copilot }
+  local found, err = credentials_of(state, deadline)
+  if not found then return nil, err end
+  if found.token then headers.authorization = "Bearer " .. found.token end
+  local prepared = { headers = headers, base_url = found.base_url, account = found.account,
+    copilot = found.copilot }
   if not request then return prepared end
-  local api, path = endpoint.choose(state)
-  if not api then return nil, path end
-  prepared.api, prepared.path = api, path
-  if api ~= state.row.codec then prepared.codec = api end
+  prepared.api, err = endpoint.choose(state)
+  if err then return nil, err end
+  if prepared.api ~= state.row.codec then prepared.codec = prepared.api end
   return prepared
 end
 
 --- Whether a refused attempt is worth another one: with a new Copilot token after a 401, in the other wire format where
 -- the model is not spoken to in this one. Says in the error which option is meant where an editor's name is asked for.
-function copilot.rejected(adapter, err, access)
+function copilot.rejected(adapter, err, applied)
   local state = core.state(adapter)
   if err.status_code == 401 then
-    if access.session then session.reject(access.session, access.copilot) end
-    return access.session ~= nil or type(state.settings.key) == "function"
+    if applied.account then api_token.reject(applied.account, applied.copilot) end
+    return applied.account ~= nil or type(state.settings.key) == "function"
   end
   if err.message:find("Editor-Version", 1, true) then
     err.message = err.message .. ' (the option editor_version sets that header, e.g. "vscode/1.99.0")'
   end
-  return endpoint.switch(state, err, access.api)
+  return endpoint.switch(state, err, applied.api)
 end
 
 --- Whether a refused request is worth another one without what was refused, which is noted in the request: the effort,
@@ -213,10 +213,10 @@ end
 
 -- Exchanges a GitHub token: true, or nil, err.
 local function try(state, token)
-  local one = session.of(state.login.host, token)
-  local held, err = session.access(state, one)
+  local one = api_token.of(state.login.host, token)
+  local held, err = api_token.access(state, one)
   if not held then return nil, err end
-  state.login.session = one
+  state.login.account = one
   return true
 end
 
@@ -225,18 +225,18 @@ end
 function copilot.authenticate(adapter)
   local state = core.state(adapter)
   if is_given(state) then return true end
-  local held = state.login.session
+  local held = state.login.account
   if held and not held.closed then
     local done, err = try(state, held.github())
     if done or err.status_code ~= 401 then return done, err end
   end
-  local token, err, source = tokens.find(state)
+  local token, err, source = github_token.find(state)
   while token do
     local done
     done, err = try(state, token)
     if done then return true end
     if source == 1 or err.status_code ~= 401 then return nil, err end -- what the caller gave is not replaced
-    token, err, source = tokens.find(state, source + 1)
+    token, err, source = github_token.find(state, source + 1)
   end
   if not err then token, err = log_in(state) end
   if not token then return nil, err end
@@ -246,17 +246,17 @@ end
 --- True when there is a token; asks nobody.
 function copilot.authenticated(adapter)
   local state = core.state(adapter)
-  return is_given(state) or session_of(state, true) ~= nil
+  return is_given(state) or account_of(state, true) ~= nil
 end
 
 --- Forgets the tokens and removes the file: nothing, or nil, err.
 function copilot.logout(adapter)
   local state = core.state(adapter)
-  local login, kept = state.login, tokens.kept(state)
-  if kept then session.close(session.of(login.host, kept)) end
-  if login.session then session.close(login.session) end
-  login.session, login.api = nil, nil
-  local removed, err = tokens.forget(state)
+  local login, kept = state.login, github_token.kept(state)
+  if kept then api_token.close(api_token.of(login.host, kept)) end
+  if login.account then api_token.close(login.account) end
+  login.account, login.api = nil, nil
+  local removed, err = github_token.forget(state)
   if not removed then return nil, err end
 end
 
@@ -264,14 +264,14 @@ end
 
 --- The fields of a ModelInfo for an entry of the list; nil to leave it out. Remembers where the model answers.
 function copilot.model(adapter, entry, info)
-  endpoint.remember(core.state(adapter).login.session, entry)
+  endpoint.remember(core.state(adapter).login.account, entry)
   return models.fields(entry, info)
 end
 
 --- The quotas of the account: a usage_report, or nil, err. Nobody is asked to log in.
 function copilot.usage_report(adapter)
   local state = core.state(adapter)
-  local one, err = session_of(state, true)
+  local one, err = account_of(state, true)
   if one then return usage.report(state, one.github()) end
   return nil, err or github.refusal(state.row, "no GitHub token to ask for quotas with; authenticate() logs in")
 end
