@@ -1,6 +1,6 @@
 --- Adapters: what a user calls. One kind of object for every provider; all that differs is the row it was made of.
 -- Adds the methods that wait or decide to the core's `koine.adapter` userdata (render, start, close are C's). An
--- adapter serves any number of coroutines at once: what belongs to one call lives in that call's plan.
+-- adapter serves any number of coroutines at once: what belongs to one call lives in its call (attempt.lua).
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
@@ -44,7 +44,7 @@ function adapter.new(row, given)
     auth = credentials.module(row), rate_limiter = settings.rate_limiter }
   if state.auth and state.auth.setup then state.auth.setup(state) end
   return core.adapter { provider = row.name, title = row.title, codec = row.codec, model = model, quirks = quirks,
-    state = state }
+    id_header = row.id_header, state = state }
 end
 
 --- The adapter of "provider/model", with the options of that provider's constructor (model may come from either).
@@ -112,16 +112,16 @@ local function open(self, messages, settings, streaming)
   local state = core.state(self)
   streaming = streaming or not may_be_plain(state, settings)
   local request = request_of(state, messages, settings, streaming)
-  local plan = attempt.plan(self, state, settings)
-  plan.request = request
-  plan.call = { method = "POST", stream = streaming, request_messages = #request.messages,
+  local call = attempt.call(self, state, settings)
+  call.request = request
+  call.outgoing = { method = "POST", stream = streaming, request_messages = #request.messages,
     max_tokens = request.max_tokens, keep_raw = settings.keep_raw }
-  attempt.render(plan)
-  plan.call.tool_names = recoverable(state, request)
-  return stream.open(plan)
+  attempt.render(call)
+  call.outgoing.tool_names = recoverable(state, request)
+  return stream.open(call)
 end
 
---- Starts a turn and returns its Stream at once: next(), response(), deltas(), close(), stats().
+--- Sends a chat and returns its Stream at once: next(), response(), deltas(), close(), stats().
 -- `messages` is a string (one user message) or an array of messages; `opts` is a table of call options (options.lua),
 -- nil for none.
 -- nil, err when it cannot start (an AuthenticationError when there is no key). Raises an ArgumentError for bad messages
@@ -130,8 +130,8 @@ function methods:open(messages, opts)
   return open(self, messages, options.call(opts, core.state(self).settings), true)
 end
 
---- The deltas of a turn for a generic for, which closes the stream however the loop is left. Raises what open returns
--- as an error, and the error of a turn that fails.
+--- The deltas of an answer for a generic for, which closes the stream however the loop is left. Raises what open
+-- returns as an error, and the error of an answer that fails.
 function methods:stream(messages, opts)
   core.state(self) -- raises for a call with a dot
   local opened, err = self:open(messages, opts)
@@ -139,23 +139,23 @@ function methods:stream(messages, opts)
   return opened:deltas()
 end
 
---- Makes a turn and returns its Response, or nil, err. Arguments and raised errors as for open.
--- opts.on_delta (a function of one delta) is called for every delta as it arrives; what it raises ends the turn and
+--- Sends a chat and returns its Response, or nil, err. Arguments and raised errors as for open.
+-- opts.on_delta (a function of one delta) is called for every delta as it arrives; what it raises ends the answer and
 -- goes on unchanged. opts.stream = true asks the provider for a stream though nobody looks.
 function methods:chat(messages, opts)
   local settings = options.call(opts, core.state(self).settings)
   local on_delta = settings.stream ~= false and settings.on_delta or nil
-  local turn <close>, err = open(self, messages, settings, settings.stream or on_delta ~= nil)
-  if not turn then return nil, err end
+  local opened <close>, err = open(self, messages, settings, settings.stream or on_delta ~= nil)
+  if not opened then return nil, err end
   if on_delta then
     local delta
     repeat
-      delta, err = turn:next()
+      delta, err = opened:next()
       if err then return nil, err end
       if delta then on_delta(delta) end
     until not delta
   end
-  return turn:response()
+  return opened:response()
 end
 
 --- The models that the provider offers: an array of ModelInfo (records.model_info), or nil, err.
@@ -166,7 +166,7 @@ function methods:list_models() return require("koine.call.models").list(self) en
 -- nil, err. opts: system, tools, tool_choice, thinking, and the options that concern the request.
 function methods:count_tokens(messages, opts)
   local state = core.state(self)
-  if not state.row.count_path then return -1 end
+  if not state.row.counts then return -1 end
   local settings = options.call(opts, state.settings)
   return require("koine.call.models").count(self, request_of(state, messages, settings, false), settings)
 end

@@ -1,15 +1,15 @@
---- Attempts: what one call sends, as often as its ledger allows. Every attempt has its own credentials and deadline.
--- A plan is the state of one call and lives in its stream: {adapter, state, settings, ledger, call, request, rendered,
--- access, admitted, readmitted, remedies}. `call` is what the core starts, `request` the canonical request it was
--- rendered from, `rendered` the headers that needs (nil: none), `access` the credentials of the latest attempt;
--- `admitted` is true once the rate limiter let it go, `readmitted` has the kinds of errors that the login module was
--- shown; `remedies` says what the request could do without (core.remedy). `closed`, `failure` and `finished` are
--- stream.lua's.
+--- Attempts: the requests that one call makes, as many as its ledger allows. Each has its own credentials and deadline.
+-- A call lives in its stream: {adapter, state, settings, ledger, request, outgoing, path, rendered, credentials,
+-- limited, reauthenticated, remedies}. `request` is the canonical request, `outgoing` the table that the core starts,
+-- `path` what comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of
+-- the latest attempt (see credentials.apply); `limited` is true once the rate limiter let the call go,
+-- `reauthenticated` has the kinds of errors that the login module was shown, `remedies` says what the request could do
+-- without (core.remedy). `closed`, `failure` and `finished` are stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
-local exchange = require "koine.net.http"
+local http = require "koine.net.http"
 local retry = require "koine.net.retry"
 local version = require "koine.data.version"
 
@@ -17,13 +17,13 @@ local attempt = {}
 
 local USER_AGENT = "koine/" .. version
 
---- The plan of a call with these settings: a fresh ledger; the deadline begins to run. Raises an ArgumentError when the
+--- A new call with these settings: a fresh ledger; the deadline begins to run. Raises an ArgumentError when the
 -- adapter was closed.
-function attempt.plan(adapter, state, settings)
+function attempt.call(adapter, state, settings)
   if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
   local total = settings.timeout.total
   if total == 0 then total = nil end
-  return { adapter = adapter, state = state, settings = settings, readmitted = {},
+  return { adapter = adapter, state = state, settings = settings, reauthenticated = {},
     ledger = retry.new(settings.retry, total, settings.on_retry) }
 end
 
@@ -44,59 +44,63 @@ local function join(first, second)
   return table.concat(items, ",")
 end
 
---- Writes the plan's request in a wire format (nil: the adapter's own) into its call. Raises what render raises.
-function attempt.render(plan, codec)
-  local call = plan.call
+--- Renders the call's request in a wire format (nil: the adapter's own) into `outgoing`. Raises what render raises.
+function attempt.render(call, codec)
+  local outgoing = call.outgoing
   local rendered
-  call.codec = codec
-  call.body, rendered, call.warnings, plan.remedies = plan.adapter:render(plan.request, "chat", codec)
-  plan.rendered = next(rendered) and rendered
+  outgoing.codec = codec
+  outgoing.body, rendered, outgoing.warnings, call.remedies, call.path, outgoing.framing =
+    call.adapter:render(call.request, "chat", codec)
+  call.rendered = next(rendered) and rendered
 end
 
 -- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. true, or
 -- nil, err.
-local function admit(plan)
-  local limiter = plan.state.rate_limiter
-  if plan.admitted or not limiter then return true end
-  local ready, err = limiter:wait(plan.ledger:left())
+local function limit_rate(call)
+  local limiter = call.state.rate_limiter
+  if call.limited or not limiter then return true end
+  local ready, err = limiter:wait(call.ledger:left())
   if not ready and err then return nil, err end
-  plan.admitted = true
+  call.limited = true
   return true
 end
 
--- What an attempt goes out in: {access, given, url, headers, secrets}. The caller's headers win over the row's and over
--- the key's; where the request itself needs a header (a list of betas), both go out.
-local function dress(plan, call, path)
-  local state, access, given, rendered = plan.state, plan.access, plan.settings.headers, plan.rendered or {}
+-- Builds an attempt at `path`: {credentials, given, path, url, headers, secrets}. The caller's headers win over the
+-- row's and over the key's; where the request itself needs a header (a list of betas), both go out.
+local function build_attempt(call, outgoing, path)
+  local state, applied, given, rendered = call.state, call.credentials, call.settings.headers, call.rendered or {}
   local headers = { ["user-agent"] = USER_AGENT, accept = "application/json" }
-  if call.body then headers["content-type"] = "application/json" end
+  if outgoing.body then headers["content-type"] = "application/json" end
   for name, value in next, state.row.headers or {} do headers[name] = value end
-  for name, value in next, access.headers or {} do headers[name:lower()] = value end
+  for name, value in next, applied.headers or {} do headers[name:lower()] = value end
   for name, value in next, rendered do headers[name] = value end
   for name, value in next, given or {} do
     headers[name] = rendered[name] and join(rendered[name], value) or value
   end
-  local url = attempt.url(access.base_url or state.base_url, path or access.path or state.row.path)
-  return { access = access, given = given, url = url, headers = headers,
-    secrets = credentials.secrets(headers, url, plan.settings.proxy) }
+  local url = attempt.url(applied.base_url or state.base_url, path)
+  return { credentials = applied, given = given, path = path, url = url, headers = headers,
+    secrets = credentials.secrets(headers, url, call.settings.proxy) }
 end
 
--- The same, made once for all chats that have the same access and nothing of their own.
-local function dressed(plan, call, path)
-  if path or plan.rendered then return dress(plan, call, path) end
-  local state, worn = plan.state, plan.state.worn
-  if not worn or worn.access ~= plan.access or worn.given ~= plan.settings.headers then
-    worn = dress(plan, call)
-    state.worn = worn
+-- The same for a chat, built once for all that have the same path and credentials and no headers of their own.
+local function prepared_for(call, outgoing)
+  local path, state = call.path, call.state
+  if call.rendered then return build_attempt(call, outgoing, path) end
+  local prepared = state.prepared
+  if not prepared or prepared.path ~= path or prepared.credentials ~= call.credentials
+    or prepared.given ~= call.settings.headers then
+    prepared = build_attempt(call, outgoing, path)
+    state.prepared = prepared
   end
-  return worn
+  return prepared
 end
 
--- The seconds of each phase, with what is left of the call's total.
-local function timeouts(plan)
-  local given, left = plan.settings.timeout, plan.ledger:left()
+-- The seconds of each phase, with what is left of the call's total, and the whole of it for errors.
+local function timeouts(call)
+  local given, left = call.settings.timeout, call.ledger:left()
   if not left and not given.total then return given end
-  return { connect = given.connect, first_byte = given.first_byte, idle = given.idle, total = left }
+  return { connect = given.connect, first_byte = given.first_byte, idle = given.idle, total = left,
+    whole = given.total }
 end
 
 local function overdue(total)
@@ -104,53 +108,56 @@ local function overdue(total)
     message = ("not finished within %g s (total)"):format(total) }
 end
 
--- Fills `call` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
-local function address(plan, call, path)
-  local settings = plan.settings
-  local access, err = credentials.access(plan.adapter, plan.state, settings, plan.request, plan.ledger.deadline)
-  plan.access = access
-  if not access then return nil, err end
-  local admitted
-  admitted, err = admit(plan)
-  if not admitted then return nil, err end
-  if plan.ledger:over() then return nil, overdue(settings.timeout.total) end
-  if not path and access.codec ~= call.codec then attempt.render(plan, access.codec) end
-  local worn = dressed(plan, call, path)
-  call.url, call.headers, call.secrets, call.timeouts = worn.url, worn.headers, worn.secrets, timeouts(plan)
-  call.limits, call.proxy, call.ca_file, call.http2 = settings.limits, settings.proxy, settings.ca_file, settings.http2
+-- Fills `outgoing` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
+local function prepare(call, outgoing, path)
+  local settings = call.settings
+  local applied, err = credentials.apply(call.adapter, call.state, settings, call.request, call.ledger.deadline)
+  call.credentials = applied
+  if not applied then return nil, err end
+  local limited
+  limited, err = limit_rate(call)
+  if not limited then return nil, err end
+  if call.ledger:over() then return nil, overdue(settings.timeout.total) end
+  if not path and applied.codec ~= outgoing.codec then attempt.render(call, applied.codec) end
+  local prepared = path and build_attempt(call, outgoing, path) or prepared_for(call, outgoing)
+  outgoing.url, outgoing.headers, outgoing.secrets = prepared.url, prepared.headers, prepared.secrets
+  outgoing.timeouts, outgoing.limits = timeouts(call), settings.limits
+  outgoing.proxy, outgoing.ca_file, outgoing.http2 = settings.proxy, settings.ca_file, settings.http2
   return true
 end
 
 -- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.
-local function closed(plan)
-  local what = plan.closed and "stream" or plan.adapter:closed() and "adapter"
-  return what and errors.new { kind = "cancelled", provider = plan.state.row.name, attempts = plan.ledger.attempts,
+local function closed(call)
+  local what = call.closed and "stream" or call.adapter:closed() and "adapter"
+  return what and errors.new { kind = "cancelled", provider = call.state.row.name, attempts = call.ledger.attempts,
     message = "the " .. what .. " was closed" } or nil
 end
 
---- Starts the plan's call, or restarts it on `stream`, as often as the ledger allows: the stream, or nil, err.
-function attempt.launch(plan, stream)
+--- Starts the call, or restarts it on `stream`, as often as the ledger allows: the stream, or nil, err.
+function attempt.start(call, stream)
   while true do
-    local gone = stream and closed(plan)
+    local gone = stream and closed(call)
     if gone then return nil, gone end
-    local call = plan.call
-    local ready, err = address(plan, call)
+    local outgoing = call.outgoing
+    local ready, err = prepare(call, outgoing)
     if not ready and not err.retryable then return nil, err end
     if ready and stream then
-      ready, err = stream:restart(call)
+      ready, err = stream:restart(outgoing)
     elseif ready then
-      ready, err = plan.adapter:start(call)
+      ready, err = call.adapter:start(outgoing)
     end
     if ready then return stream or ready end
     local again
-    again, err = plan.ledger:again(err)
+    again, err = call.ledger:again(err)
     if not again then return nil, err end
   end
 end
 
 -- The value in an answer, or nil, err.
 local function read(row, answer, secrets)
-  if answer.status < 200 or answer.status > 299 then return nil, errors.from_answer(row.name, answer, secrets) end
+  if answer.status < 200 or answer.status > 299 then
+    return nil, errors.from_answer(row.name, answer, secrets, row.id_header)
+  end
   local value, problem = core.decode(answer.body)
   if type(value) == "table" then return value end
   if problem and problem.code == "cut" then
@@ -161,75 +168,76 @@ local function read(row, answer, secrets)
     message = row.title .. ": the answer is no JSON object" .. (problem and " (" .. problem.message .. ")" or "") }
 end
 
---- Asks for `path` outside of a chat, with the plan's credentials and ledger: the value that the JSON answer holds, or
+--- Asks for `path` outside of a chat, with the call's credentials and ledger: the value that the JSON answer holds, or
 -- nil, err. `body` is JSON text, nil = none.
-function attempt.fetch(plan, method, path, body)
+function attempt.fetch(call, method, path, body)
   while true do
-    local gone = closed(plan)
+    local gone = closed(call)
     if gone then return nil, gone end
-    local call = { method = method, body = body }
+    local outgoing = { method = method, body = body }
     local value
-    local ready, err = address(plan, call, path)
+    local ready, err = prepare(call, outgoing, path)
     if not ready and not err.retryable then return nil, err end
     if ready then
       local answer
-      answer, err = exchange.send(call)
-      if answer then value, err = read(plan.state.row, answer, call.secrets) end
+      answer, err = http.send(outgoing)
+      if answer then value, err = read(call.state.row, answer, outgoing.secrets) end
     end
     if value ~= nil then return value end
-    err.provider = plan.state.row.name
+    err.provider = call.state.row.name
     local again
-    again, err = attempt.again(plan, err)
+    again, err = attempt.again(call, err)
     if not again then return nil, err end
   end
 end
 
 -- True when the login module has a remedy for an attempt that was refused; at most once per call and kind of error.
-local function readmitted(plan, err)
-  local auth, tried = plan.state.auth, plan.readmitted
-  if not auth or not auth.rejected or not plan.access or not err.status_code or tried[err.kind] then return false end
+local function reauthenticated(call, err)
+  local auth, tried = call.state.auth, call.reauthenticated
+  if not auth or not auth.rejected or not call.credentials then return false end
+  if not err.status_code or tried[err.kind] then return false end
   tried[err.kind] = true
-  return auth.rejected(plan.adapter, err, plan.access)
+  return auth.rejected(call.adapter, err, call.credentials)
 end
 
 -- True when the request can go without what the provider refused of it: it is rendered again so, once per call and
 -- thing, and its warnings say what they have to. What is refused always, the adapter does not send again.
-local function remedied(plan, err)
-  if (plan.remedies or 0) == 0 then return false end -- fetches have none
-  local without, lasts = core.remedy(plan.adapter, plan.remedies, plan.call.codec, err.status_code, err.code,
+local function remedied(call, err)
+  if (call.remedies or 0) == 0 then return false end -- fetches have none
+  local without, lasts = core.remedy(call.adapter, call.remedies, call.outgoing.codec, err.status_code, err.code,
     err.message)
-  if not without or plan.request[without] then return false end
-  plan.request[without] = true
+  if not without or call.request[without] then return false end
+  call.request[without] = true
   if lasts then
-    plan.state.without = plan.state.without or {}
-    plan.state.without[without] = true
+    call.state.without = call.state.without or {}
+    call.state.without[without] = true
   end
-  attempt.render(plan, plan.call.codec)
+  attempt.render(call, call.outgoing.codec)
   return true
 end
 
 -- True when the login module took out of the request what the provider refuses: it is rendered again.
-local function relieved(plan, err)
-  local auth = plan.state.auth
-  if not auth or not auth.relieve or not plan.call or not auth.relieve(plan.adapter, err, plan.request) then
+local function relieved(call, err)
+  local auth = call.state.auth
+  if not auth or not auth.relieve or not call.outgoing or not auth.relieve(call.adapter, err, call.request) then
     return false
   end
-  attempt.render(plan, plan.call.codec)
+  attempt.render(call, call.outgoing.codec)
   return true
 end
 
 -- True when the request was changed such that the provider may take it. A closed adapter renders nothing.
-local function changed(plan, err)
-  return not plan.adapter:closed() and (remedied(plan, err) or relieved(plan, err))
+local function changed(call, err)
+  return not call.adapter:closed() and (remedied(call, err) or relieved(call, err))
 end
 
 --- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
-function attempt.again(plan, err)
-  if readmitted(plan, err) or changed(plan, err) then
-    plan.ledger:enter(err)
+function attempt.again(call, err)
+  if reauthenticated(call, err) or changed(call, err) then
+    call.ledger:enter(err)
     return true
   end
-  return plan.ledger:again(err)
+  return call.ledger:again(err)
 end
 
 return attempt

@@ -14,6 +14,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local exclusive = require "koine.task.exclusive"
 local records = require "koine.data.records"
 
 local FORMAT, VERSION = "koine.conversation", 1
@@ -44,20 +45,12 @@ local function call_options(opts, on_delta)
   return copy
 end
 
--- Holds the conversation for one exchange; closing it lets go.
-local function hold(self)
-  if self.busy then
-    core.raise(errors.new { kind = "argument", field = "conversation", expected = "one exchange at a time",
-      message = "conversation: one exchange at a time expected, another one is under way" })
-  end
-  local held = setmetatable({}, { __close = function() self.busy = false end })
-  self.busy = true
-  return held
-end
+local ONE_EXCHANGE = { field = "conversation", expected = "one exchange at a time",
+  message = "conversation: one exchange at a time expected, another one is under way" }
 
 -- Sends the history and `message` after it (nil: the history alone). The Response, or nil, err.
 local function exchange(self, message, on_delta)
-  local held <close> = hold(self) -- luacheck: ignore held
+  local held <close> = exclusive(self, ONE_EXCHANGE) -- luacheck: ignore held
   local messages = table.move(self.history, 1, #self.history, 1, {})
   messages[#messages + 1] = message
   return self.adapter:chat(messages, call_options(self.opts, on_delta))
@@ -88,7 +81,7 @@ end
 -- Raises for what is no array: behind a hole, or under another key, a part would not be sent.
 local function check_list(field, expected, value)
   if type(value) ~= "table" then errors.argument(field, expected, value) end
-  if not records.is_list(value) then core.raise_argument(field, expected, "a table with holes or other keys") end
+  if not check.is_list(value) then core.raise_argument(field, expected, "a table with holes or other keys") end
 end
 
 -- True for what would vanish from the request, so that the model would go on where it stopped.
@@ -146,14 +139,14 @@ function methods:results(results, on_delta)
   return say(self, blocks, on_delta)
 end
 
---- Goes on with a turn that the provider paused (stop_reason "pause_turn") and returns the Response of what came since,
--- or nil, err. The history holds both parts as one message. Raises an ArgumentError when the last message is not the
--- assistant's.
+--- Goes on with an answer that the provider paused (stop_reason "pause_turn") and returns the Response of what came
+-- since, or nil, err. The history holds both parts as one message. Raises an ArgumentError when the last message is not
+-- the assistant's.
 function methods:resume(on_delta)
   local history = self.history
   local paused = history[#history]
   if not paused or paused.role ~= "assistant" then
-    core.raise_argument("resume", "a turn of the assistant at the end of the history", "none")
+    core.raise_argument("resume", "a message of the assistant at the end of the history", "none")
   end
   local response, err = exchange(self, nil, on_delta)
   if not response then return nil, err end
@@ -203,11 +196,12 @@ local function without(message, kind)
   return #kept > 0 and { role = message.role, content = kept } or nil
 end
 
+local POSITION = check.integer()
+
 -- A position in a history, or `default`.
 local function position(value, default, field)
   if value == nil then return default end
-  local whole = math.type(value) and math.tointeger(value)
-  return whole or errors.argument(field, "integer", value)
+  return POSITION(value, field)
 end
 
 --- A part of a history that stands by itself, for whoever shortens one: messages `first` to `last` (1 and all of them

@@ -1,36 +1,32 @@
 --- Adapters written in Lua: one primitive makes a whole adapter.
--- The primitive, `open`, starts one turn and returns an object with three methods; chat, stream and open of the adapter
--- are derived from it, with the checks of messages and options that every adapter makes. Whatever else an adapter may
--- leave out has its default here.
+-- The primitive, `open`, starts one answer and returns an object with three methods; chat, stream and open of the
+-- adapter are derived from it, with the checks of messages and options that every adapter makes. Whatever else an
+-- adapter may leave out has its default here.
 
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
+local vocabulary = require "koine.data.vocabulary"
 local wait = require "koine.task.wait"
 
 -- What an author's functions return ---------------------------------------------------------------------------------
 
-local DELTAS = {}
-for _, block in ipairs { "text", "thinking", "tool_use" } do
-  for _, part in ipairs { "start", "delta", "end" } do DELTAS[block .. "_" .. part] = true end
-end
-
 -- The error of an author's method: the adapter's name, the method's, and what is wrong.
-local function flaw(name, method, what)
+local function problem(name, method, what)
   return errors.new { kind = "other", message = ("%s: %s%s"):format(name, method, what) }
 end
 
 -- The error that an author's method returned beside nil: an error table as it is, or one that says what there was.
 local function failure(name, method, expected, err)
   if type(err) == "table" then return err end
-  if err == nil then return flaw(name, method, (" gave neither a %s nor an error"):format(expected)) end
-  return flaw(name, method, ": " .. tostring(err))
+  if err == nil then return problem(name, method, (" gave neither a %s nor an error"):format(expected)) end
+  return problem(name, method, ": " .. tostring(err))
 end
 
 -- The error of a method that returned something else than it should have.
 local function mistaken(name, method, expected, words)
-  return flaw(name, method, (" gave no %s, but %s"):format(expected, words))
+  return problem(name, method, (" gave no %s, but %s"):format(expected, words))
 end
 
 local function is_object(value) return type(value) == "table" or type(value) == "userdata" end
@@ -44,18 +40,18 @@ local function finish(self, err)
   return nil, err
 end
 
---- The next delta; nil at the end; nil, err when the turn failed, the same error every time after.
+--- The next delta; nil at the end; nil, err when the answer failed, the same error every time after.
 function stream:next()
   if self.over then return nil, self.err end
   local delta, err = self.source:next()
   if self.over then return nil, self.err end -- closed meanwhile
   if delta == nil then return finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil) end
-  if type(delta) == "table" and DELTAS[delta.type] then return delta end
+  if type(delta) == "table" and vocabulary.deltas[delta.type] then return delta end
   local words = type(delta) == "table" and "one of type " .. errors.describe(delta.type) or errors.describe(delta)
   return finish(self, mistaken(self.name, "next", "delta", words))
 end
 
---- The Response, the same object every time; reads what is left of the turn first. nil, err when the turn failed.
+--- The Response, the same object every time; reads what is left of the answer first. nil, err when the answer failed.
 function stream:response()
   while not self.over do self:next() end
   if self.err then return nil, self.err end
@@ -73,8 +69,8 @@ function stream:response()
   return self.result
 end
 
---- Ends the turn. Before its end, next() and response() give a CancelledError from now on. May be called any number of
--- times, at any time.
+--- Ends the answer. Before its end, next() and response() give a CancelledError from now on. May be called any number
+-- of times, at any time.
 function stream:close()
   if not self.over or self.answering then
     finish(self, errors.new { kind = "cancelled", message = "the stream was closed" })
@@ -94,8 +90,8 @@ local function step(self)
   return delta
 end
 
---- The four values of a generic for over the deltas; leaving the loop closes the stream, and a failing turn raises its
--- error.
+--- The four values of a generic for over the deltas; leaving the loop closes the stream, and a failing answer raises
+-- its error.
 function stream:deltas() return step, self, nil, self end
 
 local stream_mt = { __index = stream, __name = "koine.stream", __close = stream.close, __gc = stream.close }
@@ -130,22 +126,22 @@ local function start(adapter, primitive, messages, all)
     tool_choice = all.tool_choice }
   all.on_delta = nil
   local name, source, err = adapter:provider_name(), primitive(adapter, messages, all)
-  if source == nil then return nil, failure(name, "open", "turn", err) end
+  if source == nil then return nil, failure(name, "open", "stream", err) end
   if not is_object(source) or not source.next or not source.response then
-    return nil, mistaken(name, "open", "turn (next, response)", errors.describe(source))
+    return nil, mistaken(name, "open", "stream (next, response)", errors.describe(source))
   end
   local opened = setmetatable({ name = name, source = source }, stream_mt)
   wait.adopt(opened)
   return opened
 end
 
--- A loop around the stream: the Response, or nil, err. An error of `on_delta` closes the turn and goes on unchanged.
+-- A loop around the stream: the Response, or nil, err. An error of `on_delta` closes the answer and goes on unchanged.
 local function consume(opened, on_delta)
-  local turn <close> = opened
-  for delta in turn.next, turn do
+  local reading <close> = opened
+  for delta in reading.next, reading do
     if on_delta then on_delta(delta) end
   end
-  return turn:response()
+  return reading:response()
 end
 
 local function derive(adapter, definition)
@@ -159,9 +155,9 @@ local function derive(adapter, definition)
     return in_force(settings, given, opts)
   end
 
-  --- Plays a turn to its end: a Response, or nil, err. `messages` is a string or an array of messages, `opts` a table
-  -- of call options (options.lua), nil for none; opts.on_delta is called for every delta. Raises an ArgumentError for
-  -- what is wrong with them, and what on_delta raises.
+  --- Reads an answer to its end: a Response, or nil, err. `messages` is a string or an array of messages, `opts` a
+  -- table of call options (options.lua), nil for none; opts.on_delta is called for every delta. Raises an ArgumentError
+  -- for what is wrong with them, and what on_delta raises.
   function adapter:chat(messages, opts)
     local all = called(self, "chat", opts)
     local on_delta = all.stream ~= false and all.on_delta or nil
@@ -177,10 +173,10 @@ local function derive(adapter, definition)
     return start(self, primitive, messages, all)
   end
 
-  --- Starts a turn: its stream (next, response, deltas, close, stats), or nil, err. Arguments as for chat.
+  --- Starts an answer: its stream (next, response, deltas, close, stats), or nil, err. Arguments as for chat.
   function adapter:open(messages, opts) return open(self, "open", messages, opts) end
 
-  --- The deltas of a turn for a generic for; raises the error of a turn that fails. Arguments as for chat.
+  --- The deltas of an answer for a generic for; raises the error of an answer that fails. Arguments as for chat.
   function adapter:stream(messages, opts)
     local opened, err = open(self, "stream", messages, opts)
     if not opened then error(err, 0) end
@@ -226,7 +222,8 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 
 --- Makes an adapter of a definition:
 --   name     string, required: what provider_name() returns and errors name
---   open     function(self, messages, opts) → the object of a turn, or nil, err. `messages` is an array, checked, the
+--   open     function(self, messages, opts) → the object of an answer, or nil, err. `messages` is an array, checked,
+-- the
 --            caller's own (read only); `opts` a fresh table of the options in force: those of the call over those of
 --            the constructor, checked, without empty tools and system; `model`; and `stream` = whether the caller
 --            wants deltas. The object has
@@ -234,8 +231,8 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 --              response()  a Response, or a table that koine.response takes | nil, err; called once, after the end
 --              close()     optional; called once, also after an error
 --              stats()     optional; a table of counts
---            All state of a turn belongs in that object: one adapter serves many calls at once.
---            A function that returns anything else ends the turn with an error that names it and the adapter.
+--            All state of an answer belongs in that object: one adapter serves many calls at once.
+--            A function that returns anything else ends the answer with an error that names it and the adapter.
 --   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
 -- and any method to put in place of a default (list_models, count_tokens, …), and any other field.
 -- Without `open` or without a model, the methods that need them raise a NotImplementedError. Raises an ArgumentError
@@ -243,10 +240,8 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 return function(definition)
   if type(definition) ~= "table" then check.refuse("definition", "table", definition) end
   local name = definition.name
-  if type(name) ~= "string" or name == "" then errors.argument("name", "non-empty string", name) end
-  if definition.open ~= nil and type(definition.open) ~= "function" then
-    errors.argument("open", "function", definition.open)
-  end
+  check.name(name, "name")
+  if definition.open ~= nil then check.func(definition.open, "open") end
   local adapter = setmetatable({ provider_name = function() return name end }, adapter_mt)
   derive(adapter, definition)
   for key, value in next, definition do

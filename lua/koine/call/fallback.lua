@@ -4,27 +4,26 @@
 -- unless it is worth another try (`retryable`: a call that the model wrote wrongly); a cancelled call stays cancelled,
 -- and an answer beyond the caller's limits was an answer.
 
-local base = require "koine.call.custom_adapter"
+local custom_adapter = require "koine.call.custom_adapter"
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
-local records = require "koine.data.records"
 
 local CALLERS = { invalid_request = true, too_large = true, context_overflow = true, cancelled = true, limit = true }
 
 local function others_may_try(err) return err.retryable or not CALLERS[err.kind] end
 
--- The turn of one call: {adapters, messages, opts, may, at, attempts, turn | answer, surfaced}
-local turn = {}
-turn.__index = turn
+-- The stream of one call: {adapters, messages, opts, may, at, attempts, stream | answer, delivered}
+local stream = {}
+stream.__index = stream
 
 -- Asks the adapter `at`: a plain answer where nobody wants deltas, else a stream. true, or nil, err.
 local function ask(self)
   local adapter, opts = self.adapters[self.at], self.opts
   local err
   if opts.stream then
-    self.turn, err = adapter:open(self.messages, opts)
-    return self.turn and true, err
+    self.stream, err = adapter:open(self.messages, opts)
+    return self.stream and true, err
   end
   self.answer, err = adapter:chat(self.messages, opts)
   return self.answer and true, err
@@ -36,7 +35,7 @@ local function advance(self, err)
   while true do
     if err then
       table.move(err.attempts or {}, 1, #(err.attempts or {}), #self.attempts + 1, self.attempts)
-      if self.surfaced or self.at == #self.adapters or not self.may(err) then
+      if self.delivered or self.at == #self.adapters or not self.may(err) then
         err.attempts = self.attempts
         return nil, err
       end
@@ -45,32 +44,32 @@ local function advance(self, err)
     local asked
     asked, err = ask(self)
     if self.closed then
-      if self.turn then self.turn:close() end
+      if self.stream then self.stream:close() end
       return nil, errors.new { kind = "cancelled", message = "the stream was closed", attempts = self.attempts }
     end
     if asked then return true end
   end
 end
 
-function turn:next()
-  if not self.turn then return nil end
+function stream:next()
+  if not self.stream then return nil end
   while true do
-    local delta, err = self.turn:next()
+    local delta, err = self.stream:next()
     if delta then
-      self.surfaced = true
+      self.delivered = true
       return delta
     end
     if not err then return nil end
-    self.turn:close()
+    self.stream:close()
     local another
     another, err = advance(self, err)
     if not another then return nil, err end
   end
 end
 
-function turn:response()
+function stream:response()
   local response, err = self.answer
-  if not response then response, err = self.turn:response() end
+  if not response then response, err = self.stream:response() end
   if not response then return nil, err end
   if #self.attempts > 0 then
     local own = response.attempts or {}
@@ -79,12 +78,12 @@ function turn:response()
   return response
 end
 
-function turn:close()
+function stream:close()
   self.closed = true
-  if self.turn then self.turn:close() end
+  if self.stream then self.stream:close() end
 end
 
-function turn:stats() return self.turn and self.turn:stats() or {} end
+function stream:stats() return self.stream and self.stream:stats() or {} end
 
 local METHODS = { "open", "provider_name", "model_name" } -- that an adapter needs here, beside chat
 
@@ -99,7 +98,7 @@ local function checked(given)
       core.raise_argument(tostring(name), "an array of adapters and may", "an unknown field")
     end
   end
-  if not records.is_list(adapters) then
+  if not check.is_list(adapters) then
     core.raise_argument("adapters", "array of adapters", "a table with holes or other keys")
   end
   if #adapters == 0 then core.raise_argument("adapters", "at least one adapter", "none") end
@@ -110,7 +109,7 @@ local function checked(given)
       if type(adapter[method]) ~= "function" then errors.argument(path, "adapter with a method " .. method, adapter) end
     end
   end
-  if given.may ~= nil and type(given.may) ~= "function" then errors.argument("may", "function", given.may) end
+  if given.may ~= nil then check.func(given.may, "may") end
   return adapters
 end
 
@@ -134,12 +133,12 @@ end
 return function(given)
   local adapters = checked(given)
   local first, may = adapters[1], given.may or others_may_try
-  return base {
+  return custom_adapter {
     name = first:provider_name(), options = { model = first:model_name() },
     open = function(_, messages, opts)
       opts.model = nil -- each adapter has its own
       local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,
-        attempts = {} }, turn)
+        attempts = {} }, stream)
       local asked, err = advance(self)
       if not asked then return nil, err end
       return self

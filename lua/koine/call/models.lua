@@ -21,6 +21,17 @@ end
 
 local function text(value) return type(value) == "string" and value:find "%S" and value or nil end
 
+-- How a wire format answers, by codec. `after` gives the id after which a list goes on, nil at its end; without it a
+-- list has one page. `count` is the field of a count. Entries differ by server, not by wire: fields_of reads all.
+local WIRES = {
+  anthropic = {
+    after = function(answer) return answer.has_more == true and text(answer.last_id) or nil end,
+    count = "input_tokens",
+  },
+  chat = {},
+  responses = { count = "input_tokens" },
+}
+
 local function member(value, ...)
   for _, name in ipairs { ... } do
     if type(value) ~= "table" then return nil end
@@ -98,17 +109,17 @@ end
 function models.list(adapter)
   local state = core.state(adapter)
   local row = state.row
-  if not row.models_path then errors.not_implemented(row.title, "list_models") end
-  local plan = attempt.plan(adapter, state, state.settings)
-  local found, after = {}, nil
+  if not row.list then errors.not_implemented(row.title, "list_models") end
+  local call = attempt.call(adapter, state, state.settings)
+  local found, next_page, after = {}, WIRES[row.codec].after, nil
   for _ = 1, PAGES_MAX do
-    local answer, err = attempt.fetch(plan, "GET", page_path(row.models_path, after))
+    local answer, err = attempt.fetch(call, "GET", page_path(row.list, after))
     if not answer then return nil, err end
     for _, entry in ipairs(type(answer.data) == "table" and answer.data or answer) do
       local fields = fields_of(adapter, state, entry)
       found[#found + 1] = fields and records.model_info(fields)
     end
-    after = answer.has_more == true and text(answer.last_id) or nil
+    after = next_page and next_page(answer)
     if not after then break end
   end
   return found
@@ -117,15 +128,16 @@ end
 --- The number of input tokens that the provider counts for a canonical request: an integer, or nil, err.
 function models.count(adapter, request, settings)
   local state = core.state(adapter)
-  local body, rendered = adapter:render(request, "count")
-  local plan = attempt.plan(adapter, state, settings)
-  plan.request, plan.rendered, plan.admitted = request, rendered, true -- only chats and lists are limited
-  local answer, err = attempt.fetch(plan, "POST", state.row.count_path, body)
+  local body, rendered, _, _, path = adapter:render(request, "count")
+  local call = attempt.call(adapter, state, settings)
+  call.request, call.rendered, call.limited = request, rendered, true -- only chats and lists are limited
+  local answer, err = attempt.fetch(call, "POST", path, body)
   if not answer then return nil, err end
-  local tokens = math.type(answer.input_tokens) and math.tointeger(answer.input_tokens)
+  local field = WIRES[state.row.codec].count
+  local tokens = math.type(answer[field]) and math.tointeger(answer[field])
   if tokens then return tokens end
   return nil, errors.new { kind = "protocol", provider = state.row.name,
-    message = state.row.title .. ": the answer to count_tokens has no integer input_tokens" }
+    message = ("%s: the answer to count_tokens has no integer %s"):format(state.row.title, field) }
 end
 
 return models

@@ -37,90 +37,13 @@ local DEFAULTS = {
   retry = { max = 2, max_delay = 60, on_ambiguous = true },
 }
 
--- Kinds of values: {expected = words, check = function(value, field, settings) → value to keep, or nil, private = true
--- where errors may not show the value} ------------------------------------------------------------------------------
+local NAMES = check.list(check.name, "array of strings")
+local SECONDS = check.number(0, 1e9, "number of seconds, 0 for no limit")
 
-local function kind(expected, f, private) return { expected = expected, check = f, private = private } end
-
-local function of_type(name, expected)
-  return kind(expected or name, function(value) if type(value) == name then return value end end)
-end
-
-local function one_of(...)
-  local known = {}
-  for _, word in ipairs { ... } do known[word] = true end
-  return kind('"' .. table.concat({ ... }, '", "') .. '"', function(value) if known[value] then return value end end)
-end
-
--- A whole number of at least `least`; 5.0 counts as 5.
-local function integer(least)
-  return kind(("integer, %d or more"):format(least), function(value)
-    local whole = math.type(value) and math.tointeger(value)
-    if whole and whole >= least then return whole end
-  end)
-end
-
-local function number(expected, most)
-  return kind(expected, function(value)
-    if type(value) == "number" and value >= 0 and value <= most then return value end
-  end)
-end
-
--- Checks one member; raises with its full name.
-local function checked(spec, value, field, settings)
-  local kept = spec.check(value, field, settings)
-  if kept == nil then (spec.private and check.refuse or errors.argument)(field, spec.expected, value) end
-  return kept
-end
-
--- A table of named members, each of its own kind.
-local function record(members)
-  return kind("table", function(value, field, settings)
-    if type(value) ~= "table" then return nil end
-    local kept = {}
-    for name, member in pairs(value) do
-      local spec = members[name]
-      if not spec then check.unknown("name", name, members, field .. "." .. tostring(name)) end
-      kept[name] = checked(spec, member, field .. "." .. name, settings)
-    end
-    return kept
-  end)
-end
-
-local function list_of(member, expected)
-  return kind(expected, function(value, field, settings)
-    if type(value) ~= "table" then return nil end
-    local kept = core.array {}
-    for i, item in ipairs(value) do kept[i] = checked(member, item, ("%s[%d]"):format(field, i), settings) end
-    for key in pairs(value) do
-      if kept[key] == nil then return nil end
-    end
-    return kept
-  end)
-end
-
-local STRING, BOOLEAN, FUNCTION = of_type "string", of_type("boolean", "true or false"), of_type "function"
-local TABLE = of_type "table"
-local NAME = kind("non-empty string", function(value)
-  if type(value) == "string" and value:find "%S" then return value end
-end)
-local SECONDS = number("number of seconds, 0 for no limit", 1e9)
-
--- Values with rules of their own ------------------------------------------------------------------------------------
-
-local KEY = kind("string or function", function(value)
-  if type(value) == "function" then return value end
-  check.key(value)
-  return value
-end)
-
-local BASE_URL = kind("http:// or https:// URL", function(value)
-  if type(value) ~= "string" or not value:find "^https?://[^/%s%c][^%s%c]*$" then return nil end
-  return (value:gsub("/$", ""))
-end, true)
+local function KEY(value, field) return type(value) == "function" and value or check.key(value, field) end
 
 -- {name = value}; names come back in lower case, because HTTP does not tell them apart.
-local HEADERS = kind("table of strings", function(value, field)
+local HEADERS = check.secret(check.that("table of strings", function(value, field)
   if type(value) ~= "table" then return nil end
   local kept = {}
   for name, text in pairs(value) do
@@ -134,39 +57,36 @@ local HEADERS = kind("table of strings", function(value, field)
     kept[name:lower()] = text
   end
   return kept
-end, true)
+end))
 
 -- Refused where this libcurl's HTTP/2 cannot be made safe.
-local HTTP2 = kind("true or false", function(value, field)
+local function HTTP2(value, field)
   if value == true and core.http2_problem then
     core.raise_argument(field, ("false (%s)"):format(core.http2_problem), "true")
   end
-  if type(value) == "boolean" then return value end
-end)
+  return check.boolean(value, field)
+end
 
-local TIMEOUTS = record { connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS }
-local TIMEOUT = kind("seconds in total, or a table of connect, first_byte, idle, total", function(value, field)
-  if type(value) == "number" then return { total = checked(SECONDS, value, field) } end
-  return TIMEOUTS.check(value, field)
-end)
+local TIMEOUTS = check.record({ connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS },
+  "seconds in total, or a table of connect, first_byte, idle, total")
+local function TIMEOUT(value, field)
+  return type(value) == "number" and { total = SECONDS(value, field) } or TIMEOUTS(value, field)
+end
 
-local POLICY = record { max = integer(0), max_delay = SECONDS, on_ambiguous = BOOLEAN }
-local RETRY = kind("false, or a table of max, max_delay, on_ambiguous", function(value, field)
-  if value == false then return { max = 0 } end
-  return POLICY.check(value, field)
-end)
+local POLICY = check.record({ max = check.integer(0), max_delay = SECONDS, on_ambiguous = check.boolean },
+  "false, or a table of max, max_delay, on_ambiguous")
+local function RETRY(value, field) return value == false and { max = 0 } or POLICY(value, field) end
 
-local COUNT, BYTES = integer(1), integer(1)
-local DEPTH = kind(COUNT.expected, function(value, field)
-  local depth = COUNT.check(value)
-  if depth and depth > core.depth_max then errors.argument(field, ("at most %d"):format(core.depth_max), value) end
+local COUNT, BYTES = check.integer(1), check.integer(1)
+local function DEPTH(value, field)
+  local depth = COUNT(value, field)
+  if depth > core.depth_max then errors.argument(field, ("at most %d"):format(core.depth_max), value) end
   return depth
-end)
-local LIMITS = record { line = BYTES, event = BYTES, body = BYTES, decoded = BYTES, argument_bytes = BYTES,
+end
+local LIMITS = check.record { line = BYTES, event = BYTES, body = BYTES, decoded = BYTES, argument_bytes = BYTES,
   high_water = BYTES, depth = DEPTH, blocks = COUNT, tool_calls = COUNT }
 
 local EFFORTS = { low = true, medium = true, high = true }
-local BUDGET = integer(0)
 
 --- True when the model at hand takes this word as `thinking`: low, medium, high, or one of its row's.
 function options.knows_effort(settings, word)
@@ -184,69 +104,55 @@ local function efforts_in_words(settings)
   return table.concat(words, ", ") .. ", {budget_tokens = n} or false"
 end
 
+local BUDGET = check.integer(0)
+local BUDGETED = check.record { enabled = check.boolean, budget_tokens = BUDGET }
+
 -- Keeps false, a word, or {budget_tokens = n}; {enabled = false} and a budget of 0 are false (N19).
-local THINKING = kind("", function(value, field, settings)
+local function THINKING(value, field, settings)
   if value == false then return false end
   if type(value) == "string" and options.knows_effort(settings, value) then return value end
   if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
-  for name in pairs(value) do
-    if name ~= "enabled" and name ~= "budget_tokens" then
-      check.unknown("name", name, { enabled = true, budget_tokens = true }, field .. "." .. tostring(name))
-    end
-  end
-  if value.enabled ~= nil then checked(BOOLEAN, value.enabled, field .. ".enabled") end
-  if value.enabled == false then return false end
-  local budget = checked(BUDGET, value.budget_tokens, field .. ".budget_tokens")
+  local given = BUDGETED(value, field)
+  if given.enabled == false then return false end
+  local budget = BUDGET(given.budget_tokens, field .. ".budget_tokens")
   return budget > 0 and { budget_tokens = budget }
-end)
+end
 
-local BETA = list_of(NAME, "string or array of strings")
-local BETAS = kind(BETA.expected, function(value, field)
-  return BETA.check(type(value) == "string" and { value } or value, field)
-end)
+local LIST_OF_BETAS = check.list(check.name, "string or array of strings")
+local function BETAS(value, field) return LIST_OF_BETAS(type(value) == "string" and { value } or value, field) end
 
 -- The names ---------------------------------------------------------------------------------------------------------
 
 -- Taken by constructors and by calls.
 local BOTH = {
-  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = FUNCTION, headers = HEADERS,
-  max_tokens = integer(0), thinking = THINKING, temperature = number("number from 0 to 2", 2),
-  top_p = number("number from 0 to 1", 1),
-  stop_sequences = list_of(NAME, "array of strings"), cache_retention = one_of("none", "short", "long"),
-  metadata = TABLE, betas = BETAS, extra = TABLE, keep_raw = BOOLEAN,
+  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
+  max_tokens = check.integer(0), thinking = THINKING, temperature = check.number(0, 2), top_p = check.number(0, 1),
+  stop_sequences = NAMES, cache_retention = check.one_of { "none", "short", "long" },
+  metadata = check.table, betas = BETAS, extra = check.table, keep_raw = check.boolean,
 }
 
 local CONSTRUCTOR = {
-  model = NAME, key = KEY, base_url = BASE_URL, quirks = TABLE, http2 = HTTP2, proxy = STRING, ca_file = NAME,
-  rate_limiter = kind("object with a method wait", function(value)
-    if type(value) == "table" and type(value.wait) == "function" then return value end
-  end),
+  model = check.name, key = KEY, base_url = check.url, quirks = check.table, http2 = HTTP2, proxy = check.string,
+  ca_file = check.name, rate_limiter = check.method("wait", "object with a method wait"),
 }
 
 -- The core checks the shapes of system, tools and tool_choice together with the messages.
 local CALL = {
-  system = kind("string or array of text blocks", function(value)
-    if type(value) == "string" or type(value) == "table" then return value end
-  end),
-  tools = TABLE,
-  tool_choice = kind('"auto", "any", "none" or {type = "tool", name = …}', function(value)
-    if type(value) == "string" or type(value) == "table" then return value end
-  end),
-  stream = BOOLEAN, on_delta = FUNCTION,
+  system = check.either("string or array of text blocks", check.string, check.table),
+  tools = check.table,
+  tool_choice = check.either('"auto", "any", "none" or {type = "tool", name = …}', check.string, check.table),
+  stream = check.boolean, on_delta = check.func,
 }
 
 -- Options of one constructor only: a row's `options` names those of these it takes, …
-local SPECIAL = { name = NAME, auth = one_of("bearer", "x-api-key", "api-key", "none"), api = NAME }
+local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key", "api-key", "none" },
+  api = check.name }
 
 -- … and says of others which kind of value they have: NAME = one of these words.
 local KINDS = {
-  name = NAME, url = BASE_URL, ["function"] = FUNCTION, table = TABLE, number = of_type "number",
-  secret = kind(check.KEY_EXPECTED, function(value, field)
-    local problem = check.key_problem(value)
-    if problem then core.raise_argument(field, check.KEY_EXPECTED, problem) end
-    return value
-  end),
-  header = kind("non-empty string without control characters", function(value)
+  name = check.name, url = check.url, ["function"] = check.func, table = check.table, number = check.number(),
+  secret = check.key,
+  header = check.that("non-empty string without control characters", function(value)
     if type(value) == "string" and value:find "%S" and not value:find "%c" then return value end
   end),
 }
@@ -308,7 +214,7 @@ function options.check_name(name, field) named(name, CALL, CONSTRUCTOR, A_CALL, 
 local function fill(settings, given, known, elsewhere, where)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
   for name, value in next, given do
-    local kept = checked(named(name, known, elsewhere, where), value, name, settings)
+    local kept = named(name, known, elsewhere, where)(value, name, settings)
     settings[name] = MERGED[name] and merge(kept, settings[name]) or kept
   end
   return settings

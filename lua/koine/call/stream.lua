@@ -13,28 +13,28 @@ local methods = core.stream_methods
 local poll = methods.poll
 
 -- There will be no other attempt: the request, which may be large, need not be kept.
-local function forget_request(plan)
-  plan.call, plan.request, plan.rendered, plan.access = nil, nil, nil, nil
+local function forget_request(call)
+  call.outgoing, call.request, call.rendered, call.credentials = nil, nil, nil, nil
 end
 
 -- What becomes of a stream whose attempt failed: true when there is another one; else nil and the error, the same from
 -- then on.
-local function recover(self, plan, err)
-  if plan.failure then return nil, plan.failure end
+local function recover(self, call, err)
+  if call.failure then return nil, call.failure end
   local again = false
-  plan.failure = err -- what remains when on_retry raises
-  if self:surfaced() then
-    plan.ledger:enter(err)
+  call.failure = err -- what remains when on_retry raises
+  if self:delivered() then
+    call.ledger:enter(err)
   else
-    again, err = attempt.again(plan, err)
-    if again then again, err = attempt.launch(plan, self)
-    else name_url(err, plan.call.url, plan.call.secrets) end
+    again, err = attempt.again(call, err)
+    if again then again, err = attempt.start(call, self)
+    else name_url(err, call.outgoing.url, call.outgoing.secrets) end
   end
-  plan.failure = err
+  call.failure = err
   return again, err
 end
 
--- The next delta, or nil at the end; when discarding, the end alone. nil, err when the turn failed.
+-- The next delta, or nil at the end; when discarding, the end alone. nil, err when the answer failed.
 local function advance(self, discard)
   while true do
     local delta, err, first = poll(self, discard)
@@ -42,27 +42,27 @@ local function advance(self, discard)
       local _, interrupted = wait.sleep(0)
       if interrupted then return nil, interrupted end
     elseif delta then
-      if first then forget_request(core.state(self).plan) end
+      if first then forget_request(core.state(self).call) end
       return delta
     elseif err then
       local again
-      again, err = recover(self, core.state(self).plan, err)
+      again, err = recover(self, core.state(self).call, err)
       if not again then return nil, err end
     elseif delta == false then
       local _, interrupted = wait.park(self)
       if interrupted then return nil, interrupted end
     else
-      forget_request(core.state(self).plan)
+      forget_request(core.state(self).call)
       return nil
     end
   end
 end
 
---- The next delta, waiting for it; nil at the end of the turn; nil, err when the turn failed, the same error from then
--- on. Attempts that fail before the first delta are made again as the option `retry` says.
+--- The next delta, waiting for it; nil at the end of the answer; nil, err when the answer failed, the same error from
+-- then on. Attempts that fail before the first delta are made again as the option `retry` says.
 function methods:next() return advance(self) end
 
--- What a turn cost: as the provider says, else at the row's price for the model that answered.
+-- What an answer cost: as the provider says, else at the row's price for the model that answered.
 local function set_cost(response, row)
   local usage = response.usage
   if usage.cost then return end
@@ -70,21 +70,21 @@ local function set_cost(response, row)
   usage.cost_source = usage.cost and "prices"
 end
 
---- The whole turn as a Response, after reading what is left of it; the same object every time. nil, err when it failed:
--- err.partial is then a Response with what had arrived.
+--- The whole answer as a Response, after reading what is left of it; the same object every time. nil, err when it
+-- failed: err.partial is then a Response with what had arrived.
 function methods:response()
   while true do
     local delta, err = advance(self, true)
     if err then return nil, err end
     if delta == nil then break end
   end
-  local plan, response = core.state(self).plan, self:finish()
-  if not plan.finished then
-    plan.finished = true
-    local attempts = plan.ledger.attempts
+  local call, response = core.state(self).call, self:finish()
+  if not call.finished then
+    call.finished = true
+    local attempts = call.ledger.attempts
     attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
     core.annotate(response, "attempts", attempts)
-    set_cost(response, plan.state.row)
+    set_cost(response, call.state.row)
   end
   return response
 end
@@ -96,28 +96,28 @@ local function iterate(self)
 end
 
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
--- stream. A turn that fails raises its error.
+-- stream. An answer that fails raises its error.
 function methods:deltas() return iterate, self, nil, self end
 
 local close = methods.close
 
---- Cancels what is in flight. Any number of times; a turn that waits for its next attempt makes none, and a coroutine
--- that waits for the next delta gets the CancelledError.
+--- Cancels what is in flight. Any number of times; an answer that waits for its next attempt makes none, and a
+-- coroutine that waits for the next delta gets the CancelledError.
 function methods:close()
-  local plan = core.state(self).plan
-  if plan then
-    plan.closed = true
-    plan.ledger:stop()
+  local call = core.state(self).call
+  if call then
+    call.closed = true
+    call.ledger:stop()
   end
   close(self)
   wait.wake(self)
 end
 
---- Starts a plan's call: the stream, or nil, err.
-function stream.open(plan)
-  local opened, err = attempt.launch(plan)
+--- Starts a call: the stream, or nil, err.
+function stream.open(call)
+  local opened, err = attempt.start(call)
   if not opened then return nil, err end
-  core.state(opened).plan = plan
+  core.state(opened).call = call
   wait.adopt(opened)
   return opened
 end

@@ -3,6 +3,7 @@
 local adapter_kit = require "spec.lua.call.adapter_kit"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local koine = require "koine"
 
 describe("an adapter", function()
   local kit = adapter_kit.new()
@@ -74,6 +75,33 @@ describe("an adapter", function()
       end
     end)
 
+    it("has the request's id from the header that the row names, after those that all have", function()
+      local body = { id = "c", object = "chat.completion", model = "m", choices = core.array { { index = 0,
+        finish_reason = "stop", message = { role = "assistant", content = "Hi." } } } }
+      local failure = { error = { message = "no" } }
+      local function ids(name, id_header, ...)
+        local adapter = koine[name] { model = "m", key = "k", base_url = server.url, retry = false }
+        local function reply(status, answer, ...)
+          local headers = { [id_header] = "own" }
+          for _, header in ipairs { ... } do headers[header] = "of all" end
+          assert(server:script { { path = "/chat/completions", reply = { status = status, headers = headers,
+            body = answer } }, { path = "/models", reply = { status = status, headers = headers, body = answer } } })
+        end
+        reply(200, body, ...)
+        local found = { assert(adapter:chat "Hi").request_id or "none" }
+        reply(500, failure, ...)
+        for _, err in ipairs { select(2, adapter:chat "Hi"), (select(2, adapter:list_models())) } do
+          found[#found + 1] = err.request_id or "none"
+        end
+        return found
+      end
+      for name, header in pairs { azure = "apim-request-id", copilot = "x-github-request-id" } do
+        assert.are.same({ "own", "own", "own" }, ids(name, header))
+        assert.are.same({ "of all", "of all", "of all" }, ids(name, header, "x-request-id"))
+        assert.are.same({ "none", "none", "none" }, ids("groq", header))
+      end
+    end)
+
     it("is an error with the request's id, where only the body says it", function()
       local body = { type = "error", request_id = "req_in_body", error = { type = "api_error", message = "no" } }
       local started = { type = "message_start", message = { id = "m", type = "message", role = "assistant",
@@ -126,12 +154,12 @@ describe("an adapter", function()
     }
 
     for _, case in ipairs(CASES) do
-      local name, most, turn, streaming = table.unpack(case)
+      local name, most, answer, streaming = table.unpack(case)
       it(("of %s end a call with an error that says so (%s)"):format(name, streaming and "streamed" or "plain"),
         function()
           local tools = { { name = "add", description = "Adds.", parameters = { type = "object" } } }
           for _, adapter in ipairs { claude(), gpt() } do
-            assert(server:script { turn })
+            assert(server:script { answer })
             local response, err = adapter:chat("Hi", { limits = { [name] = most }, stream = streaming, tools = tools,
               max_tokens = 100 })
             assert.is_nil(response)

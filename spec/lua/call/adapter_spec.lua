@@ -117,7 +117,7 @@ describe("an adapter", function()
       assert.is_not_true(body_of(list[3]).stream)
     end)
 
-    it("lets an error of on_delta through unchanged and ends the turn", function()
+    it("lets an error of on_delta through unchanged and ends the answer", function()
       assert(server:script { LONG_AND_STUCK, { content = "again" } })
       local adapter, mine = claude(), {}
       assert.are.equal(mine, raised(adapter.chat, adapter, "Hi", { on_delta = function() error(mine) end }))
@@ -232,13 +232,15 @@ describe("an adapter", function()
 
     it("go out as each provider wants them", function()
       local expected = { azure = { "api-key", "k123" }, anthropic = { "x-api-key", "k123" } }
+      local paths = { anthropic = "/base/v1/messages", chat = "/base/chat/completions", responses = "/base/responses" }
       for _, name in ipairs(rows.names) do
         local adapter = koine[name] { model = "m", base_url = server.url .. "/base", key = "k123" }
-        assert(server:script { { content = "a", path = "/base" .. core.state(adapter).row.path } })
+        local path = paths[core.state(adapter).row.codec]
+        assert(server:script { { content = "a", path = path } })
         assert.are.equal("a", assert(adapter:chat "Hi"):text())
         local request, way = last(requests()), expected[name] or { "authorization", "Bearer k123" }
         assert.are.equal(way[2], request.headers[way[1]], name)
-        assert.are.equal("/base" .. core.state(adapter).row.path, request.path)
+        assert.are.equal(path, request.path)
       end
     end)
 

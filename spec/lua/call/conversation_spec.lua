@@ -6,12 +6,12 @@ local raised = require "spec.support.raised"
 
 local function add(id) return { type = "tool_use", id = id, name = "add", arguments = { a = 2, b = 3 } } end
 
--- A playbook of turns.
+-- A playbook of answers.
 local function play(...)
   local steps = {}
-  for i, turn in ipairs { ... } do
-    turn.step, turn.type = i, "turn"
-    steps[i] = turn
+  for i, answer in ipairs { ... } do
+    answer.step, answer.type = i, "answer"
+    steps[i] = answer
   end
   return playbook(steps)
 end
@@ -198,7 +198,7 @@ describe("resume", function()
     assert.are.same({ { type = "text", text = "first" }, { type = "text", text = "second" } }, talk.history[2].content)
   end)
 
-  it("needs a turn to go on with", function()
+  it("needs an answer to go on with", function()
     local talk = conversation(play({ content = "a" }))
     assert.are.equal("resume", raised(talk.resume, talk).field)
   end)
@@ -306,7 +306,7 @@ describe("over a wire", function()
     end)
   end
 
-  it("a paused turn goes on where it stopped", function()
+  it("a paused answer goes on where it stopped", function()
     assert(server:reset())
     assert(server:script { { stop_reason = "pause_turn", content = { { type = "text", text = "Searching" },
       { type = "opaque", raw = { type = "server_tool_use", id = "srvtoolu_1", name = "web_search",

@@ -109,7 +109,7 @@ describe("fallback", function()
     assert.are.equal("two", r:text())
   end)
 
-  it("opens no other turn once it was closed", function()
+  it("opens no other stream once it was closed", function()
     local gate, open = {}, 0
     local function slow(first)
       return koine.custom_adapter { name = "Slow", options = { model = "m" }, open = function()

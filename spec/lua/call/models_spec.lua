@@ -11,7 +11,6 @@ describe("models", function()
 
   setup(function() server = assert(koine.testing.start()) end)
   teardown(function() server:stop() end)
-
   before_each(function()
     assert(server:reset())
     claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-1" }
@@ -23,9 +22,9 @@ describe("models", function()
   after_each(function() wait.park, retry.random = park, random end)
 
   local function replying(path, ...)
-    local turns = {}
-    for i, reply in ipairs { ... } do turns[i] = { path = path, reply = reply } end
-    assert(server:script(turns))
+    local answers = {}
+    for i, reply in ipairs { ... } do answers[i] = { path = path, reply = reply } end
+    assert(server:script(answers))
   end
 
   describe("list_models", function()
@@ -68,6 +67,12 @@ describe("models", function()
       local requests = assert(server:requests())
       assert.are.equal("/v1/models?limit=1000", requests[1].target)
       assert.are.equal("/v1/models?limit=1000&after_id=a%20b", requests[2].target)
+    end)
+
+    it("takes a list for whole on the wires that know no pages", function()
+      replying("/models", { body = { data = core.array { { id = "a" } }, has_more = true, last_id = "a" } })
+      assert.are.equal(1, #assert(gpt:list_models()))
+      assert.are.equal(1, #assert(server:requests()))
     end)
 
     it("reads what providers say, and knows the rest from the row", function()

@@ -45,7 +45,7 @@ describe("a constructor's options", function()
       { { stop_sequences = "x" }, "stop_sequences", "array of strings" },
       { { stop_sequences = { "x", "" } }, "stop_sequences[2]", "non-empty string" },
       { { stop_sequences = { x = "x" } }, "stop_sequences", "array of strings" },
-      { { cache_retention = "forever" }, "cache_retention", '"none", "short", "long"' },
+      { { cache_retention = "forever" }, "cache_retention", '"none", "short" or "long"' },
       { { metadata = "me" }, "metadata", "table" },
       { { betas = 5 }, "betas", "string or array of strings" },
       { { betas = { "a", 5 } }, "betas[2]", "non-empty string" },

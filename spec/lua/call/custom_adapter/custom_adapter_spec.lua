@@ -1,4 +1,4 @@
-local base = require "koine.call.custom_adapter"
+local custom_adapter = require "koine.call.custom_adapter"
 local koine = require "koine"
 
 local function raised(class, f, ...)
@@ -19,7 +19,7 @@ local EVERY_OPTION = {
 -- An adapter that answers with `words`, one delta each; its record of what happened is the second result.
 local function speaker(words, failure, options)
   local seen = { closed = 0, responses = 0 }
-  return base {
+  return custom_adapter {
     name = "Speaker", options = options or { model = "speaker-1" },
     open = function(self, messages, opts)
       seen.self, seen.messages, seen.opts = self, messages, opts
@@ -43,7 +43,7 @@ local function speaker(words, failure, options)
 end
 
 describe("an adapter that defines nothing", function()
-  local bare = base { name = "Bare" }
+  local bare = custom_adapter { name = "Bare" }
 
   it("raises a NotImplementedError naming itself and chat, also with every option", function()
     local more = { system = "s", tool_choice = "auto", betas = "one", thinking = "low" }
@@ -77,28 +77,29 @@ end)
 
 describe("koine.custom_adapter", function()
   it("rejects definitions without a name and primitives that are none", function()
-    assert.are.equal("name", raised("ArgumentError", base, {}).field)
-    assert.are.equal("open", raised("ArgumentError", base, { name = "x", open = 1 }).field)
-    raised("ArgumentError", base, "x")
+    assert.are.equal("name", raised("ArgumentError", custom_adapter, {}).field)
+    assert.are.equal("open", raised("ArgumentError", custom_adapter, { name = "x", open = 1 }).field)
+    raised("ArgumentError", custom_adapter, "x")
   end)
 
   it("checks the constructor's options", function()
     assert.are.equal("max_tokens",
-      raised("ArgumentError", base, { name = "x", options = { max_tokens = "many" } }).field)
+      raised("ArgumentError", custom_adapter, { name = "x", options = { max_tokens = "many" } }).field)
     assert.are.equal("thinking",
-      raised("ArgumentError", base, { name = "x", options = { thinking = "extreme" } }).field)
-    assert.are.equal("colour", raised("ArgumentError", base, { name = "x", options = { colour = "red" } }).field)
+      raised("ArgumentError", custom_adapter, { name = "x", options = { thinking = "extreme" } }).field)
+    local err = raised("ArgumentError", custom_adapter, { name = "x", options = { colour = "red" } })
+    assert.are.equal("colour", err.field)
   end)
 
   it("puts methods and fields of the definition in place of the defaults", function()
-    local adapter = base { name = "x", count_tokens = function() return 7 end, colour = "red" }
+    local adapter = custom_adapter { name = "x", count_tokens = function() return 7 end, colour = "red" }
     assert.are.equal(7, adapter:count_tokens("hi"))
     assert.are.equal("red", adapter.colour)
   end)
 end)
 
 describe("chat of an adapter in Lua", function()
-  it("reads the turn to its end, closes it and gives a real Response", function()
+  it("reads the answer to its end, closes it and gives a real Response", function()
     local adapter, seen = speaker { "Hel", "lo" }
     local response = assert(adapter:chat "hi")
     assert.are.equal("Hello", response:text())
@@ -126,7 +127,7 @@ describe("chat of an adapter in Lua", function()
     assert(adapter:chat("hi", { stream = true }))
   end)
 
-  it("passes an error of on_delta on unchanged, after closing the turn", function()
+  it("passes an error of on_delta on unchanged, after closing the answer", function()
     local adapter, seen = speaker { "a", "b" }
     local mine = { "mine" }
     local ok, err = pcall(adapter.chat, adapter, "hi", { on_delta = function() error(mine) end })
@@ -135,7 +136,7 @@ describe("chat of an adapter in Lua", function()
     assert.are.equal(1, seen.closed)
   end)
 
-  it("returns nil and the error of a turn that fails, and closes it", function()
+  it("returns nil and the error of an answer that fails, and closes it", function()
     local failure = { class = "ConnectionError" }
     local adapter, seen = speaker({ "a" }, failure)
     local response, err = adapter:chat "hi"
@@ -147,7 +148,7 @@ describe("chat of an adapter in Lua", function()
 
   it("returns nil and the error of a primitive that cannot begin", function()
     local failure = { class = "RateLimitError" }
-    local adapter = base { name = "x", open = function() return nil, failure end }
+    local adapter = custom_adapter { name = "x", open = function() return nil, failure end }
     assert.are.same({ nil, failure }, { adapter:chat "hi" })
     assert.are.same({ nil, failure }, { adapter:open "hi" })
     local ok, err = pcall(adapter.stream, adapter, "hi")
@@ -198,7 +199,7 @@ describe("chat of an adapter in Lua", function()
   end)
 
   it("reports what is wrong with a primitive's response", function()
-    local adapter = base { name = "x", open = function()
+    local adapter = custom_adapter { name = "x", open = function()
       return { next = function() end, response = function() return { content = 5 } end }
     end }
     raised("ArgumentError", adapter.chat, adapter, "hi")
@@ -218,7 +219,7 @@ describe("streams of an adapter in Lua", function()
     assert.is_true(seen.opts.stream)
   end)
 
-  it("raise the error of a turn that fails", function()
+  it("raise the error of an answer that fails", function()
     local failure = { class = "ConnectionError" }
     local adapter, seen = speaker({ "a" }, failure)
     local ok, err = pcall(function() for _ in adapter:stream "hi" do end end) -- luacheck: ignore 542
@@ -273,7 +274,7 @@ describe("streams of an adapter in Lua", function()
   it("tell whoever reads that they were closed, whatever comes after", function()
     for _, last in ipairs { "next", "response" } do
       local gate, ended = {}, 0
-      local adapter = base { name = "Slow", options = { model = "m" }, open = function()
+      local adapter = custom_adapter { name = "Slow", options = { model = "m" }, open = function()
         local function slow(result)
           return function()
             koine.park(gate, 1)
@@ -340,75 +341,5 @@ describe("streams of an adapter in Lua", function()
     one:close()
     assert.are.equal("b", two:next().text)
     assert.are.equal("ab", two:response():text())
-  end)
-end)
-
-describe("a primitive that breaks its word", function()
-  local function nothing() end
-  local function answer() return { content = "x", model = "m", stop_reason = "end_turn" } end
-
-  -- An adapter whose primitive returns these values.
-  local function opening(...)
-    local values = table.pack(...)
-    return base { name = "Toy", options = { model = "m" },
-      open = function() return table.unpack(values, 1, values.n) end }
-  end
-
-  -- What chat and stream say, which is the same.
-  local function said(adapter)
-    local response, err = adapter:chat "hi"
-    assert.is_nil(response)
-    assert.are.same({ "Error", "other" }, { err.class, err.kind })
-    local ok, raised_err = pcall(function() for _ in adapter:stream "hi" do nothing() end end)
-    if not ok then assert.are.equal(err.message, raised_err.message) end
-    return err.message, ok
-  end
-
-  it("is named where it gives nothing, or no turn", function()
-    assert.are.equal("Toy: open gave neither a turn nor an error", (said(opening())))
-    assert.are.equal("Toy: open gave no turn (next, response), but \"str\"", (said(opening "str")))
-    assert.are.equal("Toy: open gave no turn (next, response), but false", (said(opening(false))))
-    assert.are.equal("Toy: open gave no turn (next, response), but a table", (said(opening {})))
-    assert.are.equal("Toy: open gave no turn (next, response), but a table", (said(opening { next = nothing })))
-  end)
-
-  it("is named with the words of an error that is no table", function()
-    assert.are.equal("Toy: open: out of order", (said(opening(nil, "out of order"))))
-    local stream = assert(opening({ next = function() return nil, "cut" end, response = answer }):open "hi")
-    for _ = 1, 2 do
-      local delta, err = stream:next()
-      assert.is_nil(delta)
-      assert.are.same({ "other", "Toy: next: cut" }, { err.kind, err.message })
-      assert.is_true(rawequal(err, select(2, stream:response())))
-    end
-    assert.are.equal("Toy: response: lost",
-      (said(opening { next = nothing, response = function() return nil, "lost" end })))
-  end)
-
-  it("is named where next gives no delta; the turn is over and closed", function()
-    for given, words in pairs { ["x"] = '"x"', [7] = "7", [{ type = "txt" }] = 'one of type "txt"',
-      [{ text = "x" }] = "one of type nothing" } do
-      local closed = 0
-      local adapter = opening { next = function() return given end, response = answer,
-        close = function() closed = closed + 1 end }
-      assert.are.same({ "Toy: next gave no delta, but " .. words, false }, { said(adapter) })
-      assert.are.equal(2, closed) -- chat's turn, and stream's
-    end
-  end)
-
-  it("is named where response gives neither a response nor an error", function()
-    assert.are.same({ "Toy: response gave neither a response nor an error", true },
-      { said(opening { next = nothing, response = nothing }) })
-    assert.are.equal('Toy: response gave no response, but "x"',
-      (said(opening { next = nothing, response = function() return "x" end })))
-  end)
-
-  it("may hand on a turn, its deltas and its Response of another adapter", function()
-    local inner = speaker { "a", "b" }
-    local outer = base { name = "Outer", options = { model = "m" }, open = function(_, messages, opts)
-      opts.model = nil
-      return inner:open(messages, opts)
-    end }
-    assert.are.equal("ab", assert(outer:chat "hi"):text())
   end)
 end)

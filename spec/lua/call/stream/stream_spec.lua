@@ -13,7 +13,6 @@ describe("a stream", function()
 
   setup(function() server = assert(koine.testing.start()) end)
   teardown(function() server:stop() end)
-
   before_each(function()
     assert(server:reset())
     claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-1" }
@@ -27,6 +26,23 @@ describe("a stream", function()
   end)
 
   after_each(function() wait.park, retry.random = park, random end)
+
+  -- A host that parks coroutines by yielding, in the place of the sleeps that are counted.
+  local function install_host()
+    local waiting = {}
+    wait.park = park
+    wait.set_host {
+      park = function(token)
+        waiting[token] = coroutine.running()
+        return coroutine.yield()
+      end,
+      wake = function(token)
+        local thread = waiting[token]
+        waiting[token] = nil
+        if thread then assert(coroutine.resume(thread, true)) end
+      end,
+    }
+  end
 
   -- Reads to the end: the array of delta types, the joined text, and the error if there was one.
   local function read(stream)
@@ -58,7 +74,7 @@ describe("a stream", function()
     assert(server:script { { content = "Hello." } })
     local stream <close> = assert(claude:open "Hi")
     assert.are.equal("Hello.", assert(stream:response()):text())
-    assert.is_false(stream:surfaced())
+    assert.is_false(stream:delivered())
     assert.is_nil(stream:next())
   end)
 
@@ -136,13 +152,13 @@ describe("a stream", function()
 
   for _, what in ipairs { "stream", "request", "process" } do
     it("may be closed, not read, by a finalizer that runs while it is read; others too: " .. what, function()
-      local turns = {}
+      local answers = {}
       for i = 1, 20 do
-        turns[i] = { chunk = 7, content = { { type = "text", text = ("hello world "):rep(2000) } } }
+        answers[i] = { chunk = 7, content = { { type = "text", text = ("hello world "):rep(2000) } } }
       end
-      assert(server:script(turns))
+      assert(server:script(answers))
       local child = assert(io.popen(("%s spec/lua/whole/finalizers.lua %s %s %d"):format(os.getenv "KOINE_LUA"
-        or "lua5.4", what, server.url, #turns)))
+        or "lua5.4", what, server.url, #answers)))
       local said = child:read "a"
       child:close()
       assert.are.equal("some closed, some refused, wrong: \n", said)
@@ -151,19 +167,8 @@ describe("a stream", function()
 
   it("that is closed wakes the coroutine that waits for it", function()
     assert(server:script { LONG_AND_STUCK })
-    local waiting, outcome = {}, nil
-    wait.park = park
-    wait.set_host {
-      park = function(token)
-        waiting[token] = coroutine.running()
-        return coroutine.yield()
-      end,
-      wake = function(token)
-        local thread = waiting[token]
-        waiting[token] = nil
-        if thread then assert(coroutine.resume(thread, true)) end
-      end,
-    }
+    local outcome
+    install_host()
     local stream = assert(claude:open "Hi")
     assert(coroutine.resume(coroutine.create(function()
       local delta, err
@@ -261,19 +266,8 @@ describe("a stream", function()
 
   it("is waited for by a host: coroutines that park and are woken", function()
     assert(server:script "echo")
-    local waiting, results = {}, {}
-    wait.park = park
-    wait.set_host {
-      park = function(token)
-        waiting[token] = coroutine.running()
-        return coroutine.yield()
-      end,
-      wake = function(token)
-        local thread = waiting[token]
-        waiting[token] = nil
-        if thread then assert(coroutine.resume(thread, true)) end
-      end,
-    }
+    local results = {}
+    install_host()
     local left = 3
     for i = 1, 3 do
       assert(coroutine.resume(coroutine.create(function()
@@ -348,85 +342,5 @@ describe("a stream", function()
     assert.are.equal("CancelledError", why.class)
     assert.is_true(wait.now() - began < 2)
     wait.park = inner
-  end)
-
-  describe("by its stats", function()
-    -- A turn of two fragments whose answer differs from another's only by the bytes of the text.
-    local function two_fragments(n)
-      return { content = ("x"):rep(2 * n), chunk = n, usage = { input_tokens = 1, output_tokens = 1 } }
-    end
-
-    local function finished(turn)
-      assert(server:reset())
-      assert(server:script { turn })
-      local stream <close> = assert(claude:open "Hi")
-      assert(stream:response())
-      return stream:stats()
-    end
-
-    it("says what arrived, byte for byte and event for event", function()
-      local short, long = finished(two_fragments(10)), finished(two_fragments(25))
-      assert.are.equal(30, long.bytes - short.bytes)
-      assert.are.equal(short.events, long.events)
-      local more = finished { content = ("x"):rep(50), chunk = 10, usage = { input_tokens = 1, output_tokens = 1 } }
-      assert.are.equal(3, more.events - long.events)
-    end)
-
-    it("says that nothing has arrived", function()
-      assert(server:script { { content = "never", fault = { stall_after = 0 } } })
-      local stream <close> = assert(claude:open "Hi")
-      local stats = stream:stats()
-      assert.are.same({ 0, 0 }, { stats.bytes, stats.events })
-      assert.is_nil(stats.first_delta)
-      assert.is_true(stats.idle >= 0)
-      assert.is_true(stats.retained > 0 and stats.peak >= stats.retained)
-    end)
-
-    it("tells the time to the first delta and since the last byte", function()
-      assert(server:script { LONG_AND_STUCK })
-      local began = wait.now()
-      local stream <close> = assert(claude:open "Hi")
-      assert(stream:next())
-      local took, stats = wait.now() - began, stream:stats()
-      assert.is_true(stats.first_delta > 0 and stats.first_delta <= took)
-      assert.is_true(stats.idle >= 0 and stats.idle <= took)
-      while stream:poll() do end -- all that has come
-      local first, now = stream:stats(), wait.now()
-      repeat until wait.now() > now
-      local second = stream:stats()
-      assert.are.equal(first.bytes, second.bytes)
-      assert.is_true(second.idle > first.idle)
-      assert.are.equal(stats.first_delta, second.first_delta)
-    end)
-
-    it("tells what is held now and was held at most", function()
-      assert(server:script { { content = ("x"):rep(1 << 20), chunk = 1 << 16, fault = { stall_after = 1 << 19 } },
-        two_fragments(1 << 18) })
-      local stream <close> = assert(claude:open "Hi")
-      for _ = 1, 5 do assert(stream:next()) end
-      local stats = stream:stats()
-      assert.is_true(stats.retained >= 4 << 16)
-      assert.is_true(stats.peak >= stats.retained)
-      stream:close()
-      local closed = stream:stats()
-      assert.are.equal(0, closed.retained)
-      assert.is_true(closed.peak >= stats.peak)
-      assert.is_nil(closed.idle)
-      assert.are.equal(stats.first_delta, closed.first_delta)
-      assert.is_true(closed.bytes >= stats.bytes)
-      local ended = finished(two_fragments(1 << 18))
-      assert.are.equal(0, ended.retained)
-      assert.is_true(ended.peak >= 1 << 19)
-    end)
-
-    it("is what its latest attempt was", function()
-      local alone = finished(two_fragments(10))
-      assert(server:reset())
-      assert(server:script { { error = { status = 529, message = ("busy "):rep(1000) } }, two_fragments(10) })
-      local stream <close> = assert(claude:open "Hi")
-      assert(stream:response())
-      local stats = stream:stats()
-      assert.are.same({ alone.bytes, alone.events }, { stats.bytes, stats.events })
-    end)
   end)
 end)
