@@ -1,9 +1,10 @@
---- The calls of a turn: running their tools, one at a time or all at once, and telling the answers in order.
+--- The calls of a step: running their tools, one at a time or all at once, and telling the answers in order.
 -- Written ahead: a call is marked as started, and the run's checkpoint told so, before its tool runs. A call that is
 -- marked and has no answer when its turn comes was interrupted; it is never run again.
 
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local records = require "koine.data.records"
 local state = require "koine.agent.state"
 local tool = require "koine.agent.tool"
@@ -65,14 +66,14 @@ end
 -- Marks calls as started and has that saved: whether their tools may run now. Where it could not be saved, or the run
 -- ended meanwhile, no tool runs, and the marks are taken back.
 local function write_ahead(run, due)
-  local saved = false
-  local marks <close> = setmetatable({}, { __close = function() -- luacheck: ignore marks
-    for _, call in ipairs(due) do call.started = saved or nil end
-  end })
+  local unmark <close> = defer(function()
+    for _, call in ipairs(due) do call.started = nil end
+  end)
   for _, call in ipairs(due) do call.started = true end
   calls.save(run)
-  saved = run.state.status == "running"
-  return saved
+  if run.state.status ~= "running" then return false end
+  unmark:cancel()
+  return true
 end
 
 -- Runs the tool of a call and keeps its answer; raises the error that ends the run.
@@ -95,7 +96,7 @@ local function execute_all(run, batch, tools)
       if not ok then failure = failure or { err } end
     end
   end
-  if #jobs == 1 then jobs[1]() else loop.gather(table.unpack(jobs)) end
+  if #jobs == 1 then jobs[1]() else scheduler.gather(table.unpack(jobs)) end
   if failure then error(failure[1], 0) end
 end
 

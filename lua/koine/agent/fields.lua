@@ -10,21 +10,8 @@ local tool = require "koine.agent.tool"
 
 local fields = {}
 
--- Checks: function(value, path) → value to keep; raises an ArgumentError --------------------------------------------
-
-local function of_type(expected)
-  return function(value, path)
-    if type(value) ~= expected then errors.argument(path, expected, value) end
-    return value
-  end
-end
-
-local function check_system(value, path)
-  if type(value) ~= "string" and type(value) ~= "table" then
-    errors.argument(path, "string or array of text blocks", value)
-  end
-  return records.to_table(value)
-end
+local SYSTEM = check.either("string or array of text blocks", check.string, check.table)
+local function check_system(value, path) return records.to_table(SYSTEM(value, path)) end
 
 local OWN = { system = true, tools = true, on_delta = true, stream = true }
 
@@ -38,10 +25,9 @@ local function check_options(value, path)
   return records.to_table(value)
 end
 
-local FUNCTION = of_type "function"
 local FIELDS = { adapter = check.adapter, tools = tool.list, system = check_system, stop = stop.list,
-  options = check_options, parallel = of_type "boolean", prepare = FUNCTION, on_event = FUNCTION, on_delta = FUNCTION,
-  checkpoint = FUNCTION }
+  options = check_options, parallel = check.boolean, prepare = check.func, on_event = check.func,
+  on_delta = check.func, checkpoint = check.func }
 
 -- What other libraries call these fields, or have in their place.
 local STEPS = "stop = koine.agent.steps(n)"

@@ -30,7 +30,7 @@ local function check_messages(given)
   if type(given) == "string" then return { { role = "user", content = given } } end
   if type(given) ~= "table" then errors.argument("messages", "string or array of messages", given) end
   if given.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
-  if not records.is_list(given) then core.raise_argument("messages", "array of messages", "a table with other keys") end
+  if not check.is_list(given) then core.raise_argument("messages", "array of messages", "a table with other keys") end
   if #given == 0 then core.raise_argument("messages", "array of messages", "an empty one") end
   for i, message in ipairs(given) do records.check_message(message, ("messages[%d]"):format(i)) end
   local unfit = parts.unfit(given, 2) -- the levels that a dump puts around them
@@ -66,7 +66,7 @@ end
 -- whether they need approval where nobody decided yet. `opts` as for start. koine.agent.load(agent, text, opts) is the
 -- same.
 function methods:load(text, opts)
-  if type(text) ~= "string" then errors.argument("text", "string", text) end
+  check.string(text, "text")
   local spec = in_force(self, opts)
   local loaded, err = state.decode(text)
   if not loaded then return nil, err end
@@ -80,7 +80,7 @@ end
 --   stop        array of conditions, or one: koine.agent.steps(n), tool(name), tokens(n), cost(usd), deadline(seconds),
 --               or any function(state) (agent/stop.lua); { koine.agent.steps(50) } when absent
 --   options     options of every model call (options.lua): max_tokens, thinking, timeout, …
---   parallel    true: the tools of a turn run at once (default false)
+--   parallel    true: the tools of a step run at once (default false)
 --   prepare     function(step) called before each model call with {number, messages, usage, stop_reason} (copies): nil,
 --               or what this one call has of its own: adapter (another model), tools, system, options, messages (what
 --               is sent in place of the history, which stays as it is)
@@ -95,7 +95,7 @@ end
 local function new(given)
   if type(given) ~= "table" then check.refuse("agent", "table", given) end
   local spec = fields.merged(given, { tools = {}, parallel = false, stop = { stop.steps(STEPS) } })
-  if spec.adapter == nil then errors.argument("adapter", "adapter", nil) end
+  check.adapter(spec.adapter, "adapter")
   return setmetatable({ spec = spec }, agent_mt)
 end
 

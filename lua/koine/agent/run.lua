@@ -1,19 +1,21 @@
 --- A run of an agent: one conversation on its way to an end, driven a unit at a time. A unit is one model call, or one
--- tool call (all those of a turn with `parallel`); between units the run can be saved, stopped, and given to another
+-- tool call (all those of a step with `parallel`); between units the run can be saved, stopped, and given to another
 -- process. All that must outlive the process is in its state (state.lua).
 
 local calls = require "koine.agent.calls"
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local loop = require "koine.task.scheduler"
+local exclusive = require "koine.task.exclusive"
+local queue = require "koine.task.queue"
+local scheduler = require "koine.task.scheduler"
 local parts = require "koine.data.schema.parts"
 local records = require "koine.data.records"
 local schema = require "koine.data.schema"
 local state = require "koine.agent.state"
 local stop = require "koine.agent.stop"
 local tool = require "koine.agent.tool"
-local turn = require "koine.agent.step"
+local step = require "koine.agent.step"
 local usage = require "koine.data.usage"
 local wait = require "koine.task.wait"
 
@@ -24,14 +26,14 @@ local run_mt = { __index = methods, __name = "koine.agent.run" }
 
 --- A run with this state. `spec` is the agent's fields in force.
 function run.new(spec, self)
-  return setmetatable({ spec = spec, state = self, since = core.monotonic(), unread = {} }, run_mt)
+  return setmetatable({ spec = spec, state = self, since = core.monotonic(), unread = queue.new() }, run_mt)
 end
 
 --- A run with a state that was loaded: answers that its process did not come to tell are told, calls that wait are
 -- judged anew.
 function run.resume(spec, self)
   if self.calls then calls.tell(self) end
-  turn.judge_again(self, spec.tools)
+  step.judge_again(self, spec.tools)
   return run.new(spec, self)
 end
 
@@ -44,7 +46,7 @@ local function is_over(self) return self.state.status ~= "running" end
 -- Runs f(self, …) as a task that cancel can end: what pcall gives, or nothing when it was cancelled.
 local function in_task(self, f, ...)
   local results, given = { n = 0 }, table.pack(...)
-  loop.gather(function()
+  scheduler.gather(function()
     if is_over(self) then return end
     self.task = wait.task()
     results = table.pack(pcall(f, self, table.unpack(given, 1, given.n)))
@@ -65,6 +67,7 @@ end
 -- around it was. Raises what f raises; an error that comes up while what was broken off is closed is nobody's.
 local function apart(self, f, ...)
   local called, ok, result, err = pcall(in_task, self, f, ...)
+  self.task = nil
   if called and ok ~= false then return result, err end
   if not called and self.state.status == "cancelled" then return nil end
   local failure = result
@@ -75,14 +78,14 @@ end
 
 -- A model call that was broken off used what nobody knows.
 local function break_off(self)
-  if self.asking then turn.record_break(self.state) end
+  if self.asking then step.record_break(self.state) end
   self.asking = nil
 end
 
 -- The unit of a model call: true, nil when the run was cancelled, or nil, err.
 local function ask(self)
   break_off(self) -- an earlier one, whose task was closed
-  local plan = turn.plan(self.spec, self.state)
+  local plan = step.plan(self.spec, self.state)
   if is_over(self) then return nil end -- cancelled in prepare
   self.asking = true
   local response, err = plan.adapter:chat(plan.messages, plan.options)
@@ -90,12 +93,12 @@ local function ask(self)
   if is_over(self) then return nil end
   if response == nil then
     err = err or errors.new { kind = "other", message = "the adapter gave neither a response nor an error" }
-    turn.record_failure(self.state, err)
+    step.record_failure(self.state, err)
     return nil, err
   end
   self.tools = plan.tools -- before there are calls of them
   local recorded
-  recorded, err = turn.record(self.state, response, plan.tools)
+  recorded, err = step.record(self.state, response, plan.tools)
   if not recorded then return nil, err end
   self.response = response
   calls.save(self)
@@ -147,13 +150,8 @@ local function flush(self)
   return made
 end
 
--- Holds the run for one step.
-local function hold(self)
-  if self.busy then core.raise_argument("step", "one step of a run at a time", "a second one") end
-  local held = setmetatable({}, { __close = function() self.busy, self.task = false, nil end })
-  self.busy = true
-  return held
-end
+local ONE_STEP = { field = "step", expected = "one step of a run at a time",
+  message = "step: one step of a run at a time expected, got a second one" }
 
 --- Makes the next unit: the array of the events it made; nil when there is nothing more to do, because the run is over
 -- or waits for approval; nil, err when the model call failed or the machine behind the tools did. After a model call
@@ -164,7 +162,7 @@ end
 -- way. Another step goes on then. Events that on_event was given count as handed out also when it raises: they do not
 -- come again.
 function methods:step()
-  local held <close> = hold(self) -- luacheck: ignore held
+  local held <close> = exclusive(self, ONE_STEP) -- luacheck: ignore held
   if #self.state.outbox > 0 then return flush(self) end
   self.err = nil
   local done, err = advance(self)
@@ -178,16 +176,16 @@ end
 
 local function next_event(self)
   local unread = self.unread
-  while not unread[1] do
-    local err = unread.err
-    unread.err = nil
+  while unread:count() == 0 do
+    local err = self.unraised
+    self.unraised = nil
     if err then error(err, 0) end
     local made, failed, before = self:step()
     if not made and not failed then return nil end
-    unread.err = failed
-    table.move(made or before, 1, #(made or before), 1, unread)
+    self.unraised = failed
+    for _, event in ipairs(made or before) do unread:push(event) end
   end
-  return table.remove(unread, 1)
+  return unread:pop()
 end
 
 --- Drives the run in a generic for: `for event in run:events() do … end`. Leaving the loop leaves the run where it is;
@@ -221,12 +219,12 @@ local function pending(self)
 end
 
 --- What the run has come to, at any time: a table of
---   status       "completed" (the model ended its turn), "stopped" (by a condition), "paused" (waits for approval),
+--   status       "completed" (the model ended its answer), "stopped" (by a condition), "paused" (waits for approval),
 --                "cancelled"; before the end "running", or "failed" after a step that failed
 --   reason       the condition's word, when stopped
 --   messages     the history, a copy: legal as it is, also where calls were never run, which it answers as not run
---   text         the text of the last turn, "" when there is none
---   stop_reason  the last turn's; response its Response (nil in a run that was loaded and asked nothing since)
+--   text         the text of the last answer, "" when there is none
+--   stop_reason  the last answer's; response its Response (nil in a run that was loaded and asked nothing since)
 --   usage        the sum of all model calls, those that broke off with what had arrived: counts, model_calls,
 --                incomplete, uncounted, cost (nil when one is not known)
 --   steps        number of model calls;  events  number of events
@@ -265,7 +263,7 @@ end
 function methods:approve(call_id, arguments)
   local call = undecided(self, call_id)
   if arguments ~= nil then
-    if type(arguments) ~= "table" then errors.argument("arguments", "table", arguments) end
+    check.table(arguments, "arguments")
     local unfit = parts.unfit(arguments, 4) -- the levels that a dump puts around them
     if unfit then core.raise_argument("arguments", "values that JSON has", unfit) end
     local found = tool.find(self.tools or self.spec.tools, call.name)
@@ -282,7 +280,7 @@ end
 --- Denies a call that the run paused for: the model is told so, with the reason (string, nil for none). Then step
 -- again. Raises an ArgumentError when no such call waits.
 function methods:deny(call_id, reason)
-  if reason ~= nil and type(reason) ~= "string" then errors.argument("reason", "string", reason) end
+  if reason ~= nil then check.string(reason, "reason") end
   local call = undecided(self, call_id)
   call.approval, call.reason = "denied", reason
   return true

@@ -1,7 +1,8 @@
 --- The state of a run: plain data, all that a dump holds.
 --   status    "running", or how it ended: "completed", "stopped", "cancelled"; `reason` says more
---   messages  the history; its last message may be a turn of the assistant with calls that wait
---   calls     nil, or the calls of that turn, in order, until all are answered: {id, name, arguments, arguments_json;
+--   messages  the history; its last message may be one of the assistant with calls that wait
+--   calls     nil, or the calls of that message, in order, until all are answered: {id, name, arguments,
+-- arguments_json;
 --             problem = why it cannot be run, nil when it can; approval = nil | "asked" | "given" | "denied";
 --             edited = the arguments that approval put in place; started = true from just before its tool runs;
 --             content, is_error, blocked, reason, traceback = its answer; told = true once its event was made}
@@ -165,8 +166,8 @@ local function check_messages(messages)
   return true
 end
 
--- Whether the calls of a state are those of its last message: nil, or what is wrong. Before the first turn nothing can
--- be said: the calls of a history that was given are its giver's.
+-- Whether the calls of a state are those of its last message: nil, or what is wrong. Before the first answer nothing
+-- can be said: the calls of a history that was given are its giver's.
 local function calls_problem(self)
   local last, calls = self.messages[#self.messages], self.calls or {}
   local uses = last and last.role == "assistant" and self.steps > 0 and state.uses(last.content) or {}

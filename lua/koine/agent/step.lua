@@ -1,4 +1,4 @@
---- One turn of the model: the call, and what its answer makes of the run's state and events.
+--- One step of a run: the call, and what its answer makes of the run's state and events.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -10,9 +10,9 @@ local state = require "koine.agent.state"
 local tool = require "koine.agent.tool"
 local usage = require "koine.data.usage"
 
-local turn = {}
+local step = {}
 
-local PAUSES_MAX = 16 -- turns in a row that the provider pauses before this is an error
+local PAUSES_MAX = 16 -- answers in a row that the provider pauses before this is an error
 local DEPTH_MAX = 100 -- levels of tables in arguments; a request and a dump have room for a few more
 local LEVELS = 4      -- of tables around the content of a message in a dump
 
@@ -52,7 +52,7 @@ end
 
 --- The next model call: {adapter, messages, options, tools}. `spec` is the run's. Raises what `prepare` raises, and an
 -- ArgumentError for what it may not return.
-function turn.plan(spec, self)
+function step.plan(spec, self)
   local said = prepared(spec, self)
   local function field(name)
     if said[name] == nil then return spec[name] end
@@ -69,7 +69,7 @@ end
 -- Events ------------------------------------------------------------------------------------------------------------
 
 --- The event of a block, nil for blocks that have none.
-function turn.event(block)
+function step.event(block)
   local kind = block.type
   if kind == "text" or kind == "refusal" then return { kind = "output", content = block.text } end
   if kind == "thinking" then return { kind = "reasoning", content = block.thinking } end
@@ -106,7 +106,7 @@ end
 
 --- Judges the calls of a loaded state anew by these tools: those that have not started and were not denied. A call
 -- whose tool is not there any more stays as it is, and needs no approval.
-function turn.judge_again(self, tools)
+function step.judge_again(self, tools)
   if not self.calls or self.status ~= "running" then return end
   local uses = state.uses(self.messages[#self.messages].content)
   for i, call in ipairs(self.calls) do
@@ -128,7 +128,8 @@ local function is_deeper(value, levels)
   return false
 end
 
--- The blocks of a turn, fit for requests and dumps: arguments that are nested too deeply for them count as malformed.
+-- The blocks of an answer, fit for requests and dumps: arguments that are nested too deeply for them count as
+-- malformed.
 local function sound(content)
   local kept = core.array {}
   for i, block in ipairs(content) do
@@ -141,7 +142,7 @@ local function sound(content)
   return kept
 end
 
--- Adds the turn to the history of a draft; one that goes on with a paused turn becomes one message with it.
+-- Adds the answer to the history of a draft; one that goes on with a paused answer becomes one message with it.
 local function append(draft, content)
   local messages = draft.messages
   if draft.pauses == 0 then
@@ -160,7 +161,7 @@ local function is_response(value)
     and (value.stop_reason == nil or type(value.stop_reason) == "string")
 end
 
--- Why a turn with these blocks cannot be gone on from, or nil.
+-- Why an answer with these blocks cannot be gone on from, or nil.
 local function defect(self, response, content)
   local reason, uses = response.stop_reason, state.uses(content)
   local function failed(kind, message)
@@ -170,7 +171,7 @@ local function defect(self, response, content)
     return failed("protocol", "the model stopped for tool calls, but made none")
   end
   if reason == "pause_turn" and #uses == 0 and self.pauses >= PAUSES_MAX then
-    return failed("limit", ("the provider paused its turn %d times in a row"):format(self.pauses + 1))
+    return failed("limit", ("the provider paused its answer %d times in a row"):format(self.pauses + 1))
   end
   for _, block in ipairs(uses) do
     if type(block.name) ~= "string" or type(block.id) ~= "string" then
@@ -184,7 +185,7 @@ end
 
 local GOES_ON = { tool_use = true, end_turn = true, pause_turn = true } -- with calls that are whole
 
--- The calls to run that a turn makes, or nil.
+-- The calls to run that an answer makes, or nil.
 local function calls_of(uses, reason, tools)
   if #uses == 0 or not GOES_ON[reason] then return nil end
   local calls = core.array {}
@@ -192,7 +193,7 @@ local function calls_of(uses, reason, tools)
   return calls
 end
 
--- What follows from the turn: calls to run, another part of it, or the end of the run.
+-- What follows from the answer: calls to run, another part of it, or the end of the run.
 local function follow(draft, reason, uses, calls)
   if calls then
     draft.calls, draft.pauses = calls, 0
@@ -201,7 +202,7 @@ local function follow(draft, reason, uses, calls)
   else
     draft.status = "completed"
     if #uses == 0 then return end
-    local why = ("the turn was cut off (%s)"):format(reason or "no reason given")
+    local why = ("the answer was cut off (%s)"):format(reason or "no reason given")
     draft.messages[#draft.messages + 1] = state.answers(uses, why)
   end
 end
@@ -209,7 +210,7 @@ end
 --- Enters a Response into the state: history, usage, events, and the calls that it makes with `tools`. true, or nil,
 -- err when the run cannot go on from it: the history is then as before. May wait, where needs_approval does; it is
 -- broken off there without a trace but usage and steps.
-function turn.record(self, response, tools)
+function step.record(self, response, tools)
   if not is_response(response) then
     return nil, errors.new { kind = "other", message = "the adapter's answer is no response" }
   end
@@ -220,7 +221,7 @@ function turn.record(self, response, tools)
   if err then return nil, err end
   content = records.to_table(content)
   local uses, events = state.uses(content), {}
-  for _, block in ipairs(content) do events[#events + 1] = turn.event(block) end
+  for _, block in ipairs(content) do events[#events + 1] = step.event(block) end
   local calls = calls_of(uses, reason, tools)
   local draft = state.draft(self)
   append(draft, content)
@@ -236,19 +237,19 @@ end
 local UNTOLD = { stream_truncated = true, timeout = true, protocol = true, limit = true, cancelled = true }
 
 --- What had arrived when a model call failed with this error, or nil.
-function turn.partial(err)
+function step.partial(err)
   local partial = errors.is_error(err) and err.partial
   return is_response(partial) and partial or nil
 end
 
 --- Enters what a model call used that failed, as far as that is known: what had arrived counts.
-function turn.record_failure(self, err)
-  local partial = turn.partial(err)
+function step.record_failure(self, err)
+  local partial = step.partial(err)
   if partial then usage.add(self.usage, partial.usage) end
   if partial or errors.is_error(err) and UNTOLD[err.kind] then usage.miss(self.usage) end
 end
 
 --- Enters that a model call was broken off before anybody knew what it used.
-function turn.record_break(self) usage.miss(self.usage) end
+function step.record_break(self) usage.miss(self.usage) end
 
-return turn
+return step

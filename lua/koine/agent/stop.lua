@@ -2,25 +2,20 @@
 -- (a string; true says "stopped"), or nil. It is asked before every model call and every tool call. The state:
 --   steps     model calls so far                     usage    their sum, as in the result
 --   elapsed   seconds since the run began            calls    tool calls that were answered, as in the result
---   pending   how many calls of the last turn wait for their answer
---   stop_reason  of the last turn, nil before the first
+--   pending   how many calls of the last answer wait for their answer
+--   stop_reason  of the last answer, nil before the first
 --
 -- They are copies: what a condition changes in them changes nothing else.
 
-local errors = require "koine.data.errors"
-local records = require "koine.data.records"
+local check = require "koine.data.check"
 
 local stop = {}
 
-local function positive(name, value)
-  if type(value) ~= "number" or value <= 0 or value ~= value then
-    errors.argument(name, "number, more than 0", value)
-  end
-end
+local COUNT = check.integer(1)
 
 --- After n model calls, once the tool calls of the last one are answered. Reason "steps".
 function stop.steps(n)
-  if math.type(n) ~= "integer" or n < 1 then errors.argument("steps", "integer, 1 or more", n) end
+  COUNT(n, "steps")
   return function(state)
     if state.steps >= n and state.pending == 0 then return "steps" end
   end
@@ -28,7 +23,7 @@ end
 
 --- Once a call of the tool was answered without an error. Reason "tool".
 function stop.tool(name)
-  if type(name) ~= "string" then errors.argument("tool", "name of a tool", name) end
+  check.string(name, "tool")
   return function(state)
     for _, call in ipairs(state.calls) do
       if call.name == name and not call.is_error then return "tool" end
@@ -39,7 +34,7 @@ end
 --- Once n tokens were used: input, cached or not, and output. What a provider does not say is not counted. Reason
 -- "tokens".
 function stop.tokens(n)
-  positive("tokens", n)
+  check.positive(n, "tokens")
   return function(state)
     local usage = state.usage
     if usage.input_tokens + usage.cache_read_tokens + usage.cache_creation_tokens + usage.output_tokens >= n then
@@ -50,7 +45,7 @@ end
 
 --- Once the model calls cost so many USD. Reason "cost"; and "cost unknown" after a call whose price is not known.
 function stop.cost(usd)
-  positive("cost", usd)
+  check.positive(usd, "cost")
   return function(state)
     if state.steps == 0 then return nil end
     local cost = state.usage.cost
@@ -62,23 +57,20 @@ end
 --- After so many seconds of the monotonic clock, whatever is under way being finished first. In a run that was loaded
 -- the time before the dump counts, the time between does not. Reason "deadline".
 function stop.deadline(seconds)
-  positive("deadline", seconds)
+  check.positive(seconds, "deadline")
   return function(state)
     if state.elapsed >= seconds then return "deadline" end
   end
 end
 
+local CONDITION = check.that("condition", function(value) if type(value) == "function" then return value end end)
+local CONDITIONS = check.list(CONDITION, "array of conditions")
+
 --- Checks an array of conditions, or one: a new array. `path` begins the field's name in errors. Raises an
 -- ArgumentError.
 function stop.list(value, path)
   if type(value) == "function" then return { value } end
-  if not records.is_list(value) then errors.argument(path, "array of conditions", value) end
-  local kept = {}
-  for i, condition in ipairs(value) do
-    if type(condition) ~= "function" then errors.argument(("%s[%d]"):format(path, i), "condition", condition) end
-    kept[i] = condition
-  end
-  return kept
+  return CONDITIONS(value, path)
 end
 
 --- The first reason of an array of conditions to stop, or nil.

@@ -13,16 +13,15 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local parts = require "koine.data.schema.parts"
 local records = require "koine.data.records"
 local schema = require "koine.data.schema"
+local cut = require("koine.data.text").cut
+local vocabulary = require "koine.data.vocabulary"
 
 local tool = {}
 
-local FIELDS = { type = "string", name = "string", description = "string", parameters = "table", example = "table",
-  run = "function", timeout = "number", needs_approval = true, hidden = "boolean", strict = "boolean",
-  cache_control = "table" }
 -- What other libraries call these fields.
 local HINTS = { input_schema = "parameters", inputSchema = "parameters", schema = "parameters", args = "parameters",
   handler = "run", execute = "run", fn = "run", func = "run", callback = "run", call = "run", ["function"] = "run",
@@ -33,43 +32,19 @@ local LEVELS = 6             -- of tables around a result in a history and its d
 local tool_mt = { __name = "koine.tool",
   __tostring = function(one) return ("koine.tool (%s)"):format(tostring(one.name)) end }
 
+local TYPE = check.that('"function" (koine.server_tool makes tools of the provider\'s own)', function(value)
+  if value == "function" then return value end
+end)
+local NAME = check.that("at most 64 letters, digits, _ and -", function(value)
+  if type(value) == "string" and #value <= NAME_MAX and value:find "^[%w_-]+$" then return value end
+end)
+local FIELDS = { type = TYPE, name = check.required(NAME), description = check.required(check.string),
+  parameters = check.table, example = check.table, run = check.required(check.func), timeout = check.positive,
+  needs_approval = check.either("true, false or a function", check.boolean, check.func), hidden = check.boolean,
+  strict = check.boolean, cache_control = check.table }
+local TOOL = check.options(FIELDS, { path = "tool", what = "field", hints = HINTS, first = "name" })
+
 -- `at` is what stands before the name of a field in errors: "", or "tools[1]."
-
-local function check_field(name, value, at)
-  local expected = FIELDS[name]
-  if not expected then check.unknown("field", name, FIELDS, at .. tostring(name), HINTS) end
-  if name == "needs_approval" then
-    if type(value) ~= "boolean" and type(value) ~= "function" then
-      errors.argument(at .. name, "true, false or a function", value)
-    end
-  elseif type(value) ~= expected then
-    errors.argument(at .. name, expected, value)
-  end
-end
-
-local function check_timeout(given, at)
-  local seconds = given.timeout
-  if seconds and (seconds <= 0 or seconds ~= seconds) then
-    errors.argument(at .. "timeout", "seconds, more than 0", seconds)
-  end
-end
-
-local function check_fields(given, at)
-  for name, value in next, given do check_field(name, value, at) end
-  if given.type ~= nil and given.type ~= "function" then
-    errors.argument(at .. "type", '"function" (koine.server_tool makes tools of the provider\'s own)', given.type)
-  end
-  local name = given.name
-  if type(name) ~= "string" or #name > NAME_MAX or not name:find "^[%w_-]+$" then
-    errors.argument(at .. "name", "at most 64 letters, digits, _ and -", name)
-  end
-  if given.description == nil then errors.argument(at .. "description", "string", nil) end
-  if given.run == nil then errors.argument(at .. "run", "function", nil) end
-  check_timeout(given, at)
-  if given.parameters and given.example then
-    core.raise_argument(at .. "example", "parameters or example", "both")
-  end
-end
 
 -- The schema of the arguments, a copy.
 local function parameters_of(given, at)
@@ -83,9 +58,10 @@ local function parameters_of(given, at)
 end
 
 local function new(given, at)
-  check_fields(given, at)
-  local made = {}
-  for name, value in next, given do made[name] = value end
+  local made = TOOL(given, at)
+  if made.parameters and made.example then
+    core.raise_argument(at .. "example", "parameters or example", "both")
+  end
   made.type, made.example, made.parameters = nil, nil, parameters_of(given, at)
   return setmetatable(made, tool_mt)
 end
@@ -101,10 +77,9 @@ end
 
 local function new_server_tool(given, at)
   for _, name in ipairs(AGENTS) do
-    if given[name] ~= nil then check_field(name, given[name], at) end
+    if given[name] ~= nil then FIELDS[name](given[name], at .. name) end
   end
-  check_timeout(given, at)
-  if given.run and type(given.name) ~= "string" then errors.argument(at .. "name", "string", given.name) end
+  if given.run then check.string(given.name, at .. "name") end
   local made = {}
   for name, value in next, given do made[name] = value end
   return setmetatable(made, tool_mt)
@@ -124,7 +99,7 @@ function tool.is_tool(value) return type(value) == "table" and getmetatable(valu
 
 -- Raises unless the value is an array.
 local function check_array(value, path)
-  if records.is_list(value) then return end
+  if check.is_list(value) then return end
   core.raise_argument(path, "array of tools", tool.is_tool(value) and "a single tool" or errors.describe(value))
 end
 
@@ -171,11 +146,9 @@ function tool.problem(tools, call)
   if not fits then return "bad arguments: " .. why end
 end
 
--- At most so many bytes of a text, not cut inside a UTF-8 sequence.
 local function capped(text)
-  if #text <= ERROR_TEXT_MAX then return text end
-  local cut = utf8.offset(text, 0, ERROR_TEXT_MAX + 1) or ERROR_TEXT_MAX + 1
-  return text:sub(1, cut - 1) .. " …"
+  local kept, was_cut = cut(text, ERROR_TEXT_MAX)
+  return was_cut and kept .. " …" or kept
 end
 
 -- True for errors that the model is not told.
@@ -203,19 +176,18 @@ local function failed(err, traceback)
   return { content = capped(words_of(err)), is_error = true, traceback = traceback and capped(traceback) }
 end
 
-local RESULT_BLOCKS = { text = true, image = true, document = true }
-
 -- True for an array whose members say that they are blocks that a result may hold.
 local function is_blocks(value)
   if #value == 0 then return false end
   for _, block in ipairs(value) do
-    if type(block) ~= "table" or not RESULT_BLOCKS[block.type] then return false end
+    local form = type(block) == "table" and vocabulary.blocks[block.type]
+    if not (form and form.in_result) then return false end
   end
   return true
 end
 
 -- Why an array of blocks cannot be a result, or nil.
-local function flaw_of(blocks)
+local function problem_of(blocks)
   local ok, err = errors.try(function()
     records.check_message({ role = "user", content = blocks }, "result")
     return true
@@ -227,8 +199,8 @@ end
 -- What the model is told of a table: the blocks, or JSON, the same bytes for the same table; nil and why there is none.
 local function told(value)
   if is_blocks(value) then
-    local flaw = flaw_of(value)
-    if flaw then return nil, flaw end
+    local problem = problem_of(value)
+    if problem then return nil, problem end
     return records.to_table(value)
   end
   local ok, text = pcall(core.encode, value)
@@ -279,7 +251,7 @@ function tool.execute(one, arguments, ctx)
   local run, seconds = one.run, one.timeout
   if not seconds then return settle(xpcall(run, raised, arguments, ctx)) end
   local done, result, err = false, nil, nil
-  local ok, problem = pcall(loop.timeout, seconds, function()
+  local ok, problem = pcall(scheduler.timeout, seconds, function()
     result, err = settle(xpcall(run, raised, arguments, ctx))
     done = true
   end)
@@ -297,10 +269,8 @@ local function check_answer(tools, call, ctx)
     end
   end
   if type(call) ~= "table" then errors.argument("call", "tool_use block", call) end
-  for _, name in ipairs { "id", "name" } do
-    if type(call[name]) ~= "string" then errors.argument("call." .. name, "string", call[name]) end
-  end
-  if ctx ~= nil and type(ctx) ~= "table" then errors.argument("ctx", "table", ctx) end
+  for _, name in ipairs { "id", "name" } do check.string(call[name], "call." .. name) end
+  if ctx ~= nil then check.table(ctx, "ctx") end
 end
 
 --- The answer to a call (a tool_use block) with one of `tools` (array of koine.tool): a tool_result block, and
@@ -341,7 +311,6 @@ end
 --   strict, cache_control   as in records.tool_definition
 -- A new table with these fields (no `example`). Raises an ArgumentError naming the bad field.
 local function make(_, given)
-  if type(given) ~= "table" then check.refuse("tool", "table", given) end
   return new(given, "")
 end
 

@@ -16,8 +16,8 @@ end
 describe("approval", function()
   local ran
 
-  -- An agent whose tool needs approval; its playbook calls it twice in one turn.
-  local function careful(needs, more, turn)
+  -- An agent whose tool needs approval; its playbook calls it twice in one answer.
+  local function careful(needs, more, answer)
     ran = {}
     local tool = add(function(args)
       ran[#ran + 1] = args.a
@@ -25,7 +25,7 @@ describe("approval", function()
     end, { needs_approval = needs })
     local given = { tools = { tool } }
     for name, value in pairs(more or {}) do given[name] = value end
-    return make(play({ content = turn or { use("c1", { a = 1, b = 0 }), use("c2", { a = 2, b = 0 }) } },
+    return make(play({ content = answer or { use("c1", { a = 1, b = 0 }), use("c2", { a = 2, b = 0 }) } },
       { content = "Done." }), given)
   end
 
@@ -77,7 +77,7 @@ describe("approval", function()
       reason = "too many", executed = false }, result.calls[2])
   end)
 
-  it("with parallel is waited for before any call of the turn", function()
+  it("with parallel is waited for before any call of the answer", function()
     local one = careful(function(args) return args.a == 2 end, { parallel = true })
     local result, run = assert(one:run "Go")
     assert.are.same({ "paused", 1 }, { result.status, #result.pending })

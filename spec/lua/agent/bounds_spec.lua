@@ -9,9 +9,9 @@ local raised, roles, use = kit.raised, kit.roles, kit.use
 
 describe("stop", function()
   local function endless(n)
-    local turns = {}
-    for i = 1, n do turns[i] = calls(use("c" .. i)) end
-    return play(table.unpack(turns))
+    local answers = {}
+    for i = 1, n do answers[i] = calls(use("c" .. i)) end
+    return play(table.unpack(answers))
   end
 
   it("comes after 50 steps when nothing else is said", function()

@@ -86,7 +86,7 @@ describe("a process that is killed", function()
     assert(os.execute("rm -r " .. directory))
   end)
 
-  -- Nothing has run, and the model has its three turns before it.
+  -- Nothing has run, and the model has its three answers before it.
   local function begin()
     assert(os.execute("rm -rf " .. directory .. "; mkdir " .. directory))
     assert(server:reset())

@@ -1,22 +1,22 @@
---- What specs of agents share: playbooks of turns, a tool that adds, and what must hold of a history.
+--- What specs of agents share: playbooks of answers, a tool that adds, and what must hold of a history.
 
 local core = require "koine.core"
 local koine = require "koine"
 
 local kit = {}
 
---- Turns (the playbook's fields of a "turn") as the steps of a playbook.
-function kit.steps(turns)
+--- Answers (the playbook's fields of an "answer") as the steps of a playbook.
+function kit.steps(answers)
   local steps = {}
-  for i, turn in ipairs(turns) do
-    local step = { step = i, type = "turn" }
-    for name, value in pairs(turn) do step[name] = value end
+  for i, answer in ipairs(answers) do
+    local step = { step = i, type = "answer" }
+    for name, value in pairs(answer) do step[name] = value end
     steps[i] = step
   end
   return steps
 end
 
---- A playbook of turns.
+--- A playbook of answers.
 function kit.play(...) return koine.testing.playbook(kit.steps { ... }) end
 
 --- A call of a tool, "add" unless said otherwise.
@@ -24,7 +24,7 @@ function kit.use(id, arguments, name)
   return { type = "tool_use", id = id, name = name or "add", arguments = arguments or { a = 2, b = 3 } }
 end
 
---- A turn of these calls.
+--- An answer of these calls.
 function kit.calls(...) return { content = { ... } } end
 
 local function merged(given, more)
@@ -60,7 +60,7 @@ function kit.check_history(messages)
   core.check { model = "m", messages = messages }
   local waiting = {}
   for _, message in ipairs(messages) do
-    assert(message.role == "user" or next(waiting) == nil, "an assistant's turn before the results")
+    assert(message.role == "user" or next(waiting) == nil, "an assistant's answer before the results")
     for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
       if block.type == "tool_use" then waiting[block.id] = true end
       if block.type == "tool_result" then
@@ -74,5 +74,14 @@ end
 
 --- The error that f raises; raises when it raises none.
 kit.raised = require "spec.support.raised"
+
+--- The blocks of a message as "type:what".
+function kit.shape(message)
+  local list = {}
+  for i, block in ipairs(message.content) do
+    list[i] = block.type .. ":" .. tostring(block.text or block.name or block.content)
+  end
+  return table.concat(list, ", ")
+end
 
 return kit

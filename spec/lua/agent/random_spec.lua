@@ -1,6 +1,6 @@
--- Runs at random, from fixed seeds: turns of every kind, failures, approvals, processes that end between any two steps
--- or within a tool. Whatever happens: the history is legal, no tool runs twice for a call, every event is handed out
--- once, in order, and every call of the history is answered.
+-- Runs at random, from fixed seeds: answers of every kind, failures, approvals, processes that end between any two
+-- steps or within a tool. Whatever happens: the history is legal, no tool runs twice for a call, every event is handed
+-- out once, in order, and every call of the history is answered.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -18,7 +18,7 @@ local function random(seed)
   end
 end
 
--- A turn of the model: text, calls (some of them wrong), a pause, a cut, a failure. `id` counts calls.
+-- An answer of the model: text, calls (some of them wrong), a pause, a cut, a failure. `id` counts calls.
 local function turn_of(pick, id)
   local kind = pick(12)
   if kind == 1 then return { error = { status = 500, message = "oops" } } end
@@ -39,9 +39,9 @@ local function script_of(pick)
   local steps, id = {}, { n = 0 }
   for i = 1, pick(6) do
     steps[i] = turn_of(pick, id)
-    steps[i].step, steps[i].type = i, "turn"
+    steps[i].step, steps[i].type = i, "answer"
   end
-  steps[#steps + 1] = { step = #steps + 1, type = "turn", content = "The end." }
+  steps[#steps + 1] = { step = #steps + 1, type = "answer", content = "The end." }
   return koine.testing.playbook(steps)
 end
 

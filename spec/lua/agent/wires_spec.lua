@@ -16,7 +16,7 @@ local ENDPOINTS = {
 
 local function use(name, arguments) return { type = "tool_use", name = name, arguments = arguments } end
 
-local TURNS = {
+local ANSWERS = {
   { content = { { type = "thinking", thinking = "Which city?", signature = "c2ln" }, { type = "text",
     text = "Let me look." }, use("weather", { city = "Paris" }), use("weather", { city = 7 }), use("nothing", {}) } },
   { content = { use("weather", { city = "Oslo" }), use("broken", {}) } },
@@ -52,12 +52,12 @@ describe("an agent", function()
     return koine[endpoint.name](options)
   end
 
-  -- Scripts the turns for an endpoint.
-  local function script(turns, endpoint)
+  -- Scripts the answers for an endpoint.
+  local function script(answers, endpoint)
     local played = {}
-    for i, turn in ipairs(turns) do
-      played[i] = { reasoning_field = turn.content and endpoint.field }
-      for name, value in pairs(turn) do played[i][name] = value end
+    for i, answer in ipairs(answers) do
+      played[i] = { reasoning_field = answer.content and endpoint.field }
+      for name, value in pairs(answer) do played[i][name] = value end
     end
     assert(server:script(played))
   end
@@ -70,7 +70,7 @@ describe("an agent", function()
     for _, parallel in ipairs { false, true } do
       local title = ("on %s makes the same events in the same order"):format(endpoint.title)
       it(title .. (parallel and ", tools at once" or ""), function()
-        script(TURNS, endpoint)
+        script(ANSWERS, endpoint)
         local kinds, results, called = {}, {}, {}
         local agent = koine.agent { adapter = adapter_of(endpoint), tools = TOOLS, system = "Be brief.",
           options = { thinking = "low" }, parallel = parallel, on_event = function(event)
@@ -104,11 +104,11 @@ describe("an agent", function()
   end)
 
   it("runs eight tools at once: all begin before one ends, the results are in the calls' order", function()
-    local turn = {}
-    for i = 1, 8 do turn[i] = { type = "tool_use", id = "toolu_" .. i, name = "slow", arguments = { n = i } } end
+    local answer = {}
+    for i = 1, 8 do answer[i] = { type = "tool_use", id = "toolu_" .. i, name = "slow", arguments = { n = i } } end
     for _, inside in ipairs { false, true } do
       assert(server:reset())
-      assert(server:script { { content = turn }, { content = "Done." } })
+      assert(server:script { { content = answer }, { content = "Done." } })
       local log, tokens, seen = {}, {}, {}
       for i = 1, 8 do tokens[i] = {} end
       -- Each waits for the one after it: they can only end, last first, when all have begun.
@@ -142,12 +142,12 @@ describe("an agent", function()
 
   it("has two runs at once that keep apart", function()
     local other <close> = assert(koine.testing.start())
-    local function turns(city)
+    local function answers(city)
       return { { content = { { type = "text", text = "I am asked of " .. city }, use("weather", { city = city }) } },
         { content = { use("weather", { city = city .. " again" }) } }, { content = "It rains in " .. city } }
     end
-    assert(server:script(turns "Paris"))
-    assert(other:script(turns "Oslo"))
+    assert(server:script(answers "Paris"))
+    assert(other:script(answers "Oslo"))
     local order = {}
     local weather = koine.tool { name = "weather", description = "d", example = { city = "x" }, run = function(args)
       order[#order + 1] = args.city
