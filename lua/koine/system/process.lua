@@ -11,6 +11,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local wait = require "koine.task.wait"
 
@@ -20,80 +21,47 @@ local GRACE = 2            -- seconds
 local CANCEL_GRACE = 0.1   -- seconds that a cancelled call may hold up everybody else
 local OUTPUT_MAX = 1 << 20 -- bytes
 
-local OPTIONS = { cwd = true, env = true, stdin = true, timeout = true, grace = true, output_max = true, merge = true,
-  protect = true }
-
-local function is_text(value) return type(value) == "string" and not value:find("\0", 1, true) end
-
 local function check_argv(argv)
   if type(argv) ~= "table" then errors.argument("argv", "array of strings", argv) end
   local n = 0 -- what # says of a table with holes is anybody's guess
   for key in next, argv do n = n + (type(key) == "number" and 1 or 0) end
   if n == 0 then errors.argument("argv", "program's name", nil) end
-  for i = 1, n do
-    if not is_text(argv[i]) then errors.argument(("argv[%d]"):format(i), "string without NUL", argv[i]) end
-  end
+  for i = 1, n do check.text(argv[i], ("argv[%d]"):format(i)) end
+  return argv
 end
 
--- {NAME = value} as a sorted array of "NAME=value"; nil stays nil.
-local function check_env(env)
-  if env == nil then return nil end
-  if type(env) ~= "table" then check.refuse("env", "table of strings by name", env) end
+local VALUES = check.secret(check.map(check.secret(check.text), "table of strings by name"))
+
+-- {NAME = value} as a sorted array of "NAME=value".
+local function ENV(env, path)
   local list = {}
-  for name, value in pairs(env) do
-    if not is_text(name) or name == "" or name:find("=", 1, true) then
-      check.refuse("env", "names without = and NUL", name)
-    end
-    if not is_text(value) then check.refuse("env." .. name, "string without NUL", value) end
+  for name, value in next, VALUES(env, path) do
+    if name == "" or name:find "[=\0]" then check.refuse(path, "names without = and NUL", name) end
     list[#list + 1] = name .. "=" .. value
   end
   table.sort(list)
   return list
 end
 
-local function check_seconds(field, value, default)
-  if value == nil then return default end
-  if type(value) ~= "number" or not (value >= 0 and value < math.huge) then
-    errors.argument(field, "number of seconds, 0 or more", value)
-  end
-  return value
-end
+local OPTIONS = check.options { cwd = check.text, env = ENV, stdin = check.string, merge = check.boolean,
+  timeout = check.default(check.seconds, 0), grace = check.default(check.seconds, GRACE),
+  output_max = check.default(check.integer(0), OUTPUT_MAX), protect = check.default(check.boolean, true) }
 
 -- What core.process takes.
 local function spec_of(argv, opts)
   if opts == nil then opts = {} end
-  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  for name in pairs(opts) do
-    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
-  end
-  check_argv(argv)
-  if opts.cwd ~= nil and not is_text(opts.cwd) then errors.argument("cwd", "path of a directory", opts.cwd) end
-  if opts.stdin ~= nil and type(opts.stdin) ~= "string" then errors.argument("stdin", "string", opts.stdin) end
-  if opts.merge ~= nil and type(opts.merge) ~= "boolean" then errors.argument("merge", "boolean", opts.merge) end
-  if opts.protect ~= nil and type(opts.protect) ~= "boolean" then
-    errors.argument("protect", "boolean", opts.protect)
-  end
-  local most = opts.output_max
-  if most ~= nil and (math.type(most) ~= "integer" or most < 0) then
-    errors.argument("output_max", "integer, bytes", most)
-  end
-  return { argv = argv, env = check_env(opts.env), cwd = opts.cwd, input = opts.stdin, merge = opts.merge,
-    timeout = check_seconds("timeout", opts.timeout, 0), grace = check_seconds("grace", opts.grace, GRACE),
-    output_max = most or OUTPUT_MAX, protect = opts.protect ~= false }
+  local spec = OPTIONS(opts)
+  spec.argv, spec.input, spec.stdin = check_argv(argv), spec.stdin, nil
+  return spec
 end
 
 -- Ends what is still running and waits for that: nobody may go on beside remains of a call that is over. This blocks
 -- the thread, so what ignores SIGTERM is killed soon; at once where something is raised meanwhile.
-local function finish(guard)
-  local running <close> = guard.process
-  if not guard.over then
-    local latest = wait.now() + CANCEL_GRACE
-    running:stop()
-    while running:poll() == false and wait.now() < latest do wait.block(running, latest - wait.now()) end
-  end
+local function finish(running)
+  local latest = wait.now() + CANCEL_GRACE
+  running:stop()
+  while running:poll() == false and wait.now() < latest do wait.block(running, latest - wait.now()) end
 end
-
-local guard_mt = { __close = finish }
 
 --- Runs a program: {code | signal, stdout, stderr, timed_out, dropped = {stdout = n, stderr = n}} once it and all that
 -- it started are gone. `code` is its exit code; where a signal ended it, `signal` is that signal's number instead.
@@ -114,13 +82,13 @@ local guard_mt = { __close = finish }
 -- what ignores SIGTERM is killed a tenth of a second later. Raises an ArgumentError naming the bad field. Yields under
 -- koine.run and in a host, blocks elsewhere.
 function process.run(argv, opts)
-  local running, err = core.process(spec_of(argv, opts))
+  local running <close>, err = core.process(spec_of(argv, opts))
   if not running then return nil, err end
-  local guard <close> = setmetatable({ process = running, over = false }, guard_mt)
+  local ending <close> = defer(function() finish(running) end)
   while true do
     local result, failure = running:poll()
     if result ~= false then
-      guard.over = true
+      ending:cancel()
       return result, failure
     end
     local _, cancelled = wait.park(running)

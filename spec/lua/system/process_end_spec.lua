@@ -1,7 +1,7 @@
 -- Programs: how they end, and that nothing they started outlives the call.
 
 local kit = require "spec.lua.system.process_kit"
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local process = require "koine.system.process"
 local wait = require "koine.task.wait"
 
@@ -143,7 +143,7 @@ describe("process", function()
   describe("under koine.run", function()
     it("runs beside others: each of two waits for the other", function()
       assert(os.execute("mkfifo " .. dir .. "/there " .. dir .. "/back"))
-      local a, b = loop.gather(
+      local a, b = scheduler.gather(
         function() return assert(sh("echo ping > there; cat back", { cwd = dir })).stdout end,
         function() return assert(sh("cat there; echo pong > back", { cwd = dir })).stdout end)
       assert.same({ "pong\n", "ping\n" }, { a, b })
@@ -151,7 +151,7 @@ describe("process", function()
 
     it("lets the others go on", function()
       local order = {}
-      loop.gather(
+      scheduler.gather(
         function()
           assert(sh("while [ ! -e go ]; do sleep 0.01; done", { cwd = dir }))
           order[#order + 1] = "process"
@@ -165,12 +165,12 @@ describe("process", function()
 
     it("ends the tree when the task is cancelled", function()
       local results
-      loop.run(function()
-        local task = loop.spawn(function()
+      scheduler.run(function()
+        local task = scheduler.spawn(function()
           results = table.pack(sh("(setsid sleep 1000 & echo $! >> pids); echo $$ >> pids; sleep 1000",
             { cwd = dir, grace = SAFETY }))
         end)
-        repeat loop.sleep(0.01) until #lines(read(dir .. "/pids")) == 2
+        repeat scheduler.sleep(0.01) until #lines(read(dir .. "/pids")) == 2
         assert.is_true(task:cancel())
         assert.equal(0, survivors(dir .. "/pids"))
         assert.equal("cancelled", select(2, task:wait()).kind)
@@ -179,10 +179,10 @@ describe("process", function()
     end)
 
     it("ends the tree when others fail", function()
-      local ok, err = pcall(loop.gather,
+      local ok, err = pcall(scheduler.gather,
         function() sh("echo $$ > pids; sleep 1000", { cwd = dir }) end,
         function()
-          repeat loop.sleep(0.01) until #lines(read(dir .. "/pids")) == 1
+          repeat scheduler.sleep(0.01) until #lines(read(dir .. "/pids")) == 1
           error("enough", 0)
         end)
       assert.is_false(ok)

@@ -154,20 +154,8 @@ end
 
 -- The two moments ---------------------------------------------------------------------------------------------------
 
-local SNAPSHOT = { timeout = true }
-local COMPARE = { timeout = true, relative_to = true }
-
-local function check_options(opts, known)
-  if opts == nil then return {} end
-  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  for name in next, opts do
-    if not known[name] then check.unknown("option", name, known) end
-  end
-  if opts.timeout ~= nil and not (type(opts.timeout) == "number" and opts.timeout > 0 and opts.timeout < math.huge) then
-    errors.argument("timeout", "number of seconds above 0", opts.timeout)
-  end
-  return opts
-end
+local SNAPSHOT = check.options { timeout = check.time_limit }
+local COMPARE = check.options { timeout = check.time_limit, relative_to = check.one_of { "root", "workdir" } }
 
 --- What git knows of the directory now: a snapshot for `compare`, or nil, err. `workdir` is a path in a working tree;
 -- `opts`: timeout = seconds for each git command (60). The snapshot's fields: `root`, the top of the working tree;
@@ -175,10 +163,8 @@ end
 -- The error is of kind "other" with code "absent" (no git), "not_a_repository", or "git" (it failed; the message says
 -- how); without a code where the directory cannot be entered. Raises an ArgumentError for wrong options.
 function artifacts.snapshot(workdir, opts)
-  if type(workdir) ~= "string" or workdir == "" or workdir:find("\0", 1, true) then
-    errors.argument("workdir", "path of a directory", workdir)
-  end
-  local repo <close>, err = git.open(workdir, check_options(opts, SNAPSHOT))
+  if opts == nil then opts = {} end
+  local repo <close>, err = git.open(check.path(workdir, "workdir"), SNAPSHOT(opts))
   if not repo then return nil, err end
   local seen
   seen, err = look(repo)
@@ -203,10 +189,10 @@ function artifacts.compare(before, opts)
   if type(before) ~= "table" or type(before.root) ~= "string" or type(before.states) ~= "table" then
     errors.argument("before", "snapshot", before)
   end
-  opts = check_options(opts, COMPARE)
-  local to = opts.relative_to
-  if to ~= nil and to ~= "root" and to ~= "workdir" then errors.argument("relative_to", '"root" or "workdir"', to) end
-  local repo <close>, err = git.open(before.root, opts)
+  if opts == nil then opts = {} end
+  local kept = COMPARE(opts)
+  local to = kept.relative_to
+  local repo <close>, err = git.open(before.root, kept)
   if not repo then return nil, err end
   if repo.root ~= before.root then
     return nil, errors.new { kind = "other", code = "not_a_repository", message = "the repository is gone" }

@@ -3,6 +3,7 @@
 
 local errors = require "koine.data.errors"
 local process = require "koine.system.process"
+local cut = require("koine.data.text").cut
 local text = require "koine.system.executor.text"
 
 local bash = {}
@@ -38,7 +39,7 @@ end
 
 -- One stream's text, at most `max` bytes, with a word about what was left out.
 local function shown(bytes, max, dropped, name)
-  local kept = text.cut(bytes, max)
+  local kept = cut(bytes, max)
   dropped = dropped + #bytes - #kept
   if dropped == 0 then return kept end
   local gap = (kept == "" or kept:sub(-1) == "\n") and "" or "\n"
@@ -76,7 +77,7 @@ local function run(machine, input)
   if input.restart then return "Every command has a new shell: there is nothing to restart." end
   if not input.command then return text.mistake "command: string expected, got nothing" end
   if input.command:find("\0", 1, true) then return text.mistake "a command cannot hold a NUL byte" end
-  local there, moved = machine.tree:in_place() -- else commands and the file tools would be in two directories
+  local there, moved = machine.files:in_place() -- else commands and the file tools would be in two directories
   if not there then return failed(moved) end
   local timeout = machine.timeout
   if input.timeout and input.timeout > 0 then timeout = math.min(timeout, input.timeout) end

@@ -21,7 +21,7 @@ local function range_of(range, n)
 end
 
 function commands.view(machine, input)
-  local kind, err = machine.tree:stat(input.path)
+  local kind, err = machine.files:stat(input.path)
   if not kind then return text.refused(err) end
   if kind == "directory" then
     local list, info = files.listing(machine, input.path)

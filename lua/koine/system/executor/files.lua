@@ -1,6 +1,7 @@
---- The tools that read and write one file or list one directory. Paths go through the core's file tree, which opens
+--- The tools that read and write one file or list one directory. Paths go through the core's workdir, which opens
 -- nothing outside of the working directory.
 
+local cut = require("koine.data.text").cut
 local text = require "koine.system.executor.text"
 
 local files = {}
@@ -18,7 +19,7 @@ local LINES_MAX = 2000 -- lines that read_file returns by default
 
 --- A text file's bytes, or nil and the result for the model (text, info | nil, err) as a function to return.
 function files.load(machine, path)
-  local bytes, err = machine.tree:read(path, files.FILE_MAX)
+  local bytes, err = machine.files:read(path, files.FILE_MAX)
   if not bytes then return nil, function() return text.refused(err) end end
   if text.is_binary(bytes) then
     return nil, function() return text.mistake(("%s: a binary file of %d bytes"):format(path, #bytes)) end
@@ -28,7 +29,7 @@ end
 
 --- Writes a file: `said`, or the result that says why not.
 function files.save(machine, path, bytes, said)
-  local ok, err = machine.tree:write(path, bytes)
+  local ok, err = machine.files:write(path, bytes)
   if not ok then return text.refused(err) end
   return said
 end
@@ -52,7 +53,7 @@ local MARKS = { directory = "/", link = "@", other = "?" }
 
 --- The entries of a directory, one a line.
 function files.listing(machine, path)
-  local names, kinds = machine.tree:list(path, files.ENTRIES_MAX)
+  local names, kinds = machine.files:list(path, files.ENTRIES_MAX)
   if not names then return text.refused(kinds) end
   if #names == 0 then return "(empty directory)" end
   for i, name in ipairs(names) do names[i] = name:gsub("%c", "?") .. (MARKS[kinds[i]] or "") end
@@ -70,7 +71,7 @@ local function excerpt(bytes, from, most, max)
   local last = from + #lines - 1
   local part = table.concat(lines, "\n") .. ((last < n or bytes:byte(-1) == 10) and "\n" or "")
   if from > 1 or last < n or not is_whole then
-    part = text.cut(part, max)
+    part = cut(part, max)
     part = ("%s%s[lines %d to %d of %d]"):format(part, part:sub(-1) == "\n" and "" or "\n", from, last, n)
   end
   return is_repaired and part .. files.REPAIRED or part

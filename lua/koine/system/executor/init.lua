@@ -10,7 +10,6 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local records = require "koine.data.records"
 local schema = require "koine.data.schema"
 local tool = require "koine.agent.tool"
 
@@ -45,98 +44,60 @@ local SECOND_NAMES = { str_replace_based_edit_tool = true } -- not offered unles
 local TIMEOUT = 300          -- seconds
 local OUTPUT_MAX = 64 << 10  -- bytes
 local ENV = { "PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL" }
-local OPTIONS = { workdir = true, timeout = true, output_max = true, env = true, set_env = true, policy = true,
-  allowed_tools = true, protect = true }
 local LONGEST = { command = bash.COMMAND_MAX, path = files.PATH_MAX, pattern = glob.PATTERN_MAX,
   glob = glob.PATTERN_MAX } -- bytes
 local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL" }
 
-local function given(value, default)
-  if value == nil then return default end
-  return value
-end
+local TOOL = check.one_of(executor.names)
+local TOOLS = check.list(TOOL, "array of names")
 
-local function check_array(field, value, expected)
-  if not records.is_list(value) then errors.argument(field, "array of " .. expected, value) end
-end
-
-local function check_tool(field, name)
-  if type(name) ~= "string" or not known[name] then
-    errors.argument(field, "one of " .. table.concat(executor.names, ", "), name)
-  end
-end
-
-local function check_variable(field, name)
-  if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
-    errors.argument(field, "name of an environment variable", name)
-  end
-end
+local VARIABLE = check.that("name of an environment variable", function(value)
+  if type(value) == "string" and value:find "^[%a_][%w_]*$" then return value end
+end)
+local VALUES = check.secret(check.map(check.secret(check.text)))
 
 -- A variable whose name says that it holds a credential is not copied by mistake.
-local function check_copied(field, name)
-  check_variable(field, name)
+local function COPIED(name, path)
+  local upper = VARIABLE(name, path):upper()
   for _, word in ipairs(CREDENTIALS) do
-    if name:upper():find(word, 1, true) then
-      errors.argument(field, "no credential (set_env gives one to commands on purpose)", name)
+    if upper:find(word, 1, true) then
+      errors.argument(path, "no credential (set_env gives one to commands on purpose)", name)
     end
   end
+  return name
 end
 
--- The environment of commands: {NAME = value}.
+local function SET_ENV(set, path)
+  local kept = VALUES(set, path)
+  for name in next, kept do VARIABLE(name, path) end
+  return kept
+end
+
+local ROLE = check.one_of { "orchestrator", "implementor" }
+
+local HOOKS = check.list(check.func, "function or array of functions")
+local function POLICY(value, path) return type(value) == "function" and { value } or HOOKS(value, path) end
+
+local OPTIONS = check.options {
+  workdir = check.required(check.text), timeout = check.default(check.time_limit, TIMEOUT),
+  output_max = check.default(check.integer(1), OUTPUT_MAX), protect = check.default(check.boolean, true),
+  env = check.default(check.list(COPIED, "array of names"), ENV), set_env = check.default(SET_ENV, {}),
+  policy = check.default(POLICY, { policies.cautious }), allowed_tools = check.default(TOOLS, executor.names),
+}
+
+-- The environment of commands, {NAME = value}: what this process has of the names, and what is set over it.
 local function environment(names, set)
   local env = {}
-  check_array("env", names, "names")
-  for i, name in ipairs(names) do
-    check_copied(("env[%d]"):format(i), name)
-    env[name] = os.getenv(name)
-  end
-  if type(set) ~= "table" then check.refuse("set_env", "table", set) end
-  for name, value in next, set do
-    check_variable("set_env", name)
-    if type(value) ~= "string" or value:find("\0", 1, true) then
-      check.refuse("set_env." .. name, "string without NUL", value)
-    end
-    env[name] = value
-  end
+  for _, name in ipairs(names) do env[name] = os.getenv(name) end
+  for name, value in next, set do env[name] = value end
   return env
 end
 
-local function hooks_of(policy)
-  if policy == nil then return { policies.cautious } end
-  if type(policy) == "function" then return { policy } end
-  if not records.is_list(policy) then errors.argument("policy", "function or array of functions", policy) end
-  for i, hook in ipairs(policy) do
-    if type(hook) ~= "function" then errors.argument(("policy[%d]"):format(i), "function", hook) end
-  end
-  return table.move(policy, 1, #policy, 1, {})
-end
-
--- The names that may be used, in order, and as keys.
-local function allowed_of(names)
-  if names == nil then names = executor.names end
-  check_array("allowed_tools", names, "names")
-  local list, set = {}, {}
-  for i, name in ipairs(names) do
-    check_tool(("allowed_tools[%d]"):format(i), name)
-    list[i], set[name] = name, true
-  end
-  return list, set
-end
-
-local function seconds_of(value)
-  if type(value) == "number" and value > 0 and value < math.huge then return value end
-  errors.argument("timeout", "seconds, more than 0", value)
-end
-
-local function bytes_of(value)
-  local whole = math.type(value) and math.tointeger(value)
-  if whole and whole > 0 then return whole end
-  errors.argument("output_max", "integer, more than 0", value)
-end
-
-local function protect_of(value)
-  if value == nil or type(value) == "boolean" then return value ~= false end
-  errors.argument("protect", "boolean", value)
+-- The names as keys.
+local function set_of(names)
+  local set = {}
+  for _, name in ipairs(names) do set[name] = true end
+  return set
 end
 
 -- Calls -------------------------------------------------------------------------------------------------------------
@@ -183,9 +144,9 @@ local function too_long(input)
 end
 
 local function call(machine, name, input, ctx)
-  if type(name) ~= "string" then errors.argument("name", "string", name) end
-  if input ~= nil and type(input) ~= "table" then errors.argument("input", "table", input) end
-  if ctx ~= nil and type(ctx) ~= "table" then errors.argument("ctx", "table", ctx) end
+  check.string(name, "name")
+  if input ~= nil then check.table(input, "input") end
+  if ctx ~= nil then check.table(ctx, "ctx") end
   local one = known[name]
   if not one then return finish(machine, false, "Unknown tool: " .. name, { is_error = true }) end
   if not machine.allowed[name] then return denial "tool not allowed" end
@@ -204,7 +165,7 @@ end
 local methods = {}
 local metatable = { __index = methods, __name = "koine.executor" }
 
--- What an executor works with: {tree, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect,
+-- What an executor works with: {files, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect,
 -- denied}; of a remote one {allowed}. Not in the object, which somebody may print.
 local machines = setmetatable({}, { __mode = "k" })
 
@@ -217,10 +178,8 @@ function methods:tools(names)
       if not SECOND_NAMES[name] then names[#names + 1] = name end
     end
   end
-  check_array("names", names, "names")
   local made = {}
-  for i, name in ipairs(names) do
-    check_tool(("names[%d]"):format(i), name)
+  for i, name in ipairs(TOOLS(names, "names")) do
     if not machines[self].allowed[name] then errors.argument(("names[%d]"):format(i), "tool that is allowed", name) end
     made[i] = tool { name = name, description = known[name].description, parameters = known[name].parameters,
       run = function(input, ctx) return self.run(name, input, ctx) end }
@@ -231,8 +190,8 @@ end
 --- Gives the working directory's descriptor back; any number of times. Calls then raise an ArgumentError. A remote
 -- executor holds nothing.
 function methods:close()
-  local tree = machines[self].tree
-  if tree then tree:close() end
+  local opened = machines[self].files
+  if opened then opened:close() end
 end
 
 metatable.__close = methods.close
@@ -259,21 +218,13 @@ end
 --                  on, as far as the system lets it: docs/security.md
 -- Fields: run, names (what is allowed), workdir (absolute, without links). Raises an ArgumentError naming a bad option.
 local function new(_, opts)
-  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  for name in next, opts do
-    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
-  end
-  local workdir = opts.workdir
-  if type(workdir) ~= "string" or workdir:find("\0", 1, true) then
-    errors.argument("workdir", "string without NUL", workdir)
-  end
-  local names, allowed = allowed_of(opts.allowed_tools)
-  local machine = { allowed = allowed, hooks = hooks_of(opts.policy),
-    timeout = seconds_of(given(opts.timeout, TIMEOUT)), output_max = bytes_of(given(opts.output_max, OUTPUT_MAX)),
-    env = environment(given(opts.env, ENV), given(opts.set_env, {})), protect = protect_of(opts.protect) }
-  local tree, err = core.tree(workdir)
-  if not tree then return nil, err end
-  machine.tree, machine.workdir = tree, tree:path()
+  local kept = OPTIONS(opts)
+  local workdir = kept.workdir
+  local machine = { allowed = set_of(kept.allowed_tools), hooks = kept.policy, timeout = kept.timeout,
+    output_max = kept.output_max, env = environment(kept.env, kept.set_env), protect = kept.protect }
+  local opened, err = core.workdir(workdir)
+  if not opened then return nil, err end
+  machine.files, machine.workdir = opened, opened:path()
   if machine.protect then core.protect() end
   machine.workdir_given = workdir:sub(1, 1) == "/" and workdir or nil
   machine.denied = function(name, input, ctx) return denied(machine, name, input, ctx) end
@@ -283,7 +234,7 @@ local function new(_, opts)
   -- decoded arguments, `ctx` a table that policies see, nil for none.
   local function run(name, input, ctx) return call(machine, name, input, ctx) end
 
-  return object(machine, run, names)
+  return object(machine, run, kept.allowed_tools)
 end
 
 --- An executor on another machine, reached over HTTP (remote.lua). Options:
@@ -295,8 +246,7 @@ end
 -- kind "executor". Raises an ArgumentError naming a bad option.
 function executor.remote(opts)
   local run = remote.run(opts)
-  local names, allowed = allowed_of(nil)
-  return object({ allowed = allowed }, run, names)
+  return object({ allowed = set_of(executor.names) }, run, TOOLS(executor.names, "names"))
 end
 
 --- Serves an executor to koine.executor.remote over HTTP (service.lua), until the process gets SIGTERM or
@@ -312,9 +262,7 @@ function executor.serve(opts) return require("koine.system.executor.service").se
 --- The names of the tools that fit a role: those that change nothing for "orchestrator", all for "implementor".
 -- Raises an ArgumentError for any other word.
 function executor.role_tools(role)
-  if role ~= "orchestrator" and role ~= "implementor" then
-    errors.argument("role", '"orchestrator" or "implementor"', role)
-  end
+  ROLE(role, "role")
   local names = {}
   for _, name in ipairs(executor.names) do
     local fits = role == "implementor" or not known[name].mutates

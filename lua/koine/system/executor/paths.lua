@@ -1,5 +1,5 @@
 --- Paths as words: what a path means without asking the file system. Good for policies, which judge what a model wrote;
--- never for deciding what may be opened (the core's file tree does that).
+-- never for deciding what may be opened (the core's workdir does that).
 
 local paths = {}
 

@@ -13,46 +13,33 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
-local exchange = require "koine.net.http"
+local http = require "koine.net.http"
 
 local remote = {}
 
 local TIMEOUT = 310          -- seconds: longer than commands may take
 local CONNECT = 30           -- seconds
 local ANSWER_MAX = 64 << 20  -- bytes
-local OPTIONS = { url = true, token = true, timeout = true }
 
--- Options: the one given, else that of the environment.
-local function given(opts, name)
-  if opts[name] ~= nil then return opts[name] end
-  local value = os.getenv("KOINE_EXECUTOR_" .. name:upper())
-  return value ~= "" and value or nil
+-- A member that comes from the environment where it is absent.
+local function from_environment(c, variable)
+  return check.default(c, function()
+    local value = os.getenv(variable)
+    return value ~= "" and value or nil
+  end)
 end
 
-local function url_of(opts)
-  local url = given(opts, "url")
-  if type(url) ~= "string" or not url:find "^https?://[^/?#%s%c][^?#%s%c]*$" then
-    check.refuse("url", "http:// or https:// URL, here or in KOINE_EXECUTOR_URL", url)
-  end
-  return (url:gsub("/+$", ""))
-end
+local URL = check.secret(check.that("http:// or https:// URL, here or in KOINE_EXECUTOR_URL", function(value)
+  if type(value) ~= "string" or not value:find "^https?://[^/?#%s%c][^?#%s%c]*$" then return nil end
+  return (value:gsub("/+$", ""))
+end))
 
---- The token of these options or of the environment, nil when there is none. Raises an ArgumentError, which does not
--- show it, for one that is unfit.
-function remote.token(opts)
-  local token = given(opts, "token")
-  local problem = token ~= nil and check.key_problem(token)
-  if problem then
-    core.raise_argument("token", check.KEY_EXPECTED, problem)
-  end
-  return token
-end
+--- The checker of a token, given or of the environment; nil when there is none. Its errors do not show it.
+remote.token = from_environment(function(value, path) return value ~= nil and check.key(value, path) or nil end,
+  "KOINE_EXECUTOR_TOKEN")
 
-local function timeout_of(opts)
-  local seconds = opts.timeout == nil and TIMEOUT or opts.timeout
-  if type(seconds) == "number" and seconds > 0 and seconds < math.huge then return seconds end
-  errors.argument("timeout", "seconds, more than 0", seconds)
-end
+local OPTIONS = check.options { url = from_environment(URL, "KOINE_EXECUTOR_URL"), token = remote.token,
+  timeout = check.default(check.time_limit, TIMEOUT) }
 
 -- Calls -------------------------------------------------------------------------------------------------------------
 
@@ -65,7 +52,7 @@ end
 
 -- Sends a call: the answer, whatever its status, or nil, err.
 local function send(service, name, input)
-  local answer, err = exchange.send { method = "POST", url = service.url .. "/v1/" .. name:gsub("_", "-"),
+  local answer, err = http.send { method = "POST", url = service.url .. "/v1/" .. name:gsub("_", "-"),
     headers = service.headers, body = core.encode { input = input }, secrets = service.secrets,
     timeouts = { connect = CONNECT, total = service.timeout }, limits = { body = ANSWER_MAX, decoded = ANSWER_MAX } }
   if answer or err.kind == "cancelled" then return answer, err end
@@ -93,8 +80,8 @@ local function read(service, answer)
 end
 
 local function call(service, name, input)
-  if type(name) ~= "string" then errors.argument("name", "string", name) end
-  if input ~= nil and type(input) ~= "table" then errors.argument("input", "table", input) end
+  check.string(name, "name")
+  if input ~= nil then check.table(input, "input") end
   if not name:find "^[%w_]+$" then return "Unknown tool: " .. name, { is_error = true } end
   local answer, err = send(service, name, input or {})
   if not answer then return nil, err end
@@ -104,14 +91,9 @@ end
 --- The function run(name, input, ctx) of an executor behind a service; `opts` is what koine.executor.remote takes.
 -- `ctx` stays here.
 function remote.run(opts)
-  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  for name in next, opts do
-    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
-  end
-  local service = { url = url_of(opts), timeout = timeout_of(opts) }
-  local token = remote.token(opts)
-  if not token then core.raise_argument("token", "string, here or in KOINE_EXECUTOR_TOKEN", "nothing") end
-  service.headers = { authorization = "Bearer " .. token, ["content-type"] = "application/json",
+  local service = OPTIONS(opts)
+  if not service.token then core.raise_argument("token", "string, here or in KOINE_EXECUTOR_TOKEN", "nothing") end
+  service.headers = { authorization = "Bearer " .. service.token, ["content-type"] = "application/json",
     accept = "application/json", connection = "close" }
   service.secrets = credentials.secrets(service.headers, service.url)
   return function(name, input) return call(service, name, input) end

@@ -6,6 +6,7 @@ local wait = require "koine.task.wait"
 local files = require "koine.system.executor.files"
 local glob = require "koine.system.executor.glob"
 local paths = require "koine.system.executor.paths"
+local cut = require("koine.data.text").cut
 local text = require "koine.system.executor.text"
 
 local VISITS_MAX = 200000     -- entries that one search looks at
@@ -50,7 +51,7 @@ end
 -- cancelled, for everything below the directory `dir`. true, false when the search is over before the end, or nil, err
 -- when it was cancelled.
 local function walk(search, dir, state, visit)
-  local names, kinds = search.machine.tree:list(dir, files.ENTRIES_MAX)
+  local names, kinds = search.machine.files:list(dir, files.ENTRIES_MAX)
   if not names then
     search.unread = search.unread + 1
     return true
@@ -86,7 +87,7 @@ end
 
 -- The kind of what the search begins with, or nil and the result that says why not.
 local function start_of(machine, path)
-  local kind, err = machine.tree:stat(path)
+  local kind, err = machine.files:stat(path)
   if not kind then return nil, function() return text.refused(err) end end
   return kind
 end
@@ -140,8 +141,8 @@ end
 -- A line as it is shown: its bytes from `start` to before `stop`.
 local function shown(bytes, start, stop)
   if bytes:byte(stop - 1) == 13 then stop = stop - 1 end
-  local line, cut = text.cut(bytes:sub(start, math.min(stop - 1, start + LINE_MAX)), LINE_MAX)
-  return cut and line .. " …" or line
+  local line, was_cut = cut(bytes:sub(start, math.min(stop - 1, start + LINE_MAX)), LINE_MAX)
+  return was_cut and line .. " …" or line
 end
 
 -- Adds the lines of a file that hold `wanted`: nothing, or nil, err when the search was cancelled.
@@ -164,7 +165,7 @@ local function look(search, path, input, skipped, ctx)
     skipped.policy = skipped.policy + 1
     return
   end
-  local bytes = search.machine.tree:read(path, files.FILE_MAX)
+  local bytes = search.machine.files:read(path, files.FILE_MAX)
   if not bytes then
     skipped.unread = skipped.unread + 1
     return

@@ -6,7 +6,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local hosts = require "koine.task.hosts"
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local remote = require "koine.system.executor.remote"
 local wait = require "koine.task.wait"
 
@@ -15,7 +15,9 @@ local service = {}
 -- What peers may take: seconds, and connections without the token at once, of which the oldest goes.
 local HEAD, BODY, CLOSE, WAITING = 10, 120, 30, 64
 
-local OPTIONS = { executor = true, token = true, port = true, address = true }
+local OPTIONS = check.options { token = remote.token, port = check.required(check.integer(0, 65535)),
+  executor = check.required(check.method("run", "executor (a table with a function run)")),
+  address = check.default(check.string, "127.0.0.1") }
 
 -- Equality that takes as long for every wrong guess of a length.
 local function same(guess, token)
@@ -52,7 +54,7 @@ end
 local function run(conn, executor, name, input)
   local task
   conn.wake = function() task:cancel() end
-  return loop.run(function()
+  return scheduler.run(function()
     task = wait.task()
     return pcall(executor.run, name, input, {})
   end)
@@ -78,11 +80,11 @@ end
 
 --- The handler of connections (net/http_server.lua) for an executor; `token` nil: nobody is let in.
 function service.handler(executor, token)
-  local http = require "koine.net.http_server"
+  local http_server = require "koine.net.http_server"
   return function(conn, request)
     local status, body = answer(executor, token, conn, request)
     local text = core.encode(body)
-    conn:send(http.head(status, { { "content-type", "application/json" }, { "content-length", #text },
+    conn:send(http_server.head(status, { { "content-type", "application/json" }, { "content-length", #text },
       { "connection", "close" } }) .. text)
     return false
   end
@@ -96,21 +98,6 @@ end
 
 -- The program -------------------------------------------------------------------------------------------------------
 
-local function check_options(opts)
-  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  for name in next, opts do
-    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
-  end
-  local executor, port, address = opts.executor, opts.port, opts.address
-  if type(executor) ~= "table" or type(executor.run) ~= "function" then
-    errors.argument("executor", "executor (a table with a function run)", executor)
-  end
-  if math.type(port) ~= "integer" or port < 0 or port > 65535 then
-    errors.argument("port", "integer from 0 to 65535", port)
-  end
-  if address ~= nil and type(address) ~= "string" then errors.argument("address", "address to listen at", address) end
-end
-
 local function signal(uv, name, f)
   local handle = uv.new_signal()
   handle:start(name, f)
@@ -119,21 +106,19 @@ end
 
 --- Serves until SIGTERM or SIGINT: true; nil, err when it cannot listen. See koine.executor.serve.
 function service.serve(opts)
-  check_options(opts)
-  local token = remote.token(opts)
+  local kept = OPTIONS(opts)
   local found, uv = pcall(require, "luv")
   if not found then return nil, errors.new { kind = "other", message = "executor: the module luv is missing" } end
-  local address = opts.address or "127.0.0.1"
-  local listens, port = pcall(require("koine.net.http_server").listen, service.handler(opts.executor, token), opts.port,
-    address, service.bounds(token))
+  local listens, port = pcall(require("koine.net.http_server").listen, service.handler(kept.executor, kept.token),
+    kept.port, kept.address, service.bounds(kept.token))
   if not listens then
-    return nil, errors.new { kind = "connect", message = ("executor: %s:%d: %s"):format(address, opts.port,
+    return nil, errors.new { kind = "connect", message = ("executor: %s:%d: %s"):format(kept.address, kept.port,
       tostring(port):gsub("^.-:%d+: ", "")) }
   end
   hosts.luv.install()
   signal(uv, "sigpipe", function() end) -- who leaves in the middle of an answer is no reason to end
   for _, name in ipairs { "sigterm", "sigint" } do signal(uv, name, function() uv.stop() end) end
-  io.stdout:write(("listening at %s:%d\n"):format(address, port)):flush()
+  io.stdout:write(("listening at %s:%d\n"):format(kept.address, port)):flush()
   uv.run()
   return true
 end

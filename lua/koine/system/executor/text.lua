@@ -2,6 +2,7 @@
 -- A result is a text and, second, nil or {is_error = true}.
 
 local core = require "koine.core"
+local cut = require("koine.data.text").cut
 local errors = require "koine.data.errors"
 
 local text = {}
@@ -11,7 +12,7 @@ local BINARY_LOOK = 8192 -- bytes at the beginning of a file that are searched f
 --- The result of a call that the model got wrong, or that the system refused.
 function text.mistake(message) return "Error: " .. message, { is_error = true } end
 
---- What an error of the file tree becomes: a result for the model, or nil, err (kind "executor") when it is not the
+--- What an error of the workdir becomes: a result for the model, or nil, err (kind "executor") when it is not the
 -- path that is to blame.
 function text.refused(err)
   if err.code ~= "system" then return text.mistake(err.message) end
@@ -22,13 +23,6 @@ end
 function text.repair(bytes)
   if utf8.len(bytes) then return bytes end
   return core.decode(core.encode(bytes))
-end
-
---- At most so many bytes of a text, not cut inside a UTF-8 sequence, and whether something was left out.
-function text.cut(whole, max)
-  if #whole <= max then return whole, false end
-  while max > 0 and (whole:byte(max + 1) & 0xC0) == 0x80 do max = max - 1 end
-  return whole:sub(1, max), true
 end
 
 --- True for what no text file holds.
@@ -49,7 +43,7 @@ function text.excerpt(bytes, from, most, max, extra)
   while #lines < most and at <= #bytes do
     local stop = bytes:find("\n", at, true) or #bytes + 1
     local raw = bytes:sub(at, math.min(stop - 1, at + max + 2)) -- with the end of a character that begins before max
-    local line, is_cut = text.cut(text.repair(raw), max)
+    local line, is_cut = cut(text.repair(raw), max)
     size = size + #line + extra
     if #lines > 0 and (is_cut or size >= max) then break end
     lines[#lines + 1], size, at = line, size + 1, stop + 1
@@ -78,7 +72,7 @@ function text.line_at(bytes, position) return (core.text_ends(bytes, position - 
 
 --- At most `max` bytes of a result, with a word about those that are left out.
 function text.capped(said, max)
-  local kept, was_cut = text.cut(said, max)
+  local kept, was_cut = cut(said, max)
   if not was_cut then return said end
   return ("%s\n[%d more bytes left out]"):format(kept, #said - #kept)
 end

@@ -4,7 +4,7 @@
 local cli = require "spec.support.cli"
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
-local exchange = require "koine.net.http"
+local http = require "koine.net.http"
 local kit = require "spec.lua.session.kit"
 local koine = require "koine"
 local lfs = require "lfs"
@@ -36,7 +36,7 @@ describe("koine.executor.serve", function()
 
   -- A request by hand: status and decoded body.
   local function ask(method, path, headers, body, url)
-    local answer = assert(exchange.send { method = method, url = (url or service.url) .. path, headers = headers,
+    local answer = assert(http.send { method = method, url = (url or service.url) .. path, headers = headers,
       body = body, timeouts = { total = 60 } })
     return answer.status, core.decode(answer.body)
   end
