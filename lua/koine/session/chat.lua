@@ -6,9 +6,9 @@ local agents = require "koine.agent"
 local check = require "koine.data.check"
 local context = require "koine.session.context"
 local errors = require "koine.data.errors"
-local frame = require "koine.session.runner"
+local runners = require "koine.session.runner"
 local tools = require "koine.session.tools"
-local turn = require "koine.agent.step"
+local step = require "koine.agent.step"
 
 local chat = {}
 
@@ -24,7 +24,7 @@ local function check_adapter(adapter, model)
   end
 end
 
--- The adapter as the agent sees it: it is known of the last turn whether the provider paused it.
+-- The adapter as the agent sees it: it is known of the last answer whether the provider paused it.
 local function watched(work, adapter)
   return {
     chat = function(_, messages, options)
@@ -49,108 +49,108 @@ local function limit(work, input)
   end
 end
 
---- Begins a session of an adapter: a frame (runner.lua). `input` is what input.check returned. Raises an ArgumentError
+--- Begins a session of an adapter: a runner (runner.lua). `input` is what input.check returned. Raises an ArgumentError
 -- for an adapter that is none, or is for another model, and for inputs that do not fit what is there.
 function chat.open(adapter, input)
   check_adapter(adapter, input.model)
   local work = setmetatable({ input = input }, work_mt)
-  work.frame = frame.new(input, work)
+  work.runner = runners.new(input, work)
   local all, skipped = tools.make(work)
-  work.frame.facts.skipped_tools = skipped
+  work.runner.facts.skipped_tools = skipped
   work.agent = agents { adapter = watched(work, adapter), tools = all, system = input.system,
     options = input.options, stop = { limit(work, input) },
-    on_event = function(event) frame.tell(work.frame, event) end,
-    on_delta = input.on_delta and function(delta) frame.consume(work.frame, input.on_delta, delta) end }
-  return work.frame
+    on_event = function(event) runners.tell(work.runner, event) end,
+    on_delta = input.on_delta and function(delta) runners.consume(work.runner, input.on_delta, delta) end }
+  return work.runner
 end
 
 local STOPPED = {}
 
-function STOPPED.checkpoint(frm)
-  frm.verdict.checkpoint, frm.facts.stop_reason = true, "checkpoint"
+function STOPPED.checkpoint(runner)
+  runner.outcome.checkpoint, runner.facts.stop_reason = true, "checkpoint"
 end
 
 function STOPPED.blocked() end
 
 -- What the end of the run means for the session.
-local function judge(self, frm)
+local function judge(self, runner)
   local summary = self.run:summary()
-  frm.facts.stop_reason = summary.stop_reason
+  runner.facts.stop_reason = summary.stop_reason
   if summary.status == "completed" then
-    frm.verdict:stopped(summary.stop_reason)
+    runner.outcome:stopped(summary.stop_reason)
   elseif summary.status == "stopped" and STOPPED[summary.reason] then
-    STOPPED[summary.reason](frm)
+    STOPPED[summary.reason](runner)
   else
-    frm.verdict:fail(errors.new { kind = summary.status == "stopped" and "limit" or "other",
+    runner.outcome:fail(errors.new { kind = summary.status == "stopped" and "limit" or "other",
       message = summary.reason or summary.status })
   end
 end
 
 -- Tells what had arrived of an answer that broke off. Its calls are not told: they are not to be run.
-local function tell_partial(frm, partial)
+local function tell_partial(runner, partial)
   for _, block in ipairs(partial and partial.content or {}) do
-    local event = block.type ~= "tool_use" and turn.event(block)
-    if event then frame.tell(frm, event) end
+    local event = block.type ~= "tool_use" and step.event(block)
+    if event then runners.tell(runner, event) end
   end
 end
 
 --- A unit of the run; see runner.lua.
-function methods:step(frm)
+function methods:step(runner)
   if not self.run then
     local message, about = context.message(self.input)
     if not message then
-      frm.verdict:fail(about)
+      runner.outcome:fail(about)
       return false
     end
-    frm.facts.skipped_context, frm.facts.cut_context = about.skipped, about.cut
+    runner.facts.skipped_context, runner.facts.cut_context = about.skipped, about.cut
     self.run = self.agent:start(message)
   end
   local made, err = self.run:step()
   if made then return true end
   if err then
-    tell_partial(frm, turn.partial(err))
-    frm.verdict:fail(err)
+    tell_partial(runner, step.partial(err))
+    runner.outcome:fail(err)
   else
-    judge(self, frm)
+    judge(self, runner)
   end
   return false
 end
 
 -- One record for each call that the model made; `started` has the ids of those that reached the executor.
-local function write_audit(frm, calls, started)
+local function write_audit(runner, calls, started)
   local answered, times = {}, {}
   for _, call in ipairs(calls) do
     answered[call.id] = answered[call.id] or {}
     table.insert(answered[call.id], call)
   end
-  for _, event in ipairs(frm.events) do
+  for _, event in ipairs(runner.events) do
     if event.kind == "tool_result" then times[event.tool_call_id] = event.timestamp end
   end
-  for _, event in ipairs(frm.events) do
+  for _, event in ipairs(runner.events) do
     if event.kind == "tool_call" then
       local call = table.remove(answered[event.tool_call_id] or {}, 1)
         or { blocked = not started[event.tool_call_id], reason = "not run" }
       local arguments = core.decode(event.tool_input)
-      frame.audit(frm, { tool_name = event.tool_name, tool_input = type(arguments) == "table" and arguments or {},
+      runners.audit(runner, { tool_name = event.tool_name, tool_input = type(arguments) == "table" and arguments or {},
         blocked = call.blocked or false, block_reason = call.blocked and (call.reason or "blocked") or "",
         timestamp = times[event.tool_call_id] or event.timestamp })
     end
   end
 end
 
---- Ends the run and the executor, then enters usage and audit log into the frame.
-function methods:close(frm)
-  if self.blocked then frm.verdict:worsen("blocked", self.blocked) end
+--- Ends the run and the executor, then enters usage and audit log into the runner.
+function methods:close(runner)
+  if self.blocked then runner.outcome:worsen("blocked", self.blocked) end
   if self.run then self.run:cancel() end
   if self.executor then self.executor:close() end
   if self.run then
-    local summary, usage = self.run:summary(), frm.usage
+    local summary, usage = self.run:summary(), runner.usage
     local sum = summary.usage
     usage.tokens_in, usage.tokens_out = sum.input_tokens, sum.output_tokens
     usage.cache_read_tokens, usage.cache_creation_tokens = sum.cache_read_tokens, sum.cache_creation_tokens
     usage.reasoning_tokens, usage.model_calls = sum.reasoning_tokens, sum.model_calls
     usage.incomplete, usage.cost_usd = sum.incomplete, sum.cost and sum.cost.total
-    write_audit(frm, summary.calls, self.started)
+    write_audit(runner, summary.calls, self.started)
   end
 end
 

@@ -2,6 +2,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local cut = require("koine.data.text").cut
 local text = require "koine.system.executor.text"
 
 local context = {}
@@ -42,7 +43,7 @@ function context.message(input)
     local bytes, size = read(path, input.max_context_bytes)
     if not bytes and size then return nil, size end
     if bytes then
-      local kept, was_cut = text.cut(bytes, input.max_context_bytes)
+      local kept, was_cut = cut(bytes, input.max_context_bytes)
       if was_cut then
         kept = ("%s\n[%d more bytes]"):format(kept, size - #kept)
         cut_off[#cut_off + 1] = path

@@ -13,9 +13,9 @@ local core = require "koine.core"
 local chat = require "koine.session.chat"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local frame = require "koine.session.runner"
+local runners = require "koine.session.runner"
 local inputs = require "koine.session.input"
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local types = require "koine.session.types"
 local wait = require "koine.task.wait"
 
@@ -67,7 +67,7 @@ local provider_mt = { __index = methods, __name = "koine.session.provider" }
 --- A new provider: `name` is that of one of Koine's rows, `options` (table, nil for none) are those of the row's
 -- constructor without `model`. Raises an ArgumentError for an unknown name.
 function session.new(name, options)
-  if type(name) ~= "string" then errors.argument("name", "name of a provider", name) end
+  check.string(name, "name")
   if options ~= nil and type(options) ~= "table" then check.refuse("options", "table", options) end
   require("koine.provider").load(name)
   local kept = {}
@@ -101,7 +101,7 @@ end
 
 -- Calls f(…) as a task that close() cancels: f's results, or nil, err when it was.
 local function apart(self, f, ...)
-  return loop.run(function(...)
+  return scheduler.run(function(...)
     self.task = wait.task()
     return settle(pcall(f, ...))
   end, ...)
@@ -109,7 +109,7 @@ end
 
 function replayed:result()
   if self.final then return self.final end
-  local held <close> = frame.hold(self) -- luacheck: ignore held
+  local held <close> = runners.hold(self) -- luacheck: ignore held
   local result, err = apart(self, self.provider.run_session, self.provider, self.given)
   self.final = self.final or result or failed(err)
   return self.final
@@ -159,7 +159,7 @@ end
 --- An event as text of an event stream (SSE): "event: KIND\ndata: JSON\n\n".
 function session.sse(event)
   if type(event) ~= "table" then errors.argument("event", "event", event) end
-  types.check_word("event.kind", event.kind, types.KIND)
+  types.kind(event.kind, "event.kind")
   return ("event: %s\ndata: %s\n\n"):format(event.kind, core.encode(event))
 end
 

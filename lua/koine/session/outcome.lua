@@ -1,21 +1,21 @@
---- The verdict on a session: completed until something is worse; it never gets better. error > blocked > completed,
+--- The outcome of a session: completed until something is worse; it never gets better. error > blocked > completed,
 -- and the first reason of the worst kind stays.
 
 local errors = require "koine.data.errors"
 
-local verdict = {}
+local outcomes = {}
 
 --- What in the last words of a model counts as asking for a human, in lower case.
-verdict.PHRASES = { "i need human input", "i need your input", "please clarify", "i cannot proceed without",
+outcomes.PHRASES = { "i need human input", "i need your input", "please clarify", "i cannot proceed without",
   "waiting for your response" }
 
 local RANK = { completed = 0, blocked = 1, error = 2 }
 
 local methods = {}
-local verdict_mt = { __index = methods }
+local outcome_mt = { __index = methods }
 
---- A verdict: {outcome = "completed", reason, error, truncated, checkpoint}.
-function verdict.new() return setmetatable({ outcome = "completed" }, verdict_mt) end
+--- An outcome: {outcome = "completed", reason, error, truncated, checkpoint}.
+function outcomes.new() return setmetatable({ outcome = "completed" }, outcome_mt) end
 
 --- The outcome is at least this one.
 function methods:worsen(outcome, reason, err)
@@ -50,4 +50,4 @@ function methods:asked(text, phrases)
   end
 end
 
-return verdict
+return outcomes

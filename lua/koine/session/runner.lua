@@ -1,18 +1,19 @@
---- The frame around every session, whoever does the work: its events, numbered and handed out one by one; the state of
--- the repository before and after; the verdict, the usage and the result.
--- The work is an object with step(frame): true while there is more to do, having put what happened into the frame; and
--- close(frame), called once, which ends it at any time, gives back what it holds, and enters what it knows only now. It
--- uses tell, consume and audit, and a frame's fields verdict, usage, facts (further fields of the result), and
+--- Runs every session, whoever does the work: its events, numbered and handed out one by one; the state of
+-- the repository before and after; the outcome, the usage and the result.
+-- The work is an object with step(runner): true while there is more to do, having put what happened into the runner;
+-- and close(runner), called once, which ends it at any time, gives back what it holds, and enters what it knows only
+-- now. It uses tell, consume and audit, and a runner's fields outcome, usage, facts (further fields of the result), and
 -- over, true from the moment at which the session ends or is closed.
 
 local core = require "koine.core"
 local artifacts = require "koine.system.artifacts"
 local errors = require "koine.data.errors"
+local exclusive = require "koine.task.exclusive"
 local types = require "koine.session.types"
-local verdict = require "koine.session.outcome"
+local outcomes = require "koine.session.outcome"
 local wait = require "koine.task.wait"
 
-local frame = {}
+local runner = {}
 
 local methods = {}
 local frame_mt = { __index = methods, __name = "koine.session" }
@@ -31,8 +32,8 @@ end
 
 --- Begins a session with inputs that were checked (input.lua) and a work that has not begun. Raises an ArgumentError
 -- for a working directory without a git repository where one is required.
-function frame.new(input, work)
-  local self = setmetatable({ input = input, work = work, began = wait.now(), verdict = verdict.new(),
+function runner.new(input, work)
+  local self = setmetatable({ input = input, work = work, began = wait.now(), outcome = outcomes.new(),
     events = core.array {}, read = 0, audit_log = core.array {}, usage = types.usage { model = input.model },
     facts = {}, last_output = "" }, frame_mt)
   self.usage.cost_usd = nil
@@ -44,25 +45,25 @@ end
 
 --- Enters an event (its fields: types.event), and tells the user's on_event. What that raises changes nothing; its
 -- first error is in the result. Nothing is entered into a session that is over.
-function frame.tell(self, fields)
+function runner.tell(self, fields)
   if self.over then return end
   local event = types.event(fields)
   self.events[#self.events + 1] = event
   event.seq = #self.events
   if event.timestamp == 0 then event.timestamp = core.wall() end
   if event.kind == "output" then self.last_output = event.content end
-  frame.consume(self, self.input.on_event, event)
+  runner.consume(self, self.input.on_event, event)
 end
 
 --- Calls one of the user's functions, if there is one, and keeps its first error.
-function frame.consume(self, f, value)
+function runner.consume(self, f, value)
   if not f then return end
   local ok, err = pcall(f, value)
   if not ok and not self.facts.consumer_error then self.facts.consumer_error = tostring(err) end
 end
 
 --- Enters a record of the audit log (types.audit).
-function frame.audit(self, fields) self.audit_log[#self.audit_log + 1] = types.audit(fields) end
+function runner.audit(self, fields) self.audit_log[#self.audit_log + 1] = types.audit(fields) end
 
 -- The end -----------------------------------------------------------------------------------------------------------
 
@@ -84,7 +85,7 @@ end
 
 -- Makes the result of a session whose work is over, once.
 local function finish(self)
-  local judged = self.verdict
+  local judged = self.outcome
   judged:asked(self.last_output, self.input.blocked_phrases or {})
   local result = types.result { outcome = judged.outcome, reason = judged.reason, error = judged.error,
     truncated = judged.truncated, checkpoint = judged.checkpoint, events = self.events, usage = self.usage,
@@ -103,20 +104,19 @@ local function stop(self)
   self.work:close(self)
 end
 
---- Marks a session as one that somebody is at: a value to be closed. Raises an ArgumentError where somebody is already.
-function frame.hold(self)
-  if self.busy then core.raise_argument("session", "one reader at a time", "a second one") end
-  self.busy = true
-  return setmetatable({}, { __close = function() self.busy = false end })
-end
+local ONE_READER = { field = "session", expected = "one reader at a time",
+  message = "session: one reader at a time expected, got a second one" }
+
+--- Holds a session for one reader: a value for <close>. Raises an ArgumentError where there is a reader already.
+function runner.hold(self) return exclusive(self, ONE_READER) end
 
 -- One step of the work. What is raised is the session's failure; wrong use before anything was done is the caller's.
 -- A session that was closed meanwhile is over: what the interrupted step says does not count.
 local function advance(self)
-  local held <close> = frame.hold(self) -- luacheck: ignore held
+  local held <close> = runner.hold(self) -- luacheck: ignore held
   local ok, more = pcall(self.work.step, self.work, self)
   if self.over or ok and more then return end
-  if not ok then self.verdict:fail(more) end
+  if not ok then self.outcome:fail(more) end
   stop(self)
   if not ok and #self.events == 0 and errors.is_error(more)
     and (more:is "ArgumentError" or more:is "NotImplementedError") then
@@ -148,7 +148,7 @@ end
 -- times.
 function methods:close()
   if self.over then return end
-  self.verdict:fail(errors.new { kind = "cancelled", message = "the session was closed" })
+  self.outcome:fail(errors.new { kind = "cancelled", message = "the session was closed" })
   stop(self)
 end
 
@@ -156,4 +156,4 @@ end
 frame_mt.__call = methods.next
 frame_mt.__close = methods.close
 
-return frame
+return runner

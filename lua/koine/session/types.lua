@@ -16,80 +16,49 @@ types.OUTCOME = { COMPLETED = "completed", BLOCKED = "blocked", ERROR = "error" 
 --- What an event tells.
 types.KIND = { REASONING = "reasoning", TOOL_CALL = "tool_call", TOOL_RESULT = "tool_result", OUTPUT = "output" }
 
-local function is(name) return { expected = name, check = function(value) return type(value) == name end } end
-
-local function one_of(words)
-  local known, list = {}, {}
-  for _, word in next, words do
-    known[word], list[#list + 1] = true, '"' .. word .. '"'
-  end
+-- The words of such a table, sorted.
+local function word_of(words)
+  local list = {}
+  for _, word in next, words do list[#list + 1] = word end
   table.sort(list)
-  return { expected = table.concat(list, ", "), check = function(value) return known[value] end }
+  return check.one_of(list)
 end
 
---- Raises an ArgumentError unless the value is one of the words of such a table; `field` names it.
-function types.check_word(field, value, words)
-  local kind = one_of(words)
-  if not kind.check(value) then errors.argument(field, kind.expected, value) end
-end
+--- The checker of what an event tells.
+types.kind = word_of(types.KIND)
 
-local STRING, NUMBER, BOOLEAN, TABLE = is "string", is "number", is "boolean", is "table"
+local NUMBER, COUNT, TEXT = check.number(), check.default(check.number(), 0), check.default(check.string, "")
+local LIST = check.default(check.table, function() return core.array {} end)
 
-local function list() return core.array {} end
-
--- record → field → {kind, default = value or function}; a default of REQUIRED has to be given.
-local REQUIRED = {}
-local FIELDS = {
-  event = { kind = { one_of(types.KIND), REQUIRED }, content = { STRING, "" }, tool_name = { STRING },
-    tool_input = { STRING }, tool_call_id = { STRING }, is_error = { BOOLEAN }, redacted = { BOOLEAN },
-    traceback = { STRING }, seq = { NUMBER }, timestamp = { NUMBER, 0 } },
-  usage = { tokens_in = { NUMBER, 0 }, tokens_out = { NUMBER, 0 }, cost_usd = { NUMBER, 0.0 }, model = { STRING, "" },
-    duration_seconds = { NUMBER, 0.0 }, cache_read_tokens = { NUMBER, 0 }, cache_creation_tokens = { NUMBER, 0 },
-    reasoning_tokens = { NUMBER, 0 }, model_calls = { NUMBER, 0 }, incomplete = { BOOLEAN } },
-  audit = { tool_name = { STRING, REQUIRED }, tool_input = { TABLE, function() return {} end },
-    blocked = { BOOLEAN, false }, block_reason = { STRING, "" }, timestamp = { NUMBER, 0 } },
-}
-FIELDS.result = {
-  outcome = { one_of(types.OUTCOME), REQUIRED }, events = { TABLE, list }, artifacts = { TABLE, list },
-  audit_log = { TABLE, list }, usage = { TABLE, function() return types.usage {} end }, reason = { STRING },
-  error = { TABLE }, stop_reason = { STRING }, truncated = { BOOLEAN }, checkpoint = { BOOLEAN },
-  artifacts_source = { STRING }, artifacts_error = { TABLE }, head_before = { STRING }, head_after = { STRING },
-  skipped_context = { TABLE, list }, cut_context = { TABLE, list }, skipped_tools = { TABLE, list },
-  consumer_error = { STRING },
-}
-
-local function make(name, given)
-  if type(given) ~= "table" then errors.argument(name, "table of fields", given) end
-  local fields, made = FIELDS[name], {}
-  for field in next, given do
-    if not fields[field] then check.unknown("field", field, fields, name .. "." .. tostring(field)) end
-  end
-  for field, spec in next, fields do
-    local kind, default = spec[1], spec[2]
-    local value = given[field]
-    if value == nil and default ~= REQUIRED then
-      value = default
-      if type(value) == "function" then value = value() end
-    elseif not kind.check(value) then
-      errors.argument(name .. "." .. field, kind.expected, value)
-    end
-    made[field] = value
-  end
-  return made
-end
+local EVENT = check.record({ kind = check.required(types.kind), content = TEXT, tool_name = check.string,
+  tool_input = check.string, tool_call_id = check.string, is_error = check.boolean, redacted = check.boolean,
+  traceback = check.string, seq = NUMBER, timestamp = COUNT }, "table of fields")
+local USAGE = check.record({ tokens_in = COUNT, tokens_out = COUNT, cost_usd = check.default(NUMBER, 0.0),
+  model = TEXT, duration_seconds = check.default(NUMBER, 0.0), cache_read_tokens = COUNT,
+  cache_creation_tokens = COUNT, reasoning_tokens = COUNT, model_calls = COUNT, incomplete = check.boolean },
+  "table of fields")
+local AUDIT = check.record({ tool_name = check.required(check.string),
+  tool_input = check.default(check.table, function() return {} end), blocked = check.default(check.boolean, false),
+  block_reason = TEXT, timestamp = COUNT }, "table of fields")
+local RESULT = check.record({ outcome = check.required(word_of(types.OUTCOME)), events = LIST, artifacts = LIST,
+  audit_log = LIST, usage = check.default(check.table, function() return types.usage {} end), reason = check.string,
+  error = check.table, stop_reason = check.string, truncated = check.boolean, checkpoint = check.boolean,
+  artifacts_source = check.string, artifacts_error = check.table, head_before = check.string,
+  head_after = check.string, skipped_context = LIST, cut_context = LIST, skipped_tools = LIST,
+  consumer_error = check.string }, "table of fields")
 
 --- An event: {kind, content = "", tool_name, tool_input (JSON text), tool_call_id, is_error, redacted,
 -- traceback (text, of a tool that raised), seq, timestamp = 0}. `kind` is required.
-function types.event(fields) return make("event", fields) end
+function types.event(fields) return EVENT(fields, "event") end
 
 --- A report of usage: {tokens_in, tokens_out, cost_usd, model = "", duration_seconds, cache_read_tokens,
 -- cache_creation_tokens, reasoning_tokens, model_calls, incomplete}; numbers are 0 by default. In the result of a
 -- session cost_usd is nil where the price is not known.
-function types.usage(fields) return make("usage", fields) end
+function types.usage(fields) return USAGE(fields, "usage") end
 
 --- A record of the audit log: {tool_name, tool_input = table, blocked = false, block_reason = "",
 -- timestamp = 0}. `tool_name` is required.
-function types.audit(fields) return make("audit", fields) end
+function types.audit(fields) return AUDIT(fields, "audit") end
 
 --- A result: {type = "session_result", outcome, events, usage, artifacts, audit_log, …} as in docs/sessions.md.
 -- `outcome` is required, the others are empty by default.
@@ -98,7 +67,7 @@ function types.result(fields)
   local given = {}
   for name, value in next, fields do given[name] = value end
   if given.type == "session_result" then given.type = nil end
-  local made = make("result", given)
+  local made = RESULT(given, "result")
   made.type = "session_result"
   return made
 end

@@ -9,7 +9,7 @@ local session = koine.session
 
 -- The same session everywhere: a thought, a call that makes new.txt, its result, a last word.
 local CALL = { type = "tool_use", id = "c1", name = "bash", arguments = { command = "echo new > new.txt; echo made" } }
-local TURNS = {
+local ANSWERS = {
   { content = { { type = "thinking", thinking = "Hm." }, CALL }, usage = { input_tokens = 30, output_tokens = 3 } },
   { content = "Done.", usage = { input_tokens = 40, output_tokens = 4 } },
 }
@@ -22,12 +22,12 @@ describe("every provider of sessions", function()
   before_each(function()
     repo = repository.with { ["a.txt"] = "a\n" }
     assert(server:reset())
-    assert(server:script(TURNS))
+    assert(server:script(ANSWERS))
   end)
   after_each(function() repo:close() end)
 
   local TARGETS = {
-    adapter = function() return kit.play(TURNS) end,
+    adapter = function() return kit.play(ANSWERS) end,
     row = function() return session.new("anthropic", { key = "k", base_url = server.url, retry = false }) end,
   }
 

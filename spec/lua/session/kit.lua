@@ -2,14 +2,15 @@
 
 local agent_kit = require "spec.lua.agent.kit"
 local koine = require "koine"
+local repository = require "spec.lua.system.repository"
 
 local kit = {}
 
 --- What f raises; fails when it raises nothing.
 kit.raised = require "spec.support.raised"
 
---- A playbook of turns (the playbook's fields of a "turn").
-function kit.play(turns) return koine.testing.playbook { model = "m-1", steps = agent_kit.steps(turns) } end
+--- A playbook of answers (the playbook's fields of an "answer").
+function kit.play(answers) return koine.testing.playbook { model = "m-1", steps = agent_kit.steps(answers) } end
 
 --- A tool call as a block.
 function kit.call(id, name, arguments)
@@ -31,6 +32,28 @@ function kit.inputs(workdir, given)
     context_files = {} }
   for name, value in pairs(given or {}) do all[name] = value end
   return all
+end
+
+--- For the tests of one file: open() makes a repository of two files and returns it, close() removes it;
+-- inputs(given) is kit.inputs there, run(answers, given) a session of a playbook there: the result, the playbook.
+function kit.bench()
+  local bench, repo = {}, nil
+
+  function bench.open()
+    repo = repository.with { ["a.txt"] = "a\n", ["dir/c.txt"] = "c\n" }
+    return repo
+  end
+
+  function bench.close() repo:close() end
+
+  function bench.inputs(given) return kit.inputs(repo.dir, given) end
+
+  function bench.run(answers, given)
+    local book = kit.play(answers)
+    return koine.session.run(book, bench.inputs(given)), book
+  end
+
+  return bench
 end
 
 return kit

@@ -2,23 +2,16 @@
 
 local kit = require "spec.lua.session.kit"
 local koine = require "koine"
-local repository = require "spec.lua.system.repository"
 
 local session = koine.session
-local answering, bash, call, kinds, play = kit.answering, kit.bash, kit.call, kit.kinds, kit.play
+local answering, bash, call, kinds = kit.answering, kit.bash, kit.call, kit.kinds
 
 describe("session", function()
-  local repo
+  local bench = kit.bench()
+  local inputs, run = bench.inputs, bench.run
 
-  before_each(function() repo = repository.with { ["a.txt"] = "a\n", ["dir/c.txt"] = "c\n" } end)
-  after_each(function() repo:close() end)
-
-  local function inputs(given) return kit.inputs(repo.dir, given) end
-
-  local function run(turns, given)
-    local book = play(turns)
-    return session.run(book, inputs(given)), book
-  end
+  before_each(bench.open)
+  after_each(bench.close)
 
   describe("outcome", function()
     -- An adapter that answers with a hand-made table: the playbook knows canonical stop reasons only.
@@ -172,26 +165,26 @@ describe("session", function()
     end)
 
     it("asking for a human in the last words: blocked where that is wanted", function()
-      local turns = { { content = { { type = "text", text = "Please CLARIFY." }, bash("c1", "x") } },
+      local answers = { { content = { { type = "text", text = "Please CLARIFY." }, bash("c1", "x") } },
         { content = "I cannot proceed without a key." } }
-      assert.are.equal("completed", run(turns, { allowed_tools = { "bash" } }).outcome)
-      local result = run(turns, { allowed_tools = { "bash" }, blocked_phrases = true })
+      assert.are.equal("completed", run(answers, { allowed_tools = { "bash" } }).outcome)
+      local result = run(answers, { allowed_tools = { "bash" }, blocked_phrases = true })
       assert.are.equal("blocked", result.outcome)
       assert.is_truthy(result.reason:find("i cannot proceed without", 1, true))
-      turns[2].content = "Done."
-      assert.are.equal("completed", run(turns, { allowed_tools = { "bash" }, blocked_phrases = true }).outcome)
-      assert.are.equal("blocked", run(turns, { allowed_tools = { "bash" }, blocked_phrases = { "DONE" } }).outcome)
-      assert.are.equal("completed", run(turns, { allowed_tools = { "bash" }, blocked_phrases = false }).outcome)
+      answers[2].content = "Done."
+      assert.are.equal("completed", run(answers, { allowed_tools = { "bash" }, blocked_phrases = true }).outcome)
+      assert.are.equal("blocked", run(answers, { allowed_tools = { "bash" }, blocked_phrases = { "DONE" } }).outcome)
+      assert.are.equal("completed", run(answers, { allowed_tools = { "bash" }, blocked_phrases = false }).outcome)
     end)
 
     it("report_blocked ends the session after its round", function()
-      local turns = { { content = { call("c1", "report_blocked", { reason = "no key" }), bash("c2", "echo x") } },
+      local answers = { { content = { call("c1", "report_blocked", { reason = "no key" }), bash("c2", "echo x") } },
         { content = "never" } }
-      local result, book = run(turns, { allowed_tools = { "bash", "report_blocked" } })
+      local result, book = run(answers, { allowed_tools = { "bash", "report_blocked" } })
       assert.are.same({ "blocked", "no key" }, { result.outcome, result.reason })
       assert.are.equal(1, #book.call_log)
       assert.are.equal("tool_call tool_call tool_result tool_result", kinds(result.events))
-      result = run({ turns[1], { content = "x" } }, { allowed_tools = { "bash" } })
+      result = run({ answers[1], { content = "x" } }, { allowed_tools = { "bash" } })
       assert.are.equal("completed", result.outcome)
       assert.are.equal("Permission denied: tool not allowed", result.events[3].content)
       local _, only = run({ { content = "x" } }, { allowed_tools = { "report_blocked" }, role = "orchestrator" })
@@ -267,16 +260,16 @@ describe("session", function()
   describe("limits", function()
     local EXECUTOR = answering(function() return "x" end)
 
-    -- Turns that call a tool for ever.
+    -- Answers that call a tool for ever.
     local function rounds(n, usage)
-      local turns = {}
-      for i = 1, n do turns[i] = { content = { bash("c" .. i, "x") }, usage = usage } end
-      return turns
+      local answers = {}
+      for i = 1, n do answers[i] = { content = { bash("c" .. i, "x") }, usage = usage } end
+      return answers
     end
 
-    local function limited(turns, given)
+    local function limited(answers, given)
       given.allowed_tools, given.executor = { "bash" }, EXECUTOR
-      return run(turns, given)
+      return run(answers, given)
     end
 
     it("93: rounds: 50, or as many as are said", function()
@@ -288,9 +281,9 @@ describe("session", function()
       result, book = limited(rounds(60), { max_rounds = 2 })
       assert.are.equal("limit:max_rounds", result.reason)
       assert.are.equal(2, #book.call_log)
-      local turns = rounds(1)
-      turns[2] = { content = "Done." }
-      assert.are.equal("completed", limited(turns, { max_rounds = 2 }).outcome)
+      local answers = rounds(1)
+      answers[2] = { content = "Done." }
+      assert.are.equal("completed", limited(answers, { max_rounds = 2 }).outcome)
     end)
 
     it("93: tokens of all rounds together", function()
@@ -301,8 +294,8 @@ describe("session", function()
     end)
 
     it("93: after the deadline no round is begun: completed at a checkpoint", function()
-      local turns = { { content = { bash("c1", "x"), bash("c2", "y") } }, { content = "never" } }
-      local result, book = limited(turns, { deadline_seconds = 0 })
+      local answers = { { content = { bash("c1", "x"), bash("c2", "y") } }, { content = "never" } }
+      local result, book = limited(answers, { deadline_seconds = 0 })
       assert.are.same({ "completed", true, "checkpoint" }, { result.outcome, result.checkpoint, result.stop_reason })
       assert.are.equal(1, #book.call_log)
       assert.are.equal("tool_call tool_call tool_result tool_result", kinds(result.events))

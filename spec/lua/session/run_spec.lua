@@ -9,17 +9,11 @@ local session = koine.session
 local answering, bash, call, kinds, play, raised = kit.answering, kit.bash, kit.call, kit.kinds, kit.play, kit.raised
 
 describe("session", function()
-  local repo
+  local bench, repo = kit.bench(), nil
+  local inputs, run = bench.inputs, bench.run
 
-  before_each(function() repo = repository.with { ["a.txt"] = "a\n", ["dir/c.txt"] = "c\n" } end)
-  after_each(function() repo:close() end)
-
-  local function inputs(given) return kit.inputs(repo.dir, given) end
-
-  local function run(turns, given)
-    local book = play(turns)
-    return session.run(book, inputs(given)), book
-  end
+  before_each(function() repo = bench.open() end)
+  after_each(bench.close)
 
   describe("events", function()
     local EXECUTOR = answering(function(_, input) return input.command == "fail" and "no" or "ran " .. input.command,
@@ -65,12 +59,12 @@ describe("session", function()
     end)
 
     it("93: on_event, the iterator and the result tell the same in the same order", function()
-      local turns = { { content = { { type = "text", text = "a" }, bash("c1", "b") } }, { content = "c" } }
+      local answers = { { content = { { type = "text", text = "a" }, bash("c1", "b") } }, { content = "c" } }
       local heard = {}
-      local result = run(turns, { allowed_tools = { "bash" }, executor = EXECUTOR,
+      local result = run(answers, { allowed_tools = { "bash" }, executor = EXECUTOR,
         on_event = function(event) heard[#heard + 1] = event end })
       assert.are.same(result.events, heard)
-      local opened = session.events(play(turns), inputs { allowed_tools = { "bash" }, executor = EXECUTOR })
+      local opened = session.events(play(answers), inputs { allowed_tools = { "bash" }, executor = EXECUTOR })
       local seen = {}
       for event in opened do seen[#seen + 1] = event end
       assert.are.same(seen, opened:result().events)
@@ -300,11 +294,11 @@ describe("session", function()
 
     it("95: paths from the working directory where that is wanted; a subdirectory will do", function()
       local given = { workdir = repo.dir .. "/dir", allowed_tools = { "bash" } }
-      local turns = { { content = { bash("c1", "echo x > new.txt; echo y > ../up.txt") } }, { content = "x" } }
-      assert.are.same({ "dir/new.txt", "up.txt" }, run(turns, given).artifacts)
+      local answers = { { content = { bash("c1", "echo x > new.txt; echo y > ../up.txt") } }, { content = "x" } }
+      assert.are.same({ "dir/new.txt", "up.txt" }, run(answers, given).artifacts)
       repo:git("clean", "-qfd")
       given.relative_to = "workdir"
-      assert.are.same({ "../up.txt", "new.txt" }, run(turns, given).artifacts)
+      assert.are.same({ "../up.txt", "new.txt" }, run(answers, given).artifacts)
     end)
 
     it("94: what was dirty before is none of the session's", function()

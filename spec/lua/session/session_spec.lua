@@ -161,17 +161,11 @@ describe("session: types and interface", function()
 end)
 
 describe("session", function()
-  local repo
+  local bench, repo = kit.bench(), nil
+  local inputs, run = bench.inputs, bench.run
 
-  before_each(function() repo = repository.with { ["a.txt"] = "a\n", ["dir/c.txt"] = "c\n" } end)
-  after_each(function() repo:close() end)
-
-  local function inputs(given) return kit.inputs(repo.dir, given) end
-
-  local function run(turns, given)
-    local book = play(turns)
-    return session.run(book, inputs(given)), book
-  end
+  before_each(function() repo = bench.open() end)
+  after_each(bench.close)
 
   describe("inputs", function()
     it("are all checked before any work", function()

@@ -14,7 +14,6 @@ describe("a session over the wire", function()
 
   setup(function() server = assert(koine.testing.start()) end)
   teardown(function() server:stop() end)
-
   before_each(function()
     assert(server:reset())
     repo = repository.with { ["a.txt"] = "a\n" }
@@ -151,7 +150,7 @@ describe("a session over the wire", function()
     assert.are.equal("ArgumentError", kit.raised(provider.run_session, provider, {}).class)
   end)
 
-  it("92: one message answers all calls of a turn", function()
+  it("92: one message answers all calls of an answer", function()
     assert(server:script { { content = { call("c1", "bash", { command = "cat .env" }),
       call("c2", "bash", { command = "echo fine" }) } }, { content = "x" } })
     local adapter = ADAPTERS.anthropic(server.url)
