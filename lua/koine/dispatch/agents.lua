@@ -1,6 +1,7 @@
 --- A target of a dispatcher: an agent for each session, with the history of its thread.
 
-local dispatch = require "koine.dispatch.turn"
+local defer = require "koine.task.defer"
+local turns = require "koine.dispatch.turn"
 local errors = require "koine.data.errors"
 local records = require "koine.data.records"
 
@@ -28,22 +29,27 @@ function methods:ensure_session(key, ctx)
   check_agent(agent)
   messages = messages or {}
   records.check_messages(messages, "messages")
-  self.sessions[key] = { agent = agent, messages = messages }
+  self.sessions[key] = { agent = agent, messages = messages, sent = 0 }
   return true
 end
 
--- Begins a run of the session: the run, and what is to be closed at its end, however that comes. It then keeps the
--- history, once the model has answered.
+-- Keeps the history of the session's run, which is over, once the model has answered. Where memory is short for that,
+-- the next turn does it.
+local function keep(session)
+  if not session.run then return end
+  local messages = session.run:summary().messages
+  if #messages > session.sent then session.messages = messages end
+  session.run = nil
+end
+
+-- Begins a run of the session: the run, and what is to be closed at its end, however that comes.
 local function start(session, blocks)
+  keep(session)
   local messages = table.move(session.messages, 1, #session.messages, 1, {})
   messages[#messages + 1] = { role = "user", content = blocks }
-  local run = session.agent:start(messages)
-  session.run = run
-  return run, setmetatable({}, { __close = function()
-    session.run = nil
-    local summary = run:summary()
-    if summary.steps > 0 then session.messages = summary.messages end
-  end })
+  local run, held = session.agent:start(messages), defer(function() keep(session) end)
+  session.run, session.sent = run, #messages
+  return run, held
 end
 
 --- Runs the agent on the history and the blocks, as one message of the user: the run's result (see koine.agent), or
@@ -54,7 +60,7 @@ function methods:run_turn(key, blocks)
   local held <close> = kept -- luacheck: ignore held
   local result, err = run:result()
   if not result then return nil, err end
-  if result.status == "cancelled" then return nil, dispatch.cancelled() end
+  if result.status == "cancelled" then return nil, turns.cancelled() end
   if result.status == "paused" then return nil, needs_approval(result.pending[1]) end
   return result
 end

@@ -2,8 +2,10 @@
 -- dispatcher's own, which its step resumes. A dispatcher keeps two arrays of them: `launched`, those that perhaps have
 -- not begun, and `running`, those of its own that yielded.
 
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local wait = require "koine.task.wait"
+
+local DEPTH = 8 -- calls between the start of a coroutine and what can fail without loss
 
 local coroutines = {}
 
@@ -13,28 +15,59 @@ local metatable = { __index = methods }
 --- Whether the caller is in a task's own coroutine, which Koine may suspend.
 function coroutines.in_task() return wait.task() ~= nil and wait.suspends() end
 
--- Calls the function. A launch whose run ended before it got here is made again.
+-- Takes the memory that so many nested calls of this coroutine need.
+local function deepen(calls)
+  if calls > 0 then deepen(calls - 1) end
+  return calls
+end
+
+-- Calls the function. A launch that did not get so far, because its run ended or memory was short, is made again.
 local function begin(self)
+  deepen(DEPTH)
   self.begun = true
   self.f(self.dispatcher, self.what)
 end
 
--- Resumes a coroutine of the dispatcher's own, and keeps it in dispatcher.running unless it came to its end.
+-- Resumes a coroutine of the dispatcher's own.
 local function resume(self)
   if coroutine.status(self.co) == "suspended" then assert(coroutine.resume(self.co, self)) end
-  if coroutine.status(self.co) == "dead" then return end
-  local running = self.dispatcher.running
-  running[#running + 1] = self
 end
 
+-- Enters it in the list before anything begins: where memory is short, `resume` launches it again.
 local function launch(self)
   if coroutines.in_task() then
     local launched = self.dispatcher.launched
-    launched[#launched + 1], self.task = self, loop.spawn(begin, self)
+    if not self.listed then launched[#launched + 1] = self end
+    self.listed = true
+    self.task = scheduler.spawn(begin, self)
   else
-    self.co = coroutine.create(begin)
+    local running, co = self.dispatcher.running, coroutine.create(begin)
+    running[#running + 1] = self
+    self.co = co
     resume(self)
   end
+end
+
+local function is_launched(self) return not self.begun and not self.co end
+local function is_alive(self) return coroutine.status(self.co) ~= "dead" end
+
+-- Leaves in a list those that `keep` says, without taking memory.
+local function sift(list, keep)
+  local n, count = 0, #list
+  for i = 1, count do
+    local one = list[i]
+    list[i] = nil
+    if keep(one) then
+      n = n + 1
+      list[n] = one
+    end
+  end
+end
+
+--- Whether one of dispatcher.running yielded.
+function coroutines.waiting(dispatcher)
+  sift(dispatcher.running, is_alive)
+  return #dispatcher.running > 0
 end
 
 --- Closes the coroutine, once it has begun: its to-be-closed variables run, and what they raise goes no further. One
@@ -50,7 +83,8 @@ end
 
 --- Starts f(dispatcher, what), as a task, or as a coroutine that runs at once: what it returns has a method `cancel`.
 function coroutines.start(dispatcher, f, what)
-  local self = setmetatable({ dispatcher = dispatcher, f = f, what = what, begun = false }, metatable)
+  local self = setmetatable({ dispatcher = dispatcher, f = f, what = what, begun = false, task = false,
+    co = false, listed = false }, metatable)
   launch(self)
   return self
 end
@@ -58,13 +92,17 @@ end
 --- Starts again what never began, because the run of its task ended before; resumes each of dispatcher.running once.
 function coroutines.resume(dispatcher)
   local launched, running = dispatcher.launched, dispatcher.running
-  dispatcher.launched, dispatcher.running = {}, {}
-  for _, one in ipairs(launched) do
-    if not one.begun then
-      if one.task.done then launch(one) else table.insert(dispatcher.launched, one) end
-    end
+  sift(launched, is_launched)
+  sift(running, is_alive)
+  local count = #running
+  for i = 1, #launched do
+    local one = launched[i]
+    if one and is_launched(one) and not (one.task and not one.task.done) then launch(one) end
   end
-  for _, one in ipairs(running) do resume(one) end
+  for i = 1, count do
+    local one = running[i] -- none where a step within has taken it out
+    if one then resume(one) end
+  end
 end
 
 return coroutines

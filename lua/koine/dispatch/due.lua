@@ -1,24 +1,29 @@
 --- The threads that the next step of a dispatcher looks at, in the order in which they became due.
 
-local fifo = require "koine.task.queue"
 local wait = require "koine.task.wait"
 
 local due = {}
 
---- Has the next step look at a thread; wakes whoever waits to make it.
+--- Has the next step look at a thread; wakes whoever waits to make it. Takes no memory of its own.
 function due.add(dispatcher, thread)
   if thread.due then return end
+  dispatcher.due:push(thread)
   thread.due = true
-  fifo.push(dispatcher.due, thread)
+  wait.wake(dispatcher)
+end
+
+--- Has the next step look at every thread, after memory was short; wakes whoever waits to make it.
+function due.recover(dispatcher)
+  dispatcher.trouble = dispatcher.trouble + 1
   wait.wake(dispatcher)
 end
 
 --- How many there are.
-function due.count(dispatcher) return fifo.count(dispatcher.due) end
+function due.count(dispatcher) return dispatcher.due:count() end
 
 --- The first one, taken out.
 function due.next(dispatcher)
-  local thread = fifo.pop(dispatcher.due)
+  local thread = dispatcher.due:pop()
   thread.due = false
   return thread
 end

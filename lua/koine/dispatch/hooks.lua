@@ -1,48 +1,61 @@
---- The side queue of a thread: calls of the host's hooks, one after the other, in the order they were issued.
+--- The hook calls of a thread: calls of the host's hooks, one after the other, in the order they were issued.
 -- A hook may wait (it talks to the chat platform); the turn does not wait for it. What a hook raises is counted, and
 -- otherwise has no effect.
 
+local defer = require "koine.task.defer"
 local due = require "koine.dispatch.due"
-local fifo = require "koine.task.queue"
+local queue = require "koine.task.queue"
 
-local side = {}
+local hooks = {}
 
 --- Whether a thread has calls that nobody makes yet.
-function side.waits(thread)
-  return thread.side ~= nil and not thread.draining and fifo.count(thread.side) > 0
+function hooks.waits(thread)
+  return thread.hooks ~= nil and not thread.draining and thread.hooks:count() > 0
 end
 
 --- How many calls wait, the one under way included.
-function side.count(thread) return (thread.side and fifo.count(thread.side) or 0) + (thread.draining and 1 or 0) end
+function hooks.count(thread) return thread.hooks and thread.hooks:count() or 0 end
 
 --- Enters a call of the hook of that name, if the host has one; the next step makes it.
-function side.issue(dispatcher, thread, name, ...)
+function hooks.issue(dispatcher, thread, name, ...)
   local hook = dispatcher.hooks[name]
   if not hook then return end
-  thread.side = thread.side or fifo.new()
-  fifo.push(thread.side, table.pack(hook, ...))
+  local call = table.pack(hook, ...)
+  call.begun = false
+  thread.hooks = thread.hooks or queue.new()
   due.add(dispatcher, thread)
+  thread.hooks:push(call)
 end
 
--- The calls of a thread are being made until this is closed, also when the coroutine is.
+-- The calls of a thread are being made until this is closed, also when the coroutine is. The first one stays in the
+-- queue until it has ended.
 local function hold(dispatcher, thread)
-  thread.draining = true
-  return setmetatable({}, { __close = function()
+  local held = defer(function()
     thread.draining = false
-    if side.waits(thread) then due.add(dispatcher, thread) end
-  end })
+    local first = thread.hooks:peek()
+    if first and first.begun then thread.hooks:pop() end
+    if hooks.waits(thread) and not pcall(due.add, dispatcher, thread) then due.recover(dispatcher) end
+  end)
+  thread.draining = true
+  return held
+end
+
+local function make(call)
+  call.begun = true
+  call[1](table.unpack(call, 2, call.n))
 end
 
 --- Makes the calls until none is left: the body of a coroutine.
-function side.drain(dispatcher, thread)
-  if not side.waits(thread) then return end
+function hooks.drain(dispatcher, thread)
+  if not hooks.waits(thread) then return end
   local held <close> = hold(dispatcher, thread) -- luacheck: ignore held
-  local call = fifo.pop(thread.side)
+  local call = thread.hooks:peek()
   while call do
-    local ok = pcall(call[1], table.unpack(call, 2, call.n))
+    local ok = pcall(make, call)
     if not ok then dispatcher.hook_errors = dispatcher.hook_errors + 1 end
-    call = fifo.pop(thread.side)
+    thread.hooks:pop()
+    call = thread.hooks:peek()
   end
 end
 
-return side
+return hooks

@@ -14,14 +14,15 @@
 local agents = require "koine.dispatch.agents"
 local check = require "koine.data.check"
 local coroutines = require "koine.dispatch.coroutines"
+local defer = require "koine.task.defer"
 local due = require "koine.dispatch.due"
-local dispatch = require "koine.dispatch.turn"
+local turns = require "koine.dispatch.turn"
 local errors = require "koine.data.errors"
-local fifo = require "koine.task.queue"
+local queue = require "koine.task.queue"
 local lanes = require "koine.dispatch.lane"
-local loop = require "koine.task.scheduler"
+local scheduler = require "koine.task.scheduler"
 local settings = require "koine.dispatch.settings"
-local side = require "koine.dispatch.hooks"
+local hooks = require "koine.dispatch.hooks"
 local threads = require "koine.dispatch.threads"
 local wait = require "koine.task.wait"
 
@@ -34,12 +35,12 @@ local metatable = { __index = methods, __name = "koine.dispatcher" }
 
 -- Tickets -----------------------------------------------------------------------------------------------------------
 
--- Puts a lane in line for its thread's session.
+-- Puts a lane in line for its thread's session. One without work is passed over there.
 local function want(self, lane)
   local thread = lane.thread
-  if lane.wants or thread.turn and thread.turn.lane == lane then return end
+  if thread.turn and thread.turn.lane == lane then return end
+  if not lane.wants then thread.ready:push(lane) end
   lane.wants = true
-  fifo.push(thread.ready, lane)
   if not thread.turn then due.add(self, thread) end
 end
 
@@ -54,24 +55,25 @@ local function died(self, lane)
   local thread, events, parked = lane.thread, lanes.drop(lane, "consumer_dead")
   table.move(parked, 1, #parked, #events + 1, events)
   local err = errors.new { kind = "other", message = DEATH }
-  for _, event in ipairs(events) do side.issue(self, thread, "on_error", event.message, event.thread, err) end
+  for _, event in ipairs(events) do hooks.issue(self, thread, "on_error", event.message, event.thread, err) end
   local last = events[#events]
-  if last then side.issue(self, thread, "on_warning", DEATH, last.thread, { err = err }) end
+  if last then hooks.issue(self, thread, "on_warning", DEATH, last.thread, { err = err }) end
   if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
   threads.tidy(self.threads, thread)
 end
 
 -- The turn of the next lane in line, nil when none has work.
 local function grant(self, thread)
-  local lane = fifo.pop(thread.ready)
+  local lane = thread.ready:pop()
   while lane do
     lane.wants = false
     if lanes.has_work(lane) then
-      local ok, turn = pcall(dispatch.form, self, lane)
+      local ok, turn = pcall(turns.form, self, lane)
       if ok then return turn end
+      if check.is_memory(turn) then error(turn, 0) end
       died(self, lane)
     end
-    lane = fifo.pop(thread.ready)
+    lane = thread.ready:pop()
   end
 end
 
@@ -85,7 +87,7 @@ end
 -- Gives the session of a turn that is over to the next lane in line.
 local function release(self, turn)
   local thread, lane = turn.thread, turn.lane
-  thread.turn, self.turns = nil, self.turns - 1
+  if thread.turn == turn then thread.turn, self.turns = nil, self.turns - 1 end
   if thread.forget then
     thread.forget = nil
     tell(self, "reset", thread)
@@ -96,22 +98,32 @@ end
 
 -- The body of a turn's coroutine.
 local function take_turn(self, turn)
-  if not pcall(dispatch.run, self, turn, release) then died(self, turn.lane) end
+  local ok, raised = pcall(turns.run, self, turn, release)
+  if ok then return end
+  if not check.is_memory(raised) then return died(self, turn.lane) end
+  turn.ended = turn.begun
+  due.recover(self)
 end
 
 -- The body of the coroutine in which the hooks of a thread are called.
 local function call_hooks(self, thread)
-  side.drain(self, thread)
+  local ok, raised = pcall(hooks.drain, self, thread)
+  if not ok then
+    due.recover(self)
+    error(raised, 0)
+  end
   threads.tidy(self.threads, thread)
 end
 
 -- Public methods ----------------------------------------------------------------------------------------------------
 
--- Waits until the event of a waiter was taken or dropped: true, or nil and why.
-local function park(lane, waiter)
-  local deserter <close> = setmetatable({}, { __close = function() -- luacheck: ignore deserter
-    if not waiter.state then lanes.desert(lane, waiter) end
-  end })
+-- Waits until the event gets room in its lane or is dropped: true, or nil and why.
+local function park(lane, event)
+  local waiter
+  local left <close> = defer(function() -- luacheck: ignore left
+    if waiter and not waiter.state then lanes.desert(lane, waiter) end
+  end)
+  waiter = lanes.enlist(lane, event)
   while not waiter.state do
     local _, err = wait.park(waiter)
     if err and not waiter.state then return nil, "cancelled" end
@@ -138,36 +150,58 @@ function methods:submit(thread, message)
   local now = self.now_ms()
   local lane = threads.obtain_lane(self.threads, thread, event.sender_id, now)
   if lanes.has_room(lane, self.cap) then
-    lanes.push(lane, event, now)
     want(self, lane)
+    lanes.push(lane, event, now) -- the last to take memory: a message whose submit raises is not in its lane
+    local turn = lane.thread.turn
+    if not lane.wants and not (turn and turn.lane == lane) then want(self, lane) end -- a host's wake made a step
     return true
   end
   if not wait.suspends() then return nil, "full" end
-  return park(lane, lanes.enlist(lane, event))
+  return park(lane, event)
 end
 
---- Starts the turns and the hooks that are due; in plain Lua also resumes once whatever yielded before. Returns whether
--- another step would find something to do now.
-function methods:step()
+-- Finds what was left undone where memory was short: turns that are over, lanes that nobody put in line, threads that
+-- are not due.
+local function recover(self)
+  for _, thread in ipairs(threads.list(self.threads)) do
+    if thread.turn and thread.turn.ended then turns.settle(thread.turn) end
+    for _, lane in next, thread.lanes do
+      if lanes.has_work(lane) then want(self, lane) end
+    end
+    if hooks.waits(thread) or thread.turn and not thread.turn.begun then due.add(self, thread) end
+  end
+end
+
+-- Starts what is due.
+local function start(self)
   coroutines.resume(self)
   for _ = 1, due.count(self) do
     local thread = due.next(self)
-    local turn = not thread.turn and grant(self, thread) or nil
-    if side.waits(thread) then coroutines.start(self, call_hooks, thread) end
-    if turn then
-      self.turns = self.turns + 1
-      turn.coroutine = coroutines.start(self, take_turn, turn)
-    end
+    local turn = thread.turn or grant(self, thread)
+    if turn and (turn.begun or turn.coroutine and not turn.coroutine.begun) then turn = nil end
+    if turn then turns.announce(self, turn) end
+    if hooks.waits(thread) then coroutines.start(self, call_hooks, thread) end
+    if turn then turn.coroutine = coroutines.start(self, take_turn, turn) end
     threads.tidy(self.threads, thread)
   end
-  return due.count(self) > 0 or #self.running > 0
+end
+
+--- Starts the turns and the hooks that are due; in plain Lua also resumes once whatever yielded before. Returns whether
+-- another step would find something to do now. Raises where memory is short; another step then goes on.
+function methods:step()
+  local trouble = self.trouble
+  if trouble > 0 then recover(self) end
+  self.trouble = self.trouble - trouble + 1 -- until this step has ended
+  start(self)
+  self.trouble = math.max(0, self.trouble - 1)
+  return due.count(self) > 0 or coroutines.waiting(self) or self.trouble > 0
 end
 
 --- Steps whenever there is work, and sweeps every minute, until the dispatcher is shut down and the last turn has
 -- returned: true. Outside of koine.run it brings its own, which blocks in plain Lua and goes along with others in a
 -- host's loop; raises the CancelledError of a host that cancels it there, the turns under way being cancelled.
 function methods:run()
-  if not coroutines.in_task() then return loop.run(methods.run, self) end
+  if not coroutines.in_task() then return scheduler.run(methods.run, self) end
   local sweep_at = wait.now() + SWEEP
   while true do
     if wait.now() >= sweep_at then
@@ -259,7 +293,7 @@ local function lose(self, lane)
   local address = events[1].thread
   local warning = { thread_id = thread.id, channel = address.channel_id or thread.id, adapter = thread.platform,
     buffered_lost = #events }
-  side.issue(self, thread, "on_warning", ("%d buffered messages lost"):format(#events), address, warning)
+  hooks.issue(self, thread, "on_warning", ("%d buffered messages lost"):format(#events), address, warning)
   return warning
 end
 
@@ -286,7 +320,7 @@ function methods:stats()
   local stats = { threads = 0, lanes = 0, queued = 0, parked = 0, hooks = 0, turns = self.turns,
     dispatches = self.dispatches, respawns = self.respawns, hook_errors = self.hook_errors }
   for _, thread in ipairs(threads.list(self.threads)) do
-    stats.threads, stats.hooks = stats.threads + 1, stats.hooks + side.count(thread)
+    stats.threads, stats.hooks = stats.threads + 1, stats.hooks + hooks.count(thread)
     for _, lane in next, thread.lanes do
       local queued, parked = lanes.counts(lane)
       stats.lanes, stats.queued, stats.parked = stats.lanes + 1, stats.queued + queued, stats.parked + parked
@@ -319,8 +353,8 @@ end
 -- Raises an ArgumentError naming the bad field.
 local function new(_, options)
   local self = settings.constructor(options)
-  self.threads, self.due, self.launched, self.running = {}, fifo.new(), {}, {}
-  self.turns, self.dispatches, self.respawns, self.hook_errors = 0, 0, 0, 0
+  self.threads, self.due, self.launched, self.running = {}, queue.line(), {}, {}
+  self.turns, self.dispatches, self.respawns, self.hook_errors, self.trouble = 0, 0, 0, 0, 0
   self.closed = false
   return setmetatable(self, metatable)
 end

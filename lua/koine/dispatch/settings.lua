@@ -5,6 +5,7 @@ local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local packing = require "koine.dispatch.packing"
 local records = require "koine.data.records"
+local vocabulary = require "koine.data.vocabulary"
 local wait = require "koine.task.wait"
 
 local settings = {}
@@ -17,68 +18,48 @@ local MODES = {
   ["per-thread"] = { by_sender = false, idle = 300 },
   ["per-lane"] = { by_sender = true, idle = 300 },
 }
-local USER_BLOCKS = { text = true, image = true, document = true }
 local HOOKS = { "on_queued", "on_done", "on_error", "on_warning", "on_dispatch" }
-local OPTIONS = { target = true, mode = true, max_buffered_messages = true, max_batch_tokens = true, layout = true,
-  count_envelope = true, idle_timeout = true, now_ms = true }
-for _, name in ipairs(HOOKS) do OPTIONS[name] = true end
 
 local function milliseconds() return wait.now() * 1000 // 1 | 0 end
 
-local function mode_of(value)
+-- The words of a mode, in whatever case and with _ for -.
+local MODE = check.that('"per-message", "per-thread" or "per-lane"', function(value)
   local name = type(value) == "string" and value:lower():gsub("_", "-")
-  if not MODES[name] then errors.argument("mode", '"per-message", "per-thread" or "per-lane"', value) end
-  return name, MODES[name]
-end
+  if MODES[name] then return name end
+end)
 
-local function count(field, value, default)
-  if value == nil then return default end
-  local n = math.type(value) and math.tointeger(value)
-  if not n or n < 1 then errors.argument(field, "integer, 1 or more", value) end
-  return n
-end
+-- Kept itself: its functions are called as methods.
+local TARGET = check.that("table with run_turn", function(value, path)
+  if type(value) ~= "table" then return nil end
+  check.func(value.run_turn, path .. ".run_turn")
+  for _, name in ipairs { "ensure_session", "cancel", "reset" } do
+    if value[name] ~= nil then check.func(value[name], path .. "." .. name) end
+  end
+  return value
+end)
 
-local function seconds(field, value, default)
-  if value == nil then return default end
-  if type(value) ~= "number" or value ~= value or value < 0 then errors.argument(field, "number of seconds", value) end
+local function LAYOUT(value)
+  packing.pack({}, { layout = value }) -- raises for a layout that there is not
   return value
 end
 
-local function check_functions(owner, path, required, optional)
-  for _, name in ipairs(required) do
-    if type(owner[name]) ~= "function" then errors.argument(path .. name, "function", owner[name]) end
-  end
-  for _, name in ipairs(optional) do
-    if owner[name] ~= nil and type(owner[name]) ~= "function" then
-      errors.argument(path .. name, "function", owner[name])
-    end
-  end
-end
+local COUNT = check.integer(1)
+local MEMBERS = { target = check.required(TARGET), mode = check.default(MODE, "per-message"),
+  max_buffered_messages = check.default(COUNT, BUFFER), max_batch_tokens = check.default(COUNT, TOKENS),
+  layout = LAYOUT, count_envelope = check.default(check.boolean, true),
+  idle_timeout = check.number(0, nil, "number of seconds, 0 or more"), now_ms = check.func }
+for _, name in ipairs(HOOKS) do MEMBERS[name] = check.func end
+local OPTIONS = check.options(MEMBERS)
 
 --- The fields of a dispatcher with these options. Raises an ArgumentError naming the bad one.
 function settings.constructor(given)
-  if type(given) ~= "table" then check.refuse("options", "table", given) end
-  for name in next, given do
-    if not OPTIONS[name] then check.unknown("option", name, OPTIONS) end
-  end
-  local target = given.target
-  if type(target) ~= "table" then errors.argument("target", "table with run_turn", target) end
-  check_functions(target, "target.", { "run_turn" }, { "ensure_session", "cancel", "reset" })
-  check_functions(given, "", {}, HOOKS)
-  check_functions(given, "", {}, { "now_ms" })
-  if given.count_envelope ~= nil and type(given.count_envelope) ~= "boolean" then
-    errors.argument("count_envelope", "boolean", given.count_envelope)
-  end
-  packing.pack({}, { layout = given.layout }) -- raises for a layout that there is not
-  local mode, is = mode_of(given.mode == nil and "per-message" or given.mode)
-  local hooks = {}
-  for _, name in ipairs(HOOKS) do hooks[name] = given[name] end
-  local buffer = count("max_buffered_messages", given.max_buffered_messages, BUFFER)
-  return { target = target, mode = mode, by_sender = is.by_sender, cap = is.cap or buffer,
-    max_batch_tokens = count("max_batch_tokens", given.max_batch_tokens, TOKENS), layout = given.layout,
-    count_envelope = given.count_envelope ~= false,
-    idle_ms = seconds("idle_timeout", given.idle_timeout, is.idle) * 1000, now_ms = given.now_ms or milliseconds,
-    hooks = hooks }
+  local kept, hooks = OPTIONS(given), {}
+  for _, name in ipairs(HOOKS) do hooks[name] = kept[name] end
+  local is = MODES[kept.mode]
+  return { target = kept.target, mode = kept.mode, by_sender = is.by_sender,
+    cap = is.cap or kept.max_buffered_messages, max_batch_tokens = kept.max_batch_tokens, layout = kept.layout,
+    count_envelope = kept.count_envelope, idle_ms = (kept.idle_timeout or is.idle) * 1000,
+    now_ms = kept.now_ms or milliseconds, hooks = hooks }
 end
 
 local function is_name(value) return type(value) == "string" and value ~= "" end
@@ -99,17 +80,15 @@ function settings.check_thread(thread)
   end
 end
 
+-- What is checked of a message here; other fields are the packer's, and the caller's.
+local MESSAGE = { sender = check.table, sender_name = check.string, estimated_tokens = check.integer(0),
+  other_bot_present = check.boolean }
+
 local function check_message(message)
-  if type(message) ~= "table" then errors.argument("message", "table", message) end
-  local tokens, bot, name = message.estimated_tokens, message.other_bot_present, message.sender_name
-  if message.sender ~= nil and type(message.sender) ~= "table" then
-    errors.argument("message.sender", "table of the sender", message.sender)
+  check.table(message, "message")
+  for name, c in next, MESSAGE do
+    if message[name] ~= nil then c(message[name], "message." .. name) end
   end
-  if name ~= nil and type(name) ~= "string" then errors.argument("message.sender_name", "string", name) end
-  if tokens ~= nil and not (math.type(tokens) == "integer" and tokens >= 0) then
-    errors.argument("message.estimated_tokens", "integer, 0 or more", tokens)
-  end
-  if bot ~= nil and type(bot) ~= "boolean" then errors.argument("message.other_bot_present", "boolean", bot) end
 end
 
 -- What another room says of a part of a message, with the field named as the caller knows it.
@@ -125,7 +104,10 @@ end
 local function check_extras(extras)
   for i, block in ipairs(extras) do
     local field = ("message.extras[%d]"):format(i)
-    if not USER_BLOCKS[block.type] then errors.argument(field .. ".type", "text, image or document", block.type) end
+    local form = vocabulary.blocks[block.type]
+    if not (form and form.in_result) then -- the types that a tool_result may hold, too
+      errors.argument(field .. ".type", "text, image or document", block.type)
+    end
     -- With the levels that a dump has around it.
     local fits, err = errors.try(core.encode, { { { { content = { block } } } } })
     if not fits then core.raise_argument(field, "values that JSON has", tostring(err)) end

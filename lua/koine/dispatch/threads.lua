@@ -2,15 +2,15 @@
 -- confused whatever they contain. A thread is
 --   platform, id, key   which it is; `key` is "platform:id", the name of its session
 --   lanes               sender_id → lane; "" is the one lane where lanes are not of senders
---   ready               fifo of lanes that wait for the session
+--   ready               line of lanes that wait for the session
 --   turn                the turn that has the session
---   due                 the next step will look at it
---   side, draining      hook calls that wait; they are being made (hooks.lua)
+--   due, following      the next step will look at it; at whom after it
+--   hooks, draining     hook calls that wait; they are being made (hooks.lua)
 --   forget              the session is to be forgotten once the turn has returned
 
-local fifo = require "koine.task.queue"
+local queue = require "koine.task.queue"
 local lanes = require "koine.dispatch.lane"
-local side = require "koine.dispatch.hooks"
+local hooks = require "koine.dispatch.hooks"
 
 local threads = {}
 
@@ -28,7 +28,8 @@ function threads.obtain(all, address)
   all[platform] = all[platform] or {}
   local thread = all[platform][id]
   if not thread then
-    thread = { platform = platform, id = id, key = platform .. ":" .. id, lanes = {}, ready = fifo.new() }
+    thread = { platform = platform, id = id, key = platform .. ":" .. id, lanes = {}, ready = queue.line(),
+      due = false, following = false }
     all[platform][id] = thread
   end
   return thread
@@ -47,7 +48,7 @@ end
 
 --- Forgets a thread in which nothing is left.
 function threads.tidy(all, thread)
-  if next(thread.lanes) or thread.turn or thread.draining or side.waits(thread) or thread.due then return end
+  if next(thread.lanes) or thread.turn or thread.draining or hooks.waits(thread) or thread.due then return end
   local platform = all[thread.platform]
   if platform and platform[thread.id] == thread then platform[thread.id] = nil end
 end

@@ -1,14 +1,17 @@
 --- One dispatch: a batch of a lane becomes one turn of the target, and one record.
--- A turn is {lane, thread, batch, blocks, ctx, record, began, coroutine, cancelled_at, over, and once it runs
--- dispatcher, release}. The session of its thread is its own from `form` to `release`. Once it runs, it ends in exactly
--- one way, also when its coroutine is closed.
+-- A turn is {dispatcher, lane, thread, batch, blocks, ctx, record, began, coroutine, release, cancelled_at, begun,
+-- ended (closed), over (told of), outcome, result, err, raised; announced, told = how many calls of hooks were issued}.
+-- The session of its thread is its own from `form` to `release`. Once it runs, it ends in exactly one way, also when
+-- its coroutine is closed.
 
+local check = require "koine.data.check"
+local due = require "koine.dispatch.due"
 local errors = require "koine.data.errors"
 local lanes = require "koine.dispatch.lane"
 local packing = require "koine.dispatch.packing"
-local side = require "koine.dispatch.hooks"
+local hooks = require "koine.dispatch.hooks"
 
-local dispatch = {}
+local turns = {}
 
 local turn_mt = {}
 
@@ -44,19 +47,29 @@ end
 
 --- Takes a batch out of the lane and makes its turn, which then has the thread's session. The events stay with the lane
 -- when this raises.
-function dispatch.form(dispatcher, lane)
+function turns.form(dispatcher, lane)
   local thread, now = lane.thread, dispatcher.now_ms()
   local batch = lanes.drain(lane, dispatcher.cap, dispatcher.max_batch_tokens, now)
-  lane.batch = batch
-  local turn = setmetatable({ lane = lane, thread = thread, batch = batch, began = now,
-    record = new_record(dispatcher, lane, batch, now) }, turn_mt)
+  local turn = setmetatable({ dispatcher = dispatcher, lane = lane, thread = thread, batch = batch, began = now,
+    record = new_record(dispatcher, lane, batch, now), announced = 0, told = 0, begun = false, ended = false,
+    over = false, raised = false, outcome = false, result = false, err = false, coroutine = false,
+    release = false }, turn_mt)
   local spans
   turn.blocks, spans = packing.pack(batch, { layout = dispatcher.layout })
   turn.record.packed_block_count = #turn.blocks
   turn.ctx = new_context(turn, spans)
-  lane.batch, thread.turn = nil, turn
-  for _, event in ipairs(batch) do side.issue(dispatcher, thread, "on_queued", event.message, event.thread) end
+  thread.turn = turn
+  lane.batch, dispatcher.turns = nil, dispatcher.turns + 1
   return turn
+end
+
+--- Issues on_queued for the messages of a turn, those that it was not issued for before.
+function turns.announce(dispatcher, turn)
+  for i = turn.announced + 1, #turn.batch do
+    local event = turn.batch[i]
+    hooks.issue(dispatcher, turn.thread, "on_queued", event.message, event.thread)
+    turn.announced = i
+  end
 end
 
 -- An error of Koine's for whatever was raised or returned.
@@ -79,52 +92,71 @@ local function play(dispatcher, turn)
     local ready, err = call(target, "ensure_session", key, ctx)
     if not ready and not turn.cancelled_at then return "session_error", nil, err end
   end
-  if turn.cancelled_at then return "cancelled", nil, dispatch.cancelled() end
+  if turn.cancelled_at then return "cancelled", nil, turns.cancelled() end
   local result, err = call(target, "run_turn", key, turn.blocks, ctx)
   if result then return "ok", result end
   return (turn.cancelled_at or err:is "CancelledError") and "cancelled" or "error", nil, err
 end
 
 --- The error of a turn that was cancelled.
-function dispatch.cancelled() return errors.new { kind = "cancelled", message = "the turn was cancelled" } end
+function turns.cancelled() return errors.new { kind = "cancelled", message = "the turn was cancelled" } end
 
--- Marks the events, and emits the record.
-local function finish(dispatcher, turn, outcome, result, err)
-  turn.over = true
-  local batch, thread, record = turn.batch, turn.thread, turn.record
-  local last = batch[#batch]
+-- Marks the events, and emits the record. Where memory was short for a call of a hook, the next time goes on with it.
+local function finish(turn)
+  local dispatcher, batch, thread, record = turn.dispatcher, turn.batch, turn.thread, turn.record
+  local outcome, err, last, n = turn.outcome, turn.err, batch[#batch], 0
+  local function tell(name, ...)
+    n = n + 1
+    if n <= turn.told then return end
+    hooks.issue(dispatcher, thread, name, ...)
+    turn.told = n
+  end
   if outcome == "ok" then
-    side.issue(dispatcher, thread, "on_done", last.message, last.thread, result)
+    tell("on_done", last.message, last.thread, turn.result)
   else
     for i = outcome == "session_error" and 1 or #batch, #batch do
-      side.issue(dispatcher, thread, "on_error", batch[i].message, batch[i].thread, err)
+      tell("on_error", batch[i].message, batch[i].thread, err)
     end
-    if outcome ~= "cancelled" then
-      side.issue(dispatcher, thread, "on_warning", errors.words(err), last.thread, { err = err })
-    end
+    if outcome ~= "cancelled" then tell("on_warning", errors.words(err), last.thread, { err = err }) end
   end
   record.outcome = outcome
   record.agent_dispatch_ms = dispatcher.now_ms() - turn.began
-  side.issue(dispatcher, thread, "on_dispatch", record)
+  tell("on_dispatch", record)
   dispatcher.dispatches = dispatcher.dispatches + 1
-  turn.lane.deaths = 0
+  turn.lane.deaths, turn.over = 0, true
 end
 
--- Closing a turn gives its session back, after ending it where its coroutine was closed in its midst; `raised` is what
--- was raised in that.
+--- Ends a turn that is closed, where it was closed in its midst, and gives its session back. Raises where memory is
+-- short; may then be called again.
+function turns.settle(turn)
+  if not turn.outcome then
+    turn.err = turn.raised and error_of(turn.raised) or turns.cancelled()
+    turn.outcome = check.is_memory(turn.raised) and not turn.cancelled_at and "error" or "cancelled"
+  end
+  if not turn.over then
+    local ok, problem = pcall(finish, turn)
+    if not ok and check.is_memory(problem) then error(problem, 0) end
+  end
+  turn.release(turn.dispatcher, turn)
+end
+
+-- `raised` is what was raised in the turn's coroutine or while that was closed, or nil.
 turn_mt.__close = function(turn, raised)
-  local dispatcher = turn.dispatcher
-  local err = raised == nil and dispatch.cancelled() or error_of(raised)
-  if not turn.over then pcall(finish, dispatcher, turn, "cancelled", nil, err) end
-  turn.release(dispatcher, turn)
+  turn.raised, turn.ended = raised or false, true
+  if turn.outcome and raised ~= nil and not check.is_memory(raised) then turn.over = true end -- no record then
+  if not pcall(turns.settle, turn) then due.recover(turn.dispatcher) end
 end
 
 --- Runs a turn that was formed: the body of a coroutine. `release(dispatcher, turn)` is called at its end, however that
--- comes. Raises only what is wrong with the lane's own code.
-function dispatch.run(dispatcher, turn, release)
-  turn.dispatcher, turn.release = dispatcher, release
+-- comes; where memory is short for that, the dispatcher's next step settles the turn. Raises only what is wrong with
+-- the lane's own code, and a lack of memory.
+function turns.run(dispatcher, turn, release)
+  if turn.begun then return end
+  turn.release, turn.begun = release, true
   local held <close> = turn -- luacheck: ignore held
-  finish(dispatcher, turn, play(dispatcher, turn))
+  local outcome, result, err = play(dispatcher, turn)
+  turn.outcome, turn.result, turn.err = outcome, result, err
+  finish(turn)
 end
 
-return dispatch
+return turns

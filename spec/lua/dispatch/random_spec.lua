@@ -2,21 +2,13 @@
 -- succeed, fail, raise or are cancelled, sessions that cannot be had, cancel_all, sweeps, a shutdown at the end.
 -- A model beside it knows what must have become of every message.
 
+local generator = require "spec.support.generator"
 local koine = require "koine"
 local wait = require "koine.task.wait"
 
 local SEEDS, ACTIONS = 1000, 30
 local MODES = { "per-message", "per-thread", "per-lane" }
 local THREADS, SENDERS = { "T1", "T1:Ua", "T2" }, { "Ua", "Ub", "Ub:c" }
-
--- Numbers that follow from the seed alone (a linear congruence, its high bits).
-local function generator(seed)
-  local state = seed * 2654435761 & 0xFFFFFFFF
-  return function(n)
-    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-    return (state >> 12) % n + 1
-  end
-end
 
 local methods = {}
 methods.__index = methods

@@ -9,14 +9,12 @@
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local metrics = require "koine.dispatch.packing.metrics"
-local records = require "koine.data.records"
 local sender_line = require "koine.dispatch.packing.sender"
 local timestamp = require "koine.dispatch.packing.timestamp"
 
-local turn = { percentile = metrics.percentile, overhead_alarm = metrics.overhead_alarm }
+local packing = { percentile = metrics.percentile, overhead_alarm = metrics.overhead_alarm }
 
 local MEDIA_TOKENS = 512 -- what a block that is no text is taken to cost
-local PACK_OPTIONS = { layout = true }
 
 local function text_block(text) return { type = "text", text = text } end
 
@@ -24,26 +22,23 @@ local function tokens_of(text) return #text // 4 + 1 end
 
 --- The sender's line of JSON. `sender` is {sender_id, sender_name, display_name, channel = the platform's name,
 -- channel_id = the parent channel: non-empty strings; is_bot = boolean; thread_id = nil | non-empty string;
--- thread_key = nil | "thread_ts": the name to write thread_id under; timestamp = nil | what turn.timestamp takes}.
+-- thread_key = nil | "thread_ts": the name to write thread_id under; timestamp = nil | what packing.timestamp takes}.
 -- Further keys come after these, sorted by name. koine.null is nothing; a timestamp that cannot be read is left out.
 -- Raises an ArgumentError naming the field (`sender.is_bot`).
-function turn.sender_context(sender) return sender_line(sender, "sender") end
+function packing.sender_context(sender) return sender_line(sender, "sender") end
 
 --- A time as `YYYY-MM-DDTHH:MM:SS.mmmZ`, or nil when `value` says none. `value` is RFC 3339 text, {slack = "seconds" or
 -- "seconds.fraction"}, {epoch_s = integer} or {epoch_ms = integer}. Raises an ArgumentError for values of another type.
-function turn.timestamp(value) return timestamp(value, "timestamp") end
+function packing.timestamp(value) return timestamp(value, "timestamp") end
 
 -- Raises unless `value` is an array: an event behind a hole would be lost without a word.
 local function check_array(value, field, expected)
-  if not records.is_list(value) then errors.argument(field, expected, value) end
+  if not check.is_list(value) then errors.argument(field, expected, value) end
 end
 
 local function check_block(block, path)
   if type(block) ~= "table" then errors.argument(path, "block", block) end
-  if type(block.type) ~= "string" then errors.argument(path .. ".type", "string", block.type) end
-  if block.type == "text" and type(block.text) ~= "string" then
-    errors.argument(path .. ".text", "string", block.text)
-  end
+  if check.string(block.type, path .. ".type") == "text" then check.string(block.text, path .. ".text") end
 end
 
 -- Checks an event, and returns its prompt and its extras.
@@ -52,7 +47,7 @@ local function parts(event, path)
   local prompt, extras = event.prompt, event.extras
   if prompt == nil then prompt = "" end
   if extras == nil then extras = {} end
-  if type(prompt) ~= "string" then errors.argument(path .. ".prompt", "string", prompt) end
+  check.string(prompt, path .. ".prompt")
   check_array(extras, path .. ".extras", "array of blocks")
   for i, block in ipairs(extras) do check_block(block, ("%s.extras[%d]"):format(path, i)) end
   return prompt, extras
@@ -62,25 +57,25 @@ local function envelope_of(event, path)
   local line = event.sender_json
   if line == nil then
     line = sender_line(event.sender, path .. ".sender")
-  elseif type(line) ~= "string" then
-    errors.argument(path .. ".sender_json", "string", line)
+  else
+    check.string(line, path .. ".sender_json")
   end
   return "<sender_context>\n" .. line .. "\n</sender_context>"
 end
 
 --- The envelope of an event: `<sender_context>`, the sender's line, `</sender_context>`, a line each, no newline at the
 -- end. `sender_json` is taken byte for byte and wins over `sender`. Raises an ArgumentError naming the bad field.
-function turn.envelope(event)
+function packing.envelope(event)
   if type(event) ~= "table" then errors.argument("event", "event", event) end
   return envelope_of(event, "event")
 end
 
 --- What the envelope of an event costs, in estimated tokens: a quarter of its bytes, and one. Raises as envelope does.
-function turn.envelope_tokens(event) return tokens_of(turn.envelope(event)) end
+function packing.envelope_tokens(event) return tokens_of(packing.envelope(event)) end
 
 --- What the content of an event costs, without its envelope, in estimated tokens: for the prompt and for each text
 -- extra a quarter of its bytes and one, for each other block 512. Raises an ArgumentError naming the bad field.
-function turn.estimate(event)
+function packing.estimate(event)
   local prompt, extras = parts(event, "event")
   local sum = tokens_of(prompt)
   for _, block in ipairs(extras) do sum = sum + (block.type == "text" and tokens_of(block.text) or MEDIA_TOKENS) end
@@ -108,15 +103,7 @@ local LAYOUTS = {
   end,
 }
 
-local function layout_of(opts)
-  if opts == nil then return LAYOUTS.split end
-  if type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  for name in next, opts do
-    if not PACK_OPTIONS[name] then check.unknown("option", name, PACK_OPTIONS) end
-  end
-  if opts.layout == nil then return LAYOUTS.split end
-  return LAYOUTS[opts.layout] or errors.argument("layout", '"split" or "combined"', opts.layout)
-end
+local OPTIONS = check.options { layout = check.default(check.one_of { "split", "combined" }, "split") }
 
 --- Packs an array of events, in their order: the content of one message of the user, and, not for the model, which
 -- blocks are whose: an array of {first, last}, indices into the blocks, one for each event.
@@ -124,8 +111,9 @@ end
 -- a block each) or "combined" (envelope, blank line and prompt in one block, then the extras as they came).
 -- The extras' blocks are passed on themselves, unchanged and unchecked. An empty array packs to nothing.
 -- Raises an ArgumentError naming the bad field (`batch[2].sender.channel`) or option.
-function turn.pack(batch, opts)
-  local append = layout_of(opts)
+function packing.pack(batch, opts)
+  if opts == nil then opts = {} end
+  local append = LAYOUTS[OPTIONS(opts).layout]
   check_array(batch, "batch", "array of events")
   local blocks, spans = {}, {}
   for i, event in ipairs(batch) do
@@ -138,4 +126,4 @@ function turn.pack(batch, opts)
   return blocks, spans
 end
 
-return turn
+return packing

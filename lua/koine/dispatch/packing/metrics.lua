@@ -3,23 +3,25 @@
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local records = require "koine.data.records"
+local queue = require "koine.task.queue"
 
 local metrics = {}
 
 -- The nearest rank of the share p among n values: 0.07 * 100 is a little more than 7, and still the seventh.
 local function nearest_rank(p, n) return math.max(1, math.ceil(p * n - 1e-9)) end
 
+local NUMBER = check.number()
+local NUMBERS = check.list(NUMBER, "array of numbers")
+local SHARE_OF = check.that("number over 0, at most 1", function(value)
+  if type(value) == "number" and value > 0 and value <= 1 then return value end
+end)
+
 --- The nearest-rank percentile: the smallest value of the array that at least the share `p` of the values does not
 -- exceed. `p` is a number over 0, at most 1 (0.95 is the 95th percentile). nil for an empty array, which stays as it
 -- is. Raises an ArgumentError for another `p`, and for what is no array.
 function metrics.percentile(list, p)
-  if not records.is_list(list) then errors.argument("list", "array of numbers", list) end
-  for i, value in ipairs(list) do
-    if type(value) ~= "number" then errors.argument(("list[%d]"):format(i), "number", value) end
-  end
-  if type(p) ~= "number" or p ~= p or p <= 0 or p > 1 then errors.argument("p", "number over 0, at most 1", p) end
-  local sorted = table.move(list, 1, #list, 1, {})
+  local sorted = NUMBERS(list, "list")
+  SHARE_OF(p, "p")
   table.sort(sorted)
   return sorted[nearest_rank(p, #sorted)]
 end
@@ -27,19 +29,21 @@ end
 -- The alarm ---------------------------------------------------------------------------------------------------------
 
 local SHARE = 0.95
-local DEFAULTS = { threshold = 500, window = 3600, sustain = 86400, min = 20 }
+local OPTIONS = check.options { threshold = check.default(check.positive, 500),
+  window = check.default(check.positive, 3600), sustain = check.default(check.positive, 86400),
+  min = check.default(check.positive, 20) }
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.overhead_alarm" }
 
--- A channel: the window is the entries first … last, {time, over = whether it was over the threshold}; `over` counts
--- those that were, `held` is how long the percentile has been over the threshold, `at` the time it is known up to.
-local function new_channel(now) return { first = 1, last = 0, over = 0, held = 0, at = now } end
+-- A channel: `window` is a queue of {time, over = whether it was over the threshold}; `over` counts those that were,
+-- `held` is how long the percentile has been over the threshold, `at` the time it is known up to.
+local function new_channel(now) return { window = queue.new(), over = 0, held = 0, at = now } end
 
 -- Whether the 95th percentile of the window is over the threshold; nil when the window has too few entries to say.
 -- It is exactly when more entries are over it than may lie behind the nearest rank.
 local function is_over(alarm, channel)
-  local n = channel.last - channel.first + 1
+  local n = channel.window:count()
   if n < alarm.min then return nil end
   return channel.over > n - nearest_rank(SHARE, n)
 end
@@ -59,14 +63,14 @@ end
 
 -- Drops the entries that left the window by `now`, one at a time, each at its own moment.
 local function expire(alarm, channel, now)
-  while channel.first <= channel.last do
-    local entry = channel[channel.first]
+  local entry = channel.window:peek()
+  while entry do
     local leaves = entry.time + alarm.window
     if leaves > now then return end
     advance(alarm, channel, leaves)
-    channel[channel.first] = nil
-    channel.first = channel.first + 1
+    channel.window:pop()
     if entry.over then channel.over = channel.over - 1 end
+    entry = channel.window:peek()
   end
 end
 
@@ -85,19 +89,18 @@ local function new_table() return {} end
 function methods:add(record, now)
   if type(record) ~= "table" then errors.argument("record", "record of a dispatch", record) end
   local tokens = record.envelope_tokens_per_dispatch
-  if type(tokens) ~= "number" then errors.argument("record.envelope_tokens_per_dispatch", "number", tokens) end
-  if type(now) ~= "number" then errors.argument("now", "number of seconds", now) end
+  NUMBER(tokens, "record.envelope_tokens_per_dispatch")
+  NUMBER(now, "now")
   local channels = member(self.channels, record.adapter or "", new_table)
   local channel = member(channels, record.channel_id or "", new_channel, now)
   now = math.max(now, channel.at)
   expire(self, channel, now)
   advance(self, channel, now)
   local over = tokens > self.threshold
-  channel.last = channel.last + 1
-  channel[channel.last] = { time = now, over = over }
+  channel.window:push { time = now, over = over }
   if over then channel.over = channel.over + 1 end
   if is_over(self, channel) == false then channel.held = 0 end
-  return { dispatches = channel.last - channel.first + 1, over = is_over(self, channel), held = channel.held,
+  return { dispatches = channel.window:count(), over = is_over(self, channel), held = channel.held,
     raised = channel.held >= self.sustain }
 end
 
@@ -107,14 +110,9 @@ end
 -- of these four, nil for the defaults. It remembers each channel it has seen, and of each the last window's records.
 -- Raises an ArgumentError for an unknown name, and for what is no number over 0.
 function metrics.overhead_alarm(opts)
-  if opts ~= nil and type(opts) ~= "table" then check.refuse("options", "table", opts) end
-  local alarm = { channels = {} }
-  for name, value in next, DEFAULTS do alarm[name] = value end
-  for name, value in next, opts or {} do
-    if DEFAULTS[name] == nil then check.unknown("option", name, DEFAULTS) end
-    if type(value) ~= "number" or value ~= value or value <= 0 then errors.argument(name, "number over 0", value) end
-    alarm[name] = value
-  end
+  if opts == nil then opts = {} end
+  local alarm = OPTIONS(opts)
+  alarm.channels = {}
   return setmetatable(alarm, metatable)
 end
 

@@ -3,6 +3,7 @@
 -- name them. `<` and `>` are written \u003c and \u003e: a display name cannot close the tag that the line stands in.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local timestamp = require "koine.dispatch.packing.timestamp"
 
@@ -13,7 +14,6 @@ local ANGLES = { ["<"] = "\\u003c", [">"] = "\\u003e" }
 local NAMES = { "sender_id", "sender_name", "display_name", "channel", "channel_id" }
 local KNOWN = { schema = true, thread_id = true, thread_key = true, is_bot = true, timestamp = true }
 for _, name in ipairs(NAMES) do KNOWN[name] = true end
-local THREAD_KEYS = { thread_id = true, thread_ts = true }
 
 -- The JSON text of a value, without angle brackets: JSON itself has them in strings only.
 local function encode(value) return (core.encode(value):gsub("[<>]", ANGLES)) end
@@ -24,18 +24,18 @@ local function field(sender, name)
   if value ~= core.null then return value end
 end
 
+local SCHEMA_WORD, THREAD_KEY = check.one_of { SCHEMA }, check.one_of { "thread_id", "thread_ts" }
+
 -- Checks what is not a string of the record.
-local function check(sender, path)
+local function check_rest(sender, path)
   if type(sender) ~= "table" then errors.argument(path, "table of the sender", sender) end
   local schema, thread_key, is_bot = field(sender, "schema"), field(sender, "thread_key"), field(sender, "is_bot")
-  if schema ~= nil and schema ~= SCHEMA then errors.argument(path .. ".schema", '"' .. SCHEMA .. '"', schema) end
-  if thread_key ~= nil and not THREAD_KEYS[thread_key] then
-    errors.argument(path .. ".thread_key", '"thread_id" or "thread_ts"', thread_key)
-  end
+  if schema ~= nil then SCHEMA_WORD(schema, path .. ".schema") end
+  if thread_key ~= nil then THREAD_KEY(thread_key, path .. ".thread_key") end
   if sender.thread_ts ~= nil then
     errors.argument(path .. ".thread_ts", 'thread_id with thread_key = "thread_ts"', sender.thread_ts)
   end
-  if type(is_bot) ~= "boolean" then errors.argument(path .. ".is_bot", "true or false", is_bot) end
+  check.boolean(is_bot, path .. ".is_bot")
 end
 
 local function string_of(sender, name, path)
@@ -58,7 +58,7 @@ end
 
 --- The line of JSON for a sender; `path` begins the names of fields in errors. See koine.packing.sender_context.
 return function(sender, path)
-  check(sender, path)
+  check_rest(sender, path)
   local members = { '"schema":' .. encode(SCHEMA) }
   local function add(name, value) members[#members + 1] = ('"%s":'):format(name) .. encode(value) end
   for _, name in ipairs(NAMES) do add(name, string_of(sender, name, path)) end
