@@ -6,14 +6,14 @@
 --
 -- The provider is a child process on lua-luv. It speaks real HTTP/1.1: POST …/messages, …/messages/count_tokens,
 -- …/chat/completions, …/responses and …/responses/input_tokens, GET …/models (25 of them; Anthropic's list is paged),
--- …/models/ID, where … is what the providers' own base URLs have (see loopback/paths.lua), or what a turn's path has;
--- any other path is answered 404, which names it and those there are. It judges requests strictly: what is wrong is
--- listed in the request's `problems` and answered 400 in the wire's own shape; such a request uses up no turn. When the
--- script is exhausted the answer is 500 and says so. The child ends when its standard input closes: with `stop`, with
--- the server object, or with this process. It can also be run by hand: `lua5.4 -l koine.testing.loopback.main` prints
--- "PORT PID".
+-- …/models/ID, where … is what the providers' own base URLs have (see loopback/paths.lua), or what an answer's path
+-- has; any other path is answered 404, which names it and those there are. It judges requests strictly: what is wrong
+-- is listed in the request's `problems` and answered 400 in the wire's own shape; such a request uses up no answer.
+-- When the script is exhausted the answer is 500 and says so. The child ends when its standard input closes: with
+-- `stop`, with the server object, or with this process. It can also be run by hand: `lua5.4 -l
+-- koine.testing.loopback.main` prints "PORT PID".
 --
--- A TURN is a table with exactly one of
+-- An ANSWER is a table with exactly one of
 --   content       string, or array of blocks: {type="text", text}, {type="thinking", thinking, signature},
 --                 {type="redacted_thinking", data}, {type="tool_use", id, name, arguments | arguments_json},
 --                 {type="refusal", text}, {type="opaque", raw = the wire's block}; ids and signatures are made up when
@@ -21,10 +21,10 @@
 --   error         {status=, headers=, type=, code=, message=, param=, body = raw text instead, copilot = see below}: an
 --                 error answer; with status 200, an error body behind a 200
 --   replay        path of a recording ({response = {status, headers, body}}): its bytes, as they are
---   reply         {status=, headers=, body = text or a table sent as JSON}: any answer, for paths that are no face
+--   reply         {status=, headers=, body = text or a table sent as JSON}: any answer, for paths that are no endpoint
 -- and beside content
 --   stop_reason   canonical, or any word of the wire (inferred when absent); stop_sequence
---   container     where the turn ran code: {id, expires_at, …}; Messages only
+--   container     where the answer ran code: {id, expires_at, …}; Messages only
 --   usage         {input_tokens=, output_tokens=, cache_read_tokens=, cache_creation_tokens=, reasoning_tokens=},
 --                 or false: the wire says nothing
 --   model, id     as the answer reports them;  headers  further response headers
@@ -33,30 +33,32 @@
 --   reasoning_field  where the Chat wire puts thinking: reasoning_content (default), reasoning, reasoning_text,
 --                 reasoning_details (with signatures) or content (an array)
 --   rotate_ids    true: on the Responses wire an item has another id in every event (Copilot's way, and the default
---                 there: false turns it off). What can be sent back is the id of output_item.done or of the last event
+--                 there: false turns it off). What can be sent back is the id of output_item.done or of the last
+-- event
 --   split_choices  true: on the Chat wire tool calls come in a choice of their own, as Copilot's Claude models do it
 --   stream_error  {type=, code=, message=, param=, status=, after = number of deltas first}: an error inside the 200
 --                 stream; a plain answer gets the status that it maps to. On the Responses wire `shape` says how the
 --                 event before response.failed is written: "nested" (default) or "flat"
--- and on any turn
---   path          this turn serves only requests to exactly this path, in their own order; the path's prefix is served
+-- and on any answer
+--   path          this answer serves only requests to exactly this path, in their own order; the path's prefix is
+-- served
 --                 from then on, with counts and models
 --   fault         {delay_ms=, write_bytes=, split_at={offsets}, stall_after=, reset_after=, truncate_after=,
 --                 end_after=, content_type=, gzip=true, gzip_bomb=bytes, echo_authorization=true}; offsets count
 --                 bytes of the body as it travels, 0 is before the status line. `truncate_after` closes in the middle
 --                 of the HTTP body, `end_after` ends it properly but early; `gzip_bomb` puts so many bytes of
 --                 compressed spaces before the body; `echo_authorization` repeats the caller's credential in the error
---                 body (a 401 unless the turn is an error of its own)
+--                 body (a 401 unless the answer is an error of its own)
 --
 -- On the Responses wire neighbouring texts and refusals are the parts of one message, every other block is an item; a
 -- thinking text is a summary, in several parts where it has blank lines; signatures and redacted data travel as
 -- encrypted_content, where the request includes it. stop_reason max_tokens and sensitive end as incomplete, as does any
 -- word of the wire, which is then the reason.
 --
--- COPILOT. With `copilot = {...}` (of start, beside the turns of a script, or server:copilot) the server is GitHub too,
--- at POST /login/device/code, POST /login/oauth/access_token, GET /copilot_internal/v2/token and
+-- COPILOT. With `copilot = {...}` (of start, beside the answers of a script, or server:copilot) the server is GitHub
+-- too, at POST /login/device/code, POST /login/oauth/access_token, GET /copilot_internal/v2/token and
 -- GET /copilot_internal/user, and the chat host, at GET /models, POST /chat/completions and POST /responses (with a
--- Copilot token at no other path), which plays the same turns. It judges headers and models as well. The fields, of
+-- Copilot token at no other path), which plays the same answers. It judges headers and models as well. The fields, of
 -- which all may be missing:
 --   github_tokens  accepted by the exchange, beside those that the device flow hands out: { "ghu_loopback" }. One that
 --                  begins with gho_ is answered 404 there and accepted by the chat host, with github_pat_ 403 and 400
@@ -74,17 +76,18 @@
 --                  premium_interactions, chat, completions
 --   editors, integrations  names before the slash of Editor-Version, Copilot-Integration-Ids: others are unknown
 --   models         array of models, see loopback/copilot/data.lua
--- A turn's error = {copilot = …} is one of the chat host's own refusals: rate_limited, quota_exceeded, weekly, monthly
--- (prose, no Retry-After), payment (402), client_too_old (466), wrong_host (421).
+-- An answer's error = {copilot = …} is one of the chat host's own refusals: rate_limited, quota_exceeded, weekly,
+-- monthly (prose, no Retry-After), payment (402), client_too_old (466), wrong_host (421).
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local exchange = require "koine.net.http"
-local records = require "koine.data.records"
+local http = require "koine.net.http"
 
 local testing = {}
 
 local OPTIONS = { "copilot", "script", copilot = true, script = true } -- of start, in the order of their use
+local PORT = check.default(check.integer(0, 65535), 0)
 local TIMEOUT = 60 -- seconds, for one exchange with the child
 
 local methods = {}
@@ -150,17 +153,13 @@ end
 -- a ConnectionError when the child cannot start, e.g. without lua-luv. Raises an ArgumentError for a wrong script or
 -- wrong settings.
 function testing.start(opts)
-  if opts ~= nil and type(opts) ~= "table" then errors.argument("opts", "table", opts) end
-  for name in pairs(opts or {}) do
+  if opts == nil then opts = {} end
+  for name in pairs(check.table(opts, "opts")) do
     if not OPTIONS[name] and name ~= "port" then
       errors.argument("opts", "no options but script, copilot and port", name)
     end
   end
-  local wanted = opts and opts.port or 0
-  if math.type(wanted) ~= "integer" or wanted < 0 or wanted > 65535 then
-    errors.argument("port", "integer from 1 to 65535", wanted)
-  end
-  local handle, line = launch(wanted)
+  local handle, line = launch(PORT(opts.port, "port"))
   if not handle then
     return nil, line
   end
@@ -168,7 +167,7 @@ function testing.start(opts)
   local server = setmetatable({ handle = handle, port = math.tointeger(tonumber(port)),
     pid = math.tointeger(tonumber(pid)), url = "http://127.0.0.1:" .. tostring(port) }, Server)
   for _, name in ipairs(OPTIONS) do
-    local given = opts and opts[name]
+    local given = opts[name]
     local ok, done, err = true, true, nil
     if given then
       ok, done, err = pcall(methods[name], server, given)
@@ -188,10 +187,7 @@ end
 --- With true: from now on every connection of this Lua state to a host that is not loopback fails at once, before its
 -- name is looked up. With false: as usual again.
 function testing.offline(on)
-  if type(on) ~= "boolean" then
-    errors.argument("on", "boolean", on)
-  end
-  core.offline(on)
+  core.offline(check.boolean(on, "on"))
 end
 
 --- One exchange with the child: the decoded JSON answer and its status; nil, err when the child does not answer.
@@ -199,7 +195,7 @@ local function control(server, method, path, body)
   if not server.handle then
     errors.argument("server", "a running server", "a stopped one")
   end
-  local answer, err = exchange.send { method = method, url = server.url .. path, body = body,
+  local answer, err = http.send { method = method, url = server.url .. path, body = body,
     headers = { ["content-type"] = "application/json" }, timeouts = { total = TIMEOUT } }
   if not answer then
     return nil, err
@@ -224,29 +220,29 @@ local function hand_over(server, path, value)
   return true
 end
 
-local BESIDE = { copilot = true } -- settings beside the turns of a script
+local BESIDE = { copilot = true } -- settings beside the answers of a script
 
--- The turns of a script, without the settings beside them.
-local function list_of(turns)
-  if type(turns) ~= "table" then errors.argument("turns", "array of turns or \"echo\"", turns) end
+-- The answers of a script, without the settings beside them.
+local function list_of(answers)
+  if type(answers) ~= "table" then errors.argument("answers", "array of answers or \"echo\"", answers) end
   local list = core.array {}
-  for key, turn in next, turns do
-    if not BESIDE[key] then list[key] = turn end
+  for key, answer in next, answers do
+    if not BESIDE[key] then list[key] = answer end
   end
-  if not records.is_list(list) then
-    core.raise_argument("turns", "array of turns", "a table with holes or other keys")
+  if not check.is_list(list) then
+    core.raise_argument("answers", "array of answers", "a table with holes or other keys")
   end
   return list
 end
 
---- Sets the script: an array of turns, played in order, or "echo": every request is answered with a text made from its
--- last user message. A field `copilot` beside the turns is handed to server:copilot first. Requests seen and signatures
--- issued stay remembered. true, or nil, err; raises an ArgumentError that names the turn and the field when the script
--- is wrong.
-function methods:script(turns)
-  local list = turns == "echo" and turns or list_of(turns)
-  if list ~= turns and turns.copilot then
-    local ok, err = self:copilot(turns.copilot)
+--- Sets the script: an array of answers, played in order, or "echo": every request is answered with a text made from
+-- its last user message. A field `copilot` beside the answers is handed to server:copilot first. Requests seen and
+-- signatures issued stay remembered. true, or nil, err; raises an ArgumentError that names the answer and the field
+-- when the script is wrong.
+function methods:script(answers)
+  local list = answers == "echo" and answers or list_of(answers)
+  if list ~= answers and answers.copilot then
+    local ok, err = self:copilot(answers.copilot)
     if not ok then
       return nil, err
     end
@@ -261,10 +257,7 @@ end
 -- not answer. Raises an ArgumentError for wrong settings, and for none where there never were any.
 function methods:copilot(settings)
   if settings ~= nil then
-    if type(settings) ~= "table" then
-      errors.argument("settings", "table", settings)
-    end
-    return hand_over(self, "/__koine/copilot", settings)
+    return hand_over(self, "/__koine/copilot", check.table(settings, "settings"))
   end
   local answer, status = control(self, "GET", "/__koine/copilot")
   if answer and status ~= 200 then

@@ -10,17 +10,9 @@ local exchange, messages, completions, BEARER = client.exchange, client.messages
 describe("koine.testing", function()
   local server
 
-  setup(function()
-    server = assert(testing.start())
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
-
-  before_each(function()
-    assert(server:reset())
-  end)
+  setup(function() server = assert(testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
 
   describe("the process", function()
     local function alive(pid)
@@ -114,25 +106,25 @@ describe("koine.testing", function()
 
     it("refuses a wrong script and names the field", function()
       for problem, script in pairs {
-        ["turns%[1%]: unknown field \"contents\""] = { { contents = "x" } },
-        ["turns%[2%]: exactly one of content"] = { { content = "x" }, {} },
-        ["turns%[1%]%.content%[1%]%.type"] = { { content = { { type = "txt" } } } },
-        ["turns%[1%]%.content%[1%]%.name: a string"] = { { content = { { type = "tool_use" } } } },
-        ["turns%[1%]%.fault%.split_at"] = { { content = "x", fault = { split_at = { 3, 2 } } } },
-        ["turns%[1%]%.fault: unknown field"] = { { content = "x", fault = { stall = 1 } } },
-        ["turns%[1%]%.replay"] = { { replay = "/nonexistent/recording.json" } },
-        ["turns%[1%]%.usage%.input_tokens"] = { { content = "x", usage = { input_tokens = -1 } } },
+        ["answers%[1%]: unknown field \"contents\""] = { { contents = "x" } },
+        ["answers%[2%]: exactly one of content"] = { { content = "x" }, {} },
+        ["answers%[1%]%.content%[1%]%.type"] = { { content = { { type = "txt" } } } },
+        ["answers%[1%]%.content%[1%]%.name: a string"] = { { content = { { type = "tool_use" } } } },
+        ["answers%[1%]%.fault%.split_at"] = { { content = "x", fault = { split_at = { 3, 2 } } } },
+        ["answers%[1%]%.fault: unknown field"] = { { content = "x", fault = { stall = 1 } } },
+        ["answers%[1%]%.replay"] = { { replay = "/nonexistent/recording.json" } },
+        ["answers%[1%]%.usage%.input_tokens"] = { { content = "x", usage = { input_tokens = -1 } } },
       } do
         local ok, err = pcall(server.script, server, script)
         assert.is_false(ok, problem)
         assert.are.equal("ArgumentError", err.class)
         assert.is_truthy(tostring(err):find(problem), tostring(err))
       end
-      local turn = { content = "x" }
-      for _, script in ipairs { { [1] = turn, [3] = turn }, { turn, other = turn }, turn } do
+      local answer = { content = "x" }
+      for _, script in ipairs { { [1] = answer, [3] = answer }, { answer, other = answer }, answer } do
         local ok, err = pcall(server.script, server, script)
         assert.is_false(ok)
-        assert.are.equal("turns", err.field)
+        assert.are.equal("answers", err.field)
       end
       assert.is_false((pcall(server.script, server, "sing")))
       assert.is_false((pcall(testing.start, { script = { {} } })))
@@ -171,7 +163,7 @@ describe("koine.testing", function()
   end)
 
   describe("the script", function()
-    it("is played in order over both faces and says when it is exhausted", function()
+    it("is played in order over both endpoints and says when it is exhausted", function()
       assert(server:script { { content = "one" }, { content = "two" } })
       assert.are.equal("one", core.decode(messages(server).body).content[1].text)
       assert.are.equal("two", core.decode(completions(server).body).choices[1].message.content)
@@ -241,9 +233,7 @@ describe("koine.testing", function()
       return answer, err
     end
 
-    after_each(function()
-      testing.offline(false)
-    end)
+    after_each(function() testing.offline(false) end)
 
     it("forbids every host but loopback, before its name is looked up", function()
       testing.offline(true)

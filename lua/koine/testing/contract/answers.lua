@@ -129,11 +129,11 @@ return function(kit)
     function(self)
       local content = { TEXT, ADD, MUL }
       if supports.thinking then table.insert(content, 1, { type = "thinking", thinking = "Two and three, then." }) end
-      local turn = { content = content, usage = USAGE, id = "answer_1", chunk = 3 }
+      local answer = { content = content, usage = USAGE, id = "answer_1", chunk = 3 }
       local opts = { tools = { self.tool "add", self.tool "mul" } }
-      local plain = self:answer(turn, nil, opts)
+      local plain = self:answer(answer, nil, opts)
       self = setmetatable({ streamed = true }, { __index = self })
-      local streamed, deltas = self:answer(turn, nil, opts)
+      local streamed, deltas = self:answer(answer, nil, opts)
       agrees(self, deltas, streamed)
       for _, field in ipairs(FIELDS) do
         if field ~= "usage" or supports.stream_usage then
@@ -156,24 +156,24 @@ return function(kit)
     assert.are.equal("model-as-reported", response.model, "response.model")
   end)
 
-  kit:single(19, "two turns at once do not mix", true, function(self)
+  kit:single(19, "two answers at once do not mix", true, function(self)
     self.script { { content = "aaaaaaaa", chunk = 1 }, { content = "bbbbbbbb", chunk = 1 } }
     local adapter = self.new()
     local first <close> = assert(adapter:open "one?")
-    assert.is_not_nil(first:next(), "next() of the first turn: a delta")
+    assert.is_not_nil(first:next(), "next() of the first answer: a delta")
     local second <close> = assert(adapter:open "two?")
-    assert.is_not_nil(second:next(), "next() of the second turn: a delta")
-    assert.is_not_nil(first:next(), "next() of the first turn: a delta")
-    assert.are.equal("bbbbbbbb", assert(second:response()):text(), "text() of the second turn")
-    assert.are.equal("aaaaaaaa", assert(first:response()):text(), "text() of the first turn")
+    assert.is_not_nil(second:next(), "next() of the second answer: a delta")
+    assert.is_not_nil(first:next(), "next() of the first answer: a delta")
+    assert.are.equal("bbbbbbbb", assert(second:response()):text(), "text() of the second answer")
+    assert.are.equal("aaaaaaaa", assert(first:response()):text(), "text() of the first answer")
   end)
 
   kit:single(18, "the iterator gives the same deltas as on_delta", true, function(self)
-    local turn = { content = { TEXT, ADD } }
+    local answer = { content = { TEXT, ADD } }
     local opts = { tools = { self.tool "add" } }
     self = setmetatable({ streamed = true }, { __index = self })
-    local _, deltas = self:answer(turn, nil, opts)
-    self.script { turn, turn }
+    local _, deltas = self:answer(answer, nil, opts)
+    self.script { answer, answer }
     local adapter, pulled = self.new(), {}
     for delta in adapter:stream("Hello?", opts) do pulled[#pulled + 1] = records.to_table(delta) end
     assert.are.same(deltas, pulled, "the deltas of stream(), which are those of on_delta")

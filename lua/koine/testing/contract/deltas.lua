@@ -2,14 +2,17 @@
 
 local core = require "koine.core"
 local records = require "koine.data.records"
+local vocabulary = require "koine.data.vocabulary"
 
 -- Asserts the grammar of deltas: block*, block := start delta* end; text and thinking never interleave. Returns the
 -- text of all text deltas, and per call in order of its start {id, name, json}.
 local function read_deltas(assert, deltas)
   local open, text, calls, by_id = nil, {}, {}, {}
   for i, delta in ipairs(deltas) do
-    local kind, step = delta.type:match "^(.-)_(%l+)$"
     local at = ("delta %d (%s)"):format(i, delta.type)
+    local form = vocabulary.deltas[delta.type]
+    assert.is_not_nil(form, at .. ": of no type that there is")
+    local kind, step = form.block, form.step
     if kind == "tool_use" then
       local call = by_id[delta.tool_call_id]
       if step == "start" then

@@ -136,7 +136,7 @@ local function consumers(kit)
     local ok, err = pcall(adapter.chat, adapter, "Hello?", { stream = true, on_delta = function() error(mine) end })
     assert.is_false(ok, "an error is raised")
     assert.is_true(rawequal(mine, err), "what on_delta raised, unchanged")
-    assert.are.equal("four", assert(adapter:chat "Hello?"):text(), "text() of the next turn")
+    assert.are.equal("four", assert(adapter:chat "Hello?"):text(), "text() of the next answer")
   end)
 
   kit:single(25, "a stream without a consumer", true, function(self)
@@ -145,17 +145,17 @@ local function consumers(kit)
       "response:text()")
   end)
 
-  kit:single(25, "leaving the loop ends the turn", true, function(self)
+  kit:single(25, "leaving the loop ends the answer", true, function(self)
     self.script { { content = "one two three", chunk = 2 }, { content = "four" } }
     local adapter, n = self.new(), 0
     for _ in adapter:stream "Hello?" do
       n = n + 1
       if n == 2 then break end
     end
-    assert.are.equal("four", assert(adapter:chat "Hello?"):text(), "text() of the next turn")
+    assert.are.equal("four", assert(adapter:chat "Hello?"):text(), "text() of the next answer")
   end)
 
-  kit:single(25, "a loop over a turn that fails raises its error", kit.supports.errors, function(self)
+  kit:single(25, "a loop over an answer that fails raises its error", kit.supports.errors, function(self)
     self.script { { error = { status = 500, message = "error-words" } } }
     local adapter = self.new(NO_RETRY)
     local ok, err = pcall(function() for _ in adapter:stream "Hello?" do error "a delta came" end end)

@@ -1,13 +1,13 @@
 --- Items 22, 23, 26: what an adapter says about itself, and that the suite talks to nobody but its stub.
 
 local errors = require "koine.data.errors"
-local exchange = require "koine.net.http"
+local http = require "koine.net.http"
 local records = require "koine.data.records"
 local testing = require "koine.testing"
 
 -- A connection to an address that nobody has (RFC 5737): the error, nil when there is none.
 local function connect_outside()
-  local _, err = exchange.send { method = "GET", url = "http://192.0.2.1:9/", headers = {}, timeouts = { total = 5 } }
+  local _, err = http.send { method = "GET", url = "http://192.0.2.1:9/", headers = {}, timeouts = { total = 5 } }
   return err
 end
 

@@ -9,7 +9,7 @@
 --       opts.model, opts.base_url, opts.key = "m", server.url, "k"
 --       return my_adapter(opts)
 --     end,
---     script = function(turns) assert(server:script(turns)) end,      -- what it is answered next (koine.testing)
+--     script = function(answers) assert(server:script(answers)) end,      -- what it is answered next (koine.testing)
 --     requests = function() return assert(server:requests()) end,     -- what it sent: array of {headers, body}, or nil
 --     supports = { wire = true, errors = true, thinking = true, signatures = true, images = false },
 --   })
@@ -32,12 +32,12 @@ local HOOKS = {
 -- What an adapter can do unless its spec says otherwise.
 local SUPPORTS = {
   wire = false,            -- it speaks HTTP to what `script` scripts: faults and raw bodies can be played
-  errors = false,          -- `script` plays turns with `error` and `stream_error`
+  errors = false,          -- `script` plays answers with `error` and `stream_error`
   thinking = true,         -- thinking blocks can be delivered
   thinking_option = true,  -- the option `thinking` changes the request
   thinking_levels = true,  -- … and "low" differs from "high"
   signatures = false,      -- signatures and redacted thinking go back
-  blocks = false,          -- an assistant's turn goes back as blocks, in order
+  blocks = false,          -- an assistant's message goes back as blocks, in order
   images = true,           -- an image can be sent
   exact_ids = true,        -- ids of tool calls go back unchanged
   system_as_user = false,  -- the system prompt travels as a message of the user
@@ -47,35 +47,34 @@ local SUPPORTS = {
   tools = true,            -- live: tools can be offered
 }
 
+local FLAGS = {}
+for flag in pairs(SUPPORTS) do FLAGS[flag] = check.boolean end
+FLAGS = check.default(check.record(FLAGS), {})
+
 local function check_spec(name, spec)
-  if type(name) ~= "string" then errors.argument("name", "string", name) end
+  check.string(name, "name")
   if type(spec) ~= "table" then check.refuse("contract", "table", spec) end
-  if spec.live ~= nil and type(spec.live) ~= "boolean" then errors.argument("contract.live", "boolean", spec.live) end
+  if spec.live ~= nil then check.boolean(spec.live, "contract.live") end
   local mode = spec.live and "live" or "scripted"
   for _, hook in ipairs { "new", "script", "requests", "unreachable", "refused" } do
     local given, required = spec[hook], HOOKS[mode][hook]
     if required == nil and given ~= nil then
       errors.argument("contract." .. hook, "nothing in a suite that is " .. mode, given)
-    elseif type(given) ~= "function" and (given ~= nil or required) then
-      errors.argument("contract." .. hook, "function", given)
     end
+    if required or given ~= nil then check.func(given, "contract." .. hook) end
   end
-  for flag, value in pairs(spec.supports or {}) do
-    if SUPPORTS[flag] == nil or type(value) ~= "boolean" then
-      errors.argument("contract.supports." .. tostring(flag), "boolean of a known name", value)
-    end
-  end
+  return FLAGS(spec.supports, "contract.supports")
 end
 
 -- Registers the items that need a script, and those that need none.
 local function scripted(kit)
-  local manners = require "koine.testing.contract.identity"
-  kit.teardown(manners.release)
-  manners.guard(kit)
+  local identity = require "koine.testing.contract.identity"
+  kit.teardown(identity.release)
+  identity.guard(kit)
   require "koine.testing.contract.answers"(kit)
   require "koine.testing.contract.requests"(kit)
   require "koine.testing.contract.failures"(kit)
-  manners.items(kit)
+  identity.items(kit)
 end
 
 -- Registers the items that need no script.
@@ -86,7 +85,7 @@ end
 
 --- Registers the suite under `name`. The table holds
 --   new(opts)        makes an adapter; opts are options of its constructor
---   script(turns)    what the adapter is answered next, in this order (the vocabulary of koine.testing)
+--   script(answers)    what the adapter is answered next, in this order (the vocabulary of koine.testing)
 --   requests()       the requests seen so far, oldest first: array of {headers, body = bytes}; absent: not looked at
 --   unreachable(opts)  an adapter whose server refuses connections; absent: not tried
 --   live             true: what `new` talks to is a server that answers as it likes. The items that need no script run:
@@ -100,11 +99,11 @@ end
 -- While a scripted suite runs, connections to anything but this machine fail (koine.testing.offline).
 -- Raises an ArgumentError when one of these is missing, unknown, or belongs to the other mode.
 function contract.describe(name, spec)
-  check_spec(name, spec)
+  local flags = check_spec(name, spec)
   local made = { supports = {} }
   for hook in pairs(HOOKS[spec.live and "live" or "scripted"]) do made[hook] = spec[hook] end
   for flag, default in pairs(SUPPORTS) do
-    local given = (spec.supports or {})[flag]
+    local given = flags[flag]
     if given == nil then given = default end
     made.supports[flag] = given
   end

@@ -1,4 +1,4 @@
---- What the items of the contract are written with: playing a turn in either mode, looking at what was sent.
+--- What the items of the contract are written with: playing an answer in either mode, looking at what was sent.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -40,22 +40,22 @@ function kit:ask(adapter, messages, opts)
   return response, err, deltas
 end
 
---- Scripts one turn and asks a new adapter for it: what ask returns. `given` are the constructor's options.
-function kit:play(turn, messages, opts, given)
-  self.script { turn }
+--- Scripts one answer and asks a new adapter for it: what ask returns. `given` are the constructor's options.
+function kit:play(answer, messages, opts, given)
+  self.script { answer }
   return self:ask(self.new(given), messages or "Hello?", opts)
 end
 
---- The same for a turn that has to succeed: the Response and the deltas.
-function kit:answer(turn, messages, opts, given)
-  local response, err, deltas = self:play(turn, messages, opts, given)
+--- The same for an answer that has to succeed: the Response and the deltas.
+function kit:answer(answer, messages, opts, given)
+  local response, err, deltas = self:play(answer, messages, opts, given)
   self.assert.is_nil(err, err and tostring(err))
   return response, deltas
 end
 
---- The same for a turn that has to fail: the error.
-function kit:failure(turn, messages, opts, given)
-  local response, err = self:play(turn, messages, opts, given)
+--- The same for an answer that has to fail: the error.
+function kit:failure(answer, messages, opts, given)
+  local response, err = self:play(answer, messages, opts, given)
   self.assert.is_nil(response, "response: nil, err expected")
   self.assert.is_true(errors.is_error(err), "one of Koine's errors expected, got " .. tostring(err))
   return err

@@ -92,7 +92,7 @@ local function answers(kit)
     assert.is_true(rawequal(stream:response(), stream:response()), "stream:response(): the same one again")
   end)
 
-  kit:single(19, "two turns at once do not mix", true, function(self)
+  kit:single(19, "two answers at once do not mix", true, function(self)
     local adapter, streams, deltas = self.new(), {}, { {}, {} }
     for i = 1, 2 do streams[i] = assert(adapter:open(HELLO)) end
     local open = 2
@@ -185,7 +185,7 @@ local function failures(kit)
     is_whole(self, assert(adapter:chat(HELLO)))
   end)
 
-  kit:single(25, "leaving the loop ends the turn", true, function(self)
+  kit:single(25, "leaving the loop ends the answer", true, function(self)
     local adapter = self.new()
     local iterate, state, first, closing = adapter:stream(HELLO)
     do

@@ -198,6 +198,25 @@ function methods:strict(what, name, schema)
   return problem == nil
 end
 
+--- The settings that all wires of OpenAI's have: `metadata`, whose values are strings, and `stream_options`, a table
+-- with these keys (a set), beside a stream alone. True when there are stream options to look into.
+function methods:openai_settings(body, option_keys)
+  if body.metadata ~= nil and self:object("metadata", body.metadata) then
+    for key, value in pairs(body.metadata) do
+      if type(value) ~= "string" then
+        self:add("metadata." .. key, "a string expected")
+      end
+    end
+  end
+  if body.stream_options == nil or not self:object("stream_options", body.stream_options, option_keys) then
+    return false
+  end
+  if body.stream ~= true then
+    self:add("stream_options", "only allowed when `stream` is true")
+  end
+  return true
+end
+
 --- The request's bytes: UTF-8, JSON without lone surrogates, an object. Returns the decoded object or nil.
 function methods:body(request)
   local kind = request.headers["content-type"] or ""

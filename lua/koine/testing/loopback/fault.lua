@@ -1,8 +1,8 @@
---- Sends an answer the way a turn's `fault` says: late, in odd pieces, cut, reset, stalled, gzipped.
+--- Sends an answer the way its `fault` says: late, in odd pieces, cut, reset, stalled, gzipped.
 -- Offsets count bytes of the body as it travels (after gzip, before chunk framing); 0 is before the status line.
 
 local gzip = require "koine.testing.loopback.gzip"
-local http = require "koine.net.http_server"
+local http_server = require "koine.net.http_server"
 
 local fault = {}
 
@@ -113,7 +113,7 @@ end
 -- the peer left before the end, the number of body bytes sent until then.
 function fault.send(conn, request, response, f)
   f = f or {}
-  local keep, sent = http.keeps_alive(request), { bytes = 0 }
+  local keep, sent = http_server.keeps_alive(request), { bytes = 0 }
   local chunked = response.stream and request.version == "1.1"
   if response.stream and not chunked then
     keep = false -- an HTTP/1.0 stream ends with its connection
@@ -139,7 +139,7 @@ function fault.send(conn, request, response, f)
     return false, left and 0 or nil
   end
   local length = not response.stream and size or nil
-  local ok = conn:send(http.head(response.status, header_lines(response, f, length, keep)))
+  local ok = conn:send(http_server.head(response.status, header_lines(response, f, length, keep)))
     and send_pieces(conn, pieces, chunked, sent)
   if not ok then
     return false, sent.bytes

@@ -26,6 +26,22 @@ function json.put(object, key, value)
   end
 end
 
+--- Appends the fields of a table (nil for none) that the object lacks, sorted by name; returns the object.
+function json.put_all(object, fields)
+  local names, known = {}, {}
+  for _, pair in ipairs(object) do
+    known[pair[1]] = true
+  end
+  for name in pairs(fields or {}) do
+    names[#names + 1] = not known[name] and name or nil
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    json.put(object, name, fields[name])
+  end
+  return object
+end
+
 --- A value that is JSON text already and goes out as it is.
 function json.raw(text)
   return setmetatable({ text }, Raw)

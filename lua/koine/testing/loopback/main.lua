@@ -7,9 +7,9 @@ local function serve()
   if not found then
     error("the module 'luv' is missing (Debian: lua-luv; LuaRocks: luv): the loopback provider needs it", 0)
   end
-  local http = require "koine.net.http_server"
+  local http_server = require "koine.net.http_server"
   local service = require "koine.testing.loopback.service"
-  local port = http.listen(service.new(), tonumber(os.getenv "KOINE_LOOPBACK_PORT") or 0)
+  local port = http_server.listen(service.new(), tonumber(os.getenv "KOINE_LOOPBACK_PORT") or 0)
   local kind = uv.guess_handle(0)
   if kind == "pipe" or kind == "tty" then
     local input = kind == "tty" and uv.new_tty(0, true) or uv.new_pipe(false)

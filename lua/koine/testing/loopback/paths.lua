@@ -12,24 +12,25 @@ local ENDPOINTS = {
   { wire = "responses", suffix = "/responses" },
 }
 
--- What stands before an endpoint, by wire: api.anthropic.com and the Messages wire of local servers; OpenAI and most
--- others, those without a version (api.deepseek.com), Groq and Azure, OpenRouter, Fireworks.
+-- What stands before an endpoint, by wire: the paths of the rows' base URLs, with NAME where a part is the caller's.
 local PREFIXES = {
+  -- generated: prefixes, by `make generate`
   anthropic = { "/v1" },
-  chat = { "", "/v1", "/openai/v1", "/api/v1", "/inference/v1", "/openai/deployments/NAME" },
-  responses = { "", "/v1", "/openai/v1", "/api/v1" },
+  chat = { "", "/v1", "/api/v1", "/openai/v1", "/inference/v1", "/openai/deployments/NAME" },
+  responses = { "", "/v1", "/api/v1", "/openai/v1" },
+  -- end of prefixes
 }
-
--- A prefix as it is listed: the name of an Azure deployment is the caller's.
-local function listed(prefix)
-  return (prefix:gsub("^(/openai/deployments/)[^/]+$", "%1NAME"))
-end
 
 local KNOWN = {}
 for wire, prefixes in pairs(PREFIXES) do
   for _, prefix in ipairs(prefixes) do
     KNOWN[wire .. " " .. prefix], KNOWN["models " .. prefix] = true, true
   end
+end
+
+-- True where `kind` (a wire, or "models") is served behind a prefix.
+local function is_known(kind, prefix)
+  return KNOWN[kind .. " " .. prefix] or KNOWN[kind .. " " .. prefix:gsub("[^/]+$", "NAME")]
 end
 
 --- The endpoint whose name a path ends in, and what stands before it: nil when there is none.
@@ -41,8 +42,8 @@ local function split(path)
   end
 end
 
---- Adds the prefix of a path that a turn names to `own`, a table that begins empty: its wire is served there, with its
--- counts and models.
+--- Adds the prefix of a path that an answer names to `own`, a table that begins empty: its wire is served there, with
+-- its counts and models.
 function paths.add(own, path)
   local endpoint, prefix = split(path)
   if endpoint then
@@ -54,7 +55,7 @@ end
 -- when nothing is. `own`: what was added.
 function paths.endpoint(path, own)
   local endpoint, prefix = split(path)
-  if endpoint and (KNOWN[endpoint.wire .. " " .. listed(prefix)] or own[endpoint.wire .. " " .. prefix]) then
+  if endpoint and (is_known(endpoint.wire, prefix) or own[endpoint.wire .. " " .. prefix]) then
     return endpoint.wire, endpoint.counts or false
   end
 end
@@ -65,7 +66,7 @@ function paths.models(path, own)
   if not prefix then
     prefix, id = path:match("^(.*)/models/([^/]+)$")
   end
-  if prefix and (KNOWN["models " .. listed(prefix)] or own["models " .. prefix]) then
+  if prefix and (is_known("models", prefix) or own["models " .. prefix]) then
     return true, id
   end
   return false

@@ -1,20 +1,16 @@
---- What a scripted turn may say, and what it means: checks turns and lays one out as a plan that the faces render.
--- Pure; errors are returned as text naming the turn and the field. The vocabulary is documented in koine.testing.
+--- What a scripted answer may say, and what it means: checks answers and lays one out as a plan that the endpoints
+-- render. Pure; errors are returned as text naming the answer and the field. The vocabulary is documented in
+-- koine.testing.
 
+local check = require "koine.testing.loopback.check"
 local copilot = require "koine.testing.loopback.copilot.data"
+local gzip = require "koine.testing.loopback.gzip"
 local json = require "koine.testing.loopback.json"
 
 local script = {}
+local set = check.set
 
-local function set(words)
-  local t = {}
-  for word in words:gmatch("%S+") do
-    t[word] = true
-  end
-  return t
-end
-
-local TURN = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field rotate_ids
+local ANSWER = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field rotate_ids
   split_choices container headers error stream_error fault replay path reply]]
 local ERROR = set "status headers type code message param body copilot"
 local STREAM_ERROR = set "status type code message param after shape"
@@ -94,6 +90,12 @@ function script.check_fault(path, fault)
       end
     end
   end
+  if fault.gzip or fault.gzip_bomb then
+    local there, why = gzip.check()
+    if not there then
+      return ("%s.%s: %s"):format(path, fault.gzip and "gzip" or "gzip_bomb", why)
+    end
+  end
 end
 
 --- Reads a recording and returns its response {status, headers, body}, or nil and what is wrong.
@@ -113,59 +115,59 @@ function script.recording(path)
   return response
 end
 
-local function check_turn(path, turn)
-  local problem = known(path, turn, TURN)
+local function check_answer(path, answer)
+  local problem = known(path, answer, ANSWER)
   if problem then
     return problem
   end
   local kinds = 0
   for _, field in ipairs { "content", "error", "replay", "reply" } do
-    kinds = kinds + (turn[field] ~= nil and 1 or 0)
+    kinds = kinds + (answer[field] ~= nil and 1 or 0)
   end
-  if kinds ~= 1 and not (kinds == 0 and turn.stream_error) then
+  if kinds ~= 1 and not (kinds == 0 and answer.stream_error) then
     return path .. ": exactly one of content, error, replay, reply expected"
   end
-  problem = turn.content ~= nil and check_content(path .. ".content", turn.content)
-    or turn.error ~= nil and known(path .. ".error", turn.error, ERROR)
-    or turn.reply ~= nil and known(path .. ".reply", turn.reply, REPLY)
-    or turn.stream_error ~= nil and known(path .. ".stream_error", turn.stream_error, STREAM_ERROR)
-    or turn.fault ~= nil and script.check_fault(path .. ".fault", turn.fault)
-    or turn.usage and (known(path .. ".usage", turn.usage, USAGE)
-      or check_numbers(path .. ".usage", turn.usage, "input_tokens output_tokens cache_read_tokens " ..
+  problem = answer.content ~= nil and check_content(path .. ".content", answer.content)
+    or answer.error ~= nil and known(path .. ".error", answer.error, ERROR)
+    or answer.reply ~= nil and known(path .. ".reply", answer.reply, REPLY)
+    or answer.stream_error ~= nil and known(path .. ".stream_error", answer.stream_error, STREAM_ERROR)
+    or answer.fault ~= nil and script.check_fault(path .. ".fault", answer.fault)
+    or answer.usage and (known(path .. ".usage", answer.usage, USAGE)
+      or check_numbers(path .. ".usage", answer.usage, "input_tokens output_tokens cache_read_tokens " ..
         "cache_creation_tokens reasoning_tokens"))
-    or check_numbers(path, turn, "chunk")
-  if not problem and turn.container ~= nil
-    and not (type(turn.container) == "table" and type(turn.container.id) == "string") then
+    or check_numbers(path, answer, "chunk")
+  if not problem and answer.container ~= nil
+    and not (type(answer.container) == "table" and type(answer.container.id) == "string") then
     problem = path .. ".container: a table with a string id expected"
   end
   for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
-    if not problem and turn[field] ~= nil and type(turn[field]) ~= "boolean" then
+    if not problem and answer[field] ~= nil and type(answer[field]) ~= "boolean" then
       problem = ("%s.%s: a boolean expected"):format(path, field)
     end
   end
   if problem then
     return problem
-  elseif turn.reasoning_field ~= nil and not REASONING[turn.reasoning_field] then
+  elseif answer.reasoning_field ~= nil and not REASONING[answer.reasoning_field] then
     return path .. ".reasoning_field: reasoning_content, reasoning, reasoning_text, reasoning_details or content " ..
       "expected"
-  elseif turn.stream_error and turn.stream_error.shape ~= nil and not SHAPES[turn.stream_error.shape] then
+  elseif answer.stream_error and answer.stream_error.shape ~= nil and not SHAPES[answer.stream_error.shape] then
     return path .. ".stream_error.shape: flat or nested expected"
-  elseif turn.error and turn.error.copilot ~= nil and not copilot.errors[turn.error.copilot] then
+  elseif answer.error and answer.error.copilot ~= nil and not copilot.errors[answer.error.copilot] then
     return path .. ".error.copilot: rate_limited, quota_exceeded, weekly, monthly, payment, client_too_old or " ..
       "wrong_host expected"
-  elseif turn.replay ~= nil then
-    local ok, err = script.recording(turn.replay)
+  elseif answer.replay ~= nil then
+    local ok, err = script.recording(answer.replay)
     return not ok and path .. ".replay: " .. err or nil
   end
 end
 
---- Checks an array of turns. nil when all is well, else one line naming the first wrong field.
-function script.check(turns)
-  if type(turns) ~= "table" then
-    return "turns: an array expected"
+--- Checks an array of answers. nil when all is well, else one line naming the first wrong field.
+function script.check(answers)
+  if type(answers) ~= "table" then
+    return "answers: an array expected"
   end
-  for i, turn in ipairs(turns) do
-    local problem = check_turn(("turns[%d]"):format(i), turn)
+  for i, answer in ipairs(answers) do
+    local problem = check_answer(("answers[%d]"):format(i), answer)
     if problem then
       return problem
     end
@@ -267,7 +269,7 @@ local function infer_stop(blocks)
   return stop
 end
 
---- Usage with every count the turn leaves out; nil when the turn says `usage = false`.
+--- Usage with every count the answer leaves out; nil when the answer says `usage = false`.
 local function plan_usage(usage, blocks, where)
   if usage == false then
     return nil
@@ -286,33 +288,43 @@ local function plan_usage(usage, blocks, where)
   }
 end
 
---- Lays out a turn with content. `where` describes the request it answers: {messages = how many, bytes = their size,
+--- True when the plan holds the words of a refusal.
+function script.refuses(plan)
+  for _, block in ipairs(plan.blocks) do
+    if block.type == "refusal" then
+      return true
+    end
+  end
+  return false
+end
+
+--- Lays out an answer with content. `where` describes the request it answers: {messages = how many, bytes = their size,
 -- model = as requested, tool_prefix, id_prefix = for made-up ids, reasoning_field, rotate_ids = what is said when the
--- turn does not}. Made-up ids depend on the request alone, so that the
+-- answer does not}. Made-up ids depend on the request alone, so that the
 -- same request gets the same answer, streamed or plain.
-function script.plan(turn, where)
-  local content = turn.content or {}
+function script.plan(answer, where)
+  local content = answer.content or {}
   if type(content) == "string" then
     content = content ~= "" and { { type = "text", text = content } } or {}
   end
   local blocks = {}
   for i, block in ipairs(content) do
-    blocks[i] = plan_block(block, i, where, turn.chunk)
+    blocks[i] = plan_block(block, i, where, answer.chunk)
   end
   return {
     blocks = blocks,
-    steps = plan_steps(blocks, turn.interleave),
-    stop = turn.stop_reason or infer_stop(blocks),
-    stop_sequence = turn.stop_sequence,
-    container = turn.container,
-    usage = plan_usage(turn.usage, blocks, where),
-    model = turn.model or where.model,
-    id = turn.id or ("%s%024x"):format(where.id_prefix, where.messages),
+    steps = plan_steps(blocks, answer.interleave),
+    stop = answer.stop_reason or infer_stop(blocks),
+    stop_sequence = answer.stop_sequence,
+    container = answer.container,
+    usage = plan_usage(answer.usage, blocks, where),
+    model = answer.model or where.model,
+    id = answer.id or ("%s%024x"):format(where.id_prefix, where.messages),
     seed = ("%024x"):format(where.messages),
-    reasoning_field = turn.reasoning_field or where.reasoning_field or "reasoning_content",
-    split_choices = turn.split_choices,
-    rotate_ids = turn.rotate_ids == nil and where.rotate_ids or turn.rotate_ids,
-    stream_error = turn.stream_error,
+    reasoning_field = answer.reasoning_field or where.reasoning_field or "reasoning_content",
+    split_choices = answer.split_choices,
+    rotate_ids = answer.rotate_ids == nil and where.rotate_ids or answer.rotate_ids,
+    stream_error = answer.stream_error,
   }
 end
 
@@ -322,7 +334,7 @@ function script.history(request)
   return type(history) == "string" and json.array { { role = "user", content = history } } or history
 end
 
---- The turn that the "echo" script gives for a decoded request of any wire: it repeats the last user's text.
+--- The answer that the "echo" script gives for a decoded request of any wire: it repeats the last user's text.
 function script.echo(request)
   local function text_of(content)
     if type(content) == "string" then

@@ -1,4 +1,4 @@
---- What the loopback provider answers: the control paths under /__koine, the faces, scripted plain paths. Holds the
+--- What the loopback provider answers: the control paths under /__koine, the endpoints, scripted plain paths. Holds the
 -- state of one server: the script, the log of requests, what was handed out.
 
 local anthropic = require "koine.testing.loopback.anthropic"
@@ -30,37 +30,37 @@ end
 
 local function reset(state)
   state.log, state.issued, state.requests = {}, new_issued(), 0
-  state.turns, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, false
+  state.answers, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, false
   if state.copilot then
     state.copilot:reset()
   end
 end
 
-local function set_script(state, turns)
-  state.turns, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, turns == "echo"
-  for _, turn in ipairs(state.echo and {} or turns) do
-    if turn.path then
-      local list = state.by_path[turn.path] or {}
-      list[#list + 1] = turn
-      state.by_path[turn.path] = list
-      paths.add(state.own, turn.path)
+local function set_script(state, answers)
+  state.answers, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, answers == "echo"
+  for _, answer in ipairs(state.echo and {} or answers) do
+    if answer.path then
+      local list = state.by_path[answer.path] or {}
+      list[#list + 1] = answer
+      state.by_path[answer.path] = list
+      paths.add(state.own, answer.path)
     else
-      state.turns[#state.turns + 1] = turn
+      state.answers[#state.answers + 1] = answer
     end
   end
 end
 
---- The next turn for a path: one that names the path, else (`any`) the next of the rest. nil when there is none.
-local function next_turn(state, path, any)
+--- The next answer for a path: one that names the path, else (`any`) the next of the rest. nil when there is none.
+local function next_answer(state, path, any)
   local named = state.by_path[path]
   if named and named[1] then
     return table.remove(named, 1)
   end
-  local turn = any and state.turns[state.next]
-  if turn then
+  local answer = any and state.answers[state.next]
+  if answer then
     state.next = state.next + 1
   end
-  return turn
+  return answer
 end
 
 local function plain_response(status, body, ...)
@@ -79,8 +79,9 @@ local function add_headers(response, headers)
   return response
 end
 
-local function error_response(face, status, err, record)
-  return plain_response(status, face.error_body(status, err, record.request_id), face.id_header(record.request_id))
+local function error_response(endpoint, status, err, record)
+  local id = record.request_id
+  return plain_response(status, endpoint.error_body(status, err, id), endpoint.id_header(id))
 end
 
 --- The text of the credential that came with a request, as an incautious proxy repeats it.
@@ -97,23 +98,23 @@ local function copy_with(t, key, value)
   return copy
 end
 
-local function scripted_error(face, turn, request, record)
-  local err = turn.error.copilot and data.error(turn.error) or turn.error
+local function scripted_error(endpoint, answer, request, record)
+  local err = answer.error.copilot and data.error(answer.error) or answer.error
   local status = err.status or 500
-  if turn.fault and turn.fault.echo_authorization then
+  if answer.fault and answer.fault.echo_authorization then
     err = copy_with(err, "message", ("%s (authorization: %s)"):format(err.message or "scripted error",
       credential(request.headers)))
     err.body = err.body and err.body .. credential(request.headers)
   end
-  local response = error_response(face, status, err, record)
+  local response = error_response(endpoint, status, err, record)
   if err.body then
     response.pieces = { err.body }
   end
   return add_headers(response, err.headers)
 end
 
-local function scripted_reply(turn)
-  local reply = turn.reply
+local function scripted_reply(answer)
+  local reply = answer.reply
   local body = reply.body or ""
   return add_headers(plain_response(reply.status or 200, type(body) == "string" and body or json.encode(body)),
     reply.headers)
@@ -122,8 +123,8 @@ end
 local SKIPPED = { ["content-length"] = true, ["transfer-encoding"] = true, ["content-encoding"] = true,
                   ["connection"] = true }
 
-local function replayed(turn)
-  local recording = assert(script.recording(turn.replay))
+local function replayed(answer)
+  local recording = assert(script.recording(answer.replay))
   local headers = {}
   for name, value in pairs(recording.headers or {}) do
     if not SKIPPED[name:lower()] then
@@ -137,106 +138,106 @@ local function replayed(turn)
   return { status = recording.status, headers = headers, pieces = { recording.body }, stream = is_stream }
 end
 
-local function scripted_content(state, face, turn, body, record)
+local function scripted_content(state, endpoint, answer, body, record)
   local history = script.history(body)
-  local plan = script.plan(turn, { messages = #history, bytes = #json.encode(history), model = body.model,
-                                   tool_prefix = face.tool_prefix, id_prefix = face.id_prefix,
-                                   reasoning_field = face.reasoning_field, rotate_ids = face.rotate_ids })
-  local failure = turn.stream_error
+  local plan = script.plan(answer, { messages = #history, bytes = #json.encode(history), model = body.model,
+                                   tool_prefix = endpoint.tool_prefix, id_prefix = endpoint.id_prefix,
+                                   reasoning_field = endpoint.reasoning_field, rotate_ids = endpoint.rotate_ids })
+  local failure = answer.stream_error
   if failure and not body.stream then
-    local status = failure.status or face.status(failure.code or failure.type)
-    return error_response(face, status, failure, record)
+    local status = failure.status or endpoint.status(failure.code or failure.type)
+    return error_response(endpoint, status, failure, record)
   end
   local pieces, why
   if body.stream then
-    pieces, why = face.stream(plan, body)
+    pieces, why = endpoint.stream(plan, body)
   else
-    pieces, why = face.plain(plan, body)
+    pieces, why = endpoint.plain(plan, body)
   end
   if not pieces then
-    return error_response(face, 500, { message = "the script cannot be played: " .. why }, record)
+    return error_response(endpoint, 500, { message = "the script cannot be played: " .. why }, record)
   end
-  face.remember(state.issued, plan, body.model)
-  return add_headers({ status = 200, headers = { body.stream and SSE or JSON, face.id_header(record.request_id) },
-                       pieces = body.stream and pieces or { pieces }, stream = body.stream }, turn.headers)
+  endpoint.remember(state.issued, plan, body.model)
+  return add_headers({ status = 200, headers = { body.stream and SSE or JSON, endpoint.id_header(record.request_id) },
+                       pieces = body.stream and pieces or { pieces }, stream = body.stream }, answer.headers)
 end
 
---- The answer of a turn to a request; `body` is its decoded body where a face checked it.
-local function play(state, face, turn, request, body, record)
-  if turn.error then
-    return scripted_error(face, turn, request, record)
-  elseif turn.reply then
-    return scripted_reply(turn)
-  elseif turn.replay then
+--- What a scripted answer says to a request; `body` is its decoded body where an endpoint checked it.
+local function play(state, endpoint, answer, request, body, record)
+  if answer.error then
+    return scripted_error(endpoint, answer, request, record)
+  elseif answer.reply then
+    return scripted_reply(answer)
+  elseif answer.replay then
     state.issued.open, state.issued.strict = true, false -- a recording hands out signatures of its own
-    return replayed(turn)
-  elseif turn.fault and turn.fault.echo_authorization and not turn.stream_error then
-    local refusal = { error = { status = 401, message = "invalid key" }, fault = turn.fault }
-    return scripted_error(face, refusal, request, record)
+    return replayed(answer)
+  elseif answer.fault and answer.fault.echo_authorization and not answer.stream_error then
+    local refusal = { error = { status = 401, message = "invalid key" }, fault = answer.fault }
+    return scripted_error(endpoint, refusal, request, record)
   elseif not body then
-    return error_response(face, 500, { message = "the script's turn for this path has no reply" }, record)
+    return error_response(endpoint, 500, { message = "the script's answer for this path has no reply" }, record)
   end
-  return scripted_content(state, face, turn, body, record)
+  return scripted_content(state, endpoint, answer, body, record)
 end
 
-local function answer_chat(state, face, request, record)
-  local refusal = face.admit and face.admit(request, record)
+local function answer_chat(state, endpoint, request, record)
+  local refusal = endpoint.admit and endpoint.admit(request, record)
   if refusal then
     return refusal
   end
-  local missing = face.missing_key(request.headers)
-  local body, problems, code = face.check(request, false, state.issued)
+  local missing = endpoint.missing_key(request.headers)
+  local body, problems, code = endpoint.check(request, false, state.issued)
   record.problems = problems
   if missing then
     problems[#problems + 1] = missing
-    return error_response(face, 401, { message = missing }, record)
+    return error_response(endpoint, 401, { message = missing }, record)
   elseif #problems > 0 then
-    return error_response(face, 400, { message = table.concat(problems, "; "), code = code }, record)
+    return error_response(endpoint, 400, { message = table.concat(problems, "; "), code = code }, record)
   end
-  local turn = next_turn(state, request.path, true) or state.echo and script.echo(body)
-  if not turn then
-    local message = ("the script is exhausted: it has %d turns, this is one request more"):format(#state.turns)
-    return add_headers(error_response(face, 500, { message = message }, record), { ["x-should-retry"] = "false" })
+  local answer = next_answer(state, request.path, true) or state.echo and script.echo(body)
+  if not answer then
+    local message = ("the script is exhausted: it has %d answers, this is one request more"):format(#state.answers)
+    return add_headers(error_response(endpoint, 500, { message = message }, record), { ["x-should-retry"] = "false" })
   end
-  return play(state, face, turn, request, body, record), turn.fault
+  return play(state, endpoint, answer, request, body, record), answer.fault
 end
 
-local function answer_count(state, face, request, record)
-  local missing = face.missing_key(request.headers)
-  local _, problems = face.check(request, true, state.issued)
+local function answer_count(state, endpoint, request, record)
+  local missing = endpoint.missing_key(request.headers)
+  local _, problems = endpoint.check(request, true, state.issued)
   record.problems = problems
   if missing then
-    return error_response(face, 401, { message = missing }, record)
+    return error_response(endpoint, 401, { message = missing }, record)
   elseif #problems > 0 then
-    return error_response(face, 400, { message = table.concat(problems, "; ") }, record)
+    return error_response(endpoint, 400, { message = table.concat(problems, "; ") }, record)
   end
-  return plain_response(200, face.count((#request.body + 3) // 4), face.id_header(record.request_id))
+  return plain_response(200, endpoint.count((#request.body + 3) // 4), endpoint.id_header(record.request_id))
 end
 
-local function answer_models(face, request, record, id)
-  local missing = face.missing_key(request.headers)
+local function answer_models(endpoint, request, record, id)
+  local missing = endpoint.missing_key(request.headers)
   if missing then
-    return error_response(face, 401, { message = missing }, record)
+    return error_response(endpoint, 401, { message = missing }, record)
   end
   local body, why
   if id then
     for _, known in ipairs(MODELS) do
-      body = body or known == id and face.model(id) or nil
+      body = body or known == id and endpoint.model(id) or nil
     end
     if not body then
-      return error_response(face, 404, { message = "model: " .. id }, record)
+      return error_response(endpoint, 404, { message = "model: " .. id }, record)
     end
   else
-    body, why = face.models(MODELS, request.query)
+    body, why = endpoint.models(MODELS, request.query)
     if not body then
-      return error_response(face, 400, { message = why }, record)
+      return error_response(endpoint, 400, { message = why }, record)
     end
   end
-  return plain_response(200, body, face.id_header(record.request_id))
+  return plain_response(200, body, endpoint.id_header(record.request_id))
 end
 
---- The face whose shapes a request to an unknown path expects.
-local function face_of(request)
+--- The endpoint whose shapes a request to an unknown path expects.
+local function endpoint_of(request)
   return request.headers["anthropic-version"] and anthropic or chat
 end
 
@@ -245,12 +246,12 @@ local function no_such_path(conn, request, record)
   local problem = ("%s %s%s: no such path (a wrong base_url?); there are %s"):format(request.method, conn:url() or "",
     request.path, paths.words(request.path))
   record.problems[#record.problems + 1] = problem
-  return error_response(face_of(request), 404, { message = problem }, record)
+  return error_response(endpoint_of(request), 404, { message = problem }, record)
 end
 
 local function route(state, conn, request, record)
   local path, post, login = request.path, request.method == "POST", state.copilot
-  local chats, wire, counts = login and login:face(request), nil, nil
+  local chats, wire, counts = login and login:endpoint(request), nil, nil
   local others = not (login and copilot.holds(request)) -- a Copilot token is good for Copilot's own paths
   if others and not chats then
     wire, counts = paths.endpoint(path, state.own)
@@ -259,26 +260,26 @@ local function route(state, conn, request, record)
   if chats and post then
     return answer_chat(state, chats, request, record)
   end
-  local turn, response, transport = next_turn(state, path, false), nil, nil
+  local answer, response, transport = next_answer(state, path, false), nil, nil
   if login then
     login:count(request)
-    if not turn then
+    if not answer then
       response, transport = login:answer(request, record)
     end
   end
   if response then
     return response, transport
-  elseif not turn and state.turns[state.next] and state.turns[state.next].replay then
-    turn = next_turn(state, path, true)
+  elseif not answer and state.answers[state.next] and state.answers[state.next].replay then
+    answer = next_answer(state, path, true)
   end
-  if turn then
-    return play(state, face_of(request), turn, request, nil, record), turn.fault
+  if answer then
+    return play(state, endpoint_of(request), answer, request, nil, record), answer.fault
   elseif counts and post then
     return answer_count(state, FACES[wire], request, record)
   elseif others and request.method == "GET" then
     local found, id = paths.models(path, state.own)
     if found then
-      return answer_models(face_of(request), request, record, id)
+      return answer_models(endpoint_of(request), request, record, id)
     end
   end
   if chats then
@@ -306,13 +307,13 @@ local function control(state, request)
   elseif action == "GET /__koine/copilot" and state.copilot then
     return plain_response(200, json.encode(state.copilot:counters()))
   elseif action == "POST /__koine/script" then
-    local turns, err = json.decode(request.body)
-    local problem = turns == nil and "not valid JSON: " .. tostring(err)
-      or turns ~= "echo" and script.check(turns) or nil
+    local answers, err = json.decode(request.body)
+    local problem = answers == nil and "not valid JSON: " .. tostring(err)
+      or answers ~= "echo" and script.check(answers) or nil
     if problem then
       return plain_response(400, json.encode(json.object("error", problem)))
     end
-    set_script(state, turns)
+    set_script(state, answers)
     return plain_response(200, "{}")
   end
   return plain_response(404, json.encode(json.object("error",

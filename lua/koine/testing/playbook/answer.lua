@@ -1,12 +1,13 @@
---- What a scripted turn looks like to the caller of an adapter: its deltas in the canonical grammar, its Response, its
--- error. Deterministic: the same turn gives the same deltas and the same Response, streamed or not.
+--- What a scripted answer looks like to the caller of an adapter: its deltas in the canonical grammar, its Response,
+-- its error. Deterministic: the same answer gives the same deltas and the same Response, streamed or not.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local records = require "koine.data.records"
+local vocabulary = require "koine.data.vocabulary"
 local wait = require "koine.task.wait"
 
-local turns = {}
+local answers = {}
 
 -- Errors ----------------------------------------------------------------------------------------------------------
 
@@ -30,7 +31,7 @@ end
 
 -- Content -----------------------------------------------------------------------------------------------------------
 
--- A tool call's arguments and their JSON text, whichever of the two the turn gives.
+-- A tool call's arguments and their JSON text, whichever of the two the answer gives.
 local function complete_call(block, ordinal)
   block.id = block.id or ("call_%024x"):format(ordinal)
   if block.arguments then
@@ -47,9 +48,9 @@ local function complete_call(block, ordinal)
   return block
 end
 
--- The blocks of a turn, without empty text.
-local function content_of(turn)
-  local given = turn.content or {}
+-- The blocks of an answer, without empty text.
+local function content_of(answer)
+  local given = answer.content or {}
   if type(given) == "string" then given = { { type = "text", text = given } } end
   local blocks = {}
   for i, block in ipairs(given) do
@@ -107,18 +108,18 @@ local function call_deltas(list, calls, size)
   for _, call in ipairs(calls) do list[#list + 1] = { type = "tool_use_end", tool_call_id = call.id } end
 end
 
--- All deltas of a turn. Refusals and opaque blocks have none.
-local function deltas_of(blocks, turn)
+-- All deltas of an answer. Refusals and opaque blocks have none.
+local function deltas_of(blocks, answer)
   local list, i = {}, 1
   while i <= #blocks do
     local block, calls = blocks[i], {}
     if block.type == "text" or block.type == "thinking" then
-      run_deltas(list, block.type, block[block.type], turn.chunk)
+      run_deltas(list, block.type, block[block.type], answer.chunk)
     end
-    while blocks[i] and blocks[i].type == "tool_use" and (#calls == 0 or turn.interleave) do
+    while blocks[i] and blocks[i].type == "tool_use" and (#calls == 0 or answer.interleave) do
       calls[#calls + 1], i = blocks[i], i + 1
     end
-    call_deltas(list, calls, turn.chunk)
+    call_deltas(list, calls, answer.chunk)
     if #calls == 0 then i = i + 1 end
   end
   return list
@@ -127,7 +128,7 @@ end
 -- How many deltas come before one too many of the type …_delta: starts and ends do not count against `limit`.
 local function cut_after(deltas, limit)
   for i, delta in ipairs(deltas) do
-    if delta.type:find "_delta$" then
+    if vocabulary.deltas[delta.type].step == "delta" then
       if limit == 0 then return i - 1 end
       limit = limit - 1
     end
@@ -140,10 +141,11 @@ local function content_after(deltas, n)
   local blocks, calls = {}, {}
   for i = 1, n do
     local delta = deltas[i]
-    local kind, step = delta.type:match "^(.*)_(%a+)$"
+    local form = vocabulary.deltas[delta.type]
+    local kind, step = form.block, form.step
     if step == "start" and kind == "tool_use" then
       local call = { type = "tool_use", id = delta.tool_call_id, name = delta.tool_name, arguments = {},
-        arguments_json = "", arguments_error = "the turn broke off" }
+        arguments_json = "", arguments_error = "the answer broke off" }
       blocks[#blocks + 1], calls[call.id] = call, call
     elseif step == "start" then
       blocks[#blocks + 1] = { type = kind, [kind] = "" }
@@ -158,7 +160,8 @@ local function content_after(deltas, n)
   return blocks
 end
 
--- The object of a turn (koine.custom_adapter) ------------------------------------------------------------------------
+-- The object of an answer (koine.custom_adapter)
+-- ------------------------------------------------------------------------
 
 local played = {}
 
@@ -182,31 +185,31 @@ function played:response() return self.answer end
 
 local played_mt = { __index = played }
 
-local function usage_of(turn)
-  local usage = records.to_table(turn.usage or {})
+local function usage_of(answer)
+  local usage = records.to_table(answer.usage or {})
   usage.input_tokens, usage.output_tokens = usage.input_tokens or 0, usage.output_tokens or 0
   return records.to_table(records.usage(usage))
 end
 
---- Plays a scripted turn: the object that koine.custom_adapter wants of a primitive, or nil, err for a turn that is an
--- error.
+--- Plays a scripted answer: the object that koine.custom_adapter wants of a primitive, or nil, err for an answer that
+-- is an error.
 -- `origin` = {provider, model} goes into Responses and errors.
-function turns.play(turn, origin)
-  local wait_for = turn.fault and turn.fault.delay_ms and turn.fault.delay_ms / 1000
-  if turn.error then
+function answers.play(answer, origin)
+  local wait_for = answer.fault and answer.fault.delay_ms and answer.fault.delay_ms / 1000
+  if answer.error then
     local ready, err = delay { delay = wait_for }
     if not ready then return nil, err end
-    return nil, make_error(turn.error, origin.provider)
+    return nil, make_error(answer.error, origin.provider)
   end
-  local blocks = content_of(turn)
-  local fields = { content = blocks, model = turn.model or origin.model, provider = origin.provider, id = turn.id,
-    stop_reason = turn.stop_reason or inferred_stop(blocks), stop_sequence = turn.stop_sequence,
-    usage = usage_of(turn) }
-  local self = { deltas = deltas_of(blocks, turn), sent = 0, delay = wait_for }
+  local blocks = content_of(answer)
+  local fields = { content = blocks, model = answer.model or origin.model, provider = origin.provider, id = answer.id,
+    stop_reason = answer.stop_reason or inferred_stop(blocks), stop_sequence = answer.stop_sequence,
+    usage = usage_of(answer) }
+  local self = { deltas = deltas_of(blocks, answer), sent = 0, delay = wait_for }
   self.last = #self.deltas
-  if turn.stream_error then
-    self.last = cut_after(self.deltas, turn.stream_error.after or 0)
-    self.failure = make_error(turn.stream_error, origin.provider)
+  if answer.stream_error then
+    self.last = cut_after(self.deltas, answer.stream_error.after or 0)
+    self.failure = make_error(answer.stream_error, origin.provider)
     fields.content, fields.stop_reason, fields.partial = content_after(self.deltas, self.last), "error", true
     self.failure.partial = core.response(fields)
   else
@@ -215,4 +218,4 @@ function turns.play(turn, origin)
   return setmetatable(self, played_mt)
 end
 
-return turns
+return answers

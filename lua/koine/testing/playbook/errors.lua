@@ -20,10 +20,9 @@ function failures.ordinal(n)
   return n .. (last == 1 and "st" or last == 2 and "nd" or last == 3 and "rd" or "th")
 end
 
---- Raises an InvalidPlaybookError: fields `field`, `expected`.
-function failures.invalid(field, expected, got)
-  raise("InvalidPlaybookError", { field = field, expected = expected,
-    message = ("%s: %s expected, got %s"):format(field, expected, got) })
+--- Raises an InvalidPlaybookError that says what an ArgumentError does: fields `field`, `expected`.
+function failures.invalid(err)
+  raise("InvalidPlaybookError", { field = err.field, expected = err.expected, message = errors.words(err) })
 end
 
 --- Raises a PlaybookExhaustedError: fields `total_steps`, `calls_made` (the one too many included).

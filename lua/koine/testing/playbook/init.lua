@@ -12,7 +12,7 @@
 --   "message"     content = non-empty string
 --   "tool_calls"  tool_calls = array of {id, name, arguments}; content = text before them, optional
 --   "error"       error = {status, code, type, message, headers, retry_after, body} or {kind, message}: the call fails
---   "turn"        a scripted turn: content = string or blocks (a tool_use may have arguments_json instead of
+--   "answer"        a scripted answer: content = string or blocks (a tool_use may have arguments_json instead of
 --                 arguments), stop_reason (else inferred), usage = {input_tokens, …}, model, id, stop_sequence,
 --                 chunk = bytes per delta (else each text comes in two), interleave = true for parallel tool calls
 --                 in turns, error, stream_error = {type, message, status, after = how many …_delta come first}
@@ -21,13 +21,13 @@
 -- The rest is an adapter like every other: chat, open, stream (with deltas in the canonical grammar), all options.
 -- Mistakes in the script and calls beyond its end raise a PlaybookError.
 
-local base = require "koine.call.custom_adapter"
+local custom_adapter = require "koine.call.custom_adapter"
 local errors = require "koine.data.errors"
 local failures = require "koine.testing.playbook.errors"
 local records = require "koine.data.records"
 local scenarios = require "koine.testing.playbook.scenarios"
 local steps = require "koine.testing.playbook.steps"
-local turns = require "koine.testing.playbook.answer"
+local answers = require "koine.testing.playbook.answer"
 
 local PROVIDER, TITLE, MODEL, CONTEXT = "playbook", "Tester Playbook", "tester-playbook", 1000000
 
@@ -74,7 +74,7 @@ local function open(self, messages, opts)
   entry.key = nil -- a log is printed and compared
   entry.step, entry.messages = step.step, records.to_table(messages)
   self.call_log[#self.call_log + 1] = entry
-  return turns.play(step:turn(), { provider = PROVIDER, model = self:model_name() })
+  return answers.play(step:answer(), { provider = PROVIDER, model = self:model_name() })
 end
 
 -- Splits what the constructor was given into the steps and the options of an adapter.
@@ -99,7 +99,7 @@ end
 local function new(_, given)
   local script, options = split(given)
   options.model = options.model or MODEL
-  local book = base { name = TITLE, open = open, options = options, steps = steps.load(script) }
+  local book = custom_adapter { name = TITLE, open = open, options = options, steps = steps.load(script) }
   for name, method in next, methods do book[name] = method end
   book:reset()
   return book

@@ -1,138 +1,82 @@
---- The steps of a playbook: reads them from JSON text or a list, checks them, and turns each into a scripted turn.
+--- The steps of a playbook: reads them from JSON text or a list, checks them, and makes a scripted answer of each.
 -- Every problem raises an InvalidPlaybookError whose `field` is the path of what is wrong (`steps[2].tool_calls[1].id`)
 -- and whose `expected` says what belongs there.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local records = require "koine.data.records"
 local failures = require "koine.testing.playbook.errors"
+local vocabulary = require "koine.data.vocabulary"
 
 local steps = {}
 
-local function fail(field, expected, value) failures.invalid(field, expected, errors.describe(value)) end
-
--- The keys of a table in order, in words.
-local function names_of(fields)
-  local names = {}
-  for name in next, fields do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
+-- What f(...) returns; wrong use that it raises is an InvalidPlaybookError.
+local function checked(f, ...)
+  local kept, err = errors.try(f, ...)
+  if err then failures.invalid(err) end
+  return kept
 end
 
-local function check_fields(value, path, fields)
-  if type(value) ~= "table" then fail(path, "table", value) end
-  local unknown = {}
-  for name in next, value do
-    if not fields[name] then unknown[#unknown + 1] = tostring(name) end
-  end
-  table.sort(unknown)
-  if unknown[1] then
-    failures.invalid(path .. "." .. unknown[1], "one of the fields " .. names_of(fields), "an unknown one")
-  end
-  for name, check in next, fields do
-    if value[name] ~= nil then check(value[name], path .. "." .. name) end
-  end
-end
+-- Single values -----------------------------------------------------------------------------------------------------
 
--- Checks of single values: function(value, path), raising when it is not what the name says.
+local COUNT = check.integer(0)
+local STATUS = check.integer(100)
 
-local function is(kind)
-  return function(value, path)
-    if type(value) ~= kind then fail(path, kind, value) end
-  end
-end
+local stop_reason = check.one_of(vocabulary.stops)
 
-local function count(least)
-  return function(value, path)
-    if math.type(value) ~= "integer" or value < least then fail(path, "integer, " .. least .. " or more", value) end
-  end
-end
+local usage = check.record { input_tokens = COUNT, output_tokens = COUNT, cache_read_tokens = COUNT,
+  cache_creation_tokens = COUNT, reasoning_tokens = COUNT }
 
-local function name(value, path)
-  if type(value) ~= "string" or value == "" then fail(path, "non-empty string", value) end
-end
+local answer_error = check.record { kind = check.name, status = STATUS, headers = check.table, type = check.name,
+  code = check.name, message = check.name, body = check.string, retry_after = check.number() }
 
-local function any() end
-
-local STOPS = { end_turn = true, tool_use = true, max_tokens = true, stop_sequence = true, pause_turn = true,
-  refusal = true, sensitive = true, context_overflow = true }
-
-local function stop_reason(value, path)
-  if not STOPS[value] then fail(path, "one of " .. names_of(STOPS), value) end
-end
-
-local COUNTS = { input_tokens = count(0), output_tokens = count(0), cache_read_tokens = count(0),
-  cache_creation_tokens = count(0), reasoning_tokens = count(0) }
-local function usage(value, path) check_fields(value, path, COUNTS) end
-
-local ERROR = { kind = name, status = count(100), headers = is "table", type = name, code = name, message = name,
-  body = is "string", retry_after = is "number" }
-local function turn_error(value, path) check_fields(value, path, ERROR) end
-
-local STREAM_ERROR = { type = name, message = name, status = count(100), code = name, after = count(0) }
-local function stream_error(value, path) check_fields(value, path, STREAM_ERROR) end
+local stream_error = check.record { type = check.name, message = check.name, status = STATUS, code = check.name,
+  after = COUNT }
 
 -- There is no wire under a playbook: of all faults only the wait before the answer means something.
-local FAULT = { delay_ms = count(0) }
-local function fault(value, path) check_fields(value, path, FAULT) end
+local fault = check.record { delay_ms = COUNT }
 
-local function is_object(value)
-  if type(value) ~= "table" or getmetatable(value) == core.array_mt then return false end
+local object = check.that("object", function(value)
+  if type(value) ~= "table" or getmetatable(value) == core.array_mt then return nil end
   for key in next, value do
-    if type(key) ~= "string" then return false end
+    if type(key) ~= "string" then return nil end
   end
-  return true
-end
+  return value
+end)
 
--- Raises for a table with holes or other keys than an array's, of which a part would not be played.
-local function check_list(value, path, expected)
-  if records.is_list(value) then return end
-  failures.invalid(path, expected,
-    type(value) == "table" and "a table with holes or other keys" or errors.describe(value))
-end
-
+-- A tool call, which may have other fields.
 local function tool_call(call, path)
-  if type(call) ~= "table" then fail(path, "object", call) end
-  name(call.id, path .. ".id")
-  name(call.name, path .. ".name")
-  if not is_object(call.arguments) then fail(path .. ".arguments", "object", call.arguments) end
+  if type(call) ~= "table" then errors.argument(path, "object", call) end
+  check.name(call.id, path .. ".id")
+  check.name(call.name, path .. ".name")
+  object(call.arguments, path .. ".arguments")
+  return call
 end
 
+local list_of_calls = check.list(tool_call, "non-empty array of tool calls")
 local function tool_calls(value, path)
-  check_list(value, path, "non-empty array of tool calls")
-  if #value == 0 then fail(path, "non-empty array of tool calls", value) end
-  for i, call in ipairs(value) do tool_call(call, path .. "[" .. i .. "]") end
+  local kept = list_of_calls(value, path)
+  if #kept == 0 then errors.argument(path, "non-empty array of tool calls", value) end
+  return kept
 end
 
--- A tool call of a turn: the id may be left out, and the arguments be given by their bytes alone.
-local CALL = { type = any, id = name, name = name, arguments = is "table", arguments_json = is "string",
-  arguments_error = name, provider_data = is "table" }
-local function turn_call(block, path)
-  name(block.name, path .. ".name")
-  check_fields(block, path, CALL)
-end
+-- A tool call of an answer: the id may be left out, and the arguments be given by their bytes alone.
+local answer_call = check.record { type = check.any, id = check.name, name = check.required(check.name),
+  arguments = check.table, arguments_json = check.string, arguments_error = check.name, provider_data = check.table }
 
--- Content of a turn: a string or blocks.
-local function content(value, path)
-  if type(value) == "string" then return end
-  check_list(value, path, "string or array of blocks")
-  for i, block in ipairs(value) do
-    local at = path .. "[" .. i .. "]"
-    if type(block) == "table" and block.type == "tool_use" then
-      turn_call(block, at)
-    else
-      local ok, err = errors.try(function()
-        records.check_message({ role = "assistant", content = { block } }, at)
-        return true
-      end)
-      if not ok then
-        failures.invalid((err.field:gsub("%.content%[1%]", "", 1)), err.expected, err.message:match ", got (.*)$")
-      end
-    end
+local function block(value, path)
+  if type(value) == "table" and value.type == "tool_use" then return answer_call(value, path) end
+  local _, err = errors.try(records.check_message, { role = "assistant", content = { value } }, path)
+  if err then
+    core.raise_argument(err.field:gsub("%.content%[1%]", "", 1), err.expected, err.message:match ", got (.*)$")
   end
+  return value
 end
 
--- The types of steps: what each may hold, what it must, and the turn that it stands for.
+local content = check.either("string or array of blocks", check.string, check.list(block))
+
+-- The types of steps: what each may hold, what it must, and the answer that it stands for.
 
 local function blocks_of(step)
   local blocks = {}
@@ -146,30 +90,37 @@ end
 
 local function itself(step) return step end
 
+local name = check.name
+
+-- The fields of every step, and these.
+local function fields(own)
+  own.step, own.type, own.fault = check.any, check.any, fault
+  return check.record(own)
+end
+
 local TYPES = {
-  message = { required = "content", turn = blocks_of,
-    fields = { content = name, thinking = name, usage = usage, stop_reason = stop_reason, fault = fault } },
-  tool_calls = { required = "tool_calls", turn = blocks_of, fields = { tool_calls = tool_calls, content = name,
-    thinking = name, usage = usage, stop_reason = stop_reason, fault = fault } },
-  error = { required = "error", turn = itself, fields = { error = turn_error, fault = fault } },
-  turn = { turn = itself, fields = { content = content, stop_reason = stop_reason, usage = usage, model = name,
-    id = name, stop_sequence = name, chunk = count(1), interleave = is "boolean", error = turn_error,
-    stream_error = stream_error, fault = fault } },
+  message = { answer = blocks_of, fields = fields { content = check.required(name), thinking = name, usage = usage,
+    stop_reason = stop_reason } },
+  tool_calls = { answer = blocks_of, fields = fields { tool_calls = check.required(tool_calls), content = name,
+    thinking = name, usage = usage, stop_reason = stop_reason } },
+  error = { answer = itself, fields = fields { error = check.required(answer_error) } },
+  answer = { answer = itself, fields = fields { content = content, stop_reason = stop_reason, usage = usage,
+    model = name, id = name, stop_sequence = name, chunk = check.integer(1), interleave = check.boolean,
+    error = answer_error, stream_error = stream_error } },
 }
+local TYPE = check.one_of { "message", "tool_calls", "error", "answer" }
+local ID = check.integer()
 
-for _, kind in next, TYPES do kind.fields.step, kind.fields.type = any, any end
-
-local function check(step, path)
-  if type(step) ~= "table" or getmetatable(step) == core.array_mt then fail(path, "object", step) end
-  if math.type(step.step) ~= "integer" then fail(path .. ".step", "integer", step.step) end
-  local kind = TYPES[step.type]
-  if not kind then fail(path .. ".type", '"message", "tool_calls", "error" or "turn"', step.type) end
-  check_fields(step, path, kind.fields)
-  local required = kind.required
-  if required and step[required] == nil then kind.fields[required](nil, path .. "." .. required) end
-  if step.type == "turn" and (step.content == nil) == (step.error == nil) and not step.stream_error then
-    failures.invalid(path .. ".content", "either content or error", step.content == nil and "neither" or "both")
+-- A step, checked: a new table.
+local function keep(step, path)
+  if type(step) ~= "table" or getmetatable(step) == core.array_mt then errors.argument(path, "object", step) end
+  local id, kind = ID(step.step, path .. ".step"), TYPE(step.type, path .. ".type")
+  local kept = TYPES[kind].fields(step, path)
+  if kind == "answer" and (step.content == nil) == (step.error == nil) and not step.stream_error then
+    core.raise_argument(path .. ".content", "either content or error", step.content == nil and "neither" or "both")
   end
+  kept.step = id
+  return kept
 end
 
 -- Steps: read-only views of what was checked ----------------------------------------------------------------------
@@ -178,11 +129,11 @@ local views = setmetatable({}, { __mode = "k" }) -- view → its private copy
 
 local methods = {}
 
---- True when the step is of that type: "message", "tool_calls", "error" or "turn".
+--- True when the step is of that type: "message", "tool_calls", "error" or "answer".
 function methods:is(kind) return views[self].type == kind end
 
---- The scripted turn that the step stands for, a fresh table.
-function methods:turn() return records.to_table(TYPES[views[self].type].turn(views[self])) end
+--- The scripted answer that the step stands for, a fresh table.
+function methods:answer() return records.to_table(TYPES[views[self].type].answer(views[self])) end
 
 local view_mt = { __name = "koine.testing.playbook.step" }
 
@@ -195,37 +146,37 @@ function view_mt.__newindex(_, key) errors.argument(tostring(key), "nothing (a s
 
 function view_mt.__tostring(view) return ("Step #%d (%s)"):format(views[view].step, views[view].type) end
 
---- Checks one step and returns its read-only view: its fields, `is(type)`, `turn()`, and "Step #42 (message)" as text.
--- `path` begins the field's name in errors ("step").
+--- Checks one step and returns its read-only view: its fields, `is(type)`, `answer()`, and "Step #42 (message)" as
+-- text. `path` begins the field's name in errors ("step").
 function steps.new(step, path)
-  check(step, path or "step")
-  local view = setmetatable({}, view_mt)
-  views[view] = records.to_table(step)
+  local kept, view = checked(keep, step, path or "step"), setmetatable({}, view_mt)
+  views[view] = records.to_table(kept)
   return view
 end
 
--- The list that JSON text holds.
-local function decoded(text)
-  local list, err = core.decode(text)
-  if list == nil then failures.invalid("steps", "JSON text", "text that is none: " .. tostring(err)) end
+local LIST = check.list(check.any, "JSON text or array of steps")
+
+-- The list that JSON text holds, or the list itself.
+local function list_of(source)
+  if type(source) ~= "string" then return LIST(source, "steps") end
+  local list, err = core.decode(source)
+  if list == nil then core.raise_argument("steps", "JSON text", "text that is none: " .. tostring(err)) end
   if type(list) ~= "table" or (getmetatable(list) ~= core.array_mt and next(list) ~= nil) then
-    fail("steps", "JSON array", list)
+    errors.argument("steps", "JSON array", list)
   end
   return list
 end
 
 --- Reads all steps: JSON text or a list. An array of views; step ids must differ.
 function steps.load(source)
-  local list = type(source) == "string" and decoded(source) or source
-  check_list(list, "steps", "JSON text or array of steps")
   local loaded, seen = {}, {}
-  for i, step in ipairs(list) do
+  for i, step in ipairs(checked(list_of, source)) do
     local path = "steps[" .. i .. "]"
-    loaded[i] = steps.new(step, path)
-    if seen[step.step] then
-      failures.invalid(path .. ".step", "id that no other step has", "a second " .. tostring(step.step))
+    local view = steps.new(step, path)
+    if seen[view.step] then
+      checked(core.raise_argument, path .. ".step", "id that no other step has", "a second " .. view.step)
     end
-    seen[step.step] = true
+    loaded[i], seen[view.step] = view, true
   end
   return loaded
 end

@@ -20,14 +20,14 @@ for _, api in ipairs { "chat", "responses" } do
     describe = describe, it = it, assert = assert, teardown = teardown,
     new = new,
     unreachable = function(opts) return new(opts, closed) end,
-    script = function(turns)
+    script = function(answers)
       assert(server:reset())
       assert(new():authenticate())
       local played = {}
-      for i, turn in ipairs(turns) do
+      for i, answer in ipairs(answers) do
         played[i] = {}
-        for name, value in pairs(turn) do played[i][name] = value end
-        if turn.content then played[i].rotate_ids = false end -- else no two answers are equal
+        for name, value in pairs(answer) do played[i][name] = value end
+        if answer.content then played[i].rotate_ids = false end -- else no two answers are equal
       end
       assert(server:script(played))
     end,

@@ -1,8 +1,9 @@
 -- The contract without a script: a server that answers as it likes, here the loopback provider that echoes; and
 -- adapters that break it, which are found out.
 
-local base = require "koine.call.custom_adapter"
+local custom_adapter = require "koine.call.custom_adapter"
 local core = require "koine.core"
+local find_saboteurs = require "spec.lua.testing.contract.find_saboteurs"
 local free_port = require "spec.support.free_port"
 local koine = require "koine"
 
@@ -119,7 +120,7 @@ local SABOTEURS = {
     local response, err = chat(adapter, messages, opts)
     return response, err
   end) },
-  { "an assistant's turn that cannot go back", { 17 }, with_chat(function(chat, adapter, messages, opts)
+  { "an assistant's answer that cannot go back", { 17 }, with_chat(function(chat, adapter, messages, opts)
     local last = type(messages) == "table" and messages[2]
     if last then last.content = core.array {} end
     return chat(adapter, last and { messages[2] } or messages, opts)
@@ -127,29 +128,19 @@ local SABOTEURS = {
 }
 
 describe("the contract, live", function()
-  for _, saboteur in ipairs(SABOTEURS) do
-    local name, numbers, sabotage = table.unpack(saboteur)
-    it("finds: " .. name, function()
-      local failed, count = failures(sabotage)
-      assert.is_true(count >= 25, count .. " items")
-      if #numbers == 0 then assert.are.same({}, failed) end
-      for _, number in ipairs(numbers) do
-        assert.is_not_nil(failed[number], ("item %d did not fail"):format(number))
-      end
-    end)
-  end
+  find_saboteurs(it, SABOTEURS, failures, 25)
 
   it("plays tool calls back where the server makes some", function()
     local call = { type = "tool_use", name = "add", arguments = { a = 2, b = 3 } }
-    local turns = {}
-    for i = 1, 6 do turns[i] = { content = i % 3 == 0 and "It is 5." or { call } } end
+    local answers = {}
+    for i = 1, 6 do answers[i] = { content = i % 3 == 0 and "It is 5." or { call } } end
     local items = {}
     contract.describe("calls", suite(WIRES[1], { describe = function(_, body) body() end,
       it = function(name, test) items[name] = test end }))
     for _, name in ipairs { "17. an answer goes back, with results for its calls (plain)",
       "17. an answer goes back, with results for its calls (streamed)" } do
       assert(server:reset())
-      assert(server:script(turns))
+      assert(server:script(answers))
       items[name]()
       assert.are.equal(3, #server:requests())
       assert.is_truthy(server:requests()[3].body:find('"tool_result"', 1, true))
@@ -191,7 +182,7 @@ describe("the contract, live", function()
   it("judges adapters written in Lua too", function()
     local claude = koine.anthropic { model = "m", key = "k", base_url = server.url }
     local failed = failures(function()
-      return base { name = "Toy", options = { model = "m" }, open = function(_, messages, opts)
+      return custom_adapter { name = "Toy", options = { model = "m" }, open = function(_, messages, opts)
         opts.model = nil
         return claude:open(messages, opts)
       end }

@@ -29,11 +29,11 @@ return function(busted, name, construct, options, supports, reasoning_field)
     describe = busted.describe, it = busted.it, assert = busted.assert, teardown = busted.teardown,
     new = new,
     unreachable = function(opts) return new(opts, "http://127.0.0.1:" .. free_port()) end,
-    script = function(turns)
+    script = function(answers)
       local played = {}
-      for i, turn in ipairs(turns) do
-        played[i] = { reasoning_field = turn.content and reasoning_field }
-        for field, value in pairs(turn) do played[i][field] = value end
+      for i, answer in ipairs(answers) do
+        played[i] = { reasoning_field = answer.content and reasoning_field }
+        for field, value in pairs(answer) do played[i][field] = value end
       end
       assert(server:reset())
       assert(server:script(played))

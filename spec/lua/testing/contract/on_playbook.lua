@@ -1,5 +1,5 @@
---- Where the contract's turns go when playbooks answer, and what these were asked: {book, script, requests}, the last
--- two as contract.describe wants them. `book(opts)` makes a playbook of the current script.
+--- Where the contract's answers go when playbooks play them, and what these were asked: {book, script, requests}, the
+-- last two as contract.describe wants them. `book(opts)` makes a playbook of the current script.
 
 local core = require "koine.core"
 local playbook = require "koine.testing.playbook"
@@ -14,11 +14,11 @@ return function()
     return books[#books]
   end
 
-  function on.script(turns)
+  function on.script(answers)
     steps = {}
-    for i, turn in ipairs(turns) do
-      steps[i] = { step = i, type = "turn" }
-      for name, value in pairs(turn) do steps[i][name] = value end
+    for i, answer in ipairs(answers) do
+      steps[i] = { step = i, type = "answer" }
+      for name, value in pairs(answer) do steps[i][name] = value end
     end
   end
 

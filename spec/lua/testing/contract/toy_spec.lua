@@ -8,7 +8,7 @@ local json = cjson.new()
 
 -- The provider --------------------------------------------------------------------------------------------------------
 
-local turns, requests = {}, {}
+local answers, requests = {}, {}
 
 -- The fragments of a text.
 local function cut(text, size)
@@ -37,10 +37,10 @@ end
 -- What the provider says to a request: a status and events, or a status and an error.
 local function provider(body)
   requests[#requests + 1] = { headers = {}, body = body }
-  local turn = table.remove(turns, 1)
-  if not turn then return 500, { message = "nothing is scripted" } end
-  if turn.error then return turn.error.status, turn.error end
-  local events, calls, content = {}, {}, turn.content
+  local answer = table.remove(answers, 1)
+  if not answer then return 500, { message = "nothing is scripted" } end
+  if answer.error then return answer.error.status, answer.error end
+  local events, calls, content = {}, {}, answer.content
   if type(content) == "string" then content = { { type = "text", text = content } } end
   for _, block in ipairs(content) do
     if block.type == "tool_use" then
@@ -49,14 +49,14 @@ local function provider(body)
       events[#events + 1] = { "secret", block.data }
     else
       events[#events + 1] = { "open", block.type, block.signature }
-      for _, piece in ipairs(cut(block.thinking or block.text, turn.chunk)) do
+      for _, piece in ipairs(cut(block.thinking or block.text, answer.chunk)) do
         events[#events + 1] = { "piece", piece }
       end
       events[#events + 1] = { "close" }
     end
   end
-  call_events(events, calls, turn.chunk)
-  local failure = turn.stream_error
+  call_events(events, calls, answer.chunk)
+  local failure = answer.stream_error
   if failure then
     local kept, left = {}, failure.after
     for _, event in ipairs(events) do
@@ -66,7 +66,8 @@ local function provider(body)
     kept[#kept + 1] = { "failed", failure.status, failure.message }
     return 200, kept
   end
-  events[#events + 1] = { "done", stop = turn.stop_reason, usage = turn.usage, model = turn.model, id = turn.id }
+  events[#events + 1] = { "done", stop = answer.stop_reason, usage = answer.usage, model = answer.model,
+    id = answer.id }
   return 200, events
 end
 
@@ -81,8 +82,8 @@ local function failure(status, said)
     message = said.message or "no message", retry_after = tonumber((said.headers or {})["retry-after"]) }
 end
 
-local turn = {}
-local turn_mt = { __index = turn }
+local answer = {}
+local turn_mt = { __index = answer }
 
 -- What an event means for the user: a delta, or nothing for most. Builds the content on the way.
 local readers = {
@@ -134,7 +135,7 @@ local readers = {
   done = function(self, event) self.done = event end,
 }
 
-function turn:next()
+function answer:next()
   while self.events[self.at + 1] do
     self.at = self.at + 1
     local event = self.events[self.at]
@@ -147,7 +148,7 @@ function turn:next()
   return { type = "tool_use_end", tool_call_id = self.calls[ended].id }
 end
 
-function turn:response()
+function answer:response()
   for _, call in ipairs(self.calls) do call.arguments = json.decode(call.arguments_json) end
   local done, last = self.done, self.content[#self.content]
   local inferred = last and (last.type == "tool_use" or last.type == "refusal") and last.type or "end_turn"
@@ -181,7 +182,7 @@ end
 koine.testing.contract.describe("a toy written on koine.custom_adapter", {
   describe = describe, it = it, assert = assert, teardown = teardown,
   new = function(opts) return toy(opts or {}) end,
-  script = function(list) turns = table.move(list, 1, #list, 1, {}) end,
+  script = function(list) answers = table.move(list, 1, #list, 1, {}) end,
   requests = function() return requests end,
   supports = { errors = true, signatures = true, blocks = true },
 })

@@ -1,25 +1,20 @@
--- The Copilot face of koine.testing: the host of the chats.
+-- The Copilot endpoint of koine.testing: the host of the chats.
 
 local client = require "spec.support.raw_client"
-local copilot_face = require "spec.lua.testing.loopback.copilot_endpoint"
+local copilot_endpoint = require "spec.lua.testing.loopback.copilot_endpoint"
 local core = require "koine.core"
 local testing = require "koine.testing"
 
-local exchange, events, with, decoded = client.exchange, client.events, client.with, copilot_face.decoded
+local exchange, events, with, decoded = client.exchange, client.events, client.with, copilot_endpoint.decoded
 local null = core.null
 
-describe("koine.testing: the Copilot face", function()
+describe("koine.testing: the Copilot endpoint", function()
   local server
 
-  before_each(function()
-    server = assert(testing.start { copilot = {} })
-  end)
+  before_each(function() server = assert(testing.start { copilot = {} }) end)
+  after_each(function() server:stop() end)
 
-  after_each(function()
-    server:stop()
-  end)
-
-  local function swap(...) return copilot_face.swap(server, ...) end
+  local function swap(...) return copilot_endpoint.swap(server, ...) end
 
   -- The headers of the chat host, with a fresh token and the changes; null takes one away.
   local function headers(changes, token)
@@ -47,10 +42,10 @@ describe("koine.testing: the Copilot face", function()
   end
 
   describe("the chat host", function()
-    it("plays the turns on both wires, with ids and reasoning of its own kind", function()
-      local turn = { content = { { type = "thinking", thinking = "Hm.", signature = "sig" },
+    it("plays the answers on both wires, with ids and reasoning of its own kind", function()
+      local answer = { content = { { type = "thinking", thinking = "Hm.", signature = "sig" },
         { type = "text", text = "Hello." } } }
-      assert(server:script { turn, turn, turn, with(turn, { rotate_ids = false }) })
+      assert(server:script { answer, answer, answer, with(answer, { rotate_ids = false }) })
       local got = chat()
       local message = core.decode(got.body).choices[1].message
       assert.are.same({ "Hello.", "Hm.", "sig" }, { message.content, message.reasoning_text, message.reasoning_opaque })
@@ -67,11 +62,11 @@ describe("koine.testing: the Copilot face", function()
       end
     end)
 
-    it("splits a turn over two choices where a turn says so", function()
-      local turn = { split_choices = true, content = { { type = "text", text = "Look." },
+    it("splits an answer over two choices where an answer says so", function()
+      local answer = { split_choices = true, content = { { type = "text", text = "Look." },
         { type = "tool_use", id = "a", name = "f", arguments = {} },
         { type = "tool_use", id = "b", name = "g", arguments = {} } } }
-      assert(server:script { turn, turn, { split_choices = true, content = "alone" } })
+      assert(server:script { answer, answer, { split_choices = true, content = "alone" } })
       local choices = core.decode(chat().body).choices
       assert.are.equal(2, #choices)
       assert.are.same({ "Look.", nil, "tool_calls" },
@@ -89,7 +84,7 @@ describe("koine.testing: the Copilot face", function()
       assert.are.equal(1, #core.decode(chat().body).choices)
     end)
 
-    it("refuses wrong headers, in plain text, and uses up no turn", function()
+    it("refuses wrong headers, in plain text, and uses up no answer", function()
       assert(server:script { { content = "ok" } })
       for text, case in pairs {
         ["missing Editor-Version header for IDE auth"] = { 400, { ["editor-version"] = null } },
@@ -226,7 +221,7 @@ describe("koine.testing: the Copilot face", function()
       assert.are.equal(0, server:copilot().exchanges)
     end)
 
-    it("serves no other paths to its tokens, and other faces to others", function()
+    it("serves no other paths to its tokens, and other endpoints to others", function()
       assert(server:script { { content = "ok" }, { content = "ok" } })
       local body = core.encode { model = "gpt-4.1", messages = { { role = "user", content = "Hi" } } }
       assert.are.equal(404, exchange(server, "POST", "/v1/chat/completions", headers(), body).status)

@@ -1,26 +1,21 @@
--- The Copilot face of koine.testing: what GitHub says, and the settings.
+-- The Copilot endpoint of koine.testing: what GitHub says, and the settings.
 
 local client = require "spec.support.raw_client"
-local copilot_face = require "spec.lua.testing.loopback.copilot_endpoint"
+local copilot_endpoint = require "spec.lua.testing.loopback.copilot_endpoint"
 local testing = require "koine.testing"
 
-local exchange, with, decoded = client.exchange, client.with, copilot_face.decoded
+local exchange, with, decoded = client.exchange, client.with, copilot_endpoint.decoded
 
 local FORM = { ["content-type"] = "application/x-www-form-urlencoded", accept = "application/json" }
 local GRANT = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code"
 
-describe("koine.testing: the Copilot face", function()
+describe("koine.testing: the Copilot endpoint", function()
   local server
 
-  before_each(function()
-    server = assert(testing.start { copilot = {} })
-  end)
+  before_each(function() server = assert(testing.start { copilot = {} }) end)
+  after_each(function() server:stop() end)
 
-  after_each(function()
-    server:stop()
-  end)
-
-  local function swap(...) return copilot_face.swap(server, ...) end
+  local function swap(...) return copilot_endpoint.swap(server, ...) end
 
   local function device_code()
     return decoded(exchange(server, "POST", "/login/device/code", FORM, "client_id=Iv1.x&scope=copilot"))
@@ -132,7 +127,7 @@ describe("koine.testing: the Copilot face", function()
       assert.are.equal(3, server:copilot().tokens)
     end)
 
-    it("says what its settings say, and what a turn says first", function()
+    it("says what its settings say, and what an answer says first", function()
       assert(server:copilot { chat_enabled = false, endpoints = false, refresh_in = 7, sku = "free" })
       assert(server:script { { path = "/copilot_internal/v2/token", reply = { status = 503 } } })
       assert.are.equal(503, swap().status)
@@ -182,7 +177,7 @@ describe("koine.testing: the Copilot face", function()
   end)
 
   describe("the settings", function()
-    it("may stand beside the turns of a script", function()
+    it("may stand beside the answers of a script", function()
       local other <close> = assert(testing.start())
       assert.is_false((pcall(other.copilot, other)))
       assert(other:script { copilot = { sku = "free" }, { content = "ok" } })
@@ -207,7 +202,7 @@ describe("koine.testing: the Copilot face", function()
       assert.is_false((pcall(testing.start, { copilot = { tokens = {} } })))
       local ok, err = pcall(server.script, server, { { error = { copilot = "yearly" } } })
       assert.is_false(ok)
-      assert.is_truthy(tostring(err):find("turns[1].error.copilot: rate_limited", 1, true))
+      assert.is_truthy(tostring(err):find("answers[1].error.copilot: rate_limited", 1, true))
     end)
   end)
 end)

@@ -5,22 +5,14 @@ local testing = require "koine.testing"
 local exchange, events, with, KEYS, BEARER = client.exchange, client.events, client.with, client.KEYS, client.BEARER
 local messages, completions = client.messages, client.completions
 
-describe("koine.testing: faces", function()
+describe("koine.testing: endpoints", function()
   local server
 
-  setup(function()
-    server = assert(testing.start())
-  end)
+  setup(function() server = assert(testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
 
-  teardown(function()
-    server:stop()
-  end)
-
-  before_each(function()
-    assert(server:reset())
-  end)
-
-  local TURN = {
+  local ANSWER = {
     content = {
       { type = "thinking", thinking = "Größe matters.", signature = "sig-1" },
       { type = "text", text = "I shall add." },
@@ -31,10 +23,10 @@ describe("koine.testing: faces", function()
     model = "m-2026", id = "answer_1",
   }
 
-  describe("the Anthropic face", function()
+  describe("the Anthropic endpoint", function()
     it("says the same streamed and plain", function()
       for _, fields in ipairs { {}, { chunk = 1 }, { chunk = 1000 }, { interleave = true, chunk = 2 } } do
-        assert(server:script { with(TURN, fields), with(TURN, fields) })
+        assert(server:script { with(ANSWER, fields), with(ANSWER, fields) })
         local plain = messages(server)
         local streamed = messages(server, { stream = true })
         assert.are.equal("application/json", plain.headers["content-type"])
@@ -45,7 +37,7 @@ describe("koine.testing: faces", function()
     end)
 
     it("writes the wire's own values", function()
-      assert(server:script { TURN })
+      assert(server:script { ANSWER })
       local m = core.decode(messages(server).body)
       assert.are.equal("answer_1", m.id)
       assert.are.equal("m-2026", m.model)
@@ -71,7 +63,7 @@ describe("koine.testing: faces", function()
     end)
 
     it("interleaves parallel calls when told to", function()
-      assert(server:script { with(TURN, { interleave = true, chunk = 4, content = {
+      assert(server:script { with(ANSWER, { interleave = true, chunk = 4, content = {
         { type = "tool_use", name = "a", arguments = { x = 123456 } },
         { type = "tool_use", name = "b", arguments = { x = 123456 } } } }) })
       local order = {}
@@ -109,21 +101,21 @@ describe("koine.testing: faces", function()
     end)
 
     it("streams arguments that are no JSON, and says that a plain answer cannot", function()
-      local turn = { content = { { type = "tool_use", name = "f", arguments_json = '{"a": tru' } } }
-      assert(server:script { turn, turn })
+      local answer = { content = { { type = "tool_use", name = "f", arguments_json = '{"a": tru' } } }
+      assert(server:script { answer, answer })
       local json = ""
       for _, event in ipairs(events(messages(server, { stream = true }).body)) do
         json = json .. (event.delta and event.delta.partial_json or "")
       end
       assert.are.equal('{"a": tru', json)
-      local answer = messages(server)
-      assert.are.equal(500, answer.status)
-      assert.is_truthy(answer.body:find("cannot carry", 1, true))
+      local reply = messages(server)
+      assert.are.equal(500, reply.status)
+      assert.is_truthy(reply.body:find("cannot carry", 1, true))
     end)
 
     it("makes up ids from the request alone", function()
-      local turn = { content = { { type = "tool_use", name = "f", arguments = {} } } }
-      assert(server:script { turn, turn })
+      local answer = { content = { { type = "tool_use", name = "f", arguments = {} } } }
+      assert(server:script { answer, answer })
       local first, second = messages(server), messages(server)
       assert.are.equal(first.body, second.body)
       assert.is_truthy(core.decode(first.body).content[1].id:find("^toolu_%x+$"))
@@ -155,8 +147,8 @@ describe("koine.testing: faces", function()
     end)
 
     it("breaks a stream off with an error, a plain answer gets the status", function()
-      local turn = { content = "abcdef", chunk = 2, stream_error = { type = "overloaded_error", after = 2 } }
-      assert(server:script { turn, turn })
+      local answer = { content = "abcdef", chunk = 2, stream_error = { type = "overloaded_error", after = 2 } }
+      assert(server:script { answer, answer })
       local list = events(messages(server, { stream = true }).body)
       local text = ""
       for _, event in ipairs(list) do
@@ -191,11 +183,11 @@ describe("koine.testing: faces", function()
     end)
   end)
 
-  describe("the Chat face", function()
+  describe("the Chat endpoint", function()
     it("says the same streamed and plain", function()
       local variants = { {}, { chunk = 1 }, { interleave = true, chunk = 2 }, { reasoning_field = "reasoning" } }
       for _, fields in ipairs(variants) do
-        assert(server:script { with(TURN, fields), with(TURN, fields) })
+        assert(server:script { with(ANSWER, fields), with(ANSWER, fields) })
         local plain = core.decode(completions(server).body)
         local streamed = completions(server, { stream = true, stream_options = { include_usage = true } })
         local message, finish, usage, done = client.assemble_completion(streamed.body)
@@ -207,7 +199,7 @@ describe("koine.testing: faces", function()
     end)
 
     it("writes the wire's own values", function()
-      assert(server:script { TURN })
+      assert(server:script { ANSWER })
       local answer = core.decode(completions(server).body)
       local message = answer.choices[1].message
       assert.are.equal("I shall add.", message.content)
@@ -220,7 +212,7 @@ describe("koine.testing: faces", function()
     end)
 
     it("sends usage only when asked", function()
-      assert(server:script { TURN, with(TURN, { usage = false }) })
+      assert(server:script { ANSWER, with(ANSWER, { usage = false }) })
       local _, _, usage, done = client.assemble_completion(completions(server, { stream = true }).body)
       assert.is_nil(usage)
       assert.is_true(done)
@@ -228,12 +220,12 @@ describe("koine.testing: faces", function()
     end)
 
     it("has every reasoning field", function()
-      local turns = {}
+      local answers = {}
       for i, field in ipairs { "reasoning_text", "reasoning_details", "content" } do
-        turns[2 * i - 1] = with(TURN, { reasoning_field = field })
-        turns[2 * i] = turns[2 * i - 1]
+        answers[2 * i - 1] = with(ANSWER, { reasoning_field = field })
+        answers[2 * i] = answers[2 * i - 1]
       end
-      assert(server:script(turns))
+      assert(server:script(answers))
       local function both()
         return core.decode(completions(server).body).choices[1].message, completions(server, { stream = true }).body
       end

@@ -14,14 +14,22 @@ describe("koine.testing: paths", function()
   teardown(function() server:stop() end)
   before_each(function() assert(server:reset()) end)
 
+  -- The path of a chat, behind the base URL.
+  local function path_of(name, api)
+    local adapter = koine[name] { model = "m", key = "k", api = api, base_url = server.url }
+    local messages = { { role = "user", content = "Hi." } }
+    return (select(5, adapter:render { model = "m", stream = false, messages = messages }))
+  end
+
   -- Every row's own addresses: {name, base URL, path of a chat}.
   local function addresses()
     local list = {}
     for _, name in ipairs(rows.names) do
       local row = rows.load(name)
-      for _, api in pairs(row.apis or { row }) do
+      for key, api in pairs(row.apis or { row }) do
         local base = api.base_url or row.base_url
-        if base then list[#list + 1] = { name, base:match "^https?://[^/]+(.*)$", api.path or row.path } end
+        local prefix = base and base:match "^https?://[^/]+(.*)$"
+        if prefix then list[#list + 1] = { name, prefix, path_of(name, row.apis and key) } end
       end
     end
     return list
@@ -88,7 +96,7 @@ describe("koine.testing: paths", function()
     assert.are.equal(404, exchange(server, "POST", "/v1/nothing", BEARER, "{}").status)
   end)
 
-  it("are more where a turn names one: its own, with counts and models beside it", function()
+  it("are more where an answer names one: its own, with counts and models beside it", function()
     assert(server:script { { content = "one", path = "/own/v1/messages" }, { content = "two" } })
     local adapter = koine.anthropic { model = "loopback-01", key = "test-key", base_url = server.url .. "/own" }
     assert.are.equal("one", assert(adapter:chat "Hi."):text())

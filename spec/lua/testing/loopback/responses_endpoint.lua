@@ -1,4 +1,5 @@
---- What the specs of the loopback provider's Responses face share: the provider, small requests to it, and a turn.
+--- What the specs of the loopback provider's Responses endpoint share: the provider, small requests to it, and an
+-- answer.
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
@@ -7,12 +8,12 @@ local testing = require "koine.testing"
 
 local exchange, events, with, BEARER = client.exchange, client.events, client.with, client.BEARER
 
-local responses_face = {}
+local responses_endpoint = {}
 
 local ENCRYPTED = core.array { "reasoning.encrypted_content" }
 
---- A turn with every usual kind of block.
-responses_face.TURN = {
+--- An answer with every usual kind of block.
+responses_endpoint.ANSWER = {
   content = {
     { type = "thinking", thinking = "Größe\n\nmatters.", signature = "secret-one" },
     { type = "text", text = "I shall add." },
@@ -24,7 +25,7 @@ responses_face.TURN = {
 }
 
 --- A kit for the tests of one file.
-function responses_face.new()
+function responses_endpoint.new()
   local kit, server = {}, nil
 
   --- Starts the provider and returns it: for setup, with stop for teardown.
@@ -38,13 +39,7 @@ function responses_face.new()
   --- Asks with the fields put over a small request; null takes one away.
   function kit.ask(fields, headers)
     local body = { model = "m", input = "Hi", store = false, include = ENCRYPTED }
-    for key, value in pairs(fields or {}) do
-      if value == core.null then
-        value = nil
-      end
-      body[key] = value
-    end
-    return exchange(server, "POST", "/v1/responses", headers or BEARER, core.encode(body))
+    return exchange(server, "POST", "/v1/responses", headers or BEARER, client.request_body(body, fields))
   end
 
   --- The decoded answer to such a request, which must be a good one.
@@ -60,4 +55,4 @@ function responses_face.new()
   return kit
 end
 
-return responses_face
+return responses_endpoint

@@ -1,26 +1,20 @@
--- The Responses face of koine.testing: its answers and errors.
+-- The Responses endpoint of koine.testing: its answers and errors.
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
-local responses_face = require "spec.lua.testing.loopback.responses_endpoint"
+local responses_endpoint = require "spec.lua.testing.loopback.responses_endpoint"
 
 local exchange, events, with, BEARER = client.exchange, client.events, client.with, client.BEARER
-local null, TURN = core.null, responses_face.TURN
+local null, ANSWER = core.null, responses_endpoint.ANSWER
 
-describe("koine.testing: the Responses face", function()
-  local face = responses_face.new()
-  local ask, answer, stream = face.ask, face.answer, face.stream
+describe("koine.testing: the Responses endpoint", function()
+  local endpoint = responses_endpoint.new()
+  local ask, answer, stream = endpoint.ask, endpoint.answer, endpoint.stream
   local server
 
-  setup(function()
-    server = face.start()
-  end)
-
-  teardown(face.stop)
-
-  before_each(function()
-    assert(server:reset())
-  end)
+  setup(function() server = endpoint.start() end)
+  teardown(endpoint.stop)
+  before_each(function() assert(server:reset()) end)
 
   -- The events as a ladder of names, repeated ones once.
   local function ladder(list)
@@ -37,7 +31,7 @@ describe("koine.testing: the Responses face", function()
   describe("answers", function()
     it("the same streamed and plain", function()
       for _, fields in ipairs { {}, { chunk = 1 }, { chunk = 1000 }, { interleave = true, chunk = 2 } } do
-        assert(server:script { with(TURN, fields), with(TURN, fields) })
+        assert(server:script { with(ANSWER, fields), with(ANSWER, fields) })
         local plain = ask()
         local streamed = ask { stream = true }
         assert.are.equal("application/json", plain.headers["content-type"])
@@ -52,7 +46,7 @@ describe("koine.testing: the Responses face", function()
     end)
 
     it("with the wire's own values", function()
-      assert(server:script { TURN })
+      assert(server:script { ANSWER })
       local r = answer()
       assert.are.equal("response", r.object)
       assert.are.equal("answer_1", r.id)
@@ -81,7 +75,7 @@ describe("koine.testing: the Responses face", function()
     end)
 
     it("with a ladder of events as the real one", function()
-      assert(server:script { TURN })
+      assert(server:script { ANSWER })
       local raw = ask { stream = true }.body
       for name, data in raw:gmatch("event: (%S+)\ndata: ([^\n]*)\n\n") do
         assert.are.equal(name, core.decode(data).type)
@@ -102,7 +96,7 @@ describe("koine.testing: the Responses face", function()
     end)
 
     it("with deltas that make up the done events", function()
-      assert(server:script { with(TURN, { chunk = 2, interleave = true }) })
+      assert(server:script { with(ANSWER, { chunk = 2, interleave = true }) })
       local told, items, order = {}, {}, {}
       for _, event in ipairs(stream()) do
         local key = ("%s.%s"):format(event.output_index, event.summary_index or event.content_index or 0)
@@ -125,7 +119,7 @@ describe("koine.testing: the Responses face", function()
     end)
 
     it("with encrypted contents only where they are included", function()
-      assert(server:script { TURN, TURN })
+      assert(server:script { ANSWER, ANSWER })
       assert.is_nil(answer({ include = null }).output[1].encrypted_content)
       for _, event in ipairs(stream { include = null }) do
         assert.is_nil(event.item and event.item.encrypted_content)
@@ -135,10 +129,10 @@ describe("koine.testing: the Responses face", function()
     it("with redacted thinking, refusals, annotations, opaque items and fields of the wire", function()
       local opaque = { type = "web_search_call", id = "ws_1", status = "completed" }
       local citation = { type = "url_citation", url = "https://example.com/" }
-      local turn = { content = { { type = "redacted_thinking", data = "AAAA" }, { type = "opaque", raw = opaque },
+      local scripted = { content = { { type = "redacted_thinking", data = "AAAA" }, { type = "opaque", raw = opaque },
         { type = "text", text = "one", citations = { citation } }, { type = "refusal", text = "No more." },
         { type = "text", text = "two", raw = { phase = "final_answer" } } } }
-      assert(server:script { turn, turn })
+      assert(server:script { scripted, scripted })
       local r = answer()
       assert.are.same({ "AAAA", 0 }, { r.output[1].encrypted_content, #r.output[1].summary })
       assert.are.same(opaque, r.output[2])
@@ -154,8 +148,8 @@ describe("koine.testing: the Responses face", function()
 
     it("that are incomplete", function()
       for word, reason in pairs { max_tokens = "max_output_tokens", sensitive = "content_filter", odd = "odd" } do
-        local turn = { content = "Once upon", stop_reason = word }
-        assert(server:script { turn, turn })
+        local scripted = { content = "Once upon", stop_reason = word }
+        assert(server:script { scripted, scripted })
         local r = answer()
         assert.are.equal("incomplete", r.status)
         assert.are.equal(reason, r.incomplete_details.reason)
@@ -176,8 +170,8 @@ describe("koine.testing: the Responses face", function()
       assert.are.equal('{"a": tru', answer().output[1].arguments)
     end)
 
-    it("with rotating ids where a turn says so", function()
-      assert(server:script { with(TURN, { rotate_ids = true }), with(TURN, { rotate_ids = true }) })
+    it("with rotating ids where an answer says so", function()
+      assert(server:script { with(ANSWER, { rotate_ids = true }), with(ANSWER, { rotate_ids = true }) })
       local seen, count = {}, 0
       for _, event in ipairs(stream()) do
         local ids = { event.item_id or event.item and event.item.id or event.response.id }
@@ -243,7 +237,7 @@ describe("koine.testing: the Responses face", function()
       assert.are.equal(429, ask().status)
       local ok, err = pcall(server.script, server, { { content = "abc", stream_error = { shape = "round" } } })
       assert.is_false(ok)
-      assert.is_truthy(tostring(err):find("turns[1].stream_error.shape: flat or nested", 1, true))
+      assert.is_truthy(tostring(err):find("answers[1].stream_error.shape: flat or nested", 1, true))
     end)
 
     it("come before the wire's end with faults and replays as on the other wires", function()

@@ -1,26 +1,20 @@
--- The Responses face of koine.testing: what it finds wrong in requests.
+-- The Responses endpoint of koine.testing: what it finds wrong in requests.
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
-local responses_face = require "spec.lua.testing.loopback.responses_endpoint"
+local responses_endpoint = require "spec.lua.testing.loopback.responses_endpoint"
 
 local with = client.with
-local null, TURN = core.null, responses_face.TURN
+local null, ANSWER = core.null, responses_endpoint.ANSWER
 
-describe("koine.testing: the Responses face", function()
-  local face = responses_face.new()
-  local ask, answer, stream = face.ask, face.answer, face.stream
+describe("koine.testing: the Responses endpoint", function()
+  local endpoint = responses_endpoint.new()
+  local ask, answer, stream = endpoint.ask, endpoint.answer, endpoint.stream
   local server
 
-  setup(function()
-    server = face.start()
-  end)
-
-  teardown(face.stop)
-
-  before_each(function()
-    assert(server:reset())
-  end)
+  setup(function() server = endpoint.start() end)
+  teardown(endpoint.stop)
+  before_each(function() assert(server:reset()) end)
 
   describe("strictness", function()
     local A = core.array
@@ -201,10 +195,10 @@ describe("koine.testing: the Responses face", function()
     end)
 
     it("knows what it issued", function()
-      local turn = with(TURN, { rotate_ids = true })
+      local scripted = with(ANSWER, { rotate_ids = true })
       local function history(change)
         assert(server:reset())
-        assert(server:script { turn, { content = "ok" } })
+        assert(server:script { scripted, { content = "ok" } })
         local output
         for _, event in ipairs(stream { input = A { U } }) do
           output = event.response and event.response.output or output

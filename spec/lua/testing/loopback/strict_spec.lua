@@ -7,17 +7,9 @@ local exchange, messages, completions, KEYS = client.exchange, client.messages, 
 describe("koine.testing", function()
   local server
 
-  setup(function()
-    server = assert(testing.start())
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
-
-  before_each(function()
-    assert(server:reset())
-  end)
+  setup(function() server = assert(testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
 
   local function last_request() return client.last_request(server) end
 
@@ -112,7 +104,7 @@ describe("koine.testing", function()
         stop_sequences = { "END" }, metadata = { user_id = "u" }, service_tier = "auto", top_p = 0.5 } },
     }
 
-    it("of the Anthropic face", function()
+    it("of the Anthropic endpoint", function()
       for i, case in ipairs(ANTHROPIC) do
         assert(server:script { { content = "right" } })
         local answer = messages(server, case[1])
@@ -122,7 +114,7 @@ describe("koine.testing", function()
           assert.are.equal("invalid_request_error", err.type)
           assert.is_truthy(err.message:find(case[2], 1, true), ("case %d: %s"):format(i, err.message))
           assert.are.equal(err.message, table.concat(last_request().problems, "; "))
-          assert.are.equal(200, messages(server).status, "a wrong request uses up no turn")
+          assert.are.equal(200, messages(server).status, "a wrong request uses up no answer")
         else
           assert.are.equal(200, answer.status, answer.body)
         end
@@ -236,7 +228,7 @@ describe("koine.testing", function()
         tools = { FUNCTION }, tool_choice = "required", temperature = 2, stop = "END", max_completion_tokens = 5 } },
     }
 
-    it("of the Chat face", function()
+    it("of the Chat endpoint", function()
       for i, case in ipairs(CHAT) do
         assert(server:script { { content = "right" } })
         local answer = completions(server, case[1])

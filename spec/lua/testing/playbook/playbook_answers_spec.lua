@@ -1,4 +1,4 @@
--- koine.testing.playbook: scripted turns and errors.
+-- koine.testing.playbook: scripted answers and errors.
 
 local playbook = require "koine.testing.playbook"
 
@@ -9,14 +9,14 @@ local function streamed(book)
   return deltas, response, err
 end
 
-describe("scripted turns", function()
-  local function turn(fields)
-    fields.step, fields.type = 1, "turn"
+describe("scripted answers", function()
+  local function answer(fields)
+    fields.step, fields.type = 1, "answer"
     return playbook { fields }
   end
 
   it("stream text in fragments of whole characters", function()
-    local deltas, response = streamed(turn { content = "aé漢字b", chunk = 2 })
+    local deltas, response = streamed(answer { content = "aé漢字b", chunk = 2 })
     local pieces = {}
     for i = 2, #deltas - 1 do
       assert.are.equal("text_delta", deltas[i].type)
@@ -31,7 +31,7 @@ describe("scripted turns", function()
   end)
 
   it("stream thinking, text and parallel calls in turns", function()
-    local deltas, response = streamed(turn { interleave = true, chunk = 4, content = {
+    local deltas, response = streamed(answer { interleave = true, chunk = 4, content = {
       { type = "thinking", thinking = "hm", signature = "sig" }, { type = "text", text = "ok" },
       { type = "tool_use", id = "a", name = "one", arguments_json = '{"x": 1}' },
       { type = "tool_use", id = "b", name = "two", arguments = {} } } })
@@ -51,7 +51,7 @@ describe("scripted turns", function()
 
   it("keep arguments that are no JSON object, and say so", function()
     for _, bytes in ipairs { '{"x": 1', "[1]", '"x"' } do
-      local call = turn { content = { { type = "tool_use", id = "a", name = "f", arguments_json = bytes } } }
+      local call = answer { content = { { type = "tool_use", id = "a", name = "f", arguments_json = bytes } } }
         :chat "hi".tool_calls[1]
       assert.are.same({}, call.arguments)
       assert.are.equal(bytes, call.arguments_json)
@@ -60,7 +60,7 @@ describe("scripted turns", function()
   end)
 
   it("set usage, stop reason, model and id", function()
-    local response = turn { content = "x", stop_reason = "max_tokens", model = "m2", id = "r1", stop_sequence = "END",
+    local response = answer { content = "x", stop_reason = "max_tokens", model = "m2", id = "r1", stop_sequence = "END",
       usage = { input_tokens = 7, output_tokens = 3, cache_read_tokens = 2, reasoning_tokens = 1 } }:chat "hi"
     assert.are.equal("max_tokens", response.stop_reason)
     assert.are.equal("m2", response.model)
@@ -68,19 +68,19 @@ describe("scripted turns", function()
     assert.are.equal("END", response.stop_sequence)
     assert.are.equal(7, response.usage.input_tokens)
     assert.are.equal(2, response.usage.cache_read_tokens)
-    assert.are.equal("refusal", turn { content = { { type = "refusal", text = "No." } } }:chat "hi".stop_reason)
+    assert.are.equal("refusal", answer { content = { { type = "refusal", text = "No." } } }:chat "hi".stop_reason)
   end)
 
   it("are the same streamed and plain", function()
     local fields = { content = { { type = "text", text = "a" },
       { type = "tool_use", name = "f", arguments = { x = 1 } } } }
-    local plain = turn(fields):chat "hi":to_table()
-    local _, response = streamed(turn(fields))
+    local plain = answer(fields):chat "hi":to_table()
+    local _, response = streamed(answer(fields))
     assert.are.same(plain, response:to_table())
   end)
 
   it("say nothing at all", function()
-    local deltas, response = streamed(turn { content = "" })
+    local deltas, response = streamed(answer { content = "" })
     assert.are.same({}, deltas)
     assert.are.same({}, response.content)
   end)
@@ -90,8 +90,8 @@ describe("scripted turns", function()
     local park, slept = wait.park, {}
     wait.park = function(_, seconds) slept[#slept + 1] = seconds return false end
     finally(function() wait.park = park end)
-    turn { content = "x", fault = { delay_ms = 250 } }:chat "hi"
-    turn { error = { status = 500 }, fault = { delay_ms = 50 } }:chat "hi"
+    answer { content = "x", fault = { delay_ms = 250 } }:chat "hi"
+    answer { error = { status = 500 }, fault = { delay_ms = 50 } }:chat "hi"
     assert.are.same({ 0.25, 0.05 }, slept)
   end)
 end)
@@ -129,7 +129,7 @@ describe("scripted errors", function()
   end)
 
   it("break a stream off after some deltas, with the part that came", function()
-    local book = playbook { { step = 1, type = "turn", chunk = 1,
+    local book = playbook { { step = 1, type = "answer", chunk = 1,
       content = { { type = "text", text = "abc" }, { type = "tool_use", id = "a", name = "f", arguments = { x = 1 } } },
       stream_error = { type = "overloaded_error", message = "busy", after = 4 } } }
     local deltas, response, err = streamed(book)

@@ -18,16 +18,18 @@ end
 -- The error for a step that cannot be; its text names the field and what was expected.
 local function invalid(step)
   local err = raised("InvalidPlaybookError", playbook.step, step)
-  assert.is_truthy(tostring(err):find(err.field .. ": " .. err.expected .. " expected, got ", 1, true), tostring(err))
+  local text = tostring(err)
+  assert.is_truthy(text:find(err.field .. ": " .. err.expected .. " expected, got ", 1, true)
+    or text:find(err.field .. ": unknown field; ", 1, true), text)
   return err
 end
 
 describe("a step", function()
-  it("is a message, tool calls with or without text, an error or a turn", function()
+  it("is a message, tool calls with or without text, an error or an answer", function()
     for kind, step in pairs {
       message = message(1), tool_calls = calls(1),
       error = { step = 1, type = "error", error = { status = 429 } },
-      turn = { step = 1, type = "turn", content = "hi" },
+      answer = { step = 1, type = "answer", content = "hi" },
     } do
       local made = playbook.step(step)
       assert.is_true(made:is(kind))
@@ -41,13 +43,9 @@ describe("a step", function()
 
   it("names the field and the rule that it breaks", function()
     for _, case in ipairs {
-      { "step.stop_reason", "one of context_overflow, end_turn, max_tokens", { step = 1, type = "message",
+      { "step.stop_reason", '"end_turn", "tool_use", "max_tokens", "stop_sequence"', { step = 1, type = "message",
         content = "x", stop_reason = "done" } },
-      { "step.text", "one of the fields content, fault, step, stop_reason, thinking, type, usage", { step = 1,
-        type = "message", content = "x", text = "y" } },
-      { "step.usage.total", "one of the fields cache_creation_tokens", { step = 1, type = "message", content = "x",
-        usage = { total = 5 } } },
-      { "step.content", "either content or error", { step = 1, type = "turn" } },
+      { "step.content", "either content or error", { step = 1, type = "answer" } },
       { "step.tool_calls[1].id", "non-empty string", { step = 1, type = "tool_calls",
         tool_calls = { { name = "a" } } } },
     } do
@@ -56,7 +54,17 @@ describe("a step", function()
       assert.is_truthy(err.expected:find(case[2], 1, true), err.expected)
       assert.is_truthy(err.message:find(case[1] .. ": " .. case[2], 1, true), err.message)
     end
-    assert.is_truthy(invalid({ step = 1, type = "turn", content = "x", error = {} }).message:find "got both$")
+    assert.is_truthy(invalid({ step = 1, type = "answer", content = "x", error = {} }).message:find "got both$")
+  end)
+
+  it("names the unknown field and those that there are", function()
+    local err = invalid { step = 1, type = "message", content = "x", txt = "y" }
+    assert.are.equal("step.txt", err.field)
+    assert.is_truthy(err.message:find(
+      "step.txt: unknown field; one of content, fault, step, stop_reason, thinking, type, usage", 1, true), err.message)
+    err = invalid { step = 1, type = "message", content = "x", usage = { output_token = 5 } }
+    assert.are.same({ "step.usage.output_token", "output_tokens" }, { err.field, err.expected })
+    assert.is_truthy(err.message:find('did you mean "output_tokens"?', 1, true), err.message)
   end)
 
   it("prints as its id and type", function()
@@ -81,7 +89,7 @@ describe("a step", function()
     assert.are.equal("step.type", invalid({ step = 1, content = "x" }).field)
     local err = invalid({ step = 1, type = "song", content = "x" })
     assert.are.equal("step.type", err.field)
-    local text = 'step.type: "message", "tool_calls", "error" or "turn" expected, got "song"'
+    local text = 'step.type: "message", "tool_calls", "error" or "answer" expected, got "song"'
     assert.is_truthy(tostring(err):find(text, 1, true))
   end)
 
@@ -118,7 +126,7 @@ describe("a step", function()
     assert.are.equal("step.tool_calls", field(calls(1, { [1] = ADD, [3] = ADD })))
     assert.are.equal("step.tool_calls", field(calls(1, { ADD, other = ADD })))
     for _, content in ipairs { { [1] = text, [3] = text }, { [2] = text }, text } do
-      assert.are.equal("step.content", field { step = 1, type = "turn", content = content })
+      assert.are.equal("step.content", field { step = 1, type = "answer", content = content })
     end
     local call = { id = "c", name = "f", arguments = { [3] = 1 } }
     assert.are.equal("step.tool_calls[1].arguments", field(calls(1, { call })))
@@ -129,16 +137,16 @@ describe("a step", function()
     assert.are.equal("step.usage.tokens",
       invalid({ step = 1, type = "message", content = "x", usage = { tokens = 1 } }).field)
     assert.are.equal("step.stop_reason",
-      invalid({ step = 1, type = "turn", content = "x", stop_reason = "done" }).field)
+      invalid({ step = 1, type = "answer", content = "x", stop_reason = "done" }).field)
     assert.are.equal("step.content[2].text",
-      invalid({ step = 1, type = "turn", content = { { type = "text", text = "a" }, { type = "text" } } }).field)
+      invalid({ step = 1, type = "answer", content = { { type = "text", text = "a" }, { type = "text" } } }).field)
     assert.are.equal("step.content[1].type",
-      invalid({ step = 1, type = "turn", content = { { type = "song" } } }).field)
+      invalid({ step = 1, type = "answer", content = { { type = "song" } } }).field)
     assert.are.equal("step.content[1].arguments",
-      invalid({ step = 1, type = "turn", content = { { type = "tool_use", name = "f", arguments = "{}" } } }).field)
-    assert.are.equal("step.content", invalid({ step = 1, type = "turn" }).field)
+      invalid({ step = 1, type = "answer", content = { { type = "tool_use", name = "f", arguments = "{}" } } }).field)
+    assert.are.equal("step.content", invalid({ step = 1, type = "answer" }).field)
     assert.are.equal("step.fault.reset_after",
-      invalid({ step = 1, type = "turn", content = "x", fault = { reset_after = 5 } }).field)
+      invalid({ step = 1, type = "answer", content = "x", fault = { reset_after = 5 } }).field)
   end)
 end)
 

@@ -247,7 +247,7 @@ local function check_last(ctx, path, message, body)
   end
 end
 
---- With budget thinking the last assistant turn that calls tools begins with its thinking.
+--- With budget thinking the last assistant message that calls tools begins with its thinking.
 local function check_leading_thinking(ctx, messages, body)
   if not json.is_object(body.thinking) or body.thinking.type ~= "enabled" then
     return

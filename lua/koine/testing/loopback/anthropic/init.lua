@@ -1,6 +1,6 @@
---- The Anthropic Messages face of the loopback provider: plans become the wire's own answers and streams, errors take
--- its own shape, and what was handed out is remembered, so that a replayed signature can be judged. Pure but for the
--- memory tables its caller passes in.
+--- The Anthropic Messages endpoint of the loopback provider: plans become the wire's own answers and streams, errors
+-- take its own shape, and what was handed out is remembered, so that a replayed signature can be judged. Pure but for
+-- the memory tables its caller passes in.
 
 local json = require "koine.testing.loopback.json"
 
@@ -94,22 +94,14 @@ local function wire_block(block, empty)
   else
     return nil
   end
-  local names = {}
-  for name in pairs(block.raw or {}) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    json.put(b, name, block.raw[name])
-  end
-  return b
+  return json.put_all(b, block.raw)
 end
 
 local function wire_message(plan, content)
   return object("id", plan.id, "type", "message", "role", "assistant", "model", plan.model, "content", content)
 end
 
---- The body of the plain answer. nil and the reason when a plain answer cannot carry the turn.
+--- The body of the plain answer. nil and the reason when it cannot be a plain one.
 function anthropic.plain(plan)
   local content = array {}
   for _, block in ipairs(plan.blocks) do

@@ -298,19 +298,8 @@ local function check_settings(ctx, body)
     ctx.check:strings("stop", body.stop, 4)
   end
   ctx.check:word("reasoning_effort", body.reasoning_effort, "none minimal low medium high xhigh max")
-  if body.metadata ~= nil and ctx.check:object("metadata", body.metadata) then
-    for key, value in pairs(body.metadata) do
-      if type(value) ~= "string" then
-        ctx.check:add("metadata." .. key, "a string expected")
-      end
-    end
-  end
-  local options = body.stream_options
-  if options ~= nil and ctx.check:object("stream_options", options, set "include_usage include_obfuscation", "") then
-    ctx.check:boolean("stream_options.include_usage", options.include_usage)
-    if body.stream ~= true then
-      ctx.check:add("stream_options", "only allowed when `stream` is true")
-    end
+  if ctx.check:openai_settings(body, set "include_usage include_obfuscation") then
+    ctx.check:boolean("stream_options.include_usage", body.stream_options.include_usage)
   end
 end
 

@@ -1,7 +1,8 @@
---- The OpenAI Chat Completions face of the loopback provider: plans become the wire's own answers and streams, errors
--- take its own shape. Pure but for the memory tables its caller passes in.
+--- The OpenAI Chat Completions endpoint of the loopback provider: plans become the wire's own answers and streams,
+-- errors take its own shape. Pure but for the memory tables its caller passes in.
 
 local json = require "koine.testing.loopback.json"
+local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
 
@@ -56,12 +57,7 @@ end
 
 local function finish_reason(plan)
   if plan.stop == "refusal" then
-    for _, block in ipairs(plan.blocks) do
-      if block.type == "refusal" then
-        return "stop"
-      end
-    end
-    return "content_filter"
+    return script.refuses(plan) and "stop" or "content_filter"
   end
   return STOPS[plan.stop] or plan.stop
 end
@@ -87,15 +83,7 @@ end
 local function call_object(block, arguments, index)
   local call = object("index", index, "id", block.id, "type", "function",
     "function", object("name", block.name, "arguments", arguments))
-  local names = {}
-  for name in pairs(block.raw or {}) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    json.put(call, name, block.raw[name])
-  end
-  return call
+  return json.put_all(call, block.raw)
 end
 
 --- Why this wire cannot carry the plan, or nil.
@@ -148,7 +136,7 @@ local function gather(plan)
   return g
 end
 
---- The body of the plain answer. nil and the reason when the wire cannot carry the turn.
+--- The body of the plain answer. nil and the reason when the wire cannot carry it.
 function chat.plain(plan)
   local why = unfit(plan)
   if why then
@@ -231,7 +219,7 @@ local function step_delta(plan, kind, block, fragment, index)
   end
 end
 
---- The pieces of the streamed answer, one per event; nil and the reason when the wire cannot carry the turn.
+--- The pieces of the streamed answer, one per event; nil and the reason when the wire cannot carry it.
 function chat.stream(plan, body)
   local why = unfit(plan)
   if why then

@@ -1,5 +1,5 @@
---- What the Copilot face of the loopback provider knows by heart: its models as the chat host lists them, the texts of
--- its refusals, and how GitHub and the chat host word their answers. Pure.
+--- What the Copilot endpoint of the loopback provider knows by heart: its models as the chat host lists them, the texts
+-- of its refusals, and how GitHub and the chat host word their answers. Pure.
 
 local json = require "koine.testing.loopback.json"
 
@@ -65,7 +65,7 @@ end
 
 local PROSE = { ["content-type"] = "text/plain; charset=utf-8" }
 
---- The refusals that a turn's `error.copilot` names.
+--- The refusals that an answer's `error.copilot` names.
 data.errors = {
   rate_limited = { status = 429, code = "rate_limited", type = "rate_limit_error",
     headers = { ["retry-after"] = "30", ["x-ratelimit-exceeded"] = "user_model_requests" },
@@ -82,7 +82,7 @@ data.errors = {
   wrong_host = { status = 421, headers = PROSE, body = "Misdirected Request\n" },
 }
 
---- A turn's error with what `copilot` stands for filled in; what the turn says itself wins.
+--- An answer's error with what `copilot` stands for filled in; what the answer says itself wins.
 function data.error(err)
   local whole = {}
   for _, fields in ipairs { data.errors[err.copilot], err } do

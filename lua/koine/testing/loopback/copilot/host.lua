@@ -1,5 +1,5 @@
---- The chat host of the Copilot face: the list of models, and the Chat and the Responses face behind Copilot's own
--- headers, tokens and models. `self` is the state of one server (see init.lua).
+--- The chat host of the Copilot endpoint: the list of models, and the Chat and the Responses endpoint behind Copilot's
+-- own headers, tokens and models. `self` is the state of one server (see init.lua).
 
 local data = require "koine.testing.loopback.copilot.data"
 local json = require "koine.testing.loopback.json"
@@ -97,8 +97,8 @@ local function judge(self, path, request, body, problems)
   return code
 end
 
---- A wire of the chat host: the face behind Copilot's own headers, tokens and models.
-function host.face(self, path, face)
+--- A wire of the chat host: the endpoint behind Copilot's own headers, tokens and models.
+function host.endpoint(self, path, endpoint)
   local seen
   return setmetatable({
     reasoning_field = "reasoning_text", rotate_ids = true,
@@ -120,7 +120,7 @@ function host.face(self, path, face)
       end
     end,
     check = function(request, count, issued)
-      local body, problems, code = face.check(request, count, issued)
+      local body, problems, code = endpoint.check(request, count, issued)
       if body then
         local history = script.history(body)
         seen.model, seen.stream, seen.image = body.model, body.stream == true, has_image(history)
@@ -128,7 +128,7 @@ function host.face(self, path, face)
       end
       return body, problems, code
     end,
-  }, { __index = face })
+  }, { __index = endpoint })
 end
 
 return host

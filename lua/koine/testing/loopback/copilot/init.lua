@@ -1,11 +1,11 @@
---- The Copilot face of the loopback provider: GitHub's device flow, the exchange for a short-lived token, the account,
--- and the chat host, whose two wires are the Chat and the Responses face behind its own headers, tokens and models.
--- One table is the state of one server; `url` is where that server is reached.
+--- The Copilot endpoint of the loopback provider: GitHub's device flow, the exchange for a short-lived token, the
+-- account, and the chat host, whose two wires are the Chat and the Responses endpoint behind its own headers, tokens
+-- and models. One table is the state of one server; `url` is where that server is reached.
 
 local chat = require "koine.testing.loopback.chat"
 local data = require "koine.testing.loopback.copilot.data"
 local host = require "koine.testing.loopback.copilot.host"
-local http = require "koine.net.http_server"
+local http_server = require "koine.net.http_server"
 local json = require "koine.testing.loopback.json"
 local responses = require "koine.testing.loopback.responses"
 local script = require "koine.testing.loopback.script"
@@ -122,7 +122,7 @@ local function form(request, record)
   elseif not accepts(request, "application/json") then
     return nil, refuse(record, "accept: application/json expected: the answer would be a form without")
   end
-  return http.parse_query(request.body)
+  return http_server.parse_query(request.body)
 end
 
 local function device_error(word, interval)
@@ -268,10 +268,10 @@ local COUNTED = {
 }
 local WIRES = { ["/chat/completions"] = chat, ["/responses"] = responses }
 
---- The face that serves a request to the chat host, or nil.
-function methods:face(request)
-  local face = request.method == "POST" and WIRES[request.path]
-  return face and host.face(self, request.path, face)
+--- The endpoint that serves a request to the chat host, or nil.
+function methods:endpoint(request)
+  local endpoint = request.method == "POST" and WIRES[request.path]
+  return endpoint and host.endpoint(self, request.path, endpoint)
 end
 
 --- True when a request carries a token for the chat host, which serves no other paths than its own.

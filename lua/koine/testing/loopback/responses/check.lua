@@ -127,17 +127,7 @@ local function check_settings(ctx)
     c:boolean(key, body[key])
   end
   c:word("truncation", body.truncation, "auto disabled")
-  if body.metadata ~= nil and c:object("metadata", body.metadata) then
-    for key, value in pairs(body.metadata) do
-      if type(value) ~= "string" then
-        c:add("metadata." .. key, "a string expected")
-      end
-    end
-  end
-  if body.stream_options ~= nil and c:object("stream_options", body.stream_options, set "include_obfuscation")
-    and body.stream ~= true then
-    c:add("stream_options", "only allowed when `stream` is true")
-  end
+  c:openai_settings(body, set "include_obfuscation")
   if body.previous_response_id ~= nil and body.conversation ~= nil then
     c:add("conversation", "not permitted beside previous_response_id")
   end

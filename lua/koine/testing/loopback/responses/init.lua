@@ -1,5 +1,5 @@
---- The OpenAI Responses face of the loopback provider: plans become the wire's own answers and streams, errors take its
--- own shape, and what was handed out is remembered, so that a replayed item can be judged. Pure but for the memory
+--- The OpenAI Responses endpoint of the loopback provider: plans become the wire's own answers and streams, errors take
+-- its own shape, and what was handed out is remembered, so that a replayed item can be judged. Pure but for the memory
 -- tables its caller passes in.
 
 local chat = require "koine.testing.loopback.chat"
@@ -59,35 +59,12 @@ local function layout(plan, body)
   return items
 end
 
---- How the turn ends: "completed", or "incomplete" and the reason.
+--- How the answer ends: "completed", or "incomplete" and the reason.
 local function ending(plan)
-  if plan.stop == "refusal" then
-    for _, block in ipairs(plan.blocks) do
-      if block.type == "refusal" then
-        return "completed"
-      end
-    end
-  end
-  if COMPLETED[plan.stop] then
+  if COMPLETED[plan.stop] or plan.stop == "refusal" and script.refuses(plan) then
     return "completed"
   end
   return "incomplete", REASONS[plan.stop] or plan.stop
-end
-
---- Appends the scripted fields that the object has not got yet, sorted.
-local function add_raw(target, raw)
-  local names, known = {}, {}
-  for _, pair in ipairs(target) do
-    known[pair[1]] = true
-  end
-  for name in pairs(raw or {}) do
-    names[#names + 1] = not known[name] and name or nil
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    json.put(target, name, raw[name])
-  end
-  return target
 end
 
 local function content_part(block, empty)
@@ -132,7 +109,7 @@ local function wire_item(plan, item, id, added)
   end
   local last = item.index == #plan.items - 1
   local status = added and "in_progress" or last and ending(plan) or "completed"
-  return add_raw(ITEMS[item.kind](item, id, added, status, plan.encrypted), item.raw)
+  return json.put_all(ITEMS[item.kind](item, id, added, status, plan.encrypted), item.raw)
 end
 
 local function usage_object(usage)
