@@ -34,10 +34,9 @@ end
 
 --- The command `usage`: what is left of the quotas. Fails as wrong use for a provider without any.
 function account.usage(args)
-  local provider = args.provider or "copilot"
-  local quotas, err = adapters.adapter_of(args, provider .. "/any"):usage_report()
+  local quotas, err = adapters.adapter_of(args, args.provider .. "/any"):usage_report()
   if err then error(err, 0) end
-  if not quotas then failure.fail(failure.WRONG_USE, "%s has no quotas to ask for", provider) end
+  if not quotas then failure.fail(failure.WRONG_USE, "%s has no quotas to ask for", args.provider) end
   if args.json then
     terminal.out(json.encode(quotas) .. "\n")
     return 0

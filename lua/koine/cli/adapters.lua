@@ -6,8 +6,6 @@ local terminal = require "koine.cli.terminal"
 
 local adapters = {}
 
-local FIRST = { anthropic = 1, openai = 2 } -- asked for their keys before the others
-
 --- The providers that have a variable for their key, as koine.providers lists them. The first with credentials is the
 -- default: those with a usual model come first.
 adapters.PROVIDERS = {}
@@ -16,7 +14,7 @@ for _, provider in ipairs(koine.providers()) do
 end
 table.sort(adapters.PROVIDERS, function(a, b)
   if (a.default_model ~= nil) ~= (b.default_model ~= nil) then return a.default_model ~= nil end
-  local x, y = FIRST[a.name] or 3, FIRST[b.name] or 3
+  local x, y = a.rank or math.huge, b.rank or math.huge
   if x ~= y then return x < y end
   return a.name < b.name
 end)
@@ -70,8 +68,9 @@ function adapters.named(args)
       return name .. "/" .. model
     end
   end
-  failure.fail(failure.NO_CREDENTIALS,
-    "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)")
+  local first, second = adapters.PROVIDERS[1], adapters.PROVIDERS[2]
+  failure.fail(failure.NO_CREDENTIALS, "no key is set (%s, %s, …: `koine doctor` names them all)", first.env[1],
+    second.env[1])
 end
 
 --- "provider/model" of what was named.

@@ -20,8 +20,8 @@ local function gives(command, flag, about, name, convert)
   end)
 end
 
-local parser = argparse("koine", "One tongue for every LLM provider."):require_command(true):command_target "command"
-parser:flag("--version", "Say which version this is."):action(function() os.exit(print("koine " .. koine.version)) end)
+local parser = argparse("koine", "One interface to every LLM provider."):require_command(true):command_target "command"
+parser:flag("--version", "Print the version."):action(function() os.exit(print("koine " .. koine.version)) end)
 
 -- A command that talks to providers; with `model`, to one of their models.
 local function online(called, about, model)
@@ -31,38 +31,46 @@ local function online(called, about, model)
     local name, value = word:match "^([^=]*)(=?.*)$"
     return { name, value == "" or value_of(value:sub(2)) }
   end)
-  gives(command, "--base-url", "The server's address, in place of the provider's own.", "base_url")
-  gives(command, "--timeout", "Seconds in total.", "timeout")
-  gives(command, "--retries", "How often to try again (2).", "retry", function(n) return { max = value_of(n) } end)
+  gives(command, "--base-url", "URL of the server, instead of the provider's own.", "base_url")
+  gives(command, "--timeout", "Seconds for the whole call.", "timeout")
+  gives(command, "--retries", "Number of retries (2).", "retry", function(n) return { max = value_of(n) } end)
   if not model then return command end
   command:option("-m --model", "PROVIDER/MODEL (else KOINE_MODEL, else the first provider with a key).")
   command:option("--system", "The system prompt.")
-  gives(command, "--max-tokens", "The longest answer.", "max_tokens")
+  gives(command, "--max-tokens", "The maximum number of tokens of the answer.", "max_tokens")
   gives(command, "--thinking", "low, medium, high, …, a number of tokens, or off.", "thinking", function(word)
     return tonumber(word) and { budget_tokens = value_of(word) } or word ~= "off" and word
   end)
-  command:mutex(command:flag("--stream", "Write the answer as it arrives (usual on a terminal)."),
-    command:flag("--no-stream", "Write the answer when it is whole."))
+  command:mutex(command:flag("--stream", "Write the answer as it arrives (default on a terminal)."),
+    command:flag("--no-stream", "Write the answer when it is complete."))
   return command
 end
 
-local ask = online("ask", "Ask once.", true)
-ask:argument("prompt", "What to ask, beside the standard input."):args "*"
+-- The providers where a user logs in, who then has quotas there.
+local logins, titles = {}, {}
+for _, provider in ipairs(koine.providers()) do
+  if provider.login then logins[#logins + 1], titles[#titles + 1] = provider.name, provider.title end
+end
+local login_names = table.concat(logins, ", ")
+
+local ask = online("ask", "Ask one question.", true)
+ask:argument("prompt", "The question, appended to the standard input."):args "*"
 ask:option("-f --file", "Attach a text, an image or a PDF."):count "*"
 ask:flag("--json", "Write the whole Response as JSON.")
-online("chat", "Talk, a line at a time; /quit ends.", true)
+online("chat", "Chat, one question per line; /quit ends it.", true)
 local models = online("models", "List a provider's models.")
 models:argument("provider", "As in PROVIDER/MODEL."):args "?"
-models:flag("--json", "Write all that is known of them.")
-online("login", "Log in to GitHub Copilot."):argument("provider", "copilot"):choices { "copilot" }
-local usage = online("usage", "Say what is left of the quotas.")
-usage:argument("provider", "copilot, which alone has any."):args "?"
-usage:flag("--json", "Write the whole report.")
-online("doctor", "Say what is installed, which keys are set, who answers."):flag("--offline", "Ask nobody.")
-local serve = parser:command("serve-loopback", "Be a provider on this machine, until Ctrl-C.")
-serve:mutex(serve:option("--script", "A file of JSON: the turns to play."),
-  serve:flag("--echo", "Repeat what is said (without --script: default)."))
-serve:option("--port", "Where to listen; else a free port."):convert(function(word)
+models:flag("--json", "Write all fields of the models as JSON.")
+local login = online("login", ("Log in to %s."):format(table.concat(titles, " or ")))
+login:argument("provider", login_names):choices(logins)
+local usage = online("usage", "Print the remaining quotas.")
+usage:argument("provider", login_names .. ": the others have no quotas."):args "?"
+usage:flag("--json", "Write the whole report as JSON.")
+online("doctor", "Check libraries, keys and providers."):flag("--offline", "Make no requests.")
+local serve = parser:command("serve-loopback", "Run a test provider on this machine until Ctrl-C.")
+serve:mutex(serve:option("--script", "JSON file with the answers to play."),
+  serve:flag("--echo", "Repeat each message (default without --script)."))
+serve:option("--port", "Port to listen on (default: a free one)."):convert(function(word)
   local port = math.tointeger(tonumber(word))
   if port and port > 0 and port < 65536 then return port end
   return nil, ("--port: number from 1 to 65535 expected, got %q"):format(word)
@@ -100,6 +108,7 @@ function arguments.parse(words)
   local understood, args = parser:pparse(joined(words))
   if not understood then failure.fail(failure.WRONG_USE, "%s (see koine --help)", args) end
   check_given(args.given or {})
+  if args.command == "usage" then args.provider = args.provider or logins[1] end
   return args
 end
 

@@ -2,7 +2,7 @@
 
 local cjson = require "cjson"
 local cli = require "spec.support.cli"
-local folder = require "spec.support.folder"
+local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
 local lfs = require "lfs"
 local strerror = require "spec.support.strerror"
@@ -14,19 +14,17 @@ local ENV = { ANTHROPIC_API_KEY = "cli-test-key-2", KOINE_MODEL = "anthropic/cla
 local at_terminal = cli.on_terminal(it, pending)
 
 describe("koine chat", function()
+  local bench = kit.new()
   local server, home
 
-  setup(function() server, home = assert(koine.testing.start()), folder.new() end)
-  teardown(function()
-    server:stop()
-    folder.remove(home)
-  end)
+  setup(function() server, home = bench.open() end)
+  teardown(bench.close)
   before_each(function() assert(server:reset()) end)
   after_each(cli.clean_up)
 
   -- Starts it with a script, on a terminal unless `lines` are its standard input: then what came of it.
-  local function chat(turns, lines, ...)
-    assert(server:script(turns))
+  local function chat(answers, lines, ...)
+    assert(server:script(answers))
     local arguments = { "chat", "--base-url", server.url, ... }
     if lines then return cli.run(arguments, { env = ENV, input = lines }) end
     return cli.start(arguments, { env = ENV, terminal = true })
@@ -174,7 +172,7 @@ describe("koine chat", function()
       assert.are.equal(0, child:wait().code)
     end)
 
-    at_terminal("shows no character that turns the text around it, and leaves emoji and Hebrew whole", function()
+    at_terminal("shows no character that answers the text around it, and leaves emoji and Hebrew whole", function()
       local kept = "\u{1F468}\u{200D}\u{1F467}\u{FE0F} \u{1F3F4}\u{E0067}\u{E007F} \u{200F}\u{5E9} \u{A0}"
       local child = chat { { content = "\u{202E}a\u{2066}b\u{2069}\u{202A}" .. kept .. "\u{80}\u{9F}." } }
       child:expect("out", "> ")

@@ -2,42 +2,23 @@
 
 local cjson = require "cjson"
 local cli = require "spec.support.cli"
-local folder = require "spec.support.folder"
+local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
-local rows = require "koine.provider"
 local strerror = require "spec.support.strerror"
 
-local KEY = "cli-test-key-1"
+local KEY = kit.KEY
 local TEXT = string.rep("All that glitters. ", 200)
 local PNG, PDF = "\x89PNG\r\n\x1A\n\0\1", "%PDF-1.4\n\0\1"
 
 describe("koine", function()
+  local bench = kit.new()
+  local run, run_there = bench.run, bench.run_there
   local server, home
 
-  setup(function() server, home = assert(koine.testing.start()), folder.new() end)
-  teardown(function()
-    server:stop()
-    folder.remove(home)
-  end)
+  setup(function() server, home = bench.open() end)
+  teardown(bench.close)
   before_each(function() assert(server:reset()) end)
   after_each(cli.clean_up)
-
-  -- What a run printed; `turns` are what the provider answers.
-  local function run(arguments, turns, options)
-    options = options or {}
-    options.env = options.env or { ANTHROPIC_API_KEY = KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", HOME = home }
-    if turns then assert(server:script(turns)) end
-    local r = cli.run(arguments, options)
-    assert.is_nil((r.out .. r.err):find(KEY, 1, true))
-    assert.is_nil(r.err:find("traceback", 1, true), r.err)
-    return r
-  end
-
-  -- The same at the loopback provider's address.
-  local function run_there(arguments, turns, options)
-    local all = table.move(arguments, 2, #arguments, 4, { arguments[1], "--base-url", server.url })
-    return run(all, turns, options)
-  end
 
   local function sent()
     local requests = assert(server:requests())
@@ -327,49 +308,6 @@ describe("koine", function()
     assert.is_truthy(r.err:find "^koine: open [^\n]*\nkoine: [^\n]*denied[^\n]*\n$", r.err)
   end)
 
-  describe("doctor", function()
-    it("names every provider's variable as its row has it, and asks nobody offline", function()
-      local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = home } })
-      assert.are.same({ 0, "" }, { r.code, r.err })
-      local versions = ("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl)
-      assert.are.equal(versions, r.out:sub(1, #versions))
-      for _, name in ipairs { "argparse", "cjson", "luv" } do assert.is_truthy(r.out:find("\n" .. name .. " %d+%.")) end
-      local listed = {}
-      for name, variable, rest in r.out:gmatch "\n([%l_]+) +([%u_]+) +([^\n]*)" do
-        listed[name] = variable
-        local is_local = rows.load(name).key_optional
-        assert.are.equal(name == "groq" and "set     not asked" or is_local and "not set not asked"
-          or "not set no credentials", rest)
-      end
-      for _, name in ipairs(rows.names) do
-        local row = rows.load(name)
-        if row.env then assert.are.equal(row.env[1], listed[name], name) end
-        listed[name] = nil
-      end
-      assert.is_nil(next(listed))
-    end)
-
-    it("asks those that have a key", function()
-      local r = run_there({ "doctor" }, nil, { env = { ANTHROPIC_API_KEY = KEY, PERPLEXITY_API_KEY = KEY } })
-      assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +answers, 25 models\n")
-      assert.is_truthy(r.out:find "perplexity +PERPLEXITY_API_KEY +set +Perplexity does not implement list_models\n")
-      assert.are.equal(0, r.code)
-    end)
-
-    it("says what commands of tools can read of it", function()
-      local said = run({ "doctor", "--offline" }).out:match "\ncommands of tools: ([^\n]*)\n"
-      assert.are.equal("they cannot read this program's environment or memory", said)
-    end)
-
-    it("fails where one does not answer", function()
-      local r = run({ "doctor", "--base-url", "http://127.0.0.1:" .. cli.closed_port() })
-      assert.are.equal(1, r.code)
-      assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +Failed to connect")
-      r = run({ "doctor" }, nil, { env = { AZURE_OPENAI_API_KEY = KEY } })
-      assert.is_truthy(r.out:find "azure +AZURE_OPENAI_API_KEY +set +%-%-base%-url: URL of the server to talk to")
-    end)
-  end)
-
   describe("serve-loopback", function()
     -- Starts it, asks it with `arguments`, ends it by Ctrl-C; what the asking gave.
     local function serve(arguments, ask)
@@ -408,7 +346,7 @@ describe("koine", function()
         run { "serve-loopback", "--script", cli.file(home .. "/bad", "[{") })
       local r = run { "serve-loopback", "--script", cli.file(home .. "/worse", '[{"contents": "x"}]') }
       assert.are.equal(2, r.code)
-      assert.are.equal('koine: turns[1]: unknown field "contents"\n', r.err)
+      assert.are.equal('koine: answers[1]: unknown field "contents"\n', r.err)
       assert.are.equal(2, run({ "serve-loopback", "--echo", "--script", "x" }).code)
     end)
   end)

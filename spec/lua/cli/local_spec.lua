@@ -14,13 +14,13 @@ describe("koine", function()
   before_each(function() assert(server:reset()) end)
   after_each(cli.clean_up)
 
-  local function run(arguments, turns, options)
-    if turns then assert(server:script(turns)) end
+  local function run(arguments, answers, options)
+    if answers then assert(server:script(answers)) end
     return cli.run(arguments, options)
   end
 
-  local function run_there(arguments, turns, options)
-    return run(table.move(arguments, 2, #arguments, 4, { arguments[1], "--base-url", server.url }), turns, options)
+  local function run_there(arguments, answers, options)
+    return run(table.move(arguments, 2, #arguments, 4, { arguments[1], "--base-url", server.url }), answers, options)
   end
 
   local function models(...)
@@ -39,13 +39,20 @@ describe("koine", function()
     local r = run({ "doctor", "--base-url", address }, nil, { env = {} })
     local there = run_there({ "doctor" }, nil, { env = {} })
     assert.are.same({ 0, 0 }, { r.code, there.code })
+    local count, answers = 0, {}
+    for _, provider in ipairs(koine.providers()) do
+      if provider.key_optional and provider.base_url then
+        count = count + 1
+        answers[count] = { reply = { status = 500, body = "no" }, path = "/models" }
+      end
+    end
+    assert.is_true(count >= 4)
     for _, name in ipairs { "llamacpp", "lmstudio", "ollama_compat", "vllm" } do
       assert.is_truthy(r.out:find(name .. " +[%u_]+ +not set nobody answers at " .. address .. "\n"), r.out)
       assert.is_truthy(there.out:find(name .. " +[%u_]+ +not set answers, 25 models\n"), there.out)
     end
-    assert.are.equal(4, #assert(server:requests()))
-    local wrong = { reply = { status = 500, body = "no" }, path = "/models" }
-    r = run_there({ "doctor" }, { wrong, wrong, wrong, wrong }, { env = {} })
+    assert.are.equal(count, #assert(server:requests()))
+    r = run_there({ "doctor" }, answers, { env = {} })
     assert.are.equal(1, r.code, r.out)
   end)
 

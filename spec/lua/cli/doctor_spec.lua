@@ -1,0 +1,62 @@
+-- `koine doctor`, run as a program.
+
+local cli = require "spec.support.cli"
+local kit = require "spec.lua.cli.kit"
+local koine = require "koine"
+local rows = require "koine.provider"
+
+local KEY = kit.KEY
+
+describe("koine", function()
+  local bench = kit.new()
+  local run, run_there = bench.run, bench.run_there
+  local server, home
+
+  setup(function() server, home = bench.open() end)
+  teardown(bench.close)
+  before_each(function() assert(server:reset()) end)
+  after_each(cli.clean_up)
+
+  describe("doctor", function()
+    it("names every provider's variable as its row has it, and asks nobody offline", function()
+      local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = home } })
+      assert.are.same({ 0, "" }, { r.code, r.err })
+      local versions = ("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl)
+      assert.are.equal(versions, r.out:sub(1, #versions))
+      for _, name in ipairs { "argparse", "cjson", "luv" } do assert.is_truthy(r.out:find("\n" .. name .. " %d+%.")) end
+      local listed = {}
+      for name, variable, rest in r.out:gmatch "\n([%l_]+) +([%u_]+) +([^\n]*)" do
+        listed[name] = variable
+        local is_local = rows.load(name).key_optional
+        assert.are.equal(name == "groq" and "set     not asked" or is_local and "not set not asked"
+          or "not set no credentials", rest)
+      end
+      for _, name in ipairs(rows.names) do
+        local row = rows.load(name)
+        if row.env then assert.are.equal(row.env[1], listed[name], name) end
+        listed[name] = nil
+      end
+      assert.is_nil(next(listed))
+    end)
+
+    it("asks those that have a key", function()
+      local r = run_there({ "doctor" }, nil, { env = { ANTHROPIC_API_KEY = KEY, PERPLEXITY_API_KEY = KEY } })
+      assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +answers, 25 models\n")
+      assert.is_truthy(r.out:find "perplexity +PERPLEXITY_API_KEY +set +Perplexity does not implement list_models\n")
+      assert.are.equal(0, r.code)
+    end)
+
+    it("says what commands of tools can read of it", function()
+      local said = run({ "doctor", "--offline" }).out:match "\ncommands of tools: ([^\n]*)\n"
+      assert.are.equal("they cannot read this program's environment or memory", said)
+    end)
+
+    it("fails where one does not answer", function()
+      local r = run({ "doctor", "--base-url", "http://127.0.0.1:" .. cli.closed_port() })
+      assert.are.equal(1, r.code)
+      assert.is_truthy(r.out:find "anthropic +ANTHROPIC_API_KEY +set +Failed to connect")
+      r = run({ "doctor" }, nil, { env = { AZURE_OPENAI_API_KEY = KEY } })
+      assert.is_truthy(r.out:find "azure +AZURE_OPENAI_API_KEY +set +%-%-base%-url: URL of the server to talk to")
+    end)
+  end)
+end)
