@@ -1,5 +1,5 @@
 /*
-** deep.c: a turn nested more deeply than trees are copied is refused by push_response: a Response always has its turn.
+** deep.c: a message nested more deeply than trees are copied is refused by push_response: a Response always has its message.
 ** No answer gets so far: limits.depth is bounded. Here the tree is made by hand.
 */
 #include "binding/binding.h"
@@ -8,14 +8,14 @@
 
 /* {"content": [[[…]]]}: so many arrays. */
 static struct node *nested(struct arena *a, int levels) {
-  struct node *turn = node_new(a, NODE_OBJECT), *v = node_new(a, NODE_ARRAY);
+  struct node *message = node_new(a, NODE_OBJECT), *v = node_new(a, NODE_ARRAY);
   for (int i = 1; i < levels; i++) {
     struct node *outer = node_new(a, NODE_ARRAY);
     CHECK(node_add(outer, v) == 0);
     v = outer;
   }
-  CHECK(node_set(turn, STR("content"), v) == 0);
-  return turn;
+  CHECK(node_set(message, STR("content"), v) == 0);
+  return message;
 }
 
 static int push(lua_State *L) {
@@ -23,9 +23,9 @@ static int push(lua_State *L) {
   return 1;
 }
 
-static int try_push(lua_State *L, struct node *turn) {
+static int try_push(lua_State *L, struct node *message) {
   lua_pushcfunction(L, push);
-  lua_pushlightuserdata(L, turn);
+  lua_pushlightuserdata(L, message);
   return lua_pcall(L, 1, 1, 0);
 }
 

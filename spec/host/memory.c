@@ -136,7 +136,7 @@ static const char PRELUDE[] =
   "  if not opened then return nil, err end\n" \
   "  local said, firsts = '', 0\n" \
   "  while true do\n" \
-  "    same(opened:surfaced(), firsts == 1)\n" \
+  "    same(opened:delivered(), firsts == 1)\n" \
   "    local delta, err, first = patient(opened.poll, opened)\n" \
   "    if err then return nil, err end\n" \
   "    if delta == nil then break end\n" \

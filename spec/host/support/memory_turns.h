@@ -32,7 +32,7 @@ static struct {
 
 /* {{{ Koine's Lua files, compiled once: thousands of fresh states would spend their time in the parser */
 
-static struct chunk { char name[48]; char *p; size_t n; } chunks[160];
+static struct chunk { char name[48]; char *p; size_t n; } chunks[192];
 
 static int keep(lua_State *L, const void *p, size_t n, void *ud) {
   struct chunk *c = ud;
@@ -44,7 +44,8 @@ static int keep(lua_State *L, const void *p, size_t n, void *ud) {
 }
 
 static int compile(lua_State *L, const char *name) {
-  static const char *const PATHS[] = { "./lua/%s.lua", "./lua/%s/init.lua", "./spec/host/support/%s.lua" };
+  static const char *const PATHS[] = { "./lua/%s.lua", "./lua/%s/init.lua", "./spec/host/support/%s.lua",
+                                      "./spec/host/support/%s/init.lua" };
   const char *file = luaL_gsub(L, name, ".", "/");
   for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++)
     if (luaL_loadfile(L, lua_pushfstring(L, PATHS[i], file)) != LUA_ERRFILE) return 1;

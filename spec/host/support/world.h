@@ -1,4 +1,4 @@
-/* world.h: one engine in counted memory, one exchange with the test server: shared by the programs here. */
+/* world.h: one engine and its HTTP in counted memory, one exchange with the test server: shared by the programs here. */
 #ifndef KOINE_SPEC_HOST_SUPPORT_WORLD_H
 #define KOINE_SPEC_HOST_SUPPORT_WORLD_H
 
@@ -9,17 +9,18 @@
 
 static struct server server;
 
-/* An engine and the memory it lives in. */
-struct world { struct failing f; struct mem m; struct engine *g; struct err e; };
+/* An engine, its HTTP and the memory they live in. */
+struct world { struct failing f; struct mem m; struct engine *g; struct http *http; struct err e; };
 
-/* Allocation `fail_at` and all after it fail; 0 = none. w->g is NULL when that was enough to stop the engine. */
+/* Allocation `fail_at` and all after it fail; 0 = none. w->http is NULL when that was enough to stop one of them. */
 static inline void open_world(struct world *w, size_t fail_at) {
   memset(w, 0, sizeof *w);
   w->f.fail_at = fail_at;
   w->m = failing_mem(&w->f);
   err_clear(&w->e);
   w->g = engine_new(&w->m, &w->e);
-  CHECK(w->g != NULL || (fail_at != 0 && w->e.kind == KIND_MEMORY));
+  w->http = w->g == NULL ? NULL : http_new(w->g, &w->e);
+  CHECK(w->http != NULL || (fail_at != 0 && w->e.kind == KIND_MEMORY));
 }
 
 static inline void check_empty(const struct world *w) {
@@ -27,6 +28,7 @@ static inline void check_empty(const struct world *w) {
 }
 
 static inline void close_world(struct world *w) {
+  http_free(w->http);
   engine_free(w->g);
   check_empty(w);
 }
@@ -73,7 +75,7 @@ static inline const char *header(const struct transfer *t, const char *name) {
 static inline int step(struct world *w) {
   int interrupted;
   err_clear(&w->e);
-  return engine_step(w->g, -1, &interrupted, &w->e);
+  return engine_step(w->g, -1, -1, &interrupted, &w->e);
 }
 
 /* What has news, its owner in it; NULL when nothing has. */
@@ -91,7 +93,7 @@ static inline void run(struct world *w, const struct http_request *r, struct ans
   memset(a, 0, sizeof *a);
   err_clear(&a->failure);
   buf_init(&a->body, &w->m);
-  a->t = transfer_start(w->g, r, w, &a->failure);
+  a->t = transfer_start(w->http, r, w, &a->failure);
   if (a->t == NULL) return;
   while (!over(a->t)) {
     if ((failed = step(w) < 0)) break;

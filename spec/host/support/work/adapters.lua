@@ -1,0 +1,105 @@
+--- Turns of Koine itself, and of what stands on adapters.
+
+local kit = require "work.kit"
+local koine = require "koine"
+
+local same, options, TEXT = kit.same, kit.options, kit.TEXT
+
+local turns = {}
+
+-- Koine --------------------------------------------------------------------------------------------------------------
+
+-- Koine itself, which takes the array marks of a lua-cjson that has some.
+function turns.koine()
+  local marks = require("koine.core").array_marks
+  package.preload.cjson = function() return { array_mt = {} } end
+  local function go()
+    package.loaded.koine, package.loaded.cjson = nil, nil
+    same(type(require "koine"), "table")
+    same(marks[require("cjson").array_mt], true)
+    return true
+  end
+  return go, go
+end
+
+-- Every module, as a first use of its name loads it.
+function turns.loading()
+  local function go()
+    local n = 0
+    for _ in pairs(koine) do n = n + 1 end
+    if n < 60 then error("wrong answer: names missing: " .. n) end
+    return true
+  end
+  return go, go
+end
+
+-- Adapters -----------------------------------------------------------------------------------------------------------
+
+function turns.conversation()
+  local adapter, talk = koine.anthropic(options "text"), nil
+  local make = koine.conversation
+  local function asked(one)
+    local before = #one.history
+    local r, err = one:ask "Hi"
+    if not r then return nil, err end
+    same(r:text(), TEXT)
+    same(#one.history, before + 2)
+    same(one.history[before + 2].content[1].text, TEXT)
+    return true
+  end
+  local function go()
+    talk = make(adapter)
+    local ok, err = asked(talk)
+    if not ok then return nil, err end
+    return asked(make.load(adapter, talk:dump()))
+  end
+  return go, function()
+    if talk then
+      same(#talk.history % 2, 0)
+      same(asked(talk), true)
+    end
+    return go()
+  end
+end
+
+function turns.fallback()
+  local adapter = koine.fallback { koine.anthropic(options "so-busy"), koine.compatible(options "text") }
+  local function go()
+    local r, err = adapter:chat "Hi"
+    if not r then return nil, err end
+    same(r:text(), TEXT)
+    return true
+  end
+  return go, go
+end
+
+function turns.custom_adapter()
+  local make = koine.custom_adapter
+  local function go()
+    local closed = 0
+    local shout = make { name = "Shout", options = { model = "shout-1" }, open = function(_, messages, opts)
+      local i, text = 0, messages[#messages].content:upper()
+      local deltas = { { type = "text_start" }, { type = "text_delta", text = text }, { type = "text_end" } }
+      return {
+        next = function()
+          i = i + 1
+          return deltas[i]
+        end,
+        response = function() return { content = text, model = opts.model, stop_reason = "end_turn" } end,
+        close = function() closed = closed + 1 end,
+      }
+    end }
+    local r, err = shout:chat "hello"
+    if not r then return nil, err end
+    same(r:text(), "HELLO")
+    same(closed, 1)
+    local said = ""
+    for delta in shout:stream "again" do said = said .. (delta.text or "") end
+    same(said, "AGAIN")
+    same(closed, 2)
+    return true
+  end
+  return go, go
+end
+
+return turns

@@ -1,0 +1,67 @@
+--- Turns of schemas, packing and a rate limiter.
+
+local kit = require "work.kit"
+local koine = require "koine"
+
+local path, same, put, get = kit.path, kit.same, kit.put, kit.get
+
+local turns = {}
+
+function turns.schema()
+  local schema = koine.schema
+  local function go()
+    local trip = schema.expand { city = "string", ["days?"] = 1, tags = { "a" } }
+    schema.check(trip)
+    same(schema.validate(trip, { city = "Paris", days = 3, tags = { "x" } }), true)
+    local fits, why = schema.validate(trip, { city = "Paris", days = 0.5, tags = {} }, "trip")
+    same(fits, nil)
+    same(why, "trip.days: integer expected, got 0.5")
+    return true
+  end
+  return go, go
+end
+
+function turns.packing()
+  local packing = koine.packing
+  local function go()
+    local function said(name, prompt)
+      return { prompt = prompt, sender = { sender_id = name, sender_name = name, display_name = name,
+        channel = "slack", channel_id = "C1", is_bot = false, timestamp = { slack = "1714204397.999600" },
+        team = "red" } }
+    end
+    local blocks, spans = packing.pack { said("ann", "Hi"), said("bob", "Ho") }
+    same(#blocks, 4)
+    same(blocks[4].text, "Ho")
+    same(spans[2][2], 4)
+    if not blocks[3].text:find('"display_name":"bob"', 1, true) then error "wrong answer: no envelope" end
+    return true
+  end
+  return go, go
+end
+
+-- The file keeps the requests of others.
+function turns.rate_limiter()
+  local make = koine.rate_limiter
+  local before, log = os.time() - 10.0, {}
+  for i = 1, 20 do log[i] = ("%.1f"):format(before) end
+  put("limit", ('{"last_request_at":%.1f,"request_log":[%s]}'):format(before, table.concat(log, ",")))
+  local function go()
+    local limiter = make { rate_limit_path = path "limit", min_request_interval = 0.0001,
+      rate_limit = { requests = 1000, period = 3600 } }
+    return limiter:wait()
+  end
+  local function entered()
+    local n = 0
+    for _ in get "limit":match '"request_log":%[(.-)%]':gmatch "[^,]+" do n = n + 1 end
+    return n
+  end
+  return go, function()
+    local n = entered()
+    if n ~= 20 and n ~= 21 then error("wrong answer: requests in the file: " .. n) end
+    same(go(), true)
+    same(entered(), n + 1)
+    return os.remove(path "limit")
+  end
+end
+
+return turns

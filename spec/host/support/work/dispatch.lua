@@ -1,0 +1,100 @@
+--- Turns of a dispatcher.
+
+local kit = require "work.kit"
+local koine = require "koine"
+
+local same, options, patient, TEXT = kit.same, kit.options, kit.patient, kit.TEXT
+
+local THREADS = { { platform = "chat", thread_id = "T1" }, { platform = "chat", thread_id = "T2" } }
+
+local turns = {}
+
+-- A message of each of two people in each of two threads. `drive(d)` steps the dispatcher until nothing is left to do.
+local function dispatcher_turn(drive)
+  local messages, taken, answered, failed = {}, {}, {}, {} -- noting one takes no memory
+  for i = 1, 4 do
+    messages[i] = { prompt = "Hi", number = i, sender_json = "{}", sender_id = i < 3 and "ann" or "bob" }
+    taken[i], answered[i], failed[i] = 0, 0, 0
+  end
+  local agent = koine.agent { adapter = koine.anthropic(options "text") }
+  local target = koine.dispatcher.agents(function() return agent end)
+  local warnings, dispatched, cancelled, known = 0, 0, 0, 0
+  local d = koine.dispatcher { mode = "per-lane", target = target,
+    on_done = function(message, _, result)
+      same(result.text, TEXT)
+      answered[message.number] = answered[message.number] + 1
+    end,
+    on_error = function(message) failed[message.number] = failed[message.number] + 1 end,
+    on_warning = function() warnings = warnings + 1 end,
+    on_dispatch = function(record)
+      dispatched = dispatched + 1
+      if record.outcome == "cancelled" then cancelled = cancelled + 1 end -- by the end of its run, without a warning
+    end }
+
+  local function submit_all()
+    for i, message in ipairs(messages) do
+      local ok, why = d:submit(THREADS[i % 2 + 1], message)
+      if not ok then error("wrong answer: " .. why) end
+      taken[i] = taken[i] + 1
+    end
+  end
+
+  -- Raises unless each message that was taken came to one end, and each call of a hook was made or is counted as
+  -- failed: a hook may be what runs out of memory. Returns how many turns failed.
+  local function check_ends()
+    local stats, ends, errors, missing = d:stats(), 0, 0, 0
+    for _, name in ipairs { "queued", "parked", "turns", "hooks" } do
+      if stats[name] ~= 0 then error(("wrong answer: %d %s left"):format(stats[name], name)) end
+    end
+    for i = 1, 4 do
+      local ended = answered[i] + failed[i]
+      if ended > taken[i] then error "wrong answer: a message that ended twice" end
+      ends, errors, missing = ends + taken[i], errors + failed[i], missing + taken[i] - ended
+    end
+    local lost = missing + ends - dispatched + math.abs(errors - cancelled - warnings)
+    if lost > stats.hook_errors - known then error(("wrong answer: %d calls of hooks were lost"):format(lost)) end
+    return errors + missing
+  end
+
+  local function go()
+    submit_all()
+    drive(d)
+    if check_ends() > 0 then return nil, "not enough memory: a turn failed" end
+    return true
+  end
+
+  return go, function()
+    patient(drive, d)
+    check_ends()
+    for key, session in pairs(target.sessions) do
+      if not key:find "^chat:T%d$" then error("wrong answer: " .. key) end
+      same(#session.messages % 2, 0)
+    end
+    warnings, dispatched, cancelled, known = 0, 0, 0, d:stats().hook_errors
+    for i = 1, 4 do taken[i], answered[i], failed[i] = 0, 0, 0 end
+    return go()
+  end
+end
+
+-- In plain Lua: turns are coroutines of the dispatcher's own.
+function turns.stepped()
+  return dispatcher_turn(function(d)
+    while d:step() do end -- luacheck: ignore
+  end)
+end
+
+-- In a run: they are tasks.
+function turns.tasks()
+  local run, sleep = koine.run, koine.sleep
+  return dispatcher_turn(function(d)
+    run(function()
+      repeat
+        local more = d:step()
+        sleep(more and 0 or 0.001)
+        local stats = d:stats()
+      until not more and stats.turns + stats.hooks + stats.queued == 0
+    end)
+  end)
+end
+
+return turns

@@ -1,0 +1,97 @@
+--- Turns that call the services of services.h.
+
+local exchange = require "koine.net.http"
+local kit = require "work.kit"
+local koine = require "koine"
+
+local path, same, put, get, check_whole, OLD, NEW =
+  kit.path, kit.same, kit.put, kit.get, kit.check_whole, kit.OLD, kit.NEW
+
+local HERE = "http://127.0.0.1:"
+local github, executor = os.getenv("SERVICES"):match "^(%d+) (%d+)$" -- ports
+
+local turns = {}
+
+-- The error of a remote executor: libcurl's lack of memory for a lookup is trouble of the connection, as for adapters.
+local function reason(err)
+  if err.kind == "executor" and err.message:find("thread failed to start", 1, true) then return "not enough memory" end
+  return err
+end
+
+-- A remote executor's tools; its directory is the turns' own.
+function turns.remote()
+  local make = koine.executor.remote
+  local function go()
+    local remote <close> = make { url = HERE .. executor, token = "an-executor's-token" }
+    local said, info = remote.run("write_file", { path = "file", content = NEW })
+    if said == nil then return nil, reason(info) end
+    same(said, ("Wrote %d bytes to file."):format(#NEW))
+    said, info = remote.run("read_file", { path = "file" })
+    if said == nil then return nil, reason(info) end
+    same(said, NEW)
+    return true
+  end
+  put("file", OLD)
+  return go, function()
+    check_whole("file", OLD, NEW)
+    put("file", OLD)
+    local ok, err = go()
+    if not ok then return nil, err end
+    same(get "file", NEW)
+    return os.remove(path "file")
+  end
+end
+
+-- Copilot's login with a code, the exchange of its token, and a chat.
+function turns.login()
+  local token = path "token"
+  local shown, adapter = 0, nil
+  local function new()
+    return koine.copilot { model = "gpt-4.1", github_host = HERE .. github, token_path = token, retry = false,
+      min_request_interval = 0, on_device_code = function(code)
+        shown = shown + 1
+        if not code.user_code:find "^%w+%-%w+$" then error("wrong answer: " .. code.user_code) end
+      end }
+  end
+  local function chatted(one)
+    local r, err = one:chat "Hi"
+    if not r then return nil, err end
+    same(r:text(), "You said: Hi")
+    return true
+  end
+  local function go()
+    adapter = new()
+    return chatted(adapter)
+  end
+  -- One that was cut short goes on, and logs in once more at most.
+  return go, function()
+    local file = io.open(token)
+    if file then
+      same(file:read "a", "ghu_loopback\n")
+      file:close()
+    end
+    adapter = adapter or new()
+    assert(chatted(adapter))
+    if shown > 2 then error("wrong answer: codes shown: " .. shown) end
+    adapter:logout()
+    same(io.open(token), nil)
+    shown = 0
+    assert(go())
+    same(shown, 1)
+    same(get "token", "ghu_loopback\n")
+    return adapter:logout() == nil
+  end
+end
+
+-- Logs in without a wait, and echoes what it is asked. For the program, once.
+function turns.setup()
+  local function hand_over(where, body)
+    local answer = assert(exchange.send { method = "POST", url = HERE .. github .. "/__koine/" .. where, body = body,
+      headers = { ["content-type"] = "application/json" }, timeouts = { total = 60 } })
+    same(answer.status, 200)
+  end
+  hand_over("copilot", '{"interval":0.0001}')
+  hand_over("script", '"echo"')
+end
+
+return turns
