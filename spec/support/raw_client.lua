@@ -5,7 +5,7 @@ local socket = require "socket"
 
 local client = {}
 
---- The headers that each face wants.
+--- The headers that each endpoint wants.
 client.KEYS = { ["content-type"] = "application/json", ["x-api-key"] = "k-secret",
                 ["anthropic-version"] = "2023-06-01" }
 client.BEARER = { ["content-type"] = "application/json", authorization = "Bearer b-secret" }
@@ -79,8 +79,8 @@ function client.exchange(server, method, path, headers, body)
   return answer
 end
 
--- The fields put over a small request; null takes one away.
-local function request_body(body, fields)
+--- The text of a small request with the fields put over it; null takes one away.
+function client.request_body(body, fields)
   for key, value in pairs(fields or {}) do
     if value == core.null then
       value = nil
@@ -90,16 +90,17 @@ local function request_body(body, fields)
   return core.encode(body)
 end
 
---- Asks the Anthropic face.
+--- Asks the Anthropic endpoint.
 function client.messages(server, fields, headers)
   local body = { model = "m", max_tokens = 100, messages = { { role = "user", content = "Hi" } } }
-  return client.exchange(server, "POST", "/v1/messages", headers or client.KEYS, request_body(body, fields))
+  return client.exchange(server, "POST", "/v1/messages", headers or client.KEYS, client.request_body(body, fields))
 end
 
---- Asks the Chat face.
+--- Asks the Chat endpoint.
 function client.completions(server, fields, headers)
   local body = { model = "m", messages = { { role = "user", content = "Hi" } } }
-  return client.exchange(server, "POST", "/v1/chat/completions", headers or client.BEARER, request_body(body, fields))
+  return client.exchange(server, "POST", "/v1/chat/completions", headers or client.BEARER,
+    client.request_body(body, fields))
 end
 
 --- The decoded data of every event of an SSE body, "[DONE]" as it is.
@@ -183,10 +184,10 @@ function client.last_request(server)
   return list[#list]
 end
 
---- A copy of a turn with other fields.
-function client.with(turn, fields)
+--- A copy of an answer with other fields.
+function client.with(answer, fields)
   local copy = {}
-  for key, value in pairs(turn) do
+  for key, value in pairs(answer) do
     copy[key] = value
   end
   for key, value in pairs(fields) do

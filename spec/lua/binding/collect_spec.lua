@@ -21,17 +21,17 @@ describe("nothing keeps alive", function()
   end
 
   for _, name in ipairs { "anthropic", "openai" } do
-    it("the Response, error and stream of a turn that is over: " .. name, function()
+    it("the Response, error and stream of an answer that is over: " .. name, function()
       assert(server:script { { content = "Hello." }, { error = { status = 400 } } })
       local kept = setmetatable({}, { __mode = "k" })
-      local function turn()
+      local function answer()
         local adapter = adapter_of(name)
         local stream = assert(adapter:open "Hi")
         local response, err = stream:response()
         kept[adapter], kept[stream], kept[response or err] = true, true, true
       end
-      turn()
-      turn()
+      answer()
+      answer()
       collect()
       assert.is_nil(next(kept))
     end)

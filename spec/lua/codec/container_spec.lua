@@ -28,7 +28,7 @@ describe("a container", function()
 
   local function bodies() return sent_bodies(server) end
 
-  -- A history of one answered turn, and its Response.
+  -- A history of one answered message, and its Response.
   local function begun(options)
     local history = { { role = "user", content = "Run it." } }
     local response = assert(claude():chat(history, options))
@@ -57,7 +57,7 @@ describe("a container", function()
     end)
   end
 
-  it("goes back where nothing ran in the turn, and after a dump", function()
+  it("goes back where nothing ran in the answer, and after a dump", function()
     script({ content = "Nothing to run.", container = BOX }, AGAIN)
     local talk = koine.conversation(claude())
     assert(talk:ask "Hi")

@@ -33,7 +33,7 @@ end
 describe("the expectations of recordings", function()
   it(directory and "are well-formed" or "load and are well-formed (set KOINE_RECORDINGS to replay the recordings)",
     function()
-      for _, folder in ipairs(replay.folders) do assert.are.same({}, replay.flaws(folder)) end
+      for _, folder in ipairs(replay.folders) do assert.are.same({}, replay.problems(folder)) end
     end)
 end)
 

@@ -1,4 +1,4 @@
--- What is special about the Responses wire, against the loopback provider: sealed reasoning that goes back, the seal
+-- What is special about the Responses wire, against the loopback provider: encrypted reasoning that goes back, the seal
 -- that nobody can open, and what is asked for so that it comes.
 
 local core = require "koine.core"
@@ -34,7 +34,7 @@ describe("Responses", function()
     { type = "tool_use", name = "tide", arguments = { port = "Cork" } } } }
   local TOOLS = { { name = "tide", parameters = { type = "object", properties = { port = { type = "string" } } } } }
 
-  -- A history with a turn of reasoning and a call, answered.
+  -- A history with an answer of reasoning and a call, answered.
   local function history(gpt, streaming)
     local messages = { { role = "user", content = "When is high water?" } }
     local response = assert(gpt:chat(messages, { tools = TOOLS, thinking = "low", stream = streaming }))
@@ -72,7 +72,7 @@ describe("Responses", function()
     assert.are.same({ "user", "reasoning", "function_call", "function_call_output" }, types(bodies()[2].input))
   end)
 
-  it("asks once only where the model cannot seal what it thought", function()
+  it("asks once only where the model cannot encrypt its reasoning", function()
     local refused = { error = { status = 400, type = "invalid_request_error", param = "include",
       message = "Encrypted content is not supported with this model." } }
     script(refused, { content = "a" }, { content = "b" })

@@ -1,4 +1,4 @@
--- A conversation that changes provider: from every row to every other and back again, at every turn. The loopback
+-- A conversation that changes provider: from every row to every other and back again, at every answer. The loopback
 -- provider judges each request strictly: nothing that one provider signed may reach another, nothing that it wants back
 -- may be missing, calls and results must pair in each wire's own way.
 
@@ -7,8 +7,8 @@ local koine = require "koine"
 
 local GIF = "R0lGODlhAwADAIAAAP///wAAACH5BAAAAAAALAAAAAADAAMAAAIDhI9WADs="
 
--- What differs between the adapters: their options, how thinking comes, and whether it can be signed or sealed. One
--- model is there of two providers, and of each on two wires: what one of them sealed must not reach another either.
+-- What differs between the adapters: their options, how thinking comes, and whether it can be signed or encrypted. One
+-- model is there of two providers, and of each on two wires: what one of them encrypted must not reach another either.
 local ROWS = {
   { name = "anthropic", model = "claude-sonnet-4-5", redacted = true, signed = true },
   { name = "anthropic", model = "claude-opus-4-1", redacted = true, signed = true },
@@ -35,7 +35,7 @@ local TOOLS = {
 
 local function text(words) return { type = "text", text = words } end
 
--- The assistant's turns, as a row says them. `mark` makes what is signed its own.
+-- The assistant's answers, as a row says them. `mark` makes what is signed its own.
 local function answers(row, mark)
   local function thought(n)
     return { type = "thinking", thinking = ("Thought %d of %s."):format(n, mark),
@@ -55,7 +55,7 @@ local function answers(row, mark)
   }
 end
 
--- What the user says before each of them; `calls` are the calls of the turn before.
+-- What the user says before each of them; `calls` are the calls of the answer before.
 local function user(n, calls)
   if n == 1 then
     return { text "What is this, and the weather there?", { type = "image", source = GIF, media_type = "image/gif" } }
@@ -104,7 +104,7 @@ describe("a conversation", function()
     return list
   end
 
-  -- Plays the four turns and a last question; `who(n)` is the row that answers turn n, `fails(n)` the row that was
+  -- Plays the four answers and a last question; `who(n)` is the row that gives answer n, `fails(n)` the row that was
   -- asked before it and failed, if any. Returns the bodies that were answered.
   local function talk(who, thinking, fails)
     assert(server:reset())
@@ -129,7 +129,7 @@ describe("a conversation", function()
         assert.are.equal("Overloaded.", err.message)
       end
       local response, err = adapter(who(n)):chat(history, options)
-      if not response then error(("turn %d, %s: %s"):format(n, who(n).title, tostring(err)), 0) end
+      if not response then error(("answer %d, %s: %s"):format(n, who(n).title, tostring(err)), 0) end
       assert.are.equal(SAID[n], response:text())
       calls = response.tool_calls
       assert.are.equal(CALLS[n], #calls)
@@ -173,13 +173,13 @@ describe("a conversation", function()
     end
   end
 
-  it("goes round all adapters, one turn each", function()
+  it("goes round all adapters, one answer each", function()
     for shift = 0, #ROWS - 1 do
       talk(function(n) return ROWS[(n + shift - 1) % #ROWS + 1] end, "low")
     end
   end)
 
-  it("goes on at the next adapter when one fails, at every turn", function()
+  it("goes on at the next adapter when one fails, at every answer", function()
     for shift = 0, #ROWS - 1 do
       local function row(n) return ROWS[(n + shift - 1) % #ROWS + 1] end
       talk(function(n) return row(n + 1) end, "low", row)

@@ -47,15 +47,15 @@ describe("text that holds more than text", function()
 
   local FIELD = { text = "text", thinking = "thinking", tool_use = "arguments_json" }
 
-  -- Plays the turn plainly and streamed in pieces of several sizes; all agree with each other and with their deltas.
+  -- Plays the answer plainly and streamed in pieces of several sizes; all agree with each other and with their deltas.
   -- Returns the plain Response.
-  local function both(quirks, turn, opts)
+  local function both(quirks, answer, opts)
     local client = adapter(quirks)
-    assert(server:script { turn })
+    assert(server:script { answer })
     local plain = assert(client:chat("Hi", opts))
     for _, chunk in ipairs { 1, 2, 3, 5, 8, 13, 1000 } do
       local cut = { chunk = chunk }
-      for field, value in pairs(turn) do cut[field] = value end
+      for field, value in pairs(answer) do cut[field] = value end
       assert(server:script { cut })
       local stream <close> = assert(client:open("Hi", opts))
       local blocks = blocks_of(stream)

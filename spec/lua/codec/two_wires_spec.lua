@@ -28,7 +28,7 @@ describe("a provider with several wires", function()
 
   local function text(words) return { type = "text", text = words } end
 
-  -- The turns of a wire: blocks of its own around a text, then a call with fields of its own.
+  -- The answers of a wire: blocks of its own around a text, then a call with fields of its own.
   local function answers(wire)
     local first = { { type = "text", text = "High water.",
       provider_data = wire.text and { raw = core.encode(wire.text) } } }
@@ -37,7 +37,7 @@ describe("a provider with several wires", function()
       provider_data = wire.call and { raw = core.encode(wire.call) } } } }
   end
 
-  -- A history of two turns over a wire, the second one answered.
+  -- A history of two answers over a wire, the second one answered.
   local function begun(wire)
     assert(server:reset())
     local first, second = answers(wire)

@@ -92,7 +92,6 @@ describe("a stream whose consumer stops", function()
 
   setup(function() server = assert(koine.testing.start()) end)
   teardown(function() server:stop() end)
-
   before_each(function()
     assert(server:reset())
     paths = {}
@@ -105,12 +104,12 @@ describe("a stream whose consumer stops", function()
 
   -- A script: `before` small streams, then one of n pieces, then `after` small ones.
   local function script(before, n, after)
-    local turns, small = {}, { content = ("word "):rep(40000), chunk = 1000 }
-    for i = 1, before do turns[i] = small end
+    local answers, small = {}, { content = ("word "):rep(40000), chunk = 1000 }
+    for i = 1, before do answers[i] = small end
     paths[1] = record(n)
-    turns[before + 1] = { replay = paths[1] }
-    for i = 1, after do turns[before + 1 + i] = small end
-    assert(server:script(turns))
+    answers[before + 1] = { replay = paths[1] }
+    for i = 1, after do answers[before + 1 + i] = small end
+    assert(server:script(answers))
   end
 
   -- Reads small streams on the same engine, one after the other: the bytes of their text.

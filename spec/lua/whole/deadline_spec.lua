@@ -14,9 +14,9 @@ local WIRES = {
 
 local LONG = ("word "):rep(400)
 
--- Name → turn, and whether the call has to fail. All of them would take longer than the watchdog, or for ever, but the
--- last ones, which end by themselves.
-local TURNS = {
+-- Name → answer, and whether the call has to fail. All of them would take longer than the watchdog, or for ever, but
+-- the last ones, which end by themselves.
+local ANSWERS = {
   ["no answer"] = { { content = LONG, fault = { delay_ms = 30000 } }, true },
   ["silence before the status line"] = { { content = LONG, fault = { stall_after = 0 } }, true },
   ["silence in the head"] = { { content = LONG, fault = { stall_after = 1 } }, true },
@@ -50,13 +50,13 @@ describe("a call", function()
   for wire_name, wire in pairs(WIRES) do
     it("ends within its total on the wire of " .. wire_name, function()
       local script, tasks, names = {}, {}, {}
-      for name, case in pairs(TURNS) do
+      for name, case in pairs(ANSWERS) do
         for _, streaming in ipairs { false, true } do
           local place = "/" .. wire_name .. "-" .. #tasks
           for _ = 1, 4 do -- every attempt fails the same way
-            local turn = { path = place .. wire.path }
-            for key, value in pairs(case[1]) do turn[key] = value end
-            script[#script + 1] = turn
+            local answer = { path = place .. wire.path }
+            for key, value in pairs(case[1]) do answer[key] = value end
+            script[#script + 1] = answer
           end
           names[#names + 1] = ("%s, %s"):format(name, streaming and "streamed" or "plain")
           tasks[#tasks + 1] = function() return call(wire, place, streaming) end
@@ -67,7 +67,7 @@ describe("a call", function()
       for i, outcome in ipairs(outcomes) do
         local name = names[i]
         assert(outcome.took < WATCHDOG, ("%s: took %.1f s"):format(name, outcome.took))
-        if TURNS[name:match "^(.*), %l+$"][2] then
+        if ANSWERS[name:match "^(.*), %l+$"][2] then
           assert(outcome.err, name .. ": an error expected")
           assert.is_true(outcome.err:is "Error", name)
         end

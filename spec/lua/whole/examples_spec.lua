@@ -25,9 +25,9 @@ describe("the example", function()
   before_each(function() assert(server:reset()) end)
 
   -- Runs examples/NAME.lua against the script and returns what it printed; `input` is its standard input.
-  local function run(name, turns, arguments, input)
+  local function run(name, answers, arguments, input)
     tested[name] = true
-    assert(server:script(turns))
+    assert(server:script(answers))
     local text, ok = output_of(("printf '%s' | "):format(input or "") .. WITH_KEYS:format(server.url)
       .. ("%s examples/%s.lua %s"):format(LUA, name, arguments or ""))
     assert.is_true(ok, text)
@@ -162,9 +162,9 @@ describe("the example", function()
     local host <close> = assert(koine.testing.start { copilot = {} })
     local directory = os.tmpname()
     os.remove(directory)
-    local usage, turns = { input_tokens = 1000, output_tokens = 100, cache_read_tokens = 0 }, {}
-    for i = 1, 3 do turns[i] = { content = "The common Greek.", usage = usage } end
-    assert(host:script(turns))
+    local usage, answers = { input_tokens = 1000, output_tokens = 100, cache_read_tokens = 0 }, {}
+    for i = 1, 3 do answers[i] = { content = "The common Greek.", usage = usage } end
+    assert(host:script(answers))
     local text, ok = output_of(WITH_KEYS:format(host.url) .. ("GH_COPILOT_TOKEN=ghu_loopback XDG_CONFIG_HOME=%s "
       .. "%s examples/three_providers.lua"):format(directory, LUA))
     assert.is_true(ok, text)

@@ -26,17 +26,17 @@ describe("a limit", function()
       timeout = 20 }
   end
 
-  -- The outcome of a chat that gets this turn, under these limits.
-  local function ask(wire, turn, limits, streaming)
-    assert(server:script { turn })
+  -- The outcome of a chat that gets this answer, under these limits.
+  local function ask(wire, answer, limits, streaming)
+    assert(server:script { answer })
     return new_adapter(wire):chat("Hi", { limits = limits, stream = streaming, max_tokens = 100 })
   end
 
   -- Passes without the limit and with a generous one, fails with a narrow one.
-  local function bounds(wire, turn, name, narrow, wide, streaming, partial)
-    local expected = assert(ask(wire, turn, nil, streaming)):to_table().content
-    assert.are.same(expected, assert(ask(wire, turn, { [name] = wide }, streaming)):to_table().content)
-    local response, err = ask(wire, turn, { [name] = narrow }, streaming)
+  local function bounds(wire, answer, name, narrow, wide, streaming, partial)
+    local expected = assert(ask(wire, answer, nil, streaming)):to_table().content
+    assert.are.same(expected, assert(ask(wire, answer, { [name] = wide }, streaming)):to_table().content)
+    local response, err = ask(wire, answer, { [name] = narrow }, streaming)
     assert.is_nil(response)
     assert.are.same({ "Error", "limit" }, { err.class, err.kind })
     assert.is_false(err.retryable)
@@ -47,22 +47,22 @@ describe("a limit", function()
   for name, wire in pairs(WIRES) do
     describe("on the wire of " .. name, function()
       it("of a line and of an event holds", function()
-        local turn = { content = ("long "):rep(400), chunk = 2000 }
-        assert.is_truthy(bounds(wire, turn, "line", 1000, 4000, true).message:find "1000")
-        assert.is_truthy(bounds(wire, turn, "event", 1000, 4000, true).message:find "1000")
+        local answer = { content = ("long "):rep(400), chunk = 2000 }
+        assert.is_truthy(bounds(wire, answer, "line", 1000, 4000, true).message:find "1000")
+        assert.is_truthy(bounds(wire, answer, "event", 1000, 4000, true).message:find "1000")
       end)
 
       it("of a plain body holds, compressed or not", function()
-        local turn = { content = ("long "):rep(400) }
-        bounds(wire, turn, "body", 1000, 4000, false)
-        turn.fault = { gzip = true }
-        bounds(wire, turn, "body", 1000, 4000, false)
+        local answer = { content = ("long "):rep(400) }
+        bounds(wire, answer, "body", 1000, 4000, false)
+        answer.fault = { gzip = true }
+        bounds(wire, answer, "body", 1000, 4000, false)
       end)
 
       it("of what comes out of compression holds", function()
         for _, streaming in ipairs { false, true } do
-          local turn = { content = "Hello.", fault = { gzip_bomb = 100000 } }
-          local err = bounds(wire, turn, "decoded", 50000, 200000, streaming)
+          local answer = { content = "Hello.", fault = { gzip_bomb = 100000 } }
+          local err = bounds(wire, answer, "decoded", 50000, 200000, streaming)
           assert.are.equal("decoded", err.code)
         end
       end)
@@ -82,12 +82,12 @@ describe("a limit", function()
 
       it("of depth holds, in the arguments of a call and in the answer", function()
         local deep = ('{"a":'):rep(40) .. "1" .. ("}"):rep(40)
-        local turn = { content = { { type = "tool_use", name = "look", arguments_json = deep } } }
-        -- a stream carries arguments as text: those that are too deep are said to be, the turn goes on
-        local response = assert(ask(wire, turn, { depth = 20 }, true))
+        local answer = { content = { { type = "tool_use", name = "look", arguments_json = deep } } }
+        -- a stream carries arguments as text: those that are too deep are said to be, the answer goes on
+        local response = assert(ask(wire, answer, { depth = 20 }, true))
         assert.is_string(response.tool_calls[1].arguments_error)
         assert.are.same({}, response.tool_calls[1].arguments)
-        assert.is_nil(assert(ask(wire, turn, nil, true)).tool_calls[1].arguments_error)
+        assert.is_nil(assert(ask(wire, answer, nil, true)).tool_calls[1].arguments_error)
         local nested = ("["):rep(60) .. ("]"):rep(60)
         local reply = { reply = { status = 200, headers = { ["content-type"] = "application/json" },
           body = '{"id":"x","unknown":' .. nested .. "}" } }
@@ -97,8 +97,8 @@ describe("a limit", function()
 
       it("of depth lets back out what it let in", function()
         local deep = ('{"a":'):rep(127) .. "1" .. ("}"):rep(127)
-        local turn = { content = { { type = "tool_use", id = "call_1", name = "look", arguments_json = deep } } }
-        local first = assert(ask(wire, turn, nil, true))
+        local answer = { content = { { type = "tool_use", id = "call_1", name = "look", arguments_json = deep } } }
+        local first = assert(ask(wire, answer, nil, true))
         assert.is_nil(first.tool_calls[1].arguments_error)
         assert(server:script { { content = "Seen." } })
         local adapter = new_adapter(wire)
@@ -110,8 +110,8 @@ describe("a limit", function()
       it("of depth is bounded: what comes in under the widest goes back, and is written down", function()
         local most = core.depth_max
         local deep = ('{"a":'):rep(most) .. "1" .. ("}"):rep(most)
-        local turn = { content = { { type = "tool_use", id = "call_1", name = "look", arguments_json = deep } } }
-        local first = assert(ask(wire, turn, { depth = most }, true))
+        local answer = { content = { { type = "tool_use", id = "call_1", name = "look", arguments_json = deep } } }
+        local first = assert(ask(wire, answer, { depth = most }, true))
         assert.is_nil(first.tool_calls[1].arguments_error)
         assert.are.same(first.content, first:to_table().content)
         assert.are.same(first.content, koine.response(first:to_table()).content)
@@ -119,7 +119,7 @@ describe("a limit", function()
         assert.are.equal(core.encode(first.content), core.encode(core.decode(core.encode(first.content))))
         local history = { { role = "user", content = "Look." }, first:message(),
           { role = "user", content = { { type = "tool_result", tool_use_id = "call_1", content = "ok" } } } }
-        for _, kept in ipairs { history, { version = 1, turns = { { history = { messages = history } } } } } do
+        for _, kept in ipairs { history, { version = 1, answers = { { history = { messages = history } } } } } do
           assert.are.equal(core.encode(kept), core.encode(core.decode(core.encode(kept))))
         end
         assert(server:script { { content = "Seen." } })
@@ -146,8 +146,8 @@ describe("a limit", function()
       end)
 
       it("that is none (high_water) only pauses", function()
-        local turn = { content = ("word "):rep(40000), chunk = 1000 }
-        local response = assert(ask(wire, turn, { high_water = 4096 }, true))
+        local answer = { content = ("word "):rep(40000), chunk = 1000 }
+        local response = assert(ask(wire, answer, { high_water = 4096 }, true))
         assert.are.equal(200000, #response:text())
       end)
     end)
@@ -278,6 +278,7 @@ describe("a timeout", function()
     local adapter = koine.anthropic { model = "claude-sonnet-4-5", key = "test-key", base_url = server.url }
     local response, err = adapter:chat("Hi", { timeout = { total = 0.6 } })
     assert_timeout("total", response, err)
+    assert.are.equal("not finished within 0.600 s (total)", err.message)
     assert.are.same({ 500, 500 }, { err.attempts[1].status_code, err.attempts[2].status_code })
     assert.are.same({ 3, "timeout" }, { #err.attempts, err.attempts[3].kind })
   end)

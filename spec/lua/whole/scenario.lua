@@ -11,7 +11,7 @@ local world, url = ...
 local lines = {}
 local function say(...) lines[#lines + 1] = (...):format(select(2, ...)) end
 
--- The adapter for the turns at /PATH.
+-- The adapter for the answers at /PATH.
 local function adapter(constructor, path, opts)
   local options = { model = "m", key = "k", retry = false, base_url = url .. path }
   for name, value in pairs(opts or {}) do options[name] = value end

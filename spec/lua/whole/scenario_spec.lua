@@ -8,14 +8,14 @@ local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 local SCRIPT = "spec/lua/whole/scenario.lua"
 local SILENT_AFTER = 1800 -- bytes of the body: the first delta of 1000, and not the second
 
-local function at(path, turn)
-  turn.path = path
-  return turn
+local function at(path, answer)
+  answer.path = path
+  return answer
 end
 
 local ADD = { type = "tool_use", id = "call_1", name = "add", arguments_json = '{"a": 19, "b": 23}' }
 
-local TURNS = {
+local ANSWERS = {
   at("/one/v1/messages", { content = "one", chunk = 1, usage = { input_tokens = 11, output_tokens = 1 } }),
   at("/two/chat/completions", { content = "one two", chunk = 4, usage = { input_tokens = 12, output_tokens = 2 } }),
   at("/three/responses", { content = "one two three", chunk = 5, usage = { input_tokens = 13, output_tokens = 3 } }),
@@ -61,7 +61,7 @@ describe("the scenario", function()
 
   local function play(world, program)
     assert(server:reset())
-    assert(server:script(TURNS))
+    assert(server:script(ANSWERS))
     local pipe = assert(io.popen(("%s %s %s %s"):format(program, SCRIPT, world, server.url)))
     local text = pipe:read "a"
     assert.is_true(pipe:close(), text)

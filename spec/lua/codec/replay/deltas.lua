@@ -1,4 +1,4 @@
--- Compares the deltas of a stream with the turn that they tell, and judges their grammar.
+-- Compares the deltas of a stream with the answer that they tell, and judges their grammar.
 
 local match = require("spec.lua.codec.replay.match").value
 
@@ -70,8 +70,8 @@ end
 
 local TEXT_OF = { text = "text", thinking = "thinking", tool_use = "arguments_json" }
 
---- Adds to `problems` where deltas and finished turn differ.
--- Compares what the deltas told with the finished turn.
+--- Adds to `problems` where deltas and finished message differ.
+-- Compares what the deltas told with the finished message.
 function replay_deltas.match(problems, deltas, response)
   local blocks, text = blocks_of(problems, deltas), {}
   local n = 0
@@ -95,7 +95,7 @@ function replay_deltas.match(problems, deltas, response)
   match(problems, "text of the deltas", response:text(), table.concat(text))
 end
 
---- Of a turn that failed, the deltas tell what the partial Response holds.
+--- Of an answer that failed, the deltas tell what the partial Response holds.
 function replay_deltas.match_partial(problems, deltas, partial)
   local told = { text = {}, thinking = {}, tool_use = {} }
   for _, block in ipairs(blocks_of(problems, deltas)) do

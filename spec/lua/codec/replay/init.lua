@@ -15,7 +15,7 @@ local core = require "koine.core"
 local koine = require "koine"
 local luassert = require "luassert"
 local replay_deltas = require "spec.lua.codec.replay.deltas"
-local replay_flaws = require "spec.lua.codec.replay.flaws"
+local replay_problems = require "spec.lua.codec.replay.problems"
 local replay_match = require "spec.lua.codec.replay.match"
 
 local replay = {}
@@ -59,7 +59,7 @@ table.sort(replay.folders)
 function replay.expectations(folder) return require("spec.expect." .. folder) end
 
 --- What is wrong with the expectations of a folder: an array of lines, empty when they are well-formed.
-function replay.flaws(folder) return replay_flaws(folder, replay.expectations(folder)) end
+function replay.problems(folder) return replay_problems(folder, replay.expectations(folder)) end
 
 --- Reads a recording: {path, folder, name, model (as it was requested, else a made-up one), streaming (whether a stream
 -- was asked for), response = {status, headers, body}}. Raises when it is none.
@@ -136,15 +136,15 @@ end
 
 -- What of an outcome must not depend on how the bytes came.
 local function essence(outcome)
-  local function turn(response)
+  local function answer(response)
     local t = response:to_table()
     t.headers = nil
     return t
   end
   local err, e = outcome.err, {}
   for key, value in pairs(err or {}) do e[key] = value end
-  e.partial = err and err.partial and turn(err.partial)
-  return { response = outcome.response and turn(outcome.response), err = e, deltas = outcome.deltas }
+  e.partial = err and err.partial and answer(err.partial)
+  return { response = outcome.response and answer(outcome.response), err = e, deltas = outcome.deltas }
 end
 
 --- Fails unless two outcomes are the same: deltas, Response (its headers aside) and error.

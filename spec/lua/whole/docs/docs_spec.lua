@@ -8,6 +8,7 @@ local koine = require "koine"
 local lfs = require "lfs"
 local pages = require "spec.lua.whole.docs.pages"
 local rows = require "koine.provider"
+local vocabulary = require "koine.data.vocabulary"
 
 local read, lines_of, blocks_of, program = files.read, pages.lines_of, pages.blocks_of, pages.program
 local anchors, os_within = pages.anchors, pages.os_within
@@ -21,7 +22,7 @@ table.sort(PAGES)
 local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
 
 -- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, ….
-local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, surfaced = true,
+local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, delivered = true,
   yields = true, woken = true, adopt = true, register = true, forget = true, switch = true, task = true }
 
 -- Names that pages may mention, saying so, before they exist.
@@ -164,12 +165,13 @@ end
 -- One object of each class that users hold, with the table of its methods.
 local function classes()
   local book = koine.testing.playbook { { step = 1, type = "message", content = "Hello." } }
-  local turn = assert(book:open "Hi")
+  local stream = assert(book:open "Hi")
   local server <close> = assert(koine.testing.start())
   local agent = koine.agent { adapter = book }
   return {
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
-    error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book, turn = methods_of(turn),
+    error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book,
+    custom_stream = methods_of(stream),
     conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
     server = methods_of(server), limiter = methods_of(koine.rate_limiter {}), agent = methods_of(agent),
     run = methods_of(agent:start "Hi"), task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
@@ -177,7 +179,7 @@ local function classes()
     executor = methods_of(koine.executor { workdir = "." }), provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
       allowed_tools = {}, prompt = "Hi", context_files = {}, require_git = false })),
-    step = { is = true, turn = true },
+    step = { is = true, answer = true },
   }
 end
 
@@ -300,12 +302,9 @@ describe("documentation: names", function()
   it("every quirk, kind, stop reason, delta and warning has its place", function()
     assert_named(in_source("%f[%u]%u+%(([%l_]+)[,)]", "src/core/codec/quirks.c"), texts["docs/custom_adapters.md"],
       "docs/custom_adapters.md")
-    assert_named(in_source("%[KIND_[%u_]+%] = { \"([%l_]+)\"", "src/core/base/err.c"),
-      texts["docs/errors.md"] .. " none memory", "docs/errors.md")
-    assert_named(in_source("%[STOP_[%u_]+%] = \"([%l_]+)\"", "src/core/message/event.c"),
-      texts["docs/response.md"], "docs/response.md")
-    assert_named(in_source("case EV_[%u_]+: return \"([%l_]+)\"", "src/core/message/event.c"), texts["docs/stream.md"],
-      "docs/stream.md")
+    assert_named(vocabulary.kind_names, texts["docs/errors.md"], "docs/errors.md")
+    assert_named(vocabulary.stops, texts["docs/response.md"], "docs/response.md")
+    assert_named(vocabulary.delta_types, texts["docs/stream.md"], "docs/stream.md")
     local sources, codes = files.below("src/core", ".c"), {}
     for _, pattern in ipairs { "%f[%w]warn%(&?[or], \"([%l_]+)\"", "codec_warn%([^,]+, [^,]+, \"([%l_]+)\"",
       "message_warn%([^,]*, \"([%l_]+)\"", "warning%(c, STR%(\"([%l_]+)\"", "ev%->id = STR%(\"([%l_]+)\"" } do
@@ -315,11 +314,12 @@ describe("documentation: names", function()
     assert_named(codes, texts["docs/response.md"], "docs/response.md")
   end)
 
-  it("every word of a scripted turn is on the page about testing", function()
+  it("every word of a scripted answer is on the page about testing", function()
     local page, source = texts["docs/testing.md"], read "lua/koine/testing/loopback/script.lua"
-    for _, list in ipairs { source:match "TURN = set %[%[(.-)%]%]", source:match "\nlocal ERROR = set \"(.-)\"",
-      source:match "STREAM_ERROR = set \"(.-)\"", source:match "FAULT = set %[%[(.-)%]%]",
-      source:match "REASONING = set \"(.-)\"" } do
+    for _, pattern in ipairs { "ANSWER = set %[%[(.-)%]%]", "\nlocal ERROR = set \"(.-)\"",
+      "STREAM_ERROR = set \"(.-)\"", "FAULT = set %[%[(.-)%]%]",
+      "REASONING = set \"(.-)\"" } do
+      local list = assert(source:match(pattern), pattern)
       for word in list:gmatch "%S+" do assert.is_true(has_word(page, word), word .. " is not in docs/testing.md") end
     end
   end)

@@ -80,9 +80,9 @@ local function on_loopback(server)
   end }, { __index = koine.testing })
 
   local function by_name(name, given) return koine.adapter(name, redirected(given or {})) end
-  local face = { testing = testing, adapter = by_name }
-  for _, name in ipairs(rows.names) do face[name] = function(given) return koine[name](redirected(given)) end end
-  return setmetatable(face, { __index = koine })
+  local public = { testing = testing, adapter = by_name }
+  for _, name in ipairs(rows.names) do public[name] = function(given) return koine[name](redirected(given)) end end
+  return setmetatable(public, { __index = koine })
 end
 
 --- os, but its temporary names are in this folder.
@@ -105,7 +105,7 @@ function pages.run(path, text, server, place)
       for i = block.from, block.to do open[i] = promise(lines[i]) end
     end
   end
-  local face, sink, env = on_loopback(server), {}, {}
+  local public, sink, env = on_loopback(server), {}, {}
   function sink.write() return sink end
   function sink.flush() return sink end
 
@@ -122,8 +122,8 @@ function pages.run(path, text, server, place)
   env.io = setmetatable({ write = sink.write, stdout = sink, stderr = sink }, { __index = io })
   env.server = server
   function env.require(name)
-    if name == "koine" then return face end
-    if name == "koine.testing" then return face.testing end
+    if name == "koine" then return public end
+    if name == "koine.testing" then return public.testing end
     return require(name)
   end
   function env.describe(_, body) body() end

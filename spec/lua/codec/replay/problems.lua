@@ -10,7 +10,7 @@ local function set(words)
   return t
 end
 
-local TURN = set [[content stop_reason raw_stop_reason stop_sequence usage model id warnings degenerate]]
+local ANSWER = set [[content stop_reason raw_stop_reason stop_sequence usage model id warnings degenerate]]
 local ERROR = set [[class kind status_code code message retry_after retryable raw partial_text partial_thinking
   partial_usage]]
 local USAGE = set [[input_tokens output_tokens cache_read_tokens cache_creation_tokens reasoning_tokens]]
@@ -42,21 +42,21 @@ local function check_names(problems, path, t, known)
   end
 end
 
-local function check_turn(problems, path, turn)
-  check_names(problems, path, turn, TURN)
-  check_names(problems, path .. ".usage", turn.usage or {}, USAGE)
+local function check_answer(problems, path, answer)
+  check_names(problems, path, answer, ANSWER)
+  check_names(problems, path .. ".usage", answer.usage or {}, USAGE)
   for _, field in ipairs { "content", "usage", "warnings" } do
-    if type(turn[field]) ~= "table" then problems[#problems + 1] = ("%s.%s: table expected"):format(path, field) end
+    if type(answer[field]) ~= "table" then problems[#problems + 1] = ("%s.%s: table expected"):format(path, field) end
   end
   for _, field in ipairs { "model", "raw_stop_reason", "id" } do
-    if type(turn[field]) ~= "string" then problems[#problems + 1] = ("%s.%s: string expected"):format(path, field) end
+    if type(answer[field]) ~= "string" then problems[#problems + 1] = ("%s.%s: string expected"):format(path, field) end
   end
-  local warnings = turn.warnings or {}
+  local warnings = answer.warnings or {}
   for i = 2, #warnings do
     if warnings[i] < warnings[i - 1] then problems[#problems + 1] = path .. ".warnings: not sorted" end
   end
-  if not STOPS[turn.stop_reason] then problems[#problems + 1] = path .. ".stop_reason: unknown" end
-  for i, block in ipairs(turn.content or {}) do
+  if not STOPS[answer.stop_reason] then problems[#problems + 1] = path .. ".stop_reason: unknown" end
+  for i, block in ipairs(answer.content or {}) do
     local at, known = ("%s.content[%d]"):format(path, i), BLOCKS[block.type]
     check_names(problems, at, block, known or {})
     if not known or block[NEEDED[block.type]] == nil then problems[#problems + 1] = at .. ": incomplete" end
@@ -81,7 +81,7 @@ return function(folder, expectations)
       end
       check_names(problems, path .. ".error.partial_usage", expected.error.partial_usage or {}, USAGE)
     else
-      check_turn(problems, path, expected)
+      check_answer(problems, path, expected)
     end
   end
   if count == 0 then problems[1] = folder .. ": no expectations" end

@@ -6,50 +6,12 @@ local koine = require "koine"
 local socket = require "socket"
 local watch = require "spec.support.secret_watch"
 local free_port = require "spec.support.free_port"
+local kit = require "spec.lua.whole.secrets.kit"
 local raised = require "spec.support.raised"
 
-local MARK = "koine-secret"
-local KEY = "koine-secret-0123456789/abcdefghijklmnopqrstuvwxyz+ABCDEF=="
-local BLOT = "[redacted]"
 local quoted = core.encode
-
-local WIRES = {
-  anthropic = { model = "claude-sonnet-4-5", path = "/v1/messages", header = "x-api-key", before = "" },
-  openai = { model = "gpt-4.1", path = "/chat/completions", header = "authorization", before = "Bearer " },
-}
-
--- An error body as each wire writes it; the last chunk of a stream that goes on with an error.
-function WIRES.anthropic.error(message, code)
-  return ('{"type":"error","error":{"type":%s,"message":%s},"request_id":"req_1"}'):format(quoted(code), message)
-end
-function WIRES.openai.error(message, code)
-  return ('{"error":{"message":%s,"type":"invalid_request_error","param":null,"code":%s}}')
-    :format(message, quoted(code))
-end
-
-function WIRES.anthropic.start(text)
-  return 'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","role":"assistant","model":"m",'
-    .. '"content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
-    .. 'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text",'
-    .. '"text":""}}\n\nevent: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{'
-    .. '"type":"text_delta","text":' .. quoted(text) .. "}}\n\n"
-end
-function WIRES.openai.start(text)
-  return 'data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"content":' .. quoted(text)
-    .. '},"finish_reason":null}]}\n\n'
-end
-
-function WIRES.anthropic.event(error) return "event: error\ndata: " .. error .. "\n\n" end
-function WIRES.openai.event(error) return "data: " .. error .. "\n\n" end
-
--- Fails when any of the key shows in an error or Response. Parts are looked for: half a key is a leak too.
-local function assert_clean(value)
-  local text = watch.text(value)
-  for _, part in ipairs { MARK, "0123456789", "abcdefghijklmnop", "ABCDEF==" } do
-    local at = text:find(part, 1, true)
-    assert(not at, at and ("%q shows: …%s…"):format(part, text:sub(math.max(1, at - 60), at + 80)))
-  end
-end
+local KEY, MARK, REDACTED = kit.KEY, kit.MARK, kit.REDACTED
+local WIRES, assert_clean = kit.WIRES, kit.assert_clean
 
 describe("a credential", function()
   local server
@@ -58,16 +20,11 @@ describe("a credential", function()
   teardown(function() server:stop() end)
   before_each(function() assert(server:reset()) end)
 
-  local function adapter_of(name, options)
-    local given = { model = WIRES[name].model, key = KEY, base_url = server.url, retry = false,
-      api = name == "openai" and "chat" or nil }
-    for option, value in pairs(options or {}) do given[option] = value end
-    return koine[name](given)
-  end
+  local function adapter_of(...) return kit.adapter(server, ...) end
 
   -- The error of a chat that is answered so; it must be clean. `options` are the constructor's.
-  local function failure(name, turn, streaming, options)
-    assert(server:script { turn })
+  local function failure(name, answer, streaming, options)
+    assert(server:script { answer })
     local response, err = adapter_of(name, options):chat("Hi", { stream = streaming })
     assert.is_nil(response)
     assert_clean(err)
@@ -87,8 +44,8 @@ describe("a credential", function()
           for _, status in ipairs { 400, 401, 403, 429, 500, 529 } do
             local err = failure(name, { error = { status = status, message = "no" },
               fault = { echo_authorization = true } }, streaming)
-            assert.is_truthy(err.message:find(BLOT, 1, true))
-            assert.is_truthy(err.raw:find(BLOT, 1, true))
+            assert.is_truthy(err.message:find(REDACTED, 1, true))
+            assert.is_truthy(err.raw:find(REDACTED, 1, true))
             local list = assert(server:requests())
             assert.are.equal(wire.before .. KEY, list[#list].headers[wire.header])
           end
@@ -96,14 +53,14 @@ describe("a credential", function()
 
         it("does not show in a code, a type or a parameter", function()
           local err = failure(name, reply(400, "application/json", wire.error('"no"', KEY)), streaming)
-          assert.are.equal(BLOT, err.code)
+          assert.are.equal(REDACTED, err.code)
         end)
 
         it("does not show in text, HTML, or an answer that is neither", function()
           local text = ("You sent %s%s, go away"):format(wire.before, KEY)
-          assert.is_truthy(failure(name, reply(502, "text/plain", text), streaming).message:find(BLOT, 1, true))
+          assert.is_truthy(failure(name, reply(502, "text/plain", text), streaming).message:find(REDACTED, 1, true))
           local page = ("<html><head><title>%s</title></head><body>%s</body></html>"):format(text, text)
-          assert.is_truthy(failure(name, reply(502, "text/html", page), streaming).message:find(BLOT, 1, true))
+          assert.is_truthy(failure(name, reply(502, "text/html", page), streaming).message:find(REDACTED, 1, true))
           for _, body in ipairs { page, "{" .. quoted(text), quoted(text), '{"no":' .. quoted(text) .. "}" } do
             failure(name, reply(200, "application/json", body), streaming)
             failure(name, reply(400, "application/json", body), streaming)
@@ -114,7 +71,7 @@ describe("a credential", function()
         it("does not show in the headers of errors", function()
           local headers = { ["x-echo"] = wire.before .. KEY, ["request-id"] = KEY, ["x-request-id"] = KEY }
           local err = failure(name, reply(400, "application/json", wire.error('"no"', "c"), headers), streaming)
-          assert.are.equal(BLOT, err.request_id)
+          assert.are.equal(REDACTED, err.request_id)
         end)
 
         it("changes nothing of an answer that succeeds", function()
@@ -138,22 +95,22 @@ describe("a credential", function()
           end
           local err = failure(name, reply(400, "application/json", wire.error('"no testing1"', "c")), streaming,
             { key = "testing1" })
-          assert.are.equal("no " .. BLOT, err.message)
+          assert.are.equal("no " .. REDACTED, err.message)
         end)
 
         it("does not show however the answer is cut", function()
           local body = wire.error(quoted("bad key: " .. KEY), "c")
           local at = body:find(MARK, 1, true)
           for _, fault in ipairs { { write_bytes = 1 }, { split_at = { at, at + 10, at + 20 } }, { gzip = true } } do
-            local turn = reply(401, "application/json", body)
-            turn.fault = fault
-            assert.is_truthy(failure(name, turn, streaming).message:find(BLOT, 1, true))
+            local answer = reply(401, "application/json", body)
+            answer.fault = fault
+            assert.is_truthy(failure(name, answer, streaming).message:find(REDACTED, 1, true))
           end
           -- truncated in the middle of it
           for cut = at + 4, at + #KEY, 5 do
-            local turn = reply(401, "application/json", body)
-            turn.fault = { truncate_after = cut }
-            failure(name, turn, streaming)
+            local answer = reply(401, "application/json", body)
+            answer.fault = { truncate_after = cut }
+            failure(name, answer, streaming)
           end
         end)
 
@@ -164,7 +121,7 @@ describe("a credential", function()
             assert.is_false(spelt == KEY)
             local err = failure(name, reply(401, "application/json", wire.error('"bad key: ' .. spelt .. '"', "c")),
               streaming)
-            assert.are.equal("bad key: " .. BLOT, err.message)
+            assert.are.equal("bad key: " .. REDACTED, err.message)
           end
         end)
 
@@ -188,18 +145,18 @@ describe("a credential", function()
         local error_text = wire.error(quoted("upstream said: " .. wire.before .. KEY), "c")
         local err = failure(name, reply(200, "text/event-stream",
           wire.start("I was called with " .. KEY) .. wire.event(error_text)), true)
-        assert.are.equal("upstream said: " .. wire.before .. BLOT, err.message)
-        assert.are.equal("I was called with " .. BLOT, err.partial:text())
+        assert.are.equal("upstream said: " .. wire.before .. REDACTED, err.message)
+        assert.are.equal("I was called with " .. REDACTED, err.partial:text())
       end)
 
       it("does not show in names and values of a broken answer's headers", function()
         local named = "koine-secret-NAME-0123456789"
-        local turn = reply(200, "text/event-stream", wire.start "Hi" .. wire.event(wire.error('"no"', "c")),
+        local answer = reply(200, "text/event-stream", wire.start "Hi" .. wire.event(wire.error('"no"', "c")),
           { [named] = "x", ["x-" .. named] = named, ["request-id"] = named, ["x-request-id"] = named })
-        assert(server:script { turn })
+        assert(server:script { answer })
         local _, err = adapter_of(name, { key = named }):chat("Hi", { stream = true })
-        assert.are.same({ "x", BLOT }, { err.partial.headers[BLOT], err.partial.headers["x-" .. BLOT] })
-        assert.are.equal(BLOT, err.request_id)
+        assert.are.same({ "x", REDACTED }, { err.partial.headers[REDACTED], err.partial.headers["x-" .. REDACTED] })
+        assert.are.equal(REDACTED, err.request_id)
         assert.is_nil(watch.text(err):lower():find(named:lower(), 1, true))
       end)
 
@@ -207,7 +164,7 @@ describe("a credential", function()
         local error_text = wire.error(quoted("upstream said: " .. wire.before .. KEY), "c")
         local err = failure(name, reply(200, "text/event-stream",
           wire.start("I was called with " .. KEY) .. wire.event(error_text)), true)
-        assert.is_truthy(err.raw:find(BLOT, 1, true))
+        assert.is_truthy(err.raw:find(REDACTED, 1, true))
       end)
 
       it("does not show in an error that comes first", function()
@@ -255,9 +212,9 @@ describe("a credential", function()
 
     describe("of " .. name, function()
       it("does not show in the warnings of an answer that succeeds", function()
-        local turn = { content = "Hello.", stop_reason = KEY }
+        local answer = { content = "Hello.", stop_reason = KEY }
         for _, streaming in ipairs { false, true } do
-          assert(server:script { turn })
+          assert(server:script { answer })
           local response = assert(adapter_of(name):chat("Hi", { stream = streaming, keep_raw = true }))
           assert.are.equal("Hello.", response:text())
           assert.is_true(#response.warnings > 0)
@@ -270,8 +227,8 @@ describe("a credential", function()
         local seen = {}
         local adapter = adapter_of(name, { retry = { max = 2 },
           on_retry = function(attempt) seen[#seen + 1] = attempt end })
-        local turn = reply(500, "application/json", wire.error(quoted(KEY), KEY), { ["retry-after"] = "0" })
-        assert(server:script { turn, turn, turn })
+        local answer = reply(500, "application/json", wire.error(quoted(KEY), KEY), { ["retry-after"] = "0" })
+        assert(server:script { answer, answer, answer })
         local _, err = adapter:chat "Hi"
         assert.are.equal(3, #err.attempts)
         assert.are.equal(2, #seen)
@@ -279,18 +236,19 @@ describe("a credential", function()
       end)
 
       it("does not show when it comes from a function or the environment", function()
-        local turn = { error = { status = 400, message = "no" }, fault = { echo_authorization = true } }
-        assert.is_truthy(failure(name, turn, false, { key = function() return KEY end }).message:find(BLOT, 1, true))
+        local answer = { error = { status = 400, message = "no" }, fault = { echo_authorization = true } }
+        local refused = failure(name, answer, false, { key = function() return KEY end })
+        assert.is_truthy(refused.message:find(REDACTED, 1, true))
         local getenv = os.getenv
         os.getenv = function(variable) -- luacheck: ignore
           return variable == name:upper() .. "_API_KEY" and KEY or getenv(variable)
         end
-        assert(server:script { turn })
+        assert(server:script { answer })
         local adapter = koine[name] { model = wire.model, base_url = server.url, retry = false }
         local ok, _, err = pcall(adapter.chat, adapter, "Hi")
         os.getenv = getenv -- luacheck: ignore
         assert(ok)
-        assert.is_truthy(err.message:find(BLOT, 1, true))
+        assert.is_truthy(err.message:find(REDACTED, 1, true))
         assert_clean(err)
       end)
 
@@ -298,9 +256,9 @@ describe("a credential", function()
         for _, header in ipairs { "Authorization", "X-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization",
           "X-Goog-Api-Key", "Ocp-Apim-Subscription-Key", "cf-aig-authorization", "X-Auth-Token" } do
           for _, value in ipairs { KEY, "Bearer " .. KEY } do
-            local turn = reply(401, "text/plain", ("bad %s: %s"):format(header, value))
-            failure(name, turn, false, { headers = { [header] = value } })
-            assert(server:script { turn })
+            local answer = reply(401, "text/plain", ("bad %s: %s"):format(header, value))
+            failure(name, answer, false, { headers = { [header] = value } })
+            assert(server:script { answer })
             local _, err = adapter_of(name, { key = "another-key" }):chat("Hi", { headers = { [header] = value } })
             assert_clean(err)
           end
@@ -310,18 +268,19 @@ describe("a credential", function()
       it("does not show in the errors of lists and counts", function()
         local adapter = adapter_of(name)
         for _, path in ipairs { "/v1/models", "/models" } do
-          local turn = reply(401, "application/json", wire.error(quoted("bad " .. KEY), KEY), { ["request-id"] = KEY })
-          turn.path = path
-          assert(server:script { turn })
+          local said = wire.error(quoted("bad " .. KEY), KEY)
+          local answer = reply(401, "application/json", said, { ["request-id"] = KEY })
+          answer.path = path
+          assert(server:script { answer })
           local list, err = adapter:list_models()
           if not list then
-            assert.is_truthy(err.message:find(BLOT, 1, true))
+            assert.is_truthy(err.message:find(REDACTED, 1, true))
             assert_clean(err)
           end
         end
-        local turn = reply(401, "application/json", wire.error(quoted("bad " .. KEY), KEY))
-        turn.path = "/v1/messages/count_tokens"
-        assert(server:script { turn })
+        local answer = reply(401, "application/json", wire.error(quoted("bad " .. KEY), KEY))
+        answer.path = "/v1/messages/count_tokens"
+        assert(server:script { answer })
         local count, err = adapter:count_tokens "Hi"
         assert.are.equal(name == "openai" and -1 or nil, count)
         if err then assert_clean(err) end
@@ -379,105 +338,4 @@ describe("a credential", function()
     end)
   end)
 
-  describe("in an argument", function()
-    it("does not show when it is unfit", function()
-      for _, key in ipairs { KEY .. "\n", "\t" .. KEY, KEY .. "\0", " " .. KEY, KEY .. "\r\nx: y", { KEY } } do
-        for name in pairs(WIRES) do
-          local err = raised(adapter_of, name, { key = key })
-          assert.are.equal("key", err.field)
-          assert_clean(err)
-        end
-        local adapter = adapter_of("anthropic", { key = function() return key end })
-        assert_clean(raised(adapter.chat, adapter, "Hi"))
-        for _, header in ipairs { "Authorization", "x-api-key", "x-anything" } do
-          if key ~= " " .. KEY and key ~= "\t" .. KEY then
-            local err = raised(adapter_of, "anthropic", { headers = { [header] = key } })
-            assert_clean(err)
-          end
-        end
-      end
-    end)
-
-    it("does not show when it stands in the wrong place", function()
-      assert_clean(raised(koine.anthropic, KEY))
-      assert_clean(raised(koine.adapter, "anthropic/m", KEY))
-      assert_clean(raised(adapter_of, "anthropic", { headers = "Authorization: Bearer " .. KEY }))
-      assert_clean(raised(adapter_of, "anthropic", { headers = { ["Authorization: Bearer " .. KEY] = "" } }))
-      assert_clean(raised(adapter_of, "anthropic", { headers = { "Authorization: Bearer " .. KEY } }))
-      assert_clean(raised(adapter_of, "anthropic", { api_key = KEY }))
-      assert_clean(raised(adapter_of, "anthropic", { base_url = "ftp://user:" .. KEY .. "@host" }))
-      assert_clean(raised(adapter_of, "anthropic", { base_url = "user:" .. KEY .. "@host" }))
-      local adapter = adapter_of("anthropic", { proxy = "http://user:" .. KEY .. "@host :80" })
-      assert_clean(raised(adapter.chat, adapter, "Hi"))
-      adapter = adapter_of "anthropic"
-      assert_clean(raised(adapter.chat, adapter, "Hi", { key = KEY }))
-      assert_clean(raised(adapter.chat, adapter, "Hi", KEY))
-      assert_clean(raised(adapter.chat, adapter, "Hi", { headers = "Bearer " .. KEY }))
-    end)
-  end)
-
-  it("does not show where a string stands for a table of options", function()
-    local claude = adapter_of "anthropic"
-    for name, f in pairs {
-      session = function() koine.session.new("anthropic", KEY) end,
-      inputs = function() koine.session.run(claude, KEY) end,
-      remote = function() koine.executor.remote(KEY) end,
-      serve = function() koine.executor.serve(KEY) end,
-      executor = function() koine.executor(KEY) end,
-      set_env = function() koine.executor { workdir = ".", set_env = KEY } end,
-      env = function() koine.process.run({ "true" }, { env = KEY }) end,
-      name = function() koine.process.run({ "true" }, { env = { [KEY .. "=1"] = "" } }) end,
-      value = function() koine.process.run({ "true" }, { env = { K = KEY .. "\0" } }) end,
-      process = function() koine.process.run({ "true" }, KEY) end,
-      agent = function() koine.agent(KEY) end,
-      call = function() koine.agent { adapter = claude, options = KEY } end,
-      run = function() koine.agent { adapter = claude }:start("Hi", KEY) end,
-      tool = function() koine.tool(KEY) end,
-      dispatcher = function() koine.dispatcher(KEY) end,
-      pack = function() koine.packing.pack({}, KEY) end,
-      alarm = function() koine.packing.overhead_alarm(KEY) end,
-      conversation = function() koine.conversation(claude, KEY) end,
-      custom = function() koine.custom_adapter(KEY) end,
-      fallback = function() koine.fallback(KEY) end,
-      entry = function() koine.fallback { KEY } end,
-      contract = function() koine.testing.contract.describe("x", KEY) end,
-      compare = function() koine.artifacts.compare({}, KEY) end,
-    } do
-      local ok, err = pcall(f)
-      assert.is_false(ok, name)
-      assert.is_nil(tostring(err):find(MARK, 1, true), name .. ": " .. tostring(err))
-    end
-  end)
-
-  describe("watched over", function()
-    it("is found wherever it shows", function()
-      assert.is_function(core.error_mt.__gc, "the helper of .busted was not loaded")
-      local before = watch.leaks
-      watch.leaks, watch.secrets["koine-watched-secret"] = {}, true
-      local function partial(whole)
-        return core.response { content = "koine-watched-secret", model = "m", stop_reason = "end_turn",
-          partial = not whole or nil }
-      end
-      for _, fields in ipairs {
-        { message = "a koine-watched-secret" }, { message = "m", raw = "a koine-watched-secret b" },
-        { message = "m", attempts = { { kind = "koine-watched-secret" } } }, { message = "m", partial = partial() },
-      } do
-        fields.kind = "server"
-        assert.are.same({ "koine-watched-secret" }, watch.search(koine.errors.new(fields)))
-      end
-      assert.are.same({}, watch.search(koine.errors.new { kind = "server", message = "m" }))
-      -- … and in every error and partial Response that the collector takes
-      collectgarbage()
-      collectgarbage()
-      watch.leaks = {}
-      koine.errors.new { kind = "server", message = "a koine-watched-secret" }
-      partial()
-      partial(true) -- an answer that succeeded may say it
-      collectgarbage()
-      collectgarbage()
-      local leaks = #watch.leaks
-      watch.leaks, watch.secrets["koine-watched-secret"] = before, nil
-      assert.are.equal(2, leaks)
-    end)
-  end)
 end)

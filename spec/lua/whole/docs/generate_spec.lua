@@ -1,0 +1,80 @@
+-- What make generate writes: on the tree as it is, and on a copy of it with one provider more.
+
+local files = require "spec.support.files"
+local folder = require "spec.support.folder"
+
+local LUA = os.getenv "KOINE_LUA" or "lua5.4"
+
+local ROW = [[
+-- Toy AI.
+
+return {
+  name = "toy",
+  title = "Toy AI",
+  codec = "chat",
+  base_url = "https://api.toy.example/toys/v1",
+  list = "/models",
+  env = { "TOY_API_KEY" },
+  auth = "bearer",
+  source = "documentation",
+}
+]]
+
+-- What the program prints in a directory, and whether it was content.
+local function generate(directory, option)
+  local pipe = assert(io.popen(("cd '%s' && %s tools/generate.lua %s 2>&1"):format(directory, LUA, option or "")))
+  local printed, content = pipe:read "a", pipe:close()
+  return printed, content == true
+end
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  table.sort(lines)
+  return lines
+end
+
+describe("make generate", function()
+  local directory
+
+  setup(function()
+    directory = folder.new()
+    local copied = os.execute(("cp -R README.md llms.txt docs lua rockspec src tools '%s'"):format(directory))
+    assert.is_true(copied)
+  end)
+  teardown(function() folder.remove(directory) end)
+
+  it("was run: what is there is what it writes", function()
+    assert.are.same({ "generated: as the rows and the tree say\n", true }, { generate(".", "--check") })
+  end)
+
+  it("makes one new file a provider on every list", function()
+    local WRITTEN = { "README.md", "docs/adapter.md", "llms.txt", "lua/koine/provider/names.lua",
+      "lua/koine/testing/loopback/paths.lua", "rockspec/koine-scm-1.rockspec" }
+    files.write(directory .. "/lua/koine/provider/rows/toy.lua", ROW)
+    local printed, content = generate(directory, "--check")
+    assert.is_false(content)
+    local differ = {}
+    for i, path in ipairs(WRITTEN) do differ[i] = path .. ": differs from what make generate writes" end
+    assert.are.same(differ, lines_of(printed))
+    assert.are.same(WRITTEN, lines_of((generate(directory))))
+    for path, text in pairs {
+      ["README.md"] = "\n| `koine.toy` | Chat | `TOY_API_KEY` | from documentation |\n",
+      ["docs/adapter.md"] = "\n| `koine.toy` | `https://api.toy.example/toys/v1` | `TOY_API_KEY` |\n",
+      ["llms.txt"] = "`koine.toy`",
+      ["lua/koine/provider/names.lua"] = '"together", "toy",',
+      ["lua/koine/testing/loopback/paths.lua"] = '"/toys/v1"',
+      ["rockspec/koine-scm-1.rockspec"] = '["koine.provider.rows.toy"] = "lua/koine/provider/rows/toy.lua",',
+    } do
+      assert.is_truthy(files.read(directory .. "/" .. path):find(text, 1, true), path)
+    end
+    assert.are.same({ "generated: as the rows and the tree say\n", true }, { generate(directory, "--check") })
+  end)
+
+  it("refuses a row with another file's name", function()
+    files.write(directory .. "/lua/koine/provider/rows/doll.lua", ROW)
+    local printed, content = generate(directory, "--check")
+    os.remove(directory .. "/lua/koine/provider/rows/doll.lua")
+    assert.are.same({ false, true }, { content, printed:find('rows/doll.lua: its name is "toy"', 1, true) ~= nil })
+  end)
+end)
