@@ -1,4 +1,4 @@
---- One call: which provider's face, in which manner, what happens to it, under which options; and what came of it.
+--- One call: which provider's endpoint, in which manner, what happens to it, under which options; and what came of it.
 
 local koine = require "koine"
 
@@ -7,7 +7,7 @@ local faults = require "spec.chaos.faults"
 
 local calls = {}
 
-local FACES = {
+local ENDPOINTS = {
   { name = "anthropic", wire = "anthropic", path = "/v1/messages", new = koine.anthropic, model = "claude-sonnet-4-5" },
   { name = "openai chat", wire = "chat", path = "/chat/completions", new = koine.openai, model = "gpt-4.1",
     options = { api = "chat" } },
@@ -27,15 +27,15 @@ local MANNERS = {
   { name = "cancel", short = true },                   -- by a timeout of the caller's
 }
 
-local PATIENCE, HASTE = 60, 0.8 -- seconds, of timeouts that must not be reached, and of those that must
+local WAIT_MAX, HASTE = 60, 0.8 -- seconds, of timeouts that must not be reached, and of those that must
 local SLACK = 30 -- seconds beyond them that only a hang explains
 
 -- The options of a call.
 local function options_of(die, fault)
-  local seconds = fault.hangs and HASTE or PATIENCE
+  local seconds = fault.hangs and HASTE or WAIT_MAX
   local retry = die:pick { false, { max = 1, max_delay = 1 }, { max = 2, max_delay = 1 } }
   local options = { max_tokens = 1000, retry = retry,
-    timeout = die:pick { { connect = PATIENCE, first_byte = PATIENCE, idle = PATIENCE, total = seconds },
+    timeout = die:pick { { connect = WAIT_MAX, first_byte = WAIT_MAX, idle = WAIT_MAX, total = seconds },
       { connect = seconds, first_byte = seconds, idle = seconds, total = seconds } } }
   for name, value in pairs(fault.options or {}) do options[name] = value end
   return options, seconds
@@ -47,33 +47,33 @@ local function key_of(die)
   return "sk-chaos-" .. table.concat(letters)
 end
 
---- A call of this number; `where` = {raw, tls, closed = ports, ca = path, loopback = URL}. Fields: face, manner, fault,
--- key, text (the right answer), options, seconds (that it may take), adapter, turns (of the loopback provider; may be
--- absent), recovers (true: a further attempt gets the right answer).
+--- A call of this number; `where` = {raw, tls, closed = ports, ca = path, loopback = URL}. Fields: endpoint, manner,
+-- fault, key, text (the right answer), options, seconds (that it may take), adapter, answers (of the loopback provider;
+-- may be absent), recovers (true: a further attempt gets the right answer).
 function calls.new(die, number, where)
   local fault
   repeat fault = die:pick(faults) until not calls.only or fault.name:find(calls.only, 1, true)
   local call = { number = number, fault = fault, key = key_of(die), text = answers.text(number) }
-  repeat call.face = die:pick(FACES) until fault.turn or call.face.wire
+  repeat call.endpoint = die:pick(ENDPOINTS) until fault.script or call.endpoint.wire
   repeat call.manner = die:pick(MANNERS) until fault.only ~= "streamed" or call.manner.streamed
   call.options, call.seconds = options_of(die, fault)
   local base = fault.url and fault.url(where):format(number)
     or fault.act and ("http://127.0.0.1:%d/%s/%d"):format(where.raw, fault.act, number)
     or ("%s/call%d"):format(where.loopback, number)
-  if fault.turn then
-    call.path = ("/call%d%s"):format(number, call.face.path)
-    call.turns = { fault.turn(die, number) }
+  if fault.script then
+    call.path = ("/call%d%s"):format(number, call.endpoint.path)
+    call.answers = { fault.script(die, number) }
     call.recovers = die:chance(2)
-    for i = 2, 3 do call.turns[i] = call.recovers and { content = call.text } or call.turns[1] end
-    for i, turn in ipairs(call.turns) do
+    for i = 2, 3 do call.answers[i] = call.recovers and { content = call.text } or call.answers[1] end
+    for i, answer in ipairs(call.answers) do
       local copy = { path = call.path }
-      for name, value in pairs(turn) do copy[name] = value end
-      call.turns[i] = copy
+      for name, value in pairs(answer) do copy[name] = value end
+      call.answers[i] = copy
     end
   end
-  local given = { model = call.face.model, base_url = base, key = call.key, ca_file = fault.ca and where.ca or nil }
-  for name, value in pairs(call.face.options or {}) do given[name] = value end
-  call.adapter = call.face.new(given)
+  local given = { model = call.endpoint.model, base_url = base, key = call.key, ca_file = fault.ca and where.ca or nil }
+  for name, value in pairs(call.endpoint.options or {}) do given[name] = value end
+  call.adapter = call.endpoint.new(given)
   return call
 end
 

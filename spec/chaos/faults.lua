@@ -1,7 +1,7 @@
 --- Everything that can happen to a call, and how it may end. A fault is {name, kinds = set of the kinds of errors that
 -- it may end in, answer = whether it may be the right answer (with no kinds it must), hangs = true where only a timeout
 -- ends it, only = "streamed" where it means nothing to a plain answer, options = more options of the call}, and one of
---   turn = function(die, number) → turn of the loopback provider
+--   script = function(die, number) → answer of the loopback provider
 --   act = name in raw.lua
 --   url = function(where) → format of a base URL, where = {raw, tls, closed = ports}; ca = true: ca_file is given
 
@@ -23,59 +23,59 @@ local function add(name, kinds, fields)
   faults[#faults + 1] = fault
 end
 
--- A turn that says what it must, with a fault in it.
+-- An answer that says what it must, with a fault in it.
 local function spoken(make)
   return function(die, number) return { content = answers.text(number), fault = make and make(die) } end
 end
 
 -- The loopback provider ----------------------------------------------------------------------------------------------
 
-add("none", "", { turn = spoken() })
-add("late", "", { turn = spoken(function(die) return { delay_ms = die:between(1, 50) } end) })
-add("one byte a write", "", { turn = spoken(function() return { write_bytes = 1 } end) })
-add("odd pieces", "", { turn = spoken(function(die)
+add("none", "", { script = spoken() })
+add("late", "", { script = spoken(function(die) return { delay_ms = die:between(1, 50) } end) })
+add("one byte a write", "", { script = spoken(function() return { write_bytes = 1 } end) })
+add("odd pieces", "", { script = spoken(function(die)
   return { split_at = { die:roll(50), 50 + die:roll(100), 150 + die:roll(300) } }
 end) })
-add("gzip", "", { turn = spoken(function() return { gzip = true } end) })
-add("gzip, one byte a write", "", { turn = spoken(function() return { gzip = true, write_bytes = 1 } end) })
+add("gzip", "", { script = spoken(function() return { gzip = true } end) })
+add("gzip, one byte a write", "", { script = spoken(function() return { gzip = true, write_bytes = 1 } end) })
 add("reset", "connect stream_truncated answer",
-  { turn = spoken(function(die) return { reset_after = die:roll(2000) - 1 } end) })
+  { script = spoken(function(die) return { reset_after = die:roll(2000) - 1 } end) })
 add("truncated", "connect stream_truncated answer",
-  { turn = spoken(function(die) return { truncate_after = die:roll(2000) - 1 } end) })
+  { script = spoken(function(die) return { truncate_after = die:roll(2000) - 1 } end) })
 add("gzip, truncated", "connect stream_truncated protocol answer",
-  { turn = spoken(function(die) return { gzip = true, truncate_after = die:roll(300) - 1 } end) })
+  { script = spoken(function(die) return { gzip = true, truncate_after = die:roll(300) - 1 } end) })
 add("ends early", "connect stream_truncated protocol answer",
-  { turn = spoken(function(die) return { end_after = die:roll(2000) - 1 } end) })
+  { script = spoken(function(die) return { end_after = die:roll(2000) - 1 } end) })
 add("stalls", "timeout answer", { hangs = true,
-  turn = spoken(function(die) return { stall_after = die:roll(2000) - 1 } end) })
-add("too late", "timeout", { hangs = true, turn = spoken(function() return { delay_ms = 600000 } end) })
+  script = spoken(function(die) return { stall_after = die:roll(2000) - 1 } end) })
+add("too late", "timeout", { hangs = true, script = spoken(function() return { delay_ms = 600000 } end) })
 add("gzip bomb", "limit", { options = { limits = { decoded = 1 << 20 } },
-  turn = spoken(function() return { gzip_bomb = 1 << 26 } end) })
+  script = spoken(function() return { gzip_bomb = 1 << 26 } end) })
 add("long text, small limit", "limit", { options = { limits = { decoded = 4096 } },
-  turn = function(_, number) return { content = answers.text(number) .. ("and on "):rep(2000) } end })
+  script = function(_, number) return { content = answers.text(number) .. ("and on "):rep(2000) } end })
 add("long line, small limit", "limit", { only = "streamed", options = { limits = { line = 4096 } },
-  turn = function() return { content = ("word "):rep(4000), chunk = 8000 } end })
+  script = function() return { content = ("word "):rep(4000), chunk = 8000 } end })
 for status, kind in pairs { [400] = "invalid_request", [401] = "auth", [402] = "billing", [403] = "permission",
   [404] = "not_found", [413] = "too_large", [429] = "rate_limit", [500] = "server", [529] = "overloaded" } do
-  add("status " .. status, kind, { turn = function()
+  add("status " .. status, kind, { script = function()
     return { error = { status = status, message = "no", headers = { ["retry-after-ms"] = "1" } } }
   end })
 end
-add("status 429, for long", "rate_limit", { turn = function()
+add("status 429, for long", "rate_limit", { script = function()
   return { error = { status = 429, headers = { ["retry-after"] = "86400" } } }
 end })
-add("an error with the key", "auth permission invalid_request", { turn = function()
+add("an error with the key", "auth permission invalid_request", { script = function()
   return { error = { status = 401 }, fault = { echo_authorization = true } }
 end })
-add("an error that is HTML", "server overloaded", { turn = function()
+add("an error that is HTML", "server overloaded", { script = function()
   return { error = { status = 502, body = "<html><title>Bad gateway</title><body>\0\255</body></html>" } }
 end })
-add("an error inside the stream", "overloaded server rate_limit", { only = "streamed", turn = function(die, number)
+add("an error inside the stream", "overloaded server rate_limit", { only = "streamed", script = function(die, number)
   return { content = answers.text(number), stream_error = { type = "overloaded_error", message = "no",
     status = 529, after = die:between(1, 3) } }
 end })
 add("another type", "protocol stream_truncated answer",
-  { turn = spoken(function() return { content_type = "text/plain" } end) })
+  { script = spoken(function() return { content_type = "text/plain" } end) })
 
 -- The raw server -----------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ local function check_partial(call, partial)
   if partial == nil then return end
   local text = partial:text()
   if partial.partial ~= true then return "a partial Response that does not say so" end
-  local said = call.turns and call.turns[1].content or call.text
+  local said = call.answers and call.answers[1].content or call.text
   if call.fault.act == "events_endless" then return end -- it says other things
   if type(said) == "string" and said:sub(1, #text) ~= text and call.text:sub(1, #text) ~= text then
     return ("partial text that was never said: %q"):format(text:sub(-40))

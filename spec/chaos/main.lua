@@ -18,6 +18,7 @@ local judge = require "spec.chaos.judge"
 local free_port = require "spec.support.free_port"
 
 local DIRECTORY, FIRST, LAST, RSS_MAX = arg[1], tonumber(arg[2]), tonumber(arg[3]), tonumber(arg[4])
+local CLOSED = free_port() -- holds a socket until the end
 local WARM = 10       -- seeds after which the memory is measured for the first time
 local IDLE_MAX = 200  -- connections that may be kept for later
 calls.only = arg[5]
@@ -88,7 +89,7 @@ end
 local function close_idle()
   collect()
   uv.sleep(1100)
-  ask(("http://127.0.0.1:%d/"):format(free_port()))
+  ask(("http://127.0.0.1:%d/"):format(CLOSED))
   collect()
 end
 
@@ -109,17 +110,17 @@ end
 local function complain(seed, call, what)
   wrongs = wrongs + 1
   print(("WRONG  seed %d, call %d, %s, %s, %s: %s"):format(seed, call and call.number or 0,
-    call and call.fault.name or "-", call and call.face.name or "-", call and call.manner.name or "-", what))
+    call and call.fault.name or "-", call and call.endpoint.name or "-", call and call.manner.name or "-", what))
 end
 
--- Hands the turns of all calls to the loopback provider; a turn serves one path.
+-- Hands the answers of all calls to the loopback provider; an answer serves one path.
 local function script(server, list)
-  local turns = {}
+  local answers = {}
   for _, call in ipairs(list) do
-    for _, turn in ipairs(call.turns or {}) do turns[#turns + 1] = turn end
+    for _, answer in ipairs(call.answers or {}) do answers[#answers + 1] = answer end
   end
   assert(server:reset())
-  assert(server:script(turns))
+  assert(server:script(answers))
 end
 
 -- Plays the calls of a seed: all at once, or one after the other.
@@ -179,7 +180,7 @@ local function main()
   close_idle() -- the engine, the event loop and libcurl have made the descriptors that they keep
   local sockets_before, others_before = descriptors()
   raw, server = start_raw(), assert(koine.testing.start())
-  local where = { raw = raw.port, tls = raw.tls, closed = free_port(), ca = DIRECTORY .. "/cert.pem",
+  local where = { raw = raw.port, tls = raw.tls, closed = CLOSED, ca = DIRECTORY .. "/cert.pem",
     loopback = server.url }
   local warm
   for seed = FIRST, LAST do

@@ -13,8 +13,8 @@ local MODULES = assert(os.getenv "KOINE_INTEROP", "run by: make interop") .. "/n
 local UNPLAYED = {
   { "5. an empty reply", "content is empty string", "it takes no fixture whose text is empty" },
   { "7. words of refusal", "no fixture for a block of type refusal", "its fixtures have no refusal" },
-  { "19. parallel tool calls", "no fixture for a turn's interleave", "it sends tool calls one after the other" },
-  { "21. an error inside a stream", "no fixture for a turn's stream_error", "it breaks streams, but says no error" },
+  { "19. parallel tool calls", "no fixture for an answer's interleave", "it sends tool calls one after the other" },
+  { "21. an error inside a stream", "no fixture for an answer's stream_error", "it breaks streams, but says no error" },
 }
 
 -- It keeps requests in Chat's shape; what has no place there is lost to us, though it was sent.
@@ -71,11 +71,11 @@ local function merged(...)
 end
 
 -- Copilot's first 401 is answered with a new token.
-local function refused_twice(turns)
+local function refused_twice(answers)
   local played = {}
-  for _, turn in ipairs(turns) do
-    played[#played + 1] = turn
-    if turn.error and turn.error.status == 401 then played[#played + 1] = turn end
+  for _, answer in ipairs(answers) do
+    played[#played + 1] = answer
+    if answer.error and answer.error.status == 401 then played[#played + 1] = answer end
   end
   return played
 end
@@ -93,7 +93,7 @@ local function suite(name, construct, options, path, supports, excepted)
   local wrapped, check = exceptions.around(it, assert, excepted)
   koine.testing.contract.describe(name, { describe = describe, it = wrapped, assert = assert, teardown = teardown,
     new = new,
-    script = function(turns) server:script(construct == koine.copilot and refused_twice(turns) or turns) end,
+    script = function(answers) server:script(construct == koine.copilot and refused_twice(answers) or answers) end,
     requests = function() return server:requests() end,
     supports = merged({ errors = true }, supports) })
   it(name .. ": every exception is one of an item", check)

@@ -117,9 +117,9 @@ describe("aimock", function()
 
   it("a hundred streams at once do not mix", function()
     server:script { { content = "Hello." } }
-    local turns = {}
-    for i = 1, 100 do turns[i] = { content = ("answer %d "):format(i):rep(20), chunk = 7 } end
-    server:script(turns)
+    local answers = {}
+    for i = 1, 100 do answers[i] = { content = ("answer %d "):format(i):rep(20), chunk = 7 } end
+    server:script(answers)
     local talker, seen = adapter(WIRES[1]), {}
     koine.run(function()
       for _ = 1, 100 do
@@ -136,14 +136,14 @@ describe("aimock", function()
 
   describe("the example", function()
     -- What examples/NAME.lua prints, with every provider at aimock; `base` is the path of the base URL.
-    local function run(name, turns, arguments, base, input)
-      server:script(turns)
+    local function run(name, answers, arguments, base, input)
+      server:script(answers)
       local command = ("printf '%s' | env KOINE_BASE_URL=%s%s ANTHROPIC_API_KEY=k-1234 OPENAI_API_KEY=k-5678 "
         .. "%s examples/%s.lua %s 2>&1"):format(input or "", server.url, base or "", LUA, name, arguments or "")
       local pipe = assert(io.popen(command))
       local text = pipe:read "a"
       assert.is_true(pipe:close(), text)
-      assert.are.equal(#turns, #server:requests())
+      assert.are.equal(#answers, #server:requests())
       return text
     end
 
@@ -157,8 +157,8 @@ describe("aimock", function()
       end)
 
       it("stream prints what is written, by " .. model, function()
-        local turns = { { content = "A small language.", chunk = 3 } }
-        assert.are.equal("A small language.\n", run("stream", turns, model, base))
+        local answers = { { content = "A small language.", chunk = 3 } }
+        assert.are.equal("A small language.\n", run("stream", answers, model, base))
       end)
 
       it("tools runs what is called, by " .. model, function()

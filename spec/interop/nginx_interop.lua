@@ -163,13 +163,13 @@ describe("nginx", function()
 
       for protocol, http2 in pairs(PROTOCOLS) do
         it("streams arrive whole and in order over " .. protocol, function()
-          local turn = { content = LONG, chunk = 13 }
-          assert(server:script { turn })
+          local answer = { content = LONG, chunk = 13 }
+          assert(server:script { answer })
           local _, wanted = streamed(adapter { url = server.url })
           local talker = adapter(fronts[http2], { http2 = http2 })
           for _, fault in ipairs { {}, { write_bytes = 777 }, { gzip = true } } do
-            turn.fault = fault
-            assert(server:script { turn })
+            answer.fault = fault
+            assert(server:script { answer })
             local text, n = streamed(talker)
             assert.are.equal(LONG, text)
             assert.are.equal(wanted, n)
@@ -281,10 +281,10 @@ describe("nginx", function()
   -- idle timeout, and is tried again.
   http2_support.only(it)("that says GOAWAY after ten requests loses none of a hundred", function()
     local front <close> = nginx.start(server.port, "keepalive_requests 10;")
-    local turns, connections, answers, attempts = {}, {}, {}, 0
-    for i = 1, 100 do turns[i] = { content = ("answer %d "):format(i):rep(50), chunk = 20 } end
-    turns = table.move(turns, 1, 100, 101, turns)
-    assert(server:script(turns))
+    local script, connections, answers, attempts = {}, {}, {}, 0
+    for i = 1, 100 do script[i] = { content = ("answer %d "):format(i):rep(50), chunk = 20 } end
+    script = table.move(script, 1, 100, 101, script)
+    assert(server:script(script))
     local talker = adapter(front, { http2 = true, retry = { max = 5 },
       timeout = { connect = 60, first_byte = 20, idle = 20 } })
     koine.run(function()

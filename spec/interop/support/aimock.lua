@@ -1,4 +1,4 @@
---- @copilotkit/aimock, one port for all wires, played with the turns of koine.testing as far as its fixtures go.
+--- @copilotkit/aimock, one port for all wires, played with the answers of koine.testing as far as its fixtures go.
 --
 -- Its journal keeps requests as it understood them: in Chat's shape, whatever the wire, without what it does not model.
 
@@ -15,7 +15,7 @@ local Server = { __index = methods, __name = "aimock" }
 -- Canonical stop reasons in the fixtures' words; others go as they are.
 local FINISH = { end_turn = "stop", tool_use = "tool_calls", max_tokens = "length", sensitive = "content_filter" }
 
--- What a turn may have; anything else is beyond its fixtures.
+-- What an answer may have; anything else is beyond its fixtures.
 local KNOWN = { content = true, stop_reason = true, usage = true, model = true, id = true, chunk = true, error = true,
   cut_after = true }
 
@@ -44,29 +44,29 @@ local function response_of(content)
   return response
 end
 
--- One turn of koine.testing as one fixture, played for the i-th request. `cut_after` is the number of events after
+-- One answer of koine.testing as one fixture, played for the i-th request. `cut_after` is the number of events after
 -- which it breaks the connection; it waits between them then, since Node throws away what it has not sent yet.
-local function fixture(turn, i)
-  for field in pairs(turn) do
-    if not KNOWN[field] then beyond("a turn's " .. field) end
+local function fixture(answer, i)
+  for field in pairs(answer) do
+    if not KNOWN[field] then beyond("an answer's " .. field) end
   end
   local response
-  if turn.error then
-    local given = turn.error
+  if answer.error then
+    local given = answer.error
     if given.body then beyond "raw bodies" end
     local after = (given.headers or {})["retry-after"]
     response = { status = given.status, retryAfter = after and tonumber(after),
       error = { message = given.message or "no words", type = given.type, code = given.code } }
   else
-    local usage = turn.usage
-    response = response_of(turn.content)
-    response.id, response.model = turn.id, turn.model
-    response.finishReason = FINISH[turn.stop_reason] or turn.stop_reason
+    local usage = answer.usage
+    response = response_of(answer.content)
+    response.id, response.model = answer.id, answer.model
+    response.finishReason = FINISH[answer.stop_reason] or answer.stop_reason
     response.usage = usage and { input_tokens = usage.input_tokens, output_tokens = usage.output_tokens,
       prompt_tokens = usage.input_tokens, completion_tokens = usage.output_tokens }
   end
-  return { match = { sequenceIndex = i - 1 }, response = response, chunkSize = turn.chunk,
-    truncateAfterChunks = turn.cut_after, latency = turn.cut_after and 1 }
+  return { match = { sequenceIndex = i - 1 }, response = response, chunkSize = answer.chunk,
+    truncateAfterChunks = answer.cut_after, latency = answer.cut_after and 1 }
 end
 
 --- Starts it, from the folder with its node_modules.
@@ -94,12 +94,12 @@ local function control(server, method, path, body)
   return core.decode(answer.body)
 end
 
---- Forgets all and plays these turns, in order. Raises when a turn is beyond what its fixtures can say.
-function methods:script(turns)
+--- Forgets all and plays these answers, in order. Raises when an answer is beyond what its fixtures can say.
+function methods:script(answers)
   control(self, "POST", "/reset", "")
-  if #turns == 0 then return end
+  if #answers == 0 then return end
   local fixtures = {}
-  for i, turn in ipairs(turns) do fixtures[i] = fixture(turn, i) end
+  for i, answer in ipairs(answers) do fixtures[i] = fixture(answer, i) end
   control(self, "POST", "/fixtures", cjson.encode { fixtures = fixtures })
 end
 

@@ -5,7 +5,7 @@ local socket = require "socket"
 
 local program = {}
 
-local PATIENCE = 60 -- seconds until a program must be listening; a safety net only
+local WAIT_MAX = 60 -- seconds until a program must be listening; a safety net only
 
 local methods = {}
 local Program = { __index = methods, __name = "program" }
@@ -55,7 +55,7 @@ function program.start(folder, command, ready)
   os.remove(folder .. "/pid")
   local pipe = assert(io.popen(SHELL:format(program.quote(folder), command), "w"))
   local self = setmetatable({ folder = folder, pipe = pipe }, Program)
-  local last = socket.gettime() + PATIENCE
+  local last = socket.gettime() + WAIT_MAX
   repeat
     local ok, answer = pcall(ready, self:log())
     if ok and answer then
