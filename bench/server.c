@@ -50,7 +50,7 @@ struct connection {
 
 static int epoll_fd;
 
-/* The paced streams, earliest first: all have the same pace, so each goes to the end after its turn. */
+/* The paced streams, earliest first: all have the same pace, so each goes to the end after its answer. */
 static struct { struct connection *first, *last; } paced;
 
 /* Held streams that their clients closed; when the last one was. */

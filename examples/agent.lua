@@ -1,4 +1,4 @@
--- agent.lua: an agent with two tools. It asks, runs what the model calls, and asks again until the model is done.
+-- agent.lua: an agent with two tools. It asks the model, runs the tools that it calls, and repeats until it is done.
 local koine = require "koine"
 
 local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })

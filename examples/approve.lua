@@ -1,4 +1,4 @@
--- approve.lua: a tool that is not run before somebody says yes. Answer y, or say why not.
+-- approve.lua: a tool that needs approval. Answer y to run it, or type a reason to refuse.
 local koine = require "koine"
 
 local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
@@ -16,7 +16,7 @@ local result, run = assert(agent:run "Delete /tmp/a.txt and /home/me/thesis.txt.
 while result.status == "paused" do
   for _, call in ipairs(result.pending) do
     io.write(("%s(%s)? "):format(call.name, call.arguments_json)):flush()
-    local answer = io.read() or "nobody is there"
+    local answer = io.read() or "no answer"
     if answer == "y" then run:approve(call.id) else run:deny(call.id, answer) end
   end
   result = assert(run:result())

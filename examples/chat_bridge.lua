@@ -1,6 +1,6 @@
 -- chat_bridge.lua: two people and a bot in one thread of a chat, and an agent that answers them.
--- What is said while the agent is busy goes into its next turn, each message under its sender's name. Without a key
--- (ANTHROPIC_API_KEY) Koine's own loopback provider answers.
+-- Messages that arrive while the agent is busy go into its next turn, each with its sender's name. Without a key
+-- (ANTHROPIC_API_KEY) Koine's loopback provider answers.
 local koine = require "koine"
 
 local key, url = os.getenv "ANTHROPIC_API_KEY", os.getenv "KOINE_BASE_URL"
@@ -39,7 +39,7 @@ bridge = koine.dispatcher {
   end,
 }
 
--- What a platform's handler of messages does.
+-- A platform's message handler.
 function say(name, text, is_bot)
   show(name, text)
   assert(bridge:submit(thread, { prompt = text, sender = { sender_id = "U-" .. name, sender_name = name,

@@ -1,8 +1,8 @@
--- coding_session.lua: a model repairs a program in a git repository. What it did and what changed is printed.
--- With ANTHROPIC_API_KEY set that model does it; else Koine's own loopback provider plays one, over real HTTP.
+-- coding_session.lua: a model repairs a program in a git repository. Prints its actions and the changed files.
+-- Uses Anthropic if ANTHROPIC_API_KEY is set, else Koine's loopback provider with a script.
 local koine = require "koine"
 
--- Runs a program in the folder; what it printed.
+-- Runs a program in the folder and returns its output.
 local folder
 local function run(...)
   local done = assert(koine.process.run({ ... }, { cwd = folder, merge = true }))
@@ -50,7 +50,7 @@ local SHOW = {
 local result = koine.session.run(koine.anthropic { model = model, base_url = url, key = key }, {
   workdir = folder, role = "implementor", model = model,
   allowed_tools = { "bash", "read_file", "edit_file", "report_blocked" },
-  prompt = "Fix what the issue says, and make sure that the test passes.",
+  prompt = "Fix the issue, and make sure that the test passes.",
   context_files = { folder .. "/issue.md" },
   on_event = function(event) SHOW[event.kind](event) end,
 })

@@ -1,4 +1,4 @@
--- conversation.lua: a chat that remembers, and that a failure cannot spoil. Type lines; an empty one ends it.
+-- conversation.lua: a chat with a history that stays valid after a failure. Type lines; an empty one ends it.
 local koine = require "koine"
 
 local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })

@@ -1,4 +1,4 @@
--- cqueues.lua: three questions at once in a cqueues controller, with whatever else runs there.
+-- cqueues.lua: three concurrent questions in a cqueues controller, beside its other coroutines.
 -- Usage: lua5.4 examples/cqueues.lua [provider/model]
 local koine = require "koine"
 local cqueues = require "cqueues"
@@ -12,7 +12,7 @@ local controller, left = cqueues.new(), 0
 for _, question in ipairs { "Name a river.", "Name a mountain.", "Name a sea." } do
   left = left + 1
   controller:wrap(function()
-    print(question, assert(adapter:chat(question)):text()) -- waits here; the others go on
+    print(question, assert(adapter:chat(question)):text()) -- waits here; the others run
     left = left - 1
   end)
 end

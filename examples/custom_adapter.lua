@@ -1,5 +1,5 @@
--- custom_adapter.lua: an adapter written in Lua. It implements one primitive, open; chat and stream come with the base.
--- This one answers from a table of canned replies and needs no network.
+-- custom_adapter.lua: an adapter written in Lua. It implements only open; koine.custom_adapter adds chat and stream.
+-- It answers from a table of replies and needs no network.
 local koine = require "koine"
 
 local replies = { hello = "Hello to you.", bye = "Good bye." }

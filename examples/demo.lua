@@ -1,6 +1,6 @@
 -- demo.lua: one tool-calling loop, unchanged, against two providers.
--- With ANTHROPIC_API_KEY or OPENAI_API_KEY set it talks to that provider; else Koine's own loopback provider answers,
--- over real HTTP on 127.0.0.1, first with Anthropic's wire format and then with OpenAI's.
+-- Uses the provider of ANTHROPIC_API_KEY or OPENAI_API_KEY, if set. Else Koine's loopback provider answers, over HTTP
+-- on 127.0.0.1, first in Anthropic's wire format and then in OpenAI's.
 local koine = require "koine"
 
 local weather = {
@@ -10,7 +10,7 @@ local weather = {
   run = function(arguments) return ("18 degrees and rain in %s"):format(arguments.city) end,
 }
 
--- The loop: ask, run the tools that were called, answer with their results, until the model is done.
+-- The loop: asks, runs the called tools and sends their results, until the model is done.
 local function ask(adapter, question)
   local history, usage = { { role = "user", content = question } }, { input_tokens = 0, output_tokens = 0 }
   while true do
@@ -45,7 +45,7 @@ if has "ANTHROPIC_API_KEY" then show(koine.anthropic { model = has "KOINE_MODEL"
 if has "OPENAI_API_KEY" then show(koine.openai { model = has "KOINE_MODEL" or "gpt-4.1" }) end
 if has "ANTHROPIC_API_KEY" or has "OPENAI_API_KEY" then return end
 
-local turns = {
+local answers = {
   { content = { { type = "text", text = "Let me look. " },
                 { type = "tool_use", id = "call_1", name = "weather", arguments = { city = "Paris" } } },
     usage = { input_tokens = 92, output_tokens = 21 }, chunk = 4 },
@@ -53,7 +53,7 @@ local turns = {
     usage = { input_tokens = 141, output_tokens = 17 }, chunk = 6 },
 }
 local server <close> = assert(koine.testing.start())
-server:script(turns)
+server:script(answers)
 show(koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "loopback" })
-server:script(turns)
+server:script(answers)
 show(koine.openai { model = "gpt-4.1", base_url = server.url .. "/v1", key = "loopback" })

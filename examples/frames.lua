@@ -1,4 +1,4 @@
--- frames.lua: a frame loop, as games have, that chats: 60 frames a second, and Koine never takes more than 2 ms of one.
+-- frames.lua: chats in the frame loop of a game: 60 frames a second, of which Koine uses at most 2 ms each.
 -- Usage: lua5.4 examples/frames.lua [provider/model]
 local koine = require "koine"
 local socket = require "socket"
@@ -7,8 +7,8 @@ local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_ur
 
 local FRAME, BUDGET = 1 / 60, 2 -- seconds, milliseconds
 
--- Characters of the game are coroutines. One that waits for Koine is looked at again in every frame: it is woken by
--- name, or its time is over. Waking early does no harm.
+-- Characters of the game are coroutines. Every frame resumes those that need not wait for Koine any longer: wake was
+-- called with the token, or the time is over. Waking early does no harm.
 local waiting, frame = {}, 0
 
 koine.set_host {
@@ -36,7 +36,7 @@ local function resume_due()
   for _, waiter in ipairs(due) do assert(coroutine.resume(waiter.co)) end
 end
 
--- Two characters speak at once; each shows what it has said so far.
+-- Two characters speak at once; the screen shows their text so far.
 local speech = {}
 for i, question in ipairs { "Greet a traveller.", "Warn a traveller." } do
   coroutine.wrap(function()

@@ -1,4 +1,4 @@
--- login.lua: logging in to GitHub Copilot, once; what is left of the quotas; logging out.
+-- login.lua: logs in to GitHub Copilot and prints the remaining quotas, or logs out.
 -- Usage: lua5.4 examples/login.lua [logout]
 local koine = require "koine"
 

@@ -1,4 +1,4 @@
--- luv.lua: three questions at once under libuv's loop, with whatever else runs there.
+-- luv.lua: three concurrent questions in libuv's event loop, beside its other handles.
 -- Usage: lua5.4 examples/luv.lua [provider/model]
 local koine = require "koine"
 local uv = require "luv"
@@ -13,7 +13,7 @@ ticker:start(500, 500, function() io.stderr:write "." end)
 for _, question in ipairs { "Name a river.", "Name a mountain.", "Name a sea." } do
   left = left + 1
   coroutine.wrap(function()
-    print(question, assert(adapter:chat(question)):text()) -- waits here; the others go on
+    print(question, assert(adapter:chat(question)):text()) -- waits here; the others run
     left = left - 1
     if left == 0 then ticker:close() end
   end)()

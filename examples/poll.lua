@@ -1,5 +1,5 @@
--- poll.lua: a line server without an event loop of its own: every line that comes in is a question, every answer goes
--- back as a line. Any number of clients at once. Usage: lua5.4 examples/poll.lua [provider/model] [port]
+-- poll.lua: a line server in the event loop of koine.hosts.poll. It answers each line that a
+-- client sends with one line, for any number of clients. Usage: lua5.4 examples/poll.lua [provider/model] [port]
 -- Then: nc 127.0.0.1 PORT. The line "quit" ends the server.
 local koine = require "koine"
 local socket = require "socket"
@@ -12,7 +12,7 @@ poll.install()
 local listener = assert(socket.bind("127.0.0.1", arg[2] or 0))
 local quit = false
 
--- The next line of a client, waiting for it; nil at the end.
+-- Waits for the next line of a client and returns it; nil at the end.
 local function next_line(client)
   local part = ""
   while poll.await(client, "r") do

@@ -1,17 +1,17 @@
--- resume.lua: an agent that survives its process. The run is saved at every checkpoint; end it at any moment, with
--- Ctrl-C or kill -9, and start it again with the same file: it goes on where it was, and no tool runs twice for a call.
---   lua5.4 examples/resume.lua run.json [provider/model [N: kill myself when sheep N is counted]]
+-- resume.lua: an agent that saves its run at every checkpoint. End it at any moment, with Ctrl-C or kill -9, and
+-- start it again with the same file: it resumes the run, and no tool runs twice for one call.
+--   lua5.4 examples/resume.lua run.json [provider/model [N: kill this process at sheep N]]
 local koine = require "koine"
 
 local path, kill_at = arg[1] or "run.json", tonumber(arg[3])
 local adapter = koine.adapter(arg[2] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
 
--- The file is whole at any moment, also when this program is killed while it is written.
+-- The file is complete at any moment, even if this program is killed while it writes.
 local function save(run) assert(koine.files.write(path, run:dump())) end
 
 local count = koine.tool {
   name = "count",
-  description = "Counts one sheep; say which.",
+  description = "Counts one sheep, given its number.",
   example = { sheep = 1 },
   run = function(args)
     print("counting sheep " .. args.sheep)
@@ -22,7 +22,7 @@ local count = koine.tool {
 
 local agent = koine.agent { adapter = adapter, tools = { count }, checkpoint = save }
 
--- The run of the file, or a new one.
+-- Returns the run from the file, or a new one.
 local function begin()
   local text, err = koine.files.read(path)
   if not text and err.code == "absent" then return agent:start "Count three sheep, one at a time." end

@@ -1,4 +1,4 @@
--- stream.lua: the answer as it is written. Leaving the loop early closes the connection.
+-- stream.lua: prints the answer as it arrives. Leaving the loop early closes the connection.
 local koine = require "koine"
 
 local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })

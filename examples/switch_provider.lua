@@ -1,5 +1,5 @@
--- switch_provider.lua: a conversation that begins with one provider and goes on with another.
--- What only the first can read back (signatures, encrypted reasoning) stays in the history, left out for the second.
+-- switch_provider.lua: a conversation that starts with one provider and continues with another.
+-- Data that only the first one can read (signatures, encrypted reasoning) stays in the history, but is not sent.
 local koine = require "koine"
 
 local base = os.getenv "KOINE_BASE_URL"

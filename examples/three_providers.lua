@@ -1,4 +1,4 @@
--- three_providers.lua: one script on Claude, GitHub Copilot and OpenAI in turn; without key or login it is left out.
+-- three_providers.lua: one script on Claude, GitHub Copilot and OpenAI in turn. Skips providers without key or login.
 local koine = require "koine"
 
 local base = os.getenv "KOINE_BASE_URL" -- a loopback provider, in tests
@@ -8,7 +8,7 @@ local adapters = {
   koine.openai { model = "gpt-4.1", base_url = base and base .. "/v1" },
 }
 
--- The same for every one of them: a streamed answer, its tokens and what it cost.
+-- Prints a streamed answer, its tokens and its cost; the same code for every provider.
 local function ask(adapter, question)
   io.write(("%s (%s): "):format(adapter:provider_name(), adapter:model_name()))
   local stream, err = adapter:open(question, { max_tokens = 200 })

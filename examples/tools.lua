@@ -1,4 +1,4 @@
--- tools.lua: offer a tool, run what the model calls, hand the results back.
+-- tools.lua: offers a tool, runs the model's calls and sends the results.
 local koine = require "koine"
 
 local adapter = koine.adapter(arg[1] or "anthropic/claude-sonnet-4-5", { base_url = os.getenv "KOINE_BASE_URL" })
@@ -18,7 +18,7 @@ local response = assert(adapter:chat(history, { tools = { add } }))
 while response.stop_reason == "tool_use" do
   local results = {}
   for i, call in ipairs(response.tool_calls) do
-    local bad = call.arguments_error -- what the model wrote is no JSON object: say so instead of guessing
+    local bad = call.arguments_error -- the arguments are not a JSON object: send the error instead
     local content = bad or tostring(call.arguments.a + call.arguments.b)
     print("called", call.name, call.arguments_json, "=>", content)
     results[i] = { type = "tool_result", tool_use_id = call.id, content = content, is_error = bad ~= nil }

@@ -1,13 +1,13 @@
 /*
-** embed.c: a C program with an epoll loop of its own runs a Lua script that chats. Build: make examples.
+** embed.c: a C program with its own epoll loop runs a Lua script that chats. Build: make examples.
 ** Usage: embed SCRIPT [ARGUMENT...]; Lua finds Koine through LUA_PATH and LUA_CPATH. Exit status: 0, 1 after an error.
 **
-** The script runs as a coroutine; require("embed").spawn(f, ...) starts further ones. What of Koine waits in one of
-** them yields, and the loop goes on: it watches Koine's descriptor beside one of its own, a timer that prints a dot on
-** stderr twice a second. What ties the two together: park and wake, given to koine.set_host; koine.pump, called after
-** each sleep; the engine's descriptor and its timeout, which says how long the loop may sleep.
+** The script runs as a coroutine; require("embed").spawn(f, ...) starts further ones. A Koine call that waits in one of
+** them yields, and the loop continues. It watches Koine's descriptor and its own, a timer that prints a dot on stderr
+** twice a second. The program passes park and wake to koine.set_host, calls koine.pump after each sleep, and sleeps at
+** most for the engine's timeout.
 **
-** A struct task is the program's: it is freed when its coroutine ends; until then the registry anchors the coroutine.
+** The program owns each struct task and frees it when its coroutine ends; until then the registry holds the coroutine.
 ** The first error ends the program, and closing the state closes every connection.
 */
 #include <lua.h>
@@ -23,22 +23,22 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef KOINE_STATIC /* libkoine.a is linked in: no file of Koine's is read */
+#ifdef KOINE_STATIC /* linked with libkoine.a: require reads no file of Koine's */
 #include <koine.h>
 #endif
 
 struct task {
   lua_State *co;
   struct task *next;
-  const void *token;  /* what it is parked on; NULL = ready to run */
-  double until;       /* when its park is over, INFINITY without a limit */
+  const void *token;  /* that it waits for; NULL = ready to run */
+  double until;       /* time when its park ends, INFINITY without a limit */
   int anchor;         /* of the coroutine, in the registry */
   int arguments;      /* on the coroutine's stack, for the next resume */
 };
 
 struct host {
   lua_State *L;
-  struct task *tasks; /* in the order in which they began */
+  struct task *tasks; /* in order of creation */
   int epoll, ticker, koine;
   int pump, engine;   /* in the registry: koine.pump, koine.engine() */
 };
@@ -49,12 +49,12 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The task whose coroutine this is; NULL for any other, such as a generator of the script's own. */
+/* Returns the task of a coroutine; NULL for any other coroutine, such as a generator of the script. */
 static struct task **task_of(lua_State *L) {
   return lua_getextraspace(L);
 }
 
-/* What Lua calls: every function has the host as its upvalue. */
+/* The functions that Lua calls have the host as upvalue. */
 
 static void push_function(lua_State *L, lua_CFunction f, struct host *h) {
   lua_pushlightuserdata(L, h);
@@ -65,26 +65,26 @@ static struct host *host_of(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(1));
 }
 
-/* enter(token, seconds): true: the caller is parked and must yield; false: it is no task of ours, or cannot yield. */
+/* enter(token, seconds): true: the caller is parked and must yield; false: it is not a task, or cannot yield. */
 static int f_enter(lua_State *L) {
   struct task *t = *task_of(L);
   int can = t != NULL && lua_isyieldable(L);
   if (can) {
     t->until = lua_isnoneornil(L, 2) ? INFINITY : now() + luaL_checknumber(L, 2);
-    t->token = lua_topointer(L, 1); /* alive as long as it is parked: the address is its own */
+    t->token = lua_topointer(L, 1); /* unique: the token lives as long as the task is parked */
   }
   lua_pushboolean(L, can);
   return 1;
 }
 
-/* Has a parked task run again; its park returns `woken`. */
+/* Marks a parked task as ready; its park returns `woken`. */
 static void ready(struct task *t, int woken) {
   t->token = NULL;
   lua_pushboolean(t->co, woken);
   t->arguments = 1;
 }
 
-/* wake(token): whoever is parked on it is ready. A program with thousands of tasks would keep them in a table. */
+/* wake(token): marks the tasks that wait for it as ready. A program with thousands of tasks should use a table. */
 static int f_wake(lua_State *L) {
   const void *token = lua_topointer(L, 1);
   for (struct task *t = host_of(L)->tasks; t != NULL; t = t->next)
@@ -92,7 +92,7 @@ static int f_wake(lua_State *L) {
   return 0;
 }
 
-/* spawn(f, ...): f(...) runs as a coroutine, when its turn comes. */
+/* spawn(f, ...): runs f(...) as a coroutine, in the next round. */
 static int f_spawn(lua_State *L) {
   struct task **last = &host_of(L)->tasks, *t;
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -126,26 +126,26 @@ static void task_run(struct host *h, struct task *t) {
     return;
   }
   if (status != LUA_OK) {
-    lua_xmove(t->co, h->L, 1); /* a coroutine that failed has no room for more */
+    lua_xmove(t->co, h->L, 1); /* the failed coroutine's stack may be full */
     luaL_traceback(h->L, t->co, luaL_tolstring(h->L, -1, NULL), 0);
-    lua_resetthread(t->co); /* closes what the coroutine left open */
+    lua_resetthread(t->co); /* closes its to-be-closed variables */
   }
   task_free(h, t);
   if (status != LUA_OK) lua_error(h->L);
 }
 
-/* Runs every task that is ready or whose time is over; one that yielded by itself goes on in the next round. */
+/* Runs every task that is ready or whose time is over. One that yields without parking runs again in the next round. */
 static void run_tasks(struct host *h) {
   double time = now();
   for (struct task *t = h->tasks, *next; t != NULL; t = next) {
-    next = t->next; /* what it spawns waits for the next round, too */
+    next = t->next; /* tasks that it spawns run in the next round */
     if (t->token != NULL && t->until <= time) ready(t, 0);
     if (t->token == NULL) task_run(h, t);
   }
 }
 
-/* Seconds until the loop has to go on though no descriptor is ready. */
-static double patience(struct host *h) {
+/* Returns the seconds that the loop may sleep while no descriptor is ready. */
+static double max_sleep(struct host *h) {
   double until = INFINITY;
   lua_State *L = h->L;
   lua_rawgeti(L, LUA_REGISTRYINDEX, h->engine);
@@ -158,19 +158,19 @@ static double patience(struct host *h) {
   return fmax(0, until - now());
 }
 
-/* Sleeps until a descriptor has news or the time is over; at most a minute, in whole milliseconds, rounded up. */
-static void sleep_until_news(struct host *h) {
+/* Sleeps until a descriptor is ready or the time is over; at most a minute, in whole milliseconds, rounded up. */
+static void sleep_until_ready(struct host *h) {
   struct epoll_event events[2];
   uint64_t ticks;
-  int n = epoll_wait(h->epoll, events, 2, (int)ceil(fmin(patience(h), 60) * 1e3));
+  int n = epoll_wait(h->epoll, events, 2, (int)ceil(fmin(max_sleep(h), 60) * 1e3));
   for (int i = 0; i < n; i++)
     if (events[i].data.fd == h->ticker && read(h->ticker, &ticks, sizeof ticks) > 0) fputc('.', stderr);
 }
 
-/* Runs until every task has ended. Raises what one of them raises, and what the pump does when the system fails. */
+/* Runs until every task has ended. Raises the error of a task, and of the pump when the system fails. */
 static void loop(struct host *h) {
   for (run_tasks(h); h->tasks != NULL; run_tasks(h)) {
-    sleep_until_news(h);
+    sleep_until_ready(h);
     lua_rawgeti(h->L, LUA_REGISTRYINDEX, h->pump);
     lua_pushinteger(h->L, 0);
     lua_call(h->L, 1, 0);
@@ -195,7 +195,7 @@ static const char CONNECT[] =
   "local koine = require 'koine'\n"
   "local function park(token, seconds)\n"
   "  if not enter(token, seconds) then return koine.block(token, seconds) end\n"
-  "  local woken = coroutine.yield()\n" /* no tail call: this frame holds the token */
+  "  local woken = coroutine.yield()\n" /* not a tail call: this frame holds the token */
   "  return woken\n"
   "end\n"
   "koine.set_host { park = park, wake = wake }\n"
@@ -215,7 +215,7 @@ static void connect_koine(struct host *h) {
   h->engine = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* main(script's name, argument...): spawns the script with its arguments, and runs the loop. */
+/* main(script's name, argument...): spawns the script with its arguments and runs the loop. */
 static int f_main(lua_State *L) {
   struct host *h = host_of(L);
   luaL_openlibs(L);
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     fputs("usage: embed SCRIPT [ARGUMENT...]\n", stderr);
     return 1;
   }
-  *task_of(h.L) = NULL; /* what new threads begin with */
+  *task_of(h.L) = NULL; /* new threads copy it */
   push_function(h.L, f_main, &h);
   luaL_checkstack(h.L, argc, NULL);
   for (int i = 1; i < argc; i++) lua_pushstring(h.L, argv[i]);
