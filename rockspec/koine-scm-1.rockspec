@@ -1,6 +1,6 @@
 -- `luarocks make` builds the checkout it is run in and fetches nothing, but wants a source all the same: this one is
--- the checkout itself. The rockspec of a release names the public repository and its tag instead. `make lint` holds the
--- lists against the tree; `lua5.4 tools/rockspec-check.lua --write` brings them up to date.
+-- the checkout itself. The rockspec of a release names the public repository and its tag instead. `make generate`
+-- writes the lists, `make lint` holds them against the tree.
 rockspec_format = "3.0"
 package = "koine"
 version = "scm-1"
@@ -8,7 +8,7 @@ version = "scm-1"
 source = { url = "git+file://." }
 
 description = {
-  summary = "One tongue for every LLM provider",
+  summary = "One Lua API for every LLM provider",
   detailed = [[
 Adapters for Claude, OpenAI, GitHub Copilot and everything that speaks their wire formats: the same calls, blocks and
 errors, streams that cannot lie, histories that survive a change of provider, requests that are the same bytes in every
@@ -38,6 +38,7 @@ build = {
       libdirs = { "$(CURL_LIBDIR)" },
       libraries = { "curl", "dl", "m", "pthread" },
       sources = {
+        -- generated: sources
         "src/binding/adapter.c",
         "src/binding/engine.c",
         "src/binding/error.c",
@@ -75,18 +76,21 @@ build = {
         "src/core/codec/error.c",
         "src/core/codec/list.c",
         "src/core/codec/quirks.c",
+        "src/core/codec/request.c",
         "src/core/codec/responses/input.c",
         "src/core/codec/responses/item.c",
         "src/core/codec/responses/parallel.c",
         "src/core/codec/responses/parse.c",
         "src/core/codec/responses/responses.c",
         "src/core/codec/shared/effort.c",
-        "src/core/codec/shared/leaked.c",
-        "src/core/codec/shared/leaked_read.c",
+        "src/core/codec/shared/leaked/filter.c",
+        "src/core/codec/shared/leaked/leaked.c",
+        "src/core/codec/shared/leaked/read.c",
+        "src/core/codec/shared/openai.c",
         "src/core/codec/shared/read.c",
         "src/core/codec/shared/think.c",
         "src/core/codec/shared/writer.c",
-        "src/core/codec/tools.c",
+        "src/core/engine/engine.c",
         "src/core/engine/pollset.c",
         "src/core/exchange/exchange.c",
         "src/core/exchange/head.c",
@@ -96,19 +100,25 @@ build = {
         "src/core/files/workdir.c",
         "src/core/files/workdir_git.c",
         "src/core/files/workdir_walk.c",
+        "src/core/framing/framing.c",
         "src/core/framing/sse.c",
         "src/core/history/arguments.c",
+        "src/core/history/block.c",
         "src/core/history/check.c",
         "src/core/history/ids.c",
         "src/core/history/merge.c",
         "src/core/history/normalise.c",
         "src/core/history/pairs.c",
+        "src/core/history/rules.c",
         "src/core/history/tools.c",
         "src/core/http/deadline.c",
-        "src/core/http/engine.c",
+        "src/core/http/failure.c",
         "src/core/http/head.c",
+        "src/core/http/http.c",
+        "src/core/http/library.c",
         "src/core/http/request.c",
         "src/core/http/socket.c",
+        "src/core/http/start.c",
         "src/core/http/tls.c",
         "src/core/http/transfer.c",
         "src/core/json/equal.c",
@@ -121,13 +131,15 @@ build = {
         "src/core/message/message.c",
         "src/core/message/node.c",
         "src/core/process/family.c",
-        "src/core/process/plan.c",
+        "src/core/process/launch.c",
         "src/core/process/proc.c",
         "src/core/process/process.c",
         "src/core/process/protect.c",
         "src/core/process/supervisor.c",
+        -- end of sources
       },
     },
+    -- generated: modules
     ["koine"] = "lua/koine/init.lua",
     ["koine.agent"] = "lua/koine/agent/init.lua",
     ["koine.agent.calls"] = "lua/koine/agent/calls.lua",
@@ -171,8 +183,10 @@ build = {
     ["koine.data.schema.example"] = "lua/koine/data/schema/example.lua",
     ["koine.data.schema.parts"] = "lua/koine/data/schema/parts.lua",
     ["koine.data.show"] = "lua/koine/data/show.lua",
+    ["koine.data.text"] = "lua/koine/data/text.lua",
     ["koine.data.usage"] = "lua/koine/data/usage.lua",
     ["koine.data.version"] = "lua/koine/data/version.lua",
+    ["koine.data.vocabulary"] = "lua/koine/data/vocabulary.lua",
     ["koine.dispatch"] = "lua/koine/dispatch/init.lua",
     ["koine.dispatch.agents"] = "lua/koine/dispatch/agents.lua",
     ["koine.dispatch.coroutines"] = "lua/koine/dispatch/coroutines.lua",
@@ -201,6 +215,7 @@ build = {
     ["koine.provider.auth.copilot.models"] = "lua/koine/provider/auth/copilot/models.lua",
     ["koine.provider.auth.copilot.usage"] = "lua/koine/provider/auth/copilot/usage.lua",
     ["koine.provider.credentials"] = "lua/koine/provider/credentials.lua",
+    ["koine.provider.names"] = "lua/koine/provider/names.lua",
     ["koine.provider.rows.anthropic"] = "lua/koine/provider/rows/anthropic.lua",
     ["koine.provider.rows.azure"] = "lua/koine/provider/rows/azure.lua",
     ["koine.provider.rows.cerebras"] = "lua/koine/provider/rows/cerebras.lua",
@@ -243,13 +258,18 @@ build = {
     ["koine.system.executor.service"] = "lua/koine/system/executor/service.lua",
     ["koine.system.executor.text"] = "lua/koine/system/executor/text.lua",
     ["koine.system.process"] = "lua/koine/system/process.lua",
+    ["koine.task.defer"] = "lua/koine/task/defer.lua",
+    ["koine.task.exclusive"] = "lua/koine/task/exclusive.lua",
     ["koine.task.hosts"] = "lua/koine/task/hosts/init.lua",
     ["koine.task.hosts.cqueues"] = "lua/koine/task/hosts/cqueues.lua",
     ["koine.task.hosts.luv"] = "lua/koine/task/hosts/luv.lua",
-    ["koine.task.hosts.parking"] = "lua/koine/task/hosts/parking.lua",
     ["koine.task.hosts.poll"] = "lua/koine/task/hosts/poll.lua",
+    ["koine.task.pool"] = "lua/koine/task/pool.lua",
     ["koine.task.queue"] = "lua/koine/task/queue.lua",
-    ["koine.task.scheduler"] = "lua/koine/task/scheduler.lua",
+    ["koine.task.scheduler"] = "lua/koine/task/scheduler/init.lua",
+    ["koine.task.scheduler.group"] = "lua/koine/task/scheduler/group.lua",
+    ["koine.task.scheduler.run"] = "lua/koine/task/scheduler/run.lua",
+    ["koine.task.scheduler.task"] = "lua/koine/task/scheduler/task.lua",
     ["koine.task.single_flight"] = "lua/koine/task/single_flight.lua",
     ["koine.task.timers"] = "lua/koine/task/timers.lua",
     ["koine.task.wait"] = "lua/koine/task/wait.lua",
@@ -286,5 +306,6 @@ build = {
     ["koine.testing.playbook.errors"] = "lua/koine/testing/playbook/errors.lua",
     ["koine.testing.playbook.scenarios"] = "lua/koine/testing/playbook/scenarios.lua",
     ["koine.testing.playbook.steps"] = "lua/koine/testing/playbook/steps.lua",
+    -- end of modules
   },
 }

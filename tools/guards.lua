@@ -35,7 +35,7 @@ local GUARDS = {
   ["loads code by name"] = {
     lua = { "%f[%w_]dofile%f[^%w_]", "%f[%w_]loadfile%f[^%w_]", "package%.%l+" },
   },
-  ["opens a working directory's files"] = { lua = { "core%.tree%f[^%w_]" } },
+  ["opens a working directory's files"] = { lua = { "core%.workdir%f[^%w_]" } },
   ["includes lua.h"] = { c = { "<[^>]*lua[%w_]*%.h[p]*%s*>", "<%s*lauxlib%.h%s*>" } },
   ["includes libcurl's headers"] = { c = { "<%s*curl/" } },
 }
@@ -100,17 +100,34 @@ for what, guard in pairs(GUARDS) do
   end
 end
 
--- A provider's name is compared nowhere but in its own row and login: whatever differs is a quirk.
-local OWN = "lua/koine/provider/"
+-- A provider is known to its own row and login alone, beside those who play it in tests: its name is compared nowhere
+-- else, and where it is not the name of a wire format too it is neither a string nor a field there.
+local OWN, PLAYED = "lua/koine/provider/", "lua/koine/testing/"
 local providers = {}
 for _, file in ipairs(find(OWN .. "rows -name '*.lua'")) do providers[file:match "([%w_]+)%.lua$"] = true end
 providers.compatible = nil -- a word of its own
 
-for where, comparison in pairs { [LUA_FILES] = "[=~]=%s*[\"']([%w_]+)[\"']", [C_FILES] = 'str_eq%(.-, "([%w_]+)"%)' } do
+local wires = {}
+for _, folder in ipairs(find "src/core/codec -mindepth 1 -type d") do wires[folder:match "[^/]+$"] = true end
+
+-- Kind of files → patterns that capture a name: `compared`, or merely `named`.
+local NAMED = {
+  [LUA_FILES] = { compared = { "[=~]=%s*[\"']([%w_]+)[\"']" },
+    named = { "[\"']([%w_]+)[\"']", "[%.:]([%w_]+)", "%f[%w_]([%w_]+)%s*=%f[^=]" } },
+  [C_FILES] = { compared = { 'str_eq%(.-, "([%w_]+)"%)' }, named = { '"([%w_]+)"' } },
+}
+
+local function check_name(file, n, name, how)
+  if not providers[name] or file:sub(1, #OWN) == OWN then return end
+  if how == "named" and (wires[name] or file:sub(1, #PLAYED) == PLAYED) then return end
+  complain("%s:%d: %s the provider %s", file, n, how == "named" and "names" or "compares with", name)
+end
+
+for where, patterns in pairs(NAMED) do
   each_line(where, function(file, n, line)
-    for name in line:gmatch(comparison) do
-      if providers[name] and file:sub(1, #OWN) ~= OWN then
-        complain("%s:%d: compares with the provider's name %s", file, n, name)
+    for how, list in pairs(patterns) do
+      for _, pattern in ipairs(list) do
+        for name in line:gmatch(pattern) do check_name(file, n, name, how) end
       end
     end
   end)

@@ -7,14 +7,13 @@ local function blank(text) return (text:gsub("[^\n]", " ")) end
 
 -- Where the string that begins with a quote at `i` ends.
 local function string_end(text, i)
-  local quote = text:sub(i, i)
-  local at = i + 1
-  while at <= #text do
-    local c = text:sub(at, at)
-    if c == "\\" then at = at + 1 elseif c == quote or c == "\n" then return at end
-    at = at + 1
+  local stops, at = "[\\\n" .. text:sub(i, i) .. "]", i + 1
+  while true do
+    at = text:find(stops, at)
+    if not at then return #text end
+    if text:byte(at) ~= 0x5C then return at end
+    at = at + 2 -- a backslash, and what it takes its meaning from
   end
-  return #text
 end
 
 -- Where the long bracket that begins at `i` ends; nil when there is none.
