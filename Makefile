@@ -6,7 +6,7 @@ CC         ?= cc
 PKG_CONFIG ?= pkg-config
 BUILD      ?= build
 
-# The sources of the module; tools/rockspec-check.lua holds the rockspec against the same folders.
+# The sources of the module; tools/generate.lua writes the same lists into the rockspec.
 CORE_SRC := $(shell find src/core -name '*.c' | LC_ALL=C sort)
 BINDING_SRC := $(shell find src/binding -name '*.c' | LC_ALL=C sort)
 
@@ -46,11 +46,12 @@ all: $(MODULE)
 
 help:
 	@echo 'make demo       dependencies, build, then a tool loop against the loopback provider (or a real one: see README)'
-	@echo 'make test       dependencies, build, then every test: C, host programs, specs, contract suite'
+	@echo 'make test       dependencies, build, then every test: C, host programs, specs, contract suite; TEST_JOBS at once'
 	@echo 'make            build $(MODULE)'
 	@echo 'make examples   the C program of examples/embed'
 	@echo 'make lint       luacheck, and the C code under extra warnings as errors'
-	@echo 'make arch       the arrows between rooms'
+	@echo 'make generate   write what repeats the providers and files: lists, tables on pages, the rockspec; lint compares'
+	@echo 'make arch       the arrows between rooms; no circle of files in src; what files may do'
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
@@ -62,7 +63,7 @@ help:
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
-	@echo 'make curl-matrix  what stands on libcurl, against the system'"'"'s and the one of backports'
+	@echo 'make curl-matrix  the targets CURL_TESTS (test-host test-lua) with the system'"'"'s libcurl and the one of backports'
 	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees, LUA_MODULES a folder of C modules'
 	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
@@ -132,7 +133,7 @@ install: $(MODULE) $(LIB)
 	install -m 755 bin/koine $(bindir)/koine
 	install -m 644 src/embed/koine.h $(incdir)/koine.h
 	install -m 644 $(LIB) $(libdir)/libkoine.a
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: koine' 'Description: One tongue for every LLM provider, for Lua 5.4' \
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: koine' 'Description: One Lua API for every LLM provider, for Lua 5.4' \
 	  'Version: $(VERSION)' 'Requires: $(LUA_PC) libcurl >= 7.84' 'Cflags: -I$${prefix}/include' \
 	  'Libs: -L$${prefix}/lib -lkoine -ldl -lm -lpthread' >$(libdir)/pkgconfig/koine.pc
 	install -m 755 $(MODULE) $(moddir)/koine/core.so
@@ -175,19 +176,25 @@ $(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(BINDING_OBJ)
 # Their servers are OpenSSL's own.
 $(BUILD)/spec/host/http/%_hostile: MORE_LIB = -lssl -lcrypto
 
+# Programs and spec files in processes of their own, TEST_JOBS at once.
+RUN_TESTS = $(LUA) tools/run-tests.lua
+
 test-c: $(SPEC_C)
-	@set -e; for t in $(SPEC_C); do $$t; done
+	@$(RUN_TESTS) $(SPEC_C)
 
 test-host: $(MODULE) $(SPEC_HOST)
-	@set -e; for t in $(SPEC_HOST); do $$t; done
+	@$(RUN_TESTS) $(SPEC_HOST)
 
 test-lua: $(MODULE)
-	$(BUSTED) --output=utfTerminal spec
+	@$(RUN_TESTS) spec
 
-# A C program with a loop of its own; its Lua finds the module through LUA_CPATH.
+test-all: $(MODULE) $(SPEC_HOST) $(SPEC_C)
+	@$(RUN_TESTS) $(SPEC_HOST) $(SPEC_C) spec
+
+# A C program with a loop of its own; its Lua finds the module through LUA_CPATH. Specs that run at once may each build it.
 $(BUILD)/examples/%: examples/embed/%.c
 	@mkdir -p $(@D)
-	$(QUIET)$(CC) $(KOINE_CFLAGS) $(LUA_INC) -o $@ $< $(LUA_LIB) -lm
+	$(QUIET)$(CC) $(KOINE_CFLAGS) $(LUA_INC) -o $@.$$$$ $< $(LUA_LIB) -lm && mv $@.$$$$ $@
 
 examples: $(MODULE) $(BUILD)/examples/embed
 
@@ -196,9 +203,9 @@ deps-build:
 deps-test:
 	@tools/deps.sh build test
 
-# Separate makes, so that what was just installed is seen.
+# Separate makes, so that what was just installed is seen; this one compiles on every core.
 test: deps-test
-	@$(MAKE) --no-print-directory all test-c test-host test-lua
+	@$(MAKE) --no-print-directory -j$$(getconf _NPROCESSORS_ONLN) test-all
 
 demo: deps-build
 	@$(MAKE) --no-print-directory all
@@ -208,13 +215,20 @@ demo: deps-build
 
 # {{{ quality
 
-arch:
+arch: $(LIB)
 	@$(LUA) tools/arch.lua
+	@$(LUA) tools/circles.lua
 	@$(LUA) tools/guards.lua
+	@test "$$(nm -g --defined-only $(LIB) | awk 'NF == 3 { print $$3 }' | sort | xargs)" = "koine_preload luaopen_koine_core" || \
+	  { echo 'libkoine.a exports more than koine_preload and luaopen_koine_core'; exit 1; }
 
 docs-check: $(MODULE)
 	@$(LUA) tools/docs-check.lua
 	@$(BUSTED) --output=plainTerminal spec/lua/whole/docs/docs_spec.lua
+
+# After a row or a source file came or went: what repeats their names.
+generate:
+	@$(LUA) tools/generate.lua
 
 lint: $(MODULE)
 	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench
@@ -222,7 +236,7 @@ lint: $(MODULE)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint OPT='-O1 -Werror' SAN= all
 	@test "$$(nm -D --defined-only $(BUILD)/lint/koine/core.so | awk '{ print $$NF }')" = luaopen_koine_core || \
 	  { echo 'core.so exports more than luaopen_koine_core: a header lacks the pragma GCC visibility'; exit 1; }
-	@$(LUA) tools/rockspec-check.lua
+	@$(LUA) tools/generate.lua --check
 
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 asan: asan-c asan-lua
@@ -240,7 +254,7 @@ VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=d
 valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 	@set -e; for t in $(SPEC_C); do KOINE_EVERY=97 $(VALGRIND) $$t; done
 	$(VALGRIND) $(BUILD)/spec/host/threads
-	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/lua/call/stream_spec.lua
+	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/lua/call/stream/stream_spec.lua
 
 tsan:
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
@@ -276,8 +290,9 @@ lua-matrix:
 rock-test:
 	@tools/rock-test.sh
 
+CURL_TESTS ?= test-host test-lua
 curl-matrix: deps-test
-	@tools/curl-matrix.sh $(BUILD)
+	@tools/curl-matrix.sh $(BUILD) $(CURL_TESTS)
 
 interop: deps-test
 	@$(MAKE) --no-print-directory all
@@ -290,6 +305,6 @@ clean:
 
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
-.PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test demo deps-build deps-test \
-  arch docs-check lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench curl-matrix \
+.PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
+  deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop bench curl-matrix \
   lua-matrix rock-test clean

@@ -78,5 +78,9 @@ if [ -z "$specs" ]; then
   exit 1
 fi
 export PATH="$PATH:/usr/sbin:/usr/local/sbin"
+lua=${KOINE_LUA:-lua5.4}
+"$lua" -e 'print("interop: libcurl " .. require("koine").libcurl)
+  local problem = require("koine.core").http2_problem
+  if problem then print("interop: skipped: HTTP/2: " .. problem) end'
 # shellcheck disable=SC2086
-"${KOINE_LUA:-lua5.4}" "$(command -v busted)" --output=utfTerminal --pattern=_interop $specs
+"$lua" "$(command -v busted)" --output=utfTerminal --pattern=_interop $specs

@@ -9,7 +9,7 @@ set -eu
 build=$1
 shift
 [ $# -gt 0 ] || { echo "lua-matrix: no tree: make lua-matrix LUA_TREES='../lua-5.4.0 ../lua-5.5.0'" >&2; exit 1; }
-modules='for _, name in ipairs { "cjson", "lfs", "luv", "busted", "socket", "cqueues" } do require(name) end'
+modules='for _, name in ipairs { "cjson", "lfs", "luv", "busted", "socket", "cqueues", "zlib" } do require(name) end'
 
 for tree; do
   for kind in c c++ checks; do
@@ -51,10 +51,10 @@ for tree; do
       "$lua" -e "$modules" || { echo "lua-matrix: $name: it cannot load what $KOINE_LUA's specs need" >&2; exit 1; }
     fi
     if "$lua" -e "$modules" 2>/dev/null; then
-      [ "$kind" != checks ] || make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$KOINE_LUA" LUA_CPATH="$LUA_CPATH" \
+      [ "$kind" != checks ] || make --no-print-directory BUILD="$dir" OPT='-O1 -Werror' LUA="$lua" LUA_CPATH="$LUA_CPATH" \
         test-host >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
       # shellcheck disable=SC2086
-      KOINE_LUA=$lua "$lua" "$(command -v busted)" --output=plainTerminal ${SPECS:-spec} >"$dir/specs" || { cat "$dir/specs"; exit 1; }
+      KOINE_LUA=$lua "$lua" tools/run-tests.lua ${SPECS:-spec} >"$dir/specs" || { cat "$dir/specs"; exit 1; }
       echo "lua-matrix: $name: $(grep -o '^[0-9]* successes' "$dir/specs")"
     else
       "$lua" -e 'local core = require "koine.core"
