@@ -61,6 +61,22 @@ function methods:pause(ms)
   return ok, err
 end
 
+--- Lets the loop look at all sockets twice: it accepts the connections that came before this call, then reads what they
+-- had sent. True, or nil, "closed".
+function methods:wait_for_earlier()
+  local idle, check, looks = uv.new_idle(), uv.new_check(), 0
+  idle:start(function() end) -- so that the loop does not sleep
+  local ok, err = wait(self, function(wake)
+    check:start(function() -- first at the end of the look that called this
+      looks = looks + 1
+      if looks > 2 then wake(true) end
+    end)
+  end)
+  idle:close()
+  check:close()
+  return ok, err
+end
+
 --- Where this connection's server is reached; nil when the connection is gone.
 function methods:url()
   local name = self.tcp:getsockname()

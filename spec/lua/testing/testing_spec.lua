@@ -174,6 +174,25 @@ describe("koine.testing", function()
       assert.is_truthy(core.decode(completions(server).body).error.message:find("exhausted"))
     end)
 
+    it("is for requests after it: one that came before takes none of its answers", function()
+      assert(server:requests()) -- so that the control call below finds its connection open, and is read first
+      local function continue() os.execute("kill -CONT " .. server.pid) end
+      local _ <close> = setmetatable({}, { __close = continue })
+      os.execute("kill -STOP " .. server.pid)
+      local body = core.encode { model = "m", max_tokens = 9, messages = { { role = "user", content = "Hi" } } }
+      local abandoned = client.connect(server)
+      assert(abandoned:send(client.head("POST", "/v1/messages", client.KEYS, body) .. body))
+      koine.run(function()
+        koine.gather(function() assert(server:script { { content = "one" } }) end, function()
+          koine.sleep(0.1)
+          continue()
+        end)
+      end)
+      assert.are.equal(500, client.receive(abandoned).status)
+      abandoned:close()
+      assert.are.equal("one", core.decode(messages(server).body).content[1].text)
+    end)
+
     it("echoes", function()
       assert(server:script "echo")
       assert.are.equal("You said: Hi", core.decode(messages(server).body).content[1].text)

@@ -327,6 +327,7 @@ function service.new()
   reset(state)
   return function(conn, request)
     if request.path:find("^/__koine/") then
+      conn:wait_for_earlier() -- a request whose caller did not wait for its answer is not one of the next script
       return (fault.send(conn, request, control(state, request)))
     end
     state.requests = state.requests + 1
