@@ -27,10 +27,11 @@ function attempt.call(adapter, state, settings)
     ledger = retry.new(settings.retry, total, settings.on_retry) }
 end
 
---- `path` behind a base URL, before its query where it has one.
+--- `path` behind a base URL. Either may have a query: the path's comes first.
 function attempt.url(base, path)
-  local address, query = base:match "^([^?]*)(.*)$"
-  return address .. path .. query
+  local address, query = base:match "^([^?]*)%??(.*)$"
+  if query == "" then return address .. path end
+  return address .. path .. (path:find("?", 1, true) and "&" or "?") .. query
 end
 
 -- Two comma-separated lists as one, every item once.
@@ -95,6 +96,22 @@ local function prepared_for(call, outgoing)
   return prepared
 end
 
+-- Adds the headers that the login module makes of the whole request, which may hold the time: they are made for each
+-- attempt, and `prepared` stays without them. true, or nil, err.
+local function sign(call, outgoing)
+  local auth = call.state.auth
+  if not auth or not auth.sign then return true end
+  local headers = {}
+  for name, value in next, outgoing.headers do headers[name:lower()] = value end
+  local signed, err = auth.sign(call.adapter, { method = outgoing.method, url = outgoing.url, headers = headers,
+    body = outgoing.body or "", credentials = call.credentials })
+  if not signed then return nil, err end
+  for name, value in next, signed do headers[name:lower()] = value end
+  outgoing.headers = headers
+  outgoing.secrets = credentials.secrets(headers, outgoing.url, call.settings.proxy)
+  return true
+end
+
 -- The seconds of each phase, with what is left of the call's total, and the whole of it for errors.
 local function timeouts(call)
   local given, left = call.settings.timeout, call.ledger:left()
@@ -123,7 +140,7 @@ local function prepare(call, outgoing, path)
   outgoing.url, outgoing.headers, outgoing.secrets = prepared.url, prepared.headers, prepared.secrets
   outgoing.timeouts, outgoing.limits = timeouts(call), settings.limits
   outgoing.proxy, outgoing.ca_file, outgoing.http2 = settings.proxy, settings.ca_file, settings.http2
-  return true
+  return sign(call, outgoing)
 end
 
 -- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.

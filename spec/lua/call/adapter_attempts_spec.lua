@@ -121,8 +121,7 @@ describe("an adapter", function()
 
     after_each(function() package.preload[TOY], package.loaded[TOY] = nil, nil end)
 
-    local ROW = { name = "toy", title = "Toy", codec = "chat", base_url = "http://127.0.0.1:1",
-      path = "/chat/completions",
+    local ROW = { name = "toy", title = "Toy", codec = "chat", base_url = "http://127.0.0.1:1", list = "/models",
       auth = "toy" }
 
     it("lets it prepare every attempt", function()
@@ -135,6 +134,63 @@ describe("an adapter", function()
         { list[1].headers.authorization, list[2].headers.authorization })
       assert.are.equal(adapter, prepared[1].adapter)
       assert.are.equal("Hi", prepared[1].request.messages[1].content)
+    end)
+
+    describe("that signs", function()
+      local seen, failure
+
+      before_each(function()
+        seen, failure = {}, nil
+        require(TOY).sign = function(adapter, attempt)
+          assert.are.equal("koine.adapter", getmetatable(adapter).__name)
+          if failure then return nil, failure end
+          seen[#seen + 1] = attempt
+          return { Authorization = "Toy signature-" .. #seen, ["x-date"] = tostring(#seen) }
+        end
+      end)
+
+      it("shows it what is sent, for every attempt", function()
+        assert(server:script { { error = { status = 500 } }, { content = "a" }, { content = "b" } })
+        local adapter = new(ROW, { model = "m", headers = { ["X-Mine"] = "1" } })
+        assert.are.equal("a", assert(adapter:chat "Hi"):text())
+        assert.are.equal("b", assert(adapter:chat("Ho", { stream = true })):text())
+        for i, request in ipairs(requests()) do
+          local attempt = seen[i]
+          assert.are.same({ request.method, server.url .. request.target, request.body },
+            { attempt.method, attempt.url, attempt.body })
+          assert.are.same({ "Toy signature-" .. i, tostring(i) },
+            { request.headers.authorization, request.headers["x-date"] })
+          for name, value in pairs(request.headers) do
+            local by_library = name == "host" or name == "content-length" or name == "accept-encoding"
+            local signed = name == "authorization" or name == "x-date"
+            assert.is_true(by_library or signed or attempt.headers[name] == value, name)
+          end
+          assert.are.equal("1", attempt.headers["x-mine"])
+          assert.are.equal("Bearer token-" .. i, attempt.credentials.headers.Authorization)
+        end
+        assert.are.equal(3, #seen)
+      end)
+
+      it("signs lists too, which have no body", function()
+        assert(new(ROW, { model = "m" }):list_models())
+        assert.are.same({ "GET", server.url .. "/api/v1/models", "" }, { seen[1].method, seen[1].url, seen[1].body })
+        assert.are.equal("Toy signature-1", requests()[1].headers.authorization)
+      end)
+
+      it("ends the call with its error", function()
+        failure = require("koine.data.errors").new { kind = "auth", provider = "toy", message = "Toy: no key to sign" }
+        local r, err = new(ROW, { model = "m" }):chat "Hi"
+        assert.is_nil(r)
+        assert.are.same({ "AuthenticationError", "Toy: no key to sign" }, { err.class, err.message })
+        assert.are.equal(0, #requests())
+      end)
+
+      it("keeps its signature out of errors", function()
+        assert(server:script { { error = { status = 400 }, fault = { echo_authorization = true } } })
+        local _, err = new(ROW, { model = "m" }):chat "Hi"
+        assert.is_truthy(err.message:find("[redacted]", 1, true), err.message)
+        assert.is_nil((err.message .. tostring(err.raw)):find "signature%-1")
+      end)
     end)
 
     it("sends a rejected request once more, also without retries", function()
