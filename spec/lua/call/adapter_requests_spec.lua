@@ -121,6 +121,14 @@ describe("an adapter", function()
   end)
 
   describe("addresses", function()
+    it("join the queries of base URL and path", function()
+      local url = require("koine.call.attempt").url
+      assert.are.equal("http://h/a/models/m?alt=sse", url("http://h/a", "/models/m?alt=sse"))
+      assert.are.equal("http://h/a/models/m?key=1", url("http://h/a?key=1", "/models/m"))
+      assert.are.equal("http://h/a/models/m?alt=sse&key=1&x=?", url("http://h/a?key=1&x=?", "/models/m?alt=sse"))
+      assert.are.equal("http://h/a/models/m", url("http://h/a?", "/models/m"))
+    end)
+
     it("keep a query behind the path", function()
       assert(server:script { { content = "a" } })
       local base_url = server.url .. "/openai/deployments/d?api-version=2024-06-01"
