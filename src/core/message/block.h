@@ -1,4 +1,4 @@
-/* block.h: the blocks of a message, between message.c and node.c. */
+/* block.h: the blocks of a message, for the files of this folder. Functions return 0, or -1 with an err. */
 #ifndef KOINE_MESSAGE_BLOCK_H
 #define KOINE_MESSAGE_BLOCK_H
 
@@ -18,6 +18,56 @@ struct block {
   char high[3];              /* a high surrogate (WTF-8) waiting for its other half */
   int has_high;
 };
+
+/* {{{ block.c */
+
+/* A new block at the end, or NULL: over the limits or out of memory. */
+struct block *block_new(struct message *msg, enum block_type type, int32_t key, struct err *e);
+void block_free(struct block *b);
+
+/* The newest block with that key, or NULL. */
+struct block *block_find(struct message *msg, int32_t key);
+
+/* The block whose text the part replaces, or NULL: it appends. */
+struct block *block_corrected(struct message *msg, const struct event *part, enum block_type type);
+
+int block_keep(struct buf *b, struct str s, struct err *e);    /* appends */
+int block_replace(struct buf *b, struct str s, struct err *e); /* replaces what b holds */
+int delta_push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text,
+               struct err *e);
+
+/* }}} */
+
+/* {{{ run.c: text, thinking, refusal */
+
+int run_add(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e);
+
+/* The block that a part of this kind and key goes to, opened if need be (NULL: failed); others of the three kinds are
+** ended first. */
+struct block *run_open(struct message *msg, enum block_type type, int32_t key, struct events *deltas, struct err *e);
+
+/* Ends the open block, if there is one. */
+int run_close(struct message *msg, struct events *deltas, struct err *e);
+
+/* The last open tool call has ended: what was held back comes out. */
+int run_release(struct message *msg, struct events *deltas, struct err *e);
+
+/* Rewrites s (WTF-8) into msg->scratch as UTF-8, behind the half that b held from the last part; a high surrogate at the
+** very end is held for the next one. */
+int run_join_surrogates(struct message *msg, struct block *b, struct str *s, struct err *e);
+
+/* }}} */
+
+/* {{{ tool.c: calls */
+
+int tool_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
+int tool_add_arguments(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
+int tool_end(struct message *msg, struct block *b, struct events *deltas, struct err *e);
+
+/* }}} */
+
+/* What stands for half a surrogate pair whose other half did not come. */
+#define REPLACEMENT ((struct str){ "\xEF\xBF\xBD", 3 })
 
 #pragma GCC visibility pop
 

@@ -1,0 +1,75 @@
+/*
+** block.c: blocks of a message are made, found and filled here. See block.h.
+** A block owns a buf per field; the message owns its blocks.
+*/
+#include "block.h"
+
+void block_free(struct block *b) {
+  buf_free(&b->text);
+  buf_free(&b->id);
+  buf_free(&b->name);
+  buf_free(&b->signature);
+  buf_free(&b->raw);
+}
+
+struct block *block_new(struct message *msg, enum block_type type, int32_t key, struct err *e) {
+  struct block *b;
+  if (msg->n >= (size_t)msg->limits->blocks) {
+    err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", msg->limits->blocks);
+    return NULL;
+  }
+  if (type == BLOCK_TOOL && msg->tools++ >= msg->limits->tool_calls) {
+    err_set(e, KIND_LIMIT, "the answer has more than %d tool calls (limits.tool_calls)", msg->limits->tool_calls);
+    return NULL;
+  }
+  if (msg->n == msg->cap) {
+    size_t cap = msg->cap ? msg->cap * 2 : 4;
+    struct block *v = mem_realloc(msg->m, msg->blocks, msg->cap * sizeof *v, cap * sizeof *v);
+    if (v == NULL) { err_memory(e); return NULL; }
+    msg->blocks = v;
+    msg->cap = cap;
+  }
+  b = &msg->blocks[msg->n++];
+  memset(b, 0, sizeof *b);
+  b->type = type;
+  b->key = key;
+  buf_init(&b->text, msg->m);
+  buf_init(&b->id, msg->m);
+  buf_init(&b->name, msg->m);
+  buf_init(&b->signature, msg->m);
+  buf_init(&b->raw, msg->m);
+  msg->last = (int)msg->n - 1;
+  return b;
+}
+
+/* Most parts go where the last one went. */
+struct block *block_find(struct message *msg, int32_t key) {
+  if (msg->last >= 0 && msg->blocks[msg->last].key == key) return &msg->blocks[msg->last];
+  for (size_t i = msg->n; i-- > 0;)
+    if (msg->blocks[i].key == key) { msg->last = (int)i; return &msg->blocks[i]; }
+  return NULL;
+}
+
+int block_keep(struct buf *b, struct str s, struct err *e) {
+  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
+}
+
+int block_replace(struct buf *b, struct str s, struct err *e) {
+  b->n = 0;
+  return block_keep(b, s, e);
+}
+
+int delta_push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text,
+                struct err *e) {
+  struct event *d = events_push(deltas, type, 0);
+  if (d == NULL) return err_memory(e);
+  d->id = id;
+  d->name = name;
+  d->text = text;
+  return 0;
+}
+
+struct block *block_corrected(struct message *msg, const struct event *part, enum block_type type) {
+  struct block *b = part->flags & EVENT_REPLACE ? block_find(msg, part->key) : NULL;
+  return b != NULL && b->type == type ? b : NULL;
+}
