@@ -105,6 +105,7 @@ build = {
         "src/core/history/arguments.c",
         "src/core/history/block.c",
         "src/core/history/check.c",
+        "src/core/history/fields.c",
         "src/core/history/ids.c",
         "src/core/history/merge.c",
         "src/core/history/normalise.c",
