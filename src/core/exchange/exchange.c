@@ -1,49 +1,9 @@
 /*
-** exchange.c: one request and its answer as a state machine over bytes. See exchange.h.
-** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the message is (READING,
-** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE; FAILING: what came with the
-** provider's error is still to be told, then FAILED).
-** Owns everything; trees it hands out live in its arena.
+** exchange.c: one request and its answer as a state machine over bytes: what goes in, what comes out, how it fails. See
+** exchange.h. Owns everything; trees it hands out live in its arena.
 */
-#include "exchange.h"
+#include "private.h"
 #include "core/base/clock.h"
-
-#include <stdio.h>
-
-#define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
-#define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
-#define BLANK_MAX ((size_t)64 << 10)     /* white space before a body that is kept */
-
-enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
-enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
-
-struct exchange {
-  const struct mem *m;
-  struct exchange_spec spec;    /* its strings point into `names` */
-  struct buf names;
-  struct parse parse;
-  void *state;                  /* the codec's */
-  void *records;                /* the framing's; NULL until the body is a stream */
-  struct arena scratch;         /* one record */
-  struct arena arena;           /* the message */
-  struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
-  size_t blank;                 /* so many bytes of the body before it says something */
-  size_t skipped;               /* white space before those */
-  struct message message;
-  struct events parts, deltas;
-  enum mode mode;
-  enum stage stage;
-  int status;
-  struct head head;             /* its strings lie in the arena */
-  int typed;                    /* the content type is the framing's */
-  struct node *headers;         /* OBJECT in the arena */
-  int eof, stop_reading;
-  struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
-  struct err err;
-  unsigned long count;          /* events of the stream parsed */
-  struct node *tree;
-  struct str raw;               /* what exchange_raw gave; p NULL until it is asked for */
-};
 
 /* {{{ birth and death */
 
@@ -148,169 +108,6 @@ void exchange_free(struct exchange *x) {
 
 /* }}} */
 
-/* {{{ failing */
-
-/* True when the answer had begun to say something: a failure then carries it as `partial`. */
-static int anything(const struct exchange *x) {
-  return x->message.n > 0 || x->message.id.n > 0 || x->message.usage.input >= 0 || x->message.usage.output >= 0;
-}
-
-/* The exchange failed with x->err: completes it from the head, keeps the secrets out. Returns -1. */
-static int fail(struct exchange *x) {
-  struct err *e = &x->err;
-  if (e->status == 0 && x->status != 0 && x->mode == REFUSED) e->status = x->status;
-  if (e->retry_after < 0) e->retry_after = x->head.retry_after;
-  if (x->head.should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = x->head.should_retry;
-  redact_err(&x->spec.secrets, e);
-  x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
-  if (x->head.request_id.n == 0 && e->request_id[0] != '\0')
-    x->head.request_id = (struct str){ e->request_id, strlen(e->request_id) };
-  x->stage = FAILED;
-  events_clear(&x->parts);
-  events_clear(&x->deltas);
-  return -1;
-}
-
-/* The body ended before the message did. */
-static int truncated(struct exchange *x) {
-  const struct err *t = x->transport;
-  if (t != NULL && t->kind != KIND_CONNECT) x->err = *t;
-  else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
-  else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the message was complete");
-  return fail(x);
-}
-
-/* }}} */
-
-/* {{{ streams */
-
-/* Keeps the record that the provider reported its error with, for err.raw. */
-static void keep_record(struct exchange *x, struct str data) {
-  if (x->spec.keep_raw) return;
-  x->body.n = 0;
-  (void)buf_add(&x->body, data.p, data.n < RAW_MAX ? data.n : RAW_MAX);
-}
-
-/* No more records: the message is complete, or it was cut. */
-static int finish_stream(struct exchange *x) {
-  if (!x->spec.codec->ended(x->state)) return truncated(x);
-  arena_reset(&x->scratch);
-  if (x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
-  if (x->transport != NULL && !x->stop_reading &&
-      message_warn(&x->message, "unclean_end", "", "the connection broke after the message was complete") != 0) {
-    err_memory(&x->err);
-    return fail(x);
-  }
-  x->stage = ENDING;
-  return 1;
-}
-
-/* Reads one record: 1 progress, 0 more bytes needed, -1 failed. */
-static int read_stream(struct exchange *x) {
-  const struct framing *framing = x->spec.framing;
-  struct record r;
-  int got;
-  if (x->stop_reading) return finish_stream(x);
-  got = framing->next(x->records, &r, &x->err);
-  if (got == 0 && !x->eof) return 0;
-  if (got == 0) got = framing->eof(x->records, &r, &x->err);
-  if (got < 0) return fail(x);
-  if (got == 0) return finish_stream(x);
-  arena_reset(&x->scratch); /* the parts of all its events wait in the queue together */
-  if (x->spec.codec->parse_record(x->state, &r, &x->parts, &x->err) == 0) return 1;
-  keep_record(x, r.data);
-  x->stage = FAILING;
-  return 1;
-}
-
-/* }}} */
-
-/* {{{ plain bodies, errors */
-
-/* The first byte of the body that says something; 0 when there is none. No byte is looked at twice. */
-static char first_byte(struct exchange *x) {
-  struct str s = buf_str(&x->body);
-  size_t i = x->blank;
-  if (i == 0 && str_begins(s, "\xEF\xBB\xBF")) i = 3;
-  while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\r' || s.p[i] == '\n')) i++;
-  x->blank = i;
-  return i < s.n ? s.p[i] : '\0';
-}
-
-static int read_plain(struct exchange *x) {
-  char first;
-  if (x->body.n > x->spec.limits.body) {
-    err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body)", x->spec.limits.body);
-    return fail(x);
-  }
-  if (!x->eof) return 0;
-  if (x->transport != NULL) return truncated(x);
-  first = first_byte(x);
-  if (first == '\0' || first == '<') {
-    err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
-                                                : "the provider answered %d with HTML instead of JSON", x->status);
-    return fail(x);
-  }
-  arena_reset(&x->scratch);
-  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0)
-    return x->err.kind == KIND_PROTOCOL && json_is_cut(buf_str(&x->body)) ? truncated(x) : fail(x);
-  if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return fail(x);
-  x->stage = ENDING;
-  return 1;
-}
-
-static int read_refusal(struct exchange *x) {
-  struct str body;
-  if (!x->eof && x->body.n < ERROR_BODY_MAX) return 0;
-  if (x->body.n > ERROR_BODY_MAX) x->body.n = ERROR_BODY_MAX;
-  arena_reset(&x->scratch);
-  body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
-  if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
-  else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
-  else codec_error(&x->scratch, x->status, body, &x->err);
-  return fail(x);
-}
-
-/* White space before the body says nothing: a proxy sends some to keep the connection alive. It is counted, not kept. */
-static int skip_blank(struct exchange *x) {
-  x->skipped += x->body.n;
-  x->body.n = x->blank = 0;
-  if (x->skipped <= x->spec.limits.body) return 0;
-  err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body), all of them white space",
-          x->spec.limits.body);
-  return fail(x);
-}
-
-/* The body is a stream: its framing takes what has come. 1, or -1. */
-static int begin_stream(struct exchange *x) {
-  const struct framing *framing = x->spec.framing;
-  x->mode = STREAM;
-  x->records = mem_alloc(x->m, framing->state_size);
-  if (x->records == NULL) {
-    err_memory(&x->err);
-    return fail(x);
-  }
-  memset(x->records, 0, framing->state_size);
-  framing->init(x->records, x->m, &x->spec.limits);
-  return (x->spec.keep_raw ? framing->feed_copy(x->records, x->body.p, x->body.n, &x->err)
-                           : framing->feed(x->records, &x->body, &x->err)) == 0 ? 1 : fail(x);
-}
-
-/* Decides what a 2xx body is: the framing knows from its first byte and the content type. A body that ends before says
-** nothing: it is what was asked for. */
-static int sniff(struct exchange *x) {
-  char first = first_byte(x);
-  int stream = x->spec.framing->begins(first, x->typed);
-  if (first == '\0' && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
-  if ((stream < 0 || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
-  if (stream < 0) stream = x->spec.stream;
-  if (stream) return begin_stream(x);
-  x->mode = PLAIN;
-  return 1;
-}
-
-/* }}} */
-
 /* {{{ in */
 
 static int keep_header(struct exchange *x, struct str name, struct str value) {
@@ -340,7 +137,7 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   if (x->mode != WAITING || x->stage != READING) return 0;
   x->status = status;
   x->mode = status >= 200 && status < 300 ? SNIFF : REFUSED;
-  if (head_check(n, &x->err) != 0) return fail(x);
+  if (head_check(n, &x->err) != 0) return exchange_fail(x);
   head_read(&head, h, n, x->spec.id_header, clock_wall());
   x->typed = head_is_type(h, n, x->spec.framing->media_type);
   head.request_id = arena_dup(&x->arena, head.request_id);
@@ -348,7 +145,7 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL) return 0;
   x->head.request_id = STR_NONE;
   err_memory(&x->err);
-  return fail(x);
+  return exchange_fail(x);
 }
 
 /* Adds to the raw copy of a stream's body, where there is one: 0 or -1. */
@@ -361,16 +158,16 @@ int exchange_feed_copy(struct exchange *x, const char *p, size_t n) {
   if (x->stage != READING || x->stop_reading) return 0;
   if (x->mode == STREAM ? keep_raw(x, p, n) != 0 : buf_add(&x->body, p, n) != 0) {
     err_memory(&x->err);
-    return fail(x);
+    return exchange_fail(x);
   }
-  return x->mode != STREAM || x->spec.framing->feed_copy(x->records, p, n, &x->err) == 0 ? 0 : fail(x);
+  return x->mode != STREAM || x->spec.framing->feed_copy(x->records, p, n, &x->err) == 0 ? 0 : exchange_fail(x);
 }
 
 int exchange_feed(struct exchange *x, struct buf *b) {
   int r = 0;
   if (x->stage == READING && !x->stop_reading) {
     if (x->mode == STREAM && !x->spec.keep_raw) {
-      r = x->spec.framing->feed(x->records, b, &x->err) == 0 ? 0 : fail(x);
+      r = x->spec.framing->feed(x->records, b, &x->err) == 0 ? 0 : exchange_fail(x);
     } else if (x->mode != STREAM && x->body.n == 0) {
       buf_swap(&x->body, b);
     } else {
@@ -390,7 +187,7 @@ void exchange_eof(struct exchange *x, const struct err *transport) {
     *x->transport = *transport;
   } else if (x->stage == READING) {
     err_memory(&x->err);
-    fail(x);
+    exchange_fail(x);
   }
 }
 
@@ -407,22 +204,22 @@ static int advance(struct exchange *x) {
           if (!x->eof) return 0;
           if (x->transport != NULL) x->err = *x->transport;
           else err_set(&x->err, KIND_CONNECT, "the connection closed before an answer came");
-          return fail(x);
-        case SNIFF: return sniff(x);
-        case STREAM: return read_stream(x);
-        case PLAIN: return read_plain(x);
-        case REFUSED: return read_refusal(x);
+          return exchange_fail(x);
+        case SNIFF: return body_sniff(x);
+        case STREAM: return body_read_stream(x);
+        case PLAIN: return body_read_plain(x);
+        case REFUSED: return body_read_refusal(x);
       }
       return 0;
     case ENDING:
-      if (message_end(&x->message, &x->deltas, &x->err) != 0) return fail(x);
+      if (message_end(&x->message, &x->deltas, &x->err) != 0) return exchange_fail(x);
       x->stage = CLOSING;
       return 1;
     case CLOSING:
       x->stage = DONE;
       return 1;
     case FAILING:
-      return fail(x);
+      return exchange_fail(x);
     default:
       return 0;
   }
@@ -440,7 +237,7 @@ enum progress exchange_next(struct exchange *x, struct event *delta) {
     ev = events_take(&x->parts);
     if (ev != NULL) {
       if (ev->type == PART_DONE) x->stop_reading = 1;
-      else if (message_add(&x->message, ev, &x->deltas, &x->err) != 0) return fail(x), EXCHANGE_FAILED;
+      else if (message_add(&x->message, ev, &x->deltas, &x->err) != 0) return exchange_fail(x), EXCHANGE_FAILED;
       continue;
     }
     if (advance(x) == 0) return EXCHANGE_MORE;
@@ -487,6 +284,11 @@ static int redact_names(struct exchange *x) {
 static int keep_secrets(struct exchange *x, struct node *o) {
   if (x->stage != FAILED) return redact_node(&x->spec.secrets, &x->arena, node_get(o, "warnings"));
   return redact_names(x) < 0 ? -1 : redact_node(&x->spec.secrets, &x->arena, o);
+}
+
+/* True when the answer had begun to say something: a failure then carries it as `partial`. */
+static int anything(const struct exchange *x) {
+  return x->message.n > 0 || x->message.id.n > 0 || x->message.usage.input >= 0 || x->message.usage.output >= 0;
 }
 
 struct node *exchange_message(struct exchange *x) {

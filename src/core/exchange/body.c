@@ -1,0 +1,128 @@
+/*
+** body.c: what the body of an answer is, and the parts that it holds: records of a stream, a plain answer, a refusal. See
+** exchange.h. Fails with -1 and the exchange's err.
+*/
+#include "private.h"
+
+#define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
+#define BLANK_MAX ((size_t)64 << 10)     /* white space before a body that is kept */
+
+/* Keeps the record that the provider reported its error with, for err.raw. */
+static void keep_record(struct exchange *x, struct str data) {
+  if (x->spec.keep_raw) return;
+  x->body.n = 0;
+  (void)buf_add(&x->body, data.p, data.n < RAW_MAX ? data.n : RAW_MAX);
+}
+
+/* No more records: the message is complete, or it was cut. */
+static int finish_stream(struct exchange *x) {
+  if (!x->spec.codec->ended(x->state)) return exchange_truncated(x);
+  arena_reset(&x->scratch);
+  if (x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return exchange_fail(x);
+  if (x->transport != NULL && !x->stop_reading &&
+      message_warn(&x->message, "unclean_end", "", "the connection broke after the message was complete") != 0) {
+    err_memory(&x->err);
+    return exchange_fail(x);
+  }
+  x->stage = ENDING;
+  return 1;
+}
+
+int body_read_stream(struct exchange *x) {
+  const struct framing *framing = x->spec.framing;
+  struct record r;
+  int got;
+  if (x->stop_reading) return finish_stream(x);
+  got = framing->next(x->records, &r, &x->err);
+  if (got == 0 && !x->eof) return 0;
+  if (got == 0) got = framing->eof(x->records, &r, &x->err);
+  if (got < 0) return exchange_fail(x);
+  if (got == 0) return finish_stream(x);
+  arena_reset(&x->scratch); /* the parts of all its events wait in the queue together */
+  if (x->spec.codec->parse_record(x->state, &r, &x->parts, &x->err) == 0) return 1;
+  keep_record(x, r.data);
+  x->stage = FAILING;
+  return 1;
+}
+
+/* The first byte of the body that says something; 0 when there is none. No byte is looked at twice. */
+static char first_byte(struct exchange *x) {
+  struct str s = buf_str(&x->body);
+  size_t i = x->blank;
+  if (i == 0 && str_begins(s, "\xEF\xBB\xBF")) i = 3;
+  while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\r' || s.p[i] == '\n')) i++;
+  x->blank = i;
+  return i < s.n ? s.p[i] : '\0';
+}
+
+int body_read_plain(struct exchange *x) {
+  char first;
+  if (x->body.n > x->spec.limits.body) {
+    err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body)", x->spec.limits.body);
+    return exchange_fail(x);
+  }
+  if (!x->eof) return 0;
+  if (x->transport != NULL) return exchange_truncated(x);
+  first = first_byte(x);
+  if (first == '\0' || first == '<') {
+    err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
+                                                : "the provider answered %d with HTML instead of JSON", x->status);
+    return exchange_fail(x);
+  }
+  arena_reset(&x->scratch);
+  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0)
+    return x->err.kind == KIND_PROTOCOL && json_is_cut(buf_str(&x->body)) ? exchange_truncated(x) : exchange_fail(x);
+  if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return exchange_fail(x);
+  x->stage = ENDING;
+  return 1;
+}
+
+int body_read_refusal(struct exchange *x) {
+  struct str body;
+  if (!x->eof && x->body.n < ERROR_BODY_MAX) return 0;
+  if (x->body.n > ERROR_BODY_MAX) x->body.n = ERROR_BODY_MAX;
+  arena_reset(&x->scratch);
+  body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
+  if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
+  else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
+  else codec_error(&x->scratch, x->status, body, &x->err);
+  return exchange_fail(x);
+}
+
+/* White space before the body says nothing: a proxy sends some to keep the connection alive. It is counted, not kept. */
+static int skip_blank(struct exchange *x) {
+  x->skipped += x->body.n;
+  x->body.n = x->blank = 0;
+  if (x->skipped <= x->spec.limits.body) return 0;
+  err_set(&x->err, KIND_LIMIT, "the answer exceeds %zu bytes (limits.body), all of them white space",
+          x->spec.limits.body);
+  return exchange_fail(x);
+}
+
+/* The body is a stream: its framing takes what has come. 1, or -1. */
+static int begin_stream(struct exchange *x) {
+  const struct framing *framing = x->spec.framing;
+  x->mode = STREAM;
+  x->records = mem_alloc(x->m, framing->state_size);
+  if (x->records == NULL) {
+    err_memory(&x->err);
+    return exchange_fail(x);
+  }
+  memset(x->records, 0, framing->state_size);
+  framing->init(x->records, x->m, &x->spec.limits);
+  return (x->spec.keep_raw ? framing->feed_copy(x->records, x->body.p, x->body.n, &x->err)
+                           : framing->feed(x->records, &x->body, &x->err)) == 0 ? 1 : exchange_fail(x);
+}
+
+/* The framing knows from the first byte and the content type. A body that ends before says nothing: it is what was asked
+** for. */
+int body_sniff(struct exchange *x) {
+  char first = first_byte(x);
+  int stream = x->spec.framing->begins(first, x->typed);
+  if (first == '\0' && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
+  if ((stream < 0 || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
+  if (stream < 0) stream = x->spec.stream;
+  if (stream) return begin_stream(x);
+  x->mode = PLAIN;
+  return 1;
+}

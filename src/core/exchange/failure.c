@@ -1,0 +1,27 @@
+/*
+** failure.c: how an exchange fails. See private.h.
+*/
+#include "private.h"
+
+int exchange_fail(struct exchange *x) {
+  struct err *e = &x->err;
+  if (e->status == 0 && x->status != 0 && x->mode == REFUSED) e->status = x->status;
+  if (e->retry_after < 0) e->retry_after = x->head.retry_after;
+  if (x->head.should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = x->head.should_retry;
+  redact_err(&x->spec.secrets, e);
+  x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
+  if (x->head.request_id.n == 0 && e->request_id[0] != '\0')
+    x->head.request_id = (struct str){ e->request_id, strlen(e->request_id) };
+  x->stage = FAILED;
+  events_clear(&x->parts);
+  events_clear(&x->deltas);
+  return -1;
+}
+
+int exchange_truncated(struct exchange *x) {
+  const struct err *t = x->transport;
+  if (t != NULL && t->kind != KIND_CONNECT) x->err = *t;
+  else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
+  else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the message was complete");
+  return exchange_fail(x);
+}

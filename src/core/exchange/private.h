@@ -1,0 +1,72 @@
+/*
+** private.h: an exchange from inside, for the files of this folder.
+** Two axes: what the body is (WAITING for the head, SNIFFing, STREAM, PLAIN, REFUSED) and how far the message is (READING,
+** ENDING: the codec has said its last parts, CLOSING: the message is complete, then DONE; FAILING: what came with the
+** provider's error is still to be told, then FAILED).
+*/
+#ifndef KOINE_EXCHANGE_PRIVATE_H
+#define KOINE_EXCHANGE_PRIVATE_H
+
+#include "exchange.h"
+
+#pragma GCC visibility push(hidden)
+
+#define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
+
+enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
+enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
+
+struct exchange {
+  const struct mem *m;
+  struct exchange_spec spec;    /* its strings point into `names` */
+  struct buf names;
+  struct parse parse;
+  void *state;                  /* the codec's */
+  void *records;                /* the framing's; NULL until the body is a stream */
+  struct arena scratch;         /* one record */
+  struct arena arena;           /* the message */
+  struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
+  size_t blank;                 /* so many bytes of the body before it says something */
+  size_t skipped;               /* white space before those */
+  struct message message;
+  struct events parts, deltas;
+  enum mode mode;
+  enum stage stage;
+  int status;
+  struct head head;             /* its strings lie in the arena */
+  int typed;                    /* the content type is the framing's */
+  struct node *headers;         /* OBJECT in the arena */
+  int eof, stop_reading;
+  struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
+  struct err err;
+  unsigned long count;          /* events of the stream parsed */
+  struct node *tree;
+  struct str raw;               /* what exchange_raw gave; p NULL until it is asked for */
+};
+
+/* {{{ failure.c */
+
+/* The exchange failed with x->err: completes it from the head, keeps the secrets out. Returns -1. */
+int exchange_fail(struct exchange *x);
+
+/* The body ended before the message did. Returns -1. */
+int exchange_truncated(struct exchange *x);
+
+/* }}} */
+
+/* {{{ body.c: 1 progress, 0 more bytes needed, -1 failed */
+
+/* Decides what a 2xx body is. */
+int body_sniff(struct exchange *x);
+
+/* Reads one record. */
+int body_read_stream(struct exchange *x);
+
+int body_read_plain(struct exchange *x);
+int body_read_refusal(struct exchange *x);
+
+/* }}} */
+
+#pragma GCC visibility pop
+
+#endif
