@@ -82,7 +82,7 @@ static const char *child_sees(void) {
 int main(int argc, char **argv) {
   char before[8192];
   if (argc > 1 && strcmp(argv[1], "list") == 0) return list_descriptors();
-  alarm(60); /* a hang is a failure */
+  alarm(300); /* a hang is a failure */
   provider_start(&provider);
   resolver_start();
   snprintf(before, sizeof before, "%s", child_sees());

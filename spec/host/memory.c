@@ -205,7 +205,7 @@ static const struct turn TURNS[] = {
 
 int main(void) {
   static const long MANY[] = { 1, 2, 1L << 30 }; /* one, that and Lua's second try, all from there on */
-  test_turns_start(300, NULL);
+  test_turns_start(1200, NULL);
   for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS && test_failed == 0; i++)
     for (size_t k = 0; k < sizeof MANY / sizeof *MANY; k++) test_turn(&TURNS[i], MANY[k]);
   return test_turns_done("memory");

@@ -93,7 +93,7 @@ int main(void) {
   if (folder == NULL) folder = mkdtemp(disk);
   CHECK(folder != NULL);
   umask(077);
-  test_turns_start(600, folder);
+  test_turns_start(1200, folder);
   prepare(&services, folder);
   for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS && test_failed == 0; i++) {
     if (only != NULL && strcmp(only, TURNS[i].turn.name) != 0) continue;

@@ -189,7 +189,7 @@ static void test_random(void) {
 }
 
 int main(void) {
-  alarm(300); /* a hang is a failure */
+  alarm(1200); /* a hang is a failure */
   provider_start(&provider);
   test_threads(); /* first: nothing has started libcurl */
   test_cycles();
