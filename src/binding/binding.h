@@ -81,6 +81,7 @@ int raise_busy(lua_State *L, const char *what);
 int return_error(lua_State *L, const struct err *e);
 /* What one returns that has no more to say than that it did its work: true, or nil, e when r is negative. */
 int return_done(lua_State *L, int r, const struct err *e);
+void open_vocabulary(lua_State *L); /* adds core.vocabulary to the table on top */
 void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the table on top */
 
 /* }}} */
@@ -153,6 +154,7 @@ void open_engine(lua_State *L);
 void open_adapter(lua_State *L);
 void open_stream(lua_State *L);
 void open_response(lua_State *L);
+void open_response_fields(lua_State *L);
 void open_request(lua_State *L);
 void open_file(lua_State *L);
 void open_workdir(lua_State *L);
@@ -173,14 +175,14 @@ const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *
 /* Pushes a Response made of this tree (compacted into one userdata). Raises on memory, and the error (KIND_LIMIT) for a
 ** tree that is too deep to be copied, which no answer within ANSWER_DEPTH is. */
 void push_response(lua_State *L, const struct node *message);
-/* core.response{content, model, stop_reason, usage, …}: a Response from the table at 1 (for adapters written in Lua).
-** content: a string or an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are
-** required. Raises an ArgumentError that names the field. */
-int new_response(lua_State *L);
 
 /* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
 ** Raises ArgumentError. */
 void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a);
+/* Reads a chat's request and what its answer has to go by into *r and *spec, which holds zeros, from the table at idx: see
+** lua/koine/call/adapter.lua. Strings are borrowed from values that it leaves on the stack. Raises ArgumentError. */
+void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_request *r, struct exchange_spec *spec,
+                   struct arena *a);
 /* Reads `secrets`, an array of strings, borrowed. Raises ArgumentError when there are more than can be looked for. */
 void read_secrets(lua_State *L, int idx, struct secrets *k);
 

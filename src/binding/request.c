@@ -137,6 +137,41 @@ void read_request(lua_State *L, int idx, struct http_request *r, struct limits *
   lua_pop(L, 1);
 }
 
+/* The framing that the string on top of the stack names. Raises ArgumentError. */
+static const struct framing *named_framing(lua_State *L) {
+  const struct framing *framing;
+  struct str name;
+  name.p = lua_tolstring(L, -1, &name.n);
+  framing = framing_by_name(name);
+  if (framing == NULL) raise_argument(L, "framing", "the name of a framing", name.p);
+  return framing;
+}
+
+void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_request *r, struct exchange_spec *spec,
+                   struct arena *a) {
+  read_request(L, idx, r, &spec->limits, a);
+  lua_getfield(L, idx, "codec");
+  spec->codec = optional_codec(L, -1, ad);
+  if (lua_getfield(L, idx, "framing") == LUA_TSTRING) spec->framing = named_framing(L);
+  spec->quirks = ad->quirks;
+  spec->provider = ad->provider;
+  spec->model = ad->model;
+  spec->id_header = ad->id_header;
+  lua_getfield(L, idx, "stream");
+  spec->stream = lua_toboolean(L, -1);
+  lua_getfield(L, idx, "keep_raw");
+  spec->keep_raw = lua_toboolean(L, -1) || !spec->stream;
+  lua_getfield(L, idx, "request_messages");
+  spec->request_messages = to_size(lua_tointeger(L, -1));
+  lua_getfield(L, idx, "max_tokens");
+  spec->max_tokens = lua_tointeger(L, -1);
+  if (lua_getfield(L, idx, "warnings") == LUA_TTABLE) spec->warnings = value_node(L, -1, a, "warnings");
+  if (lua_getfield(L, idx, "tool_names") == LUA_TTABLE)
+    spec->tool_names = value_node(L, -1, a, "tool_names");
+  lua_pushvalue(L, idx);
+  read_secrets(L, lua_gettop(L), &spec->secrets);
+}
+
 void read_secrets(lua_State *L, int idx, struct secrets *k) {
   k->n = 0;
   if (lua_getfield(L, idx, "secrets") == LUA_TTABLE)

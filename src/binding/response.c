@@ -284,8 +284,6 @@ void open_response(lua_State *L) {
   lua_setfield(L, -2, "block_mt"); /* of the blocks and the usage of Responses; lua/koine fills in __tostring */
   luaL_newmetatable(L, TYPE_USAGE);
   lua_setfield(L, -2, "usage_mt");
-  lua_pushcfunction(L, new_response);
-  lua_setfield(L, -2, "response");
   lua_pushcfunction(L, f_annotate);
   lua_setfield(L, -2, "annotate");
 }

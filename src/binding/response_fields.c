@@ -157,7 +157,10 @@ static void add_field(lua_State *L, struct arena *a, struct node *o, const struc
   lua_pop(L, 1);
 }
 
-int new_response(lua_State *L) {
+/* core.response{content, model, stop_reason, usage, …}: a Response from the table at 1 (for adapters written in Lua).
+** content: a string or an array of blocks; tool_calls may add tool_use blocks that content lacks. model and stop_reason are
+** required. Raises an ArgumentError that names the field. */
+static int f_response(lua_State *L) {
   struct arena *a = &state_scratch(L)->arena;
   struct node *o;
   if (!lua_istable(L, 1)) return raise_type(L, "response", "a table", 1);
@@ -169,4 +172,9 @@ int new_response(lua_State *L) {
   for (const struct field *f = FIELDS + 2; f->name != NULL; f++) add_field(L, a, o, f);
   push_response(L, o);
   return 1;
+}
+
+void open_response_fields(lua_State *L) {
+  lua_pushcfunction(L, f_response);
+  lua_setfield(L, -2, "response");
 }

@@ -128,16 +128,6 @@ static int push_failure(lua_State *L, struct stream *s) {
 
 /* {{{ starting */
 
-/* The framing that the string on top of the stack names. Raises ArgumentError. */
-static const struct framing *named_framing(lua_State *L) {
-  const struct framing *framing;
-  struct str name;
-  name.p = lua_tolstring(L, -1, &name.n);
-  framing = framing_by_name(name);
-  if (framing == NULL) raise_argument(L, "framing", "the name of a framing", name.p);
-  return framing;
-}
-
 /* Starts the attempt described by the table at index 2 for the stream at `idx`: 0; or -1 with the error pushed. Raises
 ** ArgumentError. */
 static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
@@ -150,27 +140,7 @@ static int start(lua_State *L, struct stream *s, struct adapter *ad, int idx) {
   int top = lua_gettop(L);
   memset(&spec, 0, sizeof spec);
   err_clear(&e);
-  read_request(L, 2, &r, &spec.limits, a);
-  lua_getfield(L, 2, "codec");
-  spec.codec = optional_codec(L, -1, ad);
-  if (lua_getfield(L, 2, "framing") == LUA_TSTRING) spec.framing = named_framing(L);
-  spec.quirks = ad->quirks;
-  spec.provider = ad->provider;
-  spec.model = ad->model;
-  spec.id_header = ad->id_header;
-  lua_getfield(L, 2, "stream");
-  spec.stream = lua_toboolean(L, -1);
-  lua_getfield(L, 2, "keep_raw");
-  spec.keep_raw = lua_toboolean(L, -1) || !spec.stream;
-  lua_getfield(L, 2, "request_messages");
-  spec.request_messages = to_size(lua_tointeger(L, -1));
-  lua_getfield(L, 2, "max_tokens");
-  spec.max_tokens = lua_tointeger(L, -1);
-  if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) spec.warnings = value_node(L, -1, a, "warnings");
-  if (lua_getfield(L, 2, "tool_names") == LUA_TTABLE)
-    spec.tool_names = value_node(L, -1, a, "tool_names");
-  lua_pushvalue(L, 2);
-  read_secrets(L, lua_gettop(L), &spec.secrets);
+  read_exchange(L, 2, ad, &r, &spec, a);
   if (!spec.stream) r.body_max = spec.limits.body;
   r.high_water = spec.limits.high_water;
   state_register(L, s->attempt, idx);

@@ -2,18 +2,11 @@
 ** value.c: Lua values to trees and back. Raw access only: no metamethod runs, so nothing re-enters while strings are borrowed.
 ** Trees live in the caller's arena. Raises ArgumentError with the path of what cannot be said in JSON.
 */
-#include "binding.h"
+#include "value.h"
 
 #include <math.h>
 
 static const char ARRAY_MARKS = 0; /* registry key: set of metatables and light userdata that mean "array" */
-
-/* Where a value stands, for error messages: a list from the innermost step outwards. */
-struct path {
-  const struct path *up;
-  const char *name;  /* NULL: the index says */
-  lua_Integer index;
-};
 
 /* {{{ errors */
 
@@ -27,19 +20,19 @@ static size_t path_text(const struct path *p, char *out, size_t size) {
   return n < size ? n : size - 1;
 }
 
-static int raise_at(lua_State *L, const struct path *p, const char *expected, const char *got) {
+int raise_at(lua_State *L, const struct path *p, const char *expected, const char *got) {
   char field[96];
   path_text(p, field, sizeof field);
   return raise_argument(L, field, expected, got);
 }
 
-static int raise_depth(lua_State *L, const struct path *p) {
+int raise_depth(lua_State *L, const struct path *p) {
   char expected[48];
   snprintf(expected, sizeof expected, "at most %d levels of tables", VALUE_DEPTH);
   return raise_at(L, p, expected, "more (or a cycle)");
 }
 
-static void *need(lua_State *L, void *p) {
+void *value_need(lua_State *L, void *p) {
   if (p == NULL) luaL_error(L, "not enough memory");
   return p;
 }
@@ -47,8 +40,6 @@ static void *need(lua_State *L, void *p) {
 /* }}} */
 
 /* {{{ free-form values */
-
-static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
 
 /* True when the value at idx (a table's metatable, or light userdata) is a known array mark. Stack-neutral. */
 static int is_mark(lua_State *L, int idx) {
@@ -91,14 +82,14 @@ static struct node *sort_members(struct node *list) {
 }
 
 /* Appends without looking for an equal key: Lua's keys are unique. */
-static void append(struct node *o, struct node *v) {
+void append(struct node *o, struct node *v) {
   if (o->last != NULL) o->last->next = v;
   else o->child = v;
   o->last = v;
   o->count++;
 }
 
-static void sort_object(struct node *o) {
+void sort_object(struct node *o) {
   o->child = sort_members(o->child);
   for (o->last = o->child; o->last != NULL && o->last->next != NULL;) o->last = o->last->next;
 }
@@ -111,7 +102,7 @@ lua_Integer array_count(lua_State *L, int idx) {
 }
 
 static struct node *to_array(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
-  struct node *o = need(L, node_new(a, NODE_ARRAY));
+  struct node *o = value_need(L, node_new(a, NODE_ARRAY));
   lua_Integer n = array_count(L, idx);
   for (lua_Integer i = 1; i <= n; i++) {
     struct path here = { p, NULL, i };
@@ -133,7 +124,7 @@ static struct node *to_table(lua_State *L, int idx, struct arena *a, const struc
       struct path here = { p, lua_tostring(L, -2), 0 };
       struct node *v;
       if (integers > 0) raise_at(L, p, "a table with only string keys or only 1..n", "both kinds of keys");
-      if (o == NULL) o = need(L, node_new(a, NODE_OBJECT));
+      if (o == NULL) o = value_need(L, node_new(a, NODE_OBJECT));
       v = to_node(L, -1, a, &here, depth + 1);
       v->key.p = lua_tolstring(L, -2, &v->key.n);
       append(o, v);
@@ -150,18 +141,18 @@ static struct node *to_table(lua_State *L, int idx, struct arena *a, const struc
     if (integers != last) raise_at(L, p, "an array without holes", "one with holes");
     return to_array(L, idx, a, p, depth);
   }
-  if (o == NULL) return need(L, node_new(a, NODE_OBJECT));
+  if (o == NULL) return value_need(L, node_new(a, NODE_OBJECT));
   sort_object(o);
   return o;
 }
 
 static struct node *to_number(lua_State *L, int idx, struct arena *a, const struct path *p) {
-  if (lua_isinteger(L, idx)) return need(L, node_int(a, lua_tointeger(L, idx)));
+  if (lua_isinteger(L, idx)) return value_need(L, node_int(a, lua_tointeger(L, idx)));
   if (!isfinite(lua_tonumber(L, idx))) raise_at(L, p, "a finite number", "NaN or infinity");
-  return need(L, node_double(a, lua_tonumber(L, idx)));
+  return value_need(L, node_double(a, lua_tonumber(L, idx)));
 }
 
-static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct str s;
   idx = lua_absindex(L, idx);
   if (depth >= VALUE_DEPTH && (lua_istable(L, idx) || lua_touserdata(L, idx) != NULL))
@@ -170,13 +161,13 @@ static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct
   switch (lua_type(L, idx)) {
     case LUA_TSTRING:
       s.p = lua_tolstring(L, idx, &s.n);
-      return need(L, node_string(a, s));
+      return value_need(L, node_string(a, s));
     case LUA_TNUMBER: return to_number(L, idx, a, p);
-    case LUA_TBOOLEAN: return need(L, node_bool(a, lua_toboolean(L, idx)));
+    case LUA_TBOOLEAN: return value_need(L, node_bool(a, lua_toboolean(L, idx)));
     case LUA_TTABLE: return to_table(L, idx, a, p, depth);
     case LUA_TLIGHTUSERDATA:
-      if (lua_touserdata(L, idx) == NULL) return need(L, node_new(a, NODE_NULL));
-      if (is_mark(L, idx)) return need(L, node_new(a, NODE_ARRAY));
+      if (lua_touserdata(L, idx) == NULL) return value_need(L, node_new(a, NODE_NULL));
+      if (is_mark(L, idx)) return value_need(L, node_new(a, NODE_ARRAY));
       break;
     default: break;
   }
@@ -187,153 +178,6 @@ static struct node *to_node(lua_State *L, int idx, struct arena *a, const struct
 struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name) {
   struct path p = { NULL, name, 0 };
   return to_node(L, idx, a, &p, 0);
-}
-
-/* }}} */
-
-/* {{{ records: tables whose other keys are the caller's own business */
-
-static const char *const BLOCK_KEYS[] = {
-  "type", "text", "id", "name", "arguments", "arguments_json", "arguments_error", "tool_use_id", "content", "is_error",
-  "thinking", "signature", "data", "kind", "provider_data", "cache_control", "source", "media_type", "title",
-  "context", "citations", NULL
-};
-static const char *const MESSAGE_KEYS[] = { "role", "content", NULL };
-static const char *const TOOL_KEYS[] = { "type", "name", "description", "parameters", "strict", "cache_control", NULL };
-
-static const char *known_key(const char *const *keys, const char *z) {
-  for (; *keys != NULL; keys++)
-    if (strcmp(*keys, z) == 0) return *keys;
-  return NULL;
-}
-
-static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
-
-/* Names that other libraries have for a tool's schema, which would be lost in silence. */
-static void refuse_misnomers(lua_State *L, int idx, const struct path *p) {
-  static const char *const MISNOMERS[] = { "input_schema", "inputSchema" };
-  for (size_t i = 0; i < sizeof MISNOMERS / sizeof *MISNOMERS; i++) {
-    struct path here = { p, MISNOMERS[i], 0 };
-    lua_pushstring(L, MISNOMERS[i]);
-    if (lua_rawget(L, idx) != LUA_TNIL)
-      raise_at(L, &here, "parameters (the JSON Schema of the arguments, under this name)", MISNOMERS[i]);
-    lua_pop(L, 1);
-  }
-}
-
-/* Raises for what can be no record. */
-static void refuse_record(lua_State *L, int idx, const struct path *p) {
-  if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
-  if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
-}
-
-/* A tool of the provider's own: its type is neither absent nor "function". What Lua alone can use of it is left out. NULL:
-** it is none. */
-static struct node *to_server_tool(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
-  struct node *o;
-  int own;
-  lua_pushliteral(L, "type");
-  own = lua_rawget(L, idx) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "function") == 0;
-  lua_pop(L, 1);
-  if (own) return NULL;
-  o = need(L, node_new(a, NODE_OBJECT));
-  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
-    struct path here = { p, NULL, 0 };
-    struct node *v;
-    if (lua_type(L, -2) != LUA_TSTRING) raise_at(L, p, "a table with only string keys", "another kind of key");
-    if (lua_isfunction(L, -1)) continue;
-    here.name = lua_tostring(L, -2);
-    v = to_node(L, -1, a, &here, depth + 1);
-    v->key.p = lua_tolstring(L, -2, &v->key.n);
-    append(o, v);
-  }
-  sort_object(o);
-  return o;
-}
-
-/* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
-static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
-                              int depth) {
-  struct node *o;
-  idx = lua_absindex(L, idx);
-  refuse_record(L, idx, p);
-  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
-  luaL_checkstack(L, 6, "too many nested tables");
-  if (keys == TOOL_KEYS && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
-  if (keys == TOOL_KEYS) refuse_misnomers(L, idx, p);
-  o = need(L, node_new(a, NODE_OBJECT));
-  lua_pushnil(L);
-  while (lua_next(L, idx)) {
-    const char *key = lua_type(L, -2) == LUA_TSTRING ? known_key(keys, lua_tostring(L, -2)) : NULL;
-    if (key != NULL) {
-      struct path here = { p, key, 0 };
-      struct node *v = keys != TOOL_KEYS && strcmp(key, "content") == 0 ? to_content(L, -1, a, &here, depth + 1)
-                                                                        : to_node(L, -1, a, &here, depth + 1);
-      if (v->type != NODE_NULL) {
-        v->key = (struct str){ key, strlen(key) };
-        append(o, v);
-      }
-    }
-    lua_pop(L, 1);
-  }
-  return o;
-}
-
-/* An array of records; anything else as it is. */
-static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
-                               int depth) {
-  struct node *list;
-  lua_Integer n;
-  idx = lua_absindex(L, idx);
-  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
-  n = array_count(L, idx);
-  if (n == 0) {
-    lua_pushnil(L);
-    if (lua_next(L, idx)) { /* {role = …} instead of {{role = …}} */
-      lua_pop(L, 2);
-      raise_at(L, p, "an array", "a table with other keys");
-    }
-  }
-  if (depth >= VALUE_DEPTH) raise_depth(L, p);
-  list = need(L, node_new(a, NODE_ARRAY));
-  for (lua_Integer i = 1; i <= n; i++) {
-    struct path here = { p, NULL, i };
-    lua_rawgeti(L, idx, i);
-    append(list, to_record(L, -1, a, &here, keys, depth + 1));
-    lua_pop(L, 1);
-  }
-  return list;
-}
-
-static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
-  return to_records(L, idx, a, p, BLOCK_KEYS, depth);
-}
-
-struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name) {
-  struct path p = { NULL, name, 0 };
-  return to_content(L, idx, a, &p, 0);
-}
-
-struct node *value_request(lua_State *L, int idx, struct arena *a) {
-  struct node *o = need(L, node_new(a, NODE_OBJECT));
-  idx = lua_absindex(L, idx);
-  luaL_checktype(L, idx, LUA_TTABLE);
-  lua_pushnil(L);
-  while (lua_next(L, idx)) {
-    struct path here = { NULL, luaL_checkstring(L, -2), 0 };
-    struct node *v;
-    if (strcmp(here.name, "messages") == 0) v = to_records(L, -1, a, &here, MESSAGE_KEYS, 0);
-    else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, TOOL_KEYS, 0);
-    else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, BLOCK_KEYS, 0);
-    else v = to_node(L, -1, a, &here, 0);
-    if (v->type != NODE_NULL) {
-      v->key.p = lua_tolstring(L, -2, &v->key.n);
-      append(o, v);
-    }
-    lua_pop(L, 1);
-  }
-  sort_object(o);
-  return o;
 }
 
 /* }}} */

@@ -3,7 +3,7 @@
 ** Owns the root's descriptor; created closed, freed by close, __close and __gc alike. nil, err where the path leads
 ** outside or the system refuses; err.code says which.
 */
-#include "binding.h"
+#include "binding/binding.h"
 #include "core/files/workdir.h"
 
 #define TYPE_WORKDIR "koine.workdir"

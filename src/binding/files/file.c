@@ -3,7 +3,7 @@
 ** A lock owns its descriptor; created closed, freed by close, __close and __gc alike. nil, err where the system
 ** refuses; err.code is "absent" when there is no such file.
 */
-#include "binding.h"
+#include "binding/binding.h"
 #include "core/files/private_file.h"
 
 #define TYPE_LOCK "koine.lock"

@@ -1,7 +1,7 @@
 /*
 ** text.c: looking through the text of a file, in time that grows with its length: core.text_*. Positions count from 1.
 */
-#include "binding.h"
+#include "binding/binding.h"
 #include "core/files/text.h"
 
 static struct str check_text(lua_State *L, int idx) {

@@ -1,0 +1,148 @@
+/*
+** record.c: tables of which only the known members count, as all others are the caller's own: messages, blocks, tools, a request.
+** See value.h. The nodes are the arena's, their strings are borrowed from Lua. Raises ArgumentError.
+*/
+#include "value.h"
+
+static const char *const BLOCK_KEYS[] = {
+  "type", "text", "id", "name", "arguments", "arguments_json", "arguments_error", "tool_use_id", "content", "is_error",
+  "thinking", "signature", "data", "kind", "provider_data", "cache_control", "source", "media_type", "title",
+  "context", "citations", NULL
+};
+static const char *const MESSAGE_KEYS[] = { "role", "content", NULL };
+static const char *const TOOL_KEYS[] = { "type", "name", "description", "parameters", "strict", "cache_control", NULL };
+
+static const char *known_key(const char *const *keys, const char *z) {
+  for (; *keys != NULL; keys++)
+    if (strcmp(*keys, z) == 0) return *keys;
+  return NULL;
+}
+
+static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth);
+
+/* Names that other libraries have for a tool's schema, which would be lost in silence. */
+static void refuse_misnomers(lua_State *L, int idx, const struct path *p) {
+  static const char *const MISNOMERS[] = { "input_schema", "inputSchema" };
+  for (size_t i = 0; i < sizeof MISNOMERS / sizeof *MISNOMERS; i++) {
+    struct path here = { p, MISNOMERS[i], 0 };
+    lua_pushstring(L, MISNOMERS[i]);
+    if (lua_rawget(L, idx) != LUA_TNIL)
+      raise_at(L, &here, "parameters (the JSON Schema of the arguments, under this name)", MISNOMERS[i]);
+    lua_pop(L, 1);
+  }
+}
+
+/* Raises for what can be no record. */
+static void refuse_record(lua_State *L, int idx, const struct path *p) {
+  if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
+  if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
+}
+
+/* A tool of the provider's own: its type is neither absent nor "function". What Lua alone can use of it is left out. NULL:
+** it is none. */
+static struct node *to_server_tool(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  struct node *o;
+  int own;
+  lua_pushliteral(L, "type");
+  own = lua_rawget(L, idx) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "function") == 0;
+  lua_pop(L, 1);
+  if (own) return NULL;
+  o = value_need(L, node_new(a, NODE_OBJECT));
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    struct path here = { p, NULL, 0 };
+    struct node *v;
+    if (lua_type(L, -2) != LUA_TSTRING) raise_at(L, p, "a table with only string keys", "another kind of key");
+    if (lua_isfunction(L, -1)) continue;
+    here.name = lua_tostring(L, -2);
+    v = to_node(L, -1, a, &here, depth + 1);
+    v->key.p = lua_tolstring(L, -2, &v->key.n);
+    append(o, v);
+  }
+  sort_object(o);
+  return o;
+}
+
+/* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
+static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                              int depth) {
+  struct node *o;
+  idx = lua_absindex(L, idx);
+  refuse_record(L, idx, p);
+  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
+  luaL_checkstack(L, 6, "too many nested tables");
+  if (keys == TOOL_KEYS && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
+  if (keys == TOOL_KEYS) refuse_misnomers(L, idx, p);
+  o = value_need(L, node_new(a, NODE_OBJECT));
+  lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? known_key(keys, lua_tostring(L, -2)) : NULL;
+    if (key != NULL) {
+      struct path here = { p, key, 0 };
+      struct node *v = keys != TOOL_KEYS && strcmp(key, "content") == 0 ? to_content(L, -1, a, &here, depth + 1)
+                                                                        : to_node(L, -1, a, &here, depth + 1);
+      if (v->type != NODE_NULL) {
+        v->key = (struct str){ key, strlen(key) };
+        append(o, v);
+      }
+    }
+    lua_pop(L, 1);
+  }
+  return o;
+}
+
+/* An array of records; anything else as it is. */
+static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                               int depth) {
+  struct node *list;
+  lua_Integer n;
+  idx = lua_absindex(L, idx);
+  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
+  n = array_count(L, idx);
+  if (n == 0) {
+    lua_pushnil(L);
+    if (lua_next(L, idx)) { /* {role = …} instead of {{role = …}} */
+      lua_pop(L, 2);
+      raise_at(L, p, "an array", "a table with other keys");
+    }
+  }
+  if (depth >= VALUE_DEPTH) raise_depth(L, p);
+  list = value_need(L, node_new(a, NODE_ARRAY));
+  for (lua_Integer i = 1; i <= n; i++) {
+    struct path here = { p, NULL, i };
+    lua_rawgeti(L, idx, i);
+    append(list, to_record(L, -1, a, &here, keys, depth + 1));
+    lua_pop(L, 1);
+  }
+  return list;
+}
+
+static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  return to_records(L, idx, a, p, BLOCK_KEYS, depth);
+}
+
+struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name) {
+  struct path p = { NULL, name, 0 };
+  return to_content(L, idx, a, &p, 0);
+}
+
+struct node *value_request(lua_State *L, int idx, struct arena *a) {
+  struct node *o = value_need(L, node_new(a, NODE_OBJECT));
+  idx = lua_absindex(L, idx);
+  luaL_checktype(L, idx, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, idx)) {
+    struct path here = { NULL, luaL_checkstring(L, -2), 0 };
+    struct node *v;
+    if (strcmp(here.name, "messages") == 0) v = to_records(L, -1, a, &here, MESSAGE_KEYS, 0);
+    else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, TOOL_KEYS, 0);
+    else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, BLOCK_KEYS, 0);
+    else v = to_node(L, -1, a, &here, 0);
+    if (v->type != NODE_NULL) {
+      v->key.p = lua_tolstring(L, -2, &v->key.n);
+      append(o, v);
+    }
+    lua_pop(L, 1);
+  }
+  sort_object(o);
+  return o;
+}
