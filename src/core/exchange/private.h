@@ -62,6 +62,7 @@ int body_sniff(struct exchange *x);
 /* Reads one record. */
 int body_read_stream(struct exchange *x);
 
+/* Reads a body that is one answer, once it is whole; one that is an error. */
 int body_read_plain(struct exchange *x);
 int body_read_refusal(struct exchange *x);
 

@@ -40,6 +40,7 @@ int delta_push(struct events *deltas, enum event_type type, struct str id, struc
 
 /* {{{ run.c: text, thinking, refusal */
 
+/* Adds a part's text to the block of its type and key, opened if need be. */
 int run_add(struct message *msg, const struct event *part, enum block_type type, struct events *deltas, struct err *e);
 
 /* The block that a part of this kind and key goes to, opened if need be (NULL: failed); others of the three kinds are
@@ -60,8 +61,11 @@ int run_join_surrogates(struct message *msg, struct block *b, struct str *s, str
 
 /* {{{ tool.c: calls */
 
+/* Add a part: of a call's id and name; of its arguments. Each opens the call if need be. */
 int tool_add(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
 int tool_add_arguments(struct message *msg, const struct event *part, struct events *deltas, struct err *e);
+
+/* Completes a call; nothing when it is complete. Fails when it has no name. */
 int tool_end(struct message *msg, struct block *b, struct events *deltas, struct err *e);
 
 /* }}} */
