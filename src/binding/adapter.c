@@ -1,7 +1,7 @@
 /*
-** adapter.c: userdata koine.adapter: a codec with one provider's quirks. Its methods that wait are lua/koine/call/adapter.lua's.
-** User values: 1 the engine, 2 the Lua layer's private table, 3 the table its strings are borrowed from.
-** Owns nothing outside Lua.
+** adapter.c: userdata koine.adapter: a codec with one provider's quirks. Its methods that wait are
+** lua/koine/call/adapter.lua's. User values: 1 the engine, 2 the Lua layer's private table, 3 the table its strings are
+** borrowed from. Owns nothing outside Lua.
 */
 #include "binding.h"
 #include "core/history/normalise.h"

@@ -296,8 +296,8 @@ static int m_poll(lua_State *L) {
 }
 
 /* core.answer_error(provider, {status, headers, body} [, secrets [, id_header]]): the error that an answer outside 200–299
-** stands for, read as a chat's would be: kind, class, code, message, retry_after, retryable, request_id (id_header: head.h), raw
-** (at most 64 KiB), secrets redacted. */
+** stands for, read as a chat's would be: kind, class, code, message, retry_after, retryable, request_id (id_header:
+** head.h), raw (at most 64 KiB), secrets redacted. */
 static int f_answer_error(lua_State *L) {
   struct arena *a = &state_scratch(L)->arena;
   struct http_request r;

@@ -1,10 +1,10 @@
 /*
-** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees all of it.
-** User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
+** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees
+** all of it. User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always),
-** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), container (table), id, request_id, provider, status_code,
-** headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true).
+** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), container (table), id, request_id,
+** provider, status_code, headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true).
 */
 #include "binding.h"
 

@@ -282,7 +282,8 @@ static int poll(lua_State *L, struct stream *s, int discard) {
 }
 
 /* stream:poll([discard]): the next delta (the first one: delta, nil, true); false when nothing has arrived (wait for the
-** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the attempt failed. With discard true, deltas are consumed without making tables. */
+** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the attempt
+** failed. With discard true, deltas are consumed without making tables. */
 static int m_poll(lua_State *L) {
   struct stream *s = check_stream(L);
   int n;

@@ -1,6 +1,6 @@
 /*
-** Tests of the working directory against the kernel's own idea of staying below a directory (openat2 with RESOLVE_BENEATH, where there
-** is one): for random paths in random trees of relative links, both find the same file or neither finds one.
+** Tests of the working directory against the kernel's own idea of staying below a directory (openat2 with RESOLVE_BENEATH,
+** where there is one): for random paths in random trees of relative links, both find the same file or neither finds one.
 */
 #include <errno.h>
 

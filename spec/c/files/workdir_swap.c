@@ -1,6 +1,6 @@
 /*
-** Tests of the working directory while somebody else changes the files: after each look that an operation takes, in turn, and at any
-** time by another process.
+** Tests of the working directory while somebody else changes the files: after each look that an operation takes, in turn,
+** and at any time by another process.
 */
 #include <errno.h>
 #include <signal.h>

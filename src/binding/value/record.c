@@ -1,6 +1,6 @@
 /*
-** record.c: tables of which only the known members count, as all others are the caller's own: messages, blocks, tools, a request.
-** See value.h. The nodes are the arena's, their strings are borrowed from Lua. Raises ArgumentError.
+** record.c: tables of which only the known members count, as all others are the caller's own: messages, blocks, tools, a
+** request. See value.h. The nodes are the arena's, their strings are borrowed from Lua. Raises ArgumentError.
 */
 #include "value.h"
 

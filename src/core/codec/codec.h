@@ -177,7 +177,8 @@ const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int 
                                   struct str message);
 /*
 ** Reads an error answer: status (200 for an error object inside a stream), body bytes (JSON in any of the shapes known,
-** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, request_id, message, retryable; KIND_MEMORY when the JSON found no room.
+** SSE-framed JSON, HTML, text, empty). Fills kind, status, code, request_id, message, retryable; KIND_MEMORY when the JSON
+** found no room.
 */
 void codec_error(struct arena *a, int status, struct str body, struct err *e);
 /* The same from an error object already read ({type, code, message, status…}, a string, or the object holding "error"). */

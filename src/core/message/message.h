@@ -54,10 +54,10 @@ size_t message_held(const struct message *msg);
 int message_warn(struct message *msg, const char *code, const char *field, const char *text);
 /*
 ** The message as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, container?,
-** warnings, degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments beyond
-** JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory.
-** usage: {input_tokens?, output_tokens?, cache_read_tokens?, cache_creation_tokens?, reasoning_tokens?,
-** cache_creation_1h_tokens? (more than none), cost? = {total} and cost_source = "provider", unpriced?}.
+** warnings, degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments
+** beyond JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory. usage: {input_tokens?,
+** output_tokens?, cache_read_tokens?, cache_creation_tokens?, reasoning_tokens?, cache_creation_1h_tokens? (more than
+** none), cost? = {total} and cost_source = "provider", unpriced?}.
 */
 struct node *message_node(struct message *msg, struct arena *a, int partial);
 
