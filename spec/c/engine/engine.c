@@ -150,6 +150,34 @@ static void test_turns(const struct mem *m) {
   engine_free(g);
 }
 
+static struct pollset *watched;
+
+/* Is watched anew whenever it is served, as libcurl does with the socket of a transfer that is paused and resumed. */
+static void on_renewed(void *ud, int fd, int events) {
+  struct err e;
+  (void)events;
+  note('d');
+  pollset_remove(watched, fd);
+  CHECK(pollset_set(watched, fd, POLLSET_IN, on_renewed, ud, &e) == 0);
+}
+
+/* A descriptor that is always ready and always new leaves the sources their turn. */
+static void test_renewed(const struct mem *m) {
+  struct err e;
+  int fd[2];
+  struct job a;
+  struct engine *g = engine_new(m, &e);
+  watched = engine_pollset(g);
+  CHECK(pipe2(fd, O_CLOEXEC | O_NONBLOCK) == 0 && write(fd[1], "x", 1) == 1);
+  CHECK(pollset_set(watched, fd[0], POLLSET_IN, on_renewed, NULL, &e) == 0);
+  add(g, &a, 'a', 0, 2);
+  for (int i = 0; i < 6; i++) CHECK(step(g, 0, 0) == 0);
+  CHECK(was("ddaadd"));
+  pollset_remove(watched, fd[0]);
+  close(fd[0]), close(fd[1]);
+  engine_free(g);
+}
+
 /* A step that fails does what else there is, and the next one starts behind the failure. */
 static void test_failure(const struct mem *m) {
   struct err e;
@@ -221,6 +249,7 @@ int main(void) {
   alarm(60); /* a hang is a failure */
   test_due(&m);
   test_turns(&m);
+  test_renewed(&m);
   test_failure(&m);
   test_leaving(&m, -1);
   test_leaving(&m, 0);

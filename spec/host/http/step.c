@@ -106,6 +106,29 @@ static void test_deadlines(struct world *w) {
   close_lines(w, l);
 }
 
+/* A transfer that is overdue is ended beside one that is read between any two steps, and paused in each: libcurl then wants to
+** be called at once, and watches its socket anew. */
+static void test_read_between(struct world *w) {
+  struct ask big, stall;
+  const struct err *f;
+  int steps = 0;
+  ask(&big, "GET", "/big?40000000")->high_water = 4096;
+  ask(&stall, "GET", "/stall")->timeouts.total = 0.001;
+  struct transfer *t = transfer_start(w->http, &big.r, NULL, &w->e);
+  while (!transfer_body(t)->n) CHECK(budget_step(w, -1, 0) == 0);
+  struct transfer *late = transfer_start(w->http, &stall.r, NULL, &w->e);
+  usleep(2000);
+  while (!over(late) && ++steps < 100) {
+    CHECK(budget_step(w, 0, 0) == 0);
+    transfer_body(t)->n = 0;
+    transfer_taken(t);
+  }
+  CHECK(transfer_done(late, &f) && f != NULL && f->kind == KIND_TIMEOUT);
+  CHECK(!over(t));
+  transfer_close(late);
+  transfer_close(t);
+}
+
 /* Answers come in whole, one socket's bytes a step. */
 static void test_transfers(struct world *w) {
   struct ask a;
@@ -135,6 +158,7 @@ int main(void) {
   test_turns(&w);
   test_time_enough(&w);
   test_deadlines(&w);
+  test_read_between(&w);
   test_transfers(&w);
   close_world(&w);
   server_stop(&server);

@@ -189,7 +189,8 @@ int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *
   if (grow(p, fd) < 0) return err_memory(e);
   struct entry *n = &p->entries[fd];
   int fresh = n->handler == NULL;
-  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, fresh ? 0 : n->lap, events };
+  /* The number keeps its lap: one that is removed and added whenever it is served is not new each time. */
+  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, n->lap, events };
   /* Also for the same events: behind the number there may be another file by now. */
   if (system_set(p, fd, &next, n->events, fresh) < 0) return err_system(e, "cannot watch a descriptor");
   *n = next;
