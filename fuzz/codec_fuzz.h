@@ -191,7 +191,7 @@ static void stream(struct str in, unsigned pick) {
   while (in.n > 0 && r == 0) {
     const char *lf = memchr(in.p, '\n', in.n);
     struct str line = { in.p, lf != NULL ? (size_t)(lf - in.p) : in.n };
-    const struct record record = { .data = line };
+    const struct record record = { .data = line, .retry = -1 };
     arena_reset(&s.scratch);
     r = CODEC.parse_record(s.state, &record, &s.parts, &s.e);
     if (r == 0) r = pass_on(&s);

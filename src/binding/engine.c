@@ -44,7 +44,7 @@ struct state *state_get(lua_State *L, int push) {
   return st;
 }
 
-/* Objects older than it are finalized after it: what they allocated here nobody would free. */
+/* Objects older than it are finalized after it: what they allocated here would never be freed. */
 static void check_open(lua_State *L, const struct state *st) {
   if (st->closed) luaL_error(L, "Koine was closed with its Lua state");
 }
@@ -194,7 +194,7 @@ static double read_budget(lua_State *L) {
 /* engine:step([seconds [, {budget_ms = n}]]): waits at most so long (nil: until something happens; 0: not at all), does
 ** what there is to do, and returns the array of tokens that became ready (reused by the next step) and true when a
 ** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
-** work it is at then; with 0 it does one piece: a descriptor's. Raises ArgumentError, and when the system fails. */
+** work it is at then; with 0 it does one piece, a descriptor's or a source's. Raises ArgumentError, and when the system fails. */
 static int m_step(lua_State *L) {
   struct state *st = check_state(L);
   double seconds = luaL_optnumber(L, 2, -1), budget = read_budget(L);

@@ -35,7 +35,7 @@ static void set_string(lua_State *L, const char *key, const char *z) {
   lua_setfield(L, -2, key);
 }
 
-/* A string of whoever answered, as one line of legal UTF-8. */
+/* A string of the answer, as one line of legal UTF-8. */
 static void set_line(lua_State *L, const char *key, const char *z) {
   char line[ERR_MESSAGE_MAX];
   utf8_line(line, sizeof line, z, strlen(z));

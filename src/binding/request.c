@@ -149,6 +149,7 @@ static const struct framing *named_framing(lua_State *L) {
 
 void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_request *r, struct exchange_spec *spec,
                    struct arena *a) {
+  idx = lua_absindex(L, idx);
   read_request(L, idx, r, &spec->limits, a);
   lua_getfield(L, idx, "codec");
   spec->codec = optional_codec(L, -1, ad);

@@ -195,6 +195,21 @@ static void test_failure(const struct mem *m) {
   engine_free(g);
 }
 
+/* Where the system's own descriptor fails, the sources work on. */
+static void test_broken(const struct mem *m, double timeout, double budget) {
+  struct err e;
+  struct job a;
+  int steps = 0;
+  struct engine *g = engine_new(m, &e);
+  add(g, &a, 'a', 0, 2);
+  close(engine_pollfd(g));
+  CHECK(step(g, timeout, budget) == -1);
+  while (a.pieces > 0 && steps++ < 3) (void)step(g, timeout, budget);
+  CHECK(a.pieces == 0);
+  memset(trace, 0, sizeof trace);
+  engine_free(g);
+}
+
 /* A source may leave while it runs, and take others along: also the one whose turn is next. */
 static void test_leaving(const struct mem *m, double budget) {
   struct err e;
@@ -251,6 +266,9 @@ int main(void) {
   test_turns(&m);
   test_renewed(&m);
   test_failure(&m);
+  test_broken(&m, -1, -1);
+  test_broken(&m, 0, 0);
+  test_broken(&m, 0.001, 1);
   test_leaving(&m, -1);
   test_leaving(&m, 0);
   test_interrupted(&m, -1);

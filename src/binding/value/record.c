@@ -42,11 +42,11 @@ static void refuse_record(lua_State *L, int idx, const struct path *p) {
 ** it is none. */
 static struct node *to_server_tool(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct node *o;
-  int own;
+  int is_function;
   lua_pushliteral(L, "type");
-  own = lua_rawget(L, idx) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "function") == 0;
+  is_function = lua_rawget(L, idx) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "function") == 0;
   lua_pop(L, 1);
-  if (own) return NULL;
+  if (is_function) return NULL;
   o = value_need(L, node_new(a, NODE_OBJECT));
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     struct path here = { p, NULL, 0 };

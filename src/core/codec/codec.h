@@ -134,7 +134,7 @@ struct parse {
   const struct limits *limits;
   const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */
   int64_t max_tokens;            /* how many tokens the caller allows the answer; 0 = not said */
-  unsigned long *events;         /* counts the events of a stream that were read; NULL = nobody asks */
+  unsigned long *events;         /* counts the events of a stream that were read; NULL: not counted */
 };
 
 struct codec {

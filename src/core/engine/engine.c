@@ -1,5 +1,5 @@
 /*
-** engine.c: whose turn it is. Descriptors wait in the pollset, sources in a list; a step waits for the earliest of them,
+** engine.c: who works next. Descriptors wait in the pollset, sources in a list; a step waits for the earliest of them,
 ** then lets each work.
 ** The engine owns the pollset, and links the sources, which belong to others. Failure: NULL or -1 and an err.
 */
@@ -12,8 +12,8 @@ struct engine {
   const struct mem *m;
   struct pollset *poll;
   struct source *sources;
-  struct source *turn;    /* the source that works next; NULL: the descriptors do */
-  double turn_at;         /* when the sources' turn began: what is due later waits for the next one */
+  struct source *next;    /* the source that works next; NULL: the descriptors do */
+  double round_at;        /* when the sources' round began: what is due later waits for the next one */
 };
 
 /* An engine that watches nothing; NULL and *e when memory or descriptors are short. */
@@ -74,52 +74,52 @@ void engine_add(struct engine *g, struct source *s) {
   g->sources = s;
 }
 
-/* Takes s out; its turn, if it had it, passes to the next one. */
+/* Takes s out; where it was the next to work, the one behind it is. */
 void engine_remove(struct engine *g, struct source *s) {
   struct source **at = &g->sources;
   while (*at != NULL && *at != s) at = &(*at)->next;
   if (*at == NULL) return;
   *at = s->next;
-  if (g->turn == s) g->turn = s->next;
+  if (g->next == s) g->next = s->next;
 }
 
-/* Begins the sources' turn, which comes after the descriptors'. */
-static void begin_turn(struct engine *g) {
-  g->turn = g->sources;
-  g->turn_at = clock_monotonic();
+/* Begins a round of the sources, which comes after the descriptors'. */
+static void begin_round(struct engine *g) {
+  g->next = g->sources;
+  g->round_at = clock_monotonic();
 }
 
-/* Runs the sources whose turn it is, up to the first that does something or fails: what that one returned; 0 when none of
-** them has anything to do. A source keeps its turn while it may have more to do. */
+/* Runs the sources of this round that are left, up to the first that does something or fails: what that one returned; 0 when
+** none of them has anything to do. A source stays the next one while it may have more to do. */
 static int run_sources(struct engine *g, int most, struct err *e) {
-  for (struct source *s; (s = g->turn) != NULL;) {
-    int n = s->run(s, g->turn_at, most, e);
-    if (n < most && g->turn == s) g->turn = s->next;
+  for (struct source *s; (s = g->next) != NULL;) {
+    int n = s->run(s, g->round_at, most, e);
+    if (n < most && g->next == s) g->next = s->next;
     if (n != 0) return n;
   }
   return 0;
 }
 
-/* Serves one descriptor: 1, 0 when none is ready, -1 and *e. Once each has had its turn, it is that of the sources. */
+/* Serves one descriptor: 1, 0 when none is ready, -1 and *e. Once each was served, and after a failure, the sources are
+** next. */
 static int run_descriptor(struct engine *g, struct err *e) {
   int lap, n = pollset_one(g->poll, &lap, e);
-  if (n == 0 || lap) begin_turn(g);
+  if (n <= 0 || lap) begin_round(g);
   return n;
 }
 
-/* One piece of work, of whoever is next: 1, 0 when there is none, -1 and *e. */
+/* One piece of work, of a source or a descriptor: 1, 0 when there is none, -1 and *e. */
 static int work(struct engine *g, struct err *e) {
-  int n = run_sources(g, 1, e); /* the rest of their turn */
+  int n = run_sources(g, 1, e); /* the rest of their round */
   if (n == 0) n = run_descriptor(g, e);
   if (n == 0) n = run_sources(g, 1, e);
   return n;
 }
 
-/* Waits, serves all descriptors that are ready, then every source, whatever another one failed with. */
+/* Waits, serves all descriptors that are ready, then every source: whatever fails, the others work. */
 static int step_once(struct engine *g, double wait, int *interrupted, struct err *e) {
-  int n, r = 0;
-  if (pollset_wait(g->poll, wait, interrupted, e) < 0) return -1;
-  begin_turn(g);
+  int n, r = pollset_wait(g->poll, wait, interrupted, e) < 0 ? -1 : 0;
+  begin_round(g);
   while ((n = run_sources(g, INT_MAX, e)) != 0)
     if (n < 0) r = -1;
   return r;
@@ -127,13 +127,16 @@ static int step_once(struct engine *g, double wait, int *interrupted, struct err
 
 /* Waits, then works piece by piece while there is time. */
 static int step_within(struct engine *g, double wait, double budget, int *interrupted, struct err *e) {
-  int n;
+  int n, r = 0;
   *interrupted = 0;
-  if (wait != 0 && pollset_await(g->poll, wait, interrupted, e) < 0) return -1;
+  if (wait != 0 && pollset_await(g->poll, wait, interrupted, e) < 0) {
+    begin_round(g);
+    r = -1;
+  }
   double end = clock_monotonic() + budget;
   do n = work(g, e);
   while (n > 0 && clock_monotonic() < end);
-  return n < 0 ? -1 : 0;
+  return n < 0 ? -1 : r;
 }
 
 /* Waits no longer than until a source is due, then works. */

@@ -19,8 +19,8 @@ struct engine;
 struct source {
   /* When run must be called: seconds of clock_monotonic, or negative: not before a descriptor is ready. */
   double (*due)(struct source *s);
-  /* Does what was due at `now`, when its turn began, at most `most` pieces of work: how many it did, or -1 and *e. As long
-  ** as it does `most` its turn goes on, with the same `now`. It may remove any source. */
+  /* Does what was due at `now`, when its round began, at most `most` pieces of work: how many it did, or -1 and *e. As long
+  ** as it does `most` it is called again, with the same `now`. It may remove any source. */
   int (*run)(struct source *s, double now, int most, struct err *e);
   /* The engine is being freed, its pollset still there: s takes its descriptors and its news out. It is unlinked already. */
   void (*orphan)(struct source *s);

@@ -36,7 +36,7 @@ struct pollset {
   const struct mem *m;
   struct entry *entries; /* by descriptor: the system gives out the lowest free number */
   size_t cap;
-  uint32_t lap;              /* begins anew when one that had its turn is served again */
+  uint32_t lap;              /* counts up when one is served a second time */
   struct news *first, *last; /* those with news */
   int fd;
 };

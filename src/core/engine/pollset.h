@@ -45,7 +45,7 @@ int pollset_one(struct pollset *p, int *lap, struct err *e);
 
 /* Puts n behind those with news; idempotent. */
 void pollset_news(struct pollset *p, struct news *n);
-/* Takes n out; idempotent. Whoever has news is taken out before it is freed. */
+/* Takes n out; idempotent. Its owner does so before it frees n. */
 void pollset_forget(struct pollset *p, struct news *n);
 /* The first of those with news, taken out; NULL when there is none. */
 struct news *pollset_ready(struct pollset *p);

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define RAW_MAX ((size_t)64 << 10)       /* of any other body, kept for response:raw() */
+#define RAW_MAX ((size_t)64 << 10)       /* of a body that is no error, kept for response:raw() */
 
 enum mode { WAITING, SNIFF, STREAM, PLAIN, REFUSED };
 enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };

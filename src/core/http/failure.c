@@ -1,6 +1,6 @@
 /*
 ** failure.c: why a transfer fails: the first reason is noted in it, libcurl's own is put into words.
-** The note belongs to the transfer. Whoever notes a failure, or finds one noted, sees to the end.
+** The note belongs to the transfer. The caller that notes a failure, or finds one noted, ends the transfer.
 */
 #include <stdio.h>
 

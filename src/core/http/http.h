@@ -58,7 +58,7 @@ struct transfer *transfer_start(struct http *http, const struct http_request *r,
 /* Status of the final response and its headers, once its head is complete; 0 before. */
 int transfer_status(const struct transfer *t);
 size_t transfer_headers(const struct transfer *t, const struct header **h);
-/* The received, decoded bytes not yet taken. Whoever takes them (buf_swap, sse_feed_buf) then calls transfer_taken. */
+/* The received, decoded bytes not yet taken. The caller that takes them then calls transfer_taken. */
 struct buf *transfer_body(struct transfer *t);
 /* Tells that the body buffer was emptied: resumes a paused transfer. */
 void transfer_taken(struct transfer *t);

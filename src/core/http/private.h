@@ -1,6 +1,6 @@
 /*
 ** private.h: what the files of the http room share. Each calls only those before it, in this order: library.c (which
-** libcurl is running), tls.c (what OpenSSL is asked behind libcurl's back), failure.c (why a transfer fails), request.c
+** libcurl is running), tls.c (what OpenSSL is asked without libcurl), failure.c (why a transfer fails), request.c
 ** (checks and libcurl's options), deadline.c (heap of deadlines), head.c (status and headers), socket.c (connections),
 ** transfer.c (body, end, reading), http.c (multi, source), start.c (how a transfer begins).
 */
@@ -99,7 +99,7 @@ int tls_has_unread(const struct http *http, CURL *easy);
 CURLcode tls_on_context(CURL *easy, void *context, void *ud);
 
 /* failure.c */
-/* Notes why t fails, the first time; whoever calls it sees to the end. */
+/* Notes why t fails, the first time; the caller ends t. */
 void transfer_fail(struct transfer *t, const struct err *e);
 /* The same, for what libcurl says. */
 void transfer_fail_code(struct transfer *t, CURLcode code);

@@ -209,7 +209,7 @@ void transfer_taken(struct transfer *t) {
   t->last = http->now = clock_monotonic();
   CURLcode code = curl_easy_pause(t->easy, CURLPAUSE_CONT);
   transfer_pause_full(http);
-  http->curl_at = http->now; /* whatever libcurl asked for; in the next turn, so that others have theirs */
+  http->curl_at = http->now; /* whatever libcurl asked for; in the next round, so that other sources work first */
   if (t->failed || code != CURLE_OK) transfer_finished(t, code, 0);
   else deadline_update(http, t);
 }

@@ -377,7 +377,7 @@ static enum stop stop_of(struct str reason) {
 }
 
 /* A message with stop_reason tool_use and without a call would leave the caller nothing to answer. */
-static int empty_tool_turn(struct err *e) {
+static int no_calls(struct err *e) {
   err_set(e, KIND_PROTOCOL, "the model stopped for a tool call but sent none");
   snprintf(e->code, sizeof e->code, "empty_tool_turn");
   e->retryable = 1;
@@ -390,7 +390,7 @@ int anthropic_parse_end(void *state, struct events *out, struct err *e) {
   enum stop stop = stop_of(reason);
   struct event *ev;
   if (!s->stopped) return 0;
-  if (stop == STOP_TOOL_USE && s->tools == 0) return empty_tool_turn(e);
+  if (stop == STOP_TOOL_USE && s->tools == 0) return no_calls(e);
   if (stop == STOP_END_TURN && s->stop_sequence.n > 0 && s->tools == 0) stop = STOP_SEQUENCE; /* llama.cpp */
   if (stop == STOP_NONE) {
     stop = STOP_END_TURN;

@@ -143,7 +143,7 @@ static int not_final(struct responses *s, struct str status) {
 }
 
 /* A response that is over, in this status. What it holds is told even when it failed. */
-static int end_turn(struct responses *s, const struct whole *w, struct str status) {
+static int end_message(struct responses *s, const struct whole *w, struct str status) {
   int incomplete = str_eq(status, "incomplete");
   struct str reason = incomplete && w->reason.n > 0 ? w->reason : status;
   if (push_meta(s, w) != 0 || push_output(s, w->output) != 0 || responses_close(s) != 0) return -1;
@@ -281,7 +281,7 @@ static int add_text(struct responses *s, const struct members *r) {
 }
 
 /* True for the events that end the message; *status is the one they stand for. */
-static int ends_turn(struct str type, struct str *status) {
+static int ends_message(struct str type, struct str *status) {
   static const struct { struct str type, status; } ENDS[] = {
     { { "response.completed", 18 }, { "completed", 9 } }, { { "response.incomplete", 19 }, { "incomplete", 10 } },
     { { "response.failed", 15 }, { "failed", 6 } }, { { "response.cancelled", 18 }, { "cancelled", 9 } },
@@ -294,7 +294,7 @@ static int ends_turn(struct str type, struct str *status) {
 /* An event with a response object: created, in_progress, queued, and those that end the message. */
 static int take_response(struct responses *s, const struct members *r) {
   struct str status = STR_NONE;
-  int ends = ends_turn(r->type, &status);
+  int ends = ends_message(r->type, &status);
   struct whole w;
   struct json j;
   memset(&w, 0, sizeof w);
@@ -305,7 +305,7 @@ static int take_response(struct responses *s, const struct members *r) {
   }
   if (!ends) return push_meta(s, &w);
   if (str_eq(w.status, "failed") || str_eq(w.status, "incomplete")) status = w.status;
-  if (end_turn(s, &w, status) != 0) return -1;
+  if (end_message(s, &w, status) != 0) return -1;
   return responses_push(s, PART_DONE, 0, STR_NONE) != NULL ? 0 : -1;
 }
 
@@ -363,5 +363,5 @@ int responses_parse_body(void *state, struct str body, struct events *out, struc
   if (str_begins(w.object, "chat.completion")) return wrong_endpoint(s);
   if (w.output.n == 0 || w.output.p[0] != '[')
     return err_set(e, KIND_PROTOCOL, "the provider's answer has no `output`");
-  return end_turn(s, &w, w.status.n > 0 ? w.status : STR("completed"));
+  return end_message(s, &w, w.status.n > 0 ? w.status : STR("completed"));
 }

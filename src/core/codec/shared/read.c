@@ -133,7 +133,7 @@ int codec_lines(const struct parse *p, const struct record *r, event_reader read
   if (complete_json(p, rest)) return codec_event(p, r, read, state, out, e);
   if (!each_line_json(p, rest)) return r->unclosed ? 0 : codec_event(p, r, read, state, out, e);
   while (rest.n > 0) {
-    const struct record line = { .data = take_line(&rest) };
+    const struct record line = { .data = take_line(&rest), .retry = -1 };
     if (line.data.n > 0 && codec_event(p, &line, read, state, out, e) != 0) return -1;
   }
   return 0;

@@ -1,7 +1,8 @@
 /*
 ** filter.h: takes the parts that a codec pushes and gives them on; text that may hold calls waits in between, and where
 ** it holds some they go on in its place (leaked.h). Which blocks there are may change by that: text gets keys of the
-** filter's own, which are negative; a codec counts its keys from 0.
+** filter's own, which are negative; a codec counts its keys from 0. The filter knows no choices of an answer: reasoning on
+** both sides of text that waits is one block, and text waits until a part comes.
 ** Owns what waits. Strings of the parts given on are borrowed as event.h says. Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_SHARED_LEAKED_FILTER_H
