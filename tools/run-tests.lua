@@ -4,12 +4,16 @@
 --
 -- Prints a line for each process that ended: its seconds, its name, and what it wrote besides busted's report. At the
 -- end come all texts of those that failed, and the sums. Fails when a test fails, when a process does not end by itself
--- with status 0, and when a spec file runs no test. SIGINT (Ctrl-C), SIGTERM and SIGHUP kill the processes and what
--- they started.
+-- with status 0, and when a spec file runs no test. A spec file may take TEST_SECONDS (600); programs have limits of
+-- their own. When a test has ended, its process group is killed; SIGINT (Ctrl-C), SIGTERM, SIGHUP and a closed output
+-- kill those of all tests, after the texts of those that failed or did not end.
 
 local uv = require "luv"
 
 local REPORT = "\n(%d+) success%l* / (%d+) failures? / (%d+) errors? / (%d+) pendings? : [%d.]+ seconds\n"
+
+local SECONDS = tonumber(os.getenv "TEST_SECONDS" or 600)
+if not SECONDS or SECONDS < 1 then error("run-tests: TEST_SECONDS is to be a number of at least 1", 0) end
 
 -- {{{ what to run
 
@@ -95,10 +99,15 @@ end
 
 local running, failures = {}, {} -- tests by their handles; texts
 
+local function kill(pid)
+  uv.kill(-pid, "sigkill") -- fails where the group is empty
+end
+
 local function tell(test, code, signal)
   local text = uv.fs_read(test.log, uv.fs_fstat(test.log).size, 0)
   uv.fs_close(test.log)
   local wrong, rest = judge(test, code, signal, text)
+  if test.late then wrong = ("did not end within %d seconds"):format(SECONDS) end
   local line = test.spec or test.program
   rest = rest:match "^%s*(.-)%s*$"
   if wrong then
@@ -123,17 +132,32 @@ local function start(test, done)
     function(code, signal)
       running[handle] = nil
       handle:close()
+      kill(pid)
+      if test.timer then test.timer:close() end
       tell(test, code, signal)
       done()
     end)
   running[assert(handle, pid)] = test
+  if test.spec then
+    test.timer = uv.new_timer()
+    test.timer:start(SECONDS * 1000, 0, function()
+      test.late = true
+      kill(pid)
+    end)
+  end
+end
+
+local function tell_failures()
+  for _, text in ipairs(failures) do print("\n" .. text) end
 end
 
 local function on_signal(name)
   for handle, test in pairs(running) do
-    uv.kill(-handle:get_pid(), "sigkill")
-    io.stderr:write(("run-tests: %s ended %s\n"):format(name, test.spec or test.program))
+    kill(handle:get_pid())
+    failures[#failures + 1] = ("--- %s: ended by run-tests, after %s\n%s"):format(test.spec or test.program, name,
+      uv.fs_read(test.log, uv.fs_fstat(test.log).size, 0))
   end
+  if name ~= "sigpipe" then tell_failures() end
   os.exit(128 + uv.constants[name:upper()])
 end
 
@@ -149,7 +173,7 @@ local function run(list, jobs)
       end)
     end
   end
-  for _, name in ipairs { "sigint", "sigterm", "sighup" } do
+  for _, name in ipairs { "sigint", "sigterm", "sighup", "sigpipe" } do
     local watcher = uv.new_signal()
     watcher:start(name, function() on_signal(name) end)
     watcher:unref()
@@ -164,7 +188,7 @@ local jobs = math.tointeger(tonumber(os.getenv "TEST_JOBS" or 2 * uv.available_p
 if not jobs or jobs < 1 then error("run-tests: TEST_JOBS is to be an integer of at least 1", 0) end
 if #list == 0 then error("run-tests: there is nothing to run", 0) end
 run(list, jobs)
-for _, text in ipairs(failures) do print("\n" .. text) end
+tell_failures()
 print(("\n%d successes / %d failures / %d errors / %d pending, %d programs / %d failed : %.1f seconds, %d at once")
   :format(sums[1], sums[2], sums[3], sums[4], sums.programs, sums.failed, (uv.hrtime() - began) / 1e9, jobs))
 os.exit(#failures == 0)
