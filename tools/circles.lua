@@ -19,9 +19,11 @@ local function parent(path) return path:match "^(.*)/" end
 
 -- What is defined ---------------------------------------------------------------------------------------------------
 
--- The code of a file without strings and without the names of types, and with a newline before it.
+-- The code of a file without strings and without the names of types, all members behind a dot, and with a newline
+-- before it.
 local function code_of(path)
   local text = "\n" .. source.read(path):gsub("\\[^\n]", ""):gsub("'[^\n]?'", "0"):gsub('"[^"\n]*"', '""')
+  text = text:gsub("%->", ".")
   for _, tag in ipairs { "struct", "enum", "union" } do text = text:gsub("%f[%w_]" .. tag .. "%s+[%w_]+", tag) end
   return text
 end
@@ -59,7 +61,7 @@ end
 
 -- Notes in `calls` what files this code calls, with one of the names that say so.
 local function note(calls, path, text, seen)
-  for dot, name in text:gmatch "([%.>]?)%s*%f[%w_]([%a_][%w_]*)" do
+  for dot, name in text:gmatch "(%.?)%s*%f[%w_]([%a_][%w_]*)" do
     if dot == "" and not seen[name] and not hidden[path][name] then
       seen[name] = true
       if home[name] and home[name] ~= path then calls[home[name]] = calls[home[name]] or name end

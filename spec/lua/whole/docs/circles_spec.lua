@@ -52,6 +52,13 @@ describe("the check of circles", function()
       { ["a.c"] = "int a(int x) {\n  return b(x);\n}\n", ["b.c"] = "int b(int x) {\n  return a(x);\n}\n" })
   end)
 
+  it("finds a call behind a comparison, and takes no member for one", function()
+    finds("a circle", { ["a.c"] = "int a(int x) {\n  return x > b(x);\n}\n",
+      ["b.c"] = "int b(int x) {\n  return a(x);\n}\n" })
+    is_fine { ["a.c"] = "int a(struct s *x) {\n  return x->b(x) + x -> b(x);\n}\n",
+      ["b.c"] = "int b(int x) {\n  return a(x);\n}\n" }
+  end)
+
   it("finds a circle through a third file, a constant and an inline function", function()
     finds("a circle", { ["h.h"] = "static inline int h(int x) {\n  return c(x);\n}\n",
       ["a.c"] = "int a(int x) {\n  return TABLE[x];\n}\n", ["b.c"] = "const int TABLE[] = { h };\n",
