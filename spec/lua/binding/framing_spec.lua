@@ -27,12 +27,12 @@ describe("a framing", function()
     for i = 1, 2 do
       local server = raw_server.start(raw_server.answer(200, body))
       local stream <close> = assert(start(server.url, i == 1 and "sse" or nil))
-      local delta
-      while not delta do
+      local delta, err
+      repeat
         core.engine():step(1)
-        delta = stream:poll()
-      end
-      assert.are.equal("text_start", delta.type)
+        delta, err = stream:poll()
+      until delta or err
+      assert.are.equal("text_start", assert(delta, err).type)
       server:requests()
     end
     for _, name in ipairs { "ss", "sse2", "" } do

@@ -172,7 +172,7 @@ describe("koine chat", function()
       assert.are.equal(0, child:wait().code)
     end)
 
-    at_terminal("shows no character that answers the text around it, and leaves emoji and Hebrew whole", function()
+    at_terminal("shows no character that turns the text around it, and leaves emoji and Hebrew whole", function()
       local kept = "\u{1F468}\u{200D}\u{1F467}\u{FE0F} \u{1F3F4}\u{E0067}\u{E007F} \u{200F}\u{5E9} \u{A0}"
       local child = chat { { content = "\u{202E}a\u{2066}b\u{2069}\u{202A}" .. kept .. "\u{80}\u{9F}." } }
       child:expect("out", "> ")

@@ -352,7 +352,7 @@ describe("the next request", function()
     end)
   end
 
-  it("is a legal answer also where the arguments were no JSON object", function()
+  it("is legal also where the arguments were no JSON object", function()
     local adapter = adapter_of("openai", { model = "gpt-4.1", api = "chat" })
     for _, arguments in ipairs { "", "[1]", "oops", '{"a":', '"text"', "null" } do
       local deltas = { ('"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"look",'

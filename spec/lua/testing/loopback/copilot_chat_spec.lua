@@ -62,7 +62,7 @@ describe("koine.testing: the Copilot endpoint", function()
       end
     end)
 
-    it("splits an answer over two choices where an answer says so", function()
+    it("splits an answer over two choices where the script says so", function()
       local answer = { split_choices = true, content = { { type = "text", text = "Look." },
         { type = "tool_use", id = "a", name = "f", arguments = {} },
         { type = "tool_use", id = "b", name = "g", arguments = {} } } }

@@ -1,6 +1,7 @@
 -- The core's words against the pages that explain them, and against what the core takes and gives.
 
 local core = require "koine.core"
+local koine = require "koine"
 local records = require "koine.data.records"
 local raised = require "spec.support.raised"
 local vocabulary = require "koine.data.vocabulary"
@@ -49,14 +50,21 @@ local function block_of(type, fields)
   return block
 end
 
--- What a message with the block says, through the core; raises what the core's check does.
+-- A block that the core has read, where the assistant may say it; else the body of a request that has it. Raises what
+-- the core's check does.
 local function through(form, block)
-  if not form.in_assistant then
-    core.check { model = "m", messages = { { role = "user", content = { block } } } }
-    return block
+  if form.in_assistant then
+    return core.response({ model = "m", stop_reason = "end_turn", content = { block } }).content[1]
   end
-  return core.response({ model = "m", stop_reason = "end_turn", content = { block } }).content[1]
+  local call = { type = "tool_use", id = "x", name = "f", arguments = {} }
+  local messages = { { role = "user", content = "a" }, { role = "assistant", content = { call } },
+    { role = "user", content = { { type = "tool_result", tool_use_id = "x", content = "y" } } },
+    { role = "user", content = { block } } }
+  if block.type == "tool_result" then table.remove(messages, 3) end
+  return (koine.anthropic { model = "m", key = "k" }:render({ model = "m", messages = messages }, "chat"))
 end
+
+local ONLY_NAMED = { provider_data = true } -- the core checks it in blocks of the user, and sends nothing of it
 
 describe("vocabulary.blocks", function()
   it("are those of docs/messages.md, with the same fields and places", function()
@@ -85,9 +93,17 @@ describe("vocabulary.blocks", function()
   it("have the fields that the core reads, and need those that it needs", function()
     for type, form in pairs(vocabulary.blocks) do
       local whole = block_of(type, form.fields)
-      for name in pairs(through(form, whole)) do assert.is_not_nil(whole[name], type .. "." .. name) end
-      for name, value in pairs(whole) do
-        assert.is_true(records.equal(value, through(form, whole)[name]), type .. "." .. name)
+      local read = through(form, whole)
+      if form.in_assistant then
+        for name in pairs(read) do assert.is_not_nil(whole[name], type .. "." .. name) end
+        for name, value in pairs(whole) do assert.is_true(records.equal(value, read[name]), type .. "." .. name) end
+      else
+        for _, name in ipairs(form.optional) do
+          local lacking = block_of(type, form.fields)
+          lacking[name] = nil
+          local fits, without = pcall(through, form, lacking)
+          assert.is_true(ONLY_NAMED[name] or not fits or read ~= without, type .. "." .. name)
+        end
       end
       for _, name in ipairs(form.required) do
         local lacking = block_of(type, form.required)

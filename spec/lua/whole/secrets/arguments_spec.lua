@@ -17,7 +17,6 @@ describe("a credential", function()
 
   local function adapter_of(...) return kit.adapter(server, ...) end
 
-  -- The error of a chat that is answered so; it must be clean. `options` are the constructor's.
   describe("in an argument", function()
     it("does not show when it is unfit", function()
       for _, key in ipairs { KEY .. "\n", "\t" .. KEY, KEY .. "\0", " " .. KEY, KEY .. "\r\nx: y", { KEY } } do
