@@ -40,7 +40,7 @@ local function gather(value, look, seen, found)
 end
 
 --- All text within a value, as one string: its strings, keys, and the tostring of its objects, a NUL between any two.
--- `look` may answer a userdata into a table to search.
+-- `look` may turn a userdata into a table to search.
 function deep.text(value, look)
   local found = {}
   gather(value, look, {}, found)
