@@ -62,11 +62,16 @@ end
 -- then on. Attempts that fail before the first delta are made again as the option `retry` says.
 function methods:next() return advance(self) end
 
--- What an answer cost: as the provider says, else at the row's price for the model that answered.
-local function set_cost(response, row)
-  local usage = response.usage
+-- What an answer cost: as the provider says, else at the row's price for the model that answered, which is looked up
+-- when it is another one than in the adapter's last answer.
+local function set_cost(response, state)
+  local usage, priced = response.usage, state.priced
   if usage.cost then return end
-  usage.cost = pricing.calculate(usage, { pricing = rows.pricing(rows.family(row, response.model)) })
+  if not priced or priced.model ~= response.model then
+    priced = { model = response.model, pricing = rows.pricing(rows.family(state.row, response.model)) }
+    state.priced = priced
+  end
+  usage.cost = pricing.calculate(usage, priced)
   usage.cost_source = usage.cost and "prices"
 end
 
@@ -84,7 +89,7 @@ function methods:response()
     local attempts = call.ledger.attempts
     attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
     core.annotate(response, "attempts", attempts)
-    set_cost(response, call.state.row)
+    set_cost(response, call.state)
   end
   return response
 end
