@@ -146,7 +146,7 @@ static int poll(lua_State *L) {
 }
 
 /* process:poll(): false while anything of it lives; {code or signal, stdout, stderr, timed_out, dropped, left}, `left`
-** being nil, a number, or -1 where nobody knows; or nil, err. Raises ArgumentError when a finalizer calls it in the
+** being nil, a number, or -1 where it is not known; or nil, err. Raises ArgumentError when a finalizer calls it in the
 ** middle of itself. */
 static int m_poll(lua_State *L) {
   struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);

@@ -322,7 +322,7 @@ static int m_close(lua_State *L) {
   return 0;
 }
 
-/* The finalizer of the attempt: nobody is at work on a stream that is collected. */
+/* The finalizer of the attempt. A stream that is collected is not in use. */
 static int attempt_gc(lua_State *L) {
   attempt_close(luaL_checkudata(L, 1, TYPE_ATTEMPT));
   return 0;

@@ -59,7 +59,7 @@ static size_t feed(struct attempt *c) {
 }
 
 /* Moves news from the transfer to the exchange: 0 when there was none, else 1 more than bytes of the body. A body without
-** a head is nobody's. */
+** a head belongs to no answer. */
 static size_t pump(struct attempt *c) {
   const struct header *h;
   const struct err *failure;

@@ -225,7 +225,7 @@ int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err
   return n >= 0 || ran > 0 ? ran : fail_wait(interrupted, e);
 }
 
-/* Waits without serving anybody: 1, 0 on time-out and on EINTR, -1 and *e on failure. */
+/* Waits without serving a descriptor: 1, 0 on time-out and on EINTR, -1 and *e on failure. */
 int pollset_await(struct pollset *p, double timeout, int *interrupted, struct err *e) {
   struct pollfd pf = { p->fd, POLLIN, 0 };
   *interrupted = 0;

@@ -1,7 +1,7 @@
 /*
-** private_file.c: reading whole files, replacing private ones so that nobody ever sees half of one, and files under a lock.
+** private_file.c: reading whole files, replacing private ones so that no reader sees half of one, and files under a lock.
 ** A file is written without a name where the system has that, else under a name beside its own (NAME.new-0 to -7), and
-** locked meanwhile. So a process that is killed leaves nothing, or a file with nobody's lock, which the next one to
+** locked meanwhile. So a process that is killed leaves nothing, or a file without a lock, which the next one to
 ** write there removes. Descriptors are closed before it returns, but for a lock's. Failure: -1 and an err; a file that was
 ** to be replaced is then as it was, and none is left beside it.
 */
@@ -124,7 +124,7 @@ static int name_beside(char *name, const char *path, int i) {
   return n < 0 || n >= PATH_MAX ? -1 : 0;
 }
 
-/* Removes what processes that were killed have left beside path: files of ours with nobody's lock. */
+/* Removes what processes that were killed have left beside path: files of ours that are not locked. */
 static void remove_remains(const char *path) {
   char name[PATH_MAX];
   struct stat st;
@@ -211,7 +211,7 @@ static void flush_directory(char *path) {
   close(fd);
 }
 
-/* 0 where there is a regular file, or nothing: what else has the name is somebody's, and stays. Else -1. */
+/* 0 where there is a regular file, or nothing: anything else of that name belongs to another program, and stays. Else -1. */
 static int check_replaced(const char *path, struct err *e) {
   struct stat st;
   if (lstat(path, &st) < 0 || S_ISREG(st.st_mode)) return 0;

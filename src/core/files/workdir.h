@@ -58,7 +58,7 @@ int workdir_stat(const struct workdir *t, struct str path, enum workdir_kind *ki
 /* Appends the regular file's bytes to b, at most `max`; b is as before when that fails. */
 int workdir_read(const struct workdir *t, struct str path, size_t max, struct buf *b, struct err *e);
 /* Replaces the regular file by these bytes, or makes it and the directories above it. A temporary file in the same
-** directory is renamed over it, so that nobody sees half of it and another hard link keeps the old bytes; the mode of
+** directory is renamed over it, so that no reader sees half of it and another hard link keeps the old bytes; the mode of
 ** an existing file is kept, and its owner where we may. Not flushed to the disk. */
 int workdir_write(const struct workdir *t, struct str path, struct str bytes, struct err *e);
 /* The directory's entries but `.` and `..`, in the arena; KIND_LIMIT when there are more than `max`. */

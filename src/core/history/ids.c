@@ -122,7 +122,7 @@ static int rename_to(struct arena *a, struct node *block, struct str key, struct
   return node_set(block, key, node_string(a, id));
 }
 
-/* A tool's name as every wire takes it, for a model may call what nobody declared (N18): its history would be refused
+/* A tool's name as every wire takes it, for a model may call a tool that was not declared (N18): its history would be refused
 ** for ever. */
 static int rename_tool(struct arena *a, struct node *block) {
   struct str given = node_str(node_get(block, "name")), name = given.n > 0 ? word(a, given) : given;

@@ -76,7 +76,7 @@ static int end_head(struct transfer *t) {
   t->in_head = 0;
   curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
   if (status < 100 || status > 999) return refuse(t, "its status line has no status");
-  if (status == 101) return refuse(t, "another protocol, which nobody asked for");
+  if (status == 101) return refuse(t, "another protocol, which was not asked for");
   if (status < 200) return 0;
   t->status = (int)status;
   if (t->header_count > 0) {

@@ -30,7 +30,7 @@ const char *http_library(void) {
 }
 
 /*
-** In older ones frames without content hold the loop: padding, and types that nobody knows, 20 s past the deadline.
+** In older ones frames without content hold the loop: padding, and unknown types, 20 s past the deadline.
 */
 const char *http2_problem(void) {
   return curl_version_info(CURLVERSION_NOW)->version_num < HTTP2_SINCE

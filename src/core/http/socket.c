@@ -84,7 +84,7 @@ static int has_news(int fd) {
   return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-/* libcurl tells nobody which socket a request goes out on, only the port of this end. Where two sockets have one port,
+/* libcurl does not tell which socket a request goes out on, only the port of this end. Where two sockets have one port,
 ** at different addresses, news of either counts. */
 static int at_port(struct socket *s, int port) {
   if (s->port == 0) s->port = local_port(s->fd);
@@ -140,7 +140,7 @@ int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port
 /* --- pairs --- */
 
 /*
-** libcurl makes its wake-up pairs (one per multi, one per name lookup) without close-on-exec and tells nobody their
+** libcurl makes its wake-up pairs (one per multi, one per name lookup) without close-on-exec and does not tell their
 ** numbers. The system hands out the lowest free ones, so they are known just before, and marked just after.
 */
 void socket_expect_pair(struct http *http) {

@@ -30,7 +30,7 @@ void tls_find(struct http *http) {
   }
 }
 
-/* Bytes that OpenSSL has read from the socket, and nobody from OpenSSL: the socket does not show them. */
+/* Bytes that OpenSSL has read from the socket and libcurl has not read from OpenSSL. The socket does not show them. */
 int tls_has_unread(const struct http *http, CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
   if (http->ssl_has_pending == NULL || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK) return 0;

@@ -92,7 +92,7 @@ static void destroy(struct transfer *t) {
 }
 
 /* Takes t from libcurl, whose connection is not used again. HTTP/1.1's ends with a transfer that is broken off;
-** HTTP/2's would be kept, though nobody there may listen any more, or a flood go on. */
+** HTTP/2's would be kept, though the server may not listen any more, or a flood may go on. */
 static void break_off(struct transfer *t) {
   if (t->http2) {
     curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
@@ -196,7 +196,7 @@ size_t transfer_headers(const struct transfer *t, const struct header **h) {
   return t->head_done ? t->header_count : 0;
 }
 
-/* Decoded bytes nobody has taken. */
+/* Decoded bytes that were not taken yet. */
 struct buf *transfer_body(struct transfer *t) {
   return &t->body;
 }

@@ -3,7 +3,7 @@
 ** Runs in the supervisor, and in the host where the supervisor is held up: system calls, no libc that allocates or
 ** locks; memory is mapped. A family owns that and its descriptor of /proc until family_close.
 ** Failure: -1 where /proc was missing, hidden or another namespace's when the family was opened, or memory or
-** descriptors are short: then the command's group alone was reached, and nobody knows what else there is.
+** descriptors are short: then only the command's group was reached, and what else there is remains unknown.
 */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "private.h"
 
-#define PASSES 64 /* attempts at a snapshot without anybody new */
+#define PASSES 64 /* attempts at a snapshot without a new process */
 
 #ifdef __linux__
 
@@ -155,7 +155,7 @@ int family_signal(struct family *f, int sig) {
   return (int)n;
 }
 
-/* A process that is stopped starts no other: once a snapshot shows nobody new, all are known. */
+/* A process that is stopped starts no other: once a snapshot shows no new one, all are known. */
 int family_kill(struct family *f) {
   ssize_t n, known = 0;
   for (int pass = 0, fresh = 1; fresh && pass < PASSES; pass++, known = n) {

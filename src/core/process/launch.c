@@ -180,8 +180,8 @@ static int open_unnamed(void) {
 #endif
 }
 
-/* The command's standard input. A file, not a pipe: nobody has to feed it, so that a command which writes before it
-** reads blocks nobody, and one that never reads raises no SIGPIPE in the host. */
+/* The command's standard input. A file, not a pipe, which would have to be fed: a command which writes before it
+** reads does not block, and one that never reads raises no SIGPIPE in the host. */
 static int open_input(struct launch *launch, struct str input) {
   if (input.n == 0) {
     launch->in = open("/dev/null", O_RDONLY | O_CLOEXEC);

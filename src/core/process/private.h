@@ -2,7 +2,7 @@
 ** private.h: what the files of the process room share: process.c (the host's half: pipes, output, result),
 ** launch.c (what is to be run, and its descriptors), and the other half, in the supervisor: supervisor.c,
 ** family.c, proc.c (after a fork of a host that may have many threads, so system calls only, no mem).
-** The last two do the supervisor's work in the host where somebody holds it up. protect.c serves both halves.
+** The last two do the supervisor's work in the host when the supervisor is stopped. protect.c serves both halves.
 */
 #ifndef KOINE_PROCESS_PRIVATE_H
 #define KOINE_PROCESS_PRIVATE_H
@@ -14,14 +14,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What the supervisor tells the host, over a stream socket. BLIND: it cannot find what is to be killed (somebody took
-** its descriptors, say), and the host, if it can, had better do that. */
+/* What the supervisor tells the host, over a stream socket. BLIND: it cannot find what is to be killed (its
+** descriptors were closed, say); the host does it, if it can. */
 enum report_kind { REPORT_ENDED = 1, REPORT_BLIND, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
 struct report {
   int kind;
   int value;      /* ENDED: status as of waitpid; BLIND: 0; otherwise errno */
   int timed_out;
-  int left;       /* -1: nobody knows */
+  int left;       /* -1: not known */
 };
 
 /* What the host tells the supervisor, one byte each; the end of file means that the host is gone. */
@@ -85,7 +85,7 @@ int numbers_next(struct numbers *v);       /* NUMBERS_END, or -1 */
 int proc_open(void);
 /* Fills in x by its pid: 0, or -1 and errno: ESRCH where there is no such process, or none that we may see. */
 int proc_read(int proc, struct member *x);
-/* Signals x, and nobody who has its number by now: 0, or -1. */
+/* Signals x, and no later process that got its number: 0, or -1. */
 int proc_signal(int proc, const struct member *x, int sig);
 
 /* family.c: all that descends from a supervisor, and from the command's group. */

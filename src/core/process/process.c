@@ -196,7 +196,7 @@ static void on_socket(void *ud, int fd, int events) {
   if (r < 0) finish(p);
 }
 
-/* Tells the supervisor, which somebody may have stopped. */
+/* Tells the supervisor. A stopped one does not answer. */
 static void ask(struct process *p, char what) {
   if (p->socket < 0 || p->supervisor <= 0) return;
   (void)send(p->socket, &what, 1, MSG_NOSIGNAL);

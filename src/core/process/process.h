@@ -50,14 +50,14 @@ struct process_result {
   int code;                 /* exit code; -1 when a signal ended the command */
   int signal;               /* 0 = none */
   int timed_out;
-  int left;                 /* descendants that could not be killed; -1: there are some, and nobody could find them */
+  int left;                 /* descendants that could not be killed; -1: there are some, and they could not be found */
   struct str output[PROCESS_STREAMS]; /* owned by the process */
   unsigned long long dropped[PROCESS_STREAMS];
 };
 
 /* Keeps this process's memory, environment and descriptors from other processes of its user, from now on, as far as the
 ** system lets it: Linux only. It leaves no core dump then, and its user cannot attach a debugger to it. Where it runs as
-** root, root can read it none the less; its environment, as /proc shows it, becomes empty for everybody. getenv answers
+** root, root can read it none the less; its environment, as /proc shows it, becomes empty for all users. getenv answers
 ** as before. Any number of times. */
 void process_protect(void);
 

@@ -1,7 +1,7 @@
 /*
 ** protect.c: keeps what this process knows from the programs that it starts, as far as the system lets it.
 ** The host: it cannot be traced, nor its memory, its environment or its descriptors be read in /proc, by other processes
-** of its user; and /proc shows an empty environment to everybody. The memory itself is not touched: getenv answers as
+** of its user; and /proc shows all users an empty environment. The memory itself is not touched: getenv answers as
 ** before, children inherit as before. The command: it is without CAP_SYS_PTRACE, which would pass over that.
 ** System calls alone, because the second half runs between vfork and exec. prctl reads each argument as an unsigned
 ** long, so each is passed as one. Owns nothing. Nothing here can fail: what the system refuses stays as it was.
@@ -62,7 +62,7 @@ void process_protect(void) {
   hide_environment();
 }
 
-/* A program that root executes gets what is in the bounding set; anybody's, what is inheritable. */
+/* A program that root executes gets what is in the bounding set; a program of another user, what is inheritable. */
 void protect_command(void) {
   struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];

@@ -89,7 +89,7 @@ static void become(const struct launch *launch, int socket) {
   int reason = ENOENT;
   setsid();
 #ifdef __linux__
-  prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL); /* should somebody kill the supervisor */
+  prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL); /* when the supervisor is killed */
 #endif
   if (launch->cwd != NULL && chdir(launch->cwd) < 0) {
     report(socket, REPORT_NO_DIRECTORY, errno, NULL);
