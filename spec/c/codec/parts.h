@@ -1,4 +1,4 @@
-/* parts.h: what a codec makes of answers, as lines of text: the harness of *_parse.c. CODEC names it. */
+/* parts.h: what a codec makes of answers, as lines of text: the harness of chat/ and responses/. CODEC names it. */
 #ifndef KOINE_SPEC_C_CODEC_PARTS_H
 #define KOINE_SPEC_C_CODEC_PARTS_H
 

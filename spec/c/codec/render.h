@@ -1,4 +1,4 @@
-/* render.h: the bytes that a codec makes of requests: the harness of *_render.c. CODEC names it. */
+/* render.h: the bytes that a codec makes of requests: the harness of chat/ and responses/. CODEC names it. */
 #ifndef KOINE_SPEC_C_CODEC_RENDER_H
 #define KOINE_SPEC_C_CODEC_RENDER_H
 

@@ -1,4 +1,4 @@
-/* chat_recordings.c: recorded answers of many providers, through the whole exchange. KOINE_RECORDINGS names the
+/* recordings.c: recorded answers of many providers, through the whole exchange. KOINE_RECORDINGS names the
 ** folder that has them; without it there is nothing to do. */
 #include <stdlib.h>
 
@@ -284,10 +284,10 @@ static void check(const char *folder, const char *path, const char *quirks, cons
 int main(void) {
   const char *folder = getenv("KOINE_RECORDINGS");
   if (folder == NULL || folder[0] == '\0') {
-    printf("codec_chat_recordings: KOINE_RECORDINGS is not set, nothing to replay\n");
+    printf("codec/chat/recordings: KOINE_RECORDINGS is not set, nothing to replay\n");
     return 0;
   }
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
     check(folder, CASES[i].path, CASES[i].quirks, CASES[i].says);
-  return test_done("codec/chat_recordings");
+  return test_done("codec/chat/recordings");
 }

@@ -1,6 +1,6 @@
-/* chat_parse.c: chunks and answers of Chat Completions as parts: every oddity on record, one case each. */
+/* parse.c: chunks and answers of Chat Completions as parts: every oddity on record, one case each. */
 #define CODEC codec_chat
-#include "parts.h"
+#include "codec/parts.h"
 
 /* {{{ events */
 
@@ -484,5 +484,5 @@ int main(void) {
   test_errors();
   test_bodies();
   test_limits();
-  return test_done("codec/chat_parse");
+  return test_done("codec/chat/parse");
 }

@@ -1,4 +1,4 @@
-/* chat_text.c: answers that hold reasoning and tool calls in their text, as the codec hands them to a message:
+/* text.c: answers that hold reasoning and tool calls in their text, as the codec hands them to a message:
 ** streamed in pieces of every size and plain they give the same message, and each allocation fails in turn. */
 #include <stdlib.h>
 
@@ -315,5 +315,5 @@ int main(void) {
   test_cut();
   test_thoughts_between();
   test_real_calls();
-  return test_done("codec/chat_text");
+  return test_done("codec/chat/text");
 }

@@ -222,5 +222,5 @@ int main(void) {
   test_unterminated();
   test_holds_little();
   test_pause();
-  return test_done("codec/think");
+  return test_done("codec/shared/think");
 }

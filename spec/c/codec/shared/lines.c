@@ -62,5 +62,5 @@ int main(void) {
   LAST("[DONE]", 1, "[|[DONE]]");
   LAST("{}\n[DONE]", 2, "[|{}][|[DONE]]");
   LAST("{}\n{\"a\":", 0, "");
-  return test_done("codec/lines");
+  return test_done("codec/shared/lines");
 }

@@ -1,6 +1,6 @@
-/* responses_render.c: the bytes of Responses requests, for every mapping and every quirk. */
+/* render.c: the bytes of Responses requests, for every mapping and every quirk. */
 #define CODEC codec_responses
-#include "render.h"
+#include "codec/render.h"
 #include "core/codec/responses/responses.h"
 
 /* {{{ requests */
@@ -456,5 +456,5 @@ int main(void) {
   test_arguments();
   expect_prefix();
   test_count();
-  return test_done("codec/responses_render");
+  return test_done("codec/responses/render");
 }

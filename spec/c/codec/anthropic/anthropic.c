@@ -1243,7 +1243,7 @@ static void test_recordings(void) {
   static const char *const FOLDER[] = { "anthropic-messages", "copilot-messages" };
   const char *root = getenv("KOINE_RECORDINGS");
   int n = 0;
-  if (root == NULL) { printf("codec_anthropic: recordings skipped (KOINE_RECORDINGS is not set)\n"); return; }
+  if (root == NULL) { printf("codec/anthropic: recordings skipped (KOINE_RECORDINGS is not set)\n"); return; }
   for (int i = 0; i < 2; i++) {
     char path[1024];
     struct dirent *entry;
@@ -1301,5 +1301,5 @@ int main(void) {
   test_render_memory();
   test_parse_memory();
   test_recordings();
-  return test_done("codec/anthropic");
+  return test_done("codec/anthropic/anthropic");
 }

@@ -1,7 +1,7 @@
-/* responses_parse.c: events and answers of the Responses format as parts. What a whole message looks like is in
+/* parse.c: events and answers of the Responses format as parts. What a whole message looks like is in
 ** spec/wire/responses; here is what only parts show, and that every allocation may fail. */
 #define CODEC codec_responses
-#include "parts.h"
+#include "codec/parts.h"
 
 #include "core/message/message.h"
 
@@ -253,5 +253,5 @@ int main(void) {
   test_ends();
   test_errors();
   test_limits();
-  return test_done("codec/responses_parse");
+  return test_done("codec/responses/parse");
 }

@@ -320,5 +320,5 @@ int main(void) {
   test_text();
   test_shown();
   test_surrogates();
-  return test_done("codec/leaked");
+  return test_done("codec/shared/leaked");
 }

@@ -1,6 +1,6 @@
-/* chat_render.c: the bytes of Chat Completions requests, for every mapping and every quirk. */
+/* render.c: the bytes of Chat Completions requests, for every mapping and every quirk. */
 #define CODEC codec_chat
-#include "render.h"
+#include "codec/render.h"
 #include "core/codec/shared/writer.h"
 
 /* {{{ requests */
@@ -359,5 +359,5 @@ int main(void) {
   expect_prefix();
   expect_path(__FILE__, __LINE__, NULL, "/chat/completions");
   CHECK(codec_chat.render_count == NULL);
-  return test_done("codec/chat_render");
+  return test_done("codec/chat/render");
 }
