@@ -1,0 +1,103 @@
+/* recordings.c: recorded exchanges. KOINE_RECORDINGS names the folder that has them; without it there is nothing to do. */
+#include "kit.h"
+
+#include <dirent.h>
+
+static int read_file(const char *path, struct buf *b) {
+  FILE *f = fopen(path, "rb");
+  char chunk[4096];
+  size_t n;
+  if (f == NULL) return -1;
+  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+    if (buf_add(b, chunk, n) != 0) break;
+  fclose(f);
+  return 0;
+}
+
+/* Feeds the data lines of a recorded stream. */
+static void replay_stream(struct scene *s, struct str body) {
+  const char *p = body.p, *stop = body.p + body.n;
+  while (p < stop) {
+    const char *lf = memchr(p, '\n', (size_t)(stop - p));
+    size_t n = (size_t)((lf ? lf : stop) - p);
+    if (n > 6 && memcmp(p, "data: ", 6) == 0) feed_bytes(s, "", (struct str){ p + 6, n - 6 });
+    p = lf ? lf + 1 : stop;
+  }
+  end(s);
+}
+
+/* The kind of a recorded error, read by hand in the recording of that name; KIND_NONE: nobody has read it. */
+static enum kind recorded_kind(const char *path) {
+  static const struct { const char *name; enum kind kind; } READ[] = {
+    { "/error-401.json", KIND_AUTH },
+    { "/error-400-context.json", KIND_CONTEXT_OVERFLOW },
+    { "/error-400-strict-optional-limit.json", KIND_INVALID_REQUEST },
+    { "/error-400-strict-recursive.json", KIND_INVALID_REQUEST },
+  };
+  for (size_t i = 0; i < sizeof READ / sizeof *READ; i++)
+    if (strstr(path, READ[i].name) != NULL) return READ[i].kind;
+  return KIND_NONE;
+}
+
+static void replay(const char *path) {
+  struct mem m = mem_libc();
+  struct buf file;
+  struct arena a;
+  struct err e;
+  struct node *response;
+  struct scene s;
+  struct str body;
+  int64_t status;
+  buf_init(&file, &m);
+  arena_init(&a, &m);
+  CHECK(read_file(path, &file) == 0);
+  response = node_get(json_tree(&a, buf_str(&file), 64, &e), "response");
+  body = node_str(node_get(response, "body"));
+  CHECK(node_is(node_get(response, "status"), NODE_INT) && body.n > 0);
+  status = node_get(response, "status")->u.i;
+  if (status != 200) {
+    codec_error(&a, (int)status, body, &e);
+    CHECK(e.status == status && e.kind == recorded_kind(path));
+  } else {
+    if (body.p[0] == '{') run_bytes(&s, &m, body);
+    else {
+      scene_init(&s, &m);
+      replay_stream(&s, body);
+    }
+    if (s.r != 0) fprintf(stderr, "%s: %s\n", path, s.e.message);
+    CHECK(s.r == 0 && codec_anthropic.ended(s.state));
+    CHECK(memmem(s.text.p, s.text.n, "\nstop ", 6) != NULL);
+    CHECK(memmem(s.text.p, s.text.n, "unknown_stop_reason", 19) == NULL);
+    scene_free(&s);
+  }
+  buf_free(&file);
+  arena_free(&a);
+}
+
+static void test_recordings(void) {
+  static const char *const FOLDER[] = { "anthropic-messages", "copilot-messages" };
+  const char *root = getenv("KOINE_RECORDINGS");
+  int n = 0;
+  if (root == NULL) { printf("codec/anthropic: recordings skipped (KOINE_RECORDINGS is not set)\n"); return; }
+  for (int i = 0; i < 2; i++) {
+    char path[1024];
+    struct dirent *entry;
+    DIR *d;
+    snprintf(path, sizeof path, "%s/%s", root, FOLDER[i]);
+    d = opendir(path);
+    CHECK(d != NULL);
+    while (d != NULL && (entry = readdir(d)) != NULL) {
+      if (strstr(entry->d_name, ".json") == NULL) continue;
+      snprintf(path, sizeof path, "%s/%s/%s", root, FOLDER[i], entry->d_name);
+      replay(path);
+      n++;
+    }
+    if (d != NULL) closedir(d);
+  }
+  CHECK(n > 0);
+}
+
+int main(void) {
+  test_recordings();
+  return test_done("codec/anthropic/recordings");
+}

@@ -1,0 +1,151 @@
+/* settings.c: the bytes of requests: settings, system prompt, tools, path, and what counting sends. */
+#include "kit.h"
+#include <math.h>
+
+static void test_settings(void) {
+  RENDER(ASK(""), SENT(""));
+  RENDER("{'model':'m','stream':true,'messages':[{'role':'user','content':'hi'}]}", SENT("'stream':true,"));
+  RENDER(ASK("'max_tokens':0,"), "{'model':'m','max_tokens':0," HI);
+  RENDER(ASK("'max_tokens':100.0,'max_output':64000,"), "{'model':'m','max_tokens':100," HI);
+  RENDER(ASK("'max_output':64000,"), "{'model':'m','max_tokens':64000," HI);
+  REFUSE(ASK("'max_tokens':-1,"), "max_tokens: integer, 0 or more expected, got something else");
+  REFUSE(ASK("'max_tokens':'9',"), "max_tokens: integer, 0 or more expected, got something else");
+  RENDER(ASK("'top_p':0.9,'temperature':0.2,"), SENT("'temperature':0.2,'top_p':0.9,"));
+  REFUSE(ASK("'temperature':'hot',"), "temperature: finite number expected, got something else");
+  RENDER(ASK("'stop_sequences':['a','b'],"), SENT("'stop_sequences':['a','b'],"));
+  RENDER_REST(ASK("'stop_sequences':[' \\n'],"), SENT(""),
+              WARNED("unsupported_option", "stop_sequences", "blank stop sequences were left out"));
+  RENDER_QUIRK(ASK("'temperature':0.2,'top_p':1,"), "no_sampling", SENT(""),
+               "[{'code':'unsupported_option','field':'temperature','message':'the model does not take it: left out'},"
+               "{'code':'unsupported_option','field':'top_p','message':'the model does not take it: left out'}]{}");
+}
+
+#define IGNORED \
+  "{'code':'extra_ignored','field':'extra','message':'a field that the request has already was left out'}"
+
+/* Numbers that JSON has no words for. */
+static void test_not_finite(void) {
+  static const char *const FIELD[] = { "temperature", "extra" };
+  for (int i = 0; i < 2; i++) {
+    struct mem m = mem_libc();
+    struct arena a;
+    struct buf body, path;
+    struct quirks q;
+    struct err e;
+    struct str text = STR("{\"model\":\"m\",\"extra\":{},\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
+    struct render r = { .provider = STR("anthropic"), .a = &a, .quirks = &q, .body = &body, .path = &path };
+    struct str name = { FIELD[i], strlen(FIELD[i]) };
+    struct node *bad;
+    arena_init(&a, &m);
+    buf_init(&body, &m);
+    buf_init(&path, &m);
+    quirks_default(&q);
+    err_clear(&e);
+    r.request = json_tree(&a, text, 16, &e);
+    r.headers = node_new(&a, NODE_OBJECT);
+    r.warnings = node_new(&a, NODE_ARRAY);
+    bad = node_double(&a, i == 0 ? HUGE_VAL : nan(""));
+    CHECK(node_set(i == 0 ? r.request : node_get(r.request, "extra"), name, bad) == 0);
+    CHECK(codec_anthropic.render(&r, &e) == -1 && e.kind == KIND_ARGUMENT);
+    CHECK_STR(e.field, strlen(e.field), FIELD[i]);
+    buf_free(&body);
+    buf_free(&path);
+    arena_free(&a);
+  }
+}
+
+static void test_path(void) {
+  static const struct { const char *quirk; int count; const char *path; } CASES[] = {
+    { NULL, 0, "/v1/messages" }, { NULL, 1, "/v1/messages/count_tokens" },
+    { "route", 0, "/messages" }, { "route", 1, "/messages/count_tokens" },
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    struct mem m = mem_libc();
+    struct shot s;
+    shoot(&s, &m, ASK(""), CASES[i].quirk, CASES[i].count);
+    CHECK(s.r == 0);
+    CHECK_STR(s.path.p, s.path.n, CASES[i].path);
+    shot_free(&s);
+  }
+}
+
+static void test_rest(void) {
+  RENDER(ASK("'metadata':{'user_id':'u'},"), SENT("'metadata':{'user_id':'u'},"));
+  RENDER(ASK("'metadata':{'user_id':7},"), SENT("'metadata':{'user_id':'7'},"));
+  RENDER_REST(ASK("'metadata':{'user_id':'u','initiator':'agent'},"), SENT("'metadata':{'user_id':'u'},"),
+              WARNED("unsupported_option", "metadata", "only user_id, a string, can be sent: the rest was left out"));
+  RENDER_REST(ASK("'betas':['Files-Api','context-1m','files-api','files',''],"), SENT(""),
+              "[]{'anthropic-beta':'files-api,context-1m,files'}");
+  REFUSE(ASK("'betas':['a\\r\\nx-evil: 1'],"), "betas: names without spaces and commas expected, got something else");
+  RENDER(ASK("'extra':{'top_k':5,'inference_geo':'eu','b':{'z':1,'a':[]}},"),
+         SENT("'b':{'a':[],'z':1},'inference_geo':'eu','top_k':5,"));
+  RENDER_REST(ASK("'temperature':1,'extra':{'temperature':0,'x':1},"), SENT("'temperature':1,'x':1,"),
+              "[" IGNORED "]{}");
+  RENDER_REST(ASK("'extra':{'stream':true,'messages':[]},"), SENT(""),
+              "[" IGNORED "," IGNORED "]{}");
+}
+
+static void test_system(void) {
+  RENDER(ASK("'system':'Be brief.',"), SENT("'system':'Be brief.',"));
+  RENDER(ASK("'system':'',"), SENT(""));
+  RENDER(ASK("'system':[{'type':'text','text':'a'},{'type':'text','text':' '}],"), SENT("'system':'a',"));
+  RENDER(ASK("'system':[{'type':'text','text':'a'},{'type':'text','text':'b'}],"),
+         SENT("'system':[{'type':'text','text':'a'},{'type':'text','text':'b'}],"));
+  RENDER(ASK("'system':[{'type':'text','text':'a','cache_control':{'type':'ephemeral','ttl':'1h'}}],"),
+         SENT("'system':[{'type':'text','text':'a','cache_control':{'ttl':'1h','type':'ephemeral'}}],"));
+}
+
+static void test_tools(void) {
+  RENDER(ASK("'tools':[" TOOL "],"), SENT("'tools':[" TOOL_SENT "}],"));
+  RENDER(ASK("'tools':[{'name':'g'},{'name':'h','description':'','strict':true,'parameters':{}}],"),
+         SENT("'tools':[{'name':'g','input_schema':{'properties':{},'type':'object'}},"
+              "{'name':'h','input_schema':{'properties':{},'type':'object'},'strict':true}],"));
+  RENDER(ASK("'tools':[{'name':'g','cache_control':{'type':'ephemeral'}}],"),
+         SENT("'tools':[{'name':'g','input_schema':{'properties':{},'type':'object'},"
+              "'cache_control':{'type':'ephemeral'}}],"));
+  RENDER(ASK("'tools':[],"), SENT(""));
+  RENDER(ASK("'tool_choice':'auto','tools':[" TOOL "],"),
+         SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'auto'},"));
+  RENDER(ASK("'tool_choice':'any','tools':[" TOOL "],"),
+         SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'any'},"));
+  RENDER(ASK("'tool_choice':'none','tools':[" TOOL "],"),
+         SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'none'},"));
+  RENDER(ASK("'tool_choice':{'type':'tool','name':'f'},'tools':[" TOOL "],"),
+         SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'tool','name':'f'},"));
+  /* The provider's own, as they are: of a type known but for its date, or of any that is said to pass. */
+  RENDER(ASK("'tools':[{'type':'function','name':'g'},{'type':'web_search_20250305','name':'web_search','b':1,'a':[]},"
+             "{'type':'new_1','server_tool':true,'name':'n'}],'tool_choice':{'type':'tool','name':'web_search'},"),
+         SENT("'tools':[{'name':'g','input_schema':{'properties':{},'type':'object'}},{'a':[],'b':1,'name':'web_search',"
+              "'type':'web_search_20250305'},{'name':'n','type':'new_1'}],"
+              "'tool_choice':{'type':'tool','name':'web_search'},"));
+  RENDER(ASK("'cache_retention':'short','tools':[{'type':'mcp_toolset'}],"),
+         "{'model':'m','max_tokens':8192,'tools':[{'cache_control':{'type':'ephemeral'},'type':'mcp_toolset'}],"
+         "'messages':[{'role':'user','content':[{'type':'text','text':'hi','cache_control':{'type':'ephemeral'}}]}]}");
+#define KNOWN \
+  "koine.server_tool {…}, or one of advisor_DATE, bash_DATE, browser_toolset_DATE, code_execution_DATE, computer_DATE, " \
+  "computer_toolset_DATE, mcp_toolset, memory_DATE, text_editor_DATE, tool_search_tool_bm25, tool_search_tool_regex, " \
+  "web_fetch_DATE, web_search_DATE expected, got "
+  REFUSE(ASK("'tools':[" TOOL ",{'type':'web_search','name':'w'}],"), "tools[2].type: " KNOWN "'web_search'");
+  REFUSE(ASK("'tools':[{'type':'x','name':'w','server_tool':false}],"), "tools[1].type: " KNOWN "'x'");
+  RENDER_REST(ASK("'tool_choice':'any',"), SENT(""),
+              WARNED("unsupported_option", "tool_choice", "there are no tools to choose from: left out"));
+}
+
+static void test_count(void) {
+  render_check(__FILE__, __LINE__, ASK("'system':'s','tools':[" TOOL "],'tool_choice':'auto','temperature':1,'max_tokens':5,"
+                             "'thinking':{'budget_tokens':2000},'metadata':{'user_id':'u'},'extra':{'x':1},"
+                             "'stop_sequences':['a'],"), NULL, 1,
+               "{'model':'m','system':'s','tools':[" TOOL_SENT "}],'tool_choice':{'type':'auto'},"
+               "'thinking':{'type':'enabled','budget_tokens':2000}," HI, NONE);
+}
+
+int main(void) {
+  test_settings();
+  test_not_finite();
+  test_path();
+  test_rest();
+  test_system();
+  test_tools();
+  test_count();
+  return test_done("codec/anthropic/settings");
+}
