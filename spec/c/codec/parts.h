@@ -204,7 +204,7 @@ static void expect(const char *file, int line, const struct input *in, const cha
 #define BODY(parts, body) expect(__FILE__, __LINE__, &(struct input){ NULL, NULL, body }, parts)
 
 /* Feeds events under these limits; the kind of the first error. */
-static enum kind limited(const struct limits *limits, const char *const *chunks) {
+static inline enum kind limited(const struct limits *limits, const char *const *chunks) {
   struct mem m = mem_libc();
   struct quirks q;
   struct arena a;
