@@ -114,14 +114,14 @@ static void expect(const char *file, int line, const char *quirks, const char *r
   run_failing(file, line, quirks, request, &r);
 }
 
-static void expect_path(const char *file, int line, const char *quirks, const char *path) {
+static inline void expect_path(const char *file, int line, const char *quirks, const char *path) {
   static struct result r;
   struct mem m = mem_libc();
   CHECK(run(quirks, "{'model':'m','messages':[{'role':'user','content':'hi'}]}", &m, &r) == 0);
   test_str(file, line, r.path, strlen(r.path), path);
 }
 
-static void expect_error(const char *file, int line, const char *quirks, const char *request, const char *field) {
+static inline void expect_error(const char *file, int line, const char *quirks, const char *request, const char *field) {
   static struct result r;
   struct mem m = mem_libc();
   int bad = run(quirks, request, &m, &r);
@@ -130,7 +130,7 @@ static void expect_error(const char *file, int line, const char *quirks, const c
 }
 
 /* A longer history only extends the bytes of the shorter one. */
-static void expect_prefix(void) {
+static inline void expect_prefix(void) {
   static struct result a, b;
   struct mem m = mem_libc();
   const char *head = "{'model':'m','system':'s','tools':[{'name':'f'}],'messages':[{'role':'user','content':'a'},"
