@@ -256,10 +256,11 @@ valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 	$(VALGRIND) $(BUILD)/spec/host/threads
 	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/lua/call/stream/stream_spec.lua
 
+TSAN = http/http http/flow http/ends http/pause threads
 tsan:
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
-	  $(BUILD)/tsan/spec/host/http/http $(BUILD)/tsan/spec/host/http/flow $(BUILD)/tsan/spec/host/threads
-	@set -e; for t in http/http http/flow threads; do $(BUILD)/tsan/spec/host/$$t; done
+	  $(TSAN:%=$(BUILD)/tsan/spec/host/%)
+	@set -e; for t in $(TSAN); do $(BUILD)/tsan/spec/host/$$t; done
 
 analyse:
 	@tools/deps.sh build analyse

@@ -1,0 +1,173 @@
+/* ends.c: how transfers end: deadlines, grace periods, closing at every stage; no descriptor is left. `ends fds`, a
+** child of the test, counts the descriptors that it inherited. */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "core/base/clock.h"
+#include "support/world.h"
+
+static const char *self;
+
+/* Each deadline is the only one that can end its exchange. */
+static void test_deadlines(struct world *w) {
+  struct ask a;
+  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 30, 0.05, 0.001, 30, 0 };
+  fails(w, &a.r, KIND_TIMEOUT, "first_byte", "no answer within 0.050 s (first_byte)");
+  ask(&a, "GET", "/stall-head")->timeouts = (struct timeouts){ 30, 0.05, 0.001, 0, 0 };
+  fails(w, &a.r, KIND_TIMEOUT, "first_byte", "first_byte");
+  ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 0.05, 30, 0 };
+  fails(w, &a.r, KIND_TIMEOUT, "idle", "nothing received for 0.050 s (idle)");
+  ask(&a, "GET", "/drip")->timeouts = (struct timeouts){ 30, 30, 30, 0.1, 0 };
+  fails(w, &a.r, KIND_TIMEOUT, "total", "not finished within 0.100 s (total)");
+  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 30, 30, 30, 1, 0 };
+  fails(w, &a.r, KIND_TIMEOUT, "total", "within 1 s");
+  /* TLS counts as connecting, and this server never says a word of it */
+  ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 0.1, 30, 30, 30, 0 };
+  snprintf(a.url, sizeof a.url, "https://127.0.0.1:%d/", server.port);
+  fails(w, &a.r, KIND_TIMEOUT, "connect", "no connection within 0.100 s (connect)");
+  /* without limits nothing but the server ends it */
+  ask(&a, "GET", "/hello")->timeouts = (struct timeouts){ 0, 0, 0, 0, 0 };
+  gives(w, &a.r, 200, "hello");
+}
+
+/* The earliest of many deadlines comes first, whatever the order of their starts. */
+static void test_deadline_order(struct world *w) {
+  enum { N = 20 };
+  struct ask a;
+  struct transfer *t[N];
+  double from[N], to[N], last = 0; /* a deadline lies somewhere between these two */
+  int done = 0;
+  for (int i = 0; i < N; i++) {
+    ask(&a, "GET", "/stall")->timeouts.total = 0.05 + (i * 7 % N) * 0.01;
+    from[i] = clock_monotonic() + a.r.timeouts.total;
+    t[i] = transfer_start(w->http, &a.r, &t[i], &w->e);
+    to[i] = clock_monotonic() + a.r.timeouts.total;
+  }
+  transfer_close(t[3]);
+  transfer_close(t[0]);
+  while (done < N - 2 && step(w) == 0) {
+    for (struct news *n; (n = ready(w->g)) != NULL;) {
+      const struct err *f = NULL;
+      size_t i = (size_t)((struct transfer **)n->owner - t);
+      if (!transfer_done(t[i], &f)) continue;
+      CHECK(f != NULL && strcmp(f->code, "total") == 0 && to[i] >= last && clock_monotonic() >= from[i]);
+      last = from[i];
+      done++;
+    }
+  }
+  for (int i = 0; i < N; i++)
+    if (i != 0 && i != 3) transfer_close(t[i]);
+}
+
+/* The end of a grace period is a clean end. */
+static void test_grace(struct world *w) {
+  struct ask a;
+  const struct err *f;
+  ask(&a, "GET", "/stall-body")->timeouts = (struct timeouts){ 30, 30, 30, 30, 0 };
+  struct transfer *t = transfer_start(w->http, &a.r, NULL, &w->e);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
+  transfer_grace(t, 0.02);
+  CHECK(!over(t) && engine_timeout(w->g) <= 0.02);
+  while (!over(t) && step(w) == 0) ready(w->g);
+  CHECK(transfer_done(t, &f) && f == NULL && transfer_status(t) == 200 && transfer_body(t)->n == 1);
+  transfer_close(t);
+  /* released: the same, and it frees itself */
+  t = transfer_start(w->http, &a.r, NULL, &w->e);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
+  transfer_release(t, 0.02);
+  while (engine_timeout(w->g) >= 0) step(w);
+  t = transfer_start(w->http, ask(&a, "GET", "/hello"), NULL, &w->e);
+  while (!over(t)) step(w);
+  transfer_release(t, 1);
+}
+
+/* Closing at every stage, in every order. */
+static void test_close(void) {
+  struct world w;
+  struct ask a;
+  struct transfer *t, *u;
+  const struct err *f = NULL;
+  open_world(&w, 0);
+  t = transfer_start(w.http, ask(&a, "GET", "/hello"), NULL, &w.e);
+  transfer_close(t);
+  CHECK(http_active(w.http) == 0 && ready(w.g) == NULL);
+  for (int steps = 1; steps < 6; steps++) {
+    int interrupted;
+    t = transfer_start(w.http, ask(&a, "GET", "/stall-body"), NULL, &w.e);
+    for (int i = 0; i < steps; i++) engine_step(w.g, 0, -1, &interrupted, &w.e);
+    transfer_close(t);
+    CHECK(http_active(w.http) == 0 && ready(w.g) == NULL);
+  }
+  transfer_close(NULL);
+  transfer_release(NULL, 1);
+  http_free(NULL);
+  engine_free(NULL);
+  t = transfer_start(w.http, ask(&a, "GET", "/stall-body"), NULL, &w.e);
+  while (transfer_body(t)->n == 0 && step(&w) == 0) ready(w.g);
+  u = transfer_start(w.http, ask(&a, "GET", "/hello"), NULL, &w.e);
+  while (!over(u)) step(&w);
+  struct transfer *released = transfer_start(w.http, ask(&a, "GET", "/stall"), NULL, &w.e);
+  transfer_release(released, 30);
+  http_free(w.http);
+  CHECK(ready(w.g) == NULL && engine_timeout(w.g) < 0);
+  CHECK(transfer_done(t, &f) && f != NULL && f->kind == KIND_CANCELLED);
+  CHECK(transfer_done(u, &f) && f == NULL && transfer_body(u)->n == 5 && transfer_status(u) == 200);
+  transfer_release(t, 1);
+  transfer_close(u);
+  engine_free(w.g);
+  check_empty(&w);
+}
+
+/* --- descriptors --- */
+
+static int inherited(void) {
+  int n = 0;
+  for (int fd = 3; fd < 200; fd++) n += fcntl(fd, F_GETFD) >= 0;
+  return n;
+}
+
+/* How many descriptors a program started now would see. */
+static int child_sees(void) {
+  int status = 0;
+  pid_t pid = fork();
+  if (pid == 0) {
+    execl(self, self, "fds", (char *)NULL);
+    _exit(255);
+  }
+  CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+static void test_descriptors(void) {
+  struct world w;
+  struct ask a;
+  struct answer r;
+  int before = child_sees(), open_before = inherited();
+  open_world(&w, 0);
+  run(&w, ask(&a, "GET", "/hello"), &r);
+  drop(&r);
+  struct transfer *t = transfer_start(w.http, ask(&a, "GET", "/stall-body"), NULL, &w.e);
+  while (transfer_body(t)->n == 0 && step(&w) == 0) ready(w.g);
+  CHECK(child_sees() == before);
+  transfer_close(t);
+  close_world(&w);
+  for (int i = 0; i < 1000 && inherited() > open_before; i++) usleep(1000); /* the server's ends close by themselves */
+  CHECK(inherited() == open_before);
+}
+
+int main(int argc, char **argv) {
+  struct world w;
+  if (argc > 1 && strcmp(argv[1], "fds") == 0) return inherited();
+  self = argv[0];
+  alarm(120); /* a hang is a failure */
+  server_start(&server);
+  test_descriptors();
+  open_world(&w, 0);
+  test_deadlines(&w);
+  test_deadline_order(&w);
+  test_grace(&w);
+  close_world(&w);
+  test_close();
+  server_stop(&server);
+  return test_done("http/ends");
+}
