@@ -1,5 +1,6 @@
 -- What `require "koine"` has names for: the providers that are there, those that are planned, and everything else.
 
+local core = require "koine.core"
 local koine = require "koine"
 local raised = require "spec.support.raised"
 local rows = require "koine.provider"
@@ -91,5 +92,31 @@ describe("pairs(koine)", function()
       assert(names.agent and names.tool and not names.testing)]]
     assert.is_true((os.execute(("LUA_PATH='%s' LUA_CPATH='%s' %s -e '%s'"):format(package.path, package.cpath,
       os.getenv "KOINE_LUA" or "lua5.4", script))))
+  end)
+end)
+
+describe("koine", function()
+  it("loads the rest on first use", function()
+    assert.are.equal(core.null, koine.null)
+    assert.are.equal(core.array_mt, getmetatable(koine.array {}))
+    assert.are.equal("0.1.0", koine.version)
+    assert.are.equal(require "koine.data.errors", koine.errors)
+    assert.are.equal(koine.errors.try, koine.try)
+    assert.are.equal("text", koine.text({ text = "x" }).type)
+    assert.are.equal("Hi", koine.response({ content = "Hi", model = "m", stop_reason = "end_turn" }):text())
+    local modules = { conversation = "call.conversation", custom_adapter = "call.custom_adapter",
+      packing = "dispatch.packing", pricing = "call.pricing", testing = "testing" }
+    for name, module in pairs(modules) do assert.are.equal(require("koine." .. module), koine[name]) end
+    for _, name in ipairs { "run", "spawn", "gather", "timeout", "sleep" } do
+      assert.are.equal(require "koine.task.scheduler"[name], koine[name])
+    end
+    for _, name in ipairs { "set_host", "pump", "engine" } do
+      assert.are.equal(require "koine.task.wait"[name], koine[name])
+    end
+    for _, name in ipairs { "playbook", "contract" } do
+      assert.are.equal(require("koine.testing." .. name), koine.testing[name])
+    end
+    assert.is_nil(koine.nothing_of_the_sort)
+    assert.is_nil(koine.testing.nothing_of_the_sort)
   end)
 end)

@@ -1,4 +1,5 @@
-local core = require "koine.core"
+-- The rows of the providers: their fields, the models they know, and what a model costs.
+
 local files = require "spec.support.files"
 local koine = require "koine"
 local rows = require "koine.provider"
@@ -120,7 +121,6 @@ describe("provider rows", function()
     assert.are.equal("ArgumentError", err.class)
   end)
 end)
-
 describe("a model id", function()
   local function id_of(name, id) return rows.model_id(rows.load(name), id) end
 
@@ -151,7 +151,6 @@ describe("a model id", function()
     assert.are.equal("gpt-5-mini", rows.model(rows.load "openai", "gpt-5-mini-2025-08-07").prefix)
   end)
 end)
-
 describe("a price", function()
   local function price(row, id) return rows.pricing(rows.family(row, id)) end
 
@@ -191,215 +190,5 @@ describe("a price", function()
     assert.are.equal(5, price(claude, "claude-opus-4-5@20251101").input_per_mtok)
     assert.is_nil(price(claude, "claude-opus-4-9"))
     assert.is_nil(price(claude, "claude-sonnet-4-5-latest"))
-  end)
-end)
-
-describe("a row", function()
-  local TOOL = { name = "add", description = "Adds.", parameters = { type = "object", additionalProperties = false } }
-  local ID = "call_0123456789abcdef0123456789abcdef0123456789abcdef"
-  local MARK = "reasoning-words"
-
-  -- The body that an adapter sends for an answer with reasoning of its own and a call, decoded; and its warnings.
-  local function sent(name, model, fields)
-    local adapter = koine[name] { model = model, base_url = "http://127.0.0.1:1",
-      api = name == "openai" and "chat" or nil }
-    local state = core.state(adapter)
-    local request = { model = model, stream = false, tools = { TOOL }, system = "s", max_tokens = 9000,
-      thinking_mode = state.info.thinking, max_output = state.info.max_output, messages = {
-        { role = "user", content = "q" },
-        { role = "assistant", content = {
-          { type = "thinking", thinking = MARK, provider_data = { provider = name, model = model } },
-          { type = "tool_use", id = ID, name = "add", arguments = {} } } },
-        { role = "user", content = { { type = "tool_result", tool_use_id = ID, content = "5" } } } } }
-    for field, value in pairs(fields or {}) do request[field] = value end
-    local body, _, warnings = adapter:render(request)
-    return core.decode(body), warnings
-  end
-
-  -- The field of the assistant's message that holds the reasoning; nil when none does. The others are as on every wire.
-  local function reasoning_field(body)
-    local found
-    for field, value in pairs(body.messages[3]) do
-      if value == MARK then found = field end
-      assert.is_truthy(value == MARK or set("role", "content", "tool_calls")[field], field)
-    end
-    return found
-  end
-
-  it("sends reasoning back where its provider wants it, and nowhere else", function()
-    local expected = { deepseek = "reasoning_content", groq = "reasoning", cerebras = "reasoning", vllm = "reasoning",
-      moonshot = "reasoning_content", llamacpp = "reasoning_content", ollama_compat = "reasoning",
-      xai = "reasoning_content" }
-    for _, name in ipairs { "deepseek", "groq", "cerebras", "vllm", "moonshot", "llamacpp", "ollama_compat", "xai",
-      "openai", "azure", "fireworks", "together", "lmstudio", "perplexity", "compatible" } do
-      assert.are.equal(expected[name], reasoning_field(sent(name, "m")), name)
-    end
-    assert.are.equal("thinking", sent("mistral", "m").messages[3].content[1].type)
-  end)
-
-  it("of DeepSeek sends reasoning back on every answer of V4, never on one of the older reasoner", function()
-    local said = { { role = "user", content = "q" }, { role = "assistant", content = "a" },
-      { role = "user", content = "r" } }
-    assert.are.equal(MARK, sent("deepseek", "deepseek-v4-flash").messages[3].reasoning_content)
-    assert.are.equal("", sent("deepseek", "deepseek-v4-flash", { messages = said }).messages[3].reasoning_content)
-    assert.is_nil(sent("deepseek", "deepseek-reasoner").messages[3].reasoning_content)
-  end)
-
-  it("sends ids as its provider takes them", function()
-    local function id(name)
-      local body = sent(name, "m")
-      local call = body.messages[3].tool_calls[1].id
-      assert.are.equal(call, body.messages[4].tool_call_id)
-      return call
-    end
-    for _, name in ipairs { "moonshot", "groq", "deepseek", "vllm", "compatible" } do
-      assert.are.equal(ID, id(name), name)
-    end
-    for _, name in ipairs { "openai", "azure" } do assert.are.equal(40, #id(name), name) end
-    assert.is_truthy(id("mistral"):find("^" .. ("%w"):rep(9) .. "$"))
-  end)
-
-  it("names things as its provider does", function()
-    for name, field in pairs { openai = "max_completion_tokens", azure = "max_completion_tokens", groq = "max_tokens",
-      deepseek = "max_tokens" } do
-      assert.are.equal(9000, sent(name, "m")[field], name)
-    end
-    for model, role in pairs { ["gpt-5"] = "developer", o3 = "developer", ["gpt-4.1"] = "system",
-      ["gpt-5-chat-latest"] = "system" } do
-      assert.are.equal(role, sent("openai", model).messages[1].role, model)
-    end
-    assert.are.equal("any", sent("mistral", "m", { tool_choice = "any" }).tool_choice)
-    assert.are.equal("required", sent("groq", "m", { tool_choice = "any" }).tool_choice)
-    assert.are.equal("add", sent("mistral", "m").messages[4].name)
-    assert.is_nil(sent("xai", "grok-4").tools[1]["function"].parameters.additionalProperties)
-    assert.is_false(sent("openai", "m").tools[1]["function"].parameters.additionalProperties)
-    for name, content in pairs { lmstudio = "", ollama_compat = "", openai = core.null, vllm = core.null } do
-      assert.are.equal(content, sent(name, "m").messages[3].content, name)
-    end
-  end)
-
-  it("of OpenAI takes tools on this wire without reasoning only, from gpt-5.4 on", function()
-    assert.are.equal("none", sent("openai", "gpt-5.4").reasoning_effort)
-    local body, warnings = sent("openai", "gpt-5.6", { thinking = "high" })
-    assert.are.equal("none", body.reasoning_effort)
-    assert.are.equal("thinking", warnings[1].field)
-    assert.are.equal("high", sent("openai", "gpt-5.2", { thinking = "high" }).reasoning_effort)
-  end)
-
-  it("keeps what the model refuses out, with a warning each", function()
-    local options = { temperature = 0.5, top_p = 0.5, stop_sequences = { "X" } }
-    local expected = { ["gpt-4.1"] = "", ["gpt-5"] = "temperature top_p", ["o3"] = "temperature top_p stop_sequences" }
-    for model, fields in pairs(expected) do
-      local body, warnings = sent("openai", model, options)
-      local warned = {}
-      for i, warning in ipairs(warnings) do
-        warned[i] = warning.field
-        assert.is_nil(body[warning.field])
-      end
-      assert.are.equal(fields, table.concat(warned, " "), model)
-    end
-    assert.is_nil(sent("xai", "grok-4", options).stop)
-  end)
-
-  it("refuses media that its provider refuses", function()
-    local function image(source) return { { role = "user", content = { { type = "image", source = source } } } } end
-    for name, source in pairs { cerebras = "data:image/png;base64,QQ==", ollama_compat = "https://h/i.png" } do
-      assert.are.equal("messages[1].content[1]", raised(sent, name, "m", { messages = image(source) }).field, name)
-    end
-    local part = sent("mistral", "m", { messages = image "https://h/i.png" }).messages[2].content[1]
-    assert.are.equal("https://h/i.png", part.image_url)
-  end)
-end)
-
-describe("thinking = false", function()
-  -- What the call sends, and what it warns of.
-  local function off(name, model)
-    local server <close> = assert(koine.testing.start { script = { { content = "a" } } })
-    local adapter = koine[name] { model = model, base_url = server.url, key = "k",
-      api = name == "openai" and "chat" or nil }
-    local response = assert(adapter:chat("Hi", { thinking = false, max_tokens = 10 }))
-    local requests = assert(server:requests())
-    return core.decode(requests[1].body), response.warnings
-  end
-
-  it("is said where the model has a word for it, and warned of where it thinks anyway", function()
-    local body, warnings = off("openai", "gpt-5.1")
-    assert.are.equal("none", body.reasoning_effort)
-    assert.are.same({}, warnings)
-    body, warnings = off("openai", "gpt-5")
-    assert.is_nil(body.reasoning_effort)
-    assert.are.equal("thinking", warnings[1].field)
-    assert.are.same({}, select(2, off("openai", "gpt-4.1")))
-    assert.are.same({}, select(2, off("anthropic", "claude-sonnet-4-5")))
-  end)
-end)
-
-describe("koine.adapter", function()
-  it("finds provider and model in one name", function()
-    local adapter = koine.adapter "anthropic/claude-sonnet-4-5"
-    assert.are.equal("Anthropic", adapter:provider_name())
-    assert.are.equal("claude-sonnet-4-5", adapter:model_name())
-    adapter = koine.adapter("openrouter/anthropic/claude-haiku-4.5", { key = "k" })
-    assert.are.equal("anthropic/claude-haiku-4.5", adapter:model_name())
-    assert.are.equal("groq/compound", koine.adapter("groq/compound"):model_name())
-    assert.are.equal("m", koine.adapter("vllm", { model = "m" }):model_name())
-  end)
-
-  it("leaves the options alone and refuses bad ones", function()
-    local given = { key = "k" }
-    koine.adapter("openai/gpt-4o", given)
-    assert.are.same({ key = "k" }, given)
-    assert.are.equal("openai", raised(koine.adapter, "opnai/gpt-4o").expected)
-    assert.are.equal("model", raised(koine.adapter, "together").field)
-    assert.are.equal("name", raised(koine.adapter, 5).field)
-    assert.are.equal("options", raised(koine.adapter, "openai/m", 5).field)
-  end)
-end)
-
-describe("koine.compatible", function()
-  it("needs an address and a model", function()
-    assert.are.equal("base_url", raised(koine.compatible, { model = "m" }).field)
-    assert.are.equal("model", raised(koine.compatible, { base_url = "http://h" }).field)
-    assert.are.equal("base_url", raised(koine.azure, { model = "m" }).field)
-  end)
-
-  it("takes a name, an api, a way to send the key and quirks", function()
-    local adapter = koine.compatible { base_url = "http://h/v1", model = "acme/m", name = "acme", api = "anthropic",
-      auth = "bearer", key = "k" }
-    local row = core.state(adapter).row
-    assert.are.equal("acme", adapter:provider_name())
-    assert.are.equal("m", adapter:model_name())
-    assert.are.same({ "anthropic", "bearer" }, { row.codec, row.auth })
-    row = core.state(koine.compatible { base_url = "http://h", model = "m", quirks = { null_content = "empty" } }).row
-    assert.are.same({ "compatible", "chat" }, { row.name, row.codec })
-    local given = { base_url = "http://h", model = "m", api = "antropic" }
-    assert.are.equal("anthropic", raised(koine.compatible, given).expected)
-    assert.are.equal("auth", raised(koine.compatible, { base_url = "http://h", model = "m", auth = "basic" }).field)
-  end)
-end)
-
-describe("koine", function()
-  it("loads the rest on first use", function()
-    assert.are.equal(core.null, koine.null)
-    assert.are.equal(core.array_mt, getmetatable(koine.array {}))
-    assert.are.equal("0.1.0", koine.version)
-    assert.are.equal(require "koine.data.errors", koine.errors)
-    assert.are.equal(koine.errors.try, koine.try)
-    assert.are.equal("text", koine.text({ text = "x" }).type)
-    assert.are.equal("Hi", koine.response({ content = "Hi", model = "m", stop_reason = "end_turn" }):text())
-    local modules = { conversation = "call.conversation", custom_adapter = "call.custom_adapter",
-      packing = "dispatch.packing", pricing = "call.pricing", testing = "testing" }
-    for name, module in pairs(modules) do assert.are.equal(require("koine." .. module), koine[name]) end
-    for _, name in ipairs { "run", "spawn", "gather", "timeout", "sleep" } do
-      assert.are.equal(require "koine.task.scheduler"[name], koine[name])
-    end
-    for _, name in ipairs { "set_host", "pump", "engine" } do
-      assert.are.equal(require "koine.task.wait"[name], koine[name])
-    end
-    for _, name in ipairs { "playbook", "contract" } do
-      assert.are.equal(require("koine.testing." .. name), koine.testing[name])
-    end
-    assert.is_nil(koine.nothing_of_the_sort)
-    assert.is_nil(koine.testing.nothing_of_the_sort)
   end)
 end)
