@@ -2,23 +2,15 @@
 #include "support/test.h"
 #include "support/failing.h"
 #include "core/codec/codec.h"
+#include "support/text.h"
 
 static struct mem libc;
 
-/* s with its quotes, in a buffer of that size. */
-static struct str quoted(char *to, size_t size, const char *s) {
-  size_t n = strlen(s);
-  CHECK(n < size);
-  for (size_t i = 0; i < n && i < size; i++) to[i] = s[i] == '\'' ? '"' : s[i];
-  return (struct str){ to, n };
-}
-
 static struct err read_error(int status, const char *body) {
-  char text[2048];
   struct arena a;
   struct err e;
   arena_init(&a, &libc);
-  codec_error(&a, status, quoted(text, sizeof text, body), &e);
+  codec_error(&a, status, z(json(body)), &e);
   arena_free(&a);
   return e;
 }
@@ -75,8 +67,7 @@ static void test_shapes(void) {
   };
   for (size_t i = 0; i < sizeof SHAPE / sizeof SHAPE[0]; i++) {
     struct err e = read_error(400, SHAPE[i].body);
-    char text[256];
-    struct str message = quoted(text, sizeof text, SHAPE[i].message);
+    struct str message = z(json(SHAPE[i].message));
     CHECK(e.message[message.n] == '\0' && memcmp(e.message, message.p, message.n) == 0);
     CODE(e, SHAPE[i].code);
     CHECK(e.kind == KIND_INVALID_REQUEST && e.status == 400);
@@ -164,14 +155,13 @@ static struct err read_long(int status, const char *head, size_t n, const char *
   struct arena a;
   struct buf b;
   struct err e;
-  char text[256];
   arena_init(&a, &libc);
   buf_init(&b, &libc);
-  CHECK(buf_addstr(&b, quoted(text, sizeof text, head)) == 0);
+  CHECK(buf_addstr(&b, z(json(head))) == 0);
   CHECK(buf_reserve(&b, n) == 0);
   if (n > 0) memset(b.p + b.n, 'x', n);
   b.n += n;
-  CHECK(buf_addstr(&b, quoted(text, sizeof text, tail)) == 0);
+  CHECK(buf_addstr(&b, z(json(tail))) == 0);
   codec_error(&a, status, buf_str(&b), &e);
   buf_free(&b);
   arena_free(&a);
@@ -247,12 +237,11 @@ static void test_in_stream(void) {
     { "'whatever'", 500, KIND_SERVER },
     { "null", 500, KIND_SERVER },
   };
-  char text[512];
   struct arena a;
   arena_init(&a, &libc);
   for (size_t i = 0; i < sizeof WANT / sizeof WANT[0]; i++) {
     struct err e;
-    struct node *v = json_tree(&a, quoted(text, sizeof text, WANT[i].body), 16, &e);
+    struct node *v = json_tree(&a, z(json(WANT[i].body)), 16, &e);
     CHECK(v != NULL);
     codec_error_node(&a, 200, v, &e);
     CHECK(e.status == WANT[i].status && e.kind == WANT[i].kind);
@@ -303,9 +292,8 @@ static void test_memory(void) {
       struct mem m = failing_mem(&f);
       struct arena a;
       struct err e;
-      char text[256];
       arena_init(&a, &m);
-      codec_error(&a, 422, quoted(text, sizeof text, BODY[i]), &e);
+      codec_error(&a, 422, z(json(BODY[i])), &e);
       CHECK(e.kind == KIND_MEMORY || (e.kind == KIND_INVALID_REQUEST && e.status == 422 && e.message[0] != '\0'));
       CHECK(e.kind != KIND_MEMORY || f.asked >= at);
       arena_free(&a);

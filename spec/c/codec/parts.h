@@ -3,11 +3,8 @@
 #define KOINE_SPEC_C_CODEC_PARTS_H
 
 #include <stdarg.h>
-#include <stdlib.h>
 
-#include "core/codec/codec.h"
-#include "support/failing.h"
-#include "support/test.h"
+#include "kit.h"
 
 /* {{{ running the codec */
 
@@ -75,30 +72,6 @@ static void drain(struct log *log, struct events *q) {
   while ((p = events_take(q)) != NULL) say_part(log, p);
 }
 
-/* Cases are written with ' where JSON has ": a copy with the latter, in a ring of buffers. */
-static const char *json(const char *s) {
-  static char ring[32][4096];
-  static int next;
-  char *to = ring[next++ % 32];
-  size_t n = strlen(s);
-  if (n >= sizeof ring[0]) abort();
-  for (size_t i = 0; i <= n; i++) to[i] = s[i] == '\'' ? '"' : s[i];
-  return to;
-}
-
-/* {'quirk': value, …} */
-static void set_quirks(struct quirks *q, const char *values) {
-  struct mem m = mem_libc();
-  struct arena a;
-  struct err e;
-  struct node *o;
-  arena_init(&a, &m);
-  o = json_tree(&a, (struct str){ json(values), strlen(values) }, 8, &e);
-  CHECK(o != NULL);
-  for (const struct node *v = o ? o->child : NULL; v != NULL; v = v->next) CHECK(quirks_set(q, v->key, v, &e) == 0);
-  arena_free(&a);
-}
-
 struct input {
   const char *quirks;        /* NULL = defaults */
   const char *const *chunks; /* a stream's data, NULL at the end; or */
@@ -109,63 +82,33 @@ struct input {
 ** the error. */
 static enum kind run(const struct input *in, const struct quirks *q, const struct mem *m, struct log *log,
                      int together) {
-  struct limits limits;
-  struct arena a;
-  struct events out;
-  struct parse p = { .m = m, .a = &a, .quirks = q, .limits = &limits };
-  struct err e;
-  void *state = calloc(1, CODEC.state_size);
+  struct parsing x;
   int r = 0;
   log->n = 0;
   log->s[0] = '\0';
-  limits_default(&limits);
-  err_clear(&e);
-  arena_init(&a, m);
-  events_init(&out, m);
-  CODEC.init(state, &p);
+  parsing_open(&x, &CODEC, m);
+  x.quirks = *q;
+  parsing_begin(&x);
   for (size_t i = 0; r == 0 && in->chunks != NULL && in->chunks[i] != NULL; i++) {
-    const char *d = json(in->chunks[i]);
-    struct record record = { .name = STR_NONE };
-    if (strncmp(d, "event:error ", 12) == 0) { record.name = STR("error"); d += 12; }
-    record.data = (struct str){ d, strlen(d) };
-    if (!together) arena_reset(&a);
-    r = CODEC.parse_record(state, &record, &out, &e);
-    if (r == 0 && !together) drain(log, &out);
+    const char *d = json(in->chunks[i]), *name = "";
+    if (strncmp(d, "event:error ", 12) == 0) { name = "error"; d += 12; }
+    if (!together) arena_reset(&x.a);
+    r = parsing_record(&x, name, z(d));
+    if (r == 0 && !together) drain(log, &x.parts);
   }
-  if (r == 0 && in->body != NULL)
-    r = CODEC.parse_body(state, (struct str){ json(in->body), strlen(in->body) }, &out, &e);
+  if (r == 0 && in->body != NULL) r = CODEC.parse_body(x.state, z(json(in->body)), &x.parts, &x.e);
   if (r == 0 && !together) {
-    drain(log, &out);
-    arena_reset(&a);
+    drain(log, &x.parts);
+    arena_reset(&x.a);
   }
-  if (r == 0 && !CODEC.ended(state)) {
-    drain(log, &out);
+  if (r == 0 && !CODEC.ended(x.state)) {
+    drain(log, &x.parts);
     say(log, "open\n");
-  } else if (r == 0) r = CODEC.parse_end(state, &out, &e);
-  if (r == 0) drain(log, &out);
-  else say_error(log, &e);
-  CODEC.free(state);
-  free(state);
-  events_free(&out);
-  arena_free(&a);
-  return r == 0 ? KIND_NONE : e.kind;
-}
-
-/* Moves whatever grows and writes over what it gives back: a part whose strings lie there shows. */
-static void *moving_f(void *ud, void *p, size_t osize, size_t nsize) {
-  char *fresh = nsize > 0 ? malloc(nsize) : NULL;
-  volatile char *old = p;
-  (void)ud;
-  if (nsize > 0 && fresh == NULL) return NULL;
-  if (p != NULL && nsize > 0) memcpy(fresh, p, osize < nsize ? osize : nsize);
-  for (size_t i = 0; p != NULL && i < osize; i++) old[i] = '#';
-  free(p);
-  return fresh;
-}
-
-static int every(void) {
-  const char *s = getenv("KOINE_EVERY");
-  return s != NULL && atoi(s) > 0 ? atoi(s) : 1;
+  } else if (r == 0) r = CODEC.parse_end(x.state, &x.parts, &x.e);
+  if (r == 0) drain(log, &x.parts);
+  else say_error(log, &x.e);
+  parsing_close(&x);
+  return r == 0 ? KIND_NONE : x.e.kind;
 }
 
 /* The parts are these, also when they wait while the codec goes on; and when each allocation in turn fails, that is
@@ -179,11 +122,11 @@ static void expect(const char *file, int line, const struct input *in, const cha
   enum kind kind = run(in, &q, &m, &log, 0);
   test_str(file, line, log.s, log.n, json(parts));
   if (kind == KIND_NONE) {
-    struct mem moving = { moving_f, NULL };
+    struct mem moving = moving_mem();
     CHECK(run(in, &q, &moving, &again, 1) == KIND_NONE);
     test_str(file, line, again.s, again.n, log.s);
   }
-  for (size_t at = 1; at < 10000; at += (size_t)every()) {
+  for (size_t at = 1; at < 10000; at += test_every()) {
     struct failing f = { 0, at, 0, 0 };
     struct mem fm = failing_mem(&f);
     enum kind k = run(in, &q, &fm, &again, 0);
@@ -206,27 +149,14 @@ static void expect(const char *file, int line, const struct input *in, const cha
 /* Feeds events under these limits; the kind of the first error. */
 static inline enum kind limited(const struct limits *limits, const char *const *chunks) {
   struct mem m = mem_libc();
-  struct quirks q;
-  struct arena a;
-  struct events out;
-  struct err e;
-  struct parse p = { .m = &m, .a = &a, .quirks = &q, .limits = limits };
-  void *state = calloc(1, CODEC.state_size);
+  struct parsing x;
   int r = 0;
-  err_clear(&e);
-  quirks_default(&q);
-  arena_init(&a, &m);
-  events_init(&out, &m);
-  CODEC.init(state, &p);
-  for (size_t i = 0; chunks[i] != NULL && r == 0; i++) {
-    const struct record record = { .data = { json(chunks[i]), strlen(chunks[i]) } };
-    r = CODEC.parse_record(state, &record, &out, &e);
-  }
-  CODEC.free(state);
-  free(state);
-  events_free(&out);
-  arena_free(&a);
-  return r == 0 ? KIND_NONE : e.kind;
+  parsing_open(&x, &CODEC, &m);
+  x.limits = *limits;
+  parsing_begin(&x);
+  for (size_t i = 0; chunks[i] != NULL && r == 0; i++) r = parsing_record(&x, "", z(json(chunks[i])));
+  parsing_close(&x);
+  return r == 0 ? KIND_NONE : x.e.kind;
 }
 
 /* }}} */

@@ -2,38 +2,9 @@
 #ifndef KOINE_SPEC_C_CODEC_RENDER_H
 #define KOINE_SPEC_C_CODEC_RENDER_H
 
-#include <stdlib.h>
-
-#include "core/codec/codec.h"
-#include "support/failing.h"
-#include "support/test.h"
+#include "kit.h"
 
 /* {{{ running the codec */
-
-/* Cases are written with ' where JSON has ": a copy with the latter, in a ring of buffers. */
-static const char *json(const char *s) {
-  static char ring[8][8192];
-  static int next;
-  char *to = ring[next++ % 8];
-  size_t n = strlen(s);
-  if (n >= sizeof ring[0]) abort();
-  for (size_t i = 0; i <= n; i++) to[i] = s[i] == '\'' ? '"' : s[i];
-  return to;
-}
-
-static struct str bytes(const char *s) { return (struct str){ s, strlen(s) }; }
-
-static void set_quirks(struct quirks *q, const char *values) {
-  struct mem m = mem_libc();
-  struct arena a;
-  struct err e;
-  struct node *o;
-  arena_init(&a, &m);
-  o = json_tree(&a, bytes(json(values)), 8, &e);
-  CHECK(o != NULL);
-  for (const struct node *v = o ? o->child : NULL; v != NULL; v = v->next) CHECK(quirks_set(q, v->key, v, &e) == 0);
-  arena_free(&a);
-}
 
 /* What a render gave: the path, the body, the fields warned of (comma-separated), or the error. */
 struct result {
@@ -42,50 +13,31 @@ struct result {
 };
 
 static int run(const char *quirks, const char *request, const struct mem *m, struct result *r) {
-  struct quirks q;
-  struct arena a;
-  struct buf b, path;
-  struct render v = { .a = &a, .quirks = &q, .provider = STR("here"), .body = &b, .path = &path,
-                      .framing = CODEC.framing };
+  struct rendering x;
   int bad;
-  quirks_default(&q);
-  if (quirks != NULL) set_quirks(&q, quirks);
   memset(r, 0, sizeof *r);
-  err_clear(&r->e);
-  arena_init(&a, m);
-  buf_init(&b, m);
-  buf_init(&path, m);
-  v.request = json_tree(&a, bytes(json(request)), 64, &r->e);
-  v.headers = node_new(&a, NODE_OBJECT);
-  v.warnings = node_new(&a, NODE_ARRAY);
-  bad = v.request == NULL || v.headers == NULL || v.warnings == NULL;
-  if (bad) err_memory(&r->e);
-  else bad = CODEC.render(&v, &r->e) != 0;
-  if (!bad) snprintf(r->body, sizeof r->body, "%.*s", (int)b.n, b.p);
-  if (!bad) snprintf(r->path, sizeof r->path, "%.*s", (int)path.n, path.p);
-  CHECK(bad || v.framing == &framing_sse);
-  for (const struct node *w = bad ? NULL : v.warnings->child; w != NULL; w = w->next) {
+  bad = rendering_open(&x, &CODEC, m, request) != 0;
+  if (quirks != NULL) set_quirks(&x.quirks, quirks);
+  if (!bad) bad = CODEC.render(&x.r, &x.e) != 0;
+  if (!bad) snprintf(r->body, sizeof r->body, "%.*s", (int)x.body.n, x.body.p);
+  if (!bad) snprintf(r->path, sizeof r->path, "%.*s", (int)x.path.n, x.path.p);
+  CHECK(bad || x.r.framing == &framing_sse);
+  for (const struct node *w = bad ? NULL : x.r.warnings->child; w != NULL; w = w->next) {
     struct str field = node_str(node_get(w, "field"));
     size_t n = strlen(r->warnings);
     snprintf(r->warnings + n, sizeof r->warnings - n, "%s%.*s", n > 0 ? "," : "", (int)field.n, field.p);
     CHECK(node_str(node_get(w, "code")).n > 0 && node_str(node_get(w, "message")).n > 0);
   }
-  buf_free(&b);
-  buf_free(&path);
-  arena_free(&a);
+  r->e = x.e;
+  rendering_close(&x);
   return bad ? -1 : 0;
-}
-
-static int every(void) {
-  const char *s = getenv("KOINE_EVERY");
-  return s != NULL && atoi(s) > 0 ? atoi(s) : 1;
 }
 
 /* Each allocation fails in turn: that is said, and nothing leaks. */
 static void run_failing(const char *file, int line, const char *quirks, const char *request,
                         const struct result *want) {
   static struct result got;
-  for (size_t at = 1; at < 10000; at += (size_t)every()) {
+  for (size_t at = 1; at < 10000; at += test_every()) {
     struct failing f = { 0, at, 0, 0 };
     struct mem m = failing_mem(&f);
     int bad = run(quirks, request, &m, &got);
@@ -145,6 +97,23 @@ static inline void expect_prefix(void) {
   n = strlen(a.body) - 2; /* without the closing brackets */
   CHECK(strlen(b.body) > n && memcmp(a.body, b.body, n) == 0);
 }
+
+/* }}} */
+
+/* {{{ requests */
+
+#define HI "{'role':'user','content':'hi'}"
+#define USER(content) "{'role':'user','content':" content "}"
+#define ASSISTANT(content) "{'role':'assistant','content':" content "}"
+#define TEXT(s) "{'type':'text','text':'" s "'}"
+#define RESULT(id, content) "{'type':'tool_result','tool_use_id':'" id "','content':" content "}"
+#define USE(id, name) "{'type':'tool_use','id':'" id "','name':'" name "','arguments':{}}"
+#define FROM(provider, raw) "'provider_data':{'provider':'" provider "','model':'m','raw':'" raw "'}"
+#define MINE(raw) FROM("here", raw)
+
+/* A request with these messages fails with an error about the field. */
+#define REFUSES(quirks, messages, field) \
+  expect_error(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" messages "]}", field)
 
 /* }}} */
 

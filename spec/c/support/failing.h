@@ -1,4 +1,5 @@
-/* failing.h: an allocator for tests: it counts, fails where it is told to, and checks the old sizes it is given. */
+/* failing.h: allocators for tests: one counts, fails where it is told to, and checks the old sizes it is given; the other
+** moves what it can. */
 #ifndef KOINE_SPEC_C_SUPPORT_FAILING_H
 #define KOINE_SPEC_C_SUPPORT_FAILING_H
 
@@ -38,5 +39,19 @@ static inline void *failing_f(void *ud, void *p, size_t osize, size_t nsize) {
 static inline struct mem failing_mem(struct failing *f) {
   return (struct mem){ failing_f, f };
 }
+
+/* Moves whatever grows and writes over what it gives back: a string kept there shows. */
+static inline void *moving_f(void *ud, void *p, size_t osize, size_t nsize) {
+  char *fresh = nsize > 0 ? malloc(nsize) : NULL;
+  volatile char *old = p;
+  (void)ud;
+  if (nsize > 0 && fresh == NULL) return NULL;
+  if (p != NULL && nsize > 0) memcpy(fresh, p, osize < nsize ? osize : nsize);
+  for (size_t i = 0; p != NULL && i < osize; i++) old[i] = '#';
+  free(p);
+  return fresh;
+}
+
+static inline struct mem moving_mem(void) { return (struct mem){ moving_f, NULL }; }
 
 #endif

@@ -3,6 +3,7 @@
 #define KOINE_SPEC_C_SUPPORT_TEST_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int test_passed, test_failed;
@@ -18,6 +19,12 @@ static inline void test_str(const char *file, int line, const char *p, size_t n,
   if (n == strlen(expect) && (n == 0 || memcmp(p, expect, n) == 0)) { test_passed++; return; }
   test_failed++;
   fprintf(stderr, "%s:%d: got «%.*s», expected «%s»\n", file, line, (int)n, p ? p : "", expect);
+}
+
+/* KOINE_EVERY=n: of many cases, such as each allocation in turn, every nth. */
+static inline size_t test_every(void) {
+  const char *n = getenv("KOINE_EVERY");
+  return n != NULL && atoi(n) > 0 ? (size_t)atoi(n) : 1;
 }
 
 static inline int test_done(const char *name) {

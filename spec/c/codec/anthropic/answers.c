@@ -1,5 +1,5 @@
 /* answers.c: plain answers; the round trip, in which what came goes back byte for byte; each allocation fails in turn. */
-#include "kit.h"
+#include "events.h"
 #include "core/message/message.h"
 
 static const struct origin HERE = { { "anthropic", 9 }, { "m", 1 }, { "anthropic", 9 } };
@@ -29,34 +29,31 @@ static void test_broken_bodies(void) {
   static const char WHOLE[] =
     "{'type':'message','content':[{'type':'text','text':'a','citations':[{}]}],'usage':{'input_tokens':1}}";
   struct mem m = mem_libc();
-  char text[TEXT_MAX];
-  quoted(text, sizeof text, WHOLE);
+  const char *text = json(WHOLE);
   for (size_t n = 0; n < sizeof WHOLE - 1; n++) {
-    struct scene s;
-    run_bytes(&s, &m, (struct str){ text, n });
-    CHECK(s.r == -1 && s.e.kind == KIND_PROTOCOL && !codec_anthropic.ended(s.state));
-    scene_free(&s);
+    struct answer s;
+    run_body(&s, &m, (struct str){ text, n });
+    CHECK(s.r == -1 && s.x.e.kind == KIND_PROTOCOL && !codec_anthropic.ended(s.x.state));
+    answer_close(&s);
   }
 }
 
 /* Feeds events (a NULL ends them) to a codec and its parts to a message. */
-static void gather(struct scene *s, struct message *msg, const char *const *events) {
+static void gather(struct answer *s, struct message *msg, const char *const *events) {
   struct events deltas;
-  events_init(&deltas, &s->m);
+  events_init(&deltas, &s->x.m);
   for (; *events != NULL; events++) {
-    char text[TEXT_MAX];
     const struct event *part;
-    quoted(text, sizeof text, *events);
-    arena_reset(&s->a);
-    CHECK(parse(s, "", (struct str){ text, strlen(text) }) == 0);
-    while ((part = events_take(&s->parts)) != NULL) CHECK(message_add(msg, part, &deltas, &s->e) == 0);
+    arena_reset(&s->x.a);
+    CHECK(parsing_record(&s->x, "", z(json(*events))) == 0);
+    while ((part = events_take(&s->x.parts)) != NULL) CHECK(message_add(msg, part, &deltas, &s->x.e) == 0);
   }
-  CHECK(message_end(msg, &deltas, &s->e) == 0);
+  CHECK(message_end(msg, &deltas, &s->x.e) == 0);
   events_free(&deltas);
 }
 
 static void test_round_trip(void) {
-  static const char *const EVENTS[] = {
+  static const char *const PIECES[] = {
     START, BLOCK(0, "{'type':'thinking','thinking':'','signature':''}"),
     DELTA(0, "{'type':'thinking_delta','thinking':'hm \\u00e9'}"),
     DELTA(0, "{'type':'signature_delta','signature':'S+/='}"), STOP(0),
@@ -73,30 +70,19 @@ static void test_round_trip(void) {
     "{'model':'m','messages':[{'role':'user','content':'q'},{'role':'assistant'},"
     "{'role':'user','content':[{'type':'tool_result','tool_use_id':'toolu_1','content':'r'}]}]}";
   struct mem m = mem_libc();
-  struct scene s;
+  struct answer s;
+  struct rendering x;
   struct message msg;
-  struct arena a;
-  struct buf body, path;
-  struct quirks q;
-  struct node *request, *message;
-  char text[TEXT_MAX];
-  arena_init(&a, &m);
-  buf_init(&body, &m);
-  buf_init(&path, &m);
-  quirks_default(&q);
-  scene_init(&s, &m);
-  message_init(&msg, &m, &s.limits, &HERE, 1);
-  gather(&s, &msg, EVENTS);
-  quoted(text, sizeof text, REQUEST);
-  request = json_tree(&a, (struct str){ text, strlen(text) }, 64, &s.e);
-  message = message_node(&msg, &a, 0);
-  CHECK(node_set(node_get(request, "messages")->child->next, STR("content"), node_get(message, "content")) == 0);
-  struct render r = {
-    .a = &a, .quirks = &q, .provider = STR("anthropic"), .request = request, .body = &body, .path = &path,
-    .headers = node_new(&a, NODE_OBJECT), .warnings = node_new(&a, NODE_ARRAY)
-  };
-  CHECK(codec_anthropic.render(&r, &s.e) == 0 && r.warnings->count == 0);
-  same(__FILE__, __LINE__, body.p, body.n,
+  struct node *message;
+  answer_open(&s, &m);
+  message_init(&msg, &m, &s.x.limits, &HERE, 1);
+  gather(&s, &msg, PIECES);
+  CHECK(rendering_open(&x, &codec_anthropic, &m, REQUEST) == 0);
+  x.r.provider = STR("anthropic");
+  message = message_node(&msg, &x.a, 0);
+  CHECK(node_set(node_get(x.r.request, "messages")->child->next, STR("content"), node_get(message, "content")) == 0);
+  CHECK(codec_anthropic.render(&x.r, &x.e) == 0 && x.r.warnings->count == 0);
+  CHECK_STR(x.body.p, x.body.n, json(
        "{'model':'m','max_tokens':8192,'messages':[{'role':'user','content':[{'type':'text','text':'q'}]},"
        "{'role':'assistant','content':[{'type':'thinking','thinking':'hm \xC3\xA9','signature':'S+/='},"
        "{'type':'redacted_thinking','data':'D'},"
@@ -104,16 +90,14 @@ static void test_round_trip(void) {
        "{ 'type':'web_search_tool_result', 'content':[{'encrypted':'x\\/'}] },"
        "{'type':'text','text':'cited','citations':[{ 'encrypted_index' : 'i' }]},"
        "{'type':'tool_use','id':'toolu_1','name':'f','input':{'b': 1,'a': 1.0},'caller':{'type':'direct'}}]},"
-       "{'role':'user','content':[{'type':'tool_result','tool_use_id':'toolu_1','content':'r'}]}]}");
+       "{'role':'user','content':[{'type':'tool_result','tool_use_id':'toolu_1','content':'r'}]}]}"));
   message_free(&msg);
-  scene_free(&s);
-  buf_free(&body);
-  buf_free(&path);
-  arena_free(&a);
+  answer_close(&s);
+  rendering_close(&x);
 }
 
 static void test_parse_memory(void) {
-  static const char *const EVENTS[] = {
+  static const char *const PIECES[] = {
     START, BLOCK(0, "{'type':'text','text':'\\u0041','citations':[{}]}"), TEXT(0, "\\u0042"),
     DELTA(0, "{'type':'citations_delta','citation':{}}"), STOP(0),
     BLOCK(1, "{'type':'server_tool_use','input':{}}"), JSON(1, "{\\'a"), STOP(1),
@@ -125,11 +109,11 @@ static void test_parse_memory(void) {
   for (int done = 0; !done; at++) {
     struct failing f = { .fail_at = at };
     struct mem m = failing_mem(&f);
-    struct scene s;
-    run(&s, &m, EVENTS);
-    done = !s.oom && s.r == 0;
-    if (s.r != 0) CHECK(s.e.kind == KIND_MEMORY);
-    scene_free(&s);
+    struct answer s;
+    run(&s, &m, PIECES);
+    done = s.r == 0;
+    if (s.r != 0) CHECK(s.x.e.kind == KIND_MEMORY);
+    answer_close(&s);
     CHECK(f.live == 0 && f.wrong == 0);
   }
   CHECK(at > 10);

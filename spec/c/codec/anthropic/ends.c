@@ -1,5 +1,5 @@
 /* ends.c: how streams end: token counts, what they do not price, stop reasons, errors, limits. */
-#include "kit.h"
+#include "events.h"
 
 static void test_stream_usage(void) {
   STREAM("meta m c\nusage 3 1 4202 7 -1 hour=2\nusage -1 9 -1 -1 53\nusage 4 10 -1 -1 0\ndone\n"
@@ -83,35 +83,35 @@ static void test_protocol_details(void) {
   static const char *const EMPTY[] = { START, ENDING("tool_use"), END, NULL };
   static const char *const CUT[] = { START, "{'type':'ping'", NULL };
   struct mem m = mem_libc();
-  struct scene s;
+  struct answer s;
   run(&s, &m, EMPTY);
-  CHECK_STR(s.e.code, strlen(s.e.code), "empty_tool_turn");
-  CHECK(s.e.retryable == 1);
-  scene_free(&s);
+  CHECK_STR(s.x.e.code, strlen(s.x.e.code), "empty_tool_turn");
+  CHECK(s.x.e.retryable == 1);
+  answer_close(&s);
   run(&s, &m, CUT);
-  CHECK(s.r == -1 && s.e.kind == KIND_PROTOCOL && s.e.offset == 14);
-  scene_free(&s);
+  CHECK(s.r == -1 && s.x.e.kind == KIND_PROTOCOL && s.x.e.offset == 14);
+  answer_close(&s);
 }
 
 static void test_limits(void) {
   struct mem m = mem_libc();
-  struct scene s;
-  scene_init(&s, &m);
-  s.limits.blocks = 2;
+  struct answer s;
+  answer_open(&s, &m);
+  s.x.limits.blocks = 2;
   feed(&s, "", BLOCK(0, "{'type':'text'}"));
   feed(&s, "", BLOCK(1, "{'type':'text'}"));
   CHECK(s.r == 0);
   feed(&s, "", BLOCK(2, "{'type':'text'}"));
-  CHECK(s.r == -1 && s.e.kind == KIND_LIMIT);
-  scene_free(&s);
-  scene_init(&s, &m);
-  s.limits.argument_bytes = 3;
+  CHECK(s.r == -1 && s.x.e.kind == KIND_LIMIT);
+  answer_close(&s);
+  answer_open(&s, &m);
+  s.x.limits.argument_bytes = 3;
   feed(&s, "", BLOCK(0, "{'type':'server_tool_use'}"));
   feed(&s, "", JSON(0, "abc"));
   CHECK(s.r == 0);
   feed(&s, "", JSON(0, "d"));
-  CHECK(s.r == -1 && s.e.kind == KIND_LIMIT);
-  scene_free(&s);
+  CHECK(s.r == -1 && s.x.e.kind == KIND_LIMIT);
+  answer_close(&s);
 }
 
 int main(void) {

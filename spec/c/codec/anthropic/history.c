@@ -1,5 +1,5 @@
 /* history.c: the bytes of the history: media, calls, replayed blocks, containers; each allocation fails in turn. */
-#include "kit.h"
+#include "requests.h"
 
 #define USER(block) "{'model':'m','messages':[{'role':'user','content':[" block "]}]}"
 #define USER_SENT(block) "{'model':'m','max_tokens':8192,'messages':[{'role':'user','content':[" block "]}]}"
@@ -67,6 +67,9 @@ static void test_calls(void) {
          "{'type':'text','text':'also'}]}]}");
 }
 
+#define OWN(raw) "'provider_data':{'provider':'anthropic','model':'m','raw':'" raw "'}"
+#define OTHER(raw) "'provider_data':{'provider':'anthropic','model':'n','raw':'" raw "'}"
+
 static void test_replay(void) {
   RENDER(TURN("{'type':'thinking','thinking':'','signature':'s+/='},{'type':'redacted_thinking','data':'d'},"
               "{'type':'refusal','text':'no'}"),
@@ -93,6 +96,8 @@ static void test_replay(void) {
 
 /* The last container of this origin, unless the caller names one; skills of the caller's are joined to it. */
 static void test_container(void) {
+#define BOXED(id, more) \
+  "{'type':'text','text':'t','provider_data':{'provider':'anthropic','model':'m','container':{'id':'" id "'" more "}}}"
 #define ANSWERED(blocks, fields) \
   "{'model':'m'," fields "'messages':[{'role':'user','content':'a'},{'role':'assistant','content':[" blocks "]}," \
   "{'role':'user','content':'b'}]}"
@@ -135,11 +140,11 @@ static void test_render_memory(void) {
   for (int done = 0; !done; at++) {
     struct failing f = { .fail_at = at };
     struct mem m = failing_mem(&f);
-    struct shot s;
-    shoot(&s, &m, REQUEST, NULL, 0);
+    struct rendered s;
+    render_request(&s, &m, REQUEST, NULL, 0);
     done = s.r == 0;
-    if (!done) CHECK(s.e.kind == KIND_MEMORY);
-    shot_free(&s);
+    if (!done) CHECK(s.x.e.kind == KIND_MEMORY);
+    rendered_free(&s);
     CHECK(f.live == 0 && f.wrong == 0);
   }
   CHECK(at > 10);

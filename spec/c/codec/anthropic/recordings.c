@@ -1,5 +1,5 @@
 /* recordings.c: recorded exchanges. KOINE_RECORDINGS names the folder that has them; without it there is nothing to do. */
-#include "kit.h"
+#include "events.h"
 
 #include <dirent.h>
 
@@ -15,7 +15,7 @@ static int read_file(const char *path, struct buf *b) {
 }
 
 /* Feeds the data lines of a recorded stream. */
-static void replay_stream(struct scene *s, struct str body) {
+static void replay_stream(struct answer *s, struct str body) {
   const char *p = body.p, *stop = body.p + body.n;
   while (p < stop) {
     const char *lf = memchr(p, '\n', (size_t)(stop - p));
@@ -45,7 +45,7 @@ static void replay(const char *path) {
   struct arena a;
   struct err e;
   struct node *response;
-  struct scene s;
+  struct answer s;
   struct str body;
   int64_t status;
   buf_init(&file, &m);
@@ -59,16 +59,16 @@ static void replay(const char *path) {
     codec_error(&a, (int)status, body, &e);
     CHECK(e.status == status && e.kind == recorded_kind(path));
   } else {
-    if (body.p[0] == '{') run_bytes(&s, &m, body);
+    if (body.p[0] == '{') run_body(&s, &m, body);
     else {
-      scene_init(&s, &m);
+      answer_open(&s, &m);
       replay_stream(&s, body);
     }
-    if (s.r != 0) fprintf(stderr, "%s: %s\n", path, s.e.message);
-    CHECK(s.r == 0 && codec_anthropic.ended(s.state));
+    if (s.r != 0) fprintf(stderr, "%s: %s\n", path, s.x.e.message);
+    CHECK(s.r == 0 && codec_anthropic.ended(s.x.state));
     CHECK(memmem(s.text.p, s.text.n, "\nstop ", 6) != NULL);
     CHECK(memmem(s.text.p, s.text.n, "unknown_stop_reason", 19) == NULL);
-    scene_free(&s);
+    answer_close(&s);
   }
   buf_free(&file);
   arena_free(&a);

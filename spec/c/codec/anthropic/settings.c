@@ -1,5 +1,5 @@
 /* settings.c: the bytes of requests: settings, system prompt, tools, path, and what counting sends. */
-#include "kit.h"
+#include "requests.h"
 #include <math.h>
 
 static void test_settings(void) {
@@ -15,7 +15,7 @@ static void test_settings(void) {
   RENDER(ASK("'stop_sequences':['a','b'],"), SENT("'stop_sequences':['a','b'],"));
   RENDER_REST(ASK("'stop_sequences':[' \\n'],"), SENT(""),
               WARNED("unsupported_option", "stop_sequences", "blank stop sequences were left out"));
-  RENDER_QUIRK(ASK("'temperature':0.2,'top_p':1,"), "no_sampling", SENT(""),
+  RENDER_QUIRK(ASK("'temperature':0.2,'top_p':1,"), "{'no_sampling':true}", SENT(""),
                "[{'code':'unsupported_option','field':'temperature','message':'the model does not take it: left out'},"
                "{'code':'unsupported_option','field':'top_p','message':'the model does not take it: left out'}]{}");
 }
@@ -28,44 +28,29 @@ static void test_not_finite(void) {
   static const char *const FIELD[] = { "temperature", "extra" };
   for (int i = 0; i < 2; i++) {
     struct mem m = mem_libc();
-    struct arena a;
-    struct buf body, path;
-    struct quirks q;
-    struct err e;
-    struct str text = STR("{\"model\":\"m\",\"extra\":{},\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
-    struct render r = { .provider = STR("anthropic"), .a = &a, .quirks = &q, .body = &body, .path = &path };
-    struct str name = { FIELD[i], strlen(FIELD[i]) };
+    struct rendering x;
     struct node *bad;
-    arena_init(&a, &m);
-    buf_init(&body, &m);
-    buf_init(&path, &m);
-    quirks_default(&q);
-    err_clear(&e);
-    r.request = json_tree(&a, text, 16, &e);
-    r.headers = node_new(&a, NODE_OBJECT);
-    r.warnings = node_new(&a, NODE_ARRAY);
-    bad = node_double(&a, i == 0 ? HUGE_VAL : nan(""));
-    CHECK(node_set(i == 0 ? r.request : node_get(r.request, "extra"), name, bad) == 0);
-    CHECK(codec_anthropic.render(&r, &e) == -1 && e.kind == KIND_ARGUMENT);
-    CHECK_STR(e.field, strlen(e.field), FIELD[i]);
-    buf_free(&body);
-    buf_free(&path);
-    arena_free(&a);
+    CHECK(rendering_open(&x, &codec_anthropic, &m, ASK("'extra':{},")) == 0);
+    bad = node_double(&x.a, i == 0 ? HUGE_VAL : nan(""));
+    CHECK(node_set(i == 0 ? x.r.request : node_get(x.r.request, "extra"), z(FIELD[i]), bad) == 0);
+    CHECK(codec_anthropic.render(&x.r, &x.e) == -1 && x.e.kind == KIND_ARGUMENT);
+    CHECK_STR(x.e.field, strlen(x.e.field), FIELD[i]);
+    rendering_close(&x);
   }
 }
 
 static void test_path(void) {
   static const struct { const char *quirk; int count; const char *path; } CASES[] = {
     { NULL, 0, "/v1/messages" }, { NULL, 1, "/v1/messages/count_tokens" },
-    { "route", 0, "/messages" }, { "route", 1, "/messages/count_tokens" },
+    { "{'route':'unversioned'}", 0, "/messages" }, { "{'route':'unversioned'}", 1, "/messages/count_tokens" },
   };
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
     struct mem m = mem_libc();
-    struct shot s;
-    shoot(&s, &m, ASK(""), CASES[i].quirk, CASES[i].count);
+    struct rendered s;
+    render_request(&s, &m, ASK(""), CASES[i].quirk, CASES[i].count);
     CHECK(s.r == 0);
-    CHECK_STR(s.path.p, s.path.n, CASES[i].path);
-    shot_free(&s);
+    CHECK_STR(s.x.path.p, s.x.path.n, CASES[i].path);
+    rendered_free(&s);
   }
 }
 
@@ -132,7 +117,7 @@ static void test_tools(void) {
 }
 
 static void test_count(void) {
-  render_check(__FILE__, __LINE__, ASK("'system':'s','tools':[" TOOL "],'tool_choice':'auto','temperature':1,'max_tokens':5,"
+  expect(__FILE__, __LINE__, ASK("'system':'s','tools':[" TOOL "],'tool_choice':'auto','temperature':1,'max_tokens':5,"
                              "'thinking':{'budget_tokens':2000},'metadata':{'user_id':'u'},'extra':{'x':1},"
                              "'stop_sequences':['a'],"), NULL, 1,
                "{'model':'m','system':'s','tools':[" TOOL_SENT "}],'tool_choice':{'type':'auto'},"

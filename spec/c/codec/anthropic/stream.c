@@ -1,5 +1,5 @@
 /* stream.c: the parts of streams: text, event names, thinking, calls, blocks of other types. */
-#include "kit.h"
+#include "events.h"
 
 static void test_stream_text(void) {
   STREAM(STARTED "text 0\ntext 0 Hel\ntext 0 lo\nend 0\n" ENDED("end_turn"),
@@ -27,14 +27,14 @@ static void test_stream_text(void) {
 
 static void test_stream_names(void) {
   struct mem m = mem_libc();
-  struct scene s;
-  scene_init(&s, &m);
+  struct answer s;
+  answer_open(&s, &m);
   feed(&s, "content_block_delta", "{'index':0,'delta':{'type':'text_delta','text':'a'}}");
   feed(&s, "wrong_name", TEXT(0, "b"));
   feed(&s, "message_stop", "{}");
-  CHECK(s.r == 0 && codec_anthropic.ended(s.state));
+  CHECK(s.r == 0 && codec_anthropic.ended(s.x.state));
   CHECK_STR(s.text.p, s.text.n, "text 0\ntext 0 a\ntext 0 b\nend 0\ndone\n");
-  scene_free(&s);
+  answer_close(&s);
 }
 
 static void test_stream_thinking(void) {

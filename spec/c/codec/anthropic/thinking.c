@@ -1,5 +1,5 @@
 /* thinking.c: the bytes of requests that ask for thinking, and what thinking gives way to. */
-#include "kit.h"
+#include "requests.h"
 
 #define THINK(mode, value) ASK("'thinking_mode':'" mode "','thinking':" value ",")
 #define BUDGET(max, n) "{'model':'m','max_tokens':" #max ",'thinking':{'type':'enabled','budget_tokens':" #n "}," HI
@@ -40,8 +40,8 @@ static void test_thinking_modes(void) {
 static void test_thinking_off(void) {
   RENDER(THINK("budget", "false"), SENT(""));
   RENDER(ASK("'temperature':0.2,'thinking_mode':'budget','thinking':{'budget_tokens':0},"), SENT("'temperature':0.2,"));
-  RENDER_QUIRK(THINK("adaptive", "false"), "thinking_default", SENT("'thinking':{'type':'disabled'},"), NONE);
-  RENDER_QUIRK(ASK("'thinking_mode':'adaptive',"), "thinking_default", SENT(""), NONE);
+  RENDER_QUIRK(THINK("adaptive", "false"), "{'thinking_default':true}", SENT("'thinking':{'type':'disabled'},"), NONE);
+  RENDER_QUIRK(ASK("'thinking_mode':'adaptive',"), "{'thinking_default':true}", SENT(""), NONE);
   REFUSE(THINK("budget", "'xhigh'"), "thinking: false, low, medium, high or {budget_tokens = n} expected, got 'xhigh'");
   REFUSE(THINK("adaptive", "'loud'"),
          "thinking: false, low, medium, high, xhigh, max or {budget_tokens = n} expected, got 'loud'");
@@ -57,10 +57,10 @@ static void test_thinking_conflicts(void) {
               WARNED("conflicting_options", "temperature", "a model that thinks does not take it: left out"));
   RENDER_REST(ASK(FORCED "'thinking_mode':'budget','thinking':'low',"), SENT(FORCED_SENT),
               WARNED("conflicting_options", "thinking", "tool_choice forces a call: thinking was left off"));
-  RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive','temperature':1,'thinking':'low',"), "thinking_default",
+  RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive','temperature':1,'thinking':'low',"), "{'thinking_default':true}",
                "{'model':'m','max_tokens':8192,'temperature':1," FORCED_SENT "'thinking':{'type':'disabled'}," HI,
                WARNED("conflicting_options", "thinking", "tool_choice forces a call: thinking was left off"));
-  RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive',"), "thinking_default",
+  RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive',"), "{'thinking_default':true}",
                SENT(FORCED_SENT "'thinking':{'type':'disabled'},"), NONE);
   RENDER(ASK(FORCED "'thinking_mode':'effort','thinking':'low',"),
          SENT(FORCED_SENT "'output_config':{'effort':'low'},"));
@@ -84,7 +84,7 @@ static void test_prefill(void) {
               "{'role':'assistant','content':[{'type':'text','text':'Sure:'}]}]}",
               WARNED("conflicting_options", "thinking",
                      "the last message is an answer to continue: thinking was left off"));
-  refuse_check(__FILE__, __LINE__, PREFILL, "no_prefill",
+  expect_error(__FILE__, __LINE__, PREFILL, "{'no_prefill':true}",
                "messages[2]: a user message at the end (the model does not continue an answer) expected, "
                "got an assistant message");
 }

@@ -1,10 +1,8 @@
 /* recordings.c: recorded answers of many providers, through the whole exchange. KOINE_RECORDINGS names the
 ** folder that has them; without it there is nothing to do. */
-#include <stdlib.h>
-
+#include "codec/kit.h"
 #include "core/exchange/exchange.h"
 #include "support/file.h"
-#include "support/test.h"
 
 #define BYTES(s) (int)(s).n, (s).n > 0 ? (s).p : ""
 
@@ -34,16 +32,6 @@ static int load(struct arena *a, const struct mem *m, const char *path, struct r
   r->type = node_str(node_get(node_get(response, "headers"), "content-type"));
   r->body = node_str(node_get(response, "body"));
   return 0;
-}
-
-/* {"quirk": value, …}, with ' for ". */
-static void set_quirks(struct arena *a, struct quirks *q, const char *values) {
-  struct err e;
-  struct str copy = arena_dup(a, (struct str){ values, strlen(values) });
-  for (size_t i = 0; i < copy.n; i++)
-    if (copy.p[i] == '\'') ((char *)copy.p)[i] = '"';
-  for (const struct node *v = json_tree(a, copy, 4, &e)->child; v != NULL; v = v->next)
-    CHECK(quirks_set(q, v->key, v, &e) == 0);
 }
 
 /* The answer in pieces of `step` bytes (0 = whole). *x must be freed; its progress at the end. */
@@ -112,12 +100,12 @@ static void summarise_error(const struct err *e, char *s) {
 /* {{{ the answer goes back */
 
 static int set(struct arena *a, struct node *o, const char *key, struct node *v) {
-  return node_set(o, arena_dup(a, (struct str){ key, strlen(key) }), v);
+  return node_set(o, arena_dup(a, z(key)), v);
 }
 
 static struct node *message(struct arena *a, const char *role, struct node *content) {
   struct node *m = node_new(a, NODE_OBJECT);
-  (void)set(a, m, "role", node_string(a, (struct str){ role, strlen(role) }));
+  (void)set(a, m, "role", node_string(a, z(role)));
   (void)set(a, m, "content", content);
   return m;
 }
@@ -265,7 +253,7 @@ static void check(const char *folder, const char *path, const char *quirks, cons
   limits_default(&spec.limits);
   arena_init(&a, &m);
   snprintf(full, sizeof full, "%s/%s", folder, path);
-  if (quirks != NULL) set_quirks(&a, &spec.quirks, quirks);
+  if (quirks != NULL) set_quirks(&spec.quirks, quirks);
   if (load(&a, &m, full, &r) == 0) {
     spec.stream = r.body.n > 0 && r.body.p[0] != '{';
     for (size_t step = 0; step < 3; step++) {

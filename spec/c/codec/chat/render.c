@@ -5,7 +5,6 @@
 
 /* {{{ requests */
 
-#define HI "{'role':'user','content':'hi'}"
 /* Settings: the request's members behind the model, the body's between model and messages. */
 #define WARNS(quirks, in, out, warnings) \
   expect(__FILE__, __LINE__, quirks, "{'model':'m','stream':false," in "'messages':[" HI "]}", \
@@ -14,17 +13,9 @@
 /* Messages alone. */
 #define MESSAGES(quirks, in, out) \
   expect(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" in "]}", "{'model':'m','messages':[" out "]}", "")
-#define REFUSES(quirks, messages, field) \
-  expect_error(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" messages "]}", field)
 
-#define USER(content) "{'role':'user','content':" content "}"
-#define ASSISTANT(content) "{'role':'assistant','content':" content "}"
-#define TEXT(s) "{'type':'text','text':'" s "'}"
-#define RESULT(id, content) "{'type':'tool_result','tool_use_id':'" id "','content':" content "}"
-#define USE(id, name) "{'type':'tool_use','id':'" id "','name':'" name "','arguments':{}}"
 #define CALL(id, name) "{'id':'" id "','type':'function','function':{'name':'" name "','arguments':'{}'}}"
 #define TOOL(id, content) "{'role':'tool','tool_call_id':'" id "','content':" content "}"
-#define MINE(raw) "'provider_data':{'provider':'here','model':'m','raw':'" raw "'}"
 #define ORIGIN "'provider_data':{'provider':'here','model':'m'}"
 #define FOREIGN "'provider_data':{'provider':'there','model':'m'}"
 
@@ -246,7 +237,7 @@ static void test_url(void) {
   buf_init(&body, &m);
   if ((scratch = arena_alloc(&a, 900)) != NULL) memset(scratch, '#', 900);
   arena_reset(&a);
-  block = json_tree(&a, bytes(json("{'source':'QQ==','media_type':'a/b\\u0000c'}")), 8, &e);
+  block = json_tree(&a, z(json("{'source':'QQ==','media_type':'a/b\\u0000c'}")), 8, &e);
   CHECK(scratch != NULL && block != NULL);
   writer_url(&w, block);
   CHECK(!w.failed);

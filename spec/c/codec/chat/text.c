@@ -1,11 +1,7 @@
 /* text.c: answers that hold reasoning and tool calls in their text, as the codec hands them to a message:
 ** streamed in pieces of every size and plain they give the same message, and each allocation fails in turn. */
-#include <stdlib.h>
-
-#include "core/codec/codec.h"
+#include "codec/kit.h"
 #include "core/message/message.h"
-#include "support/failing.h"
-#include "support/test.h"
 
 static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "chat", 4 } };
 
@@ -24,12 +20,8 @@ struct result {
   char message[4096], deltas[4096];
 };
 
-static struct str str(const char *s) { return (struct str){ s, strlen(s) }; }
-
 /* ' stands for ". */
-static void add(struct buf *b, const char *s) {
-  for (; *s != '\0'; s++) CHECK(buf_addc(b, *s == '\'' ? '"' : *s) == 0);
-}
+static void add(struct buf *b, const char *s) { CHECK(buf_adds(b, json(s)) == 0); }
 
 static void member(struct buf *b, const char *name, struct str text) {
   if (text.n == 0) return;
@@ -77,55 +69,51 @@ static int pass_on(struct message *msg, struct events *parts, struct events *del
 }
 
 struct machine {
-  const struct mem *m;
-  struct quirks quirks;
-  struct limits limits;
-  struct arena scratch;
-  struct events parts, deltas;
+  struct parsing x;
+  struct events deltas;
   struct message msg;
-  struct parse p;
-  void *state;
   struct buf log;
 };
 
-static int event(struct machine *x, const struct buf *data, struct err *e) {
-  const struct record record = { .data = buf_str(data) };
-  arena_reset(&x->scratch);
-  if (codec_chat.parse_record(x->state, &record, &x->parts, e) != 0) return -1;
-  return pass_on(&x->msg, &x->parts, &x->deltas, &x->log, e);
+/* What the codec has read goes on to the message. */
+static int hand_on(struct machine *k) { return pass_on(&k->msg, &k->x.parts, &k->deltas, &k->log, &k->x.e); }
+
+static int event(struct machine *k, const struct buf *data) {
+  arena_reset(&k->x.a);
+  return parsing_record(&k->x, "", buf_str(data)) != 0 ? -1 : hand_on(k);
 }
 
 /* Sends the scene: as one body (piece 0), or as events of `piece` bytes of text. 0 or -1. */
-static int send(struct machine *x, const struct scene *s, size_t piece, struct err *e) {
+static int send(struct machine *k, const struct scene *s, size_t piece) {
   struct mem sure = mem_libc();
-  struct str text = str(s->content), reasoning = s->reasoning != NULL ? str(s->reasoning) : STR_NONE;
+  struct str text = z(s->content), reasoning = s->reasoning != NULL ? z(s->reasoning) : STR_NONE;
   size_t at = 0;
   struct buf b;
   int r = 0;
   buf_init(&b, &sure);
   if (piece == 0) {
     say(&b, "message", s, reasoning, text, 1, 1);
-    arena_reset(&x->scratch);
-    r = codec_chat.parse_body(x->state, buf_str(&b), &x->parts, e);
-    if (r == 0) r = pass_on(&x->msg, &x->parts, &x->deltas, &x->log, e);
+    arena_reset(&k->x.a);
+    r = codec_chat.parse_body(k->x.state, buf_str(&b), &k->x.parts, &k->x.e);
+    if (r == 0) r = hand_on(k);
   }
   if (piece > 0 && reasoning.n > 0) {
     say(&b, "delta", s, reasoning, STR_NONE, 0, 0);
-    r = event(x, &b, e);
+    r = event(k, &b);
   }
   while (piece > 0 && r == 0 && at < text.n) {
     size_t n = text.n - at < piece ? text.n - at : piece;
     if (at < s->split && at + n > s->split) n = s->split - at;
     say(&b, "delta", s, STR_NONE, (struct str){ text.p + at, n }, at + n == s->split, 0);
-    r = event(x, &b, e);
+    r = event(k, &b);
     at += n;
     if (r != 0 || s->thought == NULL || at != s->split) continue;
-    say(&b, "delta", s, str(s->thought), STR_NONE, 0, 0);
-    r = event(x, &b, e);
+    say(&b, "delta", s, z(s->thought), STR_NONE, 0, 0);
+    r = event(k, &b);
   }
   if (piece > 0 && r == 0) {
     say(&b, "delta", s, STR_NONE, STR_NONE, 0, 1);
-    r = event(x, &b, e);
+    r = event(k, &b);
   }
   buf_free(&b);
   return r;
@@ -134,52 +122,41 @@ static int send(struct machine *x, const struct scene *s, size_t piece, struct e
 /* 0 or -1. */
 static int run(const struct mem *m, const struct scene *s, size_t piece, struct result *out) {
   struct mem sure = mem_libc();
-  struct machine x;
+  struct machine k;
   struct arena names, message;
   struct node *node;
-  struct err *e = &out->e;
   int r;
-  memset(&x, 0, sizeof x);
-  err_clear(e);
   arena_init(&names, &sure);
   arena_init(&message, &sure);
-  x.m = m;
-  quirks_default(&x.quirks);
-  limits_default(&x.limits);
-  x.quirks.inline_think = s->think;
-  x.quirks.leaked_calls = s->leaked;
-  arena_init(&x.scratch, m);
-  events_init(&x.parts, m);
-  events_init(&x.deltas, m);
-  buf_init(&x.log, &sure);
-  message_init(&x.msg, m, &x.limits, &HERE, 1);
-  x.p = (struct parse){ m, &x.scratch, &x.quirks, &x.limits, NULL, 0, NULL };
-  if (s->offered) x.p.tool_names = json_tree(&names, STR("[\"f\",\"g\"]"), 4, e);
-  x.state = calloc(1, codec_chat.state_size);
-  codec_chat.init(x.state, &x.p);
-  r = send(&x, s, piece, e);
-  arena_reset(&x.scratch);
-  if (r == 0) r = codec_chat.parse_end(x.state, &x.parts, e);
-  if (r == 0) r = pass_on(&x.msg, &x.parts, &x.deltas, &x.log, e);
-  if (r == 0) r = message_end(&x.msg, &x.deltas, e);
-  if (r == 0) r = pass_on(&x.msg, &x.parts, &x.deltas, &x.log, e);
+  parsing_open(&k.x, &codec_chat, m);
+  k.x.quirks.inline_think = s->think;
+  k.x.quirks.leaked_calls = s->leaked;
+  if (s->offered) k.x.p.tool_names = json_tree(&names, STR("[\"f\",\"g\"]"), 4, &k.x.e);
+  events_init(&k.deltas, m);
+  buf_init(&k.log, &sure);
+  message_init(&k.msg, m, &k.x.limits, &HERE, 1);
+  parsing_begin(&k.x);
+  r = send(&k, s, piece);
+  arena_reset(&k.x.a);
+  if (r == 0) r = codec_chat.parse_end(k.x.state, &k.x.parts, &k.x.e);
+  if (r == 0) r = hand_on(&k);
+  if (r == 0) r = message_end(&k.msg, &k.deltas, &k.x.e);
+  if (r == 0) r = hand_on(&k);
   out->message[0] = out->deltas[0] = '\0';
   if (r == 0) {
     struct buf b;
     buf_init(&b, &sure);
-    node = message_node(&x.msg, &message, 0);
-    CHECK(node != NULL && json_write(&b, node, e) == 0);
+    node = message_node(&k.msg, &message, 0);
+    CHECK(node != NULL && json_write(&b, node, &k.x.e) == 0);
     snprintf(out->message, sizeof out->message, "%.*s", (int)b.n, b.p);
-    snprintf(out->deltas, sizeof out->deltas, "%.*s", (int)x.log.n, x.log.n > 0 ? x.log.p : "");
+    snprintf(out->deltas, sizeof out->deltas, "%.*s", (int)k.log.n, k.log.n > 0 ? k.log.p : "");
     buf_free(&b);
   }
-  codec_chat.free(x.state);
-  free(x.state);
-  message_free(&x.msg);
-  events_free(&x.parts);
-  events_free(&x.deltas);
-  buf_free(&x.log);
-  arena_free(&x.scratch);
+  out->e = k.x.e;
+  message_free(&k.msg);
+  events_free(&k.deltas);
+  buf_free(&k.log);
+  parsing_close(&k.x);
   arena_free(&names);
   arena_free(&message);
   return r;
@@ -207,14 +184,12 @@ static void expect(const char *file, int line, const struct scene *s, int plain_
   if (r != 0) fprintf(stderr, "%s:%d: %s\n", file, line, first.e.message);
   CHECK(r == 0);
   for (; *wanted != NULL; wanted++) {
-    char quoted[512];
-    size_t n = strlen(*wanted);
-    for (size_t i = 0; i <= n; i++) quoted[i] = (*wanted)[i] == '\'' ? '"' : (*wanted)[i];
-    at = strstr(at, quoted);
-    if (at == NULL) fprintf(stderr, "%s:%d: no %s behind the others in %s\n", file, line, quoted, first.message);
+    const char *piece = json(*wanted);
+    at = strstr(at, piece);
+    if (at == NULL) fprintf(stderr, "%s:%d: no %s behind the others in %s\n", file, line, piece, first.message);
     CHECK(at != NULL);
     if (at == NULL) return;
-    at += n;
+    at += strlen(piece);
   }
   for (size_t piece = plain_too ? 0 : 1; piece < 24; piece++) {
     CHECK(run(&m, s, piece, &other) == 0);

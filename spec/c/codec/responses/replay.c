@@ -32,16 +32,16 @@ static void test_reasoning(void) {
 
 /* Bytes that are no UTF-8 are repaired on their way. */
 static void test_unclean(void) {
-  struct scene s;
+  struct rendering s;
   struct node *block, *raw;
-  scene_open(&s, "{'model':'m','messages':[" HI ","
+  open_request(&s, "{'model':'m','messages':[" HI ","
                  ASSISTANT("[{'type':'opaque','kind':'k'," MINE("") "}]") "," HI "]}");
   block = node_get(node_get(s.r.request, "messages")->child->next, "content")->child;
   raw = node_string(&s.a, STR("{\"type\": \"\xFF\"}"));
   CHECK(node_set(node_get(block, "provider_data"), STR("raw"), raw) == 0);
   CHECK(codec_responses.render(&s.r, &s.e) == 0);
-  CHECK_STR(s.b.p, s.b.n, json("{'model':'m'," ASKED "'input':[" HI ",{'type':'\xEF\xBF\xBD'}," HI "]}"));
-  scene_close(&s);
+  CHECK_STR(s.body.p, s.body.n, json("{'model':'m'," ASKED "'input':[" HI ",{'type':'\xEF\xBF\xBD'}," HI "]}"));
+  rendering_close(&s);
 }
 
 /* What a provider may be unable to open, and how it says so. */
@@ -54,12 +54,12 @@ static void test_encrypted(void) {
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     char request[4096];
-    struct scene s;
+    struct rendering s;
     snprintf(request, sizeof request, "{'model':'m','messages':[" HI ",%s," HI "]}", CASES[i].message);
-    scene_open(&s, request);
+    open_request(&s, request);
     CHECK(codec_responses.render(&s.r, &s.e) == 0);
     CHECK(s.r.remedies == CASES[i].remedies);
-    scene_close(&s);
+    rendering_close(&s);
   }
 }
 

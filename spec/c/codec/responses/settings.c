@@ -94,15 +94,15 @@ static void test_system(void) {
 
 /* Counting: what costs tokens, and nothing of how the answer is to come. */
 static void test_count(void) {
-  struct scene s;
-  scene_open(&s, "{'model':'m','stream':true,'max_tokens':9,'temperature':1,'system':'s','thinking':'low',"
+  struct rendering s;
+  open_request(&s, "{'model':'m','stream':true,'max_tokens':9,'temperature':1,'system':'s','thinking':'low',"
                  "'metadata':{'k':'v'},'extra':{'x':1},'tools':[{'name':'f'}],'messages':[" HI "]}");
   CHECK(codec_responses.render_count(&s.r, &s.e) == 0);
-  CHECK_STR(s.b.p, s.b.n, json("{'model':'m','reasoning':{'effort':'low','summary':'auto'},'instructions':'s','tools':"
+  CHECK_STR(s.body.p, s.body.n, json("{'model':'m','reasoning':{'effort':'low','summary':'auto'},'instructions':'s','tools':"
                                "[{'type':'function','name':'f','parameters':{'properties':{},'type':'object'},"
                                "'strict':false}],'input':[" HI "]}"));
   CHECK_STR(s.path.p, s.path.n, "/responses/input_tokens");
-  scene_close(&s);
+  rendering_close(&s);
 }
 
 int main(void) {
