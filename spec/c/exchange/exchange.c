@@ -4,12 +4,7 @@
 ** Same deltas, same message, the grammar of deltas, and no success without the wire's terminal signal.
 */
 #include "kit.h"
-
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static size_t every = 1;
+#include "support/file.h"
 
 /* What an answer gave: the deltas as lines, the message or the error as JSON. */
 struct outcome {
@@ -142,7 +137,7 @@ static int same(const struct outcome *a, const struct outcome *b) {
 static void check_splits(const struct answer *a, const struct outcome *whole) {
   struct outcome o;
   size_t bad = 0;
-  for (size_t i = 1; i < a->body.n; i += every) {
+  for (size_t i = 1; i < a->body.n; i += test_every()) {
     run(a, a->body.n, i, &o);
     if (!same(whole, &o) && bad++ == 0) fprintf(stderr, "%s: differs when split at %zu\n", a->name, i);
     outcome_free(&o);
@@ -188,16 +183,6 @@ static void check_answer(const struct answer *a) {
 
 /* {{{ files */
 
-static int load(const char *path, struct buf *b) {
-  FILE *f = fopen(path, "rb");
-  char chunk[4096];
-  size_t n;
-  if (f == NULL) return -1;
-  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) buf_add(b, chunk, n);
-  fclose(f);
-  return 0;
-}
-
 static void lower(struct arena *a, struct str *s) {
   struct str copy = arena_dup(a, *s);
   char *p = (char *)copy.p;
@@ -234,7 +219,7 @@ static void check_file(const char *folder, const char *path) {
   buf_init(&text, &libc);
   arena_init(&arena, &libc);
   err_clear(&e);
-  CHECK(load(path, &text) == 0);
+  CHECK(whole_file(path, &text) == 0);
   root = json_tree(&arena, buf_str(&text), 512, &e);
   CHECK(root != NULL);
   response = node_get(root, "response");
@@ -259,25 +244,6 @@ static void check_file(const char *folder, const char *path) {
   buf_free(&text);
 }
 
-static int check_folder(const char *root, const char *folder) {
-  char path[1024];
-  struct dirent *d;
-  int n = 0;
-  DIR *dir;
-  snprintf(path, sizeof path, "%s/%s", root, folder);
-  dir = opendir(path);
-  if (dir == NULL) return 0;
-  while ((d = readdir(dir)) != NULL) {
-    size_t len = strlen(d->d_name);
-    if (len < 5 || strcmp(d->d_name + len - 5, ".json") != 0) continue;
-    snprintf(path, sizeof path, "%s/%s/%s", root, folder, d->d_name);
-    check_file(folder, path);
-    n++;
-  }
-  closedir(dir);
-  return n;
-}
-
 /* }}} */
 
 int main(void) {
@@ -291,9 +257,9 @@ int main(void) {
   const char *recordings = getenv("KOINE_RECORDINGS");
   int n = 0, own = 0;
   libc = mem_libc();
-  if (getenv("KOINE_EVERY") != NULL) every = (size_t)atoi(getenv("KOINE_EVERY"));
-  for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++) own += check_folder("spec/wire", OWN[i]);
-  for (size_t i = 0; recordings != NULL && i < sizeof FOLDERS / sizeof *FOLDERS; i++) n += check_folder(recordings, FOLDERS[i]);
+  for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++) own += each_json("spec/wire", OWN[i], check_file);
+  for (size_t i = 0; recordings != NULL && i < sizeof FOLDERS / sizeof *FOLDERS; i++)
+    n += each_json(recordings, FOLDERS[i], check_file);
   CHECK(own > 0);
   CHECK(recordings == NULL || n > 50);
   printf("exchange: %d answers of our own, %d recordings\n", own, n);

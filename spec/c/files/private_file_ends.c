@@ -50,18 +50,18 @@ static void test_remains(const char *dir) {
   snprintf(path, sizeof path, "%s/token", dir);
   close(make_remains(dir, 0, 0));
   close(make_remains(dir, 5, 0));
-  CHECK(private_file_write(path, STR("one"), &e) == 0 && entries(dir) == 1 && holds(path, "one"));
+  CHECK(private_file_write(path, STR("one"), &e) == 0 && entries(dir, 0) == 1 && holds(path, "one"));
   for (int i = 0; i < 8; i++) fd[i] = make_remains(dir, i, 1);
   CHECK(private_file_write(path, STR("two"), &e) == -1 && strstr(e.message, strerror(EBUSY)) != NULL);
-  CHECK(entries(dir) == 9 && holds(path, "one"));
+  CHECK(entries(dir, 0) == 9 && holds(path, "one"));
   close(fd[3]);
-  CHECK(private_file_write(path, STR("two"), &e) == 0 && entries(dir) == 8 && holds(path, "two"));
+  CHECK(private_file_write(path, STR("two"), &e) == 0 && entries(dir, 0) == 8 && holds(path, "two"));
   for (int i = 0; i < 8; i++)
     if (i != 3) close(fd[i]);
-  CHECK(private_file_remove(path, &e) == 0 && entries(dir) == 0 && private_file_remove(path, &e) == 0);
+  CHECK(private_file_remove(path, &e) == 0 && entries(dir, 0) == 0 && private_file_remove(path, &e) == 0);
   snprintf(name, sizeof name, "%s/token.new-0", dir);
-  CHECK(symlink("/dev/null", name) == 0 && private_file_write(path, STR("three"), &e) == 0 && entries(dir) == 2);
-  CHECK(unlink(name) == 0 && private_file_remove(path, &e) == 0 && entries(dir) == 0);
+  CHECK(symlink("/dev/null", name) == 0 && private_file_write(path, STR("three"), &e) == 0 && entries(dir, 0) == 2);
+  CHECK(unlink(name) == 0 && private_file_remove(path, &e) == 0 && entries(dir, 0) == 0);
   CHECK(mkdir(path, 0700) == 0 && private_file_remove(path, &e) == -1 && rmdir(path) == 0);
 }
 
@@ -117,15 +117,15 @@ static void test_cut_off(const char *dir) {
   snprintf(path, sizeof path, "%s/token", dir);
   CHECK(private_file_write(path, STR("whole"), &e) == 0);
   int status = apart(write_limited_and_live, path);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1 && holds(path, "whole") && entries(dir) == 1);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1 && holds(path, "whole") && entries(dir, 0) == 1);
   status = apart(lock_limited, path);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1 && holds(path, "whole") && entries(dir) == 1);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1 && holds(path, "whole") && entries(dir, 0) == 1);
   status = apart(write_limited, path);
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && holds(path, "whole"));
   status = apart(write_without_proc, path);
   CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 77));
   if (WEXITSTATUS(status) == 77) fprintf(stderr, "without /proc: not allowed here\n");
-  CHECK(entries(dir) == 1 && private_file_remove(path, &e) == 0);
+  CHECK(entries(dir, 0) == 1 && private_file_remove(path, &e) == 0);
 }
 
 static int write_forever(const char *path) {
@@ -158,7 +158,7 @@ static void test_kills(const char *dir) {
       CHECK(kill(pid[i], SIGKILL) == 0 && waitpid(pid[i], &status, 0) == pid[i] && WIFSIGNALED(status));
     }
   }
-  CHECK(private_file_write(path, STR("x"), &e) == 0 && entries(dir) == 1 && private_file_remove(path, &e) == 0);
+  CHECK(private_file_write(path, STR("x"), &e) == 0 && entries(dir, 0) == 1 && private_file_remove(path, &e) == 0);
 }
 
 int main(void) {

@@ -30,16 +30,6 @@ static inline int put(const char *path, const char *text) {
   return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* True when the file holds exactly this text. */
-static inline int holds(const char *path, const char *text) {
-  struct mem m = mem_libc();
-  struct buf b;
-  buf_init(&b, &m);
-  int same = file_read(path, &b) == 0 && str_same(buf_str(&b), (struct str){ text, strlen(text) });
-  buf_free(&b);
-  return same;
-}
-
 /* Removes what is below a path, and it. */
 static inline int clear_one(const char *path, const struct stat *st, int flag, struct FTW *ftw) {
   (void)st; (void)flag; (void)ftw;

@@ -1,12 +1,7 @@
 /* read.c: the pull reader: what it accepts, its tokens, its depth, values that were cut. Numbers have number.c. */
-#include <stdlib.h>
-
 #include "core/json/json.h"
 #include "support/test.h"
-
-static struct str z(const char *s) {
-  return (struct str){ s, strlen(s) };
-}
+#include "support/text.h"
 
 /* Reads s to its end: the last token, J_EOF or J_ERROR. */
 static enum token read_all(struct str s, int depth, struct err *e) {

@@ -2,10 +2,7 @@
 #include "core/json/json.h"
 #include "core/message/event.h"
 #include "support/test.h"
-
-static struct str z(const char *s) {
-  return (struct str){ s, strlen(s) };
-}
+#include "support/text.h"
 
 static void text_is(const char *json, const char *want, size_t n, int plain) {
   struct mem m = mem_libc();

@@ -5,10 +5,7 @@
 #include "core/json/json.h"
 #include "support/failing.h"
 #include "support/test.h"
-
-static struct str z(const char *s) {
-  return (struct str){ s, strlen(s) };
-}
+#include "support/text.h"
 
 /* s read into a tree and written again, in b. */
 static int rewrite(struct buf *b, struct str s, int sorted) {

@@ -2,6 +2,7 @@
 #include "core/message/message.h"
 #include "support/failing.h"
 #include "support/test.h"
+#include "support/text.h"
 
 static const struct origin HERE = { { "row", 3 }, { "m-1", 3 }, { "wire", 4 } };
 
@@ -47,8 +48,6 @@ static void add(struct run *r, struct event part) {
   if (message_add(&r->msg, &part, &r->deltas, &r->e) != 0) r->failed = 1;
   take(r);
 }
-
-static struct str z(const char *s) { return (struct str){ s, strlen(s) }; }
 
 static void text(struct run *r, enum event_type type, int key, const char *s) {
   add(r, (struct event){ .type = type, .key = key, .text = z(s) });

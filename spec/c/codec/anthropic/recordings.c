@@ -1,18 +1,6 @@
 /* recordings.c: recorded exchanges. KOINE_RECORDINGS names the folder that has them; without it there is nothing to do. */
 #include "events.h"
-
-#include <dirent.h>
-
-static int read_file(const char *path, struct buf *b) {
-  FILE *f = fopen(path, "rb");
-  char chunk[4096];
-  size_t n;
-  if (f == NULL) return -1;
-  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
-    if (buf_add(b, chunk, n) != 0) break;
-  fclose(f);
-  return 0;
-}
+#include "support/file.h"
 
 /* Feeds the data lines of a recorded stream. */
 static void replay_stream(struct answer *s, struct str body) {
@@ -39,7 +27,7 @@ static enum kind recorded_kind(const char *path) {
   return KIND_NONE;
 }
 
-static void replay(const char *path) {
+static void replay(const char *folder, const char *path) {
   struct mem m = mem_libc();
   struct buf file;
   struct arena a;
@@ -48,9 +36,10 @@ static void replay(const char *path) {
   struct answer s;
   struct str body;
   int64_t status;
+  (void)folder;
   buf_init(&file, &m);
   arena_init(&a, &m);
-  CHECK(read_file(path, &file) == 0);
+  CHECK(whole_file(path, &file) == 0);
   response = node_get(json_tree(&a, buf_str(&file), 64, &e), "response");
   body = node_str(node_get(response, "body"));
   CHECK(node_is(node_get(response, "status"), NODE_INT) && body.n > 0);
@@ -77,24 +66,8 @@ static void replay(const char *path) {
 static void test_recordings(void) {
   static const char *const FOLDER[] = { "anthropic-messages", "copilot-messages" };
   const char *root = getenv("KOINE_RECORDINGS");
-  int n = 0;
-  if (root == NULL) { printf("codec/anthropic: recordings skipped (KOINE_RECORDINGS is not set)\n"); return; }
-  for (int i = 0; i < 2; i++) {
-    char path[1024];
-    struct dirent *entry;
-    DIR *d;
-    snprintf(path, sizeof path, "%s/%s", root, FOLDER[i]);
-    d = opendir(path);
-    CHECK(d != NULL);
-    while (d != NULL && (entry = readdir(d)) != NULL) {
-      if (strstr(entry->d_name, ".json") == NULL) continue;
-      snprintf(path, sizeof path, "%s/%s/%s", root, FOLDER[i], entry->d_name);
-      replay(path);
-      n++;
-    }
-    if (d != NULL) closedir(d);
-  }
-  CHECK(n > 0);
+  if (root == NULL) { printf("codec/anthropic/recordings: KOINE_RECORDINGS is not set, nothing to replay\n"); return; }
+  for (int i = 0; i < 2; i++) CHECK(each_json(root, FOLDER[i], replay) > 0);
 }
 
 int main(void) {

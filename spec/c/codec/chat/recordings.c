@@ -19,7 +19,7 @@ static int load(struct arena *a, const struct mem *m, const char *path, struct r
   const struct node *response;
   struct str text;
   buf_init(&b, m);
-  if (file_read(path, &b) != 0) {
+  if (whole_file(path, &b) != 0) {
     perror(path);
     buf_free(&b);
     return -1;
