@@ -4,14 +4,13 @@
 */
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "support/failing.h"
 #include "support/test.h"
+#include "support/ticks.h"
 
 /* What was served in which order: 'd' a descriptor, else a source's name for each piece. */
 static char trace[64];
@@ -225,23 +224,14 @@ static void test_leaving(const struct mem *m, double budget) {
   CHECK(a.orphaned == 0 && b.orphaned == 0 && c.orphaned == 1);
 }
 
-static void on_alarm(int sig) {
-  (void)sig;
-}
-
 /* A signal ends the wait, with a budget as without. */
 static void test_interrupted(const struct mem *m, double budget) {
-  struct sigaction act = { 0 }, old;
-  struct itimerval every = { { 0, 1000 }, { 0, 1000 } }, off = { { 0, 0 }, { 0, 0 } };
   struct err e;
   int interrupted = 0;
   struct engine *g = engine_new(m, &e);
-  act.sa_handler = on_alarm;
-  sigaction(SIGALRM, &act, &old);
-  setitimer(ITIMER_REAL, &every, NULL);
+  ticks_start();
   CHECK(engine_step(g, -1, budget, &interrupted, &e) == 0 && interrupted == 1);
-  setitimer(ITIMER_REAL, &off, NULL);
-  sigaction(SIGALRM, &old, NULL);
+  ticks_stop();
   CHECK(engine_step(g, 0, budget, &interrupted, &e) == 0 && interrupted == 0);
   engine_free(g);
 }

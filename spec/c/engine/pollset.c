@@ -2,13 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/engine/pollset.h"
-#include "support/test.h"
 #include "support/failing.h"
+#include "support/test.h"
+#include "support/ticks.h"
 
 /* What the handlers saw and what they are told to do. */
 struct seen {
@@ -144,23 +143,15 @@ static void test_bad(const struct mem *m) {
   pollset_free(NULL);
 }
 
-static void on_alarm(int sig) {
-  (void)sig;
-}
-
-/* A signal ends an endless wait at once. The alarm repeats, so one that comes before the wait does no harm. */
+/* A signal ends an endless wait at once. */
 static void test_interrupted(const struct mem *m) {
   struct seen s;
   struct err e;
   int intr;
-  struct sigaction act = { 0 };
-  struct itimerval every = { { 0, 1000 }, { 0, 1000 } }, off = { { 0, 0 }, { 0, 0 } };
   struct pollset *p = fresh(m, &s);
-  act.sa_handler = on_alarm;
-  sigaction(SIGALRM, &act, NULL);
-  setitimer(ITIMER_REAL, &every, NULL);
+  ticks_start();
   CHECK(pollset_wait(p, -1, &intr, &e) == 0 && intr == 1);
-  setitimer(ITIMER_REAL, &off, NULL);
+  ticks_stop();
   pollset_free(p);
 }
 

@@ -2,15 +2,8 @@
 #include <stdlib.h>
 
 #include "core/files/text.h"
+#include "support/random.h"
 #include "support/test.h"
-
-static unsigned long long state = 20260103;
-
-/* A number below n, the same in every run. */
-static unsigned below(unsigned n) {
-  state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-  return (unsigned)(state >> 33) % n;
-}
 
 /* The same as text_find, byte by byte. */
 static size_t plain_find(struct str text, struct str part, size_t from) {
@@ -90,6 +83,7 @@ static void test_lines(void) {
 }
 
 int main(void) {
+  random_state = 20260103;
   test_edges();
   test_random();
   test_worst();

@@ -4,6 +4,7 @@
 */
 #include <errno.h>
 
+#include "support/random.h"
 #include "workdir_test.h"
 
 #if defined(__has_include)
@@ -18,14 +19,6 @@
 
 #define TREES 60
 #define PATHS 250
-
-static unsigned long long state = 20260101;
-
-/* A number below n, the same in every run. */
-static unsigned below(unsigned n) {
-  state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-  return (unsigned)(state >> 33) % n;
-}
 
 static const char *const NAMES[] = { "a", "b", "c", "d", "l1", "l2", "l3" };
 
@@ -105,6 +98,7 @@ int main(void) {
   struct mem m = mem_libc();
   char dir[] = "/tmp/koine-tree-XXXXXX";
   int found = 0, r = 0;
+  random_state = 20260101;
   CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0);
   for (int i = 0; i < TREES && r >= 0; i++) found += r = one_tree(&m);
   if (r < 0) fprintf(stderr, "workdir_beneath: no openat2 here to compare with\n");

@@ -203,9 +203,9 @@ static void writing_many(void) {
   enum { N = 40 };
   for (int edited = 0; edited < 2; edited++) {
     int done = 0;
-    for (long left = 0; !done && left < 100; left++) {
-      struct failing f = { .left = left };
-      struct mem libc = mem_libc(), m = { failing_alloc, &f };
+    for (size_t at = 1; !done && at < 100; at++) {
+      struct failing f = { .fail_at = at };
+      struct mem libc = mem_libc(), m = failing_mem(&f);
       struct arena own, a;
       struct buf json;
       struct err e;
@@ -234,7 +234,7 @@ static void writing_many(void) {
       arena_free(&a);
       arena_free(&own);
       buf_free(&json);
-      CHECK(f.held == 0);
+      CHECK(f.live == 0 && f.wrong == 0);
     }
     CHECK(done);
   }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/json/json.h"
+#include "support/random.h"
 #include "support/test.h"
 
 static void test_integers(struct buf *buf) {
@@ -30,9 +31,9 @@ static void test_integers(struct buf *buf) {
       CHECK_STR(buf->p, buf->n, cases[i].text);
     }
   }
-  uint64_t x = 1;
+  random_state = 1;
   for (int i = 0; i < 20000; i++) {
-    x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    uint64_t x = random_next();
     int64_t want = (int64_t)(x >> (i % 64));
     buf->n = 0;
     json_write_int(buf, want);
@@ -74,10 +75,10 @@ static void test_doubles(struct buf *b) {
 
 /* Random bit patterns survive the round trip, in fewer digits than none. Needs the C locale for the comparison. */
 static void test_random_doubles(struct buf *b) {
-  uint64_t x = 42;
+  random_state = 42;
   struct err e;
   for (int i = 0; i < 20000; i++) {
-    x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    uint64_t x = random_next();
     uint64_t bits = x ^ (x >> 29);
     double d;
     memcpy(&d, &bits, sizeof d);

@@ -1,9 +1,8 @@
 /* flow.c: transfers in time, against a server of its own on 127.0.0.1, without Lua: reuse, many at once, a host's loop,
 ** signals, threads, memory. */
 #include <poll.h>
-#include <signal.h>
-#include <sys/time.h>
 
+#include "support/ticks.h"
 #include "support/world.h"
 
 /* One connection serves one request after the other; a cancelled one loses it. */
@@ -103,24 +102,15 @@ static void test_pollable(struct world *w) {
   transfer_close(t);
 }
 
-static void on_alarm(int sig) {
-  (void)sig;
-}
-
 static void test_interrupted(struct world *w) {
-  struct sigaction act = { 0 }, old;
-  struct itimerval every = { { 0, 1000 }, { 0, 1000 } }, off = { { 0, 0 }, { 0, 0 } };
   struct ask a;
   int interrupted = 0;
   struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/stall-body"), NULL, &w->e);
   while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
   while (ready(w->g) != NULL) continue;
-  act.sa_handler = on_alarm;
-  sigaction(SIGALRM, &act, &old);
-  setitimer(ITIMER_REAL, &every, NULL);
+  ticks_start();
   while (!interrupted) CHECK(engine_step(w->g, -1, -1, &interrupted, &w->e) == 0);
-  setitimer(ITIMER_REAL, &off, NULL);
-  sigaction(SIGALRM, &old, NULL);
+  ticks_stop();
   CHECK(!over(t));
   transfer_close(t);
 }
