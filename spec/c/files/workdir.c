@@ -294,9 +294,7 @@ static void test_root(void) {
 
 int main(void) {
   struct workdir t;
-  char dir[] = "/tmp/koine-tree-XXXXXX";
-  int before = open_descriptors();
-  begin_world(dir, &t);
+  begin_world(&t);
   test_inside(&t);
   test_outside(&t);
   test_kinds(&t);
@@ -307,6 +305,6 @@ int main(void) {
   test_memory(&t);
   test_place();
   test_root();
-  end_world(dir, &t, before);
+  end_world(&t);
   return test_done("files/workdir");
 }

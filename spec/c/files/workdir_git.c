@@ -134,14 +134,12 @@ static void test_root(void) {
 
 int main(void) {
   struct workdir t;
-  char dir[] = "/tmp/koine-tree-XXXXXX";
-  int before = open_descriptors();
-  begin_world(dir, &t);
+  begin_world(&t);
   test_names(&t);
   test_there(&t);
   test_other_names(&t);
   test_completing(&t);
   test_root();
-  end_world(dir, &t, before);
+  end_world(&t);
   return test_done("tree: git");
 }

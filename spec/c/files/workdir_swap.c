@@ -137,11 +137,9 @@ static void test_race(const struct workdir *t) {
 
 int main(void) {
   struct workdir t;
-  char dir[] = "/tmp/koine-tree-XXXXXX";
-  int before = open_descriptors();
-  begin_world(dir, &t);
+  begin_world(&t);
   test_swaps(&t);
   test_race(&t);
-  end_world(dir, &t, before);
+  end_world(&t);
   return test_done("files/workdir_swap");
 }

@@ -20,7 +20,8 @@
 
 #define SECRET "the secret outside"
 
-static char base[64]; /* its absolute path */
+static char base[64];         /* its absolute path */
+static int descriptors_before; /* how many were open before the root */
 
 static inline int put(const char *path, const char *text) {
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -69,8 +70,10 @@ static inline void check_outside(void) {
 }
 
 /* Makes the world in a new directory and opens the root. */
-static inline void begin_world(char *dir, struct workdir *t) {
+static inline void begin_world(struct workdir *t) {
+  static char dir[] = "/tmp/koine-tree-XXXXXX";
   struct err e;
+  descriptors_before = open_descriptors();
   memset(t, 0, sizeof *t);
   err_clear(&e);
   CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0 && realpath(".", base) != NULL);
@@ -78,12 +81,12 @@ static inline void begin_world(char *dir, struct workdir *t) {
   CHECK(workdir_open(t, "top", &e) == 0);
 }
 
-/* Closes the root and removes everything; checks that no descriptor is left of those opened since `before`. */
-static inline void end_world(const char *dir, struct workdir *t, int before) {
+/* Closes the root and removes everything; checks that no descriptor is left. */
+static inline void end_world(struct workdir *t) {
   workdir_close(t);
-  CHECK(open_descriptors() == before);
+  CHECK(open_descriptors() == descriptors_before);
   CHECK(chdir("/") == 0);
-  clear(dir);
+  clear(base);
 }
 
 #endif
