@@ -1,4 +1,4 @@
-/* parts.h: what a codec makes of answers, as lines of text: the harness of chat/ and responses/. CODEC names it. */
+/* parts.h: what a codec makes of answers, as lines of text: the harness of the tests of answers. CODEC names it. */
 #ifndef KOINE_SPEC_C_CODEC_PARTS_H
 #define KOINE_SPEC_C_CODEC_PARTS_H
 
@@ -10,10 +10,12 @@
 
 #define LOG_MAX 8192
 
-/* What came out, one line per part. */
+/* What came out, one line per part: behind its name "!" when it replaces what was there, "~" when it ends or begins
+** with half a surrogate pair. */
 struct log {
   char s[LOG_MAX];
   size_t n;
+  struct err e;
 };
 
 static void say(struct log *log, const char *fmt, ...) {
@@ -27,25 +29,43 @@ static void say(struct log *log, const char *fmt, ...) {
 
 #define BYTES(s) (int)(s).n, (s).n > 0 ? (s).p : ""
 
+static void say_bytes(struct log *log, const char *before, struct str s) {
+  if (s.n > 0) say(log, "%s%.*s", before, BYTES(s));
+}
+
 static void say_count(struct log *log, const char *name, int64_t v) {
   if (v >= 0) say(log, " %s=%lld", name, (long long)v);
 }
 
 static void say_part(struct log *log, const struct event *p) {
   static const char *const NAMES[] = {
-    [PART_TEXT] = "text", [PART_THINKING] = "thinking", [PART_REFUSAL] = "refusal", [PART_REDACTED] = "redacted",
-    [PART_ARGS] = "args", [PART_RAW] = "raw", [PART_END] = "end"
+    [PART_TEXT] = "text", [PART_THINKING] = "thinking", [PART_SIGNATURE] = "signature", [PART_REFUSAL] = "refusal",
+    [PART_REDACTED] = "redacted", [PART_ARGS] = "args", [PART_RAW] = "raw", [PART_END] = "end"
   };
+  char words[256];
   switch (p->type) {
-    case PART_META: 
-      say(log, "meta %.*s%s%s%.*s\n", BYTES(p->id), p->id.n > 0 && p->name.n > 0 ? " " : "",
-          p->name.n > 0 ? "model " : "", BYTES(p->name));
+    case PART_META:
+      say(log, "meta");
+      say_bytes(log, " ", p->id);
+      say_bytes(log, " model ", p->name);
+      say(log, "\n");
       return;
     case PART_TOOL: say(log, "tool %d %.*s %.*s\n", (int)p->key, BYTES(p->id), BYTES(p->name)); return;
     case PART_OPAQUE: say(log, "opaque %d %.*s %.*s\n", (int)p->key, BYTES(p->name), BYTES(p->text)); return;
-    case PART_WARNING: say(log, "warning %.*s\n", BYTES(p->id)); return;
+    case PART_CONTAINER: say(log, "container %.*s\n", BYTES(p->text)); return;
+    case PART_WARNING:
+      say(log, "warning %.*s", BYTES(p->id));
+      say_bytes(log, " ", p->name);
+      snprintf(words, sizeof words, "%.*s", BYTES(p->text));
+      say_bytes(log, " ", z(json(words))); /* which may hold an apostrophe: cases cannot */
+      say(log, "\n");
+      return;
     case PART_DONE: say(log, "done\n"); return;
-    case PART_STOP: say(log, "stop %s %.*s\n", stop_name(p->stop), BYTES(p->text)); return;
+    case PART_STOP:
+      say(log, "stop %s", stop_name(p->stop));
+      say_bytes(log, " ", p->name);
+      say(log, " %.*s\n", BYTES(p->text));
+      return;
     case PART_USAGE:
       say(log, "usage");
       say_count(log, "in", p->usage.input);
@@ -53,13 +73,16 @@ static void say_part(struct log *log, const struct event *p) {
       say_count(log, "read", p->usage.cache_read);
       say_count(log, "written", p->usage.cache_creation);
       say_count(log, "reasoning", p->usage.reasoning);
+      if (p->usage.cache_hour > 0) say_count(log, "hour", p->usage.cache_hour);
       if (p->usage.cost >= 0) say(log, " cost=%g", p->usage.cost);
       if (p->usage.unpriced != NULL) say(log, " unpriced=%s", p->usage.unpriced);
       say(log, "\n");
       return;
     default:
-      say(log, "%s%s %d%s%.*s\n", NAMES[p->type], p->flags & EVENT_REPLACE ? "!" : "", (int)p->key,
-          p->text.n > 0 ? " " : "", BYTES(p->text));
+      say(log, "%s%s%s %d", NAMES[p->type], p->flags & EVENT_REPLACE ? "!" : "",
+          p->flags & EVENT_SURROGATE ? "~" : "", (int)p->key);
+      say_bytes(log, " ", p->text);
+      say(log, "\n");
   }
 }
 
@@ -74,7 +97,7 @@ static void drain(struct log *log, struct events *q) {
 
 struct input {
   const char *quirks;        /* NULL = defaults */
-  const char *const *chunks; /* a stream's data, NULL at the end; or */
+  const char *const *chunks; /* a stream's data, behind "event:NAME " where they have one, NULL at the end; or */
   const char *body;          /* a plain answer */
 };
 
@@ -90,10 +113,11 @@ static enum kind run(const struct input *in, const struct quirks *q, const struc
   x.quirks = *q;
   parsing_begin(&x);
   for (size_t i = 0; r == 0 && in->chunks != NULL && in->chunks[i] != NULL; i++) {
-    const char *d = json(in->chunks[i]), *name = "";
-    if (strncmp(d, "event:error ", 12) == 0) { name = "error"; d += 12; }
+    const char *d = json(in->chunks[i]);
+    char of[32] = "";
+    if (sscanf(d, "event:%31s ", of) == 1) d += 7 + strlen(of);
     if (!together) arena_reset(&x.a);
-    r = parsing_record(&x, name, z(d));
+    r = parsing_record(&x, of, z(d));
     if (r == 0 && !together) drain(log, &x.parts);
   }
   if (r == 0 && in->body != NULL) r = CODEC.parse_body(x.state, z(json(in->body)), &x.parts, &x.e);
@@ -107,6 +131,7 @@ static enum kind run(const struct input *in, const struct quirks *q, const struc
   } else if (r == 0) r = CODEC.parse_end(x.state, &x.parts, &x.e);
   if (r == 0) drain(log, &x.parts);
   else say_error(log, &x.e);
+  log->e = x.e;
   parsing_close(&x);
   return r == 0 ? KIND_NONE : x.e.kind;
 }
@@ -140,11 +165,34 @@ static void expect(const char *file, int line, const struct input *in, const cha
   }
 }
 
+/* The error that reading ends with. */
+static inline struct err error_of(const struct input *in) {
+  static struct log log;
+  struct mem m = mem_libc();
+  struct quirks q;
+  quirks_default(&q);
+  CHECK(run(in, &q, &m, &log, 0) != KIND_NONE);
+  return log.e;
+}
+
+static inline void expect_error(const char *file, int line, const struct input *in, enum kind kind, int status,
+                                const char *message) {
+  struct err e = error_of(in);
+  if (e.kind != kind || e.status != status) fprintf(stderr, "%s:%d: %s %d\n", file, line, kind_name(e.kind), e.status);
+  CHECK(e.kind == kind && e.status == status);
+  test_str(file, line, e.message, strlen(e.message), message);
+}
+
 #define CHUNKS(...) (const char *const[]){ __VA_ARGS__, NULL }
 #define STREAM(parts, ...) expect(__FILE__, __LINE__, &(struct input){ NULL, CHUNKS(__VA_ARGS__), NULL }, parts)
 #define STREAM_Q(quirks, parts, ...) \
   expect(__FILE__, __LINE__, &(struct input){ quirks, CHUNKS(__VA_ARGS__), NULL }, parts)
 #define BODY(parts, body) expect(__FILE__, __LINE__, &(struct input){ NULL, NULL, body }, parts)
+
+#define STREAM_FAILS(kind, status, message, ...) \
+  expect_error(__FILE__, __LINE__, &(struct input){ NULL, CHUNKS(__VA_ARGS__), NULL }, kind, status, message)
+#define BODY_FAILS(kind, status, message, body) \
+  expect_error(__FILE__, __LINE__, &(struct input){ NULL, NULL, body }, kind, status, message)
 
 /* Feeds events under these limits; the kind of the first error. */
 static inline enum kind limited(const struct limits *limits, const char *const *chunks) {

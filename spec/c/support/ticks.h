@@ -1,4 +1,4 @@
-/* ticks.h: a signal every millisecond, for tests of waits that signals end. One that comes before the wait does no harm. */
+/* ticks.h: a signal every millisecond, for tests of waits that signals end: one before the wait does no harm. */
 #ifndef KOINE_SPEC_C_SUPPORT_TICKS_H
 #define KOINE_SPEC_C_SUPPORT_TICKS_H
 

@@ -12,13 +12,13 @@ static void test_stream_text(void) {
          "'type':'content_block_delta'   } ", DELTA(0, "{'type':'new_delta','text':'no'}"), "{'type':'new_event'}",
          STOP(0), ENDING("end_turn"), END);
   /* a surrogate pair cut in two */
-  STREAM(STARTED "text 0\ntext 0 flags=1 \xED\xA0\xBD\ntext 0 flags=1 \xED\xB8\x80!\nend 0\n" ENDED("end_turn"),
+  STREAM(STARTED "text 0\ntext~ 0 \xED\xA0\xBD\ntext~ 0 \xED\xB8\x80!\nend 0\n" ENDED("end_turn"),
          START, BLOCK(0, "{'type':'text','text':''}"), TEXT(0, "\\ud83d"), TEXT(0, "\\ude00!"), STOP(0),
          ENDING("end_turn"), END);
   /* what comes after the end, and [DONE], says nothing */
   STREAM(STARTED ENDED("end_turn"), START, "[DONE]", ENDING("end_turn"), END, "[DONE]", "no json", START);
   /* a block that was never begun or never stopped; sparse and late stops */
-  STREAM(STARTED "text 0\ntext 0 a\nthinking 1\nthinking 1 b\nusage -1 5 -1 -1 -1\nend 0\nend 1\ndone\n"
+  STREAM(STARTED "text 0\ntext 0 a\nthinking 1\nthinking 1 b\nusage out=5\nend 0\nend 1\ndone\n"
          "stop end_turn end_turn\n",
          START, TEXT(7, "a"), DELTA(9, "{'type':'thinking_delta','thinking':'b'}"),
          DELTA(11, "{'type':'citations_delta','citation':{}}"),
@@ -26,15 +26,9 @@ static void test_stream_text(void) {
 }
 
 static void test_stream_names(void) {
-  struct mem m = mem_libc();
-  struct answer s;
-  answer_open(&s, &m);
-  feed(&s, "content_block_delta", "{'index':0,'delta':{'type':'text_delta','text':'a'}}");
-  feed(&s, "wrong_name", TEXT(0, "b"));
-  feed(&s, "message_stop", "{}");
-  CHECK(s.r == 0 && codec_anthropic.ended(s.x.state));
-  CHECK_STR(s.text.p, s.text.n, "text 0\ntext 0 a\ntext 0 b\nend 0\ndone\n");
-  answer_close(&s);
+  STREAM("text 0\ntext 0 a\ntext 0 b\nend 0\ndone\n",
+         "event:content_block_delta {'index':0,'delta':{'type':'text_delta','text':'a'}}",
+         "event:wrong_name " TEXT(0, "b"), "event:message_stop {}");
 }
 
 static void test_stream_thinking(void) {
@@ -72,7 +66,7 @@ static void test_stream_others(void) {
   STREAM(STARTED "opaque 0 server_tool_use {'type':'server_tool_use','id':'s','input':{'q': 1},'name':'web'}\n"
          "opaque 1 web_search_tool_result { 'type': 'web_search_tool_result', 'content':[1.0]}\n"
          "text 2\ntext 2 T\nraw 2 {'citations':[{ 'a':1},{'b':'\\u00e9'}]}\nend 2\n"
-         "usage -1 5 -1 -1 -1 server_tools\ndone\nstop end_turn end_turn\n",
+         "usage out=5 unpriced=server_tools\ndone\nstop end_turn end_turn\n",
          START, BLOCK(0, "{'type':'server_tool_use','id':'s','input':{},'name':'web'}"), JSON(0, ""),
          JSON(0, "{\\'q\\'"), JSON(0, ": 1}"), STOP(0),
          BLOCK(1, "{ 'type': 'web_search_tool_result', 'content':[1.0]}"), STOP(1),
@@ -90,13 +84,13 @@ static void test_stream_others(void) {
   /* where code ran: in the message or at its end; anything but an object with an id says nothing */
   STREAM(STARTED "container {'id':'c','x':[1]}\ndone\nstop end_turn end_turn\n", START,
          "{'type':'message_delta','delta':{'stop_reason':'end_turn','container':{'id':'c','x':[1]}}}", END);
-  STREAM("meta m c\ncontainer {'id':'c'}\n" ENDED("end_turn"),
+  STREAM("meta m model c\ncontainer {'id':'c'}\n" ENDED("end_turn"),
          "{'type':'message_start','message':{'id':'m','model':'c','container':{'id':'c'}}}",
          "{'type':'message_delta','delta':{'container':null}}",
          "{'type':'message_delta','delta':{'container':{'id':7}}}", "{'type':'message_delta','delta':{'container':'c'}}",
          ENDING("end_turn"), END);
   /* complete blocks inside message_start */
-  STREAM("meta m c\ntool 0 t f\nargs 0 {'x':2}\nend 0\ntext 1 after\nend 1\n" ENDED("tool_use"),
+  STREAM("meta m model c\ntool 0 t f\nargs 0 {'x':2}\nend 0\ntext 1 after\nend 1\n" ENDED("tool_use"),
          "{'type':'message_start','message':{'id':'m','model':'c','content':[{'type':'tool_use','id':'t','name':'f',"
          "'input':{'x':2}}]}}", BLOCK(0, "{'type':'text','text':'after'}"), STOP(0), ENDING("tool_use"), END);
 }

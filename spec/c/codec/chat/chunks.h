@@ -11,4 +11,7 @@
 #define CALL(json) D("{'tool_calls':[" json "]}")
 #define USAGE(u) "{'choices':[],'usage':" u "}"
 
+/* The part of an answer that ended without one. */
+#define NO_FINISH_REASON "warning missing_finish_reason the answer came without a finish_reason\n"
+
 #endif

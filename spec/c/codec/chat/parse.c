@@ -34,15 +34,15 @@ static void test_ends(void) {
   STREAM("open\n", USAGE("null"));
   /* An empty finish_reason ends nothing: some proxies send it with every chunk. */
   STREAM("text 0 a\nopen\n", F("{'content':'a'}", ""));
-  STREAM("text 0 a\ndone\nwarning missing_finish_reason\nstop end_turn \n", F("{'content':'a'}", ""), "[DONE]");
-  STREAM("text 0 a\ndone\nwarning missing_finish_reason\nstop end_turn \n", D("{'content':'a'}"), " [DONE]\n");
-  STREAM("tool 0 c f\nargs 0 {}\ndone\nwarning missing_finish_reason\nstop tool_use \n",
+  STREAM("text 0 a\ndone\n" NO_FINISH_REASON "stop end_turn \n", F("{'content':'a'}", ""), "[DONE]");
+  STREAM("text 0 a\ndone\n" NO_FINISH_REASON "stop end_turn \n", D("{'content':'a'}"), " [DONE]\n");
+  STREAM("tool 0 c f\nargs 0 {}\ndone\n" NO_FINISH_REASON "stop tool_use \n",
          CALL("{'index':0,'id':'c','function':{'name':'f','arguments':'{}'}}"), "[DONE]");
   STREAM("stop max_tokens length\n", F("{}", "length"));
   STREAM("stop max_tokens model_length\n", F("{}", "model_length"));
   STREAM("stop sensitive content_filter\n", F("{}", "content_filter"));
   STREAM("stop end_turn eos\n", F("{}", "eos"));
-  STREAM("warning unknown_stop_reason\nstop end_turn fell_over\n", F("{}", "fell_over"));
+  STREAM("warning unknown_stop_reason the finish_reason is not known\nstop end_turn fell_over\n", F("{}", "fell_over"));
   STREAM("error server 500 error retryable\n", F("{}", "error"));
   STREAM("error overloaded 503 insufficient_system_resource retryable\n", F("{}", "insufficient_system_resource"));
   STREAM("error protocol 0 empty_tool_turn retryable\n", F("{}", "tool_calls"));
@@ -161,9 +161,9 @@ static void test_bodies(void) {
        "{'choices':[{'index':0,'finish_reason':'stop','message':{'role':'assistant','tool_calls':null,'content':["
        "{'type':'thinking','thinking':[{'type':'text','text':'p'}],'closed':true},{'type':'text','text':'144'}]}}]}");
   /* No choices: an empty message, its usage kept. */
-  BODY("usage in=1 out=0\nwarning missing_finish_reason\nstop end_turn \n",
+  BODY("usage in=1 out=0\n" NO_FINISH_REASON "stop end_turn \n",
        "{'choices':[],'usage':{'prompt_tokens':1,'completion_tokens':0}}");
-  BODY("text 0 x\nwarning missing_finish_reason\nstop end_turn \n",
+  BODY("text 0 x\n" NO_FINISH_REASON "stop end_turn \n",
        "{'choices':[{'message':{'content':'x'},'finish_reason':null}]}");
   BODY("text 0 x\nstop end_turn stop\n", "{'choices':[{'delta':{'content':'x'},'finish_reason':'stop'}]}");
 }

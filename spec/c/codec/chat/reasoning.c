@@ -64,7 +64,7 @@ static void test_details(void) {
          "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
          "CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
          "DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD'}]}\n"
-         "warning missing_finish_reason\nstop end_turn \n",
+         NO_FINISH_REASON "stop end_turn \n",
          "{'choices':[" ENCRYPTED(0, "AAAAAAAAAA") "," ENCRYPTED(1, "BBBBBBBBBB") "]}",
          "{'choices':[" ENCRYPTED(0, "CCCCCCCCCC") "," ENCRYPTED(1, "DDDDDDDDDD") "]}", "[DONE]");
   /* A fragment goes to the newest entry of its index with no other type or id; what an entry did not say may come

@@ -24,6 +24,8 @@ static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "responses", 9 
 #define SUMMARY_DONE(i, n, s) \
   "{'type':'response.reasoning_summary_text.done','output_index':" #i ",'summary_index':" #n ",'text':'" s "'}"
 #define COMPLETED "{'type':'response.completed','response':{'id':'r2','model':'m2','status':'completed','output':[]}}"
+/* The part that says so, behind a block that was corrected. */
+#define CORRECTED "warning stream_corrected the provider's last word on a block differs from what it had streamed\n"
 #define END "done\nstop end_turn completed\n"
 #define MESSAGE(s) "{'type':'message','content':[{'type':'output_text','text':'" s "'}]}"
 #define CALL(id, args) "{'type':'function_call','call_id':'" id "','name':'f','arguments':'" args "'}"
@@ -58,22 +60,22 @@ static void test_text(void) {
 
 /* The last word on a block differs from what was streamed. */
 static void test_corrections(void) {
-  STREAM("text 0 a\ntext! 0 c\nwarning stream_corrected\nend 0\nmeta r2 model m2\n" END,
+  STREAM("text 0 a\ntext! 0 c\n" CORRECTED "end 0\nmeta r2 model m2\n" END,
          TEXT(0, 0, "a"), TEXT_DONE(0, 0, "c"), DONE(0, MESSAGE("c")), COMPLETED);
-  STREAM("text 0 ab\ntext! 0 a\nwarning stream_corrected\ntext 0 c\nend 0\nmeta r2 model m2\n" END,
+  STREAM("text 0 ab\ntext! 0 a\n" CORRECTED "text 0 c\nend 0\nmeta r2 model m2\n" END,
          TEXT(0, 0, "ab"), TEXT_DONE(0, 0, "a"), DONE(0, MESSAGE("ac")), COMPLETED);
-  STREAM("tool 0 c1 f\nargs 0 {b\nargs! 0 {'a':1}\nwarning stream_corrected\ntool 0 c1 f\nend 0\nmeta r2 model m2\n"
+  STREAM("tool 0 c1 f\nargs 0 {b\nargs! 0 {'a':1}\n" CORRECTED "tool 0 c1 f\nend 0\nmeta r2 model m2\n"
          "done\nstop tool_use completed\n",
          ADDED(0, CALL("c1", "")), ARGS(0, "{b"), "{'type':'response.function_call_arguments.done','output_index':0,"
          "'arguments':{'a':1}}", DONE(0, CALL("c1", "")), COMPLETED);
   /* Of a summary only the part that grows is settled; the whole is, with the item. */
-  STREAM("thinking 0 a\nthinking 0 \n\n\nthinking 0 b\nthinking! 0 a\n\nB\nwarning stream_corrected\n"
-         "thinking! 0 A\n\nB\nwarning stream_corrected\nraw 0 {'type':'reasoning','summary':[{'text':'A'},{'text':''},"
+  STREAM("thinking 0 a\nthinking 0 \n\n\nthinking 0 b\nthinking! 0 a\n\nB\n" CORRECTED
+         "thinking! 0 A\n\nB\n" CORRECTED "raw 0 {'type':'reasoning','summary':[{'text':'A'},{'text':''},"
          "{'text':'B'}]}\nend 0\nmeta r2 model m2\n" END,
          SUMMARY(0, 0, "a"), SUMMARY(0, 1, "b"), SUMMARY_DONE(0, 0, "x"), SUMMARY_DONE(0, 1, "B"),
          DONE(0, "{'type':'reasoning','summary':[{'text':'A'},{'text':''},{'text':'B'}]}"), COMPLETED);
   /* Characters cut apart are compared joined. */
-  STREAM("text 0 \xED\xA0\xBC\ntext 0 \xED\xBC\x8A\ntext 0 !\nend 0\nmeta r2 model m2\n" END,
+  STREAM("text~ 0 \xED\xA0\xBC\ntext~ 0 \xED\xBC\x8A\ntext 0 !\nend 0\nmeta r2 model m2\n" END,
          TEXT(0, 0, "\\ud83c"), TEXT(0, 0, "\\udf0a"), TEXT_DONE(0, 0, "\xF0\x9F\x8C\x8A"),
          DONE(0, MESSAGE("\\ud83c\\udf0a!")), COMPLETED);
 }
@@ -141,7 +143,7 @@ static void test_foreign(void) {
   STREAM("opaque 0 message " ECHO "\ntext 1 a\nend 1\nmeta r2 model m2\n" END,
          ADDED(0, "{'type':'message','role':'user','content':[]}"), TEXT(0, 0, "x"), DONE(0, ECHO),
          DONE(1, "{'type':'message','role':'assistant','content':[{'type':'output_text','text':'a'}]}"), COMPLETED);
-  STREAM("text 0 x\ntext! 0\nwarning stream_corrected\nopaque 1 message " ECHO "\nend 0\nmeta r2 model m2\n" END,
+  STREAM("text 0 x\ntext! 0\n" CORRECTED "opaque 1 message " ECHO "\nend 0\nmeta r2 model m2\n" END,
          TEXT(0, 0, "x"), DONE(0, ECHO), COMPLETED);
 }
 
@@ -203,7 +205,7 @@ static void test_ends(void) {
          "{'type':'response.incomplete','response':{'id':'r','model':'m','status':'incomplete','incomplete_details':"
          "{'reason':'max_output_tokens'},'output':[],'usage':{'input_tokens':8,'input_tokens_details':"
          "{'cached_tokens':3},'output_tokens':7,'output_tokens_details':{'reasoning_tokens':2},'total_tokens':17}}}");
-  STREAM("warning unknown_stop_reason\nstop end_turn odd\n",
+  STREAM("warning unknown_stop_reason stop_reason why the answer is incomplete is not known\nstop end_turn odd\n",
          "{'object':'response','status':'incomplete','incomplete_details':{'reason':'odd'},'output':[]}");
   BODY("stop sensitive content_filter\n",
        "{'status':'incomplete','incomplete_details':{'reason':'content_filter'},'output':[]}");

@@ -1,4 +1,4 @@
-/* replay.c: the bytes of what goes back as it came: reasoning, items without a canonical form, calls that came in one. */
+/* replay.c: the bytes of what goes back as it came: reasoning, items without a canonical form, joined calls. */
 #include "requests.h"
 #include "core/codec/responses/responses.h"
 
