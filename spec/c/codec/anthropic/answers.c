@@ -2,7 +2,7 @@
 #include "events.h"
 #include "core/message/message.h"
 
-static const struct origin HERE = { { "anthropic", 9 }, { "m", 1 }, { "anthropic", 9 } };
+static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "anthropic", 9 } };
 
 static void test_bodies(void) {
   BODY("meta m model c\nthinking 0 t\nsignature 0 s\nend 0\nredacted 1 d\ntext 2 hi\n"
@@ -82,7 +82,6 @@ static void test_round_trip(void) {
   message_init(&msg, &m, &s.limits, &HERE, 1);
   gather(&s, &msg, PIECES);
   CHECK(rendering_open(&x, &CODEC, &m, REQUEST) == 0);
-  x.r.provider = STR("anthropic");
   message = message_node(&msg, &x.a, 0);
   CHECK(node_set(node_get(x.r.request, "messages")->child->next, STR("content"), node_get(message, "content")) == 0);
   CHECK(CODEC.render(&x.r, &x.e) == 0 && x.r.warnings->count == 0);

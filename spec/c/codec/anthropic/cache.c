@@ -5,7 +5,8 @@
 ** 0, "h" behind what lasts an hour. `marked` are those that the caller marks, as <n>. */
 static void cache_check(int line, int n, const char *fields, const char *marked, const char *expect) {
   struct mem m = mem_libc();
-  struct rendered s;
+  static struct result r;
+  struct arena a;
   char request[8192], got[256] = "", *p = request;
   struct node *body, *list;
   const char *const PART[] = { "tools", "system" };
@@ -18,9 +19,9 @@ static void cache_check(int line, int n, const char *fields, const char *marked,
                  i % 2 ? "assistant" : "user", strstr(marked, number) ? ",'cache_control':{'type':'ephemeral'}" : "");
   }
   sprintf(p, "]}");
-  render_request(&s, &m, request, NULL, 0);
-  CHECK(s.r == 0);
-  body = json_tree(&s.x.a, buf_str(&s.x.body), 64, &s.x.e);
+  CHECK(run(NULL, request, 0, &m, &r) == 0);
+  arena_init(&a, &m);
+  body = json_tree(&a, z(r.body), 64, &r.e);
   for (int i = 0; i < 2; i++) {
     list = node_get_(body, PART[i], strlen(PART[i]));
     for (struct node *v = list != NULL && list->type == NODE_ARRAY ? list->child : NULL; v != NULL; v = v->next)
@@ -33,7 +34,7 @@ static void cache_check(int line, int n, const char *fields, const char *marked,
       if (node_get(b, "cache_control") != NULL)
         sprintf(got + strlen(got), "%d%s ", at, node_get(node_get(b, "cache_control"), "ttl") ? "h" : "");
   test_str(__FILE__, line, got, strlen(got), expect);
-  rendered_free(&s);
+  arena_free(&a);
 }
 
 #define CACHE(n, fields, marked, expect) cache_check(__LINE__, n, fields, marked, expect)

@@ -5,9 +5,9 @@
 static void test_settings(void) {
   RENDER(ASK(""), SENT(""));
   RENDER("{'model':'m','stream':true,'messages':[{'role':'user','content':'hi'}]}", SENT("'stream':true,"));
-  RENDER(ASK("'max_tokens':0,"), "{'model':'m','max_tokens':0," HI);
-  RENDER(ASK("'max_tokens':100.0,'max_output':64000,"), "{'model':'m','max_tokens':100," HI);
-  RENDER(ASK("'max_output':64000,"), "{'model':'m','max_tokens':64000," HI);
+  RENDER(ASK("'max_tokens':0,"), "{'model':'m','max_tokens':0," HI_SENT);
+  RENDER(ASK("'max_tokens':100.0,'max_output':64000,"), "{'model':'m','max_tokens':100," HI_SENT);
+  RENDER(ASK("'max_output':64000,"), "{'model':'m','max_tokens':64000," HI_SENT);
   REFUSE(ASK("'max_tokens':-1,"), "max_tokens: integer, 0 or more expected, got something else");
   REFUSE(ASK("'max_tokens':'9',"), "max_tokens: integer, 0 or more expected, got something else");
   RENDER(ASK("'top_p':0.9,'temperature':0.2,"), SENT("'temperature':0.2,'top_p':0.9,"));
@@ -40,18 +40,10 @@ static void test_not_finite(void) {
 }
 
 static void test_path(void) {
-  static const struct { const char *quirk; int count; const char *path; } CASES[] = {
-    { NULL, 0, "/v1/messages" }, { NULL, 1, "/v1/messages/count_tokens" },
-    { "{'route':'unversioned'}", 0, "/messages" }, { "{'route':'unversioned'}", 1, "/messages/count_tokens" },
-  };
-  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-    struct mem m = mem_libc();
-    struct rendered s;
-    render_request(&s, &m, ASK(""), CASES[i].quirk, CASES[i].count);
-    CHECK(s.r == 0);
-    CHECK_STR(s.x.path.p, s.x.path.n, CASES[i].path);
-    rendered_free(&s);
-  }
+  expect_path(__FILE__, __LINE__, NULL, 0, "/v1/messages");
+  expect_path(__FILE__, __LINE__, NULL, 1, "/v1/messages/count_tokens");
+  expect_path(__FILE__, __LINE__, "{'route':'unversioned'}", 0, "/messages");
+  expect_path(__FILE__, __LINE__, "{'route':'unversioned'}", 1, "/messages/count_tokens");
 }
 
 static void test_rest(void) {
@@ -117,11 +109,11 @@ static void test_tools(void) {
 }
 
 static void test_count(void) {
-  expect(__FILE__, __LINE__, ASK("'system':'s','tools':[" TOOL "],'tool_choice':'auto','temperature':1,'max_tokens':5,"
+  expect_all(__FILE__, __LINE__, ASK("'system':'s','tools':[" TOOL "],'tool_choice':'auto','temperature':1,'max_tokens':5,"
                              "'thinking':{'budget_tokens':2000},'metadata':{'user_id':'u'},'extra':{'x':1},"
                              "'stop_sequences':['a'],"), NULL, 1,
                "{'model':'m','system':'s','tools':[" TOOL_SENT "}],'tool_choice':{'type':'auto'},"
-               "'thinking':{'type':'enabled','budget_tokens':2000}," HI, NONE);
+               "'thinking':{'type':'enabled','budget_tokens':2000}," HI_SENT, NONE);
 }
 
 int main(void) {

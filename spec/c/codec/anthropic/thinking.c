@@ -2,7 +2,7 @@
 #include "requests.h"
 
 #define THINK(mode, value) ASK("'thinking_mode':'" mode "','thinking':" value ",")
-#define BUDGET(max, n) "{'model':'m','max_tokens':" #max ",'thinking':{'type':'enabled','budget_tokens':" #n "}," HI
+#define BUDGET(max, n) "{'model':'m','max_tokens':" #max ",'thinking':{'type':'enabled','budget_tokens':" #n "}," HI_SENT
 #define ADAPTIVE(effort) SENT("'thinking':{'type':'adaptive'},'output_config':{'effort':'" effort "'},")
 #define FORCED "'tool_choice':'any','tools':[" TOOL "],"
 #define FORCED_SENT "'tools':[" TOOL_SENT "}],'tool_choice':{'type':'any'},"
@@ -58,7 +58,7 @@ static void test_thinking_conflicts(void) {
   RENDER_REST(ASK(FORCED "'thinking_mode':'budget','thinking':'low',"), SENT(FORCED_SENT),
               WARNED("conflicting_options", "thinking", "tool_choice forces a call: thinking was left off"));
   RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive','temperature':1,'thinking':'low',"), "{'thinking_default':true}",
-               "{'model':'m','max_tokens':8192,'temperature':1," FORCED_SENT "'thinking':{'type':'disabled'}," HI,
+               "{'model':'m','max_tokens':8192,'temperature':1," FORCED_SENT "'thinking':{'type':'disabled'}," HI_SENT,
                WARNED("conflicting_options", "thinking", "tool_choice forces a call: thinking was left off"));
   RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive',"), "{'thinking_default':true}",
                SENT(FORCED_SENT "'thinking':{'type':'disabled'},"), NONE);
@@ -84,7 +84,7 @@ static void test_prefill(void) {
               "{'role':'assistant','content':[{'type':'text','text':'Sure:'}]}]}",
               WARNED("conflicting_options", "thinking",
                      "the last message is an answer to continue: thinking was left off"));
-  expect_error(__FILE__, __LINE__, PREFILL, "{'no_prefill':true}",
+  expect_refusal(__FILE__, __LINE__, PREFILL, "{'no_prefill':true}",
                "messages[2]: a user message at the end (the model does not continue an answer) expected, "
                "got an assistant message");
 }

@@ -348,7 +348,7 @@ int main(void) {
   test_reasoning();
   test_arguments();
   expect_prefix();
-  expect_path(__FILE__, __LINE__, NULL, "/chat/completions");
+  expect_path(__FILE__, __LINE__, NULL, 0, "/chat/completions");
   CHECK(codec_chat.render_count == NULL);
   return test_done("codec/chat/render");
 }

@@ -75,7 +75,7 @@ static void test_ids(void) {
   struct mem m = mem_libc();
   const char *call, *output;
   CHECK(run(NULL, "{'model':'m','messages':[" HI "," ASSISTANT("[" USE(LONG, "f") "]") ","
-            USER("[" RESULT(LONG, "'r'") "]") "]}", &m, &r) == 0);
+            USER("[" RESULT(LONG, "'r'") "]") "]}", 0, &m, &r) == 0);
   call = strstr(r.body, "\"call_id\":\"");
   output = call == NULL ? NULL : strstr(call + 1, "\"call_id\":\"");
   CHECK(output != NULL && strchr(call + 11, '"') - call == 11 + 64 && memcmp(call, output, 11 + 65) == 0);

@@ -106,7 +106,7 @@ static void test_count(void) {
 }
 
 int main(void) {
-  expect_path(__FILE__, __LINE__, NULL, "/responses");
+  expect_path(__FILE__, __LINE__, NULL, 0, "/responses");
   test_order();
   test_settings();
   test_thinking();
