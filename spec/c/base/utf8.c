@@ -54,5 +54,5 @@ int main(void) {
   test_line();
   test_rooms();
   test_cut();
-  return test_done("utf8");
+  return test_done("base/utf8");
 }

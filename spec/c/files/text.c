@@ -88,5 +88,5 @@ int main(void) {
   test_random();
   test_worst();
   test_lines();
-  return test_done("text");
+  return test_done("files/text");
 }

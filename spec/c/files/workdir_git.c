@@ -141,5 +141,5 @@ int main(void) {
   test_completing(&t);
   test_root();
   end_world(&t);
-  return test_done("tree: git");
+  return test_done("files/workdir_git");
 }

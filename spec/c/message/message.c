@@ -354,5 +354,5 @@ int main(void) {
   test_equal_ids();
   test_values();
   test_memory();
-  return test_done("message");
+  return test_done("message/message");
 }

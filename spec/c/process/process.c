@@ -211,5 +211,5 @@ int main(int argc, char **argv) {
   test_long_timeout();
   test_long_name();
   CHECK(rmdir(dir) == 0);
-  return test_done("process");
+  return test_done("process/process");
 }

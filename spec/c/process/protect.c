@@ -144,5 +144,5 @@ int main(int argc, char **argv) {
   apart("as an unprivileged user", as_user);
   apart("as an unprivileged user with threads", with_threads);
   apart("as root", as_root);
-  return test_done("protect");
+  return test_done("process/protect");
 }

@@ -131,9 +131,9 @@ static void test_merging(void) {
 static void test_render_memory(void) {
   static const char REQUEST[] =
     "{'model':'m','stream':true,'cache_retention':'long','system':[{'type':'text','text':'s'}],'betas':['a','b'],"
-    "'metadata':{'user_id':'u','x':1},'tools':[" TOOL ",{'type':'bash_1','name':'b','server_tool':true}],'tool_choice':'any','thinking':'low','temperature':1,"
-    "'extra':{'b':1,'a':2,'container':{}},'stop_sequences':['x'],'messages':[{'role':'user','content':[{'type':'document',"
-    "'source':'SGVsbG8=','media_type':'text/plain'}]}," CALLED ",{'role':'assistant','content':[{'type':'text',"
+    "'metadata':{'user_id':'u','x':1},'tools':[" TOOL ",{'type':'bash_1','name':'b','server_tool':true}],"
+    "'tool_choice':'any','thinking':'low','temperature':1,'extra':{'b':1,'a':2,'container':{}},'stop_sequences':['x'],"
+    "'messages':[{'role':'user','content':[{'type':'document','source':'SGVsbG8=','media_type':'text/plain'}]}," CALLED ",{'role':'assistant','content':[{'type':'text',"
     "'text':'t'," MINE("{\\'citations\\':[1]}") "}," BOXED("c", "") "]},{'role':'user','content':'q'}]}";
   static struct result r;
   struct mem m = mem_libc();
