@@ -42,31 +42,15 @@ struct block *block_new(struct message *msg, enum block_type type, int32_t key, 
   return b;
 }
 
-/* Most parts go where the last one went. */
-struct block *block_find(struct message *msg, int32_t key) {
-  if (msg->last >= 0 && msg->blocks[msg->last].key == key) return &msg->blocks[msg->last];
+struct block *block_search(struct message *msg, int32_t key) {
   for (size_t i = msg->n; i-- > 0;)
     if (msg->blocks[i].key == key) { msg->last = (int)i; return &msg->blocks[i]; }
   return NULL;
 }
 
-int block_keep(struct buf *b, struct str s, struct err *e) {
-  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
-}
-
 int block_replace(struct buf *b, struct str s, struct err *e) {
   b->n = 0;
   return block_keep(b, s, e);
-}
-
-int delta_push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text,
-                struct err *e) {
-  struct event *d = events_push(deltas, type, 0);
-  if (d == NULL) return err_memory(e);
-  d->id = id;
-  d->name = name;
-  d->text = text;
-  return 0;
 }
 
 struct block *block_corrected(struct message *msg, const struct event *part, enum block_type type) {

@@ -25,16 +25,32 @@ struct block {
 struct block *block_new(struct message *msg, enum block_type type, int32_t key, struct err *e);
 void block_free(struct block *b);
 
-/* The newest block with that key, or NULL. */
-struct block *block_find(struct message *msg, int32_t key);
+/* The newest block with that key, or NULL. Most parts go where the last one went. */
+struct block *block_search(struct message *msg, int32_t key);
+static inline struct block *block_find(struct message *msg, int32_t key) {
+  struct block *last = msg->last >= 0 ? &msg->blocks[msg->last] : NULL;
+  return last != NULL && last->key == key ? last : block_search(msg, key);
+}
 
 /* The block whose text the part replaces, or NULL: it appends. */
 struct block *block_corrected(struct message *msg, const struct event *part, enum block_type type);
 
-int block_keep(struct buf *b, struct str s, struct err *e);    /* appends */
-int block_replace(struct buf *b, struct str s, struct err *e); /* replaces what b holds */
-int delta_push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text,
-               struct err *e);
+/* Appends to what b holds; replaces it. */
+static inline int block_keep(struct buf *b, struct str s, struct err *e) {
+  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
+}
+int block_replace(struct buf *b, struct str s, struct err *e);
+
+/* Appends a delta. */
+static inline int delta_push(struct events *deltas, enum event_type type, struct str id, struct str name, struct str text,
+                             struct err *e) {
+  struct event *d = events_push(deltas, type, 0);
+  if (d == NULL) return err_memory(e);
+  d->id = id;
+  d->name = name;
+  d->text = text;
+  return 0;
+}
 
 /* }}} */
 
