@@ -86,7 +86,9 @@ static void test_warnings(void) {
 }
 
 static void test_names(void) {
-  CHECK(codec_by_name(STR("anthropic")) == &codec_anthropic && codec_by_name(STR("chat")) == &codec_chat);
+#define NAMED(name) CHECK(codec_by_name(STR(#name)) == &codec_##name);
+  CODEC_LIST(NAMED)
+#undef NAMED
   CHECK(codec_by_name(STR("Chat")) == NULL && codec_by_name(STR("")) == NULL && codec_by_name(STR_NONE) == NULL);
 }
 

@@ -117,7 +117,9 @@ static void test_limits(void) {
 }
 
 static void test_list(void) {
-  CHECK(framing_by_name(STR("sse")) == &framing_sse);
+#define NAMED(name) CHECK(framing_by_name(STR(#name)) == &framing_##name);
+  FRAMING_LIST(NAMED)
+#undef NAMED
   CHECK(framing_by_name(STR("ss")) == NULL && framing_by_name(STR("sse2")) == NULL && framing_by_name(STR_NONE) == NULL);
   for (size_t i = 0; i < CASE_COUNT; i++) {
     const struct framing *f = CASES[i].framing;

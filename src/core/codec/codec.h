@@ -13,6 +13,7 @@
 #include "core/base/limits.h"
 #include "core/framing/framing.h"
 #include "core/history/normalise.h"
+#include "list.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -138,7 +139,7 @@ struct parse {
 };
 
 struct codec {
-  const char *name;            /* "anthropic", "chat", "responses" */
+  const char *name;            /* as in list.h */
   size_t state_size;
   const struct framing *framing; /* of a streamed answer, unless render says another */
   const struct remedy *remedies; /* NULL: none */
@@ -160,7 +161,9 @@ struct codec {
   int (*ended)(const void *state);
 };
 
-extern const struct codec codec_anthropic, codec_chat, codec_responses;
+#define CODEC_DECLARE(name) extern const struct codec codec_##name;
+CODEC_LIST(CODEC_DECLARE)
+#undef CODEC_DECLARE
 /* The codec of that name, or NULL. */
 const struct codec *codec_by_name(struct str name);
 

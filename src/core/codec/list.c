@@ -1,9 +1,10 @@
-/* list.c: the list of wire formats, a new format being one line here, and what is asked of any of them. Owns
-** nothing. */
+/* list.c: what is asked of any wire format of list.h. Owns nothing. */
 #include "codec.h"
 
 const struct codec *codec_by_name(struct str name) {
-  static const struct codec *const ALL[] = { &codec_anthropic, &codec_chat, &codec_responses };
+#define ENTRY(name) &codec_##name,
+  static const struct codec *const ALL[] = { CODEC_LIST(ENTRY) };
+#undef ENTRY
   for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++)
     if (str_is(name, ALL[i]->name, strlen(ALL[i]->name))) return ALL[i];
   return NULL;

@@ -10,6 +10,7 @@
 #include "core/base/err.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
+#include "list.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -46,7 +47,9 @@ struct framing {
   size_t (*held)(const void *state);
 };
 
-extern const struct framing framing_sse;
+#define FRAMING_DECLARE(name) extern const struct framing framing_##name;
+FRAMING_LIST(FRAMING_DECLARE)
+#undef FRAMING_DECLARE
 /* The framing of that name, or NULL. */
 const struct framing *framing_by_name(struct str name);
 

@@ -1,0 +1,10 @@
+/* list.h: the wire formats, by their names: a new one is a line here. codec_NAME is its table. */
+#ifndef KOINE_CODEC_LIST_H
+#define KOINE_CODEC_LIST_H
+
+#define CODEC_LIST(X) \
+  X(anthropic) \
+  X(chat) \
+  X(responses)
+
+#endif
