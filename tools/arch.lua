@@ -48,7 +48,7 @@ local used = {}  -- "folder room room" → true
 blocks("rooms", function(folder, lines)
   local rooms = {}
   for _, line in ipairs(lines) do
-    local name, uses = line:match "^([%w_.]+):%s*(.-)%s*$"
+    local name, uses = line:match "^([%w_.*]+):%s*(.-)%s*$"
     if not name then
       complain("%s: not a line of a plan: %s", page, line)
     else
@@ -84,11 +84,14 @@ end
 
 -- Folders -----------------------------------------------------------------------------------------------------------
 
+-- The line that a room stands on: its own, else "*", that of all rooms without one; nil when there is none.
+local function line_of(rooms, name) return rooms[name] and name or rooms["*"] and "*" end
+
 for _, folder in ipairs(order) do
   local rooms, seen = plan[folder], { ["."] = #find(folder .. " -maxdepth 1 -type f") > 0 }
   for _, path in ipairs(find(folder .. " -mindepth 1 -maxdepth 1 -type d")) do
-    seen[base(path)] = true
-    if not rooms[base(path)] then complain("%s: stands on no line of %s", path, page) end
+    local line = line_of(rooms, base(path))
+    if line then seen[line] = true else complain("%s: stands on no line of %s", path, page) end
   end
   if seen["."] and not rooms["."] then complain("%s: its files stand on no line of %s", folder, page) end
   for name in pairs(rooms) do
@@ -149,8 +152,9 @@ local function arrow(from, line, to)
   for _, folder in ipairs(order) do
     local rooms, a, b = plan[folder], room_in(folder, from), room_in(folder, to)
     if a and b and a ~= b then
-      if rooms[a] and not rooms[a][b] then complain("%s:%d: %s: %s may not use %s", from, line, folder, a, b) end
-      used[folder .. " " .. a .. " " .. b] = true
+      local room = line_of(rooms, a)
+      if room and not rooms[room][b] then complain("%s:%d: %s: %s may not use %s", from, line, folder, a, b) end
+      if room then used[folder .. " " .. room .. " " .. b] = true end
     end
   end
 end
