@@ -1,16 +1,9 @@
 --- Which paths the loopback provider serves: exactly those that the providers' own base URLs make, so that a wrong
--- base_url fails a test, and those beside a path that the script names. Pure.
+-- base_url fails a test, and those beside a path that the script names. Behind them is a wire's endpoint, the folder of
+-- the codec's name: its `paths` are where chats go, its `count_path` (nil: none) where counts do, below a prefix, with
+-- MODEL where a part is the model's name. Pure.
 
 local paths = {}
-
--- Endpoint → where it is below a prefix. The longer suffix stands first where one ends in the other.
-local ENDPOINTS = {
-  { wire = "chat", suffix = "/chat/completions" },
-  { wire = "anthropic", suffix = "/messages/count_tokens", counts = true },
-  { wire = "anthropic", suffix = "/messages" },
-  { wire = "responses", suffix = "/responses/input_tokens", counts = true },
-  { wire = "responses", suffix = "/responses" },
-}
 
 -- What stands before an endpoint, by wire: the paths of the rows' base URLs, with NAME where a part is the caller's.
 local PREFIXES = {
@@ -20,6 +13,12 @@ local PREFIXES = {
   responses = { "", "/v1", "/api/v1", "/openai/v1" },
   -- end of prefixes
 }
+
+--- The endpoints by wire: of all wires that a row speaks.
+paths.endpoints = {}
+for wire in pairs(PREFIXES) do
+  paths.endpoints[wire] = require("koine.testing.loopback." .. wire)
+end
 
 local KNOWN = {}
 for wire, prefixes in pairs(PREFIXES) do
@@ -33,14 +32,36 @@ local function is_known(kind, prefix)
   return KNOWN[kind .. " " .. prefix] or KNOWN[kind .. " " .. prefix:gsub("[^/]+$", "NAME")]
 end
 
---- The endpoint whose name a path ends in, and what stands before it: nil when there is none.
-local function split(path)
-  for _, endpoint in ipairs(ENDPOINTS) do
-    if path:sub(-#endpoint.suffix) == endpoint.suffix then
-      return endpoint, path:sub(1, -#endpoint.suffix - 1)
+-- Where an endpoint is below a prefix: {wire, suffix, counts = whether it counts tokens, pattern}.
+local function place(wire, suffix, counts)
+  local pattern = suffix:gsub("%p", "%%%0"):gsub("MODEL", "[^/]+") .. "$"
+  return { wire = wire, suffix = suffix, counts = counts, pattern = pattern }
+end
+
+--- Where the endpoints (as paths.endpoints) are: an array of {wire, suffix, counts}, and a function that finds the one
+-- that a path ends in, and what stands before it; nil when there is none.
+function paths.places(endpoints)
+  local places = {}
+  for wire, endpoint in pairs(endpoints) do
+    for _, suffix in ipairs(endpoint.paths) do
+      places[#places + 1] = place(wire, suffix, false)
+    end
+    places[#places + 1] = endpoint.count_path and place(wire, endpoint.count_path, true)
+  end
+  table.sort(places, function(a, b) -- the longer one first, where one ends in the other
+    return #a.suffix == #b.suffix and a.suffix < b.suffix or #a.suffix > #b.suffix
+  end)
+  return places, function(path)
+    for _, candidate in ipairs(places) do
+      local at = path:find(candidate.pattern)
+      if at then
+        return candidate, path:sub(1, at - 1)
+      end
     end
   end
 end
+
+local PLACES, split = paths.places(paths.endpoints)
 
 --- Adds the prefix of a path that an answer names to `own`, a table that begins empty: its wire is served there, with
 -- its counts and models.
@@ -51,7 +72,7 @@ function paths.add(own, path)
   end
 end
 
---- What is at a path: the wire ("anthropic", "chat", "responses"), and true when it counts tokens, else false. nil
+--- What is at a path: the wire, and true when it counts tokens, else false. nil
 -- when nothing is. `own`: what was added.
 function paths.endpoint(path, own)
   local endpoint, prefix = split(path)
@@ -75,7 +96,7 @@ end
 --- The paths of chats that there are, in words: those of the wire whose endpoint `path` ends in, else of all.
 function paths.words(path)
   local asked, list = split(path), {}
-  for _, endpoint in ipairs(ENDPOINTS) do
+  for _, endpoint in ipairs(PLACES) do
     if not endpoint.counts and (not asked or asked.wire == endpoint.wire) then
       for _, prefix in ipairs(PREFIXES[endpoint.wire]) do
         list[#list + 1] = prefix .. endpoint.suffix

@@ -1,19 +1,16 @@
 --- What the loopback provider answers: the control paths under /__koine, the endpoints, scripted plain paths. Holds the
 -- state of one server: the script, the log of requests, what was handed out.
 
-local anthropic = require "koine.testing.loopback.anthropic"
-local chat = require "koine.testing.loopback.chat"
 local copilot = require "koine.testing.loopback.copilot"
 local data = require "koine.testing.loopback.copilot.data"
 local fault = require "koine.testing.loopback.fault"
 local json = require "koine.testing.loopback.json"
 local paths = require "koine.testing.loopback.paths"
-local responses = require "koine.testing.loopback.responses"
 local script = require "koine.testing.loopback.script"
 
 local service = {}
 
-local FACES = { anthropic = anthropic, chat = chat, responses = responses }
+local endpoints = paths.endpoints
 
 local MODELS = {}
 for i = 1, 25 do
@@ -21,11 +18,14 @@ for i = 1, 25 do
 end
 
 local JSON = { "content-type", "application/json" }
-local SSE = { "content-type", "text/event-stream; charset=utf-8" }
 
 local function new_issued()
-  return { thinking = {}, redacted = {}, opaque = { anthropic = {}, responses = {} }, encrypted = {}, items = {},
-           stored = {}, containers = {}, strict = false, open = false }
+  local issued = { thinking = {}, redacted = {}, opaque = {}, encrypted = {}, items = {}, stored = {}, containers = {},
+                   strict = false, open = false }
+  for wire in pairs(endpoints) do
+    issued.opaque[wire] = {}
+  end
+  return issued
 end
 
 local function reset(state)
@@ -158,7 +158,8 @@ local function scripted_content(state, endpoint, answer, body, record)
     return error_response(endpoint, 500, { message = "the script cannot be played: " .. why }, record)
   end
   endpoint.remember(state.issued, plan, body.model)
-  return add_headers({ status = 200, headers = { body.stream and SSE or JSON, endpoint.id_header(record.request_id) },
+  local type_header = body.stream and { "content-type", endpoint.stream_type } or JSON
+  return add_headers({ status = 200, headers = { type_header, endpoint.id_header(record.request_id) },
                        pieces = body.stream and pieces or { pieces }, stream = body.stream }, answer.headers)
 end
 
@@ -236,9 +237,14 @@ local function answer_models(endpoint, request, record, id)
   return plain_response(200, body, endpoint.id_header(record.request_id))
 end
 
---- The endpoint whose shapes a request to an unknown path expects.
+--- The endpoint whose shapes a request expects that its path does not tell: the one that knows it by its headers.
 local function endpoint_of(request)
-  return request.headers["anthropic-version"] and anthropic or chat
+  for _, endpoint in pairs(endpoints) do
+    if endpoint.knows and endpoint.knows(request.headers) then
+      return endpoint
+    end
+  end
+  return endpoints.chat
 end
 
 --- The answer to a path that is none: it names what was asked, and what there is.
@@ -255,7 +261,7 @@ local function route(state, conn, request, record)
   local others = not (login and copilot.holds(request)) -- a Copilot token is good for Copilot's own paths
   if others and not chats then
     wire, counts = paths.endpoint(path, state.own)
-    chats = not counts and FACES[wire] or nil
+    chats = not counts and endpoints[wire] or nil
   end
   if chats and post then
     return answer_chat(state, chats, request, record)
@@ -275,7 +281,7 @@ local function route(state, conn, request, record)
   if answer then
     return play(state, endpoint_of(request), answer, request, nil, record), answer.fault
   elseif counts and post then
-    return answer_count(state, FACES[wire], request, record)
+    return answer_count(state, endpoints[wire], request, record)
   elseif others and request.method == "GET" then
     local found, id = paths.models(path, state.own)
     if found then

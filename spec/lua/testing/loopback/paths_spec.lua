@@ -2,6 +2,7 @@
 
 local client = require "spec.support.raw_client"
 local koine = require "koine"
+local paths = require "koine.testing.loopback.paths"
 local rows = require "koine.provider"
 
 local exchange, KEYS, BEARER = client.exchange, client.KEYS, client.BEARER
@@ -105,5 +106,21 @@ describe("koine.testing: paths", function()
     assert.are.equal(25, #assert(adapter:list_models()))
     assert(server:script { { content = "three" } })
     assert.are.equal("not_found", select(2, adapter:chat "Hi.").kind)
+  end)
+
+  it("are those that each endpoint says, the longer one first, with any name in the place of MODEL", function()
+    local places, find = paths.places { one = { paths = { "/talk" }, count_path = "/all/talk" },
+      other = { paths = { "/models/MODEL:talk", "/models/MODEL:stream.it" } } }
+    local suffixes = {}
+    for i, place in ipairs(places) do suffixes[i] = place.suffix end
+    assert.are.same({ "/models/MODEL:stream.it", "/models/MODEL:talk", "/all/talk", "/talk" }, suffixes)
+    for path, expected in pairs { ["/v1/talk"] = "one false /v1", ["/v1/all/talk"] = "one true /v1",
+      ["/v1/models/m-1:talk"] = "other false /v1", ["/models/a%2Fb:stream.it"] = "other false ",
+      ["/models/a:streamxit"] = "nothing", ["/models/:talk"] = "nothing", ["/models/a/b:talk"] = "nothing",
+      ["/v1/talks"] = "nothing" } do
+      local place, prefix = find(path)
+      local found = place and ("%s %s %s"):format(place.wire, place.counts, prefix) or "nothing"
+      assert.are.equal(expected, found, path)
+    end
   end)
 end)

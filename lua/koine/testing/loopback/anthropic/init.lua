@@ -6,8 +6,10 @@ local json = require "koine.testing.loopback.json"
 
 local object, array = json.object, json.array
 
-local anthropic = { check = require "koine.testing.loopback.anthropic.check",
-  tool_prefix = "toolu_", id_prefix = "msg_" }
+local anthropic = {
+  check = require "koine.testing.loopback.anthropic.check", tool_prefix = "toolu_", id_prefix = "msg_",
+  paths = { "/messages" }, count_path = "/messages/count_tokens", stream_type = "text/event-stream; charset=utf-8",
+}
 
 local STOPS = { context_overflow = "model_context_window_exceeded", sensitive = "refusal" }
 local ERROR_TYPES = {
@@ -35,6 +37,11 @@ end
 --- The header that carries the request's id.
 function anthropic.id_header(request_id)
   return { "request-id", request_id }
+end
+
+--- True when a request says by its headers that it is this wire's.
+function anthropic.knows(headers)
+  return headers["anthropic-version"] ~= nil
 end
 
 --- The message when the request carries no key in the wire's form, else nil.

@@ -6,7 +6,10 @@ local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
 
-local chat = { check = require "koine.testing.loopback.chat.check", tool_prefix = "call_", id_prefix = "chatcmpl-" }
+local chat = {
+  check = require "koine.testing.loopback.chat.check", tool_prefix = "call_", id_prefix = "chatcmpl-",
+  paths = { "/chat/completions" }, stream_type = "text/event-stream; charset=utf-8",
+}
 
 local CREATED = 1767225600 -- fixed, so that the same request gets the same bytes
 
