@@ -31,25 +31,30 @@ local function place(row)
 end
 table.sort(rows, function(a, b) return place(a) < place(b) end)
 
-local WIRES = { anthropic = "Messages", chat = "Chat", responses = "Responses" }
-local APIS = { "chat", "responses", "anthropic" } -- as they are listed
+-- A wire format as people say it: its codec's name, but for one.
+local function title_of(codec)
+  if codec == "anthropic" then return "Messages" end
+  return (codec:gsub("^%l", string.upper):gsub("_", " "))
+end
+
+local PLACES = { chat = 1, responses = 2, anthropic = 3 } -- of what `api` may be, as it is listed; others stand behind
 
 local function quoted(word) return ('`"%s"`'):format(word) end
 local function constructor(row) return "`koine." .. row.name .. "`" end
 
 -- What a row's constructor takes as `api`, the default first: an array, empty where there is no choice.
 local function apis_of(row)
-  local list = { row.apis and row.api }
-  for _, api in ipairs(APIS) do
-    if row.apis and row.apis[api] and api ~= row.api then list[#list + 1] = api end
-  end
+  local list = {}
+  for api in pairs(row.apis or {}) do list[#list + 1] = api end
+  local function rank(api) return ("%d %s"):format(api == row.api and 0 or PLACES[api] or 9, api) end
+  table.sort(list, function(a, b) return rank(a) < rank(b) end)
   return list
 end
 
 local cells = {}
 
 function cells.speaks(row)
-  local apis, wire = apis_of(row), WIRES[row.codec or row.apis[row.api].codec]
+  local apis, wire = apis_of(row), title_of(row.codec or row.apis[row.api].codec)
   if not apis[2] then return wire end
   local others = ('%s; `api = "%s"`'):format(wire, apis[2])
   for i = 3, #apis do others = others .. " or " .. quoted(apis[i]) end

@@ -71,6 +71,22 @@ describe("make generate", function()
     assert.are.same({ "generated: as the rows and the tree say\n", true }, { generate(directory, "--check") })
   end)
 
+  it("knows wires and choices that it never saw, by their names", function()
+    local path = directory .. "/lua/koine/provider/rows/toy.lua"
+    local apis = '{ zoo = { codec = "zoo" }, toy = { codec = "toy_talk" }, chat = { codec = "chat" } }'
+    files.write(path, (ROW:gsub('codec = "chat"', 'api = "toy", apis = ' .. apis)))
+    generate(directory)
+    for page, text in pairs {
+      ["README.md"] = '\n| `koine.toy` | Toy talk; `api = "chat"` or `"zoo"` | ',
+      ["docs/adapter.md"] = '\n| `koine.toy` | `"toy"`, `"chat"`, `"zoo"` | `"toy"` |\n',
+      ["lua/koine/testing/loopback/paths.lua"] = '\n  toy_talk = { "/toys/v1" },\n',
+    } do
+      assert.is_truthy(files.read(directory .. "/" .. page):find(text, 1, true), page)
+    end
+    files.write(path, ROW)
+    generate(directory)
+  end)
+
   it("refuses a row with another file's name", function()
     files.write(directory .. "/lua/koine/provider/rows/doll.lua", ROW)
     local printed, content = generate(directory, "--check")
