@@ -4,7 +4,7 @@
 local core = require "koine.core"
 local deep = require "spec.support.deep"
 local koine = require "koine"
-local sample = require "spec.lua.codec.sample"
+local sample = require "spec.lua.codec.stability.sample"
 local socket = require "socket"
 
 local PROCESSES = 50
@@ -37,7 +37,8 @@ end
 -- Runs a fresh process that sends the sample on both wires: {order of its keys, head, body, head, body}.
 local function process(listener, environment, locale)
   local _, port = listener:getsockname()
-  local command = ("%s %s spec/lua/codec/send_sample.lua %d %s"):format(environment or "", LUA, port, locale or "")
+  local command = ("%s %s spec/lua/codec/stability/send_sample.lua %d %s"):format(environment or "", LUA, port,
+    locale or "")
   local pipe = assert(io.popen(command))
   local seen = {}
   seen[2], seen[3] = take(listener)

@@ -1,8 +1,9 @@
 -- Sends the sample on both wires to 127.0.0.1:PORT, every table built anew with its keys put in at random.
--- Usage: lua5.4 spec/lua/codec/send_sample.lua PORT [LOCALE]. Prints the order of a table's keys, then "sent".
+-- Usage: lua5.4 spec/lua/codec/stability/send_sample.lua PORT [LOCALE]. Prints the order of a table's keys, then
+-- "sent".
 
 local koine = require "koine"
-local sample = require "spec.lua.codec.sample"
+local sample = require "spec.lua.codec.stability.sample"
 
 if arg[2] then assert(os.setlocale(arg[2]), "no such locale") end
 
