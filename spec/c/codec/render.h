@@ -30,7 +30,7 @@ static int run(const char *quirks, const char *request, int count, const struct 
     snprintf(r->path, sizeof r->path, "%.*s", (int)x.path.n, x.path.p);
     snprintf(r->rest, sizeof r->rest, "%.*s", (int)rest.n, rest.p);
   }
-  CHECK(bad || x.r.framing == &framing_sse);
+  CHECK(bad || x.r.framing == CODEC.framing);
   for (const struct node *w = bad ? NULL : x.r.warnings->child; w != NULL; w = w->next) {
     struct str field = node_str(node_get(w, "field"));
     size_t n = strlen(r->warnings);

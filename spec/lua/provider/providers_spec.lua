@@ -2,6 +2,7 @@
 
 local files = require "spec.support.files"
 local koine = require "koine"
+local paths = require "koine.testing.loopback.paths"
 local rows = require "koine.provider"
 local raised = require "spec.support.raised"
 
@@ -15,10 +16,7 @@ local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list
   "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options", "api", "apis",
   "own_ids", "login", "models", "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
--- What a chat goes to behind the base URL, and a count of its tokens.
-local PATHS = { chat = { "/chat/completions" }, responses = { "/responses", "/responses/input_tokens" },
-  anthropic = { "/v1/messages", "/v1/messages/count_tokens" } }
-local UNVERSIONED = { "/messages", "/messages/count_tokens" }
+local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 describe("provider rows", function()
@@ -29,7 +27,7 @@ describe("provider rows", function()
       assert.are.equal(name, row.name)
       assert.is_string(row.title)
       local chosen = rows.chosen(row, {})
-      assert.is_truthy(set("chat", "anthropic", "responses")[chosen.codec])
+      assert.is_table(paths.endpoints[chosen.codec])
       assert.is_truthy(chosen.list == false or chosen.list:find "^/")
       local by_key = set("bearer", "x-api-key", "api-key", "none")[chosen.auth]
       if not by_key then assert.is_function(require("koine.provider.auth." .. chosen.auth).prepare) end
@@ -49,12 +47,19 @@ describe("provider rows", function()
       for key, fields in pairs(row.apis or { row }) do
         local adapter = koine[name] { model = "m", api = row.apis and key, base_url = "http://127.0.0.1:1" }
         local request = { model = "m", stream = true, messages = { { role = "user", content = "Hi." } } }
-        local paths = name == "llamacpp" and key == "anthropic" and UNVERSIONED or PATHS[fields.codec]
-        assert.are.equal(paths[1], (select(5, adapter:render(request))))
-        assert.are.equal(paths[2], (select(5, adapter:render(request, "count"))))
-        if fields.counts then assert.is_string(paths[2]) end
-        for _, codec in ipairs { "chat", "responses" } do
-          assert.are.equal(PATHS[codec][1], (select(5, adapter:render(request, "chat", codec))))
+        -- Messages has its version in the path, but where the base URL has it.
+        local prefix = fields.codec == "anthropic" and name ~= "llamacpp" and "/v1" or ""
+        local function check_path(path, counts)
+          local place, before = place_of(path:match "^[^?]*")
+          assert.are.same({ fields.codec, counts, prefix }, { place.wire, place.counts, before })
+        end
+        check_path(select(5, adapter:render(request)), false)
+        local count_path = select(5, adapter:render(request, "count"))
+        if count_path then check_path(count_path, true) end
+        assert.are.equal(paths.endpoints[fields.codec].count_path ~= nil, count_path ~= nil)
+        if fields.counts then assert.is_string(count_path) end
+        for codec, path in pairs { chat = "/chat/completions", responses = "/responses" } do
+          assert.are.equal(path, (select(5, adapter:render(request, "chat", codec))))
         end
       end
     end)
