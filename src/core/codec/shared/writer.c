@@ -52,10 +52,16 @@ void writer_member(struct writer *w, struct str key) {
 
 /* {{{ fields */
 
-void writer_field(struct writer *w, const char *name) {
-  if (w->n > 0) writer_json(w, ",");
-  writer_word(w, name);
+/* ,"key": of the body itself, the first one without a comma. */
+static void begin_member(struct writer *w, struct str key) {
+  if (w->begun) writer_json(w, ",");
+  w->begun = 1;
+  writer_string(w, key);
   writer_json(w, ":");
+}
+
+void writer_field(struct writer *w, const char *name) {
+  begin_member(w, (struct str){ name, strlen(name) });
   if (w->n < FIELDS_MAX) w->fields[w->n++] = name;
 }
 
@@ -105,7 +111,7 @@ void writer_extra(struct writer *w, const char *last) {
       writer_warn_as(w, "extra_ignored", "extra", "a field that the request has already was left out");
       continue;
     }
-    writer_member(w, m->key);
+    begin_member(w, m->key);
     writer_sorted(w, m);
   }
 }

@@ -18,7 +18,7 @@
 struct writer {
   struct render *r;
   struct err *e;
-  int failed, n;
+  int failed, begun, n;           /* begun: a top-level member was written */
   const char *fields[FIELDS_MAX]; /* top-level keys so far */
 };
 
