@@ -74,12 +74,10 @@ local function request_of(state, messages, settings, streaming)
   local info, thinking = state.info, settings.thinking
   if thinking == nil and state.quirks.thinking_default then thinking = false end -- off unless asked for
   if thinking == false and options.knows_effort(settings, "none") then thinking = "none" end
-  local request = { model = state.model, messages = messages, system = settings.system, tools = settings.tools,
-    tool_choice = settings.tool_choice, max_tokens = settings.max_tokens, stream = streaming,
-    thinking = thinking, temperature = settings.temperature, top_p = settings.top_p,
-    stop_sequences = settings.stop_sequences, cache_retention = settings.cache_retention,
-    metadata = settings.metadata, betas = settings.betas, extra = settings.extra,
-    thinking_mode = info.thinking, max_output = info.max_output }
+  local request = { model = state.model, messages = messages, stream = streaming, thinking_mode = info.thinking,
+    max_output = info.max_output }
+  options.fill(request, settings)
+  request.thinking = thinking
   for name in pairs(state.without or NOTHING) do request[name] = true end
   if state.auth and state.auth.amend then state.auth.amend(request, state) end
   return request

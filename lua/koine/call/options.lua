@@ -123,12 +123,17 @@ local function BETAS(value, field) return LIST_OF_BETAS(type(value) == "string" 
 
 -- The names ---------------------------------------------------------------------------------------------------------
 
--- Taken by constructors and by calls.
-local BOTH = {
-  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
+-- Taken by constructors and by calls: what goes to the provider, a member of the request of the same name (codec.h), …
+local SENT = {
   max_tokens = check.integer(0), thinking = THINKING, temperature = check.number(0, 2), top_p = check.number(0, 1),
   stop_sequences = NAMES, cache_retention = check.one_of { "none", "short", "long" },
-  metadata = check.table, betas = BETAS, extra = check.table, keep_raw = check.boolean,
+  metadata = check.table, betas = BETAS, extra = check.table,
+}
+
+-- … and what does not.
+local KEPT = {
+  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
+  keep_raw = check.boolean,
 }
 
 local CONSTRUCTOR = {
@@ -136,13 +141,13 @@ local CONSTRUCTOR = {
   ca_file = check.name, rate_limiter = check.method("wait", "object with a method wait"),
 }
 
--- The core checks the shapes of system, tools and tool_choice together with the messages.
-local CALL = {
+-- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.
+local CALL_SENT = {
   system = check.either("string or array of text blocks", check.string, check.table),
   tools = check.table,
   tool_choice = check.either('"auto", "any", "none" or {type = "tool", name = …}', check.string, check.table),
-  stream = check.boolean, on_delta = check.func,
 }
+local CALL_KEPT = { stream = check.boolean, on_delta = check.func }
 
 -- Options of one constructor only: a row's `options` names those of these it takes, …
 local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key", "api-key", "none" },
@@ -165,7 +170,12 @@ local function merge(above, below)
   return merged
 end
 
-CONSTRUCTOR, CALL = merge(CONSTRUCTOR, BOTH), merge(CALL, BOTH)
+local BOTH = merge(SENT, KEPT)
+local CALL = merge(merge(CALL_SENT, CALL_KEPT), BOTH)
+CONSTRUCTOR = merge(CONSTRUCTOR, BOTH)
+
+local REQUEST = {} -- the names of those that are sent
+for name in next, merge(SENT, CALL_SENT) do REQUEST[#REQUEST + 1] = name end
 
 -- Where options are tables of their own, the layers combine name by name.
 local MERGED = { timeout = true, limits = true, retry = true, headers = true }
@@ -203,6 +213,11 @@ end
 
 local A_CALL = "the constructor, not of a call"
 
+--- Puts what goes to the provider of a call's settings into its canonical request.
+function options.fill(request, settings)
+  for _, name in ipairs(REQUEST) do request[name] = settings[name] end
+end
+
 --- Whether calls have an option of that name.
 function options.is_call(name) return CALL[name] ~= nil end
 
@@ -211,7 +226,7 @@ function options.is_call(name) return CALL[name] ~= nil end
 function options.check_name(name, field) named(name, CALL, CONSTRUCTOR, A_CALL, field) end
 
 -- Checks `given` against `known` and puts it over what `settings` inherits.
-local function fill(settings, given, known, elsewhere, where)
+local function take(settings, given, known, elsewhere, where)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
   for name, value in next, given do
     local kept = named(name, known, elsewhere, where)(value, name, settings)
@@ -233,14 +248,14 @@ function options.constructor(given, info, special)
   end
   local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
   settings.inherited = { __index = settings } -- the metatable of every call's settings
-  return fill(settings, given, known, CALL, "chat, stream and open, not of the constructor")
+  return take(settings, given, known, CALL, "chat, stream and open, not of the constructor")
 end
 
 --- Checks a call's options and returns its settings: they inherit from the adapter's. nil given: the adapter's own.
 -- Raises an ArgumentError naming the first bad one.
 function options.call(given, settings)
   if given == nil then return settings end
-  return fill(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
+  return take(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
 end
 
 return options
