@@ -102,7 +102,8 @@ static int m_render(lua_State *L) {
   r.headers = node_new(&s->arena, NODE_OBJECT);
   r.warnings = node_new(&s->arena, NODE_ARRAY);
   if (r.headers == NULL || r.warnings == NULL) err_memory(&e);
-  if (e.kind != KIND_NONE || render(&r, &e) != 0) return raise_error(L, &e);
+  if (e.kind == KIND_NONE && render(&r, &e) == 0 && codec_warn_options(codec, &r) != 0) err_memory(&e);
+  if (e.kind != KIND_NONE) return raise_error(L, &e);
   push_str(L, buf_str(&s->text));
   push_node(L, r.headers, 0);
   push_node(L, r.warnings, 0);

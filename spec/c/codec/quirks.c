@@ -85,6 +85,39 @@ static void test_warnings(void) {
   }
 }
 
+/* What the codec cannot send is warned of, what it reads and what is no option is not. */
+static void test_options(void) {
+  static const char *const OPTIONS[] = { "thinking", "tools", NULL };
+  static const struct codec codec = { .name = "a", .options = OPTIONS };
+  static const char REQUEST[] =
+    "{\"max_output\":1,\"messages\":[],\"model\":\"m\",\"mood\":\"glad\",\"no_reasoning\":true,\"stream\":true,"
+    "\"thinking_mode\":\"none\",\"thinking\":false,\"tools\":[]}";
+  for (size_t at = 0; ; at++) {
+    struct failing f = { .fail_at = at };
+    struct mem m = failing_mem(&f);
+    struct arena a;
+    struct buf b;
+    struct err e;
+    struct render r = { .a = &a };
+    int ok = 0;
+    arena_init(&a, &m);
+    buf_init(&b, &m);
+    r.request = json_tree(&a, STR(REQUEST), 8, &e);
+    r.warnings = node_new(&a, NODE_ARRAY);
+    if (r.request != NULL && r.warnings != NULL && codec_warn_options(&codec, &r) == 0)
+      ok = json_write(&b, r.warnings, &e) == 0;
+    if (ok) CHECK_STR(b.p, b.n, "[{\"code\":\"unsupported_option\",\"field\":\"mood\","
+                                "\"message\":\"this wire format has no word for it: left out\"}]");
+    buf_free(&b);
+    arena_free(&a);
+    CHECK(f.live == 0 && f.wrong == 0 && ok == (at == 0 || f.asked < at));
+    if (ok && at > 0) break;
+  }
+#define LISTS(name) CHECK(codec_##name.options != NULL);
+  CODEC_LIST(LISTS)
+#undef LISTS
+}
+
 static void test_names(void) {
 #define NAMED(name) CHECK(codec_by_name(STR(#name)) == &codec_##name);
   CODEC_LIST(NAMED)
@@ -97,6 +130,7 @@ int main(void) {
   test_quirks_default();
   test_quirks_set();
   test_warnings();
+  test_options();
   test_names();
   return test_done("codec/quirks");
 }

@@ -87,15 +87,18 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 ** The canonical request, an object node (what the binding makes of the caller's tables; checked by normalise_check before):
 **   model          string, as the caller named it, prefix resolved
 **   messages       array of {role, content}; content a string or an array of blocks (design vocabulary)
+**   stream         boolean (always present)
+** options, which a codec that cannot send them warns of:
 **   system         string | array of text blocks
 **   tools          array of {name, description, parameters, strict, cache_control}, and of the provider's own:
 **                  {type, …}, with server_tool = true where the type need not be known
-**   max_tokens     integer        stream     boolean (always present)
+**   max_tokens     integer
 **   thinking       false | string | {budget_tokens = n}
 **   tool_choice    "auto" | "any" | "none" | {type = "tool", name}
 **   temperature, top_p  number    stop_sequences  array of strings
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
 **   extra          object: merged in sorted order just before the messages, never over a field already written
+** and what is known besides:
 **   no_reasoning, no_encrypted, no_container
 **                  true: what a remedy (below) leaves out
 **   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
@@ -143,6 +146,7 @@ struct codec {
   size_t state_size;
   const struct framing *framing; /* of a streamed answer, unless render says another */
   const struct remedy *remedies; /* NULL: none */
+  const char *const *options;  /* the request's options that render sends, or warns of itself; ended by NULL */
   /* Writes body and path. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
   int (*render)(struct render *r, struct err *e);
   /* The same for counting tokens, or NULL where the wire has no such call. */
@@ -173,6 +177,8 @@ const struct codec *codec_by_name(struct str name);
 ** says that this does not matter, and is removed. 0, or -1 and KIND_ARGUMENT that lists those known.
 */
 int codec_server_tools(struct node *request, const char *const *known, struct err *e);
+/* After a render: a warning for each option of the request that is not one of the codec's. 0, or -1 (memory). */
+int codec_warn_options(const struct codec *codec, const struct render *r);
 /* Where the answer to a request comes from, in this wire format. */
 struct origin codec_origin(const struct render *r, const struct codec *codec);
 /* The remedy among those of the mask that fits a refusal, or NULL. */

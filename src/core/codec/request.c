@@ -1,6 +1,6 @@
 /*
-** request.c: what every renderer asks of a request: where its answer comes from, and tools of the provider's own, which
-** go out beside the caller's. Their types are dated: what a wire format knows is told by what stands before the date.
+** request.c: what every renderer asks of a request: where its answer comes from, options that the wire has no word for, and
+** tools of the provider's own, which go out beside the caller's. Their types are dated: what a wire format knows is told by what stands before the date.
 ** Works in place. Failure: -1 and an err.
 */
 #include "codec.h"
@@ -58,4 +58,22 @@ int codec_server_tools(struct node *request, const char *const *known, struct er
 struct origin codec_origin(const struct render *r, const struct codec *codec) {
   struct str wire = { codec->name, strlen(codec->name) };
   return (struct origin){ r->provider, node_str(node_get(r->request, "model")), wire };
+}
+
+static int is_one_of(struct str name, const char *const *list) {
+  while (*list != NULL && !str_is(name, *list, strlen(*list))) list++;
+  return *list != NULL;
+}
+
+int codec_warn_options(const struct codec *codec, const struct render *r) {
+  static const char *const OTHERS[] = { "model", "messages", "stream", "thinking_mode", "max_output", "no_reasoning",
+                                        "no_encrypted", "no_container", NULL };
+  for (const struct node *v = r->request->child; v != NULL; v = v->next) {
+    struct str name;
+    if (is_one_of(v->key, OTHERS) || is_one_of(v->key, codec->options)) continue;
+    name = arena_dup(r->a, v->key);
+    if (name.p == NULL || codec_warn(r->a, r->warnings, "unsupported_option", name.p,
+                                     "this wire format has no word for it: left out") != 0) return -1;
+  }
+  return 0;
 }

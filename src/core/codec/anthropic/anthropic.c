@@ -349,10 +349,14 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
+                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+
 const struct codec codec_anthropic = {
   .name = "anthropic",
   .state_size = sizeof(struct anthropic),
   .framing = &framing_sse,
+  .options = OPTIONS,
   .remedies = REMEDIES,
   .render = render,
   .render_count = render_count,

@@ -198,10 +198,14 @@ static int parse_end(void *state, struct events *out, struct err *e) {
 
 /* }}} */
 
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
+                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+
 const struct codec codec_chat = {
   .name = "chat",
   .state_size = sizeof(struct chat),
   .framing = &framing_sse,
+  .options = OPTIONS,
   .render = chat_render,
   .render_count = NULL,
   .init = init,

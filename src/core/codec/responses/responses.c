@@ -198,10 +198,14 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
+                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+
 const struct codec codec_responses = {
   .name = "responses",
   .state_size = sizeof(struct responses),
   .framing = &framing_sse,
+  .options = OPTIONS,
   .remedies = REMEDIES,
   .render = responses_render,
   .render_count = responses_render_count,
