@@ -216,32 +216,21 @@ static int m_restart(lua_State *L) {
 
 /* {{{ polling */
 
+/* Sets a field where the delta has it. */
 static void set_field(lua_State *L, const char *key, struct str s) {
+  if (key == NULL) return;
   push_str(L, s);
   lua_setfield(L, -2, key);
 }
 
 static void push_delta(lua_State *L, const struct event *d) {
-  lua_createtable(L, 0, d->type == EV_TOOL_START || d->type == EV_TOOL_DELTA ? 3 : 2);
-  lua_pushstring(L, event_name(d->type));
+  const struct delta_form *form = event_form(d->type);
+  lua_createtable(L, 0, 1 + (form->id != NULL) + (form->word != NULL) + (form->text != NULL));
+  lua_pushstring(L, form->name);
   lua_setfield(L, -2, "type");
-  switch (d->type) {
-    case EV_TEXT_DELTA: case EV_THINKING_DELTA:
-      set_field(L, "text", d->text);
-      break;
-    case EV_TOOL_START:
-      set_field(L, "tool_call_id", d->id);
-      set_field(L, "tool_name", d->name);
-      break;
-    case EV_TOOL_DELTA:
-      set_field(L, "tool_call_id", d->id);
-      set_field(L, "argument_delta", d->text);
-      break;
-    case EV_TOOL_END:
-      set_field(L, "tool_call_id", d->id);
-      break;
-    default: break;
-  }
+  set_field(L, form->id, d->id);
+  set_field(L, form->word, d->name);
+  set_field(L, form->text, d->text);
 }
 
 /* The next delta, kept until there is a table of it: where that raises for want of memory, the next poll makes it. */

@@ -43,18 +43,33 @@ static void set_blocks(lua_State *L) {
   lua_setfield(L, -2, "blocks");
 }
 
+/* Sets the array of a delta's fields. */
+static void set_fields(lua_State *L, const struct delta_form *form) {
+  const char *const fields[] = { form->id, form->word, form->text };
+  lua_Integer n = 0;
+  lua_newtable(L);
+  for (int i = 0; i < 3; i++) {
+    if (fields[i] == NULL) continue;
+    lua_pushstring(L, fields[i]);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_setfield(L, -2, "fields");
+}
+
 /* deltas: array of {name, block = its type, step = "start", "delta" or "end", fields}. */
 static void set_deltas(lua_State *L) {
+  lua_Integer n = 0;
   lua_newtable(L);
-  for (int t = EV_TEXT_START; t <= EV_TOOL_END; t++) {
+  for (int t = 0; t < EV_COUNT; t++) {
     const struct delta_form *form = event_form((enum event_type)t);
-    const char *block = block_form(form->block)->name;
+    const char *block = form == NULL ? NULL : block_form(form->block)->name;
+    if (block == NULL) continue;
     lua_newtable(L);
     set_word(L, "name", form->name);
     set_word(L, "block", block);
     set_word(L, "step", form->name + strlen(block) + 1);
-    set_words(L, "fields", form->fields);
-    lua_rawseti(L, -2, t - EV_TEXT_START + 1);
+    set_fields(L, form);
+    lua_rawseti(L, -2, ++n);
   }
   lua_setfield(L, -2, "deltas");
 }

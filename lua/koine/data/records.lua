@@ -138,8 +138,13 @@ specs.usage = { required("input_tokens", COUNT), required("output_tokens", COUNT
   optional("reasoning_tokens", COUNT, 0), optional("cache_creation_1h_tokens", COUNT),
   optional("incomplete", BOOLEAN), optional("uncounted", TABLE), optional("premium_requests", NUMBER),
   optional("unpriced", STRING), optional("cost", record "usage_cost"), optional("cost_source", STRING) }
-specs.delta = { required("type", one_of(vocabulary.delta_types)), optional("text", STRING),
-  optional("tool_call_id", STRING), optional("tool_name", STRING), optional("argument_delta", STRING) }
+specs.delta = { required("type", one_of(vocabulary.delta_types)) }
+local has = {} -- the fields of specs.delta
+for _, type in ipairs(vocabulary.delta_types) do
+  for _, name in ipairs(vocabulary.deltas[type].fields) do
+    if not has[name] then has[name], specs.delta[#specs.delta + 1] = true, optional(name, STRING) end
+  end
+end
 
 specs.model_pricing = { required("input_per_mtok", NUMBER), required("output_per_mtok", NUMBER),
   optional("cache_read_per_mtok", NUMBER), optional("cache_write_per_mtok", NUMBER),
@@ -334,9 +339,8 @@ records.usage = constructor "usage"
 --- Cost in USD: input, output, cache_read, cache_write, total; 0.0 each by default.
 records.usage_cost = constructor "usage_cost"
 
---- One step of a stream: {type, text, tool_call_id, tool_name, argument_delta}; which are set depends on the type:
--- text_delta and thinking_delta: text; tool_use_start: tool_call_id, tool_name; tool_use_delta: tool_call_id,
--- argument_delta (a JSON fragment); tool_use_end: tool_call_id; the other starts and ends: nothing.
+--- One step of a stream: {type, and the fields of that type, strings: docs/stream.md}; those of all types are known,
+-- none is required.
 records.delta = constructor "delta"
 
 -- Models and quotas -----------------------------------------------------------------------------------------------

@@ -27,34 +27,30 @@ static struct mem libc;
 
 /* {{{ running */
 
-/* block := START DELTA* END; text and thinking alone, tools may interleave by id. Returns the number open, -1 when broken. */
+/* block := START DELTA* END; tools may interleave by id, other blocks stand alone. *run is 0, or one more than the type of
+** the block that is open. Returns 0, -1 when broken. */
 static int grammar(const struct event *d, int *run, char ids[][80], int *open) {
-  int i;
+  const struct delta_form *form = event_form(d->type);
+  const char *step = form->name + strlen(block_form(form->block)->name) + 1;
+  int i, starts = strcmp(step, "start") == 0, ends = strcmp(step, "end") == 0;
   char id[80];
-  snprintf(id, sizeof id, "%.*s", (int)(d->id.n < 79 ? d->id.n : 79), d->id.n ? d->id.p : "");
-  for (i = 0; i < *open && strcmp(ids[i], id) != 0; i++) {}
-  switch (d->type) {
-    case EV_TEXT_START: case EV_THINKING_START:
-      if (*run != 0 || *open != 0) return -1;
-      *run = d->type;
-      return 0;
-    case EV_TEXT_DELTA: case EV_THINKING_DELTA:
-      return *run == (d->type == EV_TEXT_DELTA ? EV_TEXT_START : EV_THINKING_START) && d->text.n > 0 ? 0 : -1;
-    case EV_TEXT_END: case EV_THINKING_END:
-      if (*run != (d->type == EV_TEXT_END ? EV_TEXT_START : EV_THINKING_START)) return -1;
-      *run = 0;
-      return 0;
-    case EV_TOOL_START:
-      if (i < *open || *open == 64 || d->name.n == 0 || d->id.n == 0 || *run != 0) return -1;
-      strcpy(ids[(*open)++], id);
-      return 0;
-    case EV_TOOL_DELTA: return i < *open && d->text.n > 0 ? 0 : -1;
-    case EV_TOOL_END:
-      if (i == *open) return -1;
-      memmove(ids[i], ids[--*open], sizeof ids[i]);
-      return 0;
-    default: return -1;
+  if (form->id != NULL && d->id.n == 0) return -1;
+  if ((form->word != NULL && d->name.n == 0) || (form->text != NULL && d->text.n == 0)) return -1;
+  if (form->block != BLOCK_TOOL) {
+    if (starts ? *run != 0 || *open != 0 : *run != (int)form->block + 1) return -1;
+    *run = ends ? 0 : (int)form->block + 1;
+    return 0;
   }
+  snprintf(id, sizeof id, "%.*s", (int)(d->id.n < 79 ? d->id.n : 79), d->id.p);
+  for (i = 0; i < *open && strcmp(ids[i], id) != 0; i++) {}
+  if (starts) {
+    if (i < *open || *open == 64 || *run != 0) return -1;
+    strcpy(ids[(*open)++], id);
+    return 0;
+  }
+  if (i == *open) return -1;
+  if (ends) memmove(ids[i], ids[--*open], sizeof ids[i]);
+  return 0;
 }
 
 static void note(struct buf *b, const struct event *d) {

@@ -88,21 +88,21 @@ enum stop stop_by_name(struct str name) {
   return STOP_NONE;
 }
 
-static const struct delta_form DELTAS[] = {
-  { "text_start", BLOCK_TEXT, "" },
-  { "text_delta", BLOCK_TEXT, "text" },
-  { "text_end", BLOCK_TEXT, "" },
-  { "thinking_start", BLOCK_THINKING, "" },
-  { "thinking_delta", BLOCK_THINKING, "text" },
-  { "thinking_end", BLOCK_THINKING, "" },
-  { "tool_use_start", BLOCK_TOOL, "tool_call_id tool_name" },
-  { "tool_use_delta", BLOCK_TOOL, "tool_call_id argument_delta" },
-  { "tool_use_end", BLOCK_TOOL, "tool_call_id" },
+static const struct delta_form DELTAS[EV_COUNT] = {
+  [EV_TEXT_START] = { "text_start", BLOCK_TEXT, NULL, NULL, NULL },
+  [EV_TEXT_DELTA] = { "text_delta", BLOCK_TEXT, NULL, NULL, "text" },
+  [EV_TEXT_END] = { "text_end", BLOCK_TEXT, NULL, NULL, NULL },
+  [EV_THINKING_START] = { "thinking_start", BLOCK_THINKING, NULL, NULL, NULL },
+  [EV_THINKING_DELTA] = { "thinking_delta", BLOCK_THINKING, NULL, NULL, "text" },
+  [EV_THINKING_END] = { "thinking_end", BLOCK_THINKING, NULL, NULL, NULL },
+  [EV_TOOL_START] = { "tool_use_start", BLOCK_TOOL, "tool_call_id", "tool_name", NULL },
+  [EV_TOOL_DELTA] = { "tool_use_delta", BLOCK_TOOL, "tool_call_id", NULL, "argument_delta" },
+  [EV_TOOL_END] = { "tool_use_end", BLOCK_TOOL, "tool_call_id", NULL, NULL },
 };
 
 /* The form of a delta; NULL for parts, which users never see. */
 const struct delta_form *event_form(enum event_type t) {
-  return t < EV_TEXT_START || t > EV_TOOL_END ? NULL : &DELTAS[t - EV_TEXT_START];
+  return t >= EV_COUNT || DELTAS[t].name == NULL ? NULL : &DELTAS[t];
 }
 
 const char *event_name(enum event_type t) {

@@ -43,7 +43,8 @@ enum event_type {
   EV_THINKING_START, EV_THINKING_DELTA, EV_THINKING_END, /* text */
   EV_TOOL_START,   /* id, name */
   EV_TOOL_DELTA,   /* id, text = argument_delta */
-  EV_TOOL_END      /* id */
+  EV_TOOL_END,     /* id */
+  EV_COUNT /* no type */
 };
 
 enum stop {
@@ -98,7 +99,8 @@ enum stop stop_by_name(struct str name);      /* STOP_NONE for what is none of t
 struct delta_form {
   const char *name;      /* "text_delta" */
   enum block_type block; /* whose delta it is */
-  const char *fields;    /* the names of its fields besides `type`, each with a space between two */
+  const char *id, *word, *text; /* its fields besides `type`: under these names users see the event's id, name and text;
+                                   NULL: they do not */
 };
 const struct delta_form *event_form(enum event_type t); /* NULL for parts */
 const char *event_name(enum event_type t);              /* "text_delta", … for deltas; NULL for parts */

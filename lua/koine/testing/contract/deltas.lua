@@ -13,12 +13,14 @@ local function read_deltas(assert, deltas)
     local form = vocabulary.deltas[delta.type]
     assert.is_not_nil(form, at .. ": of no type that there is")
     local kind, step = form.block, form.step
+    for _, field in ipairs(form.fields) do
+      assert.is_true(#(delta[field] or "") > 0, ("%s: %s is empty"):format(at, field))
+    end
     if kind == "tool_use" then
       local call = by_id[delta.tool_call_id]
       if step == "start" then
         assert.is_nil(call, at .. ": a second start")
         assert.is_nil(open, at .. ": inside a block of text or thinking")
-        assert.is_string(delta.tool_name, at)
         call = { id = delta.tool_call_id, name = delta.tool_name, json = "" }
         calls[#calls + 1], by_id[call.id] = call, call
       else
@@ -26,21 +28,14 @@ local function read_deltas(assert, deltas)
         assert.is_nil(call.over, at .. ": after its end")
         call.over = step == "end" or nil
       end
-      if step == "delta" then
-        assert.is_true(#delta.argument_delta > 0, at .. ": empty")
-        call.json = call.json .. delta.argument_delta
-      end
+      if step == "delta" then call.json = call.json .. delta.argument_delta end
     elseif step == "start" then
       assert.is_nil(open, at .. ": inside another block")
       open = kind
     else
       assert.are.equal(open, kind, at .. ": of a block that is not open")
-      if step == "end" then
-        open = nil
-      else
-        assert.is_true(#delta.text > 0, at .. ": empty")
-        if kind == "text" then text[#text + 1] = delta.text end
-      end
+      if step == "end" then open = nil
+      elseif kind == "text" then text[#text + 1] = delta.text end
     end
   end
   assert.is_nil(open, "a block is left open")

@@ -1,23 +1,16 @@
 -- Compares the deltas of a stream with the answer that they tell, and judges their grammar.
 
 local match = require("spec.lua.codec.replay.match").value
+local vocabulary = require "koine.data.vocabulary"
 
 local replay_deltas = {}
 
--- type → the fields that it has
-local SHAPES = {
-  text_start = {}, text_delta = { "text" }, text_end = {},
-  thinking_start = {}, thinking_delta = { "text" }, thinking_end = {},
-  tool_use_start = { "tool_call_id", "tool_name" }, tool_use_delta = { "tool_call_id", "argument_delta" },
-  tool_use_end = { "tool_call_id" },
-}
-
 -- A delta that is misshapen, in words; nil when it is well-formed.
 local function misshapen(delta)
-  local fields = SHAPES[delta.type]
-  if not fields then return "unknown type" end
+  local form = vocabulary.deltas[delta.type]
+  if not form then return "unknown type" end
   local known = { type = true }
-  for _, field in ipairs(fields) do
+  for _, field in ipairs(form.fields) do
     known[field] = true
     if type(delta[field]) ~= "string" or delta[field] == "" then return field .. ": non-empty string expected" end
   end
