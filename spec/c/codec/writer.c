@@ -1,4 +1,4 @@
-/* writer.c: the fields of a request's body, and what the caller adds to them. */
+/* writer.c: the fields of a request's body, and what the caller adds to them; its path. */
 #include "core/codec/shared/writer.h"
 #include "support/failing.h"
 #include "support/test.h"
@@ -65,7 +65,29 @@ static void test_fields(void) {
   buf_free(&out);
 }
 
+static void test_path(void) {
+  static const char SEGMENT[] = "az/AZ.09-_~ %:\xC3\xA4\0?";
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  struct buf path;
+  struct err e;
+  struct render r = { .path = &path };
+  struct writer w = { .r = &r, .e = &e };
+  err_clear(&e);
+  buf_init(&path, &m);
+  writer_path(&w, (struct str){ SEGMENT, sizeof SEGMENT - 1 });
+  CHECK(!w.failed);
+  CHECK_STR(path.p, path.n, "az%2FAZ.09-_~%20%25%3A%C3%A4%00%3F");
+  buf_free(&path);
+  f.fail_at = f.asked + 1;
+  writer_path(&w, STR("m"));
+  CHECK(w.failed && e.kind == KIND_MEMORY && path.n == 0);
+  buf_free(&path);
+  CHECK(f.live == 0 && f.wrong == 0);
+}
+
 int main(void) {
   test_fields();
+  test_path();
   return test_done("codec/writer");
 }

@@ -48,6 +48,22 @@ void writer_member(struct writer *w, struct str key) {
   writer_json(w, ":");
 }
 
+/* Letters, digits and -._~ are themselves in a path (RFC 3986). */
+static int is_unreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+void writer_path(struct writer *w, struct str segment) {
+  static const char HEX[] = "0123456789ABCDEF";
+  for (size_t i = 0; i < segment.n && !w->failed; i++) {
+    unsigned char c = (unsigned char)segment.p[i];
+    const char code[] = { '%', HEX[c >> 4], HEX[c & 15] };
+    int bad = is_unreserved(segment.p[i]) ? buf_addc(w->r->path, segment.p[i]) : buf_add(w->r->path, code, sizeof code);
+    if (bad != 0) writer_memory(w);
+  }
+}
+
 /* }}} */
 
 /* {{{ fields */

@@ -41,6 +41,8 @@ void writer_kept(struct writer *w, const struct node *v);
 void writer_schema(struct writer *w, const struct node *schema);
 /* ,"key": */
 void writer_member(struct writer *w, struct str key);
+/* A segment of the path, percent-encoded. */
+void writer_path(struct writer *w, struct str segment);
 
 /* }}} */
 
