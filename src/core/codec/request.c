@@ -1,7 +1,7 @@
 /*
 ** request.c: what every renderer asks of a request: where its answer comes from, options that the wire has no word for, and
-** tools of the provider's own, which go out beside the caller's. Their types are dated: what a wire format knows is told by what stands before the date.
-** Works in place. Failure: -1 and an err.
+** tools of the provider's own, which go out beside the caller's. Their types are dated: what a wire format knows is told by
+** what stands before the date. Works in place. Failure: -1 and an err.
 */
 #include "codec.h"
 
