@@ -18,6 +18,15 @@ static const struct {
   { &framing_sse, "id: 7\nretry: 10\ndata: a\n\nevent: e\n\ndata: b", "<|a>$<|b?>" },
   { &framing_sse, "data: a\n\ndata: b\ndata: c\n", "<|a>$<|b\nc&?>" },
   { &framing_sse, "data: a\n\nevent: e\nid: 7", "<|a>" },
+  { &framing_ndjson, "", "" },
+  { &framing_ndjson, "{}\n{\"a\":[]}\n", "<|{}><|{\"a\":[]}>" },
+  { &framing_ndjson, " {} \r\n\r\n \t\n7\r\n", "<|{}><|7>" },
+  { &framing_ndjson, "{\"a\":\"}\\\"\"}\n{\nx]\n{}", "<|{\"a\":\"}\\\"\"}><|{><|x]>$<|{}?>" },
+  { &framing_ndjson, "{}\n{\"a\":", "<|{}>$<|{\"a\":?>" },
+  { &framing_ndjson, "{}\r", "$<|{}?>" },
+  { &framing_ndjson, "\n{\n \"a\": 1\n}\n\n", "$<|{\n \"a\": 1\n}&?>" },
+  { &framing_ndjson, "{\"a\": \"\n{}\n", "$<|{\"a\": \"\n{}&?>" },
+  { &framing_ndjson, "}]{\n{}", "$<|}]{\n{}&?>" },
 };
 #define CASE_COUNT (sizeof CASES / sizeof CASES[0])
 
@@ -116,6 +125,26 @@ static void test_limits(void) {
   free(state);
 }
 
+/* A line; all of a value that a proxy printed over several. */
+static void test_line_limits(void) {
+  static const char *const BODIES[] = { "{\"a\":0123", "{}\n{}\n123456789\n", "{\n\n\n\n\n\n\n\n\n\n\n\n\n" };
+  struct mem m = mem_libc();
+  struct limits limits = { .line = 8, .event = 12 };
+  for (size_t i = 0; i < 3; i++) {
+    void *state = calloc(1, framing_ndjson.state_size);
+    struct record r;
+    struct err e;
+    int got;
+    framing_ndjson.init(state, &m, &limits);
+    CHECK(framing_ndjson.feed_copy(state, BODIES[i], strlen(BODIES[i]), &e) == 0);
+    while ((got = framing_ndjson.next(state, &r, &e)) == 1) {}
+    CHECK(got == -1 && e.kind == KIND_LIMIT && framing_ndjson.eof(state, &r, &e) == -1);
+    CHECK(framing_ndjson.feed_copy(state, "\n", 1, &e) == -1 && e.kind == KIND_LIMIT);
+    framing_ndjson.free(state);
+    free(state);
+  }
+}
+
 static void test_list(void) {
 #define NAMED(name) CHECK(framing_by_name(STR(#name)) == &framing_##name);
   FRAMING_LIST(NAMED)
@@ -137,11 +166,23 @@ static void test_begins(void) {
   CHECK(framing_sse.begins('\0', 0) == -1 && framing_sse.begins('\0', 1) == -1);
 }
 
+/* A stream of lines begins as a plain answer does; an array or HTML is neither's. */
+static void test_line_begins(void) {
+  for (int c = 1; c < 256; c++) {
+    int neither = strchr("[<", c) != NULL;
+    CHECK(framing_ndjson.begins((char)c, 1) == !neither);
+    CHECK(framing_ndjson.begins((char)c, 0) == (neither ? 0 : FRAMING_ASKED));
+  }
+  CHECK(framing_ndjson.begins('\0', 0) == FRAMING_UNKNOWN && framing_ndjson.begins('\0', 1) == FRAMING_UNKNOWN);
+}
+
 int main(void) {
   test_records();
   test_no_memory();
   test_limits();
+  test_line_limits();
   test_list();
   test_begins();
+  test_line_begins();
   return test_done("framing/framing");
 }

@@ -121,7 +121,7 @@ int body_sniff(struct exchange *x) {
   int stream = x->spec.framing->begins(first, x->typed);
   if (first == '\0' && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
   if ((stream < 0 || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
-  if (stream < 0) stream = x->spec.stream;
+  if (stream < 0 || stream == FRAMING_ASKED) stream = x->spec.stream;
   if (stream) return begin_stream(x);
   x->mode = PLAIN;
   return 1;

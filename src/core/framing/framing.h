@@ -25,14 +25,17 @@ struct record {
   int unclosed;        /* 1: the end of the body closed it, not the framing's own mark: it may be cut */
 };
 
+/* Of a body, where its first byte does not say what it is: the next may; only what was asked for does. */
+enum { FRAMING_UNKNOWN = -1, FRAMING_ASKED = 2 };
+
 struct framing {
-  const char *name;       /* "sse" */
+  const char *name;       /* "ndjson", "sse" */
   const char *media_type; /* what the content type of such a body begins with, in lower case */
   size_t state_size;
   /* Readies zeroed state; m outlives it. Heeds l->line and l->event (bytes). */
   void (*init)(void *state, const struct mem *m, const struct limits *l);
   void (*free)(void *state);
-  /* What an answer's body is: 1 a stream of this framing, 0 none, -1 not to be said yet. first: its first byte that is
+  /* What an answer's body is: 1 a stream of this framing, 0 none, or FRAMING_*. first: its first byte that is
   ** no white space, NUL while there is none; typed: 1 when its content type is media_type. */
   int (*begins)(char first, int typed);
   /* Takes over the bytes of b: 0 and b is empty, or -1. */
