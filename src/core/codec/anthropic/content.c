@@ -4,67 +4,12 @@
 ** Scratch lies in the render's arena. Failure: kept in the writer.
 */
 #include "anthropic.h"
+#include "core/codec/shared/media.h"
 #include "core/history/normalise.h"
 
 #include <stdio.h>
 
 /* {{{ media */
-
-/* Where an image or a document is. */
-struct media {
-  struct str type, data, url; /* url, or MIME type and base64 data */
-};
-
-/* Reads a block's source: 0, or -1 when it is none of: http(s) URL, base64 data: URL, base64 data with media_type. */
-static int media_read(const struct node *block, struct media *m) {
-  struct str s = node_str(node_get(block, "source"));
-  const char *comma;
-  size_t n;
-  *m = (struct media){ .type = node_str(node_get(block, "media_type")), .data = s };
-  if (str_begins(s, "http://") || str_begins(s, "https://")) { m->url = s; return 0; }
-  if (!str_begins(s, "data:")) return s.n > 0 && m->type.n > 0 ? 0 : -1;
-  comma = memchr(s.p, ',', s.n);
-  if (comma == NULL) return -1;
-  n = (size_t)(comma - s.p);
-  if (n < 12 || memcmp(comma - 7, ";base64", 7) != 0) return -1;
-  m->data = (struct str){ comma + 1, s.n - n - 1 };
-  m->type = (struct str){ s.p + 5, n - 12 };
-  for (size_t i = 0; i < m->type.n; i++)
-    if (m->type.p[i] == ';') m->type.n = i; /* parameters, e.g. charset */
-  if (m->type.n == 0) m->type = STR("text/plain");
-  return 0;
-}
-
-static int digit64(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+' || c == '-') return 62;
-  return c == '/' || c == '_' ? 63 : -1;
-}
-
-/* The decoded bytes, in the arena. 0, -1 when it is not base64, -2 when out of memory. */
-static int decode64(struct arena *a, struct str s, struct str *out) {
-  char *p = arena_alloc(a, s.n / 4 * 3 + 4);
-  unsigned bits = 0;
-  size_t n = 0, digits = 0;
-  if (p == NULL) return -2;
-  while (s.n > 0 && (s.p[s.n - 1] == '=' || s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r')) s.n--;
-  for (size_t i = 0; i < s.n; i++) {
-    int d = digit64(s.p[i]);
-    if (s.p[i] == '\n' || s.p[i] == '\r') continue;
-    if (d < 0) return -1;
-    bits = bits << 6 | (unsigned)d;
-    if (digits++ % 4 != 0) p[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)) & 0xFF);
-  }
-  *out = (struct str){ p, n };
-  return digits % 4 == 1 ? -1 : 0;
-}
-
-/* A document of text goes out as text. */
-static int is_text(const struct node *block, const struct media *m) {
-  return is_type(block, "document") && m->url.n == 0 && str_begins(m->type, "text/");
-}
 
 /* Checks an image or a document before anything is moved; `path` names the block as the caller knows it. */
 static int check_media(struct render *r, const struct node *block, const char *path, struct err *e) {
@@ -76,7 +21,7 @@ static int check_media(struct render *r, const struct node *block, const char *p
   snprintf(field, sizeof field, "%s.source", path);
   if (media_read(block, &m) != 0)
     return err_argument(e, field, "http(s) URL, base64 data: URL, or base64 data with a media_type", "something else");
-  bad = is_text(block, &m) ? decode64(r->a, m.data, &text) : 0;
+  bad = media_is_text(block, &m) ? media_decode(r->a, m.data, &text) : 0;
   if (bad == -2) return err_memory(e);
   return bad == 0 ? 0 : err_argument(e, field, "base64-encoded text", "something else");
 }
@@ -89,8 +34,8 @@ static void put_media(struct writer *w, const struct node *block) {
   if (m.url.n > 0) {
     writer_json(w, "\"url\",\"url\":");
     writer_string(w, m.url);
-  } else if (is_text(block, &m)) {
-    if (decode64(w->r->a, m.data, &text) != 0) writer_memory(w);
+  } else if (media_is_text(block, &m)) {
+    if (media_decode(w->r->a, m.data, &text) != 0) writer_memory(w);
     writer_json(w, "\"text\",\"media_type\":\"text/plain\",\"data\":");
     writer_string(w, text);
   } else {

@@ -1,0 +1,52 @@
+/*
+** media.c: see media.h.
+*/
+#include "media.h"
+
+int media_read(const struct node *block, struct media *m) {
+  struct str s = node_str(node_get(block, "source"));
+  const char *comma;
+  size_t n;
+  *m = (struct media){ .type = node_str(node_get(block, "media_type")), .data = s };
+  if (str_begins(s, "http://") || str_begins(s, "https://")) { m->url = s; return 0; }
+  if (!str_begins(s, "data:")) return s.n > 0 && m->type.n > 0 ? 0 : -1;
+  comma = memchr(s.p, ',', s.n);
+  if (comma == NULL) return -1;
+  n = (size_t)(comma - s.p);
+  if (n < 12 || memcmp(comma - 7, ";base64", 7) != 0) return -1;
+  m->data = (struct str){ comma + 1, s.n - n - 1 };
+  m->type = (struct str){ s.p + 5, n - 12 };
+  for (size_t i = 0; i < m->type.n; i++)
+    if (m->type.p[i] == ';') m->type.n = i; /* parameters, e.g. charset */
+  if (m->type.n == 0) m->type = STR("text/plain");
+  return 0;
+}
+
+int media_is_text(const struct node *block, const struct media *m) {
+  return is_type(block, "document") && m->url.n == 0 && str_begins(m->type, "text/");
+}
+
+static int digit64(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+' || c == '-') return 62;
+  return c == '/' || c == '_' ? 63 : -1;
+}
+
+int media_decode(struct arena *a, struct str s, struct str *out) {
+  char *p = arena_alloc(a, s.n / 4 * 3 + 4);
+  unsigned bits = 0;
+  size_t n = 0, digits = 0;
+  if (p == NULL) return -2;
+  while (s.n > 0 && (s.p[s.n - 1] == '=' || s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r')) s.n--;
+  for (size_t i = 0; i < s.n; i++) {
+    int d = digit64(s.p[i]);
+    if (s.p[i] == '\n' || s.p[i] == '\r') continue;
+    if (d < 0) return -1;
+    bits = bits << 6 | (unsigned)d;
+    if (digits++ % 4 != 0) p[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)) & 0xFF);
+  }
+  *out = (struct str){ p, n };
+  return digits % 4 == 1 ? -1 : 0;
+}

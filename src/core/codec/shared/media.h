@@ -1,0 +1,25 @@
+/*
+** media.h: where the data of images and documents are: a URL, or base64 and its type.
+** What is read is borrowed from the block; what is decoded lies in the arena. Failure: -1, or -2 out of memory.
+*/
+#ifndef KOINE_CODEC_SHARED_MEDIA_H
+#define KOINE_CODEC_SHARED_MEDIA_H
+
+#include "writer.h"
+
+#pragma GCC visibility push(hidden)
+
+struct media {
+  struct str type, data, url; /* url, or MIME type and base64 data */
+};
+
+/* Reads a block's source: 0, or -1 when it is none of: http(s) URL, base64 data: URL, base64 data with media_type. */
+int media_read(const struct node *block, struct media *m);
+/* True for a document of text whose data is there. */
+int media_is_text(const struct node *block, const struct media *m);
+/* The bytes that base64 stands for. 0, -1 when it is none, -2 when out of memory. */
+int media_decode(struct arena *a, struct str s, struct str *out);
+
+#pragma GCC visibility pop
+
+#endif
