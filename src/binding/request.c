@@ -157,6 +157,7 @@ void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_
   spec->quirks = ad->quirks;
   spec->provider = ad->provider;
   spec->model = ad->model;
+  spec->request = (struct str){ r->body, r->body_n };
   spec->id_header = ad->id_header;
   lua_getfield(L, idx, "stream");
   spec->stream = lua_toboolean(L, -1);

@@ -99,7 +99,7 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
 **   extra          object: merged in sorted order just before the messages, never over a field already written
 ** and what is known besides:
-**   no_reasoning, no_encrypted, no_container
+**   no_reasoning, no_encrypted, no_container, no_thinking
 **                  true: what a remedy (below) leaves out
 **   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
 **   max_output     integer, from the model's row
@@ -139,6 +139,7 @@ struct parse {
   const struct node *tool_names; /* ARRAY of the names of the tools offered, for the quirk leaked_calls; NULL = none */
   int64_t max_tokens;            /* how many tokens the caller allows the answer; 0 = not said */
   unsigned long *events;         /* counts the events of a stream that were read; NULL: not counted */
+  struct str request;            /* the body that was sent, for init alone; empty where it is not known */
 };
 
 struct codec {
@@ -163,6 +164,8 @@ struct codec {
   int (*parse_end)(void *state, struct events *out, struct err *e);
   /* True once the wire's own terminal signal was seen: a close after that is success. */
   int (*ended)(const void *state);
+  /* As codec_error, which NULL stands for. */
+  void (*read_error)(struct arena *a, int status, struct str body, struct err *e);
 };
 
 #define CODEC_DECLARE(name) extern const struct codec codec_##name;

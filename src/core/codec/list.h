@@ -5,6 +5,8 @@
 #define CODEC_LIST(X) \
   X(anthropic) \
   X(chat) \
+  X(ollama) \
+  X(ollama_pull) \
   X(responses)
 
 #endif

@@ -85,6 +85,7 @@ int body_read_refusal(struct exchange *x) {
   body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
   if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
   else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
+  else if (x->spec.codec->read_error != NULL) x->spec.codec->read_error(&x->scratch, x->status, body, &x->err);
   else codec_error(&x->scratch, x->status, body, &x->err);
   return exchange_fail(x);
 }

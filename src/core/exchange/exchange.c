@@ -64,7 +64,7 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   events_init(&x->parts, m);
   events_init(&x->deltas, m);
   x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL, spec->max_tokens,
-                              &x->count };
+                              &x->count, spec->request };
   err_clear(&x->err);
   x->head.retry_after = -1;
   x->head.should_retry = -1;
@@ -74,6 +74,7 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   if (x->state != NULL) {
     memset(x->state, 0, spec->codec->state_size);
     spec->codec->init(x->state, &x->parse);
+    x->parse.request = x->spec.request = STR_NONE;
   }
   if (x->state == NULL || own_strings(x) != 0 || adopt_warnings(x, spec->warnings) != 0) {
     err_memory(e);

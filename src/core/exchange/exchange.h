@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Strings are copied. */
+/* Strings are copied, but for the request, which exchange_new alone looks at. */
 struct exchange_spec {
   const struct codec *codec;
   const struct framing *framing; /* of a streamed answer; NULL: the codec's */
@@ -24,6 +24,7 @@ struct exchange_spec {
   struct str id_header;          /* as in head_read */
   size_t request_messages;
   int64_t max_tokens;            /* as in struct parse */
+  struct str request;            /* its body */
   int stream;                    /* a stream was asked for */
   int keep_raw;                  /* keep the body of a stream too */
   struct secrets secrets;        /* credentials to redact where it fails */
