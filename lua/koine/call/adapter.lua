@@ -160,6 +160,15 @@ end
 -- Raises a NotImplementedError where the provider has no such list.
 function methods:list_models() return require("koine.call.models").list(self) end
 
+--- What the provider says of one model (nil: the adapter's own): a ModelInfo, or nil, err. Raises a NotImplementedError
+-- where it cannot be asked about one.
+function methods:model_info(model) return require("koine.call.models").info(self, model) end
+
+--- Has the provider download a model (nil: the adapter's own), where it runs models itself: true once it is there, or
+-- nil, err. opts.on_progress: a function, called with {status, digest, total, completed, delta} at each step.
+-- Raises a NotImplementedError where it does not run models.
+function methods:pull(model, opts) return require "koine.call.pull"(self, model, opts) end
+
 --- The number of input tokens that the provider counts for these messages: an integer, -1 when it does not count, or
 -- nil, err. opts: system, tools, tool_choice, thinking, and the options that concern the request.
 function methods:count_tokens(messages, opts)

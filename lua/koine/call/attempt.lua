@@ -1,10 +1,11 @@
 --- Attempts: the requests that one call makes, as many as its ledger allows. Each has its own credentials and deadline.
 -- A call lives in its stream: {adapter, state, settings, ledger, request, outgoing, path, rendered, credentials,
--- limited, reauthenticated, remedies}. `request` is the canonical request, `outgoing` the table that the core starts,
--- `path` what comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of
--- the latest attempt (see credentials.apply); `limited` is true once the rate limiter let the call go,
--- `reauthenticated` has the kinds of errors that the login module was shown, `remedies` says what the request could do
--- without (core.remedy). `closed`, `failure` and `finished` are stream.lua's.
+-- limited, reauthenticated, remedies, codec}. `request` is the canonical request, `codec` its wire format (nil: the
+-- adapter's own), `outgoing` the table that the core starts, `path` what comes behind the base URL, `rendered` the
+-- headers that its body needs (nil: none), `credentials` those of the latest attempt (see credentials.apply); `limited`
+-- is true once the rate limiter let the call go, `reauthenticated` has the kinds of errors that the login module was
+-- shown, `remedies` says what the request could do without (core.remedy). `closed`, `failure` and `finished` are
+-- stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
@@ -45,10 +46,12 @@ local function join(first, second)
   return table.concat(items, ",")
 end
 
---- Renders the call's request in a wire format (nil: the adapter's own) into `outgoing`. Raises what render raises.
+--- Renders the call's request in a wire format (nil: the call's, else the adapter's own) into `outgoing`. Raises what
+-- render raises.
 function attempt.render(call, codec)
   local outgoing = call.outgoing
   local rendered
+  codec = codec or call.codec
   outgoing.codec = codec
   outgoing.body, rendered, outgoing.warnings, call.remedies, call.path, outgoing.framing =
     call.adapter:render(call.request, "chat", codec)
@@ -135,7 +138,8 @@ local function prepare(call, outgoing, path)
   limited, err = limit_rate(call)
   if not limited then return nil, err end
   if call.ledger:over() then return nil, overdue(settings.timeout.total) end
-  if not path and applied.codec ~= outgoing.codec then attempt.render(call, applied.codec) end
+  local codec = applied.codec or call.codec
+  if not path and codec ~= outgoing.codec then attempt.render(call, codec) end
   local prepared = path and build_attempt(call, outgoing, path) or prepared_for(call, outgoing)
   outgoing.url, outgoing.headers, outgoing.secrets = prepared.url, prepared.headers, prepared.secrets
   outgoing.timeouts, outgoing.limits = timeouts(call), settings.limits

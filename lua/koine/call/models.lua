@@ -2,6 +2,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local records = require "koine.data.records"
 local rows = require "koine.provider"
@@ -22,13 +23,15 @@ end
 local function text(value) return type(value) == "string" and value:find "%S" and value or nil end
 
 -- How a wire format answers, by codec. `after` gives the id after which a list goes on, nil at its end; without it a
--- list has one page. `count` is the field of a count. Entries differ by server, not by wire: fields_of reads all.
+-- list has one page. `list` is the field of a list, nil: `data`, or the answer is one. `id` is the field of an entry's
+-- id, nil: `id`. `count` is the field of a count. Entries differ by server, not by wire: fields_of reads all.
 local WIRES = {
   anthropic = {
     after = function(answer) return answer.has_more == true and text(answer.last_id) or nil end,
     count = "input_tokens",
   },
   chat = {},
+  ollama = { list = "models", id = "model" },
   responses = { count = "input_tokens" },
 }
 
@@ -45,8 +48,19 @@ local function or_else(value, default)
   return value
 end
 
+-- True or false when the entry lists what the model can do, nil when it does not.
+local function lists(entry, capability)
+  if getmetatable(entry.capabilities) ~= core.array_mt then return nil end
+  for _, name in ipairs(entry.capabilities) do
+    if name == capability then return true end
+  end
+  return false
+end
+
 -- True or false when the entry says whether images go in, nil when it does not.
 local function sees_images(entry)
+  local listed = lists(entry, "vision")
+  if listed ~= nil then return listed end
   local flag = or_else(member(entry, "capabilities", "vision"), member(entry, "capabilities", "image_input"))
   if type(flag) == "table" then flag = flag.supported end
   if type(flag) == "boolean" then return flag end
@@ -60,6 +74,8 @@ end
 
 -- True or false when the entry says whether it calls tools, nil when it does not.
 local function calls_tools(entry)
+  local listed = lists(entry, "tools")
+  if listed ~= nil then return listed end
   local flag = member(entry, "capabilities", "function_calling")
   if type(flag) == "boolean" then return flag end
   if type(entry.supported_parameters) ~= "table" then return nil end
@@ -78,7 +94,7 @@ end
 -- One entry of a list as the fields of a ModelInfo, nil when it has no id. What the entry does not say, the row may
 -- know.
 local function fields_of(adapter, state, entry)
-  local id = type(entry) == "table" and text(entry.id)
+  local id = type(entry) == "table" and text(entry[WIRES[state.row.codec].id or "id"])
   if not id then return nil end
   local info = rows.model(state.row, id)
   if state.auth and state.auth.model then return state.auth.model(adapter, entry, info) end
@@ -87,7 +103,7 @@ local function fields_of(adapter, state, entry)
     name = text(entry.display_name) or text(entry.name) or id,
     max_context_tokens = count(entry.max_input_tokens, entry.context_length, entry.context_window,
       entry.max_context_length, entry.max_model_len, member(entry, "meta", "n_ctx"),
-      member(entry, "meta", "n_ctx_train"), info.context) or 0,
+      member(entry, "meta", "n_ctx_train"), member(entry, "details", "context_length"), info.context) or 0,
     supports_vision = or_else(sees_images(entry), info.vision == true),
     supports_tool_use = or_else(calls_tools(entry), true),
     supports_streaming = true,
@@ -111,18 +127,44 @@ function models.list(adapter)
   local row = state.row
   if not row.list then errors.not_implemented(row.title, "list_models") end
   local call = attempt.call(adapter, state, state.settings)
-  local found, next_page, after = {}, WIRES[row.codec].after, nil
+  local found, wire, after = {}, WIRES[row.codec], nil
   for _ = 1, PAGES_MAX do
     local answer, err = attempt.fetch(call, "GET", page_path(row.list, after))
     if not answer then return nil, err end
-    for _, entry in ipairs(type(answer.data) == "table" and answer.data or answer) do
+    local entries = answer[wire.list or "data"]
+    for _, entry in ipairs(type(entries) == "table" and entries or answer) do
       local fields = fields_of(adapter, state, entry)
       found[#found + 1] = fields and records.model_info(fields)
     end
-    after = next_page and next_page(answer)
+    after = wire.after and wire.after(answer)
     if not after then break end
   end
   return found
+end
+
+-- The size of a model's context among what a server says of it under "ARCHITECTURE.NAME".
+local function context_of(details)
+  local found = member(details, "model_info", "general.architecture")
+  found = member(details, "model_info", tostring(found) .. ".context_length")
+  if found ~= nil or type(details.model_info) ~= "table" then return found end
+  for name, value in pairs(details.model_info) do
+    if type(name) == "string" and name:find "%.context_length$" then return value end
+  end
+end
+
+--- What the adapter's provider says of one model (nil: the adapter's own): a records.model_info, or nil, err. Raises a
+-- NotImplementedError where it cannot be asked.
+function models.info(adapter, model)
+  local state = core.state(adapter)
+  local row = state.row
+  if not row.show then errors.not_implemented(row.title, "model_info") end
+  if model ~= nil then check.name(model, "model") end
+  model = model or state.model
+  local answer, err = attempt.fetch(attempt.call(adapter, state, state.settings), "POST", row.show,
+    core.encode { model = model })
+  if not answer then return nil, err end
+  answer[WIRES[row.codec].id or "id"], answer.context_length = model, context_of(answer)
+  return records.model_info(fields_of(adapter, state, answer))
 end
 
 --- The number of input tokens that the provider counts for a canonical request: an integer, or nil, err.

@@ -4,6 +4,8 @@
 --   codec, base_url   the wire format, which says what a chat appends to the URL
 --   base_urls         forms of an address that the caller gives; base_url is nil then. In capitals: the caller's
 --   list              path of the list of models; false: there is none
+--   show              path that tells of one model; nil: there is none
+--   pull              wire format of downloads, where the provider runs models itself; nil: it does not
 --   counts            true where it counts tokens when asked
 --   env               array of the variables that may hold the key
 --   auth              "bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login`
@@ -42,7 +44,6 @@ for _, name in ipairs(rows.names) do known[name] = true end
 local PLANNED = {
   gemini = 'koine.openrouter has its models, koine.compatible speaks to its OpenAI-compatible address',
   vertex = 'koine.openrouter has its models',
-  ollama = 'koine.ollama_compat speaks to its OpenAI-compatible address',
   bedrock = 'koine.openrouter has many of its models',
   vertex_claude = 'koine.anthropic and koine.openrouter have its models',
   azure_claude = 'koine.anthropic and koine.openrouter have its models',

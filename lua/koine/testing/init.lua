@@ -6,12 +6,12 @@
 --
 -- The provider is a child process on lua-luv. It speaks real HTTP/1.1: POST …/messages, …/messages/count_tokens,
 -- …/chat/completions, …/responses and …/responses/input_tokens, GET …/models (25 of them; Anthropic's list is paged),
--- …/models/ID, where … is what the providers' own base URLs have (see loopback/paths.lua), or what an answer's path
--- has; any other path is answered 404, which names it and those there are. It judges requests strictly: what is wrong
--- is listed in the request's `problems` and answered 400 in the wire's own shape; such a request uses up no answer.
--- When the script is exhausted the answer is 500 and says so. The child ends when its standard input closes: with
--- `stop`, with the server object, or with this process. It can also be run by hand: `lua5.4 -l
--- koine.testing.loopback.main` prints "PORT PID".
+-- …/models/ID, Ollama's POST /api/chat, /api/show and /api/pull and GET /api/tags, where … is what the providers' own
+-- base URLs have (see loopback/paths.lua), or what an answer's path has; any other path is answered 404, which names it
+-- and those there are. It judges requests strictly: what is wrong is listed in the request's `problems` and answered
+-- 400 in the wire's own shape; such a request uses up no answer. When the script is exhausted the answer is 500 and
+-- says so. The child ends when its standard input closes: with `stop`, with the server object, or with this process. It
+-- can also be run by hand: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
 --
 -- An ANSWER is a table with exactly one of
 --   content       string, or array of blocks: {type="text", text}, {type="thinking", thinking, signature},

@@ -2,16 +2,24 @@
 -- The recordings are not part of the project: KOINE_RECORDINGS names the folder that holds them. Without it only the
 -- expectations themselves are tested. Folders of wires that Koine does not speak are skipped, with a line that says so.
 
+local core = require "koine.core"
 local koine = require "koine"
 local replay = require "spec.lua.codec.replay"
 
 local directory = os.getenv "KOINE_RECORDINGS"
 
--- The names (without ".json") of the recordings in a folder, sorted.
+-- Whether a recording is that of a chat: what is asked for with GET is a list.
+local function is_chat(folder, name)
+  local file <close> = assert(io.open(("%s/%s/%s.json"):format(directory, folder, name), "rb"))
+  return core.decode(file:read "a").request.method ~= "GET"
+end
+
+-- The names (without ".json") of the recordings of chats in a folder, sorted.
 local function recordings(folder)
   local names = {}
   for file in require("lfs").dir(directory .. "/" .. folder) do
-    names[#names + 1] = file:match "^(.*)%.json$"
+    local name = file:match "^(.*)%.json$"
+    if name and is_chat(folder, name) then names[#names + 1] = name end
   end
   table.sort(names)
   return names

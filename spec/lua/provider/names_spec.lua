@@ -7,7 +7,7 @@ local rows = require "koine.provider"
 
 describe("providers", function()
   it("that are planned say what is there until then; other names are nil", function()
-    for _, name in ipairs { "gemini", "vertex", "ollama", "bedrock", "vertex_claude", "azure_claude",
+    for _, name in ipairs { "gemini", "vertex", "bedrock", "vertex_claude", "azure_claude",
       "bedrock_claude" } do
       local err = raised(function() return koine[name] end)
       assert.are.equal("NotImplementedError", err.class)

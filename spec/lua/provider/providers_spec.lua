@@ -12,9 +12,9 @@ local function set(...)
   return known
 end
 
-local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "counts", "env", "auth",
-  "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options", "api", "apis",
-  "own_ids", "login", "models", "models_checked", "source", "says")
+local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "show", "pull", "counts", "env",
+  "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options", "api",
+  "apis", "own_ids", "login", "models", "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -29,6 +29,7 @@ describe("provider rows", function()
       local chosen = rows.chosen(row, {})
       assert.is_table(paths.endpoints[chosen.codec])
       assert.is_truthy(chosen.list == false or chosen.list:find "^/")
+      assert.is_truthy(chosen.show == nil or chosen.show:find "^/")
       local by_key = set("bearer", "x-api-key", "api-key", "none")[chosen.auth]
       if not by_key then assert.is_function(require("koine.provider.auth." .. chosen.auth).prepare) end
       local is_local = row.base_url and row.base_url:find "^http://127%.0%.0%.1:%d+" ~= nil or false
@@ -38,7 +39,7 @@ describe("provider rows", function()
       if row.base_url then
         assert.is_truthy(is_local or row.base_url:find "^https://")
         assert.is_nil(row.base_url:find "/$")
-        assert.is_truthy(row.env[1]:find(by_key and "^[A-Z_]+_API_KEY$" or "^[A-Z_]+_TOKEN$"))
+        assert.is_truthy(row.env[1]:find(row.login and "^[A-Z_]+_TOKEN$" or "^[A-Z_]+_API_KEY$"))
       end
     end)
 

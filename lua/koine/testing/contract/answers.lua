@@ -114,7 +114,7 @@ return function(kit)
     end)
   end
 
-  kit:item(7, "words of refusal", true, function(self)
+  kit:item(7, "words of refusal", supports.refusal_words, function(self)
     local response, deltas = self:answer { content = { { type = "refusal", text = "I won't." } } }
     assert.are.equal("refusal", response.stop_reason, "response.stop_reason")
     assert.are.equal("", response:text(), "response:text()")

@@ -44,6 +44,7 @@ local SUPPORTS = {
   stream_usage = true,     -- streamed answers say their usage
   refusal = true,          -- a stop reason of its own for a refusal
   sensitive = true,        -- … and for a filter
+  refusal_words = true,    -- the words of a refusal are told apart from an answer
   tools = true,            -- live: tools can be offered
 }
 

@@ -10,6 +10,7 @@ local PREFIXES = {
   -- generated: prefixes, by `make generate`
   anthropic = { "/v1" },
   chat = { "", "/v1", "/api/v1", "/openai/v1", "/inference/v1", "/openai/deployments/NAME" },
+  ollama = { "" },
   responses = { "", "/v1", "/api/v1", "/openai/v1" },
   -- end of prefixes
 }

@@ -12,6 +12,14 @@ local service = {}
 
 local endpoints = paths.endpoints
 
+-- What there is beside chats: "METHOD PATH" → its endpoint.
+local BESIDE = {}
+for _, endpoint in pairs(endpoints) do
+  for path in pairs(endpoint.beside or {}) do
+    BESIDE[path] = endpoint
+  end
+end
+
 local MODELS = {}
 for i = 1, 25 do
   MODELS[i] = ("loopback-%02d"):format(i)
@@ -237,8 +245,28 @@ local function answer_models(endpoint, request, record, id)
   return plain_response(200, body, endpoint.id_header(record.request_id))
 end
 
---- The endpoint whose shapes a request expects that its path does not tell: the one that knows it by its headers.
+--- What an endpoint answers beside its chats: nil when the path is none of those.
+local function answer_beside(request, record)
+  local action = request.method .. " " .. request.path
+  local endpoint = BESIDE[action]
+  if not endpoint then
+    return nil
+  end
+  local missing = endpoint.missing_key(request.headers)
+  if missing then
+    return error_response(endpoint, 401, { message = missing }, record)
+  end
+  local status, body, kind = endpoint.beside[action](MODELS, request)
+  return { status = status, headers = { kind and { "content-type", kind } or JSON }, pieces = { body } }
+end
+
+--- The endpoint whose shapes a request expects that its path does not tell: the one beside whose chats it is, or that
+-- knows it by its headers.
 local function endpoint_of(request)
+  local beside = BESIDE[request.method .. " " .. request.path]
+  if beside then
+    return beside
+  end
   for _, endpoint in pairs(endpoints) do
     if endpoint.knows and endpoint.knows(request.headers) then
       return endpoint
@@ -282,6 +310,10 @@ local function route(state, conn, request, record)
     return play(state, endpoint_of(request), answer, request, nil, record), answer.fault
   elseif counts and post then
     return answer_count(state, endpoints[wire], request, record)
+  end
+  local beside = others and answer_beside(request, record)
+  if beside then
+    return beside
   elseif others and request.method == "GET" then
     local found, id = paths.models(path, state.own)
     if found then

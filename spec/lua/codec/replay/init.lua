@@ -44,7 +44,7 @@ local MAKERS = {
   ["azure-openai-chat"] = koine.azure, ["copilot-chat"] = copilot, ["deepseek-chat"] = koine.deepseek,
   ["groq-chat"] = koine.groq, ["mistral-chat"] = koine.mistral, ["openrouter-chat"] = koine.openrouter,
   ["xai-chat"] = koine.xai, ["vllm-chat"] = koine.vllm, ["llamacpp-chat"] = koine.llamacpp,
-  ["ollama-chat"] = koine.ollama_compat, ["openai-responses"] = koine.openai,
+  ["ollama-chat"] = koine.ollama_compat, ["ollama-native"] = koine.ollama, ["openai-responses"] = koine.openai,
   ["xai-responses"] = responses(koine.xai), ["openrouter-responses"] = responses(koine.openrouter),
   ["vllm-responses"] = responses(koine.vllm), ["deepseek-responses"] = responses(koine.deepseek),
   ["copilot-responses"] = responses(koine.compatible, "copilot"),
@@ -71,7 +71,8 @@ function replay.load(directory, folder, name)
   if type(body) ~= "table" then body = {} end
   local streaming = body.stream
   if streaming == nil then
-    streaming = tostring(response.headers["content-type"]):find("event-stream", 1, true) ~= nil
+    local kind = tostring(response.headers["content-type"])
+    streaming = kind:find("event-stream", 1, true) ~= nil or kind:find("ndjson", 1, true) ~= nil
   end
   return { path = path, folder = folder, name = name, model = body.model or "recorded-model", streaming = streaming,
     response = response }

@@ -1,0 +1,46 @@
+--- Downloads of models to a server that runs them itself, with their progress.
+
+local core = require "koine.core"
+local attempt = require "koine.call.attempt"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+local stream = require "koine.call.stream"
+
+local OPTIONS = check.options { on_progress = check.func }
+
+-- What a line of progress says: {status, digest, total, completed}, and `delta`, the bytes that came since the last
+-- line about the same digest. `seen`: digest → bytes.
+local function progress_of(line, seen)
+  local said = core.decode(line)
+  local progress = { status = said.status, digest = said.digest, total = said.total, completed = said.completed }
+  local completed = math.type(said.completed) and math.tointeger(said.completed)
+  if said.digest and completed then
+    progress.delta = completed - (seen[said.digest] or 0)
+    seen[said.digest] = completed
+  end
+  return progress
+end
+
+--- Has the adapter's server download a model (nil: the adapter's own): true once it is there, or nil, err.
+-- opts.on_progress is called with each step; what it raises ends the download and goes on unchanged. Raises a
+-- NotImplementedError where the provider's models cannot be downloaded.
+return function(adapter, model, opts)
+  local state = core.state(adapter)
+  if not state.row.pull then errors.not_implemented(state.row.title, "pull") end
+  if model ~= nil then check.name(model, "model") end
+  local on_progress = opts ~= nil and OPTIONS(opts).on_progress
+  local call = attempt.call(adapter, state, state.settings)
+  call.codec, call.request, call.limited = state.row.pull, { model = model or state.model }, true
+  call.outgoing = { method = "POST", stream = true, request_messages = 0 }
+  attempt.render(call)
+  local opened <close>, err = stream.open(call)
+  if not opened then return nil, err end
+  local seen = {}
+  while true do
+    local delta
+    delta, err = opened:next()
+    if err then return nil, err end
+    if not delta then return true end
+    if delta.text and on_progress then on_progress(progress_of(delta.text, seen)) end
+  end
+end
