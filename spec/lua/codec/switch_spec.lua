@@ -10,8 +10,8 @@ local GIF = "R0lGODlhAwADAIAAAP///wAAACH5BAAAAAAALAAAAAADAAMAAAIDhI9WADs="
 -- What differs between the adapters: their options, how thinking comes, and whether it can be signed or encrypted. One
 -- model is there of two providers, and of each on two wires: what one of them encrypted must not reach another either.
 local ROWS = {
-  { name = "anthropic", model = "claude-sonnet-4-5", redacted = true, signed = true },
-  { name = "anthropic", model = "claude-opus-4-1", redacted = true, signed = true },
+  { name = "anthropic", model = "claude-sonnet-4-5", redacted = true, signed = true, root = true },
+  { name = "anthropic", model = "claude-opus-4-1", redacted = true, signed = true, root = true },
   { name = "openai", model = "gpt-5-mini", api = "responses", redacted = true, signed = true },
   { name = "openai", model = "gpt-5-mini", api = "chat", field = "reasoning_content" },
   { name = "copilot", model = "gpt-5-mini", api = "responses", redacted = true, signed = true },
@@ -21,6 +21,7 @@ local ROWS = {
   { name = "groq", model = "openai/gpt-oss-120b", field = "reasoning" },
   { name = "openrouter", model = "anthropic/claude-sonnet-4.5", field = "reasoning_details", redacted = true,
     signed = true },
+  { name = "ollama", model = "qwen3:4b", root = true },
 }
 for i, row in ipairs(ROWS) do
   row.mark = ("%s.%d"):format(row.name, i)
@@ -83,7 +84,7 @@ describe("a conversation", function()
     if row.name == "copilot" then
       options.github_host, options.github_token, options.min_request_interval = server.url, "ghu_switch", 0
     else
-      options.base_url = server.url .. (row.name == "anthropic" and "" or "/v1") -- the server's root is Copilot's
+      options.base_url = server.url .. (row.root and "" or "/v1") -- chats at the server's root are Copilot's
       options.key = "test-key"
     end
     return koine[row.name](options)
