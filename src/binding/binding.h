@@ -159,6 +159,7 @@ void open_request(lua_State *L);
 void open_file(lua_State *L);
 void open_workdir(lua_State *L);
 void open_text(lua_State *L);
+void open_bytes(lua_State *L);
 void open_process(lua_State *L);
 
 /* An adapter as the stream sees it. */

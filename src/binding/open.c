@@ -56,6 +56,7 @@ int luaopen_koine_core(lua_State *L) {
   open_file(L);
   open_workdir(L);
   open_text(L);
+  open_bytes(L);
   open_process(L);
   return 1;
 }

@@ -4,6 +4,7 @@
 ** Scratch lies in the render's arena. Failure: kept in the writer.
 */
 #include "anthropic.h"
+#include "core/bytes/base64.h"
 #include "core/codec/shared/media.h"
 #include "core/history/normalise.h"
 
@@ -21,7 +22,7 @@ static int check_media(struct render *r, const struct node *block, const char *p
   snprintf(field, sizeof field, "%s.source", path);
   if (media_read(block, &m) != 0)
     return err_argument(e, field, "http(s) URL, base64 data: URL, or base64 data with a media_type", "something else");
-  bad = media_is_text(block, &m) ? media_decode(r->a, m.data, &text) : 0;
+  bad = media_is_text(block, &m) ? base64_decode(r->a, m.data, &text) : 0;
   if (bad == -2) return err_memory(e);
   return bad == 0 ? 0 : err_argument(e, field, "base64-encoded text", "something else");
 }
@@ -35,7 +36,7 @@ static void put_media(struct writer *w, const struct node *block) {
     writer_json(w, "\"url\",\"url\":");
     writer_string(w, m.url);
   } else if (media_is_text(block, &m)) {
-    if (media_decode(w->r->a, m.data, &text) != 0) writer_memory(w);
+    if (base64_decode(w->r->a, m.data, &text) != 0) writer_memory(w);
     writer_json(w, "\"text\",\"media_type\":\"text/plain\",\"data\":");
     writer_string(w, text);
   } else {

@@ -4,6 +4,7 @@
 ** Scratch lies in the request's arena. Failure: the `struct writer` says so; ollama_check_media returns -1 and an err.
 */
 #include "ollama.h"
+#include "core/bytes/base64.h"
 #include "core/codec/shared/media.h"
 #include "core/history/normalise.h"
 
@@ -28,7 +29,7 @@ static int check_blocks(struct writer *w, const struct node *content, const char
     }
     if (bad || !media_is_text(b, &m))
       return err_argument(w->e, at, "no documents but those of text, as base64 data, with this provider", "a document");
-    bad = media_decode(w->r->a, m.data, &text);
+    bad = base64_decode(w->r->a, m.data, &text);
     if (bad == -2) return err_memory(w->e);
     if (bad != 0) return err_argument(w->e, at, "base64-encoded text", "a document");
   }
@@ -62,7 +63,7 @@ static struct str document_text(struct writer *w, const struct node *b) {
   struct media m;
   struct str text = STR_NONE;
   if (!is_type(b, "document") || media_read(b, &m) != 0 || !media_is_text(b, &m)) return STR_NONE;
-  if (media_decode(w->r->a, m.data, &text) == -2) writer_memory(w);
+  if (base64_decode(w->r->a, m.data, &text) == -2) writer_memory(w);
   return text;
 }
 

@@ -25,28 +25,3 @@ int media_read(const struct node *block, struct media *m) {
 int media_is_text(const struct node *block, const struct media *m) {
   return is_type(block, "document") && m->url.n == 0 && str_begins(m->type, "text/");
 }
-
-static int digit64(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+' || c == '-') return 62;
-  return c == '/' || c == '_' ? 63 : -1;
-}
-
-int media_decode(struct arena *a, struct str s, struct str *out) {
-  char *p = arena_alloc(a, s.n / 4 * 3 + 4);
-  unsigned bits = 0;
-  size_t n = 0, digits = 0;
-  if (p == NULL) return -2;
-  while (s.n > 0 && (s.p[s.n - 1] == '=' || s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r')) s.n--;
-  for (size_t i = 0; i < s.n; i++) {
-    int d = digit64(s.p[i]);
-    if (s.p[i] == '\n' || s.p[i] == '\r') continue;
-    if (d < 0) return -1;
-    bits = bits << 6 | (unsigned)d;
-    if (digits++ % 4 != 0) p[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)) & 0xFF);
-  }
-  *out = (struct str){ p, n };
-  return digits % 4 == 1 ? -1 : 0;
-}

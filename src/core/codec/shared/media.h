@@ -1,6 +1,6 @@
 /*
 ** media.h: where the data of images and documents are: a URL, or base64 and its type.
-** What is read is borrowed from the block; what is decoded lies in the arena. Failure: -1, or -2 out of memory.
+** Borrows from the block. Failure: -1.
 */
 #ifndef KOINE_CODEC_SHARED_MEDIA_H
 #define KOINE_CODEC_SHARED_MEDIA_H
@@ -17,8 +17,6 @@ struct media {
 int media_read(const struct node *block, struct media *m);
 /* True for a document of text whose data is there. */
 int media_is_text(const struct node *block, const struct media *m);
-/* The bytes that base64 stands for. 0, -1 when it is none, -2 when out of memory. */
-int media_decode(struct arena *a, struct str s, struct str *out);
 
 #pragma GCC visibility pop
 

@@ -1,0 +1,64 @@
+/*
+** bytes.c: what is asked of strings of bytes: checksums, digests, base64. Each takes time that grows with the length.
+*/
+#include "binding/binding.h"
+#include "core/bytes/base64.h"
+#include "core/bytes/crc32.h"
+#include "core/bytes/sha256.h"
+
+static struct str check_bytes(lua_State *L, int idx) {
+  struct str bytes;
+  bytes.p = luaL_checklstring(L, idx, &bytes.n);
+  return bytes;
+}
+
+/* core.crc32(bytes): the CRC-32 as an integer. */
+static int f_crc32(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)crc32_add(0, check_bytes(L, 1)));
+  return 1;
+}
+
+static int push_digest(lua_State *L, const unsigned char digest[SHA256_SIZE]) {
+  lua_pushlstring(L, (const char *)digest, SHA256_SIZE);
+  return 1;
+}
+
+/* core.sha256(bytes): the digest, 32 bytes. */
+static int f_sha256(lua_State *L) {
+  unsigned char digest[SHA256_SIZE];
+  sha256(check_bytes(L, 1), digest);
+  return push_digest(L, digest);
+}
+
+/* core.hmac_sha256(key, bytes): the authentication code, 32 bytes. */
+static int f_hmac_sha256(lua_State *L) {
+  unsigned char digest[SHA256_SIZE];
+  struct str key = check_bytes(L, 1);
+  hmac_sha256(key, check_bytes(L, 2), digest);
+  return push_digest(L, digest);
+}
+
+/* core.base64_decode(text): the bytes, or nil where the text is no base64. */
+static int f_base64_decode(lua_State *L) {
+  struct str text = check_bytes(L, 1), bytes = STR_NONE;
+  int bad = base64_decode(&state_scratch(L)->arena, text, &bytes);
+  if (bad == -2) {
+    struct err e;
+    err_clear(&e);
+    err_memory(&e);
+    return raise_error(L, &e);
+  }
+  if (bad != 0) lua_pushnil(L);
+  else lua_pushlstring(L, bytes.p, bytes.n);
+  return 1;
+}
+
+static const luaL_Reg FUNCTIONS[] = {
+  { "crc32", f_crc32 },
+  { "sha256", f_sha256 },
+  { "hmac_sha256", f_hmac_sha256 },
+  { "base64_decode", f_base64_decode },
+  { NULL, NULL }
+};
+
+void open_bytes(lua_State *L) { luaL_setfuncs(L, FUNCTIONS, 0); }
