@@ -5,28 +5,47 @@
 
 #include <stdlib.h>
 
+/* Messages of AWS: an event of the type a, an exception, an error without a payload. */
+#define EVENT \
+  "\000\000\0008\000\000\000&&~\251\323\015:message-type\007\000\005event\013:event-type\007\000" \
+  "\001a{}\017\351\223\253"
+#define EXCEPTION \
+  "\000\000\000\220\000\000\000a\216\221\251\267\017:exception-type\007\000\023throttlingExcep" \
+  "tion\015:content-type\007\000\020application/json\015:message-type\007\000\011exception{\042" \
+  "message\042:\042Too many requests\042}\346\177\200\005"
+#define FAILURE \
+  "\000\000\000J\000\000\000:\261mF3\015:message-type\007\000\005error\013:error-code\007\000\001" \
+  "E\016:error-message\007\000\002no\032G\017\331"
+
 /* A framing, a body, and its records: <name|data>, behind $ the one that the end completes, ? when it may be cut, & when
 ** its data are several lines, ! when it is a fault. */
+#define BODY(literal) { literal, sizeof literal - 1 }
 static const struct {
   const struct framing *framing;
-  const char *body, *records;
+  struct str body;
+  const char *records;
 } CASES[] = {
-  { &framing_sse, "", "" },
-  { &framing_sse, "data: a\n\n", "<|a>" },
-  { &framing_sse, "event: e\r\ndata: a\r\ndata: b\r\n\r\n: ping\r\n\r\ndata: c\r\n\r\n", "<e|a\nb&><|c>" },
-  { &framing_sse, "data: a\ndata\n\ndata:\n\n", "<|a\n&><|>" },
-  { &framing_sse, "id: 7\nretry: 10\ndata: a\n\nevent: e\n\ndata: b", "<|a>$<|b?>" },
-  { &framing_sse, "data: a\n\ndata: b\ndata: c\n", "<|a>$<|b\nc&?>" },
-  { &framing_sse, "data: a\n\nevent: e\nid: 7", "<|a>" },
-  { &framing_ndjson, "", "" },
-  { &framing_ndjson, "{}\n{\"a\":[]}\n", "<|{}><|{\"a\":[]}>" },
-  { &framing_ndjson, " {} \r\n\r\n \t\n7\r\n", "<|{}><|7>" },
-  { &framing_ndjson, "{\"a\":\"}\\\"\"}\n{\nx]\n{}", "<|{\"a\":\"}\\\"\"}><|{><|x]>$<|{}?>" },
-  { &framing_ndjson, "{}\n{\"a\":", "<|{}>$<|{\"a\":?>" },
-  { &framing_ndjson, "{}\r", "$<|{}?>" },
-  { &framing_ndjson, "\n{\n \"a\": 1\n}\n\n", "$<|{\n \"a\": 1\n}&?>" },
-  { &framing_ndjson, "{\"a\": \"\n{}\n", "$<|{\"a\": \"\n{}&?>" },
-  { &framing_ndjson, "}]{\n{}", "$<|}]{\n{}&?>" },
+  { &framing_sse, BODY(""), "" },
+  { &framing_sse, BODY("data: a\n\n"), "<|a>" },
+  { &framing_sse, BODY("event: e\r\ndata: a\r\ndata: b\r\n\r\n: ping\r\n\r\ndata: c\r\n\r\n"), "<e|a\nb&><|c>" },
+  { &framing_sse, BODY("data: a\ndata\n\ndata:\n\n"), "<|a\n&><|>" },
+  { &framing_sse, BODY("id: 7\nretry: 10\ndata: a\n\nevent: e\n\ndata: b"), "<|a>$<|b?>" },
+  { &framing_sse, BODY("data: a\n\ndata: b\ndata: c\n"), "<|a>$<|b\nc&?>" },
+  { &framing_sse, BODY("data: a\n\nevent: e\nid: 7"), "<|a>" },
+  { &framing_eventstream, BODY(""), "" },
+  { &framing_eventstream, BODY(EVENT), "<a|{}>" },
+  { &framing_eventstream, BODY(EVENT EVENT EXCEPTION FAILURE EVENT),
+    "<a|{}><a|{}><throttlingException|{\"message\":\"Too many requests\"}!><E|no!><a|{}>" },
+  { &framing_eventstream, BODY(EVENT "\0\0\0"), "<a|{}>" },
+  { &framing_ndjson, BODY(""), "" },
+  { &framing_ndjson, BODY("{}\n{\"a\":[]}\n"), "<|{}><|{\"a\":[]}>" },
+  { &framing_ndjson, BODY(" {} \r\n\r\n \t\n7\r\n"), "<|{}><|7>" },
+  { &framing_ndjson, BODY("{\"a\":\"}\\\"\"}\n{\nx]\n{}"), "<|{\"a\":\"}\\\"\"}><|{><|x]>$<|{}?>" },
+  { &framing_ndjson, BODY("{}\n{\"a\":"), "<|{}>$<|{\"a\":?>" },
+  { &framing_ndjson, BODY("{}\r"), "$<|{}?>" },
+  { &framing_ndjson, BODY("\n{\n \"a\": 1\n}\n\n"), "$<|{\n \"a\": 1\n}&?>" },
+  { &framing_ndjson, BODY("{\"a\": \"\n{}\n"), "$<|{\"a\": \"\n{}&?>" },
+  { &framing_ndjson, BODY("}]{\n{}"), "$<|}]{\n{}&?>" },
 };
 #define CASE_COUNT (sizeof CASES / sizeof CASES[0])
 
@@ -82,7 +101,7 @@ static void test_records(void) {
   struct err e;
   buf_init(&out, &m);
   for (size_t i = 0; i < CASE_COUNT; i++) {
-    struct str body = { CASES[i].body, strlen(CASES[i].body) };
+    struct str body = CASES[i].body;
     for (size_t piece = 1; piece <= body.n + 1; piece++) {
       CHECK(run(CASES[i].framing, &m, body, piece, &out, &e) == 0);
       CHECK_STR(out.p, out.n, CASES[i].records);
@@ -96,7 +115,7 @@ static void test_no_memory(void) {
   struct buf out;
   buf_init(&out, &m);
   for (size_t i = 0; i < CASE_COUNT; i++) {
-    struct str body = { CASES[i].body, strlen(CASES[i].body) };
+    struct str body = CASES[i].body;
     for (size_t at = 1; ; at++) {
       struct failing f = { .fail_at = at };
       struct mem fm = failing_mem(&f);
@@ -163,6 +182,11 @@ static void test_begins(void) {
     CHECK(framing_sse.begins((char)c, 1) == !json);
     CHECK(framing_sse.begins((char)c, 0) == field);
   }
+  for (int c = 1; c < 256; c++) {
+    CHECK(framing_eventstream.begins((char)c, 1) == (strchr("{[<", c) == NULL));
+    CHECK(framing_eventstream.begins((char)c, 0) == 0);
+  }
+  CHECK(framing_eventstream.begins('\0', 1) == 1 && framing_eventstream.begins('\0', 0) == -1);
   CHECK(framing_sse.begins('\0', 0) == -1 && framing_sse.begins('\0', 1) == -1);
 }
 

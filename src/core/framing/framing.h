@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A piece of a body. A framing without such a field leaves it empty; event streams fill name and data alone so far. */
+/* A piece of a body. A framing without such a field leaves it empty. */
 struct record {
   struct str name;     /* the event's type; empty when not said */
   struct str data;     /* what it carries */
@@ -36,7 +36,7 @@ struct framing {
   void (*init)(void *state, const struct mem *m, const struct limits *l);
   void (*free)(void *state);
   /* What an answer's body is: 1 a stream of this framing, 0 none, or FRAMING_*. first: its first byte that is
-  ** no white space, NUL while there is none; typed: 1 when its content type is media_type. */
+  ** no white space, NUL while there is none, or where it is NUL; typed: 1 when its content type is media_type. */
   int (*begins)(char first, int typed);
   /* Takes over the bytes of b: 0 and b is empty, or -1. */
   int (*feed)(void *state, struct buf *b, struct err *e);

@@ -3,6 +3,7 @@
 #define KOINE_FRAMING_LIST_H
 
 #define FRAMING_LIST(X) \
+  X(eventstream) \
   X(ndjson) \
   X(sse)
 
