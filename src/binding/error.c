@@ -61,6 +61,7 @@ void push_error(lua_State *L, const struct err *e, struct str provider, struct s
   else set_string(L, "request_id", e->request_id);
   if (e->status != 0) { lua_pushinteger(L, e->status); lua_setfield(L, -2, "status_code"); }
   if (e->retry_after >= 0) { lua_pushnumber(L, e->retry_after); lua_setfield(L, -2, "retry_after"); }
+  if (e->server_time > 0) { lua_pushnumber(L, e->server_time); lua_setfield(L, -2, "server_time"); }
   lua_pushboolean(L, err_retryable(e));
   lua_setfield(L, -2, "retryable");
   luaL_setmetatable(L, TYPE_ERROR);

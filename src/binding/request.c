@@ -297,24 +297,30 @@ static int m_poll(lua_State *L) {
   return n < 0 ? lua_error(L) : n;
 }
 
-/* core.answer_error(provider, {status, headers, body} [, secrets [, id_header]]): the error that an answer outside 200–299
-** stands for, read as a chat's would be: kind, class, code, message, retry_after, retryable, request_id (id_header:
-** head.h), raw (at most 64 KiB), secrets redacted. */
+/* core.answer_error(provider, {status, headers, body} [, secrets [, id_header [, codec]]]): the error that an answer
+** outside 200–299 stands for, read as a chat's would be: kind, class, code, message, retry_after, retryable, request_id
+** (id_header: head.h), raw (at most 64 KiB), secrets redacted. codec: the name of the wire format, nil = one that has
+** nothing of its own to say of errors. */
 static int f_answer_error(lua_State *L) {
   struct arena *a = &state_scratch(L)->arena;
   struct http_request r;
   struct secrets k;
-  struct str provider, body, id_header;
+  struct str provider, body, id_header, name;
+  const struct codec *codec;
   struct head head;
+  int status;
   struct err e;
   provider.p = luaL_checklstring(L, 1, &provider.n);
   luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 4);
+  lua_settop(L, 5);
   id_header.p = luaL_optlstring(L, 4, "", &id_header.n);
+  name.p = luaL_optlstring(L, 5, "chat", &name.n);
+  codec = codec_by_name(name);
+  luaL_argcheck(L, codec != NULL, 5, "the name of a wire format expected");
   lua_createtable(L, 0, 1);
   lua_pushvalue(L, 3);
-  lua_setfield(L, 5, "secrets");
-  read_secrets(L, 5, &k);
+  lua_setfield(L, 6, "secrets");
+  read_secrets(L, 6, &k);
   memset(&r, 0, sizeof r);
   read_headers(L, 2, &r, a);
   err_clear(&e);
@@ -324,10 +330,10 @@ static int f_answer_error(lua_State *L) {
   body = redact(&k, a, body);
   if (body.p == NULL) return luaL_error(L, "not enough memory");
   lua_getfield(L, 2, "status");
-  codec_error(a, to_int(luaL_checkinteger(L, -1)), body, &e);
+  status = to_int(luaL_checkinteger(L, -1));
+  codec_read_error(codec, a, status, head_find(r.headers, r.header_count, codec->error_header), body, &e);
   if (e.kind == KIND_MEMORY) return raise_error(L, &e);
-  if (e.retry_after < 0) e.retry_after = head.retry_after;
-  if (head.should_retry >= 0) e.retryable = head.should_retry;
+  head_complete(&head, status, &e);
   redact_err(&k, &e);
   push_error(L, &e, provider, redact(&k, a, head.request_id));
   if (body.n > 0) {

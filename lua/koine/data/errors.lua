@@ -1,10 +1,11 @@
 --- The one type of error: what its tables can do, how Lua code makes and raises them.
 -- An error is a table: class, kind, message, and where known status_code, provider (row name), retry_after (seconds),
--- retryable (boolean), request_id, code (the provider's own), attempts, partial (a Response), raw (capped body),
--- traceback (of the task that raised it), where ("FILE:LINE" of the user's that raised it: of wrong use, and of what
--- ended a task); an ArgumentError has field and expected, a NotImplementedError adapter and method. The core makes most
--- of them and chooses class and retryable from the kind; this module fills the metatable they share. Kinds and their
--- classes: data/vocabulary.lua, docs/errors.md.
+-- retryable (boolean), request_id, server_time (Unix seconds by the provider's clock, where it refused credentials),
+-- code (the provider's own), attempts, partial (a Response), raw (capped body), traceback (of the task that raised
+-- it), where ("FILE:LINE" of the user's that raised it: of wrong use, and of what ended a task); an ArgumentError has
+-- field and expected, a NotImplementedError adapter and method. The core makes most of them and chooses class and
+-- retryable from the kind; this module fills the metatable they share. Kinds and their classes: data/vocabulary.lua,
+-- docs/errors.md.
 
 local core = require "koine.core"
 local cut = require("koine.data.text").cut
@@ -120,9 +121,9 @@ end
 
 --- The error that an answer of core.request stands for: {status, headers, body} with a status outside 200–299, and the
 -- `url` that answered, which a 404 names. `provider` is the row's name, `secrets` an array of what may not be shown,
--- `id_header` the row's, nil for none.
-function errors.from_answer(provider, answer, secrets, id_header)
-  local err = core.answer_error(provider, answer, secrets, id_header)
+-- `id_header` and `codec` the row's, nil for none.
+function errors.from_answer(provider, answer, secrets, id_header, codec)
+  local err = core.answer_error(provider, answer, secrets, id_header, codec)
   if answer.url then name_url(err, answer.url, secrets) end
   return err
 end

@@ -86,9 +86,10 @@ static inline void parsing_begin(struct parsing *x) {
   x->codec->init(x->state, &x->p);
 }
 
-/* Hands the codec a record that is one event: 0, or -1 and x->e. */
+/* Hands the codec a record that is one event, a fault where "!" stands before its name: 0, or -1 and x->e. */
 static inline int parsing_record(struct parsing *x, const char *name, struct str data) {
-  const struct record record = { .name = z(name), .data = data };
+  int fault = name[0] == '!';
+  const struct record record = { .name = z(name + fault), .data = data, .fault = fault };
   return x->codec->parse_record(x->state, &record, &x->parts, &x->e);
 }
 

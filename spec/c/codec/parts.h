@@ -97,9 +97,17 @@ static void drain(struct log *log, struct events *q) {
 
 struct input {
   const char *quirks;        /* NULL = defaults */
-  const char *const *chunks; /* a stream's data, behind "event:NAME " where they have one, NULL at the end; or */
+  const char *const *chunks; /* a stream's data, behind "event:NAME " or "event:!NAME " (a fault), NULL at the end; or */
   const char *body;          /* a plain answer */
 };
+
+/* Hands the codec a chunk as in struct input: 0, or -1. */
+static int feed_chunk(struct parsing *x, const char *chunk) {
+  const char *d = json(chunk);
+  char of[64] = "";
+  if (sscanf(d, "event:%63s ", of) == 1) d += 7 + strlen(of);
+  return parsing_record(x, of, z(d));
+}
 
 /* Feeds it all; log gets the parts and how it ended. together: no part is taken before all was fed. Returns the kind of
 ** the error. */
@@ -113,11 +121,8 @@ static enum kind run(const struct input *in, const struct quirks *q, const struc
   x.quirks = *q;
   parsing_begin(&x);
   for (size_t i = 0; r == 0 && in->chunks != NULL && in->chunks[i] != NULL; i++) {
-    const char *d = json(in->chunks[i]);
-    char of[32] = "";
-    if (sscanf(d, "event:%31s ", of) == 1) d += 7 + strlen(of);
     if (!together) arena_reset(&x.a);
-    r = parsing_record(&x, of, z(d));
+    r = feed_chunk(&x, in->chunks[i]);
     if (r == 0 && !together) drain(log, &x.parts);
   }
   if (r == 0 && in->body != NULL) r = CODEC.parse_body(x.state, z(json(in->body)), &x.parts, &x.e);
@@ -202,7 +207,7 @@ static inline enum kind limited(const struct limits *limits, const char *const *
   parsing_open(&x, &CODEC, &m);
   x.limits = *limits;
   parsing_begin(&x);
-  for (size_t i = 0; chunks[i] != NULL && r == 0; i++) r = parsing_record(&x, "", z(json(chunks[i])));
+  for (size_t i = 0; chunks[i] != NULL && r == 0; i++) r = feed_chunk(&x, chunks[i]);
   parsing_close(&x);
   return r == 0 ? KIND_NONE : x.e.kind;
 }

@@ -31,6 +31,7 @@ struct err {
   int status;                /* HTTP status that the failure had or maps to; 0 = none */
   int retryable;             /* 1, 0, or -1 = what the kind says */
   double retry_after;        /* seconds the server asked for; negative = not said */
+  double server_time;        /* Unix seconds by the clock of a server that refused the credentials; 0 = not said */
   size_t offset;             /* byte position of a syntax error */
   char code[64];             /* the provider's own code, "" = none */
   char request_id[96];       /* the request's id, where the error's body says it; "" = none */

@@ -76,6 +76,11 @@ struct quirks {
      image_data_only, no_additional_properties, no_strict, system_role */
   int system_in_input;           /* the system prompt is the first input item, not `instructions` */
   int no_encrypted_reasoning;       /* the model does not reason, and refuses to be asked for what it thought */
+  /* Bedrock Converse, which also heeds: no_sampling, no_prefill, thinking_default, system_role ("user"), tool_id,
+     inline_think (<thinking> of family nova), no_images, no_documents */
+  const char *family;               /* whose model it is, which decides what of the format it takes: "other" | "claude" |
+                                       "nova" | "nova2" | "llama" | "mistral_large" | "gpt_oss" | "thinker" (takes its
+                                       reasoning back, has no setting for it) */
 };
 
 /* Everything at its default. */
@@ -147,6 +152,8 @@ struct codec {
   size_t state_size;
   const struct framing *framing; /* of a streamed answer, unless render says another */
   const struct remedy *remedies; /* NULL: none */
+  int id_in_header;            /* its answers have no id of their own: the request's stands for it */
+  const char *error_header;    /* of a refusal: the header, in lower case, that says its type; NULL: the body says all */
   const char *const *options;  /* the request's options that render sends, or warns of itself; ended by NULL */
   /* Writes body and path. 0, or -1: KIND_ARGUMENT with field and expected, KIND_NOT_IMPLEMENTED, KIND_MEMORY. */
   int (*render)(struct render *r, struct err *e);
@@ -162,10 +169,10 @@ struct codec {
   int (*parse_body)(void *state, struct str body, struct events *out, struct err *e);
   /* Nothing more comes: pushes what was held back (the stop reason among it). Called once, only when ended(). */
   int (*parse_end)(void *state, struct events *out, struct err *e);
+  /* Reads a refusal where codec_error is not enough: type is what error_header says; NULL: codec_error. */
+  void (*read_error)(struct arena *a, int status, struct str type, struct str body, struct err *e);
   /* True once the wire's own terminal signal was seen: a close after that is success. */
   int (*ended)(const void *state);
-  /* As codec_error, which NULL stands for. */
-  void (*read_error)(struct arena *a, int status, struct str body, struct err *e);
 };
 
 #define CODEC_DECLARE(name) extern const struct codec codec_##name;
@@ -193,6 +200,9 @@ const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int 
 ** found no room.
 */
 void codec_error(struct arena *a, int status, struct str body, struct err *e);
+/* The same as the codec reads it; type: what its error_header says, empty where it is not there. */
+void codec_read_error(const struct codec *codec, struct arena *a, int status, struct str type, struct str body,
+                      struct err *e);
 /* The same from an error object already read ({type, code, message, status…}, a string, or the object holding "error"). */
 void codec_error_node(struct arena *a, int status, const struct node *error, struct err *e);
 /* Appends {code, field, message} to an array of warnings; 0 or -1 (memory). The strings are borrowed. */

@@ -10,6 +10,12 @@ const struct codec *codec_by_name(struct str name) {
   return NULL;
 }
 
+void codec_read_error(const struct codec *codec, struct arena *a, int status, struct str type, struct str body,
+                      struct err *e) {
+  if (codec->read_error != NULL) codec->read_error(a, status, type, body, e);
+  else codec_error(a, status, body, e);
+}
+
 const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int status, struct str code,
                                   struct str message) {
   const struct remedy *x = codec->remedies;

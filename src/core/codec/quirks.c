@@ -12,7 +12,7 @@
 
 enum quirk_type { QUIRK_BOOL, QUIRK_INT, QUIRK_WORD };
 
-#define WORDS_MAX 7
+#define WORDS_MAX 9
 
 struct quirk {
   const char *name;
@@ -59,6 +59,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(leaked_calls),
   BOOL(system_in_input),
   BOOL(no_encrypted_reasoning),
+  WORD(family, "other", "claude", "nova", "nova2", "llama", "mistral_large", "gpt_oss", "thinker"),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

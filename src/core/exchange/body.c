@@ -45,7 +45,7 @@ int body_read_stream(struct exchange *x) {
   return 1;
 }
 
-/* The first byte of the body that says something; 0 when there is none. No byte is looked at twice. */
+/* The first byte of the body that says something; NUL when there is none, or when it is one. No byte is looked at twice. */
 static char first_byte(struct exchange *x) {
   struct str s = buf_str(&x->body);
   size_t i = x->blank;
@@ -85,8 +85,7 @@ int body_read_refusal(struct exchange *x) {
   body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
   if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
   else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
-  else if (x->spec.codec->read_error != NULL) x->spec.codec->read_error(&x->scratch, x->status, body, &x->err);
-  else codec_error(&x->scratch, x->status, body, &x->err);
+  else codec_read_error(x->spec.codec, &x->scratch, x->status, x->error_type, body, &x->err);
   return exchange_fail(x);
 }
 
@@ -120,7 +119,7 @@ static int begin_stream(struct exchange *x) {
 int body_sniff(struct exchange *x) {
   char first = first_byte(x);
   int stream = x->spec.framing->begins(first, x->typed);
-  if (first == '\0' && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
+  if (x->blank == x->body.n && x->body.n > BLANK_MAX && skip_blank(x) != 0) return -1;
   if ((stream < 0 || (first == '\xEF' && x->body.n < 3)) && !x->eof) return 0;
   if (stream < 0 || stream == FRAMING_ASKED) stream = x->spec.stream;
   if (stream) return begin_stream(x);

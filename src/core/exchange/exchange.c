@@ -142,8 +142,9 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   head_read(&head, h, n, x->spec.id_header, clock_wall());
   x->typed = head_is_type(h, n, x->spec.framing->media_type);
   head.request_id = arena_dup(&x->arena, head.request_id);
+  x->error_type = arena_dup(&x->arena, head_find(h, n, x->spec.codec->error_header));
   x->head = head;
-  if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL) return 0;
+  if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL && x->error_type.p != NULL) return 0;
   x->head.request_id = STR_NONE;
   err_memory(&x->err);
   return exchange_fail(x);
@@ -265,6 +266,8 @@ static int add_fields(struct exchange *x, struct node *o) {
   int bad = node_set(o, STR("provider"), node_string(a, x->spec.provider));
   if (x->status != 0) bad |= node_set(o, STR("status_code"), node_int(a, x->status));
   if (x->head.request_id.n > 0) bad |= node_set(o, STR("request_id"), node_string(a, x->head.request_id));
+  if (x->head.request_id.n > 0 && x->spec.codec->id_in_header && node_get(o, "id") == NULL)
+    bad |= node_set(o, STR("id"), node_string(a, x->head.request_id));
   if (x->headers != NULL) bad |= node_set(o, STR("headers"), x->headers);
   if (raw.n > 0 && x->stage == DONE) bad |= node_set(o, STR("raw"), node_string(a, raw));
   return bad;

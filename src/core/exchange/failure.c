@@ -6,8 +6,7 @@
 int exchange_fail(struct exchange *x) {
   struct err *e = &x->err;
   if (e->status == 0 && x->status != 0 && x->mode == REFUSED) e->status = x->status;
-  if (e->retry_after < 0) e->retry_after = x->head.retry_after;
-  if (x->head.should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = x->head.should_retry;
+  head_complete(&x->head, x->mode == REFUSED ? x->status : 0, e);
   redact_err(&x->spec.secrets, e);
   x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
   if (x->head.request_id.n == 0 && e->request_id[0] != '\0')

@@ -75,6 +75,17 @@ void head_read(struct head *h, const struct header *v, size_t n, struct str id_h
     if (id[i].n > 0) h->request_id = find(v, n, id[i]);
   h->retry_after = read_delay(v, n, now);
   h->should_retry = str_eq(again, "true") ? 1 : str_eq(again, "false") ? 0 : -1;
+  if (clock_http_date(find(v, n, STR("date")), &h->date) != 0) h->date = 0;
+}
+
+struct str head_find(const struct header *v, size_t n, const char *name) {
+  return name == NULL ? STR_NONE : find(v, n, (struct str){ name, strlen(name) });
+}
+
+void head_complete(const struct head *h, int status, struct err *e) {
+  if (e->retry_after < 0) e->retry_after = h->retry_after;
+  if (h->should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = h->should_retry;
+  if (status == 401 || status == 403) e->server_time = h->date;
 }
 
 int head_is_type(const struct header *v, size_t n, const char *type) {

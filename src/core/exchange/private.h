@@ -34,6 +34,7 @@ struct exchange {
   enum stage stage;
   int status;
   struct head head;             /* its strings lie in the arena */
+  struct str error_type;        /* what the codec's error_header says; in the arena */
   int typed;                    /* the content type is the framing's */
   struct node *headers;         /* OBJECT in the arena */
   int eof, stop_reading;

@@ -9,7 +9,10 @@
 #include "rules.h"
 
 static int alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
-static int is_word(char c) { return alnum(c) || c == '_' || c == '-'; }
+/* True for a letter, a digit, _, -, and what is among `more`. */
+static int fits(char c, const char *more) {
+  return alnum(c) || c == '_' || c == '-' || (c != '\0' && strchr(more, c) != NULL);
+}
 static int continues(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
 /* The ids given out so far: open addressing, at most half full. */
@@ -54,23 +57,23 @@ static struct str with_tail(struct arena *a, struct str s, const char *tail, siz
   return (struct str){ p, keep + n };
 }
 
-/* The id with each character outside [A-Za-z0-9_-] replaced by "_"; the same bytes when there is none. */
-static struct str word(struct arena *a, struct str id) {
+/* The id with each character outside [A-Za-z0-9_-] and `more` replaced by "_"; the same bytes when there is none. */
+static struct str word(struct arena *a, struct str id, const char *more) {
   size_t i, n = 0;
   char *s;
-  for (i = 0; i < id.n && is_word(id.p[i]); i++) continue;
+  for (i = 0; i < id.n && fits(id.p[i], more); i++) continue;
   if (i == id.n) return id;
   s = arena_alloc(a, id.n);
   if (s == NULL) return STR_NONE;
   for (i = 0; i < id.n; i++)
-    if (is_word(id.p[i])) s[n++] = id.p[i];
+    if (fits(id.p[i], more)) s[n++] = id.p[i];
     else if (i == 0 || !continues(id.p[i])) s[n++] = '_';
   return (struct str){ s, n };
 }
 
-/* Words: made of allowed characters; too long a one ends in a hash of the whole. */
-static struct str name_word(struct arena *a, struct str id, const struct norm *n, int any) {
-  struct str s = id.n == 0 ? STR("tool_0") : any ? id : word(a, id);
+/* Words: made of allowed characters (more NULL: of any); too long a one ends in a hash of the whole. */
+static struct str name_word(struct arena *a, struct str id, const struct norm *n, const char *more) {
+  struct str s = id.n == 0 ? STR("tool_0") : more == NULL ? id : word(a, id, more);
   char tail[24];
   if (s.p == NULL || n->id_max == 0 || s.n <= n->id_max) return s;
   (void)snprintf(tail, sizeof tail, "_%016llx", rules_hash(id));
@@ -101,8 +104,8 @@ static struct str name_nine(struct arena *a, struct str id) {
 /* A name for the id that no call has yet, taken. */
 static struct str name(struct arena *a, struct taken *t, struct str id, const struct norm *n) {
   int nine = n->id_chars != NULL && strcmp(n->id_chars, "alnum9") == 0;
-  int any = n->id_chars == NULL || strcmp(n->id_chars, "word-") != 0;
-  struct str base = nine ? name_nine(a, id) : name_word(a, id, n, any), s = base;
+  const char *more = n->id_chars != NULL && strncmp(n->id_chars, "word-", 5) == 0 ? n->id_chars + 5 : NULL;
+  struct str base = nine ? name_nine(a, id) : name_word(a, id, n, more), s = base;
   struct slot *first, *slot;
   if (base.p == NULL) return base;
   for (first = slot = taken_find(t, base); slot->id.n > 0; slot = taken_find(t, s)) {
@@ -125,7 +128,7 @@ static int rename_to(struct arena *a, struct node *block, struct str key, struct
 /* A tool's name as every wire takes it, for a model may call a tool that was not declared (N18): its history would be refused
 ** for ever. */
 static int rename_tool(struct arena *a, struct node *block) {
-  struct str given = node_str(node_get(block, "name")), name = given.n > 0 ? word(a, given) : given;
+  struct str given = node_str(node_get(block, "name")), name = given.n > 0 ? word(a, given, "") : given;
   if (name.n > TOOL_NAME_MAX) name = with_tail(a, name, "", TOOL_NAME_MAX);
   if (given.n > 0 && name.p == NULL) return -1;
   return str_same(given, name) ? 0 : node_set(block, STR("name"), node_string(a, name));

@@ -25,7 +25,7 @@ struct norm {
   int merge_blocks;            /* N9/N10: same-role messages become one, thinking dropped from a merged-in assistant */
   int merge_text;              /* N11: same-role messages joined; assistant messages with calls stay apart */
   int results_first;           /* N8 inside a user message */
-  const char *id_chars;        /* N7: "word-" = [A-Za-z0-9_-]; "alnum9" = exactly nine [A-Za-z0-9]; NULL = any */
+  const char *id_chars;        /* N7: "word-" = [A-Za-z0-9_-], and what stands behind that; "alnum9" = exactly nine [A-Za-z0-9]; NULL = any */
   size_t id_max;               /* N7: longest id; 0 = no limit */
 };
 

@@ -72,9 +72,10 @@ static void classify(struct err *e, int said) {
   }
 }
 
-void ollama_read_error(struct arena *a, int status, struct str body, struct err *e) {
+void ollama_read_error(struct arena *a, int status, struct str type, struct str body, struct err *e) {
   struct more more = read_more(a, body);
   int said = status >= 300 ? status : more.status;
+  (void)type;
   codec_error(a, said > 0 ? said : 200, body, e);
   if (e->kind == KIND_MEMORY) return;
   classify(e, said > 0);

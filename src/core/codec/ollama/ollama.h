@@ -49,7 +49,7 @@ struct ollama_cut { const char *code, *message; };
 struct ollama_cut ollama_cut_of(const struct ollama_sent *s, int64_t input, int64_t output);
 
 /* Fills e from an error answer; a status below 300: one inside a stream. As struct codec's read_error. */
-void ollama_read_error(struct arena *a, int status, struct str body, struct err *e);
+void ollama_read_error(struct arena *a, int status, struct str type, struct str body, struct err *e);
 
 enum ollama_run { OLLAMA_NONE, OLLAMA_THINKING, OLLAMA_TEXT };
 

@@ -193,7 +193,7 @@ static int push_usage(struct ollama *s, const struct line *l) {
 /* Tells what a line says. */
 static int take_line(struct ollama *s, struct str data, const struct line *l) {
   if (l->error.n > 0) {
-    ollama_read_error(s->p->a, 200, data, s->e);
+    ollama_read_error(s->p->a, 200, STR_NONE, data, s->e);
     return -1;
   }
   if (push_model(s, l->model) != 0 || push_text(s, OLLAMA_THINKING, l->thinking, l->thinking_flags) != 0 ||

@@ -46,7 +46,7 @@ static int parse_event(void *state, const struct record *r, struct events *out, 
   if (s->done) return 0;
   if (read_line(s, r->data, &status, &error, e) != 0) return -1;
   if (error.n > 0) {
-    ollama_read_error(s->p->a, 200, r->data, e);
+    ollama_read_error(s->p->a, 200, STR_NONE, r->data, e);
     return -1;
   }
   if ((ev = events_push(out, PART_TEXT, 0)) == NULL) return err_memory(e);

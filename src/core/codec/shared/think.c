@@ -5,14 +5,17 @@
 */
 #include "think.h"
 
-static const char OPENING[] = "<think>", CLOSING[] = "</think>";
-
-#define OPENING_SIZE (sizeof OPENING - 1)
-#define CLOSING_SIZE (sizeof CLOSING - 1)
-
 void think_init(struct think *t, const struct mem *m) {
   memset(t, 0, sizeof *t);
+  t->opening = "<think>";
+  t->closing = "</think>";
   buf_init(&t->held, m);
+}
+
+void think_init_thinking(struct think *t, const struct mem *m) {
+  think_init(t, m);
+  t->opening = "<thinking>";
+  t->closing = "</thinking>";
 }
 
 void think_free(struct think *t) {
@@ -49,14 +52,14 @@ static void drop_tag(struct think *t) {
 static int before(struct think *t, struct arena *a, struct str *in, struct str *out) {
   while (in->n > 0) {
     char c = in->p[0];
-    int tag = str_lower(c) == OPENING[t->tag];
+    int tag = str_lower(c) == t->opening[t->tag];
     if (!tag && !(t->tag == 0 && is_space(c))) {
       t->state = THINK_AFTER;
       return let_go(t, a, t->held.n, THINK_TEXT, out);
     }
     if (buf_addc(&t->held, c) != 0) return -1;
     take(in, 1);
-    if (tag && ++t->tag == OPENING_SIZE) {
+    if (tag && t->opening[++t->tag] == '\0') {
       drop_tag(t);
       t->state = THINK_INSIDE;
       t->seen = 1;
@@ -74,18 +77,18 @@ static int closed(struct think *t) {
 }
 
 /* How many bytes of the closing tag s begins with. */
-static size_t closing(struct str s) {
+static size_t closing(const struct think *t, struct str s) {
   size_t n = 0;
-  while (n < s.n && n < CLOSING_SIZE && str_lower(s.p[n]) == CLOSING[n]) n++;
+  while (n < s.n && t->closing[n] != '\0' && str_lower(s.p[n]) == t->closing[n]) n++;
   return n;
 }
 
 /* Goes on with a closing tag that was cut; what turns out to be none is a thought. */
 static int inside_tag(struct think *t, struct arena *a, struct str *in, struct str *out) {
-  while (in->n > 0 && str_lower(in->p[0]) == CLOSING[t->tag]) {
+  while (in->n > 0 && str_lower(in->p[0]) == t->closing[t->tag]) {
     if (buf_addc(&t->held, in->p[0]) != 0) return -1;
     take(in, 1);
-    if (++t->tag == CLOSING_SIZE) return closed(t);
+    if (t->closing[++t->tag] == '\0') return closed(t);
   }
   return in->n == 0 ? THINK_NONE : let_go(t, a, t->tag, THINK_THOUGHT, out);
 }
@@ -95,18 +98,18 @@ static int inside(struct think *t, struct arena *a, struct str *in, struct str *
   const char *end = in->p + in->n, *p = in->p;
   size_t n;
   if (t->tag > 0) return inside_tag(t, a, in, out);
-  for (; (p = memchr(p, CLOSING[0], (size_t)(end - p))) != NULL; p++) {
-    n = closing((struct str){ p, (size_t)(end - p) });
-    if (n == CLOSING_SIZE || n == (size_t)(end - p)) break;
+  for (; (p = memchr(p, t->closing[0], (size_t)(end - p))) != NULL; p++) {
+    n = closing(t, (struct str){ p, (size_t)(end - p) });
+    if (t->closing[n] == '\0' || n == (size_t)(end - p)) break;
   }
   if (p == NULL) p = end;
   *out = (struct str){ in->p, (size_t)(p - in->p) };
   take(in, out->n);
   if (out->n > 0) return THINK_THOUGHT;
-  n = closing(*in);
-  if (n < CLOSING_SIZE && buf_add(&t->held, in->p, n) != 0) return -1;
+  n = closing(t, *in);
+  if (t->closing[n] != '\0' && buf_add(&t->held, in->p, n) != 0) return -1;
   take(in, n);
-  if (n == CLOSING_SIZE) return closed(t);
+  if (t->closing[n] == '\0') return closed(t);
   t->tag = n;
   return THINK_NONE;
 }

@@ -1,5 +1,6 @@
 /*
-** think.h: takes reasoning that a model writes into its answer as <think>…</think> apart from the text. The tags are
+** think.h: takes reasoning that a model writes into its answer as <think>…</think>, or
+** <thinking>…</thinking>, apart from the text. The tags are
 ** found in any case and however they are cut. Only leading blocks count: before them nothing but white space was said
 ** (nothing, therefore, that opens a ``` fence); later tags are text. A block that never ends is reasoning to the end.
 ** The text loses the tags and what is between them, nothing else: white space before a block stands before the text
@@ -24,6 +25,7 @@ enum think_kind {
 };
 
 struct think {
+  const char *opening, *closing; /* the tags, in lower case */
   enum think_state state;
   int seen;         /* a block was opened */
   struct buf held;  /* white space not yet said, then the first bytes of what may be a tag */
@@ -32,6 +34,8 @@ struct think {
 
 /* A splitter at the beginning of an answer; and its memory given back. */
 void think_init(struct think *t, const struct mem *m);
+/* The same for a model that writes <thinking>. */
+void think_init_thinking(struct think *t, const struct mem *m);
 void think_free(struct think *t);
 /* Takes a piece from the front of *in: its kind, or -1. *out borrows from *in or lies in the arena. Called again until
 ** it says THINK_NONE; then *in is empty. */
