@@ -184,6 +184,20 @@ static void finish(struct scene *s) {
   send_back(s, message);
 }
 
+/* A line as a record. Where the target is NAMED, its name stands before a blank, and behind "!" it is a fault. */
+static struct record record_of(struct str line) {
+  struct record r = { .data = line, .retry = -1 };
+#ifdef NAMED
+  size_t n = 0;
+  r.fault = line.n > 0 && line.p[0] == '!';
+  if (r.fault) r.data = (struct str){ line.p + 1, line.n - 1 };
+  while (n < r.data.n && r.data.p[n] != ' ') n++;
+  r.name = (struct str){ r.data.p, n };
+  r.data = n < r.data.n ? (struct str){ r.data.p + n + 1, r.data.n - n - 1 } : STR_NONE;
+#endif
+  return r;
+}
+
 static void stream(struct str in, unsigned pick) {
   struct scene s;
   int r = 0;
@@ -191,7 +205,7 @@ static void stream(struct str in, unsigned pick) {
   while (in.n > 0 && r == 0) {
     const char *lf = memchr(in.p, '\n', in.n);
     struct str line = { in.p, lf != NULL ? (size_t)(lf - in.p) : in.n };
-    const struct record record = { .data = line, .retry = -1 };
+    const struct record record = record_of(line);
     arena_reset(&s.scratch);
     r = CODEC.parse_record(s.state, &record, &s.parts, &s.e);
     if (r == 0) r = pass_on(&s);

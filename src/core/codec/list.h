@@ -4,6 +4,7 @@
 
 #define CODEC_LIST(X) \
   X(anthropic) \
+  X(bedrock) \
   X(chat) \
   X(ollama) \
   X(ollama_pull) \

@@ -1,0 +1,363 @@
+/*
+** block.c: content blocks of Converse, from their beginning to their stop. A stream and a plain answer go through the
+** same functions, so that both give the same message. Text and reasoning have no beginning on the wire: their first piece
+** opens the block.
+** An open block owns its buffers until it stops; parts borrow from the arena and the event's bytes. Failure: -1 and an
+** err.
+*/
+#include "bedrock.h"
+#include "core/bytes/base64.h"
+#include "core/codec/shared/read.h"
+
+/* {{{ small parts */
+
+static struct event *push(struct events *out, enum event_type type, int32_t key, struct str text, struct err *e) {
+  struct event *ev = events_push(out, type, key);
+  if (ev == NULL) err_memory(e);
+  else ev->text = text;
+  return ev;
+}
+
+/* Appends one element to a list of JSON texts joined by commas. */
+static int join(struct buf *b, struct str json, struct err *e) {
+  if ((b->n > 0 && buf_addc(b, ',') != 0) || buf_addstr(b, json) != 0) return err_memory(e);
+  return 0;
+}
+
+/* Appends the elements of an array (JSON) to such a list; anything else says nothing. */
+static int join_all(struct bedrock *s, struct buf *b, struct str json, struct err *e) {
+  struct json j;
+  if (json.n == 0 || json.p[0] != '[') return 0;
+  json_open(&j, json, s->p->limits->depth, e);
+  (void)json_next(&j);
+  while (json_next(&j) != J_ARRAY_END) {
+    const char *from = j.start;
+    if (json_skip(&j) != 0 || join(b, (struct str){ from, (size_t)(j.p - from) }, e) != 0) return -1;
+  }
+  return 0;
+}
+
+/* The bytes of b in the arena; p NULL: memory. */
+static struct str settle(struct bedrock *s, const struct buf *b, struct err *e) {
+  struct str copy = arena_dup(s->p->a, buf_str(b));
+  if (copy.p == NULL) err_memory(e);
+  return copy;
+}
+
+/* }}} */
+
+/* {{{ text, which may hold reasoning */
+
+/* A piece that the filter lets go. Each thought is a block of its own. */
+static int pass(struct bedrock *s, enum think_kind kind, struct str piece, unsigned flags, struct events *out,
+                struct err *e) {
+  struct event *ev;
+  if (kind == THINK_OPENED || kind == THINK_CLOSED) s->run = THINK_NONE;
+  if (kind != THINK_TEXT && kind != THINK_THOUGHT) return 0;
+  if (s->run != kind) s->run_key = s->blocks++;
+  s->run = kind;
+  ev = push(out, kind == THINK_TEXT ? PART_TEXT : PART_THINKING, s->run_key, piece, e);
+  if (ev == NULL) return -1;
+  ev->flags = flags;
+  return 0;
+}
+
+/* Text of a block. */
+static int say(struct bedrock *s, struct bedrock_block *b, struct str text, unsigned flags, struct events *out,
+               struct err *e) {
+  struct str piece;
+  int kind;
+  if (!s->inline_think) {
+    struct event *ev = push(out, PART_TEXT, b->key, text, e);
+    if (ev != NULL) ev->flags = flags;
+    return ev == NULL ? -1 : 0;
+  }
+  do {
+    kind = think_next(&s->think, s->p->a, &text, &piece);
+    if (kind < 0) return err_memory(e);
+    if (pass(s, (enum think_kind)kind, piece, flags, out, e) != 0) return -1;
+  } while (kind != THINK_NONE);
+  return 0;
+}
+
+/* What the filter holds back, where the text pauses or ends: THINK_NONE in both when it is not used. */
+static int let_go(struct bedrock *s, int end, struct events *out, struct err *e) {
+  struct str piece;
+  int kind;
+  if (!s->inline_think) return 0;
+  kind = end ? think_end(&s->think, s->p->a, &piece) : think_pause(&s->think, s->p->a, &piece);
+  if (kind < 0) return err_memory(e);
+  return pass(s, (enum think_kind)kind, piece, 0, out, e);
+}
+
+/* }}} */
+
+/* {{{ beginning */
+
+static struct bedrock_block *find(struct bedrock *s, int64_t index) {
+  for (size_t i = s->n; i-- > 0;)
+    if (s->open[i].index == index) return &s->open[i];
+  return NULL;
+}
+
+/* Room for one more open block, emptied; NULL: too many, or out of memory. */
+static struct bedrock_block *add_block(struct bedrock *s, int64_t index, enum bedrock_kind kind, struct err *e) {
+  struct bedrock_block *b;
+  if (s->blocks >= s->p->limits->blocks) {
+    err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", s->p->limits->blocks);
+    return NULL;
+  }
+  if (s->n == s->cap) {
+    size_t cap = s->cap > 0 ? s->cap * 2 : 4;
+    b = mem_realloc(s->p->m, s->open, s->cap * sizeof *b, cap * sizeof *b);
+    if (b == NULL) { err_memory(e); return NULL; }
+    s->open = b;
+    s->cap = cap;
+  }
+  b = &s->open[s->n++];
+  memset(b, 0, sizeof *b);
+  b->index = index;
+  b->kind = kind;
+  b->key = s->blocks++;
+  buf_init(&b->raw, s->p->m);
+  buf_init(&b->more, s->p->m);
+  return b;
+}
+
+/* Keeps the members of what a block begins with, but for those that its pieces bring. */
+static int keep_start(struct bedrock *s, struct bedrock_block *b, struct str json, struct err *e) {
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, e);
+  if (json_next(&j) != J_OBJECT) return 0;
+  while (json_next(&j) == J_KEY) {
+    int brought = json_is(&j, "input") || json_is(&j, "content");
+    if ((brought ? json_skip(&j) : codec_extra(&b->raw, &j)) != 0) return -1;
+  }
+  return 0;
+}
+
+int bedrock_begin(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
+  int call = str_eq(piece->start_name, "toolUse"), hosted = piece->type.n > 0;
+  struct bedrock_block *b;
+  struct event *ev;
+  if (bedrock_stop(s, piece->index, out, e) != 0) return -1;
+  if (!call && !str_eq(piece->start_name, "toolResult")) return 0; /* its pieces are unknown, too */
+  b = add_block(s, piece->index, call && !hosted ? BEDROCK_TOOL : BEDROCK_OTHER, e);
+  if (b == NULL || let_go(s, 0, out, e) != 0) return -1;
+  s->run = THINK_NONE;
+  if (b->kind == BEDROCK_OTHER) {
+    b->name = call ? STR("toolUse") : STR("toolResult");
+    s->hosted = 1;
+    return keep_start(s, b, piece->start, e);
+  }
+  s->tools++;
+  if ((ev = push(out, PART_TOOL, b->key, STR_NONE, e)) == NULL) return -1;
+  ev->id = piece->id;
+  ev->name = piece->name;
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ pieces */
+
+/* The open block of a piece, of this kind; another one of its index ends before. NULL: *e. */
+static struct bedrock_block *block_of(struct bedrock *s, int64_t index, enum bedrock_kind kind, struct events *out,
+                                      struct err *e) {
+  struct bedrock_block *b = find(s, index);
+  if (b != NULL && b->kind == kind) return b;
+  if (bedrock_stop(s, index, out, e) != 0) return NULL;
+  if (kind != BEDROCK_TEXT) {
+    if (let_go(s, 0, out, e) != 0) return NULL;
+    s->run = THINK_NONE;
+  }
+  return add_block(s, index, kind, e);
+}
+
+static int take_text(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
+  struct bedrock_block *b;
+  if (piece->text.n == 0 && piece->citation.n == 0 && piece->citations.n == 0) return 0; /* opens nothing */
+  if ((b = block_of(s, piece->index, BEDROCK_TEXT, out, e)) == NULL) return -1;
+  if (piece->citation.n > 0 && join(&b->raw, piece->citation, e) != 0) return -1;
+  if (join_all(s, &b->raw, piece->citations, e) != 0) return -1;
+  return piece->text.n > 0 ? say(s, b, piece->text, piece->text_flags, out, e) : 0;
+}
+
+static int take_thinking(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
+  struct bedrock_block *b;
+  struct event *ev;
+  if (piece->thinking.n == 0 && piece->signature.n == 0) return 0;
+  if ((b = block_of(s, piece->index, BEDROCK_THINKING, out, e)) == NULL) return -1;
+  if (buf_addstr(&b->raw, piece->signature) != 0) return err_memory(e);
+  if (piece->thinking.n == 0) return 0;
+  if ((ev = push(out, PART_THINKING, b->key, piece->thinking, e)) == NULL) return -1;
+  ev->flags = piece->thinking_flags;
+  return 0;
+}
+
+/* Appends the bytes of a piece of base64. */
+static int decode(struct bedrock *s, struct bedrock_block *b, struct str text, struct err *e) {
+  struct str bytes = STR_NONE;
+  int bad = base64_decode(s->p->a, text, &bytes);
+  if (bad == -1) return err_set(e, KIND_PROTOCOL, "a piece of redacted reasoning is no base64");
+  return bad != 0 || buf_addstr(&b->more, bytes) != 0 ? err_memory(e) : 0;
+}
+
+/* Reasoning that nobody can read: one piece goes on as it is, of several the bytes are joined. */
+static int take_redacted(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
+  struct bedrock_block *b;
+  if (piece->redacted.n == 0) return 0;
+  if ((b = block_of(s, piece->index, BEDROCK_REDACTED, out, e)) == NULL) return -1;
+  if (b->pieces++ == 0) return buf_addstr(&b->raw, piece->redacted) == 0 ? 0 : err_memory(e);
+  if (b->pieces == 2 && decode(s, b, buf_str(&b->raw), e) != 0) return -1;
+  return decode(s, b, piece->redacted, e);
+}
+
+static int take_input(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
+  struct bedrock_block *b = find(s, piece->index);
+  struct event *ev;
+  if (piece->input.n == 0) return 0;
+  if (b == NULL || (b->kind != BEDROCK_TOOL && b->kind != BEDROCK_OTHER))
+    return err_set(e, KIND_PROTOCOL, "a tool call's input without its start");
+  if (b->kind == BEDROCK_TOOL) {
+    if ((ev = push(out, PART_ARGS, b->key, piece->input, e)) == NULL) return -1;
+    ev->flags = piece->input_flags;
+    return 0;
+  }
+  if (!str_eq(b->name, "toolUse")) return 0;
+  if (limits_check_arguments(s->p->limits, b->more.n + piece->input.n, e) != 0) return -1;
+  return buf_addstr(&b->more, piece->input) == 0 ? 0 : err_memory(e);
+}
+
+static int take_results(struct bedrock *s, const struct bedrock_piece *piece, struct err *e) {
+  struct bedrock_block *b = find(s, piece->index);
+  if (piece->results.n == 0 || b == NULL || b->kind != BEDROCK_OTHER || !str_eq(b->name, "toolResult"))
+    return 0;
+  return join_all(s, &b->more, piece->results, e);
+}
+
+int bedrock_take(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
+  if (take_text(s, piece, out, e) != 0 || take_thinking(s, piece, out, e) != 0) return -1;
+  if (take_redacted(s, piece, out, e) != 0 || take_input(s, piece, out, e) != 0) return -1;
+  return take_results(s, piece, e);
+}
+
+/* }}} */
+
+/* {{{ stopping */
+
+/* Ends the block that text goes to; where the filter made blocks of its own of it, the last one. */
+static int stop_text(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+  struct buf members;
+  struct str raw = STR_NONE;
+  int32_t key = b->key;
+  int bad = 0;
+  if (s->inline_think) {
+    if (let_go(s, 0, out, e) != 0) return -1;
+    if (s->run != THINK_TEXT) return 0; /* a thought may go on */
+    key = s->run_key;
+    s->run = THINK_NONE;
+  }
+  buf_init(&members, s->p->m);
+  if (b->raw.n > 0) bad = codec_member(&members, STR("citations"), STR("["), e);
+  if (b->raw.n > 0 && bad == 0 && (buf_addstr(&members, buf_str(&b->raw)) != 0 || buf_addc(&members, ']') != 0))
+    bad = err_memory(e);
+  if (bad == 0) bad = codec_extra_end(s->p, &members, &raw, e);
+  buf_free(&members);
+  if (bad != 0 || (raw.n > 0 && push(out, PART_RAW, key, raw, e) == NULL)) return -1;
+  return push(out, PART_END, key, STR_NONE, e) == NULL ? -1 : 0;
+}
+
+static int stop_thinking(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+  if (b->raw.n > 0) {
+    struct str signature = settle(s, &b->raw, e);
+    if (signature.p == NULL || push(out, PART_SIGNATURE, b->key, signature, e) == NULL) return -1;
+  }
+  return push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
+}
+
+static int stop_redacted(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+  struct str data;
+  if (b->pieces > 1) {
+    b->raw.n = 0;
+    if (base64_encode(&b->raw, buf_str(&b->more)) != 0) return err_memory(e);
+  }
+  data = settle(s, &b->raw, e);
+  return data.p == NULL || push(out, PART_REDACTED, b->key, data, e) == NULL ? -1 : 0;
+}
+
+/* True for the text of an object; what is none, cut by a limit, cannot go back. */
+static int is_object(struct bedrock *s, struct str json) {
+  struct err scratch;
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, &scratch);
+  return json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+}
+
+/* Appends what the pieces of a block that is kept whole brought. */
+static int add_brought(struct bedrock *s, struct bedrock_block *b, struct err *e) {
+  int call = str_eq(b->name, "toolUse");
+  if (call && !is_object(s, buf_str(&b->more))) return codec_member(&b->raw, STR("input"), STR("{}"), e);
+  if (call) return codec_member(&b->raw, STR("input"), buf_str(&b->more), e);
+  if (codec_member(&b->raw, STR("content"), STR("["), e) != 0) return -1;
+  return buf_addstr(&b->raw, buf_str(&b->more)) == 0 && buf_addc(&b->raw, ']') == 0 ? 0 : err_memory(e);
+}
+
+static int push_opaque(struct bedrock *s, int32_t key, struct str name, struct str json, struct events *out,
+                       struct err *e) {
+  struct event *ev;
+  struct buf whole;
+  struct str raw = STR_NONE;
+  int bad;
+  buf_init(&whole, s->p->m);
+  bad = codec_member(&whole, name, json, e) != 0 || codec_extra_end(s->p, &whole, &raw, e) != 0;
+  buf_free(&whole);
+  if (bad || (ev = push(out, PART_OPAQUE, key, raw, e)) == NULL) return -1;
+  ev->name = name;
+  return 0;
+}
+
+static int stop_other(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+  struct str inner = STR_NONE;
+  if (add_brought(s, b, e) != 0 || codec_extra_end(s->p, &b->raw, &inner, e) != 0) return -1;
+  return push_opaque(s, b->key, b->name, inner, out, e);
+}
+
+static int stop(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+  switch (b->kind) {
+    case BEDROCK_TEXT: return stop_text(s, b, out, e);
+    case BEDROCK_THINKING: return stop_thinking(s, b, out, e);
+    case BEDROCK_REDACTED: return stop_redacted(s, b, out, e);
+    case BEDROCK_OTHER: return stop_other(s, b, out, e);
+    case BEDROCK_TOOL: break;
+  }
+  return push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
+}
+
+int bedrock_stop(struct bedrock *s, int64_t index, struct events *out, struct err *e) {
+  struct bedrock_block *b = find(s, index);
+  size_t at;
+  int r;
+  if (b == NULL) return 0;
+  at = (size_t)(b - s->open);
+  r = stop(s, b, out, e);
+  buf_free(&b->raw);
+  buf_free(&b->more);
+  s->n--;
+  if (at < s->n) memmove(b, b + 1, (s->n - at) * sizeof *b);
+  return r;
+}
+
+int bedrock_stop_all(struct bedrock *s, struct events *out, struct err *e) {
+  while (s->n > 0)
+    if (bedrock_stop(s, s->open[0].index, out, e) != 0) return -1;
+  return let_go(s, 1, out, e);
+}
+
+int bedrock_keep(struct bedrock *s, struct str name, struct str json, struct events *out, struct err *e) {
+  if (let_go(s, 0, out, e) != 0) return -1;
+  s->run = THINK_NONE;
+  return push_opaque(s, s->blocks++, name, json, out, e);
+}
+
+/* }}} */
