@@ -31,9 +31,10 @@ local function place(row)
 end
 table.sort(rows, function(a, b) return place(a) < place(b) end)
 
--- A wire format as people say it: its codec's name, but for one.
+-- A wire format as people say it: its codec's name, but for two.
 local function title_of(codec)
   if codec == "anthropic" then return "Messages" end
+  if codec == "bedrock" then return "Converse" end
   return (codec:gsub("^%l", string.upper):gsub("_", " "))
 end
 

@@ -106,12 +106,13 @@ local function sign(call, outgoing)
   if not auth or not auth.sign then return true end
   local headers = {}
   for name, value in next, outgoing.headers do headers[name:lower()] = value end
-  local signed, err = auth.sign(call.adapter, { method = outgoing.method, url = outgoing.url, headers = headers,
+  local signed, more = auth.sign(call.adapter, { method = outgoing.method, url = outgoing.url, headers = headers,
     body = outgoing.body or "", credentials = call.credentials })
-  if not signed then return nil, err end
+  if not signed then return nil, more end
   for name, value in next, signed do headers[name:lower()] = value end
   outgoing.headers = headers
-  outgoing.secrets = credentials.secrets(headers, outgoing.url, call.settings.proxy)
+  local secrets = credentials.secrets(headers, outgoing.url, call.settings.proxy)
+  outgoing.secrets = table.move(more or {}, 1, #(more or {}), #secrets + 1, secrets)
   return true
 end
 
@@ -177,7 +178,7 @@ end
 -- The value in an answer, or nil, err.
 local function read(row, answer, secrets)
   if answer.status < 200 or answer.status > 299 then
-    return nil, errors.from_answer(row.name, answer, secrets, row.id_header)
+    return nil, errors.from_answer(row.name, answer, secrets, row.id_header, row.codec)
   end
   local value, problem = core.decode(answer.body)
   if type(value) == "table" then return value end

@@ -24,11 +24,18 @@ local function text(value) return type(value) == "string" and value:find "%S" an
 
 -- How a wire format answers, by codec. `after` gives the id after which a list goes on, nil at its end; without it a
 -- list has one page. `list` is the field of a list, nil: `data`, or the answer is one. `id` is the field of an entry's
--- id, nil: `id`. `count` is the field of a count. Entries differ by server, not by wire: fields_of reads all.
+-- id, nil: `id`. `count` is the field of a count; `uncounted` is true for the error of a model that cannot count.
+-- Entries differ by server, not by wire: fields_of reads all.
 local WIRES = {
   anthropic = {
     after = function(answer) return answer.has_more == true and text(answer.last_id) or nil end,
     count = "input_tokens",
+  },
+  bedrock = {
+    list = "modelSummaries",
+    id = "modelId",
+    count = "inputTokens",
+    uncounted = function(err) return err.status_code == 400 and err.kind == "invalid_request" end,
   },
   chat = {},
   ollama = { list = "models", id = "model" },
@@ -64,10 +71,10 @@ local function sees_images(entry)
   local flag = or_else(member(entry, "capabilities", "vision"), member(entry, "capabilities", "image_input"))
   if type(flag) == "table" then flag = flag.supported end
   if type(flag) == "boolean" then return flag end
-  local inputs = member(entry, "architecture", "input_modalities") or entry.input_modalities
+  local inputs = member(entry, "architecture", "input_modalities") or entry.input_modalities or entry.inputModalities
   if type(inputs) ~= "table" then return nil end
   for _, input in ipairs(inputs) do
-    if input == "image" then return true end
+    if text(input) and input:lower() == "image" then return true end
   end
   return false
 end
@@ -100,13 +107,13 @@ local function fields_of(adapter, state, entry)
   if state.auth and state.auth.model then return state.auth.model(adapter, entry, info) end
   return {
     id = id,
-    name = text(entry.display_name) or text(entry.name) or id,
+    name = text(entry.display_name) or text(entry.name) or text(entry.modelName) or id,
     max_context_tokens = count(entry.max_input_tokens, entry.context_length, entry.context_window,
       entry.max_context_length, entry.max_model_len, member(entry, "meta", "n_ctx"),
       member(entry, "meta", "n_ctx_train"), member(entry, "details", "context_length"), info.context) or 0,
     supports_vision = or_else(sees_images(entry), info.vision == true),
     supports_tool_use = or_else(calls_tools(entry), true),
-    supports_streaming = true,
+    supports_streaming = entry.responseStreamingSupported ~= false,
     pricing = pricing(state.row, id),
   }
 end
@@ -174,8 +181,10 @@ function models.count(adapter, request, settings)
   local call = attempt.call(adapter, state, settings)
   call.request, call.rendered, call.limited = request, rendered, true -- only chats and lists are limited
   local answer, err = attempt.fetch(call, "POST", path, body)
+  local wire = WIRES[state.row.codec]
+  if not answer and wire.uncounted and wire.uncounted(err) then return -1 end
   if not answer then return nil, err end
-  local field = WIRES[state.row.codec].count
+  local field = wire.count
   local tokens = math.type(answer[field]) and math.tointeger(answer[field])
   if tokens then return tokens end
   return nil, errors.new { kind = "protocol", provider = state.row.name,

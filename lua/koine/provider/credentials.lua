@@ -5,10 +5,11 @@
 --                               missing (the row says then), or nil, err; called once per attempt, request nil for
 --                               lists; deadline: a time of wait.now, when the call ends, nil = never
 -- and may have
---   sign(adapter, attempt)    → headers to add ({name = value}), which replace others of the same name, or nil, err;
---                               called last, once per attempt; attempt is what will be sent: {method, url, headers
---                               (lower-case names), body ("" for none), credentials (what prepare returned)}. libcurl
---                               adds host, accept-encoding, content-length and the connection's own headers
+--   sign(adapter, attempt)    → headers to add ({name = value}), which replace others of the same name, and an array of
+--                               what no error may show besides (nil: nothing); or nil, err; called last, once per
+--                               attempt; attempt is what will be sent: {method, url, headers (lower-case names), body
+--                               ("" for none), credentials (what prepare returned)}. libcurl adds host,
+--                               accept-encoding, content-length and the connection's own headers
 --   setup(state)              checks the constructor's options; raises an ArgumentError
 --   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
 --   rejected(adapter, err, applied) → true when the attempt that the provider refused should be sent once more; applied

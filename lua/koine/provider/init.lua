@@ -18,6 +18,9 @@
 --   plain_max_tokens  a plain answer may not be longer: such chats stream inside
 --   options           constructor options of its own: options.lua
 --   apis, api         name → fields that replace the row's; the default
+--   heads             patterns of what may stand before a model's id in `models`, in this order
+--   service, list_base_url  of auth "sigv4": what to sign for; the address of lists, where that is another one.
+--                     Addresses may have {region} in them
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date
 --   source            "recordings" or "documentation"
@@ -44,10 +47,8 @@ for _, name in ipairs(rows.names) do known[name] = true end
 local PLANNED = {
   gemini = 'koine.openrouter has its models, koine.compatible speaks to its OpenAI-compatible address',
   vertex = 'koine.openrouter has its models',
-  bedrock = 'koine.openrouter has many of its models',
   vertex_claude = 'koine.anthropic and koine.openrouter have its models',
   azure_claude = 'koine.anthropic and koine.openrouter have its models',
-  bedrock_claude = 'koine.anthropic and koine.openrouter have its models',
 }
 
 --- Raises a NotImplementedError where `name` is a provider that is planned and not there yet.
@@ -106,9 +107,16 @@ end
 
 local NOTHING_KNOWN = {}
 
+-- The id without what may stand before it.
+local function bare(row, id)
+  for _, pattern in ipairs(row.heads or {}) do id = id:gsub(pattern, "", 1) end
+  return id
+end
+
 --- What the row knows of a model: the entry with the longest prefix, or an empty table.
 function rows.model(row, id)
   local best = NOTHING_KNOWN
+  id = bare(row, id)
   for _, entry in ipairs(row.models or {}) do
     local prefix = entry.prefix
     if id:sub(1, #prefix) == prefix and #prefix > #(best.prefix or "") then best = entry end
@@ -123,7 +131,7 @@ local DATES = { "^[-@]%d%d%d%d%-[01]%d%-[0-3]%d$", "^[-@]%d%d%d%d[01]%d[0-3]%d$"
 -- that begins the same is another model, at another price.
 function rows.family(row, id)
   local info = rows.model(row, id)
-  local rest = id:sub(#(info.prefix or "") + 1)
+  local rest = bare(row, id):sub(#(info.prefix or "") + 1)
   for _, date in ipairs(DATES) do
     if rest == "" or rest:find(date) then return info end
   end

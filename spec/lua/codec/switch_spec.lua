@@ -22,6 +22,8 @@ local ROWS = {
   { name = "openrouter", model = "anthropic/claude-sonnet-4.5", field = "reasoning_details", redacted = true,
     signed = true },
   { name = "ollama", model = "qwen3:4b", root = true },
+  { name = "bedrock", model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", redacted = true, signed = true },
+  { name = "bedrock", model = "mistral.pixtral-large-2502-v1:0" },
 }
 for i, row in ipairs(ROWS) do
   row.mark = ("%s.%d"):format(row.name, i)
@@ -84,7 +86,8 @@ describe("a conversation", function()
     if row.name == "copilot" then
       options.github_host, options.github_token, options.min_request_interval = server.url, "ghu_switch", 0
     else
-      options.base_url = server.url .. (row.root and "" or "/v1") -- chats at the server's root are Copilot's
+      local at_root = row.root or row.name == "anthropic" or row.name == "bedrock"
+      options.base_url = server.url .. (at_root and "" or "/v1") -- the server's root is Copilot's
       options.key = "test-key"
     end
     return koine[row.name](options)

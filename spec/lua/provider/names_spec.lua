@@ -7,8 +7,7 @@ local rows = require "koine.provider"
 
 describe("providers", function()
   it("that are planned say what is there until then; other names are nil", function()
-    for _, name in ipairs { "gemini", "vertex", "bedrock", "vertex_claude", "azure_claude",
-      "bedrock_claude" } do
+    for _, name in ipairs { "gemini", "vertex", "vertex_claude", "azure_claude" } do
       local err = raised(function() return koine[name] end)
       assert.are.equal("NotImplementedError", err.class)
       assert.are.same({ "koine", name }, { err.adapter, err.method })
@@ -38,11 +37,14 @@ describe("providers", function()
 
   it("with a usual model need none named, the others do", function()
     for _, one in ipairs(koine.providers()) do
-      local options = { base_url = not one.base_url and "http://127.0.0.1:1" or nil }
+      local options = { base_url = not one.base_url and "http://127.0.0.1:1" or nil,
+        region = (rows.load(one.name).options or {}).region and "eu-west-1" or nil }
       if one.default_model then
         assert.are.equal(one.default_model, koine[one.name](options):model_name())
-        assert.are.equal(one.default_model, koine.adapter(one.name):model_name())
-        assert.are.equal("m", koine[one.name]({ model = "m" }):model_name())
+        assert.are.equal(one.default_model, koine.adapter(one.name, options):model_name())
+        options.model = "m"
+        assert.are.equal("m", koine[one.name](options):model_name())
+        options.model = nil
       else
         assert.are.equal("model", raised(koine[one.name], options).field)
       end

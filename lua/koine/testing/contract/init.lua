@@ -42,6 +42,7 @@ local SUPPORTS = {
   exact_ids = true,        -- ids of tool calls go back unchanged
   system_as_user = false,  -- the system prompt travels as a message of the user
   stream_usage = true,     -- streamed answers say their usage
+  answer_model = true,     -- answers say which model gave them
   refusal = true,          -- a stop reason of its own for a refusal
   sensitive = true,        -- … and for a filter
   refusal_words = true,    -- the words of a refusal are told apart from an answer

@@ -8,7 +8,8 @@ local paths = {}
 -- What stands before an endpoint, by wire: the paths of the rows' base URLs, with NAME where a part is the caller's.
 local PREFIXES = {
   -- generated: prefixes, by `make generate`
-  anthropic = { "/v1" },
+  anthropic = { "/v1", "/anthropic/v1" },
+  bedrock = { "" },
   chat = { "", "/v1", "/api/v1", "/openai/v1", "/inference/v1", "/openai/deployments/NAME" },
   ollama = { "" },
   responses = { "", "/v1", "/api/v1", "/openai/v1" },
@@ -82,9 +83,15 @@ function paths.endpoint(path, own)
   end
 end
 
---- True when a path is that of a list of models; and the id, when it is that of one model. `own`: what was added.
+--- True when a path is that of a list of models (…/models, or an endpoint's `models_path`); and the id, when it is that
+-- of one model. `own`: what was added.
 function paths.models(path, own)
   local prefix, id = path:match("^(.*)/models$"), nil
+  for _, endpoint in pairs(paths.endpoints) do
+    if path == endpoint.models_path then
+      return true
+    end
+  end
   if not prefix then
     prefix, id = path:match("^(.*)/models/([^/]+)$")
   end

@@ -2,6 +2,7 @@
 -- render. Pure; errors are returned as text naming the answer and the field. The vocabulary is documented in
 -- koine.testing.
 
+local core = require "koine.core"
 local check = require "koine.testing.loopback.check"
 local copilot = require "koine.testing.loopback.copilot.data"
 local gzip = require "koine.testing.loopback.gzip"
@@ -111,6 +112,12 @@ function script.recording(path)
   if type(response) ~= "table" or type(response.body) ~= "string" or math.type(response.status) ~= "integer" then
     return nil, path .. ": not a recording with response.status and response.body" ..
       (problem and " (" .. tostring(problem) .. ")" or "")
+  end
+  if response.encoding == "base64" then
+    response.body = core.base64_decode(response.body)
+    if not response.body then
+      return nil, path .. ": response.body is no base64"
+    end
   end
   return response
 end

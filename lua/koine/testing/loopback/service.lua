@@ -89,7 +89,8 @@ end
 
 local function error_response(endpoint, status, err, record)
   local id = record.request_id
-  return plain_response(status, endpoint.error_body(status, err, id), endpoint.id_header(id))
+  return plain_response(status, endpoint.error_body(status, err, id), endpoint.id_header(id),
+    endpoint.error_header and endpoint.error_header(status, err))
 end
 
 --- The text of the credential that came with a request, as an incautious proxy repeats it.
@@ -261,14 +262,14 @@ local function answer_beside(request, record)
 end
 
 --- The endpoint whose shapes a request expects that its path does not tell: the one beside whose chats it is, or that
--- knows it by its headers.
+-- knows it by its headers or path.
 local function endpoint_of(request)
   local beside = BESIDE[request.method .. " " .. request.path]
   if beside then
     return beside
   end
   for _, endpoint in pairs(endpoints) do
-    if endpoint.knows and endpoint.knows(request.headers) then
+    if endpoint.knows and endpoint.knows(request.headers, request.path) then
       return endpoint
     end
   end

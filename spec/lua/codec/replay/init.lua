@@ -47,7 +47,8 @@ local MAKERS = {
   ["ollama-chat"] = koine.ollama_compat, ["ollama-native"] = koine.ollama, ["openai-responses"] = koine.openai,
   ["xai-responses"] = responses(koine.xai), ["openrouter-responses"] = responses(koine.openrouter),
   ["vllm-responses"] = responses(koine.vllm), ["deepseek-responses"] = responses(koine.deepseek),
-  ["copilot-responses"] = responses(koine.compatible, "copilot"),
+  ["copilot-responses"] = responses(koine.compatible, "copilot"), ["bedrock-converse"] = koine.bedrock,
+  ["bedrock-mantle-responses"] = koine.bedrock_openai,
 }
 
 --- The folders whose recordings are replayed, sorted.
@@ -61,7 +62,12 @@ function replay.expectations(folder) return require("spec.expect." .. folder) en
 --- What is wrong with the expectations of a folder: an array of lines, empty when they are well-formed.
 function replay.problems(folder) return replay_problems(folder, replay.expectations(folder)) end
 
---- Reads a recording: {path, folder, name, model (as it was requested, else a made-up one), streaming (whether a stream
+local function unescape(text)
+  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+--- Reads a recording: {path, folder, name, model (as it was requested, else a made-up one),
+-- streaming (whether a stream
 -- was asked for), response = {status, headers, body}}. Raises when it is none.
 function replay.load(directory, folder, name)
   local path = ("%s/%s/%s.json"):format(directory, folder, name)
@@ -69,18 +75,20 @@ function replay.load(directory, folder, name)
   local recording = assert(core.decode(file:read "a"))
   local body, response = recording.request.body, recording.response
   if type(body) ~= "table" then body = {} end
+  local in_path, action = recording.request.path:match "^/model/([^/]+)/([%l-]+)$"
   local streaming = body.stream
+  if in_path then streaming = action:find "%-stream$" ~= nil end
   if streaming == nil then
     local kind = tostring(response.headers["content-type"])
     streaming = kind:find("event-stream", 1, true) ~= nil or kind:find("ndjson", 1, true) ~= nil
   end
-  return { path = path, folder = folder, name = name, model = body.model or "recorded-model", streaming = streaming,
-    response = response }
+  local model = body.model or in_path and unescape(in_path) or "recorded-model"
+  return { path = path, folder = folder, name = name, model = model, streaming = streaming, response = response }
 end
 
 -- The request id among the recorded headers.
 local function request_id(headers)
-  return headers["request-id"] or headers["x-request-id"]
+  return headers["request-id"] or headers["x-request-id"] or headers["x-amzn-requestid"]
 end
 
 --- Plays a recording from `server` (koine.testing) and returns the outcome {response, err, deltas, origin}; deltas only
@@ -145,6 +153,7 @@ local function essence(outcome)
   local err, e = outcome.err, {}
   for key, value in pairs(err or {}) do e[key] = value end
   e.partial = err and err.partial and answer(err.partial)
+  e.message = err and err.message:gsub(" %(%d+ from %S+%)$", "") -- a path may say that a stream is asked for
   return { response = outcome.response and answer(outcome.response), err = e, deltas = outcome.deltas }
 end
 

@@ -56,7 +56,7 @@ describe("koine.testing: paths", function()
   -- What a base URL without its version, or with it twice, and what a typing error make.
   local WRONG = {
     { "anthropic", "/v1", "/v1/v1/messages" }, { "anthropic", "/v1/messages", "/v1/messages/v1/messages" },
-    { "anthropic", "/anthropic", "/anthropic/v1/messages" },
+    { "anthropic", "/claude", "/claude/v1/messages" },
     { "openai", "/v1/chat/completions", "/v1/chat/completions/responses" },
     { "openai", "/v1/v1", "/v1/v1/responses" }, { "groq", "/v2", "/v2/chat/completions" },
     { "groq", "/v1/", "/v1/chat/completions", true }, { "llamacpp", "/v1x", "/v1x/chat/completions" },

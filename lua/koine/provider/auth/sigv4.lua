@@ -1,0 +1,246 @@
+--- How adapters of AWS's services are let in: with a bearer key, or by a signature (Signature Version 4) that is made
+-- of each attempt and its time. The row says the service (`service`); {region} in its addresses is the region's name.
+-- Credentials are looked for in this order: the option key (a bearer key), the option credentials, the row's
+-- variables for a bearer key, AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The option
+-- credentials is a table {access_key, secret_key, session_token, expires_at = Unix seconds}, or a function that
+-- returns one (or nil and why), which is called for each attempt: profiles, SSO and roles of machines are its
+-- business. Where the provider refuses a signature for its time, the difference to the provider's clock is learnt
+-- from the answer, once for the adapter, and the attempt is made again.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local credentials = require "koine.provider.credentials"
+local errors = require "koine.data.errors"
+
+local sigv4 = {}
+
+local ALGORITHM = "AWS4-HMAC-SHA256"
+local REGIONS = { "AWS_REGION", "AWS_DEFAULT_REGION" }
+local ACCESS_KEY, SECRET_KEY, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+local REGION = 'name of an AWS region, as in "eu-central-1"'
+
+local CREDENTIALS = check.record({ access_key = check.required(check.key), secret_key = check.required(check.key),
+  session_token = check.key, expires_at = check.number() },
+  "table of access_key, secret_key, session_token, expires_at")
+
+-- A variable's value; nil where it is not set or empty.
+local function variable(name)
+  local value = os.getenv(name)
+  return value ~= "" and value or nil
+end
+
+local function refusal(row, message, ...)
+  return nil, errors.new { kind = "auth", provider = row.name, message = row.title .. ": " .. message:format(...) }
+end
+
+-- Region and addresses -----------------------------------------------------------------------------------------------
+
+local function region_of(settings)
+  local region = settings.region or variable(REGIONS[1]) or variable(REGIONS[2])
+  if region and not region:find "^[%w-]+$" then errors.argument("region", REGION, region) end
+  return region
+end
+
+local function with_region(url, region)
+  if not url or not url:find("{region}", 1, true) then return url end
+  if not region then core.raise_argument("region", REGION .. ", here or in " .. REGIONS[1], "nothing") end
+  return (url:gsub("{region}", region))
+end
+
+--- Checks the constructor's options; puts the region into the state, and into its addresses. Raises an ArgumentError
+-- where an address needs a region and none is known.
+function sigv4.setup(state)
+  local settings, row = state.settings, state.row
+  local given = settings.credentials
+  if type(given) == "table" then settings.credentials = CREDENTIALS(given, "credentials") end
+  state.region = region_of(settings)
+  state.base_url = with_region(state.base_url, state.region)
+  state.list_base_url = not settings.base_url and with_region(row.list_base_url, state.region) or nil
+end
+
+-- Credentials --------------------------------------------------------------------------------------------------------
+
+-- The bearer key for this attempt, nil where there is none, or nil, err.
+local function bearer(row, settings)
+  local key, err = credentials.given(row, settings)
+  if key or err or settings.credentials then return key, err end
+  for _, name in ipairs(row.env) do
+    key = variable(name)
+    local problem = key and check.key_problem(key)
+    if problem then return refusal(row, "the key in %s is %s", name, problem) end
+    if key then return key end
+  end
+end
+
+-- What the caller's function returns, or nil, err.
+local function from_function(row, f)
+  local given, why = f()
+  if given ~= nil then return CREDENTIALS(given, "credentials") end
+  if errors.is_error(why) then return nil, why end
+  return refusal(row, "the function credentials gave none%s", why and ": " .. tostring(why) or "")
+end
+
+-- What the environment has, or nil, err.
+local function from_environment(row)
+  local found = { access_key = variable(ACCESS_KEY), secret_key = variable(SECRET_KEY),
+    session_token = variable(TOKEN) }
+  local access, secret = found.access_key, found.secret_key
+  if not access and not secret then
+    return refusal(row, "no credentials: set %s, or %s and %s, or give the option key or credentials",
+      table.concat(row.env, " or "), ACCESS_KEY, SECRET_KEY)
+  elseif not access or not secret then
+    return refusal(row, "%s is set without %s", access and ACCESS_KEY or SECRET_KEY,
+      access and SECRET_KEY or ACCESS_KEY)
+  end
+  for name, value in pairs { [ACCESS_KEY] = access, [SECRET_KEY] = secret, [TOKEN] = found.session_token } do
+    local problem = check.key_problem(value)
+    if problem then return refusal(row, "the credential in %s is %s", name, problem) end
+  end
+  return found
+end
+
+-- What to sign with, or nil, err.
+local function keys_of(row, settings)
+  local found, err = settings.credentials, nil
+  if found == nil then return from_environment(row) end
+  if type(found) == "function" then found, err = from_function(row, found) end
+  if found and found.expires_at and found.expires_at <= core.wall() then
+    return refusal(row, "the option credentials gave credentials that have expired: fresh ones are needed")
+  end
+  return found, err
+end
+
+local function by_hand(settings) return settings.headers and settings.headers.authorization ~= nil end
+
+--- What an attempt goes in with: {key, headers} of a bearer key, {keys = what to sign with}, or nil, err. `request` is
+-- nil for lists, which have an address of their own.
+function sigv4.prepare(adapter, request)
+  local state = core.state(adapter)
+  local row, settings = state.row, state.settings
+  local base_url = not request and state.list_base_url or nil
+  if by_hand(settings) then return { base_url = base_url } end
+  local key, err = bearer(row, settings)
+  if err then return nil, err end
+  if not key then
+    local keys
+    keys, err = keys_of(row, settings)
+    if keys and not state.region then
+      return refusal(row, "no region to sign for: set %s, or give the option region", REGIONS[1])
+    end
+    return keys and { keys = keys, base_url = base_url }, err
+  end
+  local applied = state.credentials
+  if not applied or applied.key ~= key or applied.base_url ~= base_url then
+    applied = { key = key, headers = { authorization = "Bearer " .. key }, base_url = base_url }
+    state.credentials = applied
+  end
+  return applied
+end
+
+--- Makes sure that there are credentials: true, or nil, err.
+function sigv4.authenticate(adapter)
+  local applied, err = sigv4.prepare(adapter)
+  if not applied then return nil, err end
+  return true
+end
+
+--- True when there are credentials; calls no function of the user's.
+function sigv4.authenticated(adapter)
+  local state = core.state(adapter)
+  local settings = state.settings
+  if settings.key ~= nil or settings.credentials ~= nil or by_hand(settings) then return true end
+  return bearer(state.row, settings) ~= nil or (variable(ACCESS_KEY) and variable(SECRET_KEY)) ~= nil
+end
+
+-- Signatures ---------------------------------------------------------------------------------------------------------
+
+local function hex(bytes) return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end)) end
+
+local function escape(c) return ("%%%02X"):format(c:byte()) end
+
+-- Host, as libcurl sends it, path and query of a URL.
+local function parts_of(url)
+  local scheme, authority, rest = url:match "^(%a+)://([^/?#]*)([^#]*)"
+  local host = authority:match "([^@]*)$"
+  host = host:gsub(scheme:lower() == "https" and ":443$" or ":80$", "")
+  local path, query = rest:match "^([^?]*)%??(.*)$"
+  return host, path == "" and "/" or path, query
+end
+
+-- A query as it is signed: sorted, each name with a value.
+local function canonical_query(query)
+  local list = {}
+  for part in query:gmatch "[^&]+" do list[#list + 1] = part:find("=", 1, true) and part or part .. "=" end
+  table.sort(list)
+  return table.concat(list, "&")
+end
+
+-- The headers that are signed, each "name:value" and a line's end, and their names.
+local function canonical_headers(headers)
+  local lines, names = {}, {}
+  for _, name in ipairs { "content-type", "host", "x-amz-date", "x-amz-security-token" } do
+    local value = headers[name]
+    if value then
+      names[#names + 1] = name
+      lines[#lines + 1] = ("%s:%s\n"):format(name, value:gsub("^%s+", ""):gsub("%s+$", ""):gsub("%s+", " "))
+    end
+  end
+  return table.concat(lines), table.concat(names, ";")
+end
+
+--- The headers that sign a request, by name, and the signature. what: {method, url, headers (lower-case names), body,
+-- keys = {access_key, secret_key, session_token}, region, service, time = Unix seconds}. Everything but the services of
+-- S3 takes the path, as it is sent, encoded once more.
+function sigv4.signed(what)
+  local keys, date = what.keys, os.date("!%Y%m%dT%H%M%SZ", math.floor(what.time))
+  local host, path, query = parts_of(what.url)
+  local headers, names = canonical_headers { ["content-type"] = what.headers["content-type"], host = host,
+    ["x-amz-date"] = date, ["x-amz-security-token"] = keys.session_token }
+  local twice = path:gsub("[^%w%-._~/]", escape)
+  local request = table.concat({ what.method, twice, canonical_query(query), headers, names,
+    hex(core.sha256(what.body)) }, "\n")
+  local day = date:sub(1, 8)
+  local scope = table.concat({ day, what.region, what.service, "aws4_request" }, "/")
+  local key = "AWS4" .. keys.secret_key
+  for _, word in ipairs { day, what.region, what.service, "aws4_request" } do key = core.hmac_sha256(key, word) end
+  local text = table.concat({ ALGORITHM, date, scope, hex(core.sha256(request)) }, "\n")
+  local signature = hex(core.hmac_sha256(key, text))
+  return { ["x-amz-date"] = date, ["x-amz-security-token"] = keys.session_token,
+    authorization = ("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s"):format(ALGORITHM, keys.access_key, scope,
+      names, signature) }, signature
+end
+
+--- The headers that sign an attempt, none where it has a bearer key, and what no error may show.
+function sigv4.sign(adapter, attempt)
+  local keys, state = attempt.credentials.keys, core.state(adapter)
+  if not keys or attempt.headers.authorization then return {} end
+  local headers, signature = sigv4.signed { method = attempt.method, url = attempt.url, headers = attempt.headers,
+    body = attempt.body, keys = keys, region = state.region, service = state.row.service,
+    time = core.wall() + (state.clock_skew or 0) }
+  return headers, { keys.access_key, keys.secret_key, keys.session_token or signature, signature }
+end
+
+-- What a refusal for its time says.
+local LATE = { "signature expired", "not yet current", "too skewed", "request time" }
+
+local function is_about_time(err)
+  if err.code == "RequestTimeTooSkewed" or err.code == "RequestExpired" then return true end
+  local message = err.message:lower()
+  for _, words in ipairs(LATE) do
+    if message:find(words, 1, true) then return true end
+  end
+  return false
+end
+
+--- True when a signature was refused for its time, and the provider's clock says another one than ours: from then on
+-- signatures have that time.
+function sigv4.rejected(adapter, err, applied)
+  local state = core.state(adapter)
+  if not applied.keys or not err.server_time or not is_about_time(err) then return false end
+  local skew = err.server_time - core.wall()
+  if math.abs(skew - (state.clock_skew or 0)) < 1 then return false end
+  state.clock_skew = skew
+  return true
+end
+
+return sigv4

@@ -1,0 +1,30 @@
+-- GPT and open models on Amazon Bedrock's Mantle, which speaks OpenAI's formats; some models speak Chat alone. Ids have
+-- "openai." before OpenAI's own. Every call of a Responses answer is called call_0: the history's rules tell them
+-- apart.
+
+local MANTLE = "https://bedrock-mantle.{region}.api.aws"
+
+return {
+  name = "bedrock_openai",
+  title = "OpenAI on Amazon Bedrock",
+  options = { "api", region = "name", credentials = "credentials" },
+  api = "responses",
+  apis = {
+    responses = { codec = "responses", base_url = MANTLE .. "/openai/v1" },
+    chat = { codec = "chat", base_url = MANTLE .. "/v1" },
+  },
+  codec = "responses",
+  base_url = MANTLE .. "/openai/v1",
+  list = "/models",
+  env = { "AWS_BEARER_TOKEN_BEDROCK" },
+  auth = "sigv4",
+  service = "bedrock-mantle",
+  id_header = "x-amzn-requestid",
+  models = {
+    { prefix = "openai.gpt-5", thinking = "effort", vision = true, quirks = { no_sampling = true } },
+    { prefix = "openai.gpt-oss", thinking = "effort", quirks = { no_images = true } },
+  },
+  models_checked = "2026-11-22",
+  source = "recordings",
+  says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
+}

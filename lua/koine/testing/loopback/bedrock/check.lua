@@ -1,0 +1,426 @@
+--- Strict validation of Converse requests: what the real API refuses for the model's family is a problem here, and so
+-- is what it only forgives. Pure; `issued` is the memory of what this server handed out (see init.lua).
+
+local check = require "koine.testing.loopback.check"
+local json = require "koine.testing.loopback.json"
+
+local set = check.set
+
+local KEYS = set [[inferenceConfig outputConfig additionalModelRequestFields additionalModelResponseFieldPaths
+  guardrailConfig performanceConfig serviceTier requestMetadata promptVariables system toolConfig messages]]
+local COUNT_KEYS = set "messages system toolConfig"
+local USER = set "text image document video toolResult cachePoint guardContent"
+local ASSISTANT = set "text toolUse reasoningContent cachePoint citationsContent toolResult"
+local RESULT = set "text json image document video"
+local FORMATS = "pdf csv doc docx xls xlsx html txt md"
+
+-- `ctx` is what one request is checked with: {check = collector, issued, model, family, marks, ids, names, tools =
+-- whether the history has any}. Of the family "nine_characters", Mistral's models, ids of calls have so many.
+
+local function family_of(model)
+  model = model:gsub("^arn:[^/]*/", ""):gsub("^[%l-]+%.(%l+%.)", "%1")
+  return model:find "^anthropic%." and "claude" or model:find "^amazon%.nova" and "nova"
+    or model:find "^meta%.llama" and "llama" or model:find "^mistral%." and "nine_characters" or "other"
+end
+
+local CACHES = set "claude nova"
+
+-- The one key of a block; nil when it has none, or several.
+local function key_of(ctx, path, block)
+  local found
+  for key in pairs(json.is_object(block) and block or {}) do
+    if found then
+      ctx.check:add(path, "a block has one key, this one has %s and %s", found, key)
+      return nil
+    end
+    found = key
+  end
+  if not found then
+    ctx.check:add(path, "a block with one key expected")
+  end
+  return found
+end
+
+local function check_cache(ctx, path, mark, before)
+  ctx.marks = ctx.marks + 1
+  if not CACHES[ctx.family] then
+    ctx.check:add(path, "the model does not support prompt caching")
+  elseif not before then
+    ctx.check:add(path, "a cache point may not be the first block")
+  elseif before.document or before.video or before.reasoningContent or before.cachePoint then
+    ctx.check:add(path, "a cache point may not follow a document, a video, reasoning or another one")
+  end
+  if ctx.check:object(path, mark, set "type ttl", "type") then
+    ctx.check:word(path .. ".type", mark.type, "default")
+    ctx.check:word(path .. ".ttl", mark.ttl, "5m 1h")
+  end
+end
+
+local function check_source(ctx, path, source)
+  local key = key_of(ctx, path, source)
+  if key == "bytes" then
+    ctx.check:base64(path .. ".bytes", source.bytes)
+  elseif key == "s3Location" then
+    ctx.check:object(path .. ".s3Location", source.s3Location, set "uri bucketOwner", "uri")
+  elseif key then
+    ctx.check:add(path, "unknown source %s", key)
+  end
+end
+
+local CHECKS = {}
+
+function CHECKS.text(ctx, path, text)
+  ctx.check:text(path, text)
+end
+
+function CHECKS.image(ctx, path, image)
+  if ctx.check:object(path, image, set "format source", "format source") then
+    ctx.check:word(path .. ".format", image.format, "png jpeg gif webp")
+    check_source(ctx, path .. ".source", image.source)
+  end
+end
+
+function CHECKS.document(ctx, path, document)
+  if not ctx.check:object(path, document, set "format name source context citations", "format name source") then
+    return
+  end
+  local name = document.name
+  ctx.check:word(path .. ".format", document.format, FORMATS)
+  check_source(ctx, path .. ".source", document.source)
+  if ctx.check:string(path .. ".name", name, "^[%w%-%(%)%[%] ]+$", "letters, digits, blanks, -()[]") then
+    if name:find "  " or #name > 200 then
+      ctx.check:add(path .. ".name", "at most 200 characters, and no two blanks in a row")
+    elseif ctx.names[name] then
+      ctx.check:add(path .. ".name", "document names must be unique: %s", name)
+    end
+    ctx.names[name] = true
+  end
+end
+
+function CHECKS.toolUse(ctx, path, call)
+  ctx.tools = true
+  if not ctx.check:object(path, call, set "toolUseId name input type", "toolUseId name input") then
+    return
+  end
+  local pattern = ctx.family == "nine_characters" and "^%w%w%w%w%w%w%w%w%w$" or "^[%w_.:-]+$"
+  ctx.check:string(path .. ".toolUseId", call.toolUseId, pattern, "an id of the form [a-zA-Z0-9_.:-]{1,64}")
+  ctx.check:string(path .. ".name", call.name, "^[%w_-]+$", "a name of the form [a-zA-Z0-9_-]{1,64}")
+  if #tostring(call.toolUseId) > 64 or #tostring(call.name) > 64 then
+    ctx.check:add(path, "ids and names have at most 64 characters")
+  end
+  if not json.is_object(call.input) then
+    ctx.check:add(path .. ".input", "an object expected")
+  end
+  if ctx.ids[call.toolUseId or false] then
+    ctx.check:add(path .. ".toolUseId", "ids must be unique")
+  end
+  ctx.ids[call.toolUseId or false] = true
+end
+
+function CHECKS.toolResult(ctx, path, result)
+  ctx.tools = true
+  if not ctx.check:object(path, result, set "toolUseId content status type", "toolUseId content") then
+    return
+  end
+  ctx.check:word(path .. ".status", result.status, "success error")
+  if result.status and not CACHES[ctx.family] then
+    ctx.check:add(path .. ".status", "the model does not support a status")
+  end
+  if not ctx.check:array(path .. ".content", result.content) then
+    return
+  end
+  for i, block in ipairs(result.content) do
+    local at = ("%s.content.%d"):format(path, i - 1)
+    local key = key_of(ctx, at, block)
+    if key and (not RESULT[key] or key == "image" and not CACHES[ctx.family]) then
+      ctx.check:add(at, "%s is not permitted in a result", key)
+    elseif CHECKS[key] then
+      CHECKS[key](ctx, at .. "." .. key, block[key])
+    end
+  end
+end
+
+function CHECKS.reasoningContent(ctx, path, content)
+  local key = key_of(ctx, path, content)
+  if key == "redactedContent" then
+    local known = ctx.issued.redacted[content.redactedContent]
+    if ctx.issued.strict and known ~= ctx.model then
+      ctx.check:add(path, "Invalid redactedContent: this server did not issue it for the model")
+    end
+    return
+  elseif key ~= "reasoningText" then
+    return ctx.check:add(path, "reasoningText or redactedContent expected")
+  end
+  local text = content.reasoningText
+  if not ctx.check:object(path .. ".reasoningText", text, set "text signature", "text") then
+    return
+  end
+  local known = ctx.issued.thinking[text.signature or false]
+  if ctx.family == "claude" and not text.signature then
+    ctx.check:add(path, "signature: Field required")
+  elseif ctx.issued.strict and not (known and known.text == text.text and known.model == ctx.model) then
+    ctx.check:add(path, "Invalid `signature` in reasoning: not issued for this text and model")
+  end
+end
+
+--- The ids of a message's blocks of that kind, in order.
+local function ids_of(message, kind)
+  local ids = {}
+  for _, block in ipairs(message and json.is_array(message.content) and message.content or {}) do
+    local inner = json.is_object(block) and block[kind]
+    ids[#ids + 1] = json.is_object(inner) and inner.toolUseId or nil
+  end
+  return ids
+end
+
+--- Every call of the message before is answered, and nothing else is.
+local function check_pairs(ctx, path, message, before)
+  local open = {}
+  for _, id in ipairs(ids_of(before, "toolUse")) do
+    open[id] = true
+  end
+  for _, id in ipairs(message.role == "user" and ids_of(message, "toolResult") or {}) do
+    if not open[id] then
+      ctx.check:add(path, "The number of toolResult blocks exceeds the number of toolUse blocks of previous turn: %s",
+        id)
+    end
+    open[id] = nil
+  end
+  for id in pairs(open) do
+    ctx.check:add(path, "Expected toolResult blocks for the following Ids: %s", id)
+  end
+end
+
+--- What may stand beside what in one message of the user.
+local function check_company(ctx, path, content)
+  local seen, others = {}, false
+  for i, block in ipairs(content) do
+    local key = json.is_object(block) and next(block)
+    seen[key or false] = true
+    if key == "toolResult" and others then
+      ctx.check:add(("%s.%d"):format(path, i - 1), "results must come before all other content")
+    end
+    others = others or key ~= "toolResult" and key ~= "cachePoint"
+  end
+  if seen.document and not seen.text then
+    ctx.check:add(path, "A text block is required beside a document.")
+  elseif seen.toolResult and seen.document and ctx.family == "claude" then
+    ctx.check:add(path, "documents may not stand beside tool results")
+  elseif seen.toolResult and seen.text and (ctx.family == "llama" or ctx.family == "nine_characters") then
+    ctx.check:add(path, "text may not stand beside tool results")
+  end
+end
+
+local function check_content(ctx, path, message)
+  if not ctx.check:array(path, message.content) then
+    return
+  end
+  local allowed = message.role == "user" and USER or ASSISTANT
+  for i, block in ipairs(message.content) do
+    local at = ("%s.%d"):format(path, i - 1)
+    local key = key_of(ctx, at, block)
+    if key and not allowed[key] then
+      ctx.check:add(at, "%s is not permitted here (role %s)", key, message.role)
+    elseif key == "cachePoint" then
+      check_cache(ctx, at, block.cachePoint, message.content[i - 1])
+    elseif CHECKS[key] then
+      CHECKS[key](ctx, at .. "." .. key, block[key])
+    end
+  end
+  if message.role == "user" then
+    check_company(ctx, path, message.content)
+  end
+end
+
+local function check_messages(ctx, body)
+  if not ctx.check:array("messages", body.messages) then
+    return
+  end
+  local before
+  for i, message in ipairs(body.messages) do
+    local path = ("messages.%d"):format(i - 1)
+    if not ctx.check:object(path, message, set "role content", "role content") then
+      return
+    end
+    if ctx.check:word(path .. ".role", message.role, "user assistant")
+      and message.role == (before and before.role or "assistant") then
+      ctx.check:add(path .. ".role", i == 1 and "A conversation must start with a user message."
+        or "roles must alternate between user and assistant")
+    end
+    check_content(ctx, path .. ".content", message)
+    check_pairs(ctx, path, message, before)
+    before = message
+  end
+  if before.role == "assistant" and (ctx.family ~= "claude" or #ids_of(before, "toolUse") > 0) then
+    ctx.check:add("messages", "A conversation must end with a user message.")
+  end
+  local last = before.content[#before.content]
+  if before.role == "assistant" and json.is_object(last) and type(last.text) == "string" and last.text:find "%s$" then
+    ctx.check:add("messages", "final assistant content cannot end with trailing whitespace")
+  end
+end
+
+local function check_choice(ctx, choice, names)
+  local key = choice ~= nil and key_of(ctx, "toolConfig.toolChoice", choice)
+  if key == "tool" and not names[choice.tool.name or false] then
+    ctx.check:add("toolConfig.toolChoice", "no such tool: %s", tostring(choice.tool.name))
+  elseif key and key ~= "tool" and key ~= "any" and key ~= "auto" then
+    ctx.check:add("toolConfig.toolChoice", "auto, any or tool expected")
+  elseif key and key ~= "auto" and (ctx.family == "llama" or ctx.family == "other") then
+    ctx.check:add("toolConfig.toolChoice", "the model knows auto alone")
+  end
+  return key == "any" or key == "tool"
+end
+
+--- Returns whether a call is forced.
+local function check_tools(ctx, config)
+  if not ctx.check:object("toolConfig", config, set "tools toolChoice", "tools")
+    or not ctx.check:array("toolConfig.tools", config.tools) then
+    return false
+  end
+  local names = {}
+  for i, tool in ipairs(config.tools) do
+    local path = ("toolConfig.tools.%d"):format(i - 1)
+    local key = key_of(ctx, path, tool)
+    if key == "cachePoint" then
+      check_cache(ctx, path, tool.cachePoint, config.tools[i - 1])
+      if ctx.family ~= "claude" then
+        ctx.check:add(path, "the model does not cache tools")
+      end
+    elseif key == "toolSpec" and ctx.check:object(path, tool.toolSpec, set "name description inputSchema strict",
+      "name inputSchema") then
+      local spec = tool.toolSpec
+      ctx.check:string(path .. ".name", spec.name, "^[%w_-]+$", "a name of the form [a-zA-Z0-9_-]{1,64}")
+      if names[spec.name or false] then
+        ctx.check:add(path, "tool names must be unique: %s", tostring(spec.name))
+      end
+      names[spec.name or false] = true
+      if spec.description ~= nil then
+        ctx.check:string(path .. ".description", spec.description)
+      end
+      ctx.check:boolean(path .. ".strict", spec.strict)
+      if ctx.check:object(path .. ".inputSchema", spec.inputSchema, set "json", "json") then
+        ctx.check:tool_schema(path .. ".inputSchema.json", spec.inputSchema.json)
+      end
+    elseif key and key ~= "toolSpec" and key ~= "systemTool" then
+      ctx.check:add(path, "toolSpec, systemTool or cachePoint expected, got %s", key)
+    end
+  end
+  return check_choice(ctx, config.toolChoice, names)
+end
+
+local function check_inference(ctx, config)
+  if not ctx.check:object("inferenceConfig", config, set "maxTokens temperature topP stopSequences") then
+    return
+  end
+  ctx.check:integer("inferenceConfig.maxTokens", config.maxTokens, 1)
+  ctx.check:number("inferenceConfig.temperature", config.temperature, 0, 1)
+  ctx.check:number("inferenceConfig.topP", config.topP, 0, 1)
+  ctx.check:strings("inferenceConfig.stopSequences", config.stopSequences, 2500)
+  if ctx.family == "claude" and config.temperature and config.topP then
+    ctx.check:add("inferenceConfig", "`temperature` and `top_p` cannot both be specified for this model")
+  end
+end
+
+--- What goes to the model as it is: of Claude's fields those that thinking rules out.
+local function check_more(ctx, body, forced)
+  local more = body.additionalModelRequestFields
+  if more == nil or not ctx.check:object("additionalModelRequestFields", more) or ctx.family ~= "claude" then
+    return
+  end
+  local thinking, config = more.thinking, body.inferenceConfig or {}
+  if not json.is_object(thinking) then
+    return
+  end
+  local path = "additionalModelRequestFields.thinking"
+  ctx.check:word(path .. ".type", thinking.type, "enabled disabled adaptive")
+  if thinking.type == "enabled" then
+    ctx.check:integer(path .. ".budget_tokens", thinking.budget_tokens or 0, 1024)
+    if config.maxTokens and config.maxTokens <= (thinking.budget_tokens or 0) then
+      ctx.check:add("inferenceConfig.maxTokens", "must be greater than `thinking.budget_tokens`")
+    end
+  end
+  if thinking.type ~= "disabled" and (forced or config.temperature and config.temperature ~= 1) then
+    ctx.check:add(path, "thinking allows neither a forced tool nor a temperature")
+  end
+end
+
+local function check_metadata(ctx, metadata)
+  local n = 0
+  if metadata == nil or not ctx.check:object("requestMetadata", metadata) then
+    return
+  end
+  for key, value in pairs(metadata) do
+    n = n + 1
+    if type(value) ~= "string" then
+      ctx.check:add("requestMetadata." .. key, "a string expected")
+    end
+  end
+  if n > 16 then
+    ctx.check:add("requestMetadata", "at most 16 entries expected")
+  end
+end
+
+local function check_system(ctx, system)
+  if system == nil or not ctx.check:array("system", system) then
+    return
+  end
+  for i, block in ipairs(system) do
+    local path = ("system.%d"):format(i - 1)
+    local key = key_of(ctx, path, block)
+    if key == "cachePoint" then
+      check_cache(ctx, path, block.cachePoint, system[i - 1])
+    elseif key == "text" then
+      ctx.check:text(path .. ".text", block.text)
+    elseif key and key ~= "guardContent" then
+      ctx.check:add(path, "text or cachePoint expected, got %s", key)
+    end
+  end
+end
+
+local function unescape(text)
+  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+-- What a count wraps the request in.
+local function unwrap(c, body)
+  if not c:object("request", body, set "input", "input")
+    or not c:object("input", body.input, set "converse", "converse") then
+    return nil
+  end
+  return body.input.converse
+end
+
+--- Checks a request to /model/ID/converse, /converse-stream or, when `count` is set, /count-tokens. `issued`: what the
+-- server handed out. Returns the decoded body (nil when it is no object) with what its path says, `model` and `stream`,
+-- and an array of problems.
+return function(request, count, issued)
+  local c = check.new()
+  local id, action = request.target:match "^/model/([^/?]+)/([%l-]+)"
+  local body = c:body(request)
+  if body and count then
+    body = unwrap(c, body)
+  end
+  if not body then
+    return nil, c.problems
+  end
+  local model = unescape(id or "")
+  local ctx = { check = c, issued = issued, marks = 0, ids = {}, names = {}, model = model, family = family_of(model) }
+  c:object("request", body, count and COUNT_KEYS or KEYS, "messages")
+  if body.inferenceConfig ~= nil then
+    check_inference(ctx, body.inferenceConfig)
+  end
+  check_metadata(ctx, body.requestMetadata)
+  check_system(ctx, body.system)
+  local forced = body.toolConfig ~= nil and check_tools(ctx, body.toolConfig)
+  check_messages(ctx, body)
+  if ctx.tools and body.toolConfig == nil then
+    c:add("toolConfig", "The toolConfig field must be defined when using toolUse and toolResult content blocks.")
+  end
+  check_more(ctx, body, forced)
+  if ctx.marks > 4 then
+    c:add("cachePoint", "at most 4 cache points, found %d", ctx.marks)
+  end
+  body.model, body.stream = model, action == "converse-stream"
+  return body, c.problems
+end
