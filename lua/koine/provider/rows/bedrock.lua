@@ -1,6 +1,6 @@
--- Amazon Bedrock, Converse. Models: docs.aws.amazon.com/bedrock, supported models and inference parameters. What a
--- model takes of the format follows from its family; ids may have a group of regions or an ARN before them. Of an
--- application's own profile nothing is known: the option quirks = {family = …} says it.
+-- Amazon Bedrock, Converse. What a model takes of the format follows from its family; ids may have a group of regions
+-- or an ARN before them. Of an application's own profile nothing is known: the option quirks = {family = …} says it.
+-- The date is that of Claude's entries, which are Anthropic's: the others were not compared with AWS's pages yet.
 
 local anthropic = require "koine.provider.rows.anthropic"
 
@@ -25,7 +25,7 @@ local models = {
   model("amazon.nova-2", "nova2", NO_PREFILL, { thinking = "effort", vision = true }),
   model("amazon.titan-text", "other", { system_role = "user", no_prefill = true, no_images = true }),
   model("meta.llama", "llama", NO_PREFILL),
-  model("mistral.mistral-large", "mistral_large", { tool_id = "alnum9", no_prefill = true, no_images = true }),
+  model("mistral.mistral-large", "mistral_large", { tool_id = "alnum9", no_prefill = true }),
   model("mistral.pixtral-large", "mistral_large", { tool_id = "alnum9", no_prefill = true }, { vision = true }),
   -- The smaller ones cannot be made to call a tool, as Llama cannot.
   model("mistral.", "llama", { tool_id = "alnum9", no_prefill = true }),
@@ -58,7 +58,7 @@ return {
   options = { region = "name", credentials = "credentials" },
   heads = { "^arn:[^/]*/", "^us%-gov%.", "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^ca%.", "^global%." },
   models = models,
-  models_checked = "2026-11-22",
+  models_checked = anthropic.models_checked,
   source = "recordings",
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

@@ -20,11 +20,6 @@ return {
   auth = "sigv4",
   service = "bedrock-mantle",
   id_header = "x-amzn-requestid",
-  models = {
-    { prefix = "openai.gpt-5", thinking = "effort", vision = true, quirks = { no_sampling = true } },
-    { prefix = "openai.gpt-oss", thinking = "effort", quirks = { no_images = true } },
-  },
-  models_checked = "2026-11-22",
   source = "recordings",
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

@@ -17,7 +17,7 @@ local SUITES = {
   { "amazon.nova-lite-v1:0", {}, { thinking_option = false } },
   { "openai.gpt-oss-120b-1:0", {}, { images = false } },
   { "meta.llama4-maverick-17b-instruct-v1:0", {}, { thinking_option = false } },
-  { "mistral.mistral-large-2407-v1:0", {}, { thinking_option = false, images = false, exact_ids = false } },
+  { "mistral.mistral-large-2407-v1:0", {}, { thinking_option = false, exact_ids = false } },
 }
 
 for _, suite in ipairs(SUITES) do
