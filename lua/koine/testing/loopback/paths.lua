@@ -19,7 +19,7 @@ local PREFIXES = {
 --- The endpoints by wire: of all wires that a row speaks.
 paths.endpoints = {}
 for wire in pairs(PREFIXES) do
-  paths.endpoints[wire] = require("koine.testing.loopback." .. wire)
+  paths.endpoints[wire] = require("koine.testing.loopback.wire." .. wire)
 end
 
 local KNOWN = {}

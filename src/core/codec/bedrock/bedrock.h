@@ -109,11 +109,13 @@ struct bedrock {
   int refused;               /* the model says that it refuses */
 };
 
+/* As in struct codec. */
 void bedrock_init(void *state, const struct parse *p);
 void bedrock_free(void *state);
 int bedrock_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
 int bedrock_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int bedrock_parse_end(void *state, struct events *out, struct err *e);
+/* True once messageStop came. */
 int bedrock_ended(const void *state);
 
 /* What a piece of a block says, streamed or whole; empty = nothing. `raw`: JSON. */
@@ -146,9 +148,11 @@ int bedrock_usage(struct bedrock *s, struct str json, struct str tier, struct ev
 
 /* }}} */
 
-/* {{{ errors: as in struct codec; of an exception inside a stream */
+/* {{{ errors */
 
+/* Reads a refusal, as in struct codec. */
 void bedrock_read_error(struct arena *a, int status, struct str type, struct str body, struct err *e);
+/* An exception inside a stream: its type, and its payload. */
 void bedrock_read_fault(struct arena *a, struct str type, struct str body, struct err *e);
 
 /* }}} */

@@ -2,12 +2,12 @@
 -- account, and the chat host, whose two wires are the Chat and the Responses endpoint behind its own headers, tokens
 -- and models. One table is the state of one server; `url` is where that server is reached.
 
-local chat = require "koine.testing.loopback.chat"
+local chat = require "koine.testing.loopback.wire.chat"
 local data = require "koine.testing.loopback.copilot.data"
 local host = require "koine.testing.loopback.copilot.host"
 local http_server = require "koine.net.http_server"
 local json = require "koine.testing.loopback.json"
-local responses = require "koine.testing.loopback.responses"
+local responses = require "koine.testing.loopback.wire.responses"
 local script = require "koine.testing.loopback.script"
 
 local reply, prose, refuse, accepts = data.reply, data.prose, data.refuse, data.accepts

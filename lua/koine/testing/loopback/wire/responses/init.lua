@@ -2,14 +2,14 @@
 -- its own shape, and what was handed out is remembered, so that a replayed item can be judged. Pure but for the memory
 -- tables its caller passes in.
 
-local chat = require "koine.testing.loopback.chat"
+local chat = require "koine.testing.loopback.wire.chat"
 local json = require "koine.testing.loopback.json"
 local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
 
 local responses = {
-  check = require "koine.testing.loopback.responses.check", tool_prefix = "call_", id_prefix = "resp_",
+  check = require "koine.testing.loopback.wire.responses.check", tool_prefix = "call_", id_prefix = "resp_",
   paths = { "/responses" }, count_path = "/responses/input_tokens", stream_type = chat.stream_type,
   error_body = chat.error_body, id_header = chat.id_header, missing_key = chat.missing_key, status = chat.status,
 }

@@ -2,7 +2,7 @@
 -- forgives. Pure; `issued` is the memory of what this server handed out (see init.lua).
 
 local check = require "koine.testing.loopback.check"
-local check_input = require "koine.testing.loopback.responses.items"
+local check_input = require "koine.testing.loopback.wire.responses.items"
 local json = require "koine.testing.loopback.json"
 
 local set = check.set

@@ -7,7 +7,7 @@ local json = require "koine.testing.loopback.json"
 local object, array = json.object, json.array
 
 local anthropic = {
-  check = require "koine.testing.loopback.anthropic.check", tool_prefix = "toolu_", id_prefix = "msg_",
+  check = require "koine.testing.loopback.wire.anthropic.check", tool_prefix = "toolu_", id_prefix = "msg_",
   paths = { "/messages" }, count_path = "/messages/count_tokens", stream_type = "text/event-stream; charset=utf-8",
 }
 

@@ -4,11 +4,11 @@
 
 local core = require "koine.core"
 local json = require "koine.testing.loopback.json"
-local signature = require "koine.testing.loopback.bedrock.signature"
+local signature = require "koine.testing.loopback.wire.bedrock.signature"
 
 local object, array = json.object, json.array
 
-local bedrock = { check = require "koine.testing.loopback.bedrock.check", tool_prefix = "tooluse_", id_prefix = "",
+local bedrock = { check = require "koine.testing.loopback.wire.bedrock.check", tool_prefix = "tooluse_", id_prefix = "",
   paths = { "/model/MODEL/converse", "/model/MODEL/converse-stream" }, count_path = "/model/MODEL/count-tokens",
   models_path = "/foundation-models", stream_type = "application/vnd.amazon.eventstream" }
 

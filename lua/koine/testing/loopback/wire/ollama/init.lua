@@ -6,7 +6,7 @@ local json = require "koine.testing.loopback.json"
 local object, array = json.object, json.array
 
 local ollama = {
-  check = require "koine.testing.loopback.ollama.check", tool_prefix = "call_", id_prefix = "",
+  check = require "koine.testing.loopback.wire.ollama.check", tool_prefix = "call_", id_prefix = "",
   paths = { "/api/chat" }, stream_type = "application/x-ndjson",
 }
 

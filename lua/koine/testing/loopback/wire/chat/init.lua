@@ -7,7 +7,7 @@ local script = require "koine.testing.loopback.script"
 local object, array = json.object, json.array
 
 local chat = {
-  check = require "koine.testing.loopback.chat.check", tool_prefix = "call_", id_prefix = "chatcmpl-",
+  check = require "koine.testing.loopback.wire.chat.check", tool_prefix = "call_", id_prefix = "chatcmpl-",
   paths = { "/chat/completions" }, stream_type = "text/event-stream; charset=utf-8",
 }
 
