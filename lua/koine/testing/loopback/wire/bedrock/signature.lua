@@ -7,7 +7,9 @@ local signature = {}
 
 --- The keys that the loopback provider knows; behind AHEAD its clock is an hour before ours.
 signature.keys = { AKIDLOOPBACK = "loopback/secret+key", AKIDLOOPBACKAHEAD = "loopback/secret+key" }
+--- The session token that the right credentials have.
 signature.session_token = "loopback-session-token"
+--- The services whose signatures are right.
 signature.services = { bedrock = true, ["bedrock-mantle"] = true }
 
 local HOUR, TOLERANCE = 3600, 300
