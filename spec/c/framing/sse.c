@@ -79,6 +79,11 @@ static void test_cases(struct buf *out) {
     { "event: e\n", "" }, { "event: e", "" }, { "\xEF\xBB", "" }, { "\xEF\xBB\xBF", "" },
     { "\xEF\xBB\xBF" "data: a", "$<|a>" },
     { "data: a\nevent: e", "$<e|a>" }, { "data: a\n:", "$<|a>" }, { "dat", "" }, { "data: [DONE]", "$<|[DONE]>" },
+    { "data: a\n\n{\n  \"e\": {\"x\": \"}\\\"{\"\n\n  }\n}\ndata: b\n\n", "<|a><|{\n  \"e\": {\"x\": \"}\\\"{\"\n  }\n}><|b>" },
+    { "[{\"e\":1}\r\n,\r\n{}]\r\n\r\ndata: b\n\n", "<|[{\"e\":1}\n,\n{}]><|b>" }, { "  {\"e\":1}\n{}\n", "<|  {\"e\":1}><|{}>" },
+    { "event: error\n{\"e\":1}\n", "<error|{\"e\":1}>" }, { "data: a\n{\"e\":1}\n\n", "<|a>" },
+    { "{\"e\":\n\ndata: a\n\n", "<|a>" }, { "{\"e\":\nevent: x\ndata: a\n\n", "<x|a>" },
+    { "{\"e\":\n1", "$<|{\"e\":\n1>" }, { "{\"e\":\n1}", "$<|{\"e\":\n1}>" },
     { "data: a:b: c\n\n", "<|a:b: c>" }, { "data:: a\n\n", "<|: a>" }, { "data : a\n\n", "" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

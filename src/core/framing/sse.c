@@ -1,7 +1,7 @@
 /*
 ** sse.c: the event-stream parser, and the framing made of it. Every line end (CRLF, LF, lone CR), cut anywhere; data
-** lines are joined in place. It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in
-** error.
+** lines are joined in place, and so are those of JSON that stands between records without a field's name: some servers
+** report an error so. It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in error.
 **
 ** The buffer: [consumed] [name] [data] [dead: field names, comments] [line being read]. It is moved together only when
 ** the dead bytes outweigh the living, so that each byte is moved a bounded number of times.
@@ -34,14 +34,15 @@ static int fail(struct sse *s, int why, struct err *e) {
 
 /* --- input --- */
 
-/* Moves name, data and the line being read to the front once that costs less than it frees. */
+/* Moves name, data and the line being read to the front once that costs less than it frees. A byte of the line end
+** before stays where no field's name leaves room for joining. */
 static void compact(struct sse *s) {
-  size_t tail = s->in.n - s->line, live = s->name_n + s->data_n + tail;
+  size_t gap = s->is_bare ? 1 : 0, tail = s->in.n - s->line, live = s->name_n + s->data_n + gap + tail;
   if (s->line == 0 || s->in.n - live < live) return;
   char *p = s->in.p;
   memmove(p, p + s->name, s->name_n);
   memmove(p + s->name_n, p + s->data, s->data_n);
-  memmove(p + s->name_n + s->data_n, p + s->line, tail);
+  memmove(p + s->name_n + s->data_n + gap, p + s->line, tail);
   size_t by = s->in.n - live;
   s->name = 0;
   s->data = s->name_n;
@@ -132,14 +133,47 @@ static int set_name(struct sse *s, size_t at, size_t end) {
   return buf_add(&s->late, s->in.p + at, end - at) < 0 ? FAILED_MEMORY : OK;
 }
 
+/* A field after JSON that never ended: that was none, and says nothing. */
+static void drop_bare(struct sse *s) {
+  s->is_bare = s->has_data = 0;
+  s->data_n = 0;
+}
+
+/* True when the line [at, end) begins an object or an array. */
+static int begins_json(const struct sse *s, size_t at, size_t end) {
+  while (at < end && str_is_space(s->in.p[at])) at++;
+  return at < end && (s->in.p[at] == '{' || s->in.p[at] == '[');
+}
+
+/* Adds a line of bare JSON to the record, which is complete once every bracket is closed: 0, or FAILED_EVENT. */
+static int add_bare(struct sse *s, size_t at, size_t end) {
+  if (!s->is_bare) s->depth = s->in_string = s->escaped = 0;
+  s->is_bare = 1;
+  for (size_t i = at; i < end; i++) {
+    char c = s->in.p[i];
+    if (s->escaped) s->escaped = 0;
+    else if (c == '\\') s->escaped = s->in_string;
+    else if (c == '"') s->in_string = !s->in_string;
+    else if (s->in_string) continue;
+    else if (c == '{' || c == '[') s->depth++;
+    else if (c == '}' || c == ']') s->depth--;
+  }
+  return add_data(s, at, end);
+}
+
 /* Takes in the line [at, end), which is not empty: 0, or what failed. */
 static int take_line(struct sse *s, size_t at, size_t end) {
   const char *p = s->in.p + at;
   size_t n = end - at;
-  if (n >= 4 && memcmp(p, "data", 4) == 0 && (n == 4 || p[4] == ':'))
+  if (n >= 4 && memcmp(p, "data", 4) == 0 && (n == 4 || p[4] == ':')) {
+    if (s->is_bare) drop_bare(s);
     return add_data(s, value_of(s, at + 4, end), end);
-  if (n >= 5 && memcmp(p, "event", 5) == 0 && (n == 5 || p[5] == ':'))
+  }
+  if (n >= 5 && memcmp(p, "event", 5) == 0 && (n == 5 || p[5] == ':')) {
+    if (s->is_bare) drop_bare(s);
     return set_name(s, value_of(s, at + 5, end), end);
+  }
+  if (s->is_bare || (!s->has_data && begins_json(s, at, end))) return add_bare(s, at, end);
   if (*p == ':') s->comments++;
   return OK;
 }
@@ -152,7 +186,7 @@ static int dispatch(struct sse *s, struct record *r, int unclosed) {
                           .unclosed = unclosed };
     r->name = s->is_late ? buf_str(&s->late) : (struct str){ s->in.p + s->name, s->name_n };
   }
-  s->has_data = s->is_late = 0;
+  s->has_data = s->is_late = s->is_bare = 0;
   s->data_n = s->name_n = 0;
   return has_data;
 }
@@ -179,10 +213,11 @@ int sse_next(struct sse *s, struct record *r, struct err *e) {
   while (next_line(s, &at, &end)) {
     if (end - at > s->line_max) return fail(s, FAILED_LINE, e);
     if (end == at) {
-      if (dispatch(s, r, 0)) return 1;
+      if (!s->is_bare && dispatch(s, r, 0)) return 1;
     } else {
       int why = take_line(s, at, end);
       if (why != OK) return fail(s, why, e);
+      if (s->is_bare && s->depth <= 0) return dispatch(s, r, 0);
     }
   }
   return s->in.n - s->line > s->line_max ? fail(s, FAILED_LINE, e) : 0;

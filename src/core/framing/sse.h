@@ -23,6 +23,8 @@ struct sse {
   size_t name, name_n;        /* its event name, while that stands in front of the data */
   struct buf late;            /* its event name, when that came later */
   int has_data, is_joined, is_late, skip_lf, bom, failed;
+  int is_bare;                /* the open record is JSON without a field's name: */
+  int depth, in_string, escaped; /* the brackets that are open in it; where its last line ended */
   /* public again */
   unsigned long comments;     /* comment lines seen: a keep-alive counter */
 };
@@ -34,8 +36,8 @@ void sse_free(struct sse *s);
 int sse_feed(struct sse *s, const char *p, size_t n, struct err *e);
 /* As sse_feed, but takes over the content of b where its own buffer is empty (b is left empty either way). */
 int sse_feed_buf(struct sse *s, struct buf *b, struct err *e);
-/* 1 and a record (name: its event: field; data: its data: lines joined by LF), 0 when more bytes are needed, -1 on
-** error. */
+/* 1 and a record (name: its event: field; data: its data: lines joined by LF, or the lines of an object or array that
+** stands between records), 0 when more bytes are needed, -1 on error. */
 int sse_next(struct sse *s, struct record *r, struct err *e);
 /* At the end of input: 1 and the record that no blank line closed (its last line may lack an end), 0 when there is
 ** none. */
