@@ -22,6 +22,7 @@ struct facts {
   int64_t number;                       /* a number given as code or status; 0 = none */
   double retry_after;                   /* negative = not said */
   int prose;                            /* the body was plain text */
+  int spent;                            /* what a whole day allows was used up */
 };
 
 /* {{{ strings */
@@ -127,6 +128,15 @@ static void read_code(struct arena *a, const struct node *code, struct facts *f)
   if (code->type == NODE_INT || code->type == NODE_DOUBLE) f->digits = text_of(a, node_int(a, n));
 }
 
+/* One of the details of Google's errors. */
+static void read_detail(const struct node *d, struct facts *f) {
+  const struct node *delay = node_get(d, "retryDelay"), *violations = node_get(d, "violations");
+  if (delay != NULL) f->retry_after = seconds(node_str(delay));
+  if (f->code.n == 0) f->code = node_str(node_get(d, "reason"));
+  for (const struct node *v = node_is(violations, NODE_ARRAY) ? violations->child : NULL; v != NULL; v = v->next)
+    f->spent |= str_contains(node_str(node_get(v, "quotaId")), "perday");
+}
+
 /* The fields of the object that has the message. */
 static void read_flat(struct arena *a, const struct node *o, struct facts *f) {
   static const struct str STATUS[] = { { "status", 6 }, { "status_code", 11 }, { "statusCode", 10 } };
@@ -142,7 +152,7 @@ static void read_flat(struct arena *a, const struct node *o, struct facts *f) {
   else f->message = text_of(a, detail);
   f->message = with_raw(a, f->message, node_str(node_get(node_get(o, "metadata"), "raw")));
   for (const struct node *d = node_is(details, NODE_ARRAY) ? details->child : NULL; d != NULL; d = d->next)
-    if (node_get(d, "retryDelay") != NULL) f->retry_after = seconds(node_str(node_get(d, "retryDelay")));
+    read_detail(d, f);
 }
 
 /* Follows `error`, `errors` and the first element of an array down to the object or string with the message. */
@@ -214,17 +224,18 @@ static const struct { const char *word; int status; } WORDS[] = {
   { "insufficient_system_resource", 503 },
   { "INVALID_ARGUMENT", 400 }, { "FAILED_PRECONDITION", 400 }, { "UNAUTHENTICATED", 401 }, { "PERMISSION_DENIED", 403 },
   { "NOT_FOUND", 404 }, { "RESOURCE_EXHAUSTED", 429 }, { "INTERNAL", 500 }, { "UNAVAILABLE", 503 },
-  { "DEADLINE_EXCEEDED", 504 },
+  { "DEADLINE_EXCEEDED", 504 }, { "CANCELLED", 499 }, { "OUT_OF_RANGE", 400 }, { "UNKNOWN", 500 }, { "DATA_LOSS", 500 },
 };
 
 static const char *const OVERFLOW[] = {
   "context length", "context window", "maximum context", "too many tokens", "prompt is too long", "context size",
-  "exceed context limit", "context_length", "context_size", NULL
+  "exceed context limit", "context_length", "context_size", "exceeds the maximum number of tokens", NULL
 };
 static const char *const CREDENTIAL[] = {
   "incorrect api key", "invalid api key", "api key not valid", "invalid x-api-key", "invalid_api_key", "login fail",
-  "authentication_error", NULL
+  "authentication_error", "api_key_invalid", NULL
 };
+static const char *const REGION[] = { "location is not supported", NULL };
 static const char *const CREDIT[] = { "credit balance is too low", NULL };
 static const char *const MEDIA[] = {
   "could not process image", "unsupported image", "invalid image", "unsupported media", NULL
@@ -267,12 +278,13 @@ static void bad_request(struct err *e, const struct facts *f) {
   if (says(f, CREDENTIAL)) settle_kind(e, KIND_AUTH, 0);
   else if (says(f, OVERFLOW)) settle_kind(e, KIND_CONTEXT_OVERFLOW, 0);
   else if (says(f, CREDIT)) settle_kind(e, KIND_BILLING, 0);
+  else if (says(f, REGION)) settle_kind(e, KIND_PERMISSION, 0);
   else settle_kind(e, e->status == 413 ? KIND_TOO_LARGE : KIND_INVALID_REQUEST, str_eq(f->code, "tool_use_failed"));
 }
 
 static void too_many(struct err *e, const struct facts *f) {
   int spent = str_contains(f->code, "quota") || str_contains(f->type, "quota") || str_contains(f->code, "billing") ||
-              str_contains(f->type, "billing") || (f->prose && says(f, ALLOWANCE));
+              str_contains(f->type, "billing") || (f->prose && says(f, ALLOWANCE)) || f->spent;
   settle_kind(e, spent ? KIND_BILLING : KIND_RATE_LIMIT, !spent);
 }
 
@@ -298,6 +310,7 @@ static void classify(struct err *e, const struct facts *f) {
     case 409: settle_kind(e, KIND_INVALID_REQUEST, 1); return;
     case 425: settle_kind(e, KIND_SERVER, 1); return;
     case 429: too_many(e, f); return;
+    case 499: settle_kind(e, KIND_SERVER, 1); return; /* the server gave up, in the middle of an answer */
     case 503: case 529: settle_kind(e, KIND_OVERLOADED, 1); return;
     default: break;
   }
