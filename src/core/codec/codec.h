@@ -147,6 +147,10 @@ struct parse {
   struct str request;            /* the body that was sent, for init alone; empty where it is not known */
 };
 
+/* ENDED_SO_FAR: the answer is complete as it is, but there may be more of it; ENDED_FOR_GOOD: the wire's own terminal
+** signal was seen, and only usage may follow. parse_end is for both. */
+enum ended { NOT_ENDED, ENDED_FOR_GOOD, ENDED_SO_FAR };
+
 struct codec {
   const char *name;            /* as in list.h */
   size_t state_size;
@@ -171,7 +175,7 @@ struct codec {
   int (*parse_end)(void *state, struct events *out, struct err *e);
   /* Reads a refusal where codec_error is not enough: type is what error_header says; NULL: codec_error. */
   void (*read_error)(struct arena *a, int status, struct str type, struct str body, struct err *e);
-  /* True once the wire's own terminal signal was seen: a close after that is success. */
+  /* What a close of the stream would be now: an enum ended. */
   int (*ended)(const void *state);
 };
 

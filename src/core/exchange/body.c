@@ -72,8 +72,9 @@ int body_read_plain(struct exchange *x) {
   arena_reset(&x->scratch);
   if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0)
     return x->err.kind == KIND_PROTOCOL && json_is_cut(buf_str(&x->body)) ? exchange_truncated(x) : exchange_fail(x);
-  if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return exchange_fail(x);
   x->stage = ENDING;
+  if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0)
+    x->stage = FAILING; /* the answer was read, and is the failure's partial */
   return 1;
 }
 

@@ -247,7 +247,7 @@ enum progress exchange_next(struct exchange *x, struct event *delta) {
 }
 
 int exchange_ended(const struct exchange *x) {
-  return x->mode == STREAM && x->stage == READING && x->spec.codec->ended(x->state);
+  return x->mode == STREAM && x->stage == READING && x->spec.codec->ended(x->state) == ENDED_FOR_GOOD;
 }
 
 unsigned long exchange_event_count(const struct exchange *x) { return x->count; }

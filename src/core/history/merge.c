@@ -110,7 +110,7 @@ static int merge_text(struct history *h, struct joined *j) {
 
 /* }}} */
 
-static void merge_blocks(struct history *h) {
+static void merge_blocks(struct history *h, const struct norm *n) {
   struct node *last = NULL;
   for (size_t i = 0; i < h->n; i++) {
     struct node *m = h->message[i];
@@ -119,14 +119,14 @@ static void merge_blocks(struct history *h) {
       last = m;
       continue;
     }
-    move_blocks(content_of(last), content_of(m), is_assistant(m));
+    move_blocks(content_of(last), content_of(m), is_assistant(m) && !n->keep_thinking);
     h->message[i] = NULL;
   }
 }
 
 int rules_merge(struct history *h, const struct norm *n) {
   if (n->merge_blocks) {
-    merge_blocks(h);
+    merge_blocks(h, n);
   } else if (n->merge_text) {
     struct joined j = { .a = h->a };
     int bad;

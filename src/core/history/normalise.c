@@ -87,6 +87,7 @@ static int empty_text(const struct node *block, const struct norm *n) {
   struct str s;
   if (!is_block(block, "text") && !is_block(block, "refusal")) return 0;
   s = node_str(node_get(block, "text"));
+  if (s.n == 0 && n->keep_signed_text && node_get(node_get(block, "provider_data"), "raw") != NULL) return 0;
   return s.n == 0 || (n->drop_blank_text && rules_blank(s));
 }
 

@@ -23,6 +23,8 @@ struct norm {
   int signed_thinking;         /* thinking without provider_data but with a signature is this wire's own */
   int drop_blank_text;         /* white-space-only text is refused too (N3) */
   int merge_blocks;            /* N9/N10: same-role messages become one, thinking dropped from a merged-in assistant */
+  int keep_thinking;           /* N10 not: a merged-in assistant keeps its thinking */
+  int keep_signed_text;        /* N3 not: text without text goes back where provider_data.raw is the wire's own */
   int merge_text;              /* N11: same-role messages joined; assistant messages with calls stay apart */
   int results_first;           /* N8 inside a user message */
   const char *id_chars;        /* N7: "word-" = [A-Za-z0-9_-], and what stands behind that; "alnum9" = exactly nine [A-Za-z0-9]; NULL = any */

@@ -31,7 +31,8 @@ enum event_type {
   PART_TOOL,       /* key, id, name: opens a tool call or completes it; empty strings say nothing */
   PART_ARGS,       /* key, text: append argument bytes */
   PART_RAW,        /* key, text = JSON object of the fields without a canonical name; replaces an earlier one. With name
-                      "thinking" it opens a thinking block, which may stay without text */
+                      "thinking" it opens a thinking block, which may stay without text; with EVENT_SILENT and that name
+                      or "text" a whole block without text, of which no delta tells */
   PART_END,        /* key: this block is finished */
   PART_USAGE,      /* usage: overwrites per field where known */
   PART_CONTAINER,  /* text = JSON object with an `id`: where the provider ran code; replaces an earlier one */
@@ -65,6 +66,8 @@ struct usage {
 #define EVENT_SURROGATE JSON_SURROGATE
 /* PART_TEXT, PART_THINKING, PART_REFUSAL, PART_ARGS: `text` replaces what the block holds; no delta says so. */
 #define EVENT_REPLACE 2u
+/* PART_RAW: see there. */
+#define EVENT_SILENT 4u
 
 struct event {
   enum event_type type;

@@ -62,9 +62,19 @@ static int add_signature(struct message *msg, const struct event *part, struct e
   return b == NULL ? -1 : block_replace(&b->signature, part->text, e);
 }
 
+/* A block that holds nothing but fields without a canonical name. */
+static int add_silent(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
+  enum block_type type = str_eq(part->name, "thinking") ? BLOCK_THINKING : BLOCK_TEXT;
+  struct block *b;
+  if (run_close(msg, deltas, e) != 0 || (b = block_new(msg, type, part->key, e)) == NULL) return -1;
+  b->started = b->ended = 1;
+  return block_keep(&b->raw, part->text, e);
+}
+
 /* Fields without a canonical name; those of reasoning that shows no text open its block. */
 static int add_raw(struct message *msg, const struct event *part, struct events *deltas, struct err *e) {
-  struct block *b = block_find(msg, part->key);
+  struct block *b = part->flags & EVENT_SILENT ? NULL : block_find(msg, part->key);
+  if (part->flags & EVENT_SILENT) return add_silent(msg, part, deltas, e);
   if (b == NULL && !str_eq(part->name, "thinking")) return 0;
   if (b == NULL && (b = run_open(msg, BLOCK_THINKING, part->key, deltas, e)) == NULL) return -1;
   return block_replace(&b->raw, part->text, e);
