@@ -22,14 +22,26 @@ end
 
 local function text(value) return type(value) == "string" and value:find "%S" and value or nil end
 
--- How a wire format answers, by codec. `after` gives the id after which a list goes on, nil at its end; without it a
--- list has one page. `list` is the field of a list, nil: `data`, or the answer is one. `id` is the field of an entry's
--- id, nil: `id`. `count` is the field of a count; `uncounted` is true for the error of a model that cannot count.
+-- A model of Gemini's list in the words of the others; nil for one that answers no chat.
+local function gemini_model(entry)
+  local name = type(entry) == "table" and text(entry.name)
+  for _, method in ipairs(name and type(entry.supportedGenerationMethods) == "table"
+    and entry.supportedGenerationMethods or {}) do
+    if method == "generateContent" then
+      return { id = name:gsub("^models/", ""), name = entry.displayName, max_input_tokens = entry.inputTokenLimit }
+    end
+  end
+end
+
+-- How a wire format answers, by codec. `after` gives what the next page of a list is asked for with, nil at its end;
+-- without it a list has one page. `page` is the name that goes with it. `list` is the field of a list, nil: `data`, or
+-- the answer is one. `model` makes an entry one of those that fields_of reads. `id` is the field of an entry's id, nil:
+-- `id`. `count` is the field of a count; `uncounted` is true for the error of a model that cannot count.
 -- Entries differ by server, not by wire: fields_of reads all.
 local WIRES = {
   anthropic = {
     after = function(answer) return answer.has_more == true and text(answer.last_id) or nil end,
-    count = "input_tokens",
+    page = "after_id", count = "input_tokens",
   },
   bedrock = {
     list = "modelSummaries",
@@ -38,6 +50,10 @@ local WIRES = {
     uncounted = function(err) return err.status_code == 400 and err.kind == "invalid_request" end,
   },
   chat = {},
+  gemini = {
+    after = function(answer) return text(answer.nextPageToken) end,
+    page = "pageToken", list = "models", model = gemini_model, count = "totalTokens",
+  },
   ollama = { list = "models", id = "model" },
   responses = { count = "input_tokens" },
 }
@@ -120,10 +136,10 @@ end
 
 local function escape(c) return ("%%%02X"):format(c:byte()) end
 
--- The address of the page that follows the entry `after`; nil: of the first.
-local function page_path(path, after)
+-- The address of the page that is asked for with `name` = `after`; nil: of the first.
+local function page_path(path, name, after)
   if not after then return path end
-  return path .. (path:find("?", 1, true) and "&" or "?") .. "after_id=" .. after:gsub("[^%w%-._~]", escape)
+  return path .. (path:find("?", 1, true) and "&" or "?") .. name .. "=" .. after:gsub("[^%w%-._~]", escape)
 end
 
 --- The models that the adapter's provider offers: an array of records.model_info in the provider's order; entries
@@ -136,10 +152,11 @@ function models.list(adapter)
   local call = attempt.call(adapter, state, state.settings)
   local found, wire, after = {}, WIRES[row.codec], nil
   for _ = 1, PAGES_MAX do
-    local answer, err = attempt.fetch(call, "GET", page_path(row.list, after))
+    local answer, err = attempt.fetch(call, "GET", page_path(row.list, wire.page, after))
     if not answer then return nil, err end
     local entries = answer[wire.list or "data"]
     for _, entry in ipairs(type(entries) == "table" and entries or answer) do
+      if wire.model then entry = wire.model(entry) end
       local fields = fields_of(adapter, state, entry)
       found[#found + 1] = fields and records.model_info(fields)
     end

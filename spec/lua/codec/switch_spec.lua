@@ -21,9 +21,11 @@ local ROWS = {
   { name = "groq", model = "openai/gpt-oss-120b", field = "reasoning" },
   { name = "openrouter", model = "anthropic/claude-sonnet-4.5", field = "reasoning_details", redacted = true,
     signed = true },
-  { name = "ollama", model = "qwen3:4b", root = true },
+  { name = "ollama", model = "qwen3:4b" },
   { name = "bedrock", model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", redacted = true, signed = true },
   { name = "bedrock", model = "mistral.pixtral-large-2502-v1:0" },
+  { name = "gemini", model = "gemini-3.5-flash", base = "/v1beta", signed = true },
+  { name = "gemini", model = "gemini-2.5-flash", base = "/v1beta", signed = true },
 }
 for i, row in ipairs(ROWS) do
   row.mark = ("%s.%d"):format(row.name, i)
@@ -86,8 +88,8 @@ describe("a conversation", function()
     if row.name == "copilot" then
       options.github_host, options.github_token, options.min_request_interval = server.url, "ghu_switch", 0
     else
-      local at_root = row.root or row.name == "anthropic" or row.name == "bedrock"
-      options.base_url = server.url .. (at_root and "" or "/v1") -- the server's root is Copilot's
+      local at_root = row.name == "anthropic" or row.name == "bedrock" or row.name == "ollama"
+      options.base_url = server.url .. (row.base or at_root and "" or "/v1") -- the server's root is Copilot's
       options.key = "test-key"
     end
     return koine[row.name](options)

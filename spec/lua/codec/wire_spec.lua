@@ -10,7 +10,7 @@ local replay = require "spec.lua.codec.replay"
 
 local DIRECTORY = "spec/wire"
 -- folder → the one whose row plays it, where that is another
-local DIALECT = { chat = "openai-chat", responses = "openai-responses" }
+local DIALECT = { chat = "openai-chat", responses = "openai-responses", gemini = "gemini-generatecontent" }
 
 -- The names in a folder, sorted; of files without ".json".
 local function names(path, pattern)

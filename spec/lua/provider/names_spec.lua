@@ -7,7 +7,7 @@ local rows = require "koine.provider"
 
 describe("providers", function()
   it("that are planned say what is there until then; other names are nil", function()
-    for _, name in ipairs { "gemini", "vertex", "vertex_claude", "azure_claude" } do
+    for _, name in ipairs { "vertex", "vertex_claude", "azure_claude" } do
       local err = raised(function() return koine[name] end)
       assert.are.equal("NotImplementedError", err.class)
       assert.are.same({ "koine", name }, { err.adapter, err.method })
@@ -82,7 +82,7 @@ describe("pairs(koine)", function()
       "testing", "errors", "null", "version", "providers", "try", "session", "executor", "dispatcher" } do
       assert.is_true(seen[name] or false, name)
     end
-    assert.is_nil(seen.gemini)
+    assert.is_nil(seen.vertex)
   end)
 
   it("leaves out what was not built in", function()

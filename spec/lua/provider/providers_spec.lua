@@ -30,7 +30,7 @@ describe("provider rows", function()
       assert.is_table(paths.endpoints[chosen.codec])
       assert.is_truthy(chosen.list == false or chosen.list:find "^/")
       assert.is_truthy(chosen.show == nil or chosen.show:find "^/")
-      local by_key = set("bearer", "x-api-key", "api-key", "none")[chosen.auth]
+      local by_key = set("bearer", "x-api-key", "api-key", "x-goog-api-key", "none")[chosen.auth]
       if not by_key then assert.is_function(require("koine.provider.auth." .. chosen.auth).prepare) end
       local is_local = row.base_url and row.base_url:find "^http://127%.0%.0%.1:%d+" ~= nil or false
       assert.are.equal(is_local or not row.env, row.key_optional or false)
@@ -73,7 +73,7 @@ describe("provider rows", function()
         for field in pairs(model) do assert.is_true(MODEL[field] or false, field) end
         assert.is_nil(seen[model.prefix])
         seen[model.prefix] = true
-        assert.is_truthy(model.thinking == nil or set("budget", "adaptive", "effort", "none")[model.thinking])
+        assert.is_truthy(model.thinking == nil or set("budget", "adaptive", "effort", "level", "none")[model.thinking])
         for field, price in pairs(model.price or {}) do
           assert.is_true(PRICE[field])
           assert.is_true(price > 0)

@@ -81,6 +81,17 @@ struct quirks {
   const char *family;               /* whose model it is, which decides what of the format it takes: "other" | "claude" |
                                        "nova" | "nova2" | "llama" | "mistral_large" | "gpt_oss" | "thinker" (takes its
                                        reasoning back, has no setting for it) */
+  /* Gemini, which also heeds: no_images, no_documents */
+  int before_gemini_3;       /* an older model: media stand beside a tool's result, not in it; own tools are not offered
+                                beside the provider's; no call needs a thought signature */
+  int no_system_prompt;      /* the model has no place for one: it goes before the first message */
+  int thinking_least;        /* tokens: the smallest budget there is; 0 = no lower bound */
+  int thinking_most;         /* tokens: the largest, which "high" asks for; 0 = 24,576 */
+  int thinking_always;       /* the model cannot be told not to think: as little as there is */
+  const char *least_level;   /* the word for thinking little: "low" | "minimal" */
+  int metadata_labels;       /* metadata are `labels`; else they are dropped with a warning */
+  int plain_count;           /* tokens are counted of the bare request, not of one that names its model */
+  int no_tool_invocations;   /* refuses to be asked for what the provider's tools did */
 };
 
 /* Everything at its default. */
@@ -106,7 +117,7 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 ** and what is known besides:
 **   no_reasoning, no_encrypted, no_container, no_thinking
 **                  true: what a remedy (below) leaves out
-**   thinking_mode  "budget" | "adaptive" | "effort" | "none": from the model's row; absent = not known
+**   thinking_mode  "budget" | "adaptive" | "effort" | "level" | "none": from the model's row; absent = not known
 **   max_output     integer, from the model's row
 ** Absent members are absent, never null.
 */

@@ -6,6 +6,7 @@
   X(anthropic) \
   X(bedrock) \
   X(chat) \
+  X(gemini) \
   X(ollama) \
   X(ollama_pull) \
   X(responses)

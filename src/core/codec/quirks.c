@@ -60,6 +60,15 @@ static const struct quirk QUIRKS[] = {
   BOOL(system_in_input),
   BOOL(no_encrypted_reasoning),
   WORD(family, "other", "claude", "nova", "nova2", "llama", "mistral_large", "gpt_oss", "thinker"),
+  BOOL(before_gemini_3),
+  BOOL(no_system_prompt),
+  INT(thinking_least),
+  INT(thinking_most),
+  BOOL(thinking_always),
+  WORD(least_level, "low", "minimal"),
+  BOOL(metadata_labels),
+  BOOL(plain_count),
+  BOOL(no_tool_invocations),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

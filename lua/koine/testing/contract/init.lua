@@ -44,8 +44,8 @@ local SUPPORTS = {
   stream_usage = true,     -- streamed answers say their usage
   answer_model = true,     -- answers say which model gave them
   refusal = true,          -- a stop reason of its own for a refusal
+  refusal_words = true,    -- … and a way to say it that is none of an answer
   sensitive = true,        -- … and for a filter
-  refusal_words = true,    -- the words of a refusal are told apart from an answer
   tools = true,            -- live: tools can be offered
 }
 

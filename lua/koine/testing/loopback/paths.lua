@@ -11,6 +11,7 @@ local PREFIXES = {
   anthropic = { "/v1", "/anthropic/v1" },
   bedrock = { "" },
   chat = { "", "/v1", "/api/v1", "/openai/v1", "/inference/v1", "/openai/deployments/NAME" },
+  gemini = { "/v1beta" },
   ollama = { "" },
   responses = { "", "/v1", "/api/v1", "/openai/v1" },
   -- end of prefixes

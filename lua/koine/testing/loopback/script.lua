@@ -337,7 +337,7 @@ end
 
 --- What was said so far in a decoded request of any wire: an array of messages or items.
 function script.history(request)
-  local history = request.messages or request.input
+  local history = request.messages or request.input or request.contents
   return type(history) == "string" and json.array { { role = "user", content = history } } or history
 end
 
@@ -349,7 +349,9 @@ function script.echo(request)
     end
     local parts = {}
     for _, block in ipairs(type(content) == "table" and content or {}) do
-      parts[#parts + 1] = block.text or block.content and text_of(block.content) or nil
+      local answer = block.functionResponse and block.functionResponse.response
+      parts[#parts + 1] = block.text or block.content and text_of(block.content)
+        or answer and (answer.output or answer.error) or nil
     end
     return table.concat(parts, "\n")
   end
@@ -357,7 +359,7 @@ function script.echo(request)
   for i = #history, 1, -1 do
     local message = history[i]
     if message.role == "user" or message.role == "tool" or message.type == "function_call_output" then
-      return { content = "You said: " .. text_of(message.content or message.output) }
+      return { content = "You said: " .. text_of(message.content or message.parts or message.output) }
     end
   end
   return { content = "You said nothing." }

@@ -95,7 +95,8 @@ end
 
 --- The text of the credential that came with a request, as an incautious proxy repeats it.
 local function credential(headers)
-  return headers["authorization"] or headers["x-api-key"] or headers["api-key"] or "none"
+  return headers["authorization"] or headers["x-api-key"] or headers["api-key"]
+    or headers["x-goog-api-key"] or "none"
 end
 
 local function copy_with(t, key, value)

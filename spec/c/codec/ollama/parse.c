@@ -123,7 +123,7 @@ static void test_refusals(void) {
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
     const char *body = json(CASES[i].body);
     struct err e;
-    codec_ollama.read_error(&a, CASES[i].status, (struct str){ body, strlen(body) }, &e);
+    codec_ollama.read_error(&a, CASES[i].status, STR_NONE, (struct str){ body, strlen(body) }, &e);
     CHECK_STR(kind_name(e.kind), strlen(kind_name(e.kind)), CASES[i].kind);
     CHECK(e.status == CASES[i].status && err_retryable(&e) == CASES[i].retryable);
     CHECK_STR(e.code, strlen(e.code), CASES[i].code);

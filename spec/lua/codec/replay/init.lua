@@ -47,9 +47,11 @@ local MAKERS = {
   ["ollama-chat"] = koine.ollama_compat, ["ollama-native"] = koine.ollama, ["openai-responses"] = koine.openai,
   ["xai-responses"] = responses(koine.xai), ["openrouter-responses"] = responses(koine.openrouter),
   ["vllm-responses"] = responses(koine.vllm), ["deepseek-responses"] = responses(koine.deepseek),
-  ["copilot-responses"] = responses(koine.compatible, "copilot"), ["bedrock-converse"] = koine.bedrock,
-  ["bedrock-mantle-responses"] = koine.bedrock_openai,
+  ["copilot-responses"] = responses(koine.compatible, "copilot"), ["gemini-generatecontent"] = koine.gemini,
+  ["bedrock-converse"] = koine.bedrock, ["bedrock-mantle-responses"] = koine.bedrock_openai,
 }
+-- folder → the path of its base URL, where the server's root does not do
+local BASES = { ["gemini-generatecontent"] = "/v1beta" }
 
 --- The folders whose recordings are replayed, sorted.
 replay.folders = {}
@@ -70,20 +72,24 @@ end
 -- streaming (whether a stream
 -- was asked for), response = {status, headers, body}}. Raises when it is none.
 function replay.load(directory, folder, name)
-  local path = ("%s/%s/%s.json"):format(directory, folder, name)
-  local file <close> = assert(io.open(path, "rb"))
+  local file_path = ("%s/%s/%s.json"):format(directory, folder, name)
+  local file <close> = assert(io.open(file_path, "rb"))
   local recording = assert(core.decode(file:read "a"))
   local body, response = recording.request.body, recording.response
   if type(body) ~= "table" then body = {} end
-  local in_path, action = recording.request.path:match "^/model/([^/]+)/([%l-]+)$"
+  -- Gemini and Bedrock say model and verb in the path.
+  local path = recording.request.path or ""
+  local in_path, action = path:match "^/model/([^/]+)/([%l-]+)$"
+  local resource, verb = path:match "([^/]+):(%a+)$"
   local streaming = body.stream
-  if in_path then streaming = action:find "%-stream$" ~= nil end
+  if in_path then streaming = action:find "%-stream$" ~= nil
+  elseif verb then streaming = verb == "streamGenerateContent" end
   if streaming == nil then
     local kind = tostring(response.headers["content-type"])
     streaming = kind:find("event-stream", 1, true) ~= nil or kind:find("ndjson", 1, true) ~= nil
   end
-  local model = body.model or in_path and unescape(in_path) or "recorded-model"
-  return { path = path, folder = folder, name = name, model = model, streaming = streaming, response = response }
+  local model = body.model or in_path and unescape(in_path) or resource or "recorded-model"
+  return { path = file_path, folder = folder, name = name, model = model, streaming = streaming, response = response }
 end
 
 -- The request id among the recorded headers.
@@ -100,7 +106,8 @@ function replay.run(server, recording, opts)
   if streaming == nil then streaming = recording.streaming end
   assert(server:reset())
   assert(server:script { { replay = recording.path, fault = opts.fault } })
-  local adapter = MAKERS[recording.folder] { model = recording.model, key = "test-key", base_url = server.url,
+  local adapter = MAKERS[recording.folder] { model = recording.model, key = "test-key",
+    base_url = server.url .. (BASES[recording.folder] or ""),
     retry = false, timeout = 30, max_tokens = 1024 }
   local outcome = { origin = { provider = core.state(adapter).row.name, model = adapter:model_name(),
     request_id = request_id(recording.response.headers) } }

@@ -2,7 +2,7 @@
 -- other families, which take less of the format.
 
 local koine = require "koine"
-local on_loopback = require "spec.lua.testing.contract.on_loopback"
+local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
 
 local busted = { describe = describe, it = it, assert = assert, setup = setup, teardown = teardown }
 

@@ -5,8 +5,8 @@ local custom_adapter = require "koine.call.custom_adapter"
 local contract = require "koine.testing.contract"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
-local find_saboteurs = require "spec.lua.testing.contract.find_saboteurs"
-local on_playbook = require "spec.lua.testing.contract.on_playbook"
+local find_saboteurs = require "spec.lua.testing.contract.kit.find_saboteurs"
+local on_playbook = require "spec.lua.testing.contract.kit.on_playbook"
 local records = require "koine.data.records"
 
 -- What a playbook answers: a primitive for koine.custom_adapter that passes everything on to it.

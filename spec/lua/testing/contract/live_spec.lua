@@ -3,7 +3,7 @@
 
 local custom_adapter = require "koine.call.custom_adapter"
 local core = require "koine.core"
-local find_saboteurs = require "spec.lua.testing.contract.find_saboteurs"
+local find_saboteurs = require "spec.lua.testing.contract.kit.find_saboteurs"
 local free_port = require "spec.support.free_port"
 local koine = require "koine"
 

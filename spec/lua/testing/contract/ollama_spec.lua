@@ -1,7 +1,7 @@
 -- Ollama's native wire under the contract of adapters.
 
 local koine = require "koine"
-local on_loopback = require "spec.lua.testing.contract.on_loopback"
+local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
 
 local busted = { describe = describe, it = it, assert = assert, setup = setup, teardown = teardown }
 

@@ -1,7 +1,7 @@
 -- The playbook under the contract of adapters.
 
 local contract = require "koine.testing.contract"
-local on_playbook = require "spec.lua.testing.contract.on_playbook"
+local on_playbook = require "spec.lua.testing.contract.kit.on_playbook"
 
 local on = on_playbook()
 

@@ -26,7 +26,7 @@ local INTERNAL = { render = true, start = true, poll = true, finish = true, rest
   yields = true, woken = true, adopt = true, register = true, forget = true, switch = true, task = true }
 
 -- Names that pages may mention, saying so, before they exist.
-local PLANNED = { gemini = true, auth = true }
+local PLANNED = { auth = true }
 
 -- Files that begin with Koine's name, and the C module, which only Koine's own files require.
 local FILES = { h = true, pc = true, core = true }

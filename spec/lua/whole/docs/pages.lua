@@ -54,6 +54,9 @@ local function promise(line)
   return words and words:gsub("%s+", " ") or nil
 end
 
+-- constructor → the path of its base URL, where the server's root does not do
+local BASES = { gemini = "/v1beta" }
+
 -- koine, but its adapters talk to `server`, or to a server that the page started itself.
 local function on_loopback(server)
   local urls = { server.url }
@@ -65,11 +68,11 @@ local function on_loopback(server)
     return server.url
   end
 
-  local function redirected(given)
+  local function redirected(given, base_path)
     if type(given) ~= "table" then return given end
     local copy = {}
     for name, value in pairs(given) do copy[name] = value end
-    copy.base_url, copy.key = local_to(given.base_url), given.key or "docs-key"
+    copy.base_url, copy.key = local_to(given.base_url) .. (base_path or ""), given.key or "docs-key"
     return copy
   end
 
@@ -81,7 +84,9 @@ local function on_loopback(server)
 
   local function by_name(name, given) return koine.adapter(name, redirected(given or {})) end
   local public = { testing = testing, adapter = by_name }
-  for _, name in ipairs(rows.names) do public[name] = function(given) return koine[name](redirected(given)) end end
+  for _, name in ipairs(rows.names) do
+    public[name] = function(given) return koine[name](redirected(given, BASES[name])) end
+  end
   return setmetatable(public, { __index = koine })
 end
 

@@ -21,7 +21,7 @@ static int check_media(struct render *r, const struct node *block, const char *p
   if (!is_type(block, "image") && !is_type(block, "document")) return 0;
   snprintf(field, sizeof field, "%s.source", path);
   if (media_read(block, &m) != 0)
-    return err_argument(e, field, "http(s) URL, base64 data: URL, or base64 data with a media_type", "something else");
+    return err_argument(e, field, MEDIA_SOURCES, "something else");
   bad = media_is_text(block, &m) ? base64_decode(r->a, m.data, &text) : 0;
   if (bad == -2) return err_memory(e);
   return bad == 0 ? 0 : err_argument(e, field, "base64-encoded text", "something else");

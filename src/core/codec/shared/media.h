@@ -13,6 +13,9 @@ struct media {
   struct str type, data, url; /* url, or MIME type and base64 data */
 };
 
+/* What media_read takes, in words. */
+#define MEDIA_SOURCES "http(s) URL, base64 data: URL, or base64 data with a media_type"
+
 /* Reads a block's source: 0, or -1 when it is none of: http(s) URL, base64 data: URL, base64 data with media_type. */
 int media_read(const struct node *block, struct media *m);
 /* True for a document of text whose data is there. */

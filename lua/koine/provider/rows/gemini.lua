@@ -1,0 +1,49 @@
+-- Gemini, Google's API with a key. Models: the families of ai.google.dev. A model that is not here is taken for a new
+-- one: it takes a level of thinking and checks thought signatures.
+
+local QUIRKS_2 = { before_gemini_3 = true }
+local MINIMAL = { least_level = "minimal" }
+
+-- 2.5: how many tokens it may think.
+local function budget(prefix, least, most, always)
+  return { prefix = prefix, context = 1048576, max_output = 65536, thinking = "budget", vision = true,
+    quirks = { before_gemini_3 = true, thinking_least = least, thinking_most = most, thinking_always = always } }
+end
+
+-- From 3 on: how much it thinks, in words. The smaller models know a word for hardly at all.
+local function level(prefix, quirks)
+  return { prefix = prefix, context = 1048576, max_output = 65536, thinking = "level", vision = true, quirks = quirks,
+    efforts = quirks == MINIMAL and { "minimal" } or nil }
+end
+
+-- Does not think when asked to.
+local function older(prefix, quirks)
+  return { prefix = prefix, thinking = "none", vision = true, quirks = quirks or QUIRKS_2 }
+end
+
+return {
+  name = "gemini",
+  title = "Gemini",
+  rank = 3,
+  codec = "gemini",
+  base_url = "https://generativelanguage.googleapis.com/v1beta",
+  list = "/models?pageSize=1000",
+  counts = true,
+  env = { "GEMINI_API_KEY", "GOOGLE_API_KEY" },
+  default_model = "gemini-3.5-flash",
+  auth = "x-goog-api-key",
+  models = {
+    level("gemini-3-pro"), level("gemini-3.1-pro"),
+    level("gemini-3-flash", MINIMAL), level("gemini-3.1-flash", MINIMAL), level("gemini-3.5-flash", MINIMAL),
+    level("gemini-3.6-flash", MINIMAL),
+    { prefix = "gemini-3-pro-image", thinking = "none", vision = true },
+    { prefix = "gemini-3.1-flash-image", thinking = "none", vision = true },
+    budget("gemini-2.5"), budget("gemini-2.5-pro", 128, 32768, true),
+    budget("gemini-2.5-flash-lite", 512),
+    older("gemini-2.5-flash-image"), older("gemini-2.5-flash-preview-tts"), older("gemini-2.5-pro-preview-tts"),
+    older("gemini-2.0"), older("gemini-1.5"),
+    older("gemma-", { before_gemini_3 = true, no_system_prompt = true }),
+  },
+  models_checked = "2026-11-22",
+  source = "recordings",
+}

@@ -1,0 +1,144 @@
+/* parse.c: Gemini's chunks and answers as parts. What whole answers show is in spec/wire/gemini; here is what only
+** parts show, and that every allocation may fail. */
+#define CODEC codec_gemini
+#include "codec/parts.h"
+
+/* {{{ chunks */
+
+#define CHUNK(candidate) "{'candidates':[{" candidate "}]}"
+#define PARTS(parts) "'content':{'parts':[" parts "],'role':'model'}"
+#define SAYS(parts) CHUNK(PARTS(parts))
+#define STOP(parts) CHUNK(PARTS(parts) ",'finishReason':'STOP'")
+#define TEXT(s) "{'text':'" s "'}"
+#define THOUGHT(s) "{'text':'" s "','thought':true}"
+#define SIGNED(s) "{'text':'" s "','thoughtSignature':'c2ln'}"
+#define CALL(call) "{'functionCall':{" call "}}"
+
+/* }}} */
+
+static void test_text(void) {
+  STREAM("text 0 a\ntext 0 b\ntext 0 c\nstop end_turn STOP\n", SAYS(TEXT("a")), SAYS(TEXT("b")), STOP(TEXT("c")));
+  STREAM("thinking 0 t\ntext 1 a\nthinking 2 u\nstop end_turn STOP\n", SAYS(THOUGHT("t")), SAYS(TEXT("a")),
+         STOP(THOUGHT("u")));
+  /* A signed piece ends its text; in one chunk it is a part of its own. */
+  STREAM("text 0 a\ntext 0 b\nraw 0 {'thoughtSignature':'c2ln'}\nend 0\ntext 1 c\nstop end_turn STOP\n",
+         SAYS(TEXT("a")), SAYS(SIGNED("b")), STOP(TEXT("c")));
+  STREAM("text 0 a\ntext 1 b\nraw 1 {'thoughtSignature':'c2ln'}\nend 1\ntext 2 c\nraw 2 {'thoughtSignature':'c2ln'}\n"
+         "end 2\nstop end_turn STOP\n", STOP(TEXT("a") "," SIGNED("b") "," SIGNED("c")));
+  /* Without text it is a block of its own, of the kind of what is open. */
+  STREAM("text 0 a\nraw 1 {'thoughtSignature':'c2ln'}\ntext 2 b\nstop end_turn STOP\n", SAYS(TEXT("a")),
+         SAYS(SIGNED("")), STOP(TEXT("b")));
+  STREAM("thinking 0 a\nraw 1 {'thoughtSignature':'c2ln'}\nstop end_turn STOP\n", SAYS(THOUGHT("a")), STOP(SIGNED("")));
+  STREAM("stop end_turn STOP\n", SAYS(TEXT("")), SAYS("{}"), SAYS("{'thought':true}"), STOP("7,null"));
+}
+
+static void test_calls(void) {
+  STREAM("tool 0  f\nargs 0 {'a': [1]}\nend 0\nstop end_turn STOP\n", STOP(CALL("'name':'f','args':{'a': [1]}")));
+  STREAM("tool 0 x f\nraw 0 {'functionCall':{'id':'x'}}\nend 0\nstop end_turn STOP\n", STOP(CALL("'name':'f','id':'x'")));
+  STREAM("tool 0  f\nargs 0 {}\nraw 0 {'thoughtSignature':'s'}\nend 0\nstop end_turn STOP\n",
+         STOP(CALL("'args':{},'name':'f','thoughtSignature':'s'")));
+  STREAM("tool 0  f\nraw 0 {'thoughtSignature':'s'}\nend 0\nstop end_turn STOP\n",
+         STOP("{'functionCall':{'name':'f','thoughtSignature':'inner'},'thoughtSignature':'s'}"));
+  STREAM("tool 0  f\nraw 0 {'thoughtSignature':'s','functionCall':{'more':1}}\nend 0\nstop end_turn STOP\n",
+         STOP("{'thoughtSignature':'s','functionCall':{'more':1,'name':'f','willContinue':false,'partialArgs':null}}"));
+  STREAM("error protocol 0 \n", STOP(CALL("'name':'f','willContinue':true")));
+  STREAM("error protocol 0 \n", STOP("{'functionCall':7}"));
+}
+
+static void test_others(void) {
+  STREAM("opaque 0 inlineData {'inlineData':{'data':'A'},'thought':true}\nopaque 1 zap {'zap':1,'zip':2}\n"
+         "stop end_turn STOP\n", STOP("{'inlineData':{'data':'A'},'thought':true},{'zap':1,'zip':2}"));
+  /* A text with another content beside it keeps that. */
+  STREAM("text 0 a\nraw 0 {'fileData':1}\nend 0\nstop end_turn STOP\n", STOP("{'text':'a','fileData':1}"));
+  STREAM("opaque 0 safetyRatings {'safetyRatings':[2]}\nstop end_turn STOP\n", CHUNK("'safetyRatings':[1]"),
+         CHUNK("'safetyRatings':[2],'finishReason':'STOP'"));
+}
+
+static void test_meta(void) {
+  /* The id stands behind the content, and is told before it. */
+  STREAM("meta r model m\ntext 0 a\ntext 0 b\nstop end_turn STOP\n",
+         "{'candidates':[{" PARTS(TEXT("a")) "}],'modelVersion':'m','responseId':'r'}",
+         "{'candidates':[{" PARTS(TEXT("b")) ",'finishReason':'STOP'}],'modelVersion':'m','responseId':'r'}");
+  STREAM("meta r\nmeta model m\nopen\n", "{'responseId':'r'}", "{'modelVersion':'m'}", "{'responseId':'other'}");
+  STREAM("warning further_candidates an answer is one message: the others were dropped\ntext 0 a\nstop end_turn STOP\n",
+         "{'candidates':[{'index':1," PARTS(TEXT("x")) "},{'index':0," PARTS(TEXT("a")) ",'finishReason':'STOP'},"
+         "{'index':2}]}");
+}
+
+#define USAGE(counts) "{'usageMetadata':{" counts "}}"
+
+static void test_usage(void) {
+  STREAM("usage in=6 out=5 read=3 reasoning=1 unpriced=server_tools\nopen\n",
+         USAGE("'promptTokenCount':7,'cachedContentTokenCount':3,'toolUsePromptTokenCount':2,'candidatesTokenCount':4,"
+               "'thoughtsTokenCount':1,'totalTokenCount':14"));
+  STREAM("usage in=7 out=0 read=0 reasoning=0\nopen\n", USAGE("'promptTokenCount':'7','totalTokenCount':7"));
+  STREAM("usage in=7\nopen\n", USAGE("'promptTokenCount':7"));
+  STREAM("open\n", USAGE(""), USAGE("'trafficType':'ON_DEMAND'"), "{'usageMetadata':7}");
+  STREAM("usage in=7 out=1 read=0 reasoning=0 unpriced=service_tier\nopen\n",
+         USAGE("'promptTokenCount':7,'candidatesTokenCount':1,'totalTokenCount':8,'serviceTier':'flex'"));
+  STREAM("usage in=7 out=1 read=0 reasoning=0 unpriced=image\nopen\n",
+         USAGE("'promptTokenCount':7,'candidatesTokenCount':1,'totalTokenCount':8,'serviceTier':'standard',"
+               "'candidatesTokensDetails':[7,{'modality':'TEXT','tokenCount':5},{'modality':'IMAGE','tokenCount':1}]"));
+}
+
+static void test_ends(void) {
+  STREAM("open\n", SAYS(""));
+  STREAM("stop max_tokens MAX_TOKENS\n", CHUNK("'finishReason':'MAX_TOKENS'"));
+  STREAM("stop sensitive SPII\n", CHUNK("'finishReason':'SPII'"));
+  STREAM("text 0 a\nstop end_turn STOP\n", CHUNK("'finishReason':'MAX_TOKENS'"), STOP(TEXT("a")));
+  STREAM("error server 0 MALFORMED_FUNCTION_CALL retryable\n", CHUNK("'finishReason':'MALFORMED_FUNCTION_CALL'"),
+         STOP(""));
+  STREAM("error server 0 NO_IMAGE retryable\n", CHUNK("'finishReason':'NO_IMAGE'"));
+  STREAM("text 0 a\nwarning unknown_stop_reason stop_reason NO_IMAGE\nstop end_turn NO_IMAGE\n", SAYS(TEXT("a")),
+         CHUNK("'finishReason':'NO_IMAGE'"));
+  STREAM("warning unknown_stop_reason stop_reason X\nstop end_turn X\n", CHUNK("'finishReason':'X'"));
+  STREAM("warning prompt_blocked messages no\nstop sensitive OTHER\n",
+         "{'promptFeedback':{'blockReason':'OTHER','blockReasonMessage':'no','safetyRatings':[]}}");
+  STREAM("text 0 a\nstop end_turn STOP\n", STOP(TEXT("a")), "{'promptFeedback':{'blockReason':'OTHER'}}");
+  BODY("text 0 a\nstop end_turn \n", SAYS(TEXT("a")));
+  BODY("error protocol 0  retryable\n", "{}");
+  BODY("text 0 a\nwarning not_a_stream the answer is an array of chunks instead of a stream\nstop end_turn STOP\n",
+       "[" STOP(TEXT("a")) "]");
+  BODY("error stream_truncated 0  retryable\n", "[" SAYS(TEXT("a")) "]");
+  BODY("error protocol 0 \n", "7");
+}
+
+static void test_errors(void) {
+  STREAM("text 0 a\nerror server 499 CANCELLED retryable\n", STOP(TEXT("a")),
+         "{'error':{'code':499,'message':'x','status':'CANCELLED'}}");
+  STREAM("error overloaded 503 UNAVAILABLE retryable\n", "[{'error':{'code':503,'message':'x','status':'UNAVAILABLE'}}]");
+  STREAM("error server 500  retryable\n", "{'error':'x'}");
+  BODY("error auth 400 API_KEY_INVALID\n",
+       "{'error':{'code':400,'message':'x','status':'INVALID_ARGUMENT','details':[{'reason':'API_KEY_INVALID'}]}}");
+}
+
+static void test_limits(void) {
+  static const struct limits TIGHT = { .blocks = 2, .argument_bytes = 8, .depth = 8 };
+  CHECK(limited(&TIGHT, CHUNKS(SAYS(TEXT("a")))) == KIND_NONE);
+  CHECK(limited(&TIGHT, CHUNKS("{'a':[[[[[[[[1]]]]]]]]}")) == KIND_LIMIT);
+}
+
+/* What the end of the body cut is no answer, even behind a STOP. */
+static void test_cut(void) {
+  struct mem m = mem_libc();
+  struct parsing x;
+  struct record cut = { .data = z(json("{'error':{")), .unclosed = 1 };
+  parsing_open(&x, &CODEC, &m);
+  parsing_begin(&x);
+  CHECK(parsing_record(&x, "", z(json(STOP("")))) == 0 && CODEC.ended(x.state) == ENDED_SO_FAR);
+  CHECK(CODEC.parse_record(x.state, &cut, &x.parts, &x.e) == 0 && CODEC.ended(x.state) == NOT_ENDED);
+  parsing_close(&x);
+}
+
+int main(void) {
+  test_text();
+  test_calls();
+  test_others();
+  test_meta();
+  test_usage();
+  test_ends();
+  test_errors();
+  test_limits();
+  test_cut();
+  return test_done("codec/gemini/parse");
+}

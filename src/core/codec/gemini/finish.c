@@ -1,0 +1,116 @@
+/*
+** finish.c: how an answer ended: what each finishReason means, and which of them is no answer at all.
+** Words are borrowed from the state. Failure: -1 and an err.
+*/
+#include "gemini.h"
+
+#include <stdio.h>
+
+const struct str gemini_extras[GEMINI_EXTRAS] = {
+  { "groundingMetadata", 17 }, { "citationMetadata", 16 }, { "urlContextMetadata", 18 }, { "safetyRatings", 13 },
+  { "modelStatus", 11 }
+};
+
+int gemini_warn(struct gemini *s, struct str code, struct str field, struct str text) {
+  struct event *ev = gemini_push(s, PART_WARNING, 0, text);
+  if (ev == NULL) return -1;
+  ev->id = code;
+  ev->name = field;
+  return 0;
+}
+
+/* FAILED: the answer is an error, and nobody may run its calls; the others: unless it has one, or says anything. */
+enum meaning { PLAIN, FAILED, FAILED_WITHOUT_CALL, FAILED_WHEN_EMPTY };
+
+static const struct reason {
+  const char *word;
+  enum stop stop;
+  enum meaning meaning;
+} REASONS[] = {
+  { "STOP", STOP_END_TURN, PLAIN },
+  { "MAX_TOKENS", STOP_MAX_TOKENS, PLAIN },
+  { "SAFETY", STOP_SENSITIVE, PLAIN }, { "RECITATION", STOP_SENSITIVE, PLAIN }, { "BLOCKLIST", STOP_SENSITIVE, PLAIN },
+  { "PROHIBITED_CONTENT", STOP_SENSITIVE, PLAIN }, { "SPII", STOP_SENSITIVE, PLAIN },
+  { "LANGUAGE", STOP_SENSITIVE, PLAIN }, { "IMAGE_SAFETY", STOP_SENSITIVE, PLAIN },
+  { "IMAGE_PROHIBITED_CONTENT", STOP_SENSITIVE, PLAIN }, { "IMAGE_RECITATION", STOP_SENSITIVE, PLAIN },
+  { "MODEL_ARMOR", STOP_SENSITIVE, PLAIN },
+  { "UNEXPECTED_TOOL_CALL", STOP_TOOL_USE, FAILED_WITHOUT_CALL },
+  { "MALFORMED_FUNCTION_CALL", STOP_NONE, FAILED }, { "TOO_MANY_TOOL_CALLS", STOP_NONE, FAILED },
+  { "NO_IMAGE", STOP_NONE, FAILED_WHEN_EMPTY }, { "IMAGE_OTHER", STOP_NONE, FAILED_WHEN_EMPTY },
+  { "OTHER", STOP_NONE, FAILED_WHEN_EMPTY }
+};
+
+/* The word's meaning, or NULL: it is not known. */
+static const struct reason *meaning_of(struct str word) {
+  for (size_t i = 0; i < sizeof REASONS / sizeof *REASONS; i++)
+    if (str_is(word, REASONS[i].word, strlen(REASONS[i].word))) return &REASONS[i];
+  return NULL;
+}
+
+static int set(struct buf *b, struct str s, struct err *e) {
+  b->n = 0;
+  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
+}
+
+/* The last word wins, but STOP does not take back that the answer failed. */
+int gemini_finish(struct gemini *s, struct str reason, struct str message) {
+  const struct reason *old = meaning_of(buf_str(&s->reason));
+  if (s->finished && old != NULL && old->meaning != PLAIN && str_eq(reason, "STOP")) return 0;
+  s->finished = 1;
+  s->blocked = 0;
+  return set(&s->reason, reason, s->e) != 0 ? -1 : set(&s->message, message, s->e);
+}
+
+/* The answer is none: what the provider says about it is the error's message, its word the code. */
+static int fail(struct gemini *s) {
+  struct str word = buf_str(&s->reason), text = str_trim(buf_str(&s->message));
+  struct err *e = s->e;
+  if (text.n == 0) text = word;
+  err_set(e, KIND_SERVER, "%.*s", text.n < ERR_MESSAGE_MAX ? (int)text.n : ERR_MESSAGE_MAX, text.p);
+  snprintf(e->code, sizeof e->code, "%.*s", word.n < sizeof e->code ? (int)word.n : (int)sizeof e->code, word.p);
+  e->retryable = 1;
+  return -1;
+}
+
+/* A warning with what the provider says; its word where it says nothing. 0 or -1. */
+static int warn(struct gemini *s, struct str code, struct str field) {
+  return gemini_warn(s, code, field, s->message.n > 0 ? buf_str(&s->message) : buf_str(&s->reason));
+}
+
+/* What stood beside the content, each as a block that is never sent back. */
+static int push_extras(struct gemini *s) {
+  for (int i = 0; i < GEMINI_EXTRAS; i++) {
+    struct event *ev;
+    if (s->extras[i].n == 0) continue;
+    if ((ev = gemini_push(s, PART_OPAQUE, s->next_key++, buf_str(&s->extras[i]))) == NULL) return -1;
+    ev->name = gemini_extras[i];
+  }
+  return 0;
+}
+
+static int push_stop(struct gemini *s, enum stop stop) {
+  struct event *ev = gemini_push(s, PART_STOP, 0, buf_str(&s->reason));
+  if (ev == NULL) return -1;
+  ev->stop = stop;
+  return 0;
+}
+
+/* The prompt was refused: there is no answer. */
+static int end_blocked(struct gemini *s) {
+  if (s->message.n > 0 && warn(s, STR("prompt_blocked"), STR("messages")) != 0) return -1;
+  return push_stop(s, STOP_SENSITIVE);
+}
+
+int gemini_end(struct gemini *s) {
+  const struct reason *r = meaning_of(buf_str(&s->reason));
+  enum stop stop = r != NULL ? r->stop : STOP_END_TURN;
+  if (push_extras(s) != 0) return -1;
+  if (s->blocked) return end_blocked(s);
+  if (r != NULL && (r->meaning == FAILED || (r->meaning == FAILED_WITHOUT_CALL && s->calls == 0) ||
+                    (r->meaning == FAILED_WHEN_EMPTY && s->parts == 0))) return fail(s);
+  if (r != NULL && r->meaning == FAILED_WITHOUT_CALL && warn(s, STR("unexpected_tool_call"), STR("tools")) != 0) return -1;
+  if (stop == STOP_NONE) stop = STOP_END_TURN;
+  if (s->reason.n > 0 && (r == NULL || r->stop == STOP_NONE) &&
+      warn(s, STR("unknown_stop_reason"), STR("stop_reason")) != 0) return -1;
+  return push_stop(s, stop);
+}

@@ -1,0 +1,258 @@
+/*
+** parse.c: chunks of a stream and whole answers, which look alike, as parts. A chunk is read twice: its id and its error
+** may stand behind its content.
+** Nothing on the wire says that nothing more comes: a finishReason may stand in the middle. Parts borrow from the chunk's
+** bytes and the arena. Failure: -1 and an err.
+*/
+#include "gemini.h"
+
+/* {{{ state */
+
+void gemini_init(void *state, const struct parse *p) {
+  struct gemini *s = state;
+  s->p = p;
+  buf_init(&s->reason, p->m);
+  buf_init(&s->message, p->m);
+  for (int i = 0; i < GEMINI_EXTRAS; i++) buf_init(&s->extras[i], p->m);
+}
+
+void gemini_free(void *state) {
+  struct gemini *s = state;
+  buf_free(&s->reason);
+  buf_free(&s->message);
+  for (int i = 0; i < GEMINI_EXTRAS; i++) buf_free(&s->extras[i]);
+}
+
+int gemini_ended(const void *state) {
+  const struct gemini *s = state;
+  return s->cut || !(s->finished || s->blocked) ? NOT_ENDED : s->blocked ? ENDED_FOR_GOOD : ENDED_SO_FAR;
+}
+
+/* }}} */
+
+/* {{{ candidates */
+
+struct candidate {
+  struct str content, reason, message;
+  struct str extras[GEMINI_EXTRAS]; /* raw */
+  int64_t index;
+};
+
+/* Which of gemini_extras the key at hand is; GEMINI_EXTRAS: none. */
+static int extra_at(const struct json *j) {
+  int i = 0;
+  while (i < GEMINI_EXTRAS && !json_is_(j, gemini_extras[i].p, gemini_extras[i].n)) i++;
+  return i;
+}
+
+static int read_candidate(struct gemini *s, struct json *j, struct candidate *c) {
+  struct arena *a = s->p->a;
+  while (json_next(j) == J_KEY) {
+    int extra = extra_at(j);
+    int r = extra < GEMINI_EXTRAS ? codec_raw(j, &c->extras[extra])
+          : json_is(j, "content") ? codec_raw(j, &c->content)
+          : json_is(j, "finishReason") ? codec_word(j, a, &c->reason)
+          : json_is(j, "finishMessage") ? codec_word(j, a, &c->message)
+          : json_is(j, "index") ? codec_integer(j, &c->index) : json_skip(j);
+    if (r != 0) return -1;
+  }
+  return j->tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* The elements of an array of parts. */
+static int take_parts(struct gemini *s, struct json *j) {
+  enum token t = json_next(j);
+  int first = 1;
+  if (t != J_ARRAY) return t == J_ERROR ? -1 : json_skip(j);
+  while ((t = json_next(j)) != J_ARRAY_END) {
+    const char *from = j->start;
+    if (t == J_ERROR || json_skip(j) != 0) return -1;
+    if (gemini_part(s, (struct str){ from, (size_t)(j->p - from) }, first) != 0) return -1;
+    first = 0;
+  }
+  return 0;
+}
+
+static int take_content(struct gemini *s, struct str json) {
+  struct json j;
+  if (json.n == 0 || json.p[0] != '{') return 0;
+  json_open(&j, json, s->p->limits->depth, s->e);
+  (void)json_next(&j);
+  while (json_next(&j) == J_KEY)
+    if ((json_is(&j, "parts") ? take_parts(s, &j) : json_skip(&j)) != 0) return -1;
+  return j.tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* Keeps what stands beside the content, as {name: value}; the last of each. */
+static int keep_extra(struct gemini *s, int at, struct str json) {
+  struct buf *b = &s->extras[at];
+  if (json.n == 0) return 0;
+  b->n = 0;
+  if (codec_member(b, gemini_extras[at], json, s->e) != 0) return -1;
+  return buf_addc(b, '}') == 0 ? 0 : err_memory(s->e);
+}
+
+static int take_candidate(struct gemini *s, struct json *j) {
+  struct candidate c = { .index = 0 };
+  if (read_candidate(s, j, &c) != 0) return -1;
+  if (c.index != 0) {
+    if (s->has_choices++ > 0) return 0;
+    return gemini_warn(s, STR("further_candidates"), STR(""), STR("an answer is one message: the others were dropped"));
+  }
+  if (take_content(s, c.content) != 0) return -1;
+  for (int i = 0; i < GEMINI_EXTRAS; i++)
+    if (keep_extra(s, i, c.extras[i]) != 0) return -1;
+  if (c.extras[0].n > 0) s->hosted = 1; /* a search grounds the answer */
+  return c.reason.n > 0 ? gemini_finish(s, c.reason, c.message) : 0;
+}
+
+static int take_candidates(struct gemini *s, struct str json) {
+  struct json j;
+  enum token t;
+  if (json.n == 0 || json.p[0] != '[') return 0;
+  json_open(&j, json, s->p->limits->depth, s->e);
+  (void)json_next(&j);
+  while ((t = json_next(&j)) != J_ARRAY_END) {
+    if (t == J_ERROR) return -1;
+    if ((t == J_OBJECT ? take_candidate(s, &j) : json_skip(&j)) != 0) return -1;
+  }
+  return 0;
+}
+
+/* }}} */
+
+/* {{{ chunks */
+
+/* A refused prompt, unless there is an answer all the same. */
+static int take_feedback(struct gemini *s, struct str json) {
+  struct str reason = STR_NONE, message = STR_NONE;
+  struct json j;
+  if (json.n == 0 || json.p[0] != '{') return 0;
+  json_open(&j, json, s->p->limits->depth, s->e);
+  (void)json_next(&j);
+  while (json_next(&j) == J_KEY) {
+    int r = json_is(&j, "blockReason") ? codec_word(&j, s->p->a, &reason)
+          : json_is(&j, "blockReasonMessage") ? codec_word(&j, s->p->a, &message) : json_skip(&j);
+    if (r != 0) return -1;
+  }
+  if (j.tok != J_OBJECT_END) return -1;
+  if (reason.n == 0 || s->finished || s->parts > 0) return 0;
+  s->blocked = 1;
+  s->reason.n = s->message.n = 0;
+  return buf_addstr(&s->reason, reason) == 0 && buf_addstr(&s->message, message) == 0 ? 0 : err_memory(s->e);
+}
+
+/* The members of a chunk; raw but for id and model. */
+struct chunk {
+  struct str error, candidates, feedback, usage, status, id, model;
+};
+
+static int read_chunk(struct gemini *s, struct json *j, struct chunk *c) {
+  struct arena *a = s->p->a;
+  while (json_next(j) == J_KEY) {
+    int r = json_is(j, "candidates") ? codec_raw(j, &c->candidates)
+          : json_is(j, "usageMetadata") ? codec_raw(j, &c->usage)
+          : json_is(j, "promptFeedback") ? codec_raw(j, &c->feedback)
+          : json_is(j, "modelStatus") ? codec_raw(j, &c->status)
+          : json_is(j, "responseId") ? codec_word(j, a, &c->id)
+          : json_is(j, "modelVersion") ? codec_word(j, a, &c->model)
+          : json_is(j, "error") ? codec_raw(j, &c->error) : json_skip(j);
+    if (r != 0) return -1;
+  }
+  return j->tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* The provider's own error: fills the err with the status it maps to. */
+static int fail(struct gemini *s, struct str json) {
+  struct node *v = json_tree(s->p->a, json, s->p->limits->depth, s->e);
+  if (v != NULL) codec_error_node(s->p->a, 200, v, s->e);
+  return -1;
+}
+
+static int push_meta(struct gemini *s, const struct chunk *c) {
+  struct event *ev;
+  if ((s->has_id || c->id.n == 0) && (s->has_model || c->model.n == 0)) return 0;
+  if ((ev = gemini_push(s, PART_META, 0, STR_NONE)) == NULL) return -1;
+  ev->id = c->id;
+  ev->name = c->model;
+  s->has_id |= c->id.n > 0;
+  s->has_model |= c->model.n > 0;
+  return 0;
+}
+
+/* One chunk, an object whose beginning was read. */
+static int take_chunk(struct gemini *s, struct json *j) {
+  struct chunk c = { .error = STR_NONE };
+  if (read_chunk(s, j, &c) != 0) return -1;
+  if (c.error.n > 0) return fail(s, c.error);
+  if (push_meta(s, &c) != 0 || take_candidates(s, c.candidates) != 0 || take_feedback(s, c.feedback) != 0) return -1;
+  return keep_extra(s, GEMINI_EXTRAS - 1, c.status) != 0 ? -1 : gemini_usage(s, c.usage);
+}
+
+/* The elements of an array of chunks: an error that is wrapped so, or a stream whose query a proxy dropped. */
+static int take_array(struct gemini *s, struct json *j) {
+  enum token t;
+  while ((t = json_next(j)) != J_ARRAY_END) {
+    if (t == J_ERROR) return -1;
+    if ((t == J_OBJECT ? take_chunk(s, j) : json_skip(j)) != 0) return -1;
+  }
+  return 0;
+}
+
+/* A chunk, or an array of them: *is_array says which. */
+static int take_value(struct gemini *s, struct str json, int *is_array) {
+  struct json j;
+  json_open(&j, json, s->p->limits->depth, s->e);
+  switch (json_next(&j)) {
+    case J_ERROR: return -1;
+    case J_OBJECT: *is_array = 0; return take_chunk(s, &j) == 0 && json_next(&j) == J_EOF ? 0 : -1;
+    case J_ARRAY: *is_array = 1; return take_array(s, &j) == 0 && json_next(&j) == J_EOF ? 0 : -1;
+    default: return err_set(s->e, KIND_PROTOCOL, "the answer is no object");
+  }
+}
+
+/* }}} */
+
+static int parse_event(void *state, const struct record *r, struct events *out, struct err *e) {
+  struct gemini *s = state;
+  int is_array;
+  s->out = out;
+  s->e = e;
+  return str_eq(r->data, "[DONE]") ? 0 : take_value(s, r->data, &is_array); /* some proxies end so */
+}
+
+int gemini_parse_record(void *state, const struct record *r, struct events *out, struct err *e) {
+  struct gemini *s = state;
+  if (r->unclosed && json_is_cut(r->data)) { /* more was to come */
+    s->cut = 1;
+    return 0;
+  }
+  return codec_record(s->p, r, parse_event, state, out, e);
+}
+
+static int no_candidates(struct err *e) {
+  err_set(e, KIND_PROTOCOL, "the provider answered without any candidate (no candidates)");
+  e->retryable = 1;
+  return -1;
+}
+
+int gemini_parse_body(void *state, struct str body, struct events *out, struct err *e) {
+  struct gemini *s = state;
+  int is_array = 0;
+  s->out = out;
+  s->e = e;
+  if (take_value(s, body, &is_array) != 0) return -1;
+  if (is_array && !s->finished && !s->blocked)
+    return err_set(e, KIND_STREAM_TRUNCATED, "the answer ended before the message was complete");
+  if (!s->finished && !s->blocked && s->parts == 0) return no_candidates(e);
+  s->finished |= !s->blocked;
+  if (!is_array) return 0;
+  return gemini_warn(s, STR("not_a_stream"), STR(""), STR("the answer is an array of chunks instead of a stream"));
+}
+
+int gemini_parse_end(void *state, struct events *out, struct err *e) {
+  struct gemini *s = state;
+  s->out = out;
+  s->e = e;
+  return gemini_end(s);
+}

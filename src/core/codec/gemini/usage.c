@@ -1,0 +1,94 @@
+/*
+** usage.c: what an answer used. The counts of a chunk replace all that were told before: a stream in which tools run at
+** the provider counts each of its rounds anew (recorded: 447, then 8, then 1767).
+** Owns nothing. Failure: -1 and an err.
+*/
+#include "gemini.h"
+
+/* A usageMetadata as it was read; -1 = not said. */
+struct counts {
+  int64_t prompt, cached, candidates, thoughts, tools, total;
+  const char *unpriced;
+};
+
+/* A count: a number, or its digits as a string, as proto-JSON has 64-bit integers. */
+static int read_count(struct json *j, int64_t *to) {
+  struct json k = *j;
+  int64_t n = 0;
+  if (json_next(&k) != J_STRING) return codec_count(j, to);
+  for (size_t i = 0; i < k.text.n; i++) {
+    if (k.text.p[i] < '0' || k.text.p[i] > '9' || n > COUNT_MAX / 10) return json_skip(j);
+    n = n * 10 + (k.text.p[i] - '0');
+  }
+  if (k.text.n > 0) *to = n;
+  return json_skip(j);
+}
+
+/* Tokens by modality: what is no text has a price of its own. */
+static int read_modalities(struct json *j, struct arena *a, const char **unpriced) {
+  enum token t = json_next(j);
+  if (t != J_ARRAY) return json_skip(j);
+  while ((t = json_next(j)) != J_ARRAY_END) {
+    struct str modality = STR_NONE;
+    int64_t n = 0;
+    if (t != J_OBJECT) { if (t == J_ERROR || json_skip(j) != 0) return -1; continue; }
+    while (json_next(j) == J_KEY)
+      if ((json_is(j, "modality") ? codec_word(j, a, &modality)
+           : json_is(j, "tokenCount") ? read_count(j, &n) : json_skip(j)) != 0) return -1;
+    if (j->tok != J_OBJECT_END) return -1;
+    if (n > 0 && str_eq(modality, "AUDIO")) *unpriced = "audio";
+    if (n > 0 && str_eq(modality, "IMAGE")) *unpriced = "image";
+  }
+  return 0;
+}
+
+static int read_tier(struct json *j, struct arena *a, const char **unpriced) {
+  struct str tier = STR_NONE;
+  if (codec_word(j, a, &tier) != 0) return -1;
+  if (codec_tier(tier) != NULL) *unpriced = codec_tier(tier);
+  return 0;
+}
+
+static int read(struct gemini *s, struct json *j, struct counts *c) {
+  struct arena *a = s->p->a;
+  while (json_next(j) == J_KEY) {
+    int r = json_is(j, "promptTokenCount") ? read_count(j, &c->prompt)
+          : json_is(j, "cachedContentTokenCount") ? read_count(j, &c->cached)
+          : json_is(j, "candidatesTokenCount") ? read_count(j, &c->candidates)
+          : json_is(j, "thoughtsTokenCount") ? read_count(j, &c->thoughts)
+          : json_is(j, "toolUsePromptTokenCount") ? read_count(j, &c->tools)
+          : json_is(j, "totalTokenCount") ? read_count(j, &c->total)
+          : json_is(j, "promptTokensDetails") || json_is(j, "candidatesTokensDetails")
+            ? read_modalities(j, a, &c->unpriced)
+          : json_is(j, "serviceTier") ? read_tier(j, a, &c->unpriced) : json_skip(j);
+    if (r != 0) return -1;
+  }
+  return j->tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* Zero, which this wire leaves out, for what was not said. */
+static int64_t or_none(int64_t v) { return v > 0 ? v : 0; }
+
+int gemini_usage(struct gemini *s, struct str json) {
+  struct counts c = { -1, -1, -1, -1, -1, -1, NULL };
+  struct usage u;
+  struct event *ev;
+  struct json j;
+  if (json.n == 0 || json.p[0] != '{') return 0;
+  json_open(&j, json, s->p->limits->depth, s->e);
+  (void)json_next(&j);
+  if (read(s, &j, &c) != 0) return -1;
+  usage_clear(&u);
+  if (c.prompt >= 0 || c.tools >= 0 || c.total >= 0) {
+    int64_t input = or_none(c.prompt) - or_none(c.cached);
+    u.input = or_none(input) + or_none(c.tools);
+  }
+  if (c.candidates >= 0 || c.thoughts >= 0 || c.total >= 0) u.output = or_none(c.candidates) + or_none(c.thoughts);
+  u.cache_read = c.total >= 0 ? or_none(c.cached) : c.cached;
+  u.reasoning = c.total >= 0 ? or_none(c.thoughts) : c.thoughts;
+  if (u.input < 0 && u.output < 0) return 0;
+  u.unpriced = c.unpriced != NULL ? c.unpriced : s->hosted || c.tools > 0 ? "server_tools" : NULL;
+  if ((ev = gemini_push(s, PART_USAGE, 0, STR_NONE)) == NULL) return -1;
+  ev->usage = u;
+  return 0;
+}
