@@ -45,7 +45,7 @@ function wait.set_host(halves)
     end
     local suspends = halves.suspends
     if suspends ~= nil and type(suspends) ~= "function" then errors.argument("host.suspends", "function", suspends) end
-    if host and host ~= halves then
+    if host and not rawequal(host, halves) then
       core.raise_argument("host", "one host at a time (uninstall the other first)", "a second host")
     end
   end

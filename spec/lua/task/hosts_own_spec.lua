@@ -257,6 +257,19 @@ describe("hosts", function()
     before_each(poll.install)
     after_each(poll.uninstall)
 
+    it("compares what it waits for with nothing of its own", function()
+      local listener <close> = setmetatable({ socket = assert(socket.bind("127.0.0.1", 0)) }, {
+        __eq = function() error "compared" end, __close = function(self) self.socket:close() end })
+      function listener.getfd() return listener.socket:getfd() end
+      function listener.dirty() return false end
+      local _, port = listener.socket:getsockname()
+      local client, ready = assert(socket.connect("127.0.0.1", port)), nil
+      poll.spawn(function() ready = poll.await(listener, "r", 60) end)
+      poll.run()
+      client:close()
+      assert.is_true(ready)
+    end)
+
     it("waits for descriptors beside chats", function()
       assert(server:script { silent "/a", { content = "Here." } })
       local listener = assert(socket.bind("127.0.0.1", 0))

@@ -110,6 +110,17 @@ describe("koine.run", function()
     assert.is_false(err)
   end)
 
+  it("compares neither results nor errors with anything of its own", function()
+    local function compare() error "compared" end
+    local value = setmetatable({}, { __eq = compare })
+    assert.is_true(rawequal(value, koine.run(function() return value end)))
+    local ok, err = pcall(koine.run, function() error(value) end)
+    assert.is_false(ok)
+    assert.is_true(rawequal(value, err))
+    assert.is_true(rawequal(value, coroutine.wrap(function() koine.run(coroutine.yield, value) end)()))
+    assert.is_true(rawequal(value, (koine.run(koine.gather, function() return value end))))
+  end)
+
   it("carries the task's traceback", function()
     local function deep(value) error(value) end
     local function fails(value) return function() deep(value) end end

@@ -95,7 +95,7 @@ local function sleep(seconds)
   local readable, writable = socket.select(objects(watched.r, engine), objects(watched.w),
     math.min(WAIT_MAX, seconds or WAIT_MAX, wait.engine():timeout() or WAIT_MAX))
   for _, object in ipairs(readable) do
-    if object ~= engine then wait.wake(watched.r[object]) end
+    if not rawequal(object, engine) then wait.wake(watched.r[object]) end
   end
   for _, object in ipairs(writable) do wait.wake(watched.w[object]) end
 end

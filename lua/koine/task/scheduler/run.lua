@@ -59,7 +59,7 @@ local function is_ring(run)
   if run.outside > 0 or run.first or run.timers:first() then return false end
   local task = run.oldest
   while task do
-    if getmetatable(task.token) == run_mt and not is_ring(task.token) then return false end
+    if rawequal(getmetatable(task.token), run_mt) and not is_ring(task.token) then return false end
     task = task.newer
   end
   return true

@@ -154,7 +154,7 @@ end
 -- What a resume gave: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to whoever resumed
 -- the run where that is possible; elsewhere it lets the others run.
 function settled(task, ok, ...)
-  if (...) == KOINE then
+  if rawequal((...), KOINE) then
     if task.cancelled then return unwind(task) end
     return
   end
