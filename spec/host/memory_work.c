@@ -29,6 +29,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("an agent", "agents.agent"), 4, 0 },
   { WORK("a run that is saved", "agents.saved"), 11, 0 },
   { WORK("tasks", "tasks.tasks"), 1, 0 },
+  { WORK("tasks that are woken", "tasks.woken"), 1, 0 },
   { WORK("tasks that are tried again", "tasks.patient_tasks"), 1, 0 },
   { WORK("a single flight", "tasks.flight"), 1, 0 },
   { WORK("two calls at once", "tasks.gathered"), 3, 0 },

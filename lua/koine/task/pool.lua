@@ -22,10 +22,10 @@ local methods = {}
 local waiter_mt = { __index = methods }
 
 -- A waiter, with all its fields from the start. `args` are what its coroutine begins with, false when it has begun;
--- `answer` is what its park returns, `over` that the wait has ended.
+-- `answer` is what its park returns, `over` that the wait has ended: it stands in line, or its coroutine goes on.
 local function new_waiter(self, co, token, args)
   return setmetatable({ pool = self, co = co, token = token, args = args, timer = false, answer = false, over = false,
-    following = false, after = false, before = false }, waiter_mt)
+    following = false, order = 0, after = false, before = false }, waiter_mt)
 end
 
 -- Takes a waiter from those that are parked: wait.lua holds it no faster than its token.
@@ -33,16 +33,20 @@ local function leave(waiter)
   local owner = waiter.pool
   owner.waiting[waiter] = nil
   if waiter.timer then owner.timers:cancel(waiter.timer) end
-  waiter.timer, waiter.over = false, true
+  waiter.timer = false
+  if waiter.token then wait.forget(waiter.token, waiter) end
 end
 
--- Puts a waiter behind those that are ready; `woken` is what its park returns.
+-- Puts a waiter behind those that are ready; `woken` is what its park returns. Where memory ends within, the same may
+-- be done again.
 local function ready(waiter, woken)
   local owner = waiter.pool
-  leave(waiter)
-  waiter.answer = woken
-  owner.ready:push(waiter)
+  if not waiter.over then
+    owner.ready:push(waiter)
+    waiter.answer, waiter.over = woken, true
+  end
   owner.changed()
+  leave(waiter)
 end
 
 --- The token was woken.
@@ -50,11 +54,10 @@ function methods:woken() ready(self, true) end
 
 -- Its coroutine was closed, or resumed by somebody else, while it was parked.
 function waiter_mt:__close()
-  if self.over then return end
+  local parked, owner = not self.over, self.pool
+  if parked then self.over, owner.count = true, owner.count - 1 end
   leave(self)
-  wait.forget(self.token, self)
-  self.pool.count = self.pool.count - 1
-  self.pool.changed()
+  if parked then owner.changed() end
 end
 
 --- What a host's park does in a coroutine that can yield. Raises an ArgumentError when somebody else resumes it.

@@ -1,5 +1,6 @@
 --- Timers: who is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
--- first. What is turned off stays until its turn comes or until half of the heap is off.
+-- first. What is turned off stays until its turn comes or until half of the heap is off. Where memory is short for the
+-- calls within, nothing has changed yet.
 
 local wait = require "koine.task.wait"
 
@@ -25,18 +26,19 @@ end
 --- Adds an entry with `at` (seconds of some clock); returns it.
 function timers:add(entry)
   entry.off, entry.order = false, self.count + 1
-  self[self.n + 1] = entry -- nothing of what follows takes memory, nor does cancel
+  self[self.n + 1] = entry
+  lift(self, entry, self.n + 1)
   self.n, self.count = self.n + 1, entry.order
-  lift(self, entry, self.n)
   return entry
 end
 
 --- Turns an entry off: it will not come out. Once for each entry that has not come out.
 function timers:cancel(entry)
-  entry.off, entry.task = true, nil
-  self.idle = self.idle + 1
-  if self.idle < FEW or self.idle * 2 < self.n then return end
-  local n = self.n
+  local n, idle = self.n, self.idle + 1
+  local many = idle >= FEW and idle * 2 >= n
+  if many then lift(self, self[n], n) end -- changes nothing; those that follow take no more memory
+  entry.off, entry.task, self.idle = true, nil, idle
+  if not many then return end
   self.n, self.idle = 0, 0
   for i = 1, n do
     local one = self[i]
@@ -51,6 +53,7 @@ end
 -- Takes the first entry out.
 local function pop(self)
   local last, n = self[self.n], self.n - 1
+  before(last, last) -- those that follow take no more memory
   self[self.n], self.n = nil, n
   if n == 0 then return end
   local i = 1
@@ -82,17 +85,13 @@ function timers:due(now)
   return first
 end
 
---- Takes out all that is due: whoever waited so long (`task` of an entry; its `token` is what for) waits no more, and
--- ready(task, false) is called.
+--- Calls ready(task, false) for each that is due: whoever waited so long (`task` of an entry). It turns the entry off.
 function timers:expire(ready)
   local now = wait.now()
-  local timer = self:due(now)
-  while timer do
-    local task = timer.task
-    task.timer = false
-    wait.forget(task.token, task)
-    ready(task, false)
-    timer = self:due(now)
+  local timer = self:first()
+  while timer and timer.at <= now do
+    ready(timer.task, false)
+    timer = self:first()
   end
 end
 

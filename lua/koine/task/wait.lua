@@ -18,10 +18,12 @@ local task       -- the task of a scheduler that runs now, or nil
 -- token → the first task that waits for it; the others follow in a ring of `after` and `before`. A run that is dropped
 -- takes its tasks along: mostly they alone hold their tokens.
 local parked = setmetatable({}, { __mode = "k" })
+local registered = 0 -- how many waiters came so far; each has its number in `order`
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
 
 -- Tokens that became ready and were not woken yet; no koine.task.queue, which plain programs then need not load.
 local news, head, tail = {}, 1, 0
+local waking = false -- the one that is being woken, or whose waking broke off
 local ready, taken, count = nil, 0, 0 -- the engine's array, how many tokens of it went into `news`, how many it has
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
@@ -52,11 +54,11 @@ function wait.set_host(halves)
   host = halves
 end
 
---- Ends the park of whoever waits for the token.
+--- Ends the park of whoever waits for the token; who comes meanwhile, because a host resumes in its wake, is not woken.
+-- Where memory is short it raises, and whoever was not woken waits on: it may be called again.
 function wait.wake(token)
-  local waiter = parked[token]
-  while waiter do
-    wait.forget(token, waiter)
+  local waiter, last = parked[token], registered
+  while waiter and waiter.order <= last do
     waiter:woken()
     waiter = parked[token]
   end
@@ -80,17 +82,23 @@ end
 --- Steps the engine for at most `seconds` (0: what is ready now; nil: until something happens or a signal comes: Lua's
 -- own handler of Ctrl-C then raises as soon as Lua code runs), and wakes every token that became ready: what a host
 -- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
--- Raises what a waiter raises that a host runs in its wake; the tokens behind it come with the next pump.
+-- Raises what a waiter raises that a host runs in its wake; the others who wait for that token, and the tokens behind
+-- it, come with the next pump.
 function wait.pump(seconds, opts)
   take()
-  if head <= tail then seconds = 0 end
+  if waking and not parked[waking] then waking = false end
+  if waking or head <= tail then seconds = 0 end
   ready = core.engine():step(seconds, opts)
   taken, count = 0, #ready
   take()
-  while head <= tail do
-    local token = news[head]
-    news[head], head = nil, head + 1
+  while waking or head <= tail do
+    if not waking then
+      waking = news[head]
+      news[head], head = nil, head + 1
+    end
+    local token = waking
     wait.wake(token) -- who runs now may pump again, and then takes what is left
+    if rawequal(waking, token) then waking = false end
   end
 end
 
@@ -128,7 +136,7 @@ end
 -- The same for users, who get an ArgumentError at their line.
 local function checked(f)
   return function(token, seconds)
-    if token == nil then errors.argument("token", "table, or what waits for the engine", token) end
+    if not token then errors.argument("token", "table, or what waits for the engine", token) end
     if seconds ~= nil and (type(seconds) ~= "number" or seconds ~= seconds) then
       errors.argument("seconds", "number", seconds)
     end
@@ -164,7 +172,7 @@ end
 -- For schedulers ----------------------------------------------------------------------------------------------------
 
 --- Makes `new` (nil: none) the task that runs, and returns the one before. A task has yields() (whether it runs in its
--- own coroutine), park(token, seconds), woken(), adopt(closable).
+-- own coroutine), park(token, seconds), woken() (as a waiter has it), adopt(closable).
 function wait.switch(new)
   local before = task
   task = new
@@ -174,9 +182,12 @@ end
 --- The task that runs, or nil.
 function wait.task() return task end
 
---- Has the task woken with the token, after those that wait for it already.
+--- Has a waiter woken with the token, after those that wait for it already: its method woken() is called, which makes
+-- sure that it will run, and then takes it back by `forget`, in this order, so that where memory ends it is not lost.
 function wait.register(token, waiter)
   local first = parked[token]
+  registered = registered + 1
+  waiter.order = registered
   if not first then
     waiter.after, waiter.before = waiter, waiter
     parked[token] = waiter
@@ -187,7 +198,7 @@ function wait.register(token, waiter)
   last.after, first.before = waiter, waiter
 end
 
---- Takes the task back; what is not registered stays as it is.
+--- Takes a waiter back; what is not registered stays as it is.
 function wait.forget(token, waiter)
   local after, before = waiter.after, waiter.before
   if not after then return end

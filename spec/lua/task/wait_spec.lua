@@ -124,6 +124,65 @@ describe("wait", function()
       assert.are.equal(mine, woken[1])
     end)
 
+    it("keeps a waiter that cannot be woken, and those behind it, for the next time", function()
+      local token, log = {}, {}
+      local function waiter(name)
+        wait.register(token, { woken = function(self)
+          log[#log + 1] = name
+          if #log == 1 then error "no room" end
+          wait.forget(token, self)
+        end })
+      end
+      waiter "a"
+      waiter "b"
+      assert.is_false((pcall(wait.wake, token)))
+      wait.wake(token)
+      wait.wake(token)
+      assert.are.same({ "a", "a", "b" }, log)
+    end)
+
+    it("wakes in the next pump whom memory kept from being woken", function()
+      local token, woken, tries = {}, 0, 0
+      scripted { { ready = { token } }, {}, {} }
+      for _ = 1, 2 do
+        wait.register(token, { woken = function(self)
+          tries = tries + 1
+          if tries == 2 then error "no room" end
+          wait.forget(token, self)
+          woken = woken + 1
+        end })
+      end
+      assert.is_false((pcall(wait.pump, 0)))
+      wait.pump(0)
+      wait.pump(0)
+      assert.are.same({ 2, 3 }, { woken, tries })
+    end)
+
+    it("ends a wake though who is woken comes back in it", function()
+      local token, count, run = {}, 0, nil
+      local function resume(co)
+        local ok, problem = coroutine.resume(co)
+        if not ok then error(problem, 0) end
+      end
+      wait.set_host { park = function(what) return coroutine.yield(what) end, suspends = coroutine.isyieldable,
+        wake = function() if coroutine.status(run) == "suspended" then resume(run) end end }
+      run = coroutine.create(function()
+        koine.run(function()
+          while true do
+            wait.park(token)
+            count = count + 1
+            if count > 10 then error "for ever" end
+          end
+        end)
+      end)
+      resume(run)
+      wait.wake(token)
+      assert.are.equal(1, count)
+      wait.wake(token)
+      assert.are.equal(2, count)
+      coroutine.close(run)
+    end)
+
     it("asks the host where park suspends; else it does wherever Lua can yield", function()
       local inside = coroutine.wrap(function() return wait.suspends() end)
       assert.is_false(wait.suspends())

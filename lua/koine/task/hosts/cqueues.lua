@@ -44,6 +44,7 @@ local waiter_mt = { __index = {} }
 function waiter_mt.__index:woken()
   self.over = true
   self.condition:signal()
+  wait.forget(self.token, self)
 end
 
 -- Its time is over, it was woken, or its coroutine was closed.

@@ -11,7 +11,8 @@ local wait = require "koine.task.wait"
 
 local runs = {}
 
-local ready, settled, step, unwind = tasks.ready, tasks.settled, tasks.step, tasks.unwind
+local ready, settled, step, stop_waiting, unwind = tasks.ready, tasks.settled, tasks.step, tasks.stop_waiting,
+  tasks.unwind
 
 local run_mt = { __name = "koine.run" }
 tasks.inside[run_mt] = true
@@ -36,6 +37,7 @@ local function round(run)
   if run.doomed then cancel_doomed(run) end
   local task, last = run.first, run.last
   while task do
+    if task.token then stop_waiting(task) end -- memory was short for that when it was woken
     run.first, task.following = task.following, false
     if not run.first then run.last = false end
     if not task.done then

@@ -28,11 +28,6 @@ local inside = tasks.inside
 
 local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
 
-local function stop_timer(task)
-  if task.timer then task.run.timers:cancel(task.timer) end
-  task.timer = false
-end
-
 -- Notes what a task waits for from now on, false for nothing; its run counts those that wait for no other task.
 local function set_token(task, token)
   local run, mt = task.run, getmetatable(token)
@@ -42,24 +37,27 @@ local function set_token(task, token)
   task.token = token
 end
 
--- Has the task wait for nothing any more.
+-- Has the task wait for nothing any more. It has its token until all is done: where memory ends, the same may be done
+-- again.
 local function stop_waiting(task)
   if task.token then wait.forget(task.token, task) end
-  stop_timer(task)
+  if task.timer then task.run.timers:cancel(task.timer) end
+  task.timer = false
   set_token(task, false)
 end
 
--- Puts a task behind those that are ready to run; `woken` is what its park returns. Runs have a line (task/queue.lua)
--- of their own, written out: calling its methods makes a step an eighth slower.
+-- Puts a task behind those that are ready to run; `woken` is what its park returns. Where memory ends before it waits
+-- for nothing any more, the same may be done again. Runs have a line (task/queue.lua) of their own, written out:
+-- calling its methods makes a step an eighth slower.
 local function ready(task, woken)
-  if task.queued or task.done then return end
   local run = task.run
-  stop_timer(task)
-  set_token(task, false)
-  task.queued, task.answer = true, woken
-  if run.last then run.last.following = task else run.first = task end
-  run.last = task
-  if run.idle then wait.wake(run) end
+  if not task.queued and not task.done then
+    task.queued, task.answer = true, woken
+    if run.last then run.last.following = task else run.first = task end
+    run.last = task
+  end
+  if run.idle then wait.wake(run) end -- a host may run the task in this
+  if task.queued and task.token then stop_waiting(task) end
 end
 
 --- Whether the code that runs is in the task's own coroutine, and may yield: not in a function that C called.
@@ -67,7 +65,7 @@ function methods:yields() return self.co == running() and not self.closing and i
 
 --- Suspends the task: what wait.park does in one.
 function methods:park(token, seconds)
-  stop_waiting(self) -- an earlier park may have broken off where memory was short
+  if self.token then stop_waiting(self) end -- an earlier park broke off where memory was short
   if not self.cancelled then
     set_token(self, token)
     wait.register(token, self)
@@ -227,7 +225,7 @@ function tasks.spawn(run, group, depth, f, ...)
   if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
   local task = setmetatable({ run = run, group = group, depth = depth, co = create(f), args = table.pack(...),
     results = false, err = false, traceback = false, token = false, outside = false, timer = false, queued = false,
-    following = false, older = false, newer = false, after = false, before = false, answer = false,
+    following = false, older = false, newer = false, order = 0, after = false, before = false, answer = false,
     streams = false, done = true, failed = false, cancelled = false, doomed = false, dismissed = false,
     closing = false, origin = false }, task_mt)
   if group then group[#group + 1] = task end -- the last that takes memory, and may collect garbage
@@ -245,7 +243,8 @@ function tasks.check_function(field, f)
 end
 
 --- For runs. ready(task, woken): puts a task behind those that are ready to run. settled(task, step(task, …)): runs one
--- that is, up to its next wait or its end. unwind(task): ends a suspended task.
-tasks.ready, tasks.settled, tasks.step, tasks.unwind = ready, settled, step, unwind
+-- that is, up to its next wait or its end. stop_waiting(task): has it wait for nothing. unwind(task): ends a suspended
+-- task.
+tasks.ready, tasks.settled, tasks.step, tasks.stop_waiting, tasks.unwind = ready, settled, step, stop_waiting, unwind
 
 return tasks

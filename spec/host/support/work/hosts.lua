@@ -3,7 +3,8 @@
 local kit = require "work.kit"
 local koine = require "koine"
 
-local same, options, tells, TEXT = kit.same, kit.options, kit.tells, kit.TEXT
+local in_coroutine, options, patient, same, tells, TEXT = kit.in_coroutine, kit.options, kit.patient, kit.same,
+  kit.tells, kit.TEXT
 
 local turns = {}
 
@@ -24,7 +25,7 @@ function turns.poll()
     elseif i == 3 then
       sleep(0.0005)
       letter.sent = true
-      wake(letter)
+      patient(in_coroutine, wake, letter)
     else
       while not letter.sent do park(letter) end
     end

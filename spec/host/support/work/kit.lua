@@ -46,6 +46,12 @@ function kit.patient(f, ...)
   end
 end
 
+--- Calls f in a coroutine of its own, which has room for few calls.
+function kit.in_coroutine(f, ...)
+  local ok, err = coroutine.resume(coroutine.create(f), ...)
+  if not ok then error(err, 0) end
+end
+
 --- The options of an adapter that is answered `what`.
 function kit.options(what)
   return { model = "some-model", key = "a-secret-key", base_url = kit.base .. what, retry = false }

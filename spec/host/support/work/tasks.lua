@@ -3,7 +3,7 @@
 local kit = require "work.kit"
 local koine = require "koine"
 
-local same, patient, options, TEXT = kit.same, kit.patient, kit.options, kit.TEXT
+local in_coroutine, options, patient, same, TEXT = kit.in_coroutine, kit.options, kit.patient, kit.same, kit.TEXT
 
 local turns = {}
 
@@ -67,6 +67,31 @@ function turns.tasks()
       end)
       for _, piece in ipairs(pieces) do piece() end
       same(task:wait(), 5)
+      return true
+    end)
+  end
+  return go, go
+end
+
+-- Tasks that are woken from a coroutine without room for calls: where memory ends in that, nobody is lost.
+function turns.woken()
+  load_tasks()
+  local function go()
+    return koine.run(function()
+      local token, woken = {}, 0
+      local function hear()
+        koine.park(token)
+        woken = woken + 1
+      end
+      for _ = 1, 3 do koine.spawn(hear) end
+      local inner = koine.spawn(koine.run, hear)
+      koine.sleep(0)
+      koine.sleep(0)
+      patient(in_coroutine, koine.wake, token)
+      koine.sleep(0)
+      koine.sleep(0)
+      same(woken, 4)
+      same(inner.done, true)
       return true
     end)
   end
