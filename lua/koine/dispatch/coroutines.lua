@@ -5,8 +5,6 @@
 local scheduler = require "koine.task.scheduler"
 local wait = require "koine.task.wait"
 
-local DEPTH = 8 -- calls between the start of a coroutine and what can fail without loss
-
 local coroutines = {}
 
 local methods = {}
@@ -15,17 +13,12 @@ local metatable = { __index = methods }
 --- Whether the caller is in a task's own coroutine, which Koine may suspend.
 function coroutines.in_task() return wait.task() ~= nil and wait.suspends() end
 
--- Takes the memory that so many nested calls of this coroutine need.
-local function deepen(calls)
-  if calls > 0 then deepen(calls - 1) end
-  return calls
-end
-
--- Calls the function. A launch that did not get so far, because its run ended or memory was short, is made again.
+-- Calls the function, which takes the trouble back once what it works on cannot be lost: where memory is short before
+-- that, the next step looks for it. A launch that did not get so far as here is made again.
 local function begin(self)
-  deepen(DEPTH)
-  self.begun = true
-  self.f(self.dispatcher, self.what)
+  local dispatcher = self.dispatcher
+  self.begun, dispatcher.trouble = true, dispatcher.trouble + 1
+  self.f(dispatcher, self.what)
 end
 
 -- Resumes a coroutine of the dispatcher's own.
@@ -51,17 +44,17 @@ end
 local function is_launched(self) return not self.begun and not self.co end
 local function is_alive(self) return coroutine.status(self.co) ~= "dead" end
 
--- Leaves in a list those that `keep` says, without taking memory.
+-- Leaves in a list those that `keep` says, in their order. Where memory is short for asking, all are still there.
 local function sift(list, keep)
   local n, count = 0, #list
   for i = 1, count do
     local one = list[i]
-    list[i] = nil
     if keep(one) then
       n = n + 1
-      list[n] = one
+      list[i], list[n] = list[n], one
     end
   end
+  for i = n + 1, count do list[i] = nil end
 end
 
 --- Whether one of dispatcher.running yielded.
@@ -82,6 +75,7 @@ function methods:cancel()
 end
 
 --- Starts f(dispatcher, what), as a task, or as a coroutine that runs at once: what it returns has a method `cancel`.
+-- f counts dispatcher.trouble down by one as soon as it holds what it works on.
 function coroutines.start(dispatcher, f, what)
   local self = setmetatable({ dispatcher = dispatcher, f = f, what = what, begun = false, task = false,
     co = false, listed = false }, metatable)

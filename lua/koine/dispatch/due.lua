@@ -4,27 +4,29 @@ local wait = require "koine.task.wait"
 
 local due = {}
 
---- Has the next step look at a thread; wakes whoever waits to make it. Takes no memory of its own.
+--- Has the next step look at a thread. Takes no memory of its own.
 function due.add(dispatcher, thread)
   if thread.due then return end
   dispatcher.due:push(thread)
   thread.due = true
-  wait.wake(dispatcher)
 end
+
+--- Wakes whoever waits to make the next step. A host may make it at once: what it shall find is entered before.
+function due.wake(dispatcher) wait.wake(dispatcher) end
 
 --- Has the next step look at every thread, after memory was short; wakes whoever waits to make it.
 function due.recover(dispatcher)
   dispatcher.trouble = dispatcher.trouble + 1
-  wait.wake(dispatcher)
+  due.wake(dispatcher)
 end
 
 --- How many there are.
 function due.count(dispatcher) return dispatcher.due:count() end
 
---- The first one, taken out.
+--- The first one, taken out; nil when there is none.
 function due.next(dispatcher)
   local thread = dispatcher.due:pop()
-  thread.due = false
+  if thread then thread.due = false end
   return thread
 end
 

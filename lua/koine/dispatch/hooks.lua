@@ -16,7 +16,7 @@ end
 --- How many calls wait, the one under way included.
 function hooks.count(thread) return thread.hooks and thread.hooks:count() or 0 end
 
---- Enters a call of the hook of that name, if the host has one; the next step makes it.
+--- Enters a call of the hook of that name, if the host has one; the next step makes it, to which the caller wakes.
 function hooks.issue(dispatcher, thread, name, ...)
   local hook = dispatcher.hooks[name]
   if not hook then return end
@@ -34,7 +34,8 @@ local function hold(dispatcher, thread)
     thread.draining = false
     local first = thread.hooks:peek()
     if first and first.begun then thread.hooks:pop() end
-    if hooks.waits(thread) and not pcall(due.add, dispatcher, thread) then due.recover(dispatcher) end
+    if not hooks.waits(thread) then return end
+    if pcall(due.add, dispatcher, thread) then due.wake(dispatcher) else due.recover(dispatcher) end
   end)
   thread.draining = true
   return held
@@ -47,8 +48,9 @@ end
 
 --- Makes the calls until none is left: the body of a coroutine.
 function hooks.drain(dispatcher, thread)
-  if not hooks.waits(thread) then return end
-  local held <close> = hold(dispatcher, thread) -- luacheck: ignore held
+  local held <close> = hooks.waits(thread) and hold(dispatcher, thread) or nil
+  dispatcher.trouble = dispatcher.trouble - 1 -- from here on the calls are not lost
+  if not held then return end
   local call = thread.hooks:peek()
   while call do
     local ok = pcall(make, call)

@@ -33,9 +33,9 @@ local DEATH = "dispatch consumer exited unexpectedly"
 local methods = {}
 local metatable = { __index = methods, __name = "koine.dispatcher" }
 
--- Tickets -----------------------------------------------------------------------------------------------------------
+-- Turns -------------------------------------------------------------------------------------------------------------
 
--- Puts a lane in line for its thread's session. One without work is passed over there.
+-- Puts a lane in line for its thread's session. One without work is passed over there. The caller wakes.
 local function want(self, lane)
   local thread = lane.thread
   if thread.turn and thread.turn.lane == lane then return end
@@ -94,13 +94,17 @@ local function release(self, turn)
   end
   due.add(self, thread)
   if lanes.has_work(lane) then want(self, lane) else lane.idle_since = self.now_ms() end
+  due.wake(self)
 end
 
 -- The body of a turn's coroutine.
 local function take_turn(self, turn)
   local ok, raised = pcall(turns.run, self, turn, release)
   if ok then return end
-  if not check.is_memory(raised) then return died(self, turn.lane) end
+  if not check.is_memory(raised) then
+    died(self, turn.lane)
+    return due.wake(self)
+  end
   turn.ended = turn.begun
   due.recover(self)
 end
@@ -151,9 +155,13 @@ function methods:submit(thread, message)
   local lane = threads.obtain_lane(self.threads, thread, event.sender_id, now)
   if lanes.has_room(lane, self.cap) then
     want(self, lane)
+    if lane.thread.due then due.wake(self) end
     lanes.push(lane, event, now) -- the last to take memory: a message whose submit raises is not in its lane
     local turn = lane.thread.turn
-    if not lane.wants and not (turn and turn.lane == lane) then want(self, lane) end -- a host's wake made a step
+    if not lane.wants and not (turn and turn.lane == lane) then -- a host's wake made a step
+      want(self, lane)
+      due.wake(self)
+    end
     return true
   end
   if not wait.suspends() then return nil, "full" end
@@ -172,16 +180,23 @@ local function recover(self)
   end
 end
 
--- Starts what is due.
+-- Whether a turn has yet to be started: it was not, or its coroutine broke off before it began.
+local function is_new(turn) return not turn.begun and not (turn.coroutine and not turn.coroutine.begun) end
+
+-- Starts what is due. A step within, of a hook or a target or of whom a host resumes in its wake, may do so before.
 local function start(self)
+  if self.trouble > 0 then
+    self.trouble = 0
+    recover(self)
+  end
   coroutines.resume(self)
   for _ = 1, due.count(self) do
     local thread = due.next(self)
+    if not thread then break end
     local turn = thread.turn or grant(self, thread)
-    if turn and (turn.begun or turn.coroutine and not turn.coroutine.begun) then turn = nil end
-    if turn then turns.announce(self, turn) end
+    if turn and is_new(turn) then turns.announce(self, turn) end
     if hooks.waits(thread) then coroutines.start(self, call_hooks, thread) end
-    if turn then turn.coroutine = coroutines.start(self, take_turn, turn) end
+    if turn and is_new(turn) then turn.coroutine = coroutines.start(self, take_turn, turn) end
     threads.tidy(self.threads, thread)
   end
 end
@@ -189,11 +204,11 @@ end
 --- Starts the turns and the hooks that are due; in plain Lua also resumes once whatever yielded before. Returns whether
 -- another step would find something to do now. Raises where memory is short; another step then goes on.
 function methods:step()
-  local trouble = self.trouble
-  if trouble > 0 then recover(self) end
-  self.trouble = self.trouble - trouble + 1 -- until this step has ended
-  start(self)
-  self.trouble = math.max(0, self.trouble - 1)
+  local ok, raised = pcall(start, self)
+  if not ok then
+    self.trouble = self.trouble + 1
+    error(raised, 0)
+  end
   return due.count(self) > 0 or coroutines.waiting(self) or self.trouble > 0
 end
 

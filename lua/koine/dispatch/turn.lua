@@ -151,9 +151,11 @@ end
 -- comes; where memory is short for that, the dispatcher's next step settles the turn. Raises only what is wrong with
 -- the lane's own code, and a lack of memory.
 function turns.run(dispatcher, turn, release)
-  if turn.begun then return end
-  turn.release, turn.begun = release, true
-  local held <close> = turn -- luacheck: ignore held
+  local mine = not turn.begun and turn or nil
+  if mine then turn.release, turn.begun = release, true end
+  local held <close> = mine -- luacheck: ignore held
+  dispatcher.trouble = dispatcher.trouble - 1 -- from here on the turn is not lost
+  if not mine then return end
   local outcome, result, err = play(dispatcher, turn)
   turn.outcome, turn.result, turn.err = outcome, result, err
   finish(turn)

@@ -1,7 +1,9 @@
 -- The dispatcher: lanes, the sessions that they share, and idleness.
 
 local chat_lab = require "spec.lua.dispatch.kit"
+local coroutines = require "koine.dispatch.coroutines"
 local koine = require "koine"
+local wait = require "koine.task.wait"
 
 -- The lanes that hold something, as the dispatcher names them in its records: submits, lets all turns end.
 local function keys(mode, submits)
@@ -171,6 +173,95 @@ describe("a step", function()
     lab:settle()
     assert.are.equal(2, #lab.records)
     assert.is_false(lab.d:step())
+  end)
+
+  it("within a hook goes on with the other threads, and starts each turn once", function()
+    local lab
+    lab = chat_lab.new { on_queued = function(message)
+      lab.d:step()
+      lab.log[#lab.log + 1] = "queued:" .. message.prompt
+    end }
+    for i = 1, 3 do lab:say("T" .. i, "alice", "m" .. i) end
+    lab.d:step()
+    assert.are.equal("turn:m1 turn:m2 turn:m3 queued:m3 queued:m2 queued:m1", lab:words())
+    for _ = 1, 3 do lab:finish() end
+    assert.are.equal(3, #lab.records)
+    assert.is_false(lab.d:step())
+  end)
+
+  it("that raises is made up for by the next, also when a step within the broken one went well", function()
+    local d, failing, answered = nil, false, {}
+    local function say(name, prompt) d:submit(chat_lab.thread(name), chat_lab.message("alice", prompt)) end
+    d = koine.dispatcher { target = { run_turn = function(_, _, _, ctx)
+      local prompt = ctx.messages[1].prompt
+      if prompt == "m1" then
+        d:step()
+        say("T2", "m3")
+        failing = true
+      end
+      answered[#answered + 1] = prompt
+      return "answer"
+    end } }
+    local start = coroutines.start
+    finally(function() coroutines.start = start end)
+    function coroutines.start(...)
+      if failing then
+        failing = false
+        error("not enough memory", 0)
+      end
+      return start(...)
+    end
+    say("T1", "m1")
+    say("T2", "m2")
+    assert.is_false((pcall(d.step, d)))
+    d:step()
+    assert.are.same({ "m2", "m1", "m3" }, answered)
+  end)
+end)
+
+describe("a host", function()
+  after_each(function() wait.set_host(nil) end)
+
+  -- Has each wake of the lab's dispatcher make a step at once.
+  local function step_in_wake(lab)
+    wait.set_host { park = function(token, seconds) return coroutine.yield(token, seconds) end,
+      suspends = coroutine.isyieldable, wake = function(token) if token == lab.d then lab.d:step() end end }
+  end
+
+  it("may step in its wake: each hook is called once", function()
+    local lab = chat_lab.new()
+    function lab.target.run_turn(_, _, _, ctx)
+      lab.log[#lab.log + 1] = "turn:" .. ctx.messages[1].prompt
+      coroutine.yield() -- to the step
+      return "answer"
+    end
+    step_in_wake(lab)
+    lab:say("T1", "alice", "m1")
+    lab:say("T1", "alice", "m2")
+    while lab.d:step() do end -- luacheck: ignore
+    assert.are.equal("queued:m1 turn:m1 done:m1:answer record:ok queued:m2 turn:m2 done:m2:answer record:ok",
+      lab:words())
+    assert.are.equal(0, lab.d:stats().hooks)
+  end)
+
+  it("that steps in its wake finds what shutdown loses, and what the second death of a lane does", function()
+    for _, stop in ipairs { "shutdown", "death" } do
+      local lab = chat_lab.new()
+      lab.obeys = false
+      lab:say("T1", "alice", "m1")
+      lab:settle()
+      lab:say("T1", "alice", "m2")
+      step_in_wake(lab)
+      if stop == "shutdown" then
+        lab.d:shutdown()
+      else
+        lab.d.now_ms = function() error "the clock stopped" end
+        lab:finish()
+      end
+      wait.set_host(nil)
+      assert.is_truthy(lab:words():find "warning:")
+      assert.are.equal(0, lab.d:stats().hooks)
+    end
   end)
 end)
 

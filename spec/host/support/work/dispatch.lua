@@ -76,6 +76,49 @@ local function dispatcher_turn(drive)
   end
 end
 
+-- In plain Lua, turns that step and submit themselves.
+function turns.nested()
+  local taken, more, d = 0, 0, nil
+  local function submit(number)
+    local ok, why = d:submit({ platform = "chat", thread_id = "T" .. number }, { prompt = "Hi", sender_json = "{}" })
+    if not ok then error("wrong answer: " .. why) end
+    taken = taken + 1
+  end
+  d = koine.dispatcher { mode = "per-thread", on_queued = function() d:step() end, target = { run_turn = function()
+    local number = more
+    if number == 0 then return "answer" end
+    more = number - 1
+    d:step()
+    submit(number)
+    return "answer"
+  end } }
+
+  local function drive()
+    while d:step() do end -- luacheck: ignore
+  end
+
+  -- Each message that was taken had its turn, which failed where memory was short within.
+  local function check_ends()
+    local stats = d:stats()
+    same(stats.queued + stats.turns + stats.hooks, 0)
+    same(stats.dispatches, taken)
+  end
+
+  local function go()
+    more = 2
+    submit(3)
+    submit(4)
+    drive()
+    check_ends()
+    return true
+  end
+  return go, function()
+    patient(drive)
+    check_ends()
+    return go()
+  end
+end
+
 -- In plain Lua: turns are coroutines of the dispatcher's own.
 function turns.stepped()
   return dispatcher_turn(function(d)
