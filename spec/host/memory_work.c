@@ -46,7 +46,10 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("coroutines of the host poll", "hosts.poll"), 3, 0 },
   { WORK("a dispatcher", "dispatch.stepped"), 29, 0 },
   { WORK("a dispatcher in a run", "dispatch.tasks"), 37, 0 },
-  { WORK("turns that step", "dispatch.nested"), 1, 0 }
+  { WORK("turns that step", "dispatch.nested"), 1, 0 },
+  { WORK("the shutdown of a dispatcher", "dispatch.shutdown"), 3, 0 },
+  { WORK("a thread that is cancelled", "dispatch.cancelled"), 3, 0 },
+  { WORK("the second death of a lane", "dispatch.deaths"), 3, 0 }
 };
 
 /* lua-cjson keeps what it has read of a text when Lua runs out of memory: seen by LeakSanitizer, and not ours. It stays

@@ -44,22 +44,30 @@ local function want(self, lane)
   if not thread.turn then due.add(self, thread) end
 end
 
--- The lane's own code failed: the first time it gets another try, the second time its events are given back.
-local function died(self, lane)
-  lane.deaths = lane.deaths + 1
-  if lane.deaths == 1 then
-    self.respawns = self.respawns + 1
-    if lanes.has_work(lane) then want(self, lane) end
-    return
-  end
-  local thread, events, parked = lane.thread, lanes.drop(lane, "consumer_dead")
-  table.move(parked, 1, #parked, #events + 1, events)
+-- Gives back the events of a lane whose own code failed twice. Where memory is short, the same may be done again.
+local function bury(self, lane)
+  local thread, events = lane.thread, lanes.list(lane)
   local err = errors.new { kind = "other", message = DEATH }
-  for _, event in ipairs(events) do hooks.issue(self, thread, "on_error", event.message, event.thread, err) end
+  for i = lane.told + 1, #events do
+    hooks.issue(self, thread, "on_error", events[i].message, events[i].thread, err)
+    lane.told = i
+  end
   local last = events[#events]
-  if last then hooks.issue(self, thread, "on_warning", DEATH, last.thread, { err = err }) end
+  if last and lane.told == #events then
+    hooks.issue(self, thread, "on_warning", DEATH, last.thread, { err = err })
+    lane.told = #events + 1
+  end
+  lanes.clear(lane, "consumer_dead")
   if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
   threads.tidy(self.threads, thread)
+end
+
+-- The lane's own code failed: the first time it gets another try.
+local function died(self, lane)
+  lane.deaths = lane.deaths + 1
+  if lane.deaths > 1 then return bury(self, lane) end
+  self.respawns = self.respawns + 1
+  if lanes.has_work(lane) then want(self, lane) end
 end
 
 -- The turn of the next lane in line, nil when none has work.
@@ -67,9 +75,14 @@ local function grant(self, thread)
   local lane = thread.ready:pop()
   while lane do
     lane.wants = false
-    if lanes.has_work(lane) then
+    if lane.deaths > 1 then
+      bury(self, lane)
+    elseif lanes.has_work(lane) then
       local ok, turn = pcall(turns.form, self, lane)
-      if ok then return turn end
+      if ok then
+        lanes.admit(lane, self.cap, turn.began)
+        return turn
+      end
       if check.is_memory(turn) then error(turn, 0) end
       died(self, lane)
     end
@@ -145,8 +158,7 @@ end
 -- `thread` is {platform = name without a colon, thread_id | channel_id = string, …}; `message` is {sender = table |
 -- sender_json = string, sender_id (per-lane, with sender_json), sender_name, prompt, extras, other_bot_present =
 -- boolean, estimated_tokens = integer, …}; extras are an array of text, image and document blocks. Hooks and target get
--- the same two tables; do not change them afterwards.
--- Raises an ArgumentError naming the bad field.
+-- the same two tables; do not change them afterwards. Raises an ArgumentError naming the bad field.
 function methods:submit(thread, message)
   settings.check_thread(thread)
   local event = settings.event(self, thread, message)
@@ -168,12 +180,14 @@ function methods:submit(thread, message)
   return park(lane, event)
 end
 
--- Finds what was left undone where memory was short: turns that are over, lanes that nobody put in line, threads that
--- are not due.
+-- Finds what was left undone where memory was short: turns that are over, submitters that were not told, lanes that
+-- nobody put in line, threads that are not due.
 local function recover(self)
   for _, thread in ipairs(threads.list(self.threads)) do
     if thread.turn and thread.turn.ended then turns.settle(thread.turn) end
-    for _, lane in next, thread.lanes do
+    for _, lane in ipairs(threads.lanes(thread)) do
+      local _, parked = lanes.counts(lane)
+      if parked > 0 then lanes.admit(lane, self.cap, self.now_ms()) end
       if lanes.has_work(lane) then want(self, lane) end
     end
     if hooks.waits(thread) or thread.turn and not thread.turn.begun then due.add(self, thread) end
@@ -270,10 +284,10 @@ end
 -- Empties every lane of the thread: how many events were dropped, those of parked submitters among them.
 local function drop_all(self, thread)
   local dropped = 0
-  for _, lane in next, thread.lanes do
-    local events, parked = lanes.drop(lane, "cancelled")
-    dropped = dropped + #events + #parked
-    lane.idle_since = self.now_ms()
+  for _, lane in ipairs(threads.lanes(thread)) do
+    local events, parked = lanes.counts(lane)
+    lanes.clear(lane, "cancelled")
+    dropped, lane.idle_since = dropped + events + parked, self.now_ms()
   end
   return dropped
 end
@@ -300,31 +314,38 @@ function methods:reset(thread)
   return counts
 end
 
--- Removes a lane at shutdown: what on_warning is told, nil when it held nothing.
-local function lose(self, lane)
-  local thread, events = lane.thread, lanes.drop(lane, "closed")
+-- Removes a lane at shutdown, and enters in the list what on_warning is told, if it held something. Where memory is
+-- short, the same may be done again.
+local function lose(self, lane, list)
+  local thread, events, count = lane.thread, lanes.list(lane)
+  if count > 0 and not lane.lost then
+    local address = events[1].thread
+    local warning = { thread_id = thread.id, channel = address.channel_id or thread.id, adapter = thread.platform,
+      buffered_lost = count }
+    hooks.issue(self, thread, "on_warning", ("%d buffered messages lost"):format(count), address, warning)
+    lane.lost = warning
+  end
+  lanes.clear(lane, "closed")
+  if thread.lanes[lane.sender_id] ~= lane then return end -- who was told shut down as well
+  list[#list + 1] = lane.lost or nil
   thread.lanes[lane.sender_id] = nil
-  if not events[1] then return nil end
-  local address = events[1].thread
-  local warning = { thread_id = thread.id, channel = address.channel_id or thread.id, adapter = thread.platform,
-    buffered_lost = #events }
-  hooks.issue(self, thread, "on_warning", ("%d buffered messages lost"):format(#events), address, warning)
-  return warning
 end
 
 --- Refuses further messages, removes every lane and cancels every turn; never waits. Returns what on_warning is told
 -- for each lane that held messages: an array of {thread_id, channel, adapter, buffered_lost = how many}. Parked
--- submitters get "closed". Steps that follow let the turns return and call the hooks.
+-- submitters get "closed". Steps that follow let the turns return and call the hooks. Raises where memory is short;
+-- another shutdown then goes on, and returns all.
 function methods:shutdown()
-  if self.closed then return {} end
-  self.closed = true
-  local lost = {}
+  if self.closed and not self.lost then return {} end
+  local lost = self.lost or {}
+  self.lost, self.closed = lost, true
   for _, thread in ipairs(threads.list(self.threads)) do
-    for _, lane in ipairs(threads.lanes(thread)) do lost[#lost + 1] = lose(self, lane) end
+    for _, lane in ipairs(threads.lanes(thread)) do lose(self, lane, lost) end
     cancel_running(self, thread)
     threads.tidy(self.threads, thread)
   end
-  wait.wake(self)
+  due.wake(self)
+  self.lost = false
   return lost
 end
 
@@ -370,7 +391,7 @@ local function new(_, options)
   local self = settings.constructor(options)
   self.threads, self.due, self.launched, self.running = {}, queue.line(), {}, {}
   self.turns, self.dispatches, self.respawns, self.hook_errors, self.trouble = 0, 0, 0, 0, 0
-  self.closed = false
+  self.closed, self.lost = false, false
   return setmetatable(self, metatable)
 end
 

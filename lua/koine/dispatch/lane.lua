@@ -1,5 +1,5 @@
 --- A lane: the events that wait for one consumer of a thread, and the submitters that wait for room.
--- A lane is {thread, sender_id, events, held, batch, waiters, wants, following, deaths, idle_since}:
+-- A lane is {thread, sender_id, events, held, batch, waiters, wants, following, deaths, told, lost, idle_since}:
 --   thread, sender_id   whose it is
 --   events              a queue
 --   held                an event that did not fit into the last batch: the first of the next one, outside of the queue
@@ -8,6 +8,8 @@
 --                       while they wait, then "queued" or why their event was dropped
 --   wants, following    it stands in line for the thread's session; who stands behind it
 --   deaths              failures of the lane's own code since its last dispatch
+--   told                how many events of a lane that failed twice were given back
+--   lost                what on_warning was told of it at shutdown
 --   idle_since          milliseconds of the dispatcher's clock, when it last became idle or was made
 
 local queue = require "koine.task.queue"
@@ -15,10 +17,12 @@ local wait = require "koine.task.wait"
 
 local lane = {}
 
+local NOBODY = queue.new() -- the submitters of a lane that never had one
+
 --- A lane without events. `sender_id` is "" where lanes are not of senders.
 function lane.new(thread, sender_id, now)
   return { thread = thread, sender_id = sender_id, events = queue.new(), wants = false, following = false,
-    deaths = 0, idle_since = now }
+    deaths = 0, told = 0, lost = false, idle_since = now }
 end
 
 --- Its name in records: "platform:thread", and ":sender" behind it where lanes are of senders.
@@ -35,13 +39,21 @@ function lane.is_idle(self)
   return not lane.has_work(self) and not (turn and turn.lane == self)
 end
 
---- Whether an event may go into the queue. Where there is room nobody is parked: whatever leaves the queue makes room
--- for the next submitter at once.
-function lane.has_room(self, cap) return self.events:count() < cap end
+--- Whether a new event may go into the queue: nobody waits for the room that there is.
+function lane.has_room(self, cap)
+  return self.events:count() < cap and not (self.waiters and self.waiters:peek())
+end
+
+-- Whether the oldest event of the queue is in the batch or held already: memory was short before it left the queue.
+local function is_doubled(self)
+  local oldest, batch = self.events:peek(), self.batch
+  return oldest ~= nil and (oldest == self.held or batch ~= nil and oldest == batch[#batch])
+end
 
 --- How many events the lane holds, without those of parked submitters, and how many of these there are.
 function lane.counts(self)
   local events = self.events:count() + (self.held and 1 or 0) + (self.batch and #self.batch or 0)
+  if is_doubled(self) then events = events - 1 end
   return events, self.waiters and self.waiters:count() or 0
 end
 
@@ -59,23 +71,25 @@ function lane.enlist(self, event)
   return waiter
 end
 
-local function tell(waiter, state)
-  waiter.state = state
-  wait.wake(waiter)
-end
-
 --- Forgets a submitter that does not wait any more.
 function lane.desert(self, waiter) self.waiters:remove(waiter) end
 
--- Takes the oldest event out of the queue, and those of submitters into it as long as there is room, the oldest first.
--- One that is told already stands there because memory was short.
-local function pop(self, cap, now)
-  self.events:pop()
+-- Wakes the oldest submitter, and takes it out of the line, unless who runs in the wake did so.
+local function dismiss(self, waiter)
+  wait.wake(waiter)
+  if self.waiters:peek() == waiter then self.waiters:pop() end
+end
+
+--- Takes the events of submitters into the queue as long as there is room, the oldest first; from `now` on they wait.
+-- Called once the session has what left the queue. Where memory is short, the same may be done again.
+function lane.admit(self, cap, now)
   local waiter = self.waiters and self.waiters:peek()
-  while waiter and (waiter.state or lane.has_room(self, cap)) do
-    if not waiter.state then lane.push(self, waiter.event, now) end
-    tell(waiter, "queued")
-    self.waiters:pop()
+  while waiter and (waiter.state or self.events:count() < cap) do
+    if not waiter.state then
+      lane.push(self, waiter.event, now)
+      waiter.state = "queued"
+    end
+    dismiss(self, waiter)
     waiter = self.waiters:peek()
   end
 end
@@ -84,42 +98,54 @@ end
 -- behind it while there are fewer than `cap` and their tokens together are at most `max_tokens`. The first that does
 -- not fit is held; nothing passes it. A batch that is there is returned as it is. An event leaves its place when it has
 -- the next one, so that none is lost where memory is short; one that has both then leaves its old one here.
-function lane.drain(self, cap, max_tokens, now)
-  local batch, oldest = self.batch, self.events:peek()
-  if oldest and (oldest == self.held or batch and oldest == batch[#batch]) then pop(self, cap, now) end
+function lane.drain(self, cap, max_tokens)
+  local events, batch = self.events, self.batch
+  if is_doubled(self) then events:pop() end
   if batch then return batch end
-  batch = { self.held or self.events:peek() }
+  batch = { self.held or events:peek() }
   self.batch = batch
-  if self.held then self.held = nil else pop(self, cap, now) end
-  local sum, event = batch[1].cost, self.events:peek()
+  if self.held then self.held = nil else events:pop() end
+  local sum, event = batch[1].cost, events:peek()
   while event and #batch < cap do
     sum = sum + event.cost
     if sum > max_tokens then
       self.held = event
-      pop(self, cap, now)
+      events:pop()
       break
     end
     batch[#batch + 1] = event
-    pop(self, cap, now)
-    event = self.events:peek()
+    events:pop()
+    event = events:peek()
   end
   return batch
 end
 
---- Empties the lane; parked submitters are told why. Returns the events that it held, and those of the submitters, in
--- order.
-function lane.drop(self, why)
-  local events = self.batch or {}
+--- The events that the lane holds, and behind them those of parked submitters, in order: an array, and how many it
+-- holds. They stay where they are.
+function lane.list(self)
+  local events = {}
+  if is_doubled(self) then self.events:pop() end
+  if self.batch then table.move(self.batch, 1, #self.batch, 1, events) end
   events[#events + 1] = self.held
-  self.batch, self.held = nil, nil
-  while self.events:count() > 0 do events[#events + 1] = self.events:pop() end
-  local parked, waiter = {}, self.waiters and self.waiters:pop()
-  while waiter do
-    parked[#parked + 1] = waiter.event
-    tell(waiter, why)
-    waiter = self.waiters:pop()
+  for _, event in self.events:entries() do events[#events + 1] = event end
+  local count = #events
+  for _, waiter in (self.waiters or NOBODY):entries() do
+    if not waiter.state then events[#events + 1] = waiter.event end
   end
-  return events, parked
+  return events, count
+end
+
+--- Empties the lane; parked submitters are told why. Where memory is short, the same may be done again.
+function lane.clear(self, why)
+  local waiters = self.waiters or NOBODY
+  for _, waiter in waiters:entries() do waiter.state = waiter.state or why end
+  while self.events:pop() do end -- luacheck: ignore
+  self.batch, self.held = nil, nil
+  local waiter = waiters:peek()
+  while waiter do
+    dismiss(self, waiter)
+    waiter = waiters:peek()
+  end
 end
 
 return lane

@@ -49,7 +49,7 @@ end
 -- when this raises.
 function turns.form(dispatcher, lane)
   local thread, now = lane.thread, dispatcher.now_ms()
-  local batch = lanes.drain(lane, dispatcher.cap, dispatcher.max_batch_tokens, now)
+  local batch = lanes.drain(lane, dispatcher.cap, dispatcher.max_batch_tokens)
   local turn = setmetatable({ dispatcher = dispatcher, lane = lane, thread = thread, batch = batch, began = now,
     record = new_record(dispatcher, lane, batch, now), announced = 0, told = 0, begun = false, ended = false,
     over = false, raised = false, outcome = false, result = false, err = false, coroutine = false,

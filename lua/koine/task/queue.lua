@@ -23,6 +23,13 @@ end
 --- The oldest entry, which stays; nil when there is none.
 function methods:peek() return self[self.first] end
 
+local function next_entry(self, i)
+  if i < self.last then return i + 1, self[i + 1] end
+end
+
+--- For a generic for: the places and entries, the oldest first. They stay, and none may come or go meanwhile.
+function methods:entries() return next_entry, self, self.first - 1 end
+
 --- Takes the oldest entry out; nil when there is none.
 function methods:pop()
   local first = self.first

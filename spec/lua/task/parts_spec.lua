@@ -30,6 +30,16 @@ describe("koine.task.queue", function()
     assert.are.same({ 5 }, drained(q))
   end)
 
+  it("tells its entries in order, and keeps them", function()
+    local q, seen = queue.new(), {}
+    for _ in q:entries() do error "none" end
+    for i = 1, 4 do q:push(i * 10) end
+    q:pop()
+    for _, value in q:entries() do seen[#seen + 1] = value end
+    assert.are.same({ 20, 30, 40 }, seen)
+    assert.are.same({ 20, 30, 40 }, drained(q))
+  end)
+
   it("takes false for a value", function()
     local q = queue.new()
     q:push(false)

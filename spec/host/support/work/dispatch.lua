@@ -76,6 +76,71 @@ local function dispatcher_turn(drive)
   end
 end
 
+-- In a run: two threads, in each of which a turn is under way, two messages wait in the lane, and two submitters for room
+-- there. `stop(d, extra)` ends that; without the text of `extra` no message can be packed. It returns how many messages
+-- it dropped from lanes, nil where that cannot be told. Each submitter is told, each message comes to one end.
+local function stopped_turn(stop)
+  local run, sleep, spawn = koine.run, koine.sleep, koine.spawn
+  local function go()
+    local told, taken, dispatched, buried, extra, d = 0, 0, 0, 0, { type = "text", text = "Hi" }, nil
+    local function submit(i)
+      local ok, why = d:submit(THREADS[i % 2 + 1], { prompt = "Hi", sender_json = "{}", extras = { extra } })
+      if ok or why == "consumer_dead" then taken = taken + 1 end -- of such a message a hook tells, too
+      told = told + 1
+    end
+    d = koine.dispatcher { mode = "per-thread", max_buffered_messages = 2,
+      on_dispatch = function(record) dispatched = dispatched + record.events_per_dispatch end,
+      on_error = function(_, _, err) if err.message:find "consumer" then buried = buried + 1 end end,
+      target = { run_turn = function(_, _, _, ctx)
+        while extra.text and not ctx.cancelled() do sleep(0) end
+        return "answer"
+      end } }
+    run(function()
+      for i = 1, 2 do submit(i) end
+      d:step()
+      for i = 1, 4 do submit(i) end
+      for i = 1, 4 do spawn(submit, i) end
+      sleep(0)
+      local dropped = stop(d, extra)
+      for _ = 1, 8 do
+        patient(d.step, d)
+        sleep(0)
+      end
+      local stats = d:stats()
+      if stats.hook_errors > 0 then error "not enough memory for a hook" end
+      same(stats.queued + stats.parked + stats.turns + stats.hooks, 0)
+      same(told, 10)
+      if dropped then same(dispatched + buried + dropped, taken) end
+    end)
+    return true
+  end
+  return go, go
+end
+
+-- It reports every lane, also those before memory ended.
+function turns.shutdown()
+  return stopped_turn(function(d)
+    local dropped = 0
+    for _, warning in ipairs(patient(d.shutdown, d)) do dropped = dropped + warning.buffered_lost end
+    same(#d:shutdown(), 0)
+    return dropped
+  end)
+end
+
+function turns.cancelled()
+  return stopped_turn(function(d)
+    for _, thread in ipairs(THREADS) do patient(d.cancel_all, d, thread) end
+  end)
+end
+
+-- The lanes' own code fails twice.
+function turns.deaths()
+  return stopped_turn(function(_, extra)
+    extra.text = nil
+    return 0
+  end)
+end
+
 -- In plain Lua, turns that step and submit themselves.
 function turns.nested()
   local taken, more, d = 0, 0, nil
