@@ -17,7 +17,7 @@ local OWN = { system = true, tools = true, on_delta = true, stream = true }
 
 local function check_options(value, path)
   if type(value) ~= "table" then check.refuse(path, "table of call options", value) end
-  for name in next, value do
+  for _, name in ipairs(check.names(value)) do
     local field = path .. "." .. tostring(name)
     if OWN[name] then errors.argument(field, "a field of the agent, not an option", name) end
     options.check_name(name, field)
@@ -50,10 +50,11 @@ end
 function fields.merged(given, below)
   local spec = {}
   for name, value in next, below do spec[name] = value end
-  for name, value in next, given do
+  local names = check.names(given)
+  for _, name in ipairs(names) do
     if not FIELDS[name] then unknown_field(name) end
-    spec[name] = fields.check(name, value)
   end
+  for _, name in ipairs(names) do spec[name] = fields.check(name, given[name]) end
   return spec
 end
 

@@ -42,7 +42,7 @@ local FIELDS = { type = TYPE, name = check.required(NAME), description = check.r
   parameters = check.table, example = check.table, run = check.required(check.func), timeout = check.positive,
   needs_approval = check.either("true, false or a function", check.boolean, check.func), hidden = check.boolean,
   strict = check.boolean, cache_control = check.table }
-local TOOL = check.options(FIELDS, { path = "tool", what = "field", hints = HINTS, first = "name" })
+local TOOL = check.options(FIELDS, { path = "tool", what = "field", hints = HINTS, first = { "name" } })
 
 -- `at` is what stands before the name of a field in errors: "", or "tools[1]."
 

@@ -46,7 +46,8 @@ local function KEY(value, field) return type(value) == "function" and value or c
 local HEADERS = check.secret(check.that("table of strings", function(value, field)
   if type(value) ~= "table" then return nil end
   local kept = {}
-  for name, text in pairs(value) do
+  for _, name in ipairs(check.names(value)) do
+    local text = value[name]
     if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+%-.^_`|~]+$" then
       check.refuse(field, "header names made of letters, digits and dashes", name)
     end
@@ -106,14 +107,18 @@ end
 
 local BUDGET = check.integer(0)
 local BUDGETED = check.record { enabled = check.boolean, budget_tokens = BUDGET }
+local OFF = check.record { enabled = check.boolean, budget_tokens = check.any }
 
 -- Keeps false, a word, or {budget_tokens = n}; {enabled = false} and a budget of 0 are false (N19).
 local function THINKING(value, field, settings)
   if value == false then return false end
   if type(value) == "string" and options.knows_effort(settings, value) then return value end
   if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
+  if value.enabled == false then
+    OFF(value, field)
+    return false
+  end
   local given = BUDGETED(value, field)
-  if given.enabled == false then return false end
   local budget = BUDGET(given.budget_tokens, field .. ".budget_tokens")
   return budget > 0 and { budget_tokens = budget }
 end
@@ -200,11 +205,9 @@ local function hints_for(name, known, elsewhere, where)
   return { [name] = misplaced and ("%s, an option of %s"):format(hint, where) or hint }
 end
 
--- The option of that name. Raises an ArgumentError at `field` for one that stands in `elsewhere`, and for one that
--- nobody knows.
-local function named(name, known, elsewhere, where, field)
-  local spec = known[name]
-  if spec then return spec end
+-- Raises an ArgumentError at `field` for an option that stands in `elsewhere`, and for one that nobody knows.
+local function check_known(name, known, elsewhere, where, field)
+  if known[name] then return end
   if not elsewhere[name] then check.unknown("option", name, known, field, hints_for(name, known, elsewhere, where)) end
   field = field or name
   core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
@@ -223,13 +226,15 @@ function options.is_call(name) return CALL[name] ~= nil end
 
 --- Raises an ArgumentError at `field` unless calls have an option of that name. Its value is left to the call: what is
 -- good depends on the model.
-function options.check_name(name, field) named(name, CALL, CONSTRUCTOR, A_CALL, field) end
+function options.check_name(name, field) check_known(name, CALL, CONSTRUCTOR, A_CALL, field) end
 
 -- Checks `given` against `known` and puts it over what `settings` inherits.
 local function take(settings, given, known, elsewhere, where)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
-  for name, value in next, given do
-    local kept = named(name, known, elsewhere, where)(value, name, settings)
+  local names = check.names(given)
+  for _, name in ipairs(names) do check_known(name, known, elsewhere, where) end
+  for _, name in ipairs(names) do
+    local kept = known[name](given[name], name, settings)
     settings[name] = MERGED[name] and merge(kept, settings[name]) or kept
   end
   return settings

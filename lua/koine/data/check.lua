@@ -33,9 +33,9 @@ local function distance(a, b)
   return previous[#b]
 end
 
---- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
+-- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
 -- edits away, or contained in it (api_key: key).
-function check.nearest(name, names)
+local function nearest(name, names)
   local best, least = nil, math.max(2, #name // 3) + 1
   for candidate in pairs(names) do
     local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
@@ -44,11 +44,13 @@ function check.nearest(name, names)
   return best
 end
 
--- The keys of a table, sorted as text.
-local function sorted(names)
+local function before(a, b) return tostring(a) < tostring(b) end
+
+--- The keys of a table, sorted as text: of several faults an error always names the same.
+function check.names(of)
   local list = {}
-  for name in next, names do list[#list + 1] = tostring(name) end
-  table.sort(list)
+  for name in next, of do list[#list + 1] = name end
+  table.sort(list, before)
   return list
 end
 
@@ -58,11 +60,11 @@ end
 -- is meant here.
 function check.unknown(what, name, names, field, hints)
   local near = hints and hints[name]
-  if not near and type(name) == "string" then near = check.nearest(name, names) end
+  if not near and type(name) == "string" then near = nearest(name, names) end
   local hint = near and ("; did you mean %s?"):format(near:find "^[%w_/.-]+$" and '"' .. near .. '"' or near)
   core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
     message = ("%s: unknown %s%s"):format(field or tostring(name), what,
-      hint or field and "; one of " .. table.concat(sorted(names), ", ") or "") })
+      hint or field and "; one of " .. table.concat(check.names(names), ", ") or "") })
 end
 
 -- Checkers of one value ----------------------------------------------------------------------------------------------
@@ -99,8 +101,13 @@ check.boolean = of_type("boolean", "true or false")
 --- A value of any type.
 check.any = check.that("a value", function(value) return value end)
 
+--- A string that is not empty.
+check.nonempty = check.that("non-empty string", function(value)
+  if type(value) == "string" and value ~= "" then return value end
+end)
+
 --- A string with more in it than white space.
-check.name = check.that("non-empty string", function(value)
+check.name = check.that("string with more than white space", function(value)
   if type(value) == "string" and value:find "%S" then return value end
 end)
 
@@ -120,9 +127,10 @@ check.url = check.secret(check.that("http:// or https:// URL", function(value)
   return (value:gsub("/$", ""))
 end))
 
--- "integer, 1 or more", "number from 0 to 2"
+-- "integer, 1 or more", "number, 2 or less", "number from 0 to 2"
 local function in_range(word, min, max)
-  if max then return ("%s from %s to %s"):format(word, min, max) end
+  if min and max then return ("%s from %s to %s"):format(word, min, max) end
+  if max then return ("%s, %s or less"):format(word, max) end
   return min and ("%s, %s or more"):format(word, min) or word
 end
 
@@ -214,11 +222,9 @@ end
 function check.list(item, expected)
   return check.that(expected or "array", function(value, path)
     if type(value) ~= "table" then return nil end
+    if not check.is_list(value) then return nil, "a table with holes or other keys" end
     local kept = core.array {}
     for i, member in ipairs(value) do kept[i] = item(member, path .. "[" .. i .. "]") end
-    for key in next, value do
-      if kept[key] == nil then return nil, "a table with holes or other keys" end
-    end
     return kept
   end)
 end
@@ -228,10 +234,10 @@ function check.map(item, expected)
   return check.that(expected or "table", function(value, path)
     if type(value) ~= "table" then return nil end
     local kept = {}
-    for name, member in next, value do
+    for name in next, value do
       if type(name) ~= "string" then return nil, "a table with other keys than names" end
-      kept[name] = item(member, path .. "." .. name)
     end
+    for _, name in ipairs(check.names(value)) do kept[name] = item(value[name], path .. "." .. name) end
     return kept
   end)
 end
@@ -259,25 +265,31 @@ function check.default(c, value)
   end)
 end
 
+-- The names of members: those of an array first, the others sorted.
+local function in_order(first, members)
+  local names, placed = {}, {}
+  for i, name in ipairs(first) do names[i], placed[name] = name, true end
+  for _, name in ipairs(check.names(members)) do
+    if not placed[name] then names[#names + 1] = name end
+  end
+  return names
+end
+
 -- A function(value, prefix) → a new table with the members of `value`, inherited ones too; `prefix` stands before the
--- name of a member in errors. Of members that are absent `first` (nil: the first one by name) is asked first.
+-- name of a member in errors. Names that nobody knows are found first, then the members are asked, those of the array
+-- `first` before the others.
 local function keeper(members, what, hints, first)
-  local names, needed = sorted(members), { first }
-  for _, name in ipairs(names) do needed[#needed + 1] = asked[members[name]] and name or nil end
+  local names = in_order(first or {}, members)
   return function(value, prefix)
-    local kept = {}
-    for name, given in next, value do
-      local c = members[name]
-      if not c then check.unknown(what, name, members, prefix and prefix .. tostring(name), hints) end
-      kept[name] = c(given, prefix and prefix .. name or name)
+    local kept, unknown = {}, nil
+    for name in next, value do
+      if not members[name] and (unknown == nil or before(name, unknown)) then unknown = name end
     end
-    local rest = getmetatable(value) and names or needed
-    for i = 1, #rest do
-      local name = rest[i]
+    if unknown ~= nil then check.unknown(what, unknown, members, prefix and prefix .. tostring(unknown), hints) end
+    for i = 1, #names do
+      local name = names[i]
       local c, given = members[name], value[name]
-      if kept[name] == nil and (given ~= nil or asked[c]) then
-        kept[name] = c(given, prefix and prefix .. name or name)
-      end
+      if given ~= nil or asked[c] then kept[name] = c(given, prefix and prefix .. name or name) end
     end
     return kept
   end
@@ -295,7 +307,7 @@ end
 --- The options of a function: a record whose members are called by their names alone in errors, as "options" it is
 -- called itself when it is no table. A second argument stands before the names of members. `settings` (nil: none) may
 -- have other words: what = what a member is ("option"), path, expected = what the table is ("options", "table"), hints
--- as for check.unknown; first = the required member that is asked before the others.
+-- as for check.unknown; first = array of the members that are asked before the others.
 function check.options(members, settings)
   settings = settings or {}
   local keep = keeper(members, settings.what or "option", settings.hints, settings.first)

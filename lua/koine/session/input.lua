@@ -74,7 +74,8 @@ local INPUT = check.options({
   require_git = check.default(check.boolean, true), relative_to = check.one_of { "root", "workdir" },
   ignore_unknown_tools = check.default(check.boolean, false),
   max_context_bytes = check.default(COUNT, CONTEXT_BYTES), blocked_phrases = phrases,
-}, { path = "session", expected = "table of inputs" })
+}, { path = "session", expected = "table of inputs",
+  first = { "workdir", "role", "model", "allowed_tools", "prompt", "context_files" } })
 
 -- True for a directory that can be entered.
 local function is_directory(name)

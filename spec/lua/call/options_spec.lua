@@ -43,12 +43,12 @@ describe("a constructor's options", function()
       { { temperature = 0 / 0 }, "temperature", "number from 0 to 2" },
       { { top_p = 1.1 }, "top_p", "number from 0 to 1" },
       { { stop_sequences = "x" }, "stop_sequences", "array of strings" },
-      { { stop_sequences = { "x", "" } }, "stop_sequences[2]", "non-empty string" },
+      { { stop_sequences = { "x", "" } }, "stop_sequences[2]", "string with more than white space" },
       { { stop_sequences = { x = "x" } }, "stop_sequences", "array of strings" },
       { { cache_retention = "forever" }, "cache_retention", '"none", "short" or "long"' },
       { { metadata = "me" }, "metadata", "table" },
       { { betas = 5 }, "betas", "string or array of strings" },
-      { { betas = { "a", 5 } }, "betas[2]", "non-empty string" },
+      { { betas = { "a", 5 } }, "betas[2]", "string with more than white space" },
       { { extra = true }, "extra", "table" },
       { { keep_raw = "yes" }, "keep_raw", "true or false" },
       { { on_retry = 5 }, "on_retry", "function" },
@@ -61,7 +61,7 @@ describe("a constructor's options", function()
       { { limits = { depth = 0 } }, "limits.depth", "integer, 1 or more" },
       { { http2 = 1 }, "http2", "true or false" },
       { { proxy = 1 }, "proxy", "string" },
-      { { ca_file = "" }, "ca_file", "non-empty string" },
+      { { ca_file = "" }, "ca_file", "string with more than white space" },
       { { quirks = "none" }, "quirks", "table" },
       { { base_url = "" }, "base_url", "http:// or https:// URL" },
       { { base_url = "api.example.com" }, "base_url", "http:// or https:// URL" },
@@ -122,6 +122,18 @@ describe("a constructor's options", function()
     err = refused { limits = { lines = 5 } }
     assert.are.equal("line", err.expected)
     assert.are.equal("1", refused({ "x" }).field)
+  end)
+
+  it("name always the same of several faults, unknown names first", function()
+    local bad = { max_tokens = -1, temperature = 9, top_p = 9, model = 5, key = 5, timeout = "x", limits = 1 }
+    assert.are.equal("key", refused(bad).field)
+    bad.frobnicate, bad.tools = 1, {}
+    assert.are.equal("frobnicate", refused(bad).field)
+  end)
+
+  it("do not look at the budget of thinking that is off", function()
+    assert.is_false(settings({ thinking = { enabled = false, budget_tokens = "none" } }).thinking)
+    assert.are.equal("thinking.budget", refused({ thinking = { enabled = false, budget = 1 } }).field)
   end)
 
   it("say so when an option belongs to the calls", function()
