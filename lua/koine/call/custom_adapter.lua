@@ -240,7 +240,7 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 return function(definition)
   if type(definition) ~= "table" then check.refuse("definition", "table", definition) end
   local name = definition.name
-  check.name(name, "name")
+  check.nonempty(name, "name")
   if definition.open ~= nil then check.func(definition.open, "open") end
   local adapter = setmetatable({ provider_name = function() return name end }, adapter_mt)
   derive(adapter, definition)

@@ -51,7 +51,7 @@ end
 local MIME = check.that("MIME type without control characters", function(value)
   if type(value) == "string" and value ~= "" and not value:find "[\0-\31\127]" then return value end
 end)
-local STRING, NAME, BOOLEAN, TABLE, ANY = check.string, check.name, check.boolean, check.table, check.any
+local STRING, NAME, BOOLEAN, TABLE, ANY = check.string, check.nonempty, check.boolean, check.table, check.any
 local COUNT, NUMBER, one_of = check.integer(0), check.number(), check.one_of
 
 -- A cache breakpoint: {type = "ephemeral", ttl = nil | "5m" | "1h"}.
@@ -288,7 +288,7 @@ records.tool_definition = constructor "tool_definition"
 -- ArgumentError for what is no table or has no type.
 function records.server_tool(fields)
   if type(fields) ~= "table" then errors.argument("server_tool", "table of fields", fields) end
-  check.name(fields.type, "server_tool.type")
+  check.nonempty(fields.type, "server_tool.type")
   local made = records.to_table(fields)
   made.server_tool = true
   return setmetatable(made, SERVER_TOOL)

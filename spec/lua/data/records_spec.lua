@@ -147,6 +147,11 @@ describe("messages and blocks", function()
     assert.are.equal("message.content[2].content[1].text", argument_error(records.message, nested).field)
   end)
 
+  it("take a tool's name of white space, which a model may have said and a dump may hold", function()
+    assert.are.equal(" ", records.tool_use { id = "i", name = " ", arguments = {} }.name)
+    assert.are.equal("\t", records.server_tool { type = "\t" }.type)
+  end)
+
   it("accept what a provider sent without a canonical name", function()
     local opaque = { type = "opaque", kind = "server_tool_use", provider_data = { provider = "p", model = "m" } }
     assert.are.same(opaque, records.message { role = "assistant", content = { opaque } }.content[1])

@@ -22,16 +22,17 @@ end
 
 local COUNT = check.integer(0)
 local STATUS = check.integer(100)
+local NAME = check.nonempty
 
 local stop_reason = check.one_of(vocabulary.stops)
 
 local usage = check.record { input_tokens = COUNT, output_tokens = COUNT, cache_read_tokens = COUNT,
   cache_creation_tokens = COUNT, reasoning_tokens = COUNT }
 
-local answer_error = check.record { kind = check.name, status = STATUS, headers = check.table, type = check.name,
-  code = check.name, message = check.name, body = check.string, retry_after = check.number() }
+local answer_error = check.record { kind = NAME, status = STATUS, headers = check.table, type = NAME,
+  code = NAME, message = NAME, body = check.string, retry_after = check.number() }
 
-local stream_error = check.record { type = check.name, message = check.name, status = STATUS, code = check.name,
+local stream_error = check.record { type = NAME, message = NAME, status = STATUS, code = NAME,
   after = COUNT }
 
 -- There is no wire under a playbook: of all faults only the wait before the answer means something.
@@ -48,8 +49,8 @@ end)
 -- A tool call, which may have other fields.
 local function tool_call(call, path)
   if type(call) ~= "table" then errors.argument(path, "object", call) end
-  check.name(call.id, path .. ".id")
-  check.name(call.name, path .. ".name")
+  NAME(call.id, path .. ".id")
+  NAME(call.name, path .. ".name")
   object(call.arguments, path .. ".arguments")
   return call
 end
@@ -62,8 +63,8 @@ local function tool_calls(value, path)
 end
 
 -- A tool call of an answer: the id may be left out, and the arguments be given by their bytes alone.
-local answer_call = check.record { type = check.any, id = check.name, name = check.required(check.name),
-  arguments = check.table, arguments_json = check.string, arguments_error = check.name, provider_data = check.table }
+local answer_call = check.record { type = check.any, id = NAME, name = check.required(NAME),
+  arguments = check.table, arguments_json = check.string, arguments_error = NAME, provider_data = check.table }
 
 local function block(value, path)
   if type(value) == "table" and value.type == "tool_use" then return answer_call(value, path) end
@@ -90,8 +91,6 @@ end
 
 local function itself(step) return step end
 
-local name = check.name
-
 -- The fields of every step, and these.
 local function fields(own)
   own.step, own.type, own.fault = check.any, check.any, fault
@@ -99,13 +98,13 @@ local function fields(own)
 end
 
 local TYPES = {
-  message = { answer = blocks_of, fields = fields { content = check.required(name), thinking = name, usage = usage,
+  message = { answer = blocks_of, fields = fields { content = check.required(NAME), thinking = NAME, usage = usage,
     stop_reason = stop_reason } },
-  tool_calls = { answer = blocks_of, fields = fields { tool_calls = check.required(tool_calls), content = name,
-    thinking = name, usage = usage, stop_reason = stop_reason } },
+  tool_calls = { answer = blocks_of, fields = fields { tool_calls = check.required(tool_calls), content = NAME,
+    thinking = NAME, usage = usage, stop_reason = stop_reason } },
   error = { answer = itself, fields = fields { error = check.required(answer_error) } },
   answer = { answer = itself, fields = fields { content = content, stop_reason = stop_reason, usage = usage,
-    model = name, id = name, stop_sequence = name, chunk = check.integer(1), interleave = check.boolean,
+    model = NAME, id = NAME, stop_sequence = NAME, chunk = check.integer(1), interleave = check.boolean,
     error = answer_error, stream_error = stream_error } },
 }
 local TYPE = check.one_of { "message", "tool_calls", "error", "answer" }

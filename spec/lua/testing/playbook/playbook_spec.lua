@@ -57,6 +57,10 @@ describe("a step", function()
     assert.is_truthy(invalid({ step = 1, type = "answer", content = "x", error = {} }).message:find "got both$")
   end)
 
+  it("plays white space", function()
+    assert.are.equal("\n", playbook.step({ step = 1, type = "message", content = "\n" }).content)
+  end)
+
   it("names the unknown field and those that there are", function()
     local err = invalid { step = 1, type = "message", content = "x", txt = "y" }
     assert.are.equal("step.txt", err.field)
