@@ -89,6 +89,9 @@ function check.that(expected, keep) return make(expected, keep, errors.describe)
 --- The same checker for what may be a credential: its errors show the type only.
 function check.secret(c) return make(parts[c].expected, parts[c].keep, type_of) end
 
+--- The same checker with other words for what belongs there.
+function check.called(c, expected) return make(expected, parts[c].keep, errors.describe) end
+
 local function of_type(name, expected)
   return check.that(expected or name, function(value) if type(value) == name then return value end end)
 end

@@ -80,15 +80,19 @@ function settings.check_thread(thread)
   end
 end
 
--- What is checked of a message here; other fields are the packer's, and the caller's.
-local MESSAGE = { sender = check.table, sender_name = check.string, estimated_tokens = check.integer(0),
-  other_bot_present = check.boolean }
+-- What is checked of a message here, in this order; other fields are the packer's, and the caller's.
+local NAMES = { "sender", "sender_name", "estimated_tokens", "other_bot_present" }
+local MESSAGE = { sender = check.called(check.table, "table of the sender"), sender_name = check.string,
+  estimated_tokens = check.integer(0), other_bot_present = check.boolean }
 
+-- What is kept of these fields.
 local function check_message(message)
   check.table(message, "message")
-  for name, c in next, MESSAGE do
-    if message[name] ~= nil then c(message[name], "message." .. name) end
+  local kept = {}
+  for _, name in ipairs(NAMES) do
+    if message[name] ~= nil then kept[name] = MESSAGE[name](message[name], "message." .. name) end
   end
+  return kept
 end
 
 -- What another room says of a part of a message, with the field named as the caller knows it.
@@ -118,8 +122,7 @@ end
 --- The event of a message, as the packer takes it, its costs estimated: {sender_json, prompt, extras, message, thread,
 -- sender_id ("" where lanes are not of senders), sender_name, tokens, envelope_tokens, cost = what counts for a batch}.
 function settings.event(dispatcher, thread, message)
-  check_message(message)
-  local sender = message.sender
+  local kept, sender = check_message(message), message.sender
   local event = { message = message, thread = thread, prompt = message.prompt, extras = message.extras,
     sender_json = message.sender_json or ask(packing.sender_context, sender), sender_id = "",
     sender_name = message.sender_name or sender and sender.sender_name }
@@ -132,7 +135,7 @@ function settings.event(dispatcher, thread, message)
   event.envelope_tokens = ask(packing.envelope_tokens, event)
   local estimate = ask(packing.estimate, event)
   if event.extras then check_extras(event.extras) end
-  event.tokens = message.estimated_tokens or estimate
+  event.tokens = kept.estimated_tokens or estimate
   event.cost = event.tokens + (dispatcher.count_envelope and event.envelope_tokens or 0)
   return event
 end

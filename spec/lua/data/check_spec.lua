@@ -72,6 +72,12 @@ describe("checkers of one value", function()
     refuses(check.time_limit, "seconds, more than 0", 0, nan, math.huge)
   end)
 
+  it("say what belongs there in other words", function()
+    local c = check.called(check.text, "path of a directory")
+    keeps(c, "a")
+    refuses(c, "path of a directory", 1, "a\0")
+  end)
+
   it("know words", function()
     keeps(check.one_of { "a", "b", "c" }, "a", "c")
     refuses(check.one_of { "a", "b", "c" }, '"a", "b" or "c"', "d", 1, nil)

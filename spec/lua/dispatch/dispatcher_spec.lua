@@ -74,6 +74,21 @@ describe("the dispatcher's options", function()
     assert.are.equal(1, d:stats().queued)
   end)
 
+  it("of several faults of a message always the same is named", function()
+    local d, bad = new {}, { estimated_tokens = -1, other_bot_present = 1, sender_name = 5 }
+    assert.are.equal("message.sender_name", refused(d.submit, d, thread "T1", message("alice", "", bad)))
+    bad.sender_name = nil
+    assert.are.equal("message.estimated_tokens", refused(d.submit, d, thread "T1", message("alice", "", bad)))
+  end)
+
+  it("estimated tokens are kept as an integer", function()
+    local lab = chat_lab.new()
+    lab:say("T1", "alice", "hello", { estimated_tokens = 5.0 })
+    lab:settle()
+    lab:finish()
+    assert.are.equal("integer", math.type(lab.records[1].tokens_per_event[1]))
+  end)
+
   it("extras are blocks that a user may send, whole: one bad block would lose its whole batch", function()
     local d = new {}
     local function extra(block)
