@@ -11,7 +11,7 @@ local check = require "koine.data.check"
 
 local stop = {}
 
-local COUNT = check.integer(1)
+local COUNT, NAME = check.integer(1), check.called(check.string, "name of a tool")
 
 --- After n model calls, once the tool calls of the last one are answered. Reason "steps".
 function stop.steps(n)
@@ -23,7 +23,7 @@ end
 
 --- Once a call of the tool was answered without an error. Reason "tool".
 function stop.tool(name)
-  check.string(name, "tool")
+  NAME(name, "tool")
   return function(state)
     for _, call in ipairs(state.calls) do
       if call.name == name and not call.is_error then return "tool" end

@@ -34,17 +34,17 @@ local VALUES = check.secret(check.map(check.secret(check.text), "table of string
 
 -- {NAME = value} as a sorted array of "NAME=value".
 local function ENV(env, path)
-  local list = {}
-  for name, value in next, VALUES(env, path) do
+  local list, kept = {}, VALUES(env, path)
+  for i, name in ipairs(check.names(kept)) do
     if name == "" or name:find "[=\0]" then check.refuse(path, "names without = and NUL", name) end
-    list[#list + 1] = name .. "=" .. value
+    list[i] = name .. "=" .. kept[name]
   end
-  table.sort(list)
   return list
 end
 
-local OPTIONS = check.options { cwd = check.text, env = ENV, stdin = check.string, merge = check.boolean,
-  timeout = check.default(check.seconds, 0), grace = check.default(check.seconds, GRACE),
+local OPTIONS = check.options { cwd = check.called(check.text, "path of a directory"), env = ENV,
+  stdin = check.string, merge = check.boolean, timeout = check.default(check.seconds, 0),
+  grace = check.default(check.seconds, GRACE),
   output_max = check.default(check.integer(0), OUTPUT_MAX), protect = check.default(check.boolean, true) }
 
 -- What core.process takes.

@@ -54,7 +54,7 @@ local TOOLS = check.list(TOOL, "array of names")
 local VARIABLE = check.that("name of an environment variable", function(value)
   if type(value) == "string" and value:find "^[%a_][%w_]*$" then return value end
 end)
-local VALUES = check.secret(check.map(check.secret(check.text)))
+local VALUES = check.secret(check.map(check.secret(check.text), "table of strings by name"))
 
 -- A variable whose name says that it holds a credential is not copied by mistake.
 local function COPIED(name, path)
@@ -69,7 +69,7 @@ end
 
 local function SET_ENV(set, path)
   local kept = VALUES(set, path)
-  for name in next, kept do VARIABLE(name, path) end
+  for _, name in ipairs(check.names(kept)) do VARIABLE(name, path) end
   return kept
 end
 
