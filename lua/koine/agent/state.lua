@@ -2,8 +2,8 @@
 --   status    "running", or how it ended: "completed", "stopped", "cancelled"; `reason` says more
 --   messages  the history; its last message may be one of the assistant with calls that wait
 --   calls     nil, or the calls of that message, in order, until all are answered: {id, name, arguments,
--- arguments_json;
---             problem = why it cannot be run, nil when it can; approval = nil | "asked" | "given" | "denied";
+--             arguments_json; problem = why it cannot be run, nil when it can;
+--             approval = nil | "asked" | "given" | "denied";
 --             edited = the arguments that approval put in place; started = true from just before its tool runs;
 --             content, is_error, blocked, reason, traceback = its answer; told = true once its event was made}
 --   log       every call that was answered: {id, name, arguments_json, is_error, blocked, reason, executed}

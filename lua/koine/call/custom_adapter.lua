@@ -223,9 +223,8 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 --- Makes an adapter of a definition:
 --   name     string, required: what provider_name() returns and errors name
 --   open     function(self, messages, opts) → the object of an answer, or nil, err. `messages` is an array, checked,
--- the
---            caller's own (read only); `opts` a fresh table of the options in force: those of the call over those of
---            the constructor, checked, without empty tools and system; `model`; and `stream` = whether the caller
+--            the caller's own (read only); `opts` a fresh table of the options in force: those of the call over those
+--            of the constructor, checked, without empty tools and system; `model`; and `stream` = whether the caller
 --            wants deltas. The object has
 --              next()      a delta | nil at the end | nil, err
 --              response()  a Response, or a table that koine.response takes | nil, err; called once, after the end

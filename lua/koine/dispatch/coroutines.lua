@@ -83,7 +83,8 @@ function coroutines.start(dispatcher, f, what)
   return self
 end
 
---- Starts again what never began, because the run of its task ended before; resumes each of dispatcher.running once.
+--- Launches once more what did not begin because the run of its task ended before. Then resumes once each of
+-- dispatcher.running.
 function coroutines.resume(dispatcher)
   local launched, running = dispatcher.launched, dispatcher.running
   sift(launched, is_launched)

@@ -4,8 +4,8 @@
 --   lanes               sender_id → lane; "" is the one lane where lanes are not of senders
 --   ready               line of lanes that wait for the session
 --   turn                the turn that has the session
---   due, following      the next step will look at it; at whom after it
---   hooks, draining     hook calls that wait; they are being made (hooks.lua)
+--   due, following      it stands in line for the next step; who stands behind it
+--   hooks, draining     the calls of hooks that wait; whether a coroutine is making them (hooks.lua)
 --   forget              the session is to be forgotten once the turn has returned
 
 local queue = require "koine.task.queue"

@@ -1,8 +1,14 @@
 --- One dispatch: a batch of a lane becomes one turn of the target, and one record.
--- A turn is {dispatcher, lane, thread, batch, blocks, ctx, record, began, coroutine, release, cancelled_at, begun,
--- ended (closed), over (told of), outcome, result, err, raised; announced, told = how many calls of hooks were issued}.
--- The session of its thread is its own from `form` to `release`. Once it runs, it ends in exactly one way, also when
--- its coroutine is closed.
+-- A turn is {dispatcher, lane, thread, batch, blocks, ctx, record, release, coroutine, …}:
+--   began               milliseconds of the dispatcher's clock, when it was formed
+--   begun               its coroutine has it, and will end it
+--   cancelled_at        when it was cancelled, nil when it was not
+--   ended, raised       its coroutine is closed; what was raised in it, false for nothing
+--   outcome, result, err  how it ended, for the record and the hooks
+--   over                its hooks were told, and it was counted
+--   announced, told     how many calls of on_queued, and of the hooks at its end, were issued
+-- It has the session of its thread from `form` to `release`. Once it runs, it ends in exactly one way, also when its
+-- coroutine is closed.
 
 local check = require "koine.data.check"
 local due = require "koine.dispatch.due"
@@ -15,7 +21,7 @@ local turns = {}
 
 local turn_mt = {}
 
--- The figures and labels of a batch that is formed at `now`.
+-- The record of a batch that is formed at `now`: its counts and labels. The turn adds how it ended.
 local function new_record(dispatcher, lane, batch, now)
   local thread, last = lane.thread, batch[#batch].thread
   local record = { events_per_dispatch = #batch, context_tokens_per_event = {}, tokens_per_event = {},

@@ -16,7 +16,7 @@ local wait = require "koine.task.wait"
 local runner = {}
 
 local methods = {}
-local frame_mt = { __index = methods, __name = "koine.session" }
+local runner_mt = { __index = methods, __name = "koine.session" }
 
 -- Looks at the repository before the work. Raises an ArgumentError where there has to be one and is none.
 local function look_before(self)
@@ -35,7 +35,7 @@ end
 function runner.new(input, work)
   local self = setmetatable({ input = input, work = work, began = wait.now(), outcome = outcomes.new(),
     events = core.array {}, read = 0, audit_log = core.array {}, usage = types.usage { model = input.model },
-    facts = {}, last_output = "" }, frame_mt)
+    facts = {}, last_output = "" }, runner_mt)
   self.usage.cost_usd = nil
   look_before(self)
   return self
@@ -153,7 +153,7 @@ function methods:close()
 end
 
 -- `for event in session do` reads on; session.events gives the generic for what closes the session, too.
-frame_mt.__call = methods.next
-frame_mt.__close = methods.close
+runner_mt.__call = methods.next
+runner_mt.__close = methods.close
 
 return runner

@@ -33,16 +33,15 @@
 --   reasoning_field  where the Chat wire puts thinking: reasoning_content (default), reasoning, reasoning_text,
 --                 reasoning_details (with signatures) or content (an array)
 --   rotate_ids    true: on the Responses wire an item has another id in every event (Copilot's way, and the default
---                 there: false turns it off). What can be sent back is the id of output_item.done or of the last
--- event
+--                 there: false turns it off). What can be sent back is the id of output_item.done or of the
+--                 last event
 --   split_choices  true: on the Chat wire tool calls come in a choice of their own, as Copilot's Claude models do it
 --   stream_error  {type=, code=, message=, param=, status=, after = number of deltas first}: an error inside the 200
 --                 stream; a plain answer gets the status that it maps to. On the Responses wire `shape` says how the
 --                 event before response.failed is written: "nested" (default) or "flat"
 -- and on any answer
 --   path          this answer serves only requests to exactly this path, in their own order; the path's prefix is
--- served
---                 from then on, with counts and models
+--                 served from then on, with counts and models
 --   fault         {delay_ms=, write_bytes=, split_at={offsets}, stall_after=, reset_after=, truncate_after=,
 --                 end_after=, content_type=, gzip=true, gzip_bomb=bytes, echo_authorization=true}; offsets count
 --                 bytes of the body as it travels, 0 is before the status line. `truncate_after` closes in the middle

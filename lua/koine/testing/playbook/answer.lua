@@ -160,8 +160,7 @@ local function content_after(deltas, n)
   return blocks
 end
 
--- The object of an answer (koine.custom_adapter)
--- ------------------------------------------------------------------------
+-- The object of an answer (koine.custom_adapter) --------------------------------------------------------------------
 
 local played = {}
 

@@ -12,7 +12,7 @@
 --   "message"     content = non-empty string
 --   "tool_calls"  tool_calls = array of {id, name, arguments}; content = text before them, optional
 --   "error"       error = {status, code, type, message, headers, retry_after, body} or {kind, message}: the call fails
---   "answer"        a scripted answer: content = string or blocks (a tool_use may have arguments_json instead of
+--   "answer"      a scripted answer: content = string or blocks (a tool_use may have arguments_json instead of
 --                 arguments), stop_reason (else inferred), usage = {input_tokens, …}, model, id, stop_sequence,
 --                 chunk = bytes per delta (else each text comes in two), interleave = true for parallel tool calls
 --                 in turns, error, stream_error = {type, message, status, after = how many …_delta come first}
