@@ -1,7 +1,5 @@
 /* What all wire formats share: caps, quirks, warnings. */
-#include "support/test.h"
-#include "support/failing.h"
-#include "core/codec/codec.h"
+#include "codec/kit.h"
 
 static void test_limits(void) {
   struct limits l;
@@ -89,27 +87,16 @@ static void test_warnings(void) {
 static void test_options(void) {
   static const char *const OPTIONS[] = { "thinking", "tools", NULL };
   static const struct codec codec = { .name = "a", .options = OPTIONS };
-  static const char REQUEST[] =
-    "{\"max_output\":1,\"messages\":[],\"model\":\"m\",\"mood\":\"glad\",\"no_reasoning\":true,\"stream\":true,"
-    "\"thinking_mode\":\"none\",\"thinking\":false,\"tools\":[]}";
   for (size_t at = 0; ; at++) {
     struct failing f = { .fail_at = at };
     struct mem m = failing_mem(&f);
-    struct arena a;
-    struct buf b;
-    struct err e;
-    struct render r = { .a = &a };
-    int ok = 0;
-    arena_init(&a, &m);
-    buf_init(&b, &m);
-    r.request = json_tree(&a, STR(REQUEST), 8, &e);
-    r.warnings = node_new(&a, NODE_ARRAY);
-    if (r.request != NULL && r.warnings != NULL && codec_warn_options(&codec, &r) == 0)
-      ok = json_write(&b, r.warnings, &e) == 0;
-    if (ok) CHECK_STR(b.p, b.n, "[{\"code\":\"unsupported_option\",\"field\":\"mood\","
-                                "\"message\":\"this wire format has no word for it: left out\"}]");
-    buf_free(&b);
-    arena_free(&a);
+    struct rendering x;
+    int ok = rendering_open(&x, &codec, &m, "{'max_output':1,'messages':[],'model':'m','mood':'glad','no_reasoning':true,"
+                                            "'stream':true,'thinking_mode':'none','thinking':false,'tools':[]}") == 0;
+    ok = ok && codec_warn_options(&codec, &x.r) == 0 && json_write(&x.body, x.r.warnings, &x.e) == 0;
+    if (ok) CHECK_STR(x.body.p, x.body.n, json("[{'code':'unsupported_option','field':'mood',"
+                                               "'message':'this wire format has no word for it: left out'}]"));
+    rendering_close(&x);
     CHECK(f.live == 0 && f.wrong == 0 && ok == (at == 0 || f.asked < at));
     if (ok && at > 0) break;
   }
