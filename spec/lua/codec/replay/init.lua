@@ -80,7 +80,7 @@ function replay.load(directory, folder, name)
   -- Gemini and Bedrock say model and verb in the path.
   local path = recording.request.path or ""
   local in_path, action = path:match "^/model/([^/]+)/([%l-]+)$"
-  local resource, verb = path:match "([^/]+):(%a+)$"
+  local resource, verb = path:match "([^/]+):(%a+)"
   local streaming = body.stream
   if in_path then streaming = action:find "%-stream$" ~= nil
   elseif verb then streaming = verb == "streamGenerateContent" end

@@ -51,7 +51,7 @@ local function check_answer(problems, path, answer, folder)
   for _, field in ipairs { "content", "usage", "warnings" } do
     if type(answer[field]) ~= "table" then problems[#problems + 1] = ("%s.%s: table expected"):format(path, field) end
   end
-  for _, field in ipairs { "model", "raw_stop_reason", (answer.id or not NO_IDS[folder]) and "id" } do
+  for _, field in ipairs { "model", "raw_stop_reason", (answer.id or not NO_IDS[folder]) and "id" or nil } do
     if type(answer[field]) ~= "string" then problems[#problems + 1] = ("%s.%s: string expected"):format(path, field) end
   end
   local warnings = answer.warnings or {}
