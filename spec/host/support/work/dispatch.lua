@@ -76,9 +76,9 @@ local function dispatcher_turn(drive)
   end
 end
 
--- In a run: two threads, in each of which a turn is under way, two messages wait in the lane, and two submitters for room
--- there. `stop(d, extra)` ends that; without the text of `extra` no message can be packed. It returns how many messages
--- it dropped from lanes, nil where that cannot be told. Each submitter is told, each message comes to one end.
+-- In a run: two threads, in each of which a turn is under way, two messages wait in the lane, and two submitters for
+-- room there. `stop(d, extra)` ends that; without the text of `extra` no message can be packed. It returns how many
+-- messages it dropped from lanes, nil where that cannot be told. Each submitter is told, each message comes to one end.
 local function stopped_turn(stop)
   local run, sleep, spawn = koine.run, koine.sleep, koine.spawn
   local function go()
