@@ -55,6 +55,7 @@ static int tell(struct arena *a, struct node *schema, const char *key, const str
   struct err scratch;
   struct buf b;
   int bad;
+  err_clear(&scratch);
   buf_init(&b, a->m);
   bad = buf_addstr(&b, old) != 0 || buf_adds(&b, old.n > 0 ? " {" : "{") != 0 || buf_adds(&b, key) != 0 ||
         buf_adds(&b, ": ") != 0 || json_write_sorted(&b, v, &scratch) != 0 || buf_addc(&b, '}') != 0;
