@@ -28,8 +28,8 @@ void block_free(struct block *b);
 /* The newest block with that key, or NULL. Most parts go where the last one went. */
 struct block *block_search(struct message *msg, int32_t key);
 static inline struct block *block_find(struct message *msg, int32_t key) {
-  struct block *last = msg->last >= 0 ? &msg->blocks[msg->last] : NULL;
-  return last != NULL && last->key == key ? last : block_search(msg, key);
+  if (msg->last >= 0 && msg->blocks[msg->last].key == key) return &msg->blocks[msg->last];
+  return block_search(msg, key);
 }
 
 /* The block whose text the part replaces, or NULL: it appends. */
