@@ -203,7 +203,7 @@ static int decode(struct bedrock *s, struct bedrock_block *b, struct str text, s
   return bad != 0 || buf_addstr(&b->more, bytes) != 0 ? err_memory(e) : 0;
 }
 
-/* Reasoning that nobody can read: one piece goes on as it is, of several the bytes are joined. */
+/* Encrypted reasoning: one piece goes on as it is, of several the bytes are joined. */
 static int take_redacted(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
   struct bedrock_block *b;
   if (piece->redacted.n == 0) return 0;

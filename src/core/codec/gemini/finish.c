@@ -19,7 +19,7 @@ int gemini_warn(struct gemini *s, struct str code, struct str field, struct str 
   return 0;
 }
 
-/* FAILED: the answer is an error, and nobody may run its calls; the others: unless it has one, or says anything. */
+/* FAILED: the answer is an error, and its calls must not run; the others: unless it has one, or says anything. */
 enum meaning { PLAIN, FAILED, FAILED_WITHOUT_CALL, FAILED_WHEN_EMPTY };
 
 static const struct reason {

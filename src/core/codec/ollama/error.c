@@ -1,5 +1,5 @@
 /*
-** error.c: what an error answer of Ollama's means: {"error": text}, with a signin_url where nobody is logged in. Inside a
+** error.c: what an error answer of Ollama's means: {"error": text}, with a signin_url before the login. Inside a
 ** stream it stands on a line, sometimes with the status that it had.
 ** Scratch lies in the caller's arena; the err holds copies. Never fails: what cannot be read becomes a message as it
 ** stands.
