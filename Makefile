@@ -185,8 +185,10 @@ test-c: $(SPEC_C)
 test-host: $(MODULE) $(SPEC_HOST)
 	@$(RUN_TESTS) $(SPEC_HOST)
 
+# SPECS: files or folders, all of them unless told.
+SPECS = spec
 test-lua: $(MODULE)
-	@$(RUN_TESTS) spec
+	@$(RUN_TESTS) $(SPECS)
 
 test-all: $(MODULE) $(SPEC_HOST) $(SPEC_C)
 	@$(RUN_TESTS) $(SPEC_HOST) $(SPEC_C) spec
