@@ -186,7 +186,7 @@ test-host: $(MODULE) $(SPEC_HOST)
 	@$(RUN_TESTS) $(SPEC_HOST)
 
 # SPECS: files or folders, all of them unless told.
-SPECS = spec
+SPECS ?= spec
 test-lua: $(MODULE)
 	@$(RUN_TESTS) $(SPECS)
 
