@@ -4,6 +4,7 @@
 local copilot = require "koine.testing.loopback.copilot"
 local data = require "koine.testing.loopback.copilot.data"
 local fault = require "koine.testing.loopback.fault"
+local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
 local paths = require "koine.testing.loopback.paths"
 local script = require "koine.testing.loopback.script"
@@ -27,17 +28,8 @@ end
 
 local JSON = { "content-type", "application/json" }
 
-local function new_issued()
-  local issued = { thinking = {}, redacted = {}, opaque = {}, encrypted = {}, items = {}, stored = {}, containers = {},
-                   strict = false, open = false }
-  for wire in pairs(endpoints) do
-    issued.opaque[wire] = {}
-  end
-  return issued
-end
-
 local function reset(state)
-  state.log, state.issued, state.requests = {}, new_issued(), 0
+  state.log, state.issued, state.requests = {}, issued.new(endpoints), 0
   state.answers, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, false
   if state.copilot then
     state.copilot:reset()

@@ -2,7 +2,9 @@
 -- take its own shape, and what was handed out is remembered, so that a replayed signature can be judged. Pure but for
 -- the memory tables its caller passes in.
 
+local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
+local pieces = require "koine.testing.loopback.pieces"
 
 local object, array = json.object, json.array
 
@@ -126,13 +128,14 @@ local function event(name, ...)
   return ("event: %s\ndata: %s\n\n"):format(name, json.encode(object("type", name, ...)))
 end
 
-local function start_events(out, plan)
+local function add_start(out, plan)
   local message = wire_message(plan, array {})
   for _, key in ipairs { "stop_reason", "stop_sequence", "stop_details", "container" } do
     json.put(message, key, json.null)
   end
   json.put(message, "usage", usage_object(plan.usage, 1))
-  out[#out + 1] = event("message_start", "message", message)
+  out:add(event("message_start", "message", message))
+  out:add(event "ping")
 end
 
 local DELTAS = {
@@ -141,16 +144,15 @@ local DELTAS = {
   tool_use = function(fragment) return object("type", "input_json_delta", "partial_json", fragment) end,
 }
 
---- The events of one step of a block's life; `index` is the block's place on the wire. Deltas are marked in `deltas`.
-local function step_events(out, deltas, index, kind, block, fragment)
+--- Adds the events of one step of a block's life; `index` is the block's place on the wire.
+local function add_step(out, index, kind, block, fragment)
   local function delta(d)
-    out[#out + 1] = event("content_block_delta", "index", index, "delta", d)
-    deltas[#out] = true
+    out:delta(event("content_block_delta", "index", index, "delta", d))
   end
   if kind == "start" then
-    out[#out + 1] = event("content_block_start", "index", index, "content_block", wire_block(block, true))
+    out:add(event("content_block_start", "index", index, "content_block", wire_block(block, true)))
     if block.type == "tool_use" then
-      out[#out + 1] = event("content_block_delta", "index", index, "delta", DELTAS.tool_use(""))
+      out:add(event("content_block_delta", "index", index, "delta", DELTAS.tool_use("")))
     end
   elseif kind == "delta" then
     if not (block.type == "tool_use" and block.json == "{}") then
@@ -163,65 +165,40 @@ local function step_events(out, deltas, index, kind, block, fragment)
     if block.type == "thinking" then
       delta(object("type", "signature_delta", "signature", block.signature))
     end
-    out[#out + 1] = event("content_block_stop", "index", index)
+    out:add(event("content_block_stop", "index", index))
   end
 end
 
---- The stream up to the failure's number of deltas, then the wire's error event.
-local function cut(events, deltas, failure)
-  local out, left = {}, failure.after or 0
-  for i, text in ipairs(events) do
-    if deltas[i] then
-      if left == 0 then
-        break
-      end
-      left = left - 1
-    end
-    out[#out + 1] = text
-  end
-  out[#out + 1] = event("error", "error", object("type", failure.type or "api_error",
-    "message", failure.message or "scripted error"))
-  return out
+local function is_told(block)
+  return block.type ~= "refusal" -- of which the end of the message tells
 end
 
 --- The pieces of the streamed answer, one per event.
 function anthropic.stream(plan)
-  local out, deltas, places, count = {}, {}, {}, 0
-  start_events(out, plan)
-  out[#out + 1] = event("ping")
-  for _, step in ipairs(plan.steps) do
-    local kind, block, fragment = step[1], step[2], step[3]
-    if block.type ~= "refusal" then
-      if kind == "start" then
-        places[block] = count
-        count = count + 1
-      end
-      step_events(out, deltas, places[block], kind, block, fragment)
-    end
-  end
   local failure = plan.stream_error
-  if failure then
-    return cut(out, deltas, failure)
+  local out = pieces.new(failure)
+  add_start(out, plan)
+  for kind, block, fragment, index in pieces.steps(plan, is_told) do
+    add_step(out, index, kind, block, fragment)
   end
-  out[#out + 1] = event("message_delta", "delta", add_stop(object(), plan), "usage", usage_object(plan.usage))
-  out[#out + 1] = event("message_stop")
-  return out
+  if failure then
+    return out:fail(event("error", "error", object("type", failure.type or "api_error",
+      "message", failure.message or "scripted error")))
+  end
+  out:add(event("message_delta", "delta", add_stop(object(), plan), "usage", usage_object(plan.usage)))
+  out:add(event "message_stop")
+  return out.list
 end
 
 --- Remembers what a plan hands out for `model` (as requested): signatures, redacted data, opaque blocks, containers.
-function anthropic.remember(issued, plan, model)
+function anthropic.remember(memory, plan, model)
+  issued.remember(memory, plan, model)
   if plan.container then
-    issued.containers[plan.container.id] = model
+    memory.containers[plan.container.id] = model
   end
   for _, block in ipairs(plan.blocks) do
-    if block.type == "thinking" then
-      issued.thinking[block.signature] = { text = block.text, model = model }
-      issued.strict = not issued.open
-    elseif block.type == "redacted_thinking" then
-      issued.redacted[block.data] = model
-      issued.strict = not issued.open
-    elseif block.type == "opaque" then
-      issued.opaque.anthropic[json.encode(block.raw)] = true
+    if block.type == "opaque" then
+      memory.opaque.anthropic[json.encode(block.raw)] = true
     end
   end
 end

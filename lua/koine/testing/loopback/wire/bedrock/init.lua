@@ -3,7 +3,9 @@
 -- a replayed signature can be judged. Pure but for the memory tables its caller passes in and the clock.
 
 local core = require "koine.core"
+local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
+local pieces = require "koine.testing.loopback.pieces"
 local signature = require "koine.testing.loopback.wire.bedrock.signature"
 
 local object, array = json.object, json.array
@@ -158,16 +160,15 @@ local DELTAS = {
   tool_use = function(fragment) return object("toolUse", object("input", fragment)) end,
 }
 
---- The events of one step of a block's life; `index` is the block's place on the wire. Deltas are marked in `deltas`.
-local function step_events(out, deltas, index, kind, block, fragment)
+--- Adds the events of one step of a block's life; `index` is the block's place on the wire.
+local function add_step(out, index, kind, block, fragment)
   local function delta(d)
-    out[#out + 1] = event("contentBlockDelta", "contentBlockIndex", index, "delta", d)
-    deltas[#out] = true
+    out:delta(event("contentBlockDelta", "contentBlockIndex", index, "delta", d))
   end
   if kind == "start" then
     if block.type == "tool_use" then
-      out[#out + 1] = event("contentBlockStart", "contentBlockIndex", index,
-        "start", object("toolUse", object("toolUseId", block.id, "name", block.name)))
+      out:add(event("contentBlockStart", "contentBlockIndex", index,
+        "start", object("toolUse", object("toolUseId", block.id, "name", block.name))))
     elseif block.type == "redacted_thinking" then
       delta(object("reasoningContent", object("redactedContent", block.data)))
     end
@@ -177,64 +178,41 @@ local function step_events(out, deltas, index, kind, block, fragment)
     if block.type == "thinking" then
       delta(object("reasoningContent", object("signature", block.signature)))
     end
-    out[#out + 1] = event("contentBlockStop", "contentBlockIndex", index)
+    out:add(event("contentBlockStop", "contentBlockIndex", index))
   end
 end
 
---- The stream up to the failure's number of deltas, then the wire's exception.
-local function cut(events, deltas, failure)
-  local out, left = {}, failure.after or 0
-  for i, bytes in ipairs(events) do
-    if deltas[i] then
-      if left == 0 then
-        break
-      end
-      left = left - 1
-    end
-    out[#out + 1] = bytes
-  end
+-- The message that tells of a scripted error.
+local function exception(failure)
   local word = failure.type or failure.code or type_of(failure.status or 500, {})
   word = word:sub(1, 1):lower() .. word:sub(2):gsub("Exception$", "") .. "Exception"
-  out[#out + 1] = message("exception", word, json.encode(object("message", failure.message or "scripted error")))
-  return out
+  return message("exception", word, json.encode(object("message", failure.message or "scripted error")))
+end
+
+local function is_told(block)
+  return block.type ~= "refusal"
 end
 
 --- The pieces of the streamed answer, one per message. nil and the reason when it cannot be streamed.
 function bedrock.stream(plan)
-  local out, deltas, places, count = {}, {}, {}, 0
-  out[1] = event("messageStart", "role", "assistant")
-  for _, step in ipairs(plan.steps) do
-    local kind, block, fragment = step[1], step[2], step[3]
+  local out = pieces.new(plan.stream_error)
+  out:add(event("messageStart", "role", "assistant"))
+  for kind, block, fragment, index in pieces.steps(plan, is_told) do
     if block.type == "opaque" then
       return nil, "a stream of this wire cannot carry opaque blocks"
-    elseif block.type ~= "refusal" then
-      if kind == "start" then
-        places[block] = count
-        count = count + 1
-      end
-      step_events(out, deltas, places[block], kind, block, fragment)
     end
+    add_step(out, index, kind, block, fragment)
   end
   if plan.stream_error then
-    return cut(out, deltas, plan.stream_error)
+    return out:fail(exception(plan.stream_error))
   end
-  out[#out + 1] = message("event", "messageStop", json.encode(stop_fields(object(), plan)))
-  out[#out + 1] = event("metadata", "usage", usage_object(plan.usage), "metrics", object("latencyMs", 1))
-  return out
+  out:add(message("event", "messageStop", json.encode(stop_fields(object(), plan))))
+  out:add(event("metadata", "usage", usage_object(plan.usage), "metrics", object("latencyMs", 1)))
+  return out.list
 end
 
---- Remembers what a plan hands out for `model` (as requested): signatures and redacted data.
-function bedrock.remember(issued, plan, model)
-  for _, block in ipairs(plan.blocks) do
-    if block.type == "thinking" then
-      issued.thinking[block.signature] = { text = block.text, model = model }
-      issued.strict = not issued.open
-    elseif block.type == "redacted_thinking" then
-      issued.redacted[block.data] = model
-      issued.strict = not issued.open
-    end
-  end
-end
+--- Remembers the signatures and redacted data of a plan: see issued.remember.
+bedrock.remember = issued.remember
 
 local function model_object(id)
   return object("modelId", id, "modelName", "Loopback " .. id:match("%d+$"), "inputModalities",

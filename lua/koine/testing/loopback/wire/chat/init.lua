@@ -1,7 +1,9 @@
 --- The OpenAI Chat Completions endpoint of the loopback provider: plans become the wire's own answers and streams,
 -- errors take its own shape. Pure but for the memory tables its caller passes in.
 
+local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
+local pieces = require "koine.testing.loopback.pieces"
 local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
@@ -222,6 +224,11 @@ local function step_delta(plan, kind, block, fragment, index)
   end
 end
 
+-- Calls are counted on their own, apart from all reasoning.
+local function class_of(block)
+  return block.type == "tool_use" and "call" or block.type:find("thinking", 1, true) and "thought" or block.type
+end
+
 --- The pieces of the streamed answer, one per event; nil and the reason when the wire cannot carry it.
 function chat.stream(plan, body)
   local why = unfit(plan)
@@ -230,55 +237,36 @@ function chat.stream(plan, body)
   end
   local with_usage = body.stream_options and body.stream_options.include_usage and plan.usage
   local with, last = chunk_writer(plan, with_usage)
-  local out = { with(object("role", "assistant", "content", "", "refusal", json.null), json.null) }
-  local failure = plan.stream_error
-  local left = failure and (failure.after or 0)
-  local places, counts = {}, {}
-  for _, step in ipairs(plan.steps) do
-    local kind, block, fragment = step[1], step[2], step[3]
-    local family = block.type == "tool_use" and "call" or "thought"
-    if kind == "start" and block.type ~= "text" and block.type ~= "refusal" then
-      places[block] = counts[family] or 0
-      counts[family] = places[block] + 1
-    end
-    if kind == "delta" and left then
-      if left == 0 then
-        break
-      end
-      left = left - 1
-    end
-    local delta = step_delta(plan, kind, block, fragment, places[block])
+  local failure, choices = plan.stream_error, 1
+  local out = pieces.new(failure)
+  out:add(with(object("role", "assistant", "content", "", "refusal", json.null), json.null))
+  for kind, block, fragment, index in pieces.steps(plan, class_of) do
+    local delta = step_delta(plan, kind, block, fragment, index)
     local choice = plan.split_choices and block.type == "tool_use" and 1 or 0
-    out[#out + 1] = delta and with(delta, json.null, choice)
+    local text = delta and with(delta, json.null, choice) or nil
+    if kind == "delta" then
+      out:delta(text)
+    else
+      out:add(text)
+    end
+    choices = math.max(choices, choice + 1)
   end
   if failure then
     local status = failure.status or chat.status(failure.code or failure.type)
-    out[#out + 1] = "data: " .. json.encode(object("error", chat.error_object(status, failure))) .. "\n\n"
-    return out
+    return out:fail("data: " .. json.encode(object("error", chat.error_object(status, failure))) .. "\n\n")
   end
-  for choice = 0, plan.split_choices and counts.call and 1 or 0 do
-    out[#out + 1] = with(object(), finish_reason(plan), choice)
+  for choice = 0, choices - 1 do
+    out:add(with(object(), finish_reason(plan), choice))
   end
-  if with_usage then
-    out[#out + 1] = last(usage_object(plan.usage))
-  end
-  out[#out + 1] = "data: [DONE]\n\n"
-  return out
+  out:add(with_usage and last(usage_object(plan.usage)) or nil)
+  out:add "data: [DONE]\n\n"
+  return out.list
 end
 
 --- Remembers the signatures and redacted data that a plan hands out for `model` (as requested).
-function chat.remember(issued, plan, model)
-  if plan.reasoning_field ~= "reasoning_details" and plan.reasoning_field ~= "reasoning_text" then
-    return
-  end
-  for _, block in ipairs(plan.blocks) do
-    if block.type == "thinking" then
-      issued.thinking[block.signature] = { text = block.text, model = model }
-      issued.strict = not issued.open
-    elseif block.type == "redacted_thinking" then
-      issued.redacted[block.data] = model
-      issued.strict = not issued.open
-    end
+function chat.remember(memory, plan, model)
+  if plan.reasoning_field == "reasoning_details" or plan.reasoning_field == "reasoning_text" then
+    issued.remember(memory, plan, model)
   end
 end
 

@@ -3,6 +3,7 @@
 -- them; a model of Gemini 3 signs the first call of an answer.
 
 local json = require "koine.testing.loopback.json"
+local pieces = require "koine.testing.loopback.pieces"
 local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
@@ -177,26 +178,21 @@ function gemini.stream(plan, body)
     return nil, why
   end
   prepare(plan, body)
-  local out, failure = {}, plan.stream_error
-  local left = failure and (failure.after or 0)
+  local failure = plan.stream_error
+  local out = pieces.new(failure)
   for _, step in ipairs(plan.steps) do
     local kind, block, fragment = step[1], step[2], step[3]
     block.told = (block.told or 0) + (kind == "delta" and 1 or 0)
     local part = step_part(plan, kind, block, fragment)
-    if part and left then
-      if left == 0 then
-        break
-      end
-      left = left - 1
+    if part then
+      out:delta(event(chunk(plan, array { part })))
     end
-    out[#out + 1] = part and event(chunk(plan, array { part }))
   end
   if failure then
-    out[#out + 1] = failure_of(failure)
-    return out
+    return out:fail(failure_of(failure))
   end
-  out[#out + 1] = event(chunk(plan, array { object("text", "") }, STOPS[plan.stop] or plan.stop, true))
-  return out
+  out:add(event(chunk(plan, array { object("text", "") }, STOPS[plan.stop] or plan.stop, true)))
+  return out.list
 end
 
 --- Remembers the signatures that a plan hands out for `model` (as requested).

@@ -2,6 +2,7 @@
 -- own shape; lists of models, what it says of one, and downloads. Pure.
 
 local json = require "koine.testing.loopback.json"
+local pieces = require "koine.testing.loopback.pieces"
 
 local object, array = json.object, json.array
 
@@ -92,6 +93,18 @@ function ollama.plain(plan)
   return json.encode(line(plan, message, true, ending(plan)))
 end
 
+local function class_of(block)
+  return block.type
+end
+
+-- What the message of a line says at one step, or nil: a call is told whole, at its end. `index` counts the calls.
+local function step_fields(kind, block, fragment, index)
+  if block.type == "tool_use" then
+    return kind == "end" and "tool_calls" or nil, array { call_object(block, index) }
+  end
+  return kind == "delta" and (block.type == "thinking" and "thinking" or "content") or nil, fragment
+end
+
 --- The pieces of the streamed answer, one per line; nil and the reason when the wire cannot carry it.
 function ollama.stream(plan)
   local why = unfit(plan)
@@ -99,36 +112,24 @@ function ollama.stream(plan)
     return nil, why
   end
   local failure = plan.stream_error
-  local left = failure and (failure.after or 0)
-  local out, calls = {}, 0
-  local function add(value)
-    out[#out + 1] = json.encode(value) .. "\n"
-  end
-  for _, step in ipairs(plan.steps) do
-    local kind, block, fragment = step[1], step[2], step[3]
-    if kind == "delta" and left then
-      if left == 0 then
-        break
-      end
-      left = left - 1
+  local out = pieces.new(failure)
+  for kind, block, fragment, index in pieces.steps(plan, class_of) do
+    local field, value = step_fields(kind, block, fragment, index)
+    if kind == "delta" then
+      out:count()
     end
-    if block.type == "tool_use" and kind == "end" then
-      add(line(plan, object("role", "assistant", "content", "",
-        "tool_calls", array { call_object(block, calls) }), false))
-      calls = calls + 1
-    elseif block.type == "thinking" and kind == "delta" then
-      add(line(plan, object("role", "assistant", "content", "", "thinking", fragment), false))
-    elseif block.type ~= "tool_use" and kind == "delta" then
-      add(line(plan, object("role", "assistant", "content", fragment), false))
+    if field then
+      local message = object("role", "assistant", "content", field == "content" and value or "")
+      json.put(message, field, field ~= "content" and value or nil)
+      out:add(json.encode(line(plan, message, false)) .. "\n")
     end
   end
   if failure then
-    add(object("error", failure.message or "scripted error",
-      "status", failure.status or ollama.status(failure.code or failure.type)))
-  else
-    add(line(plan, object("role", "assistant", "content", ""), true, ending(plan)))
+    return out:fail(json.encode(object("error", failure.message or "scripted error",
+      "status", failure.status or ollama.status(failure.code or failure.type))) .. "\n")
   end
-  return out
+  out:add(json.encode(line(plan, object("role", "assistant", "content", ""), true, ending(plan))) .. "\n")
+  return out.list
 end
 
 --- Nothing that this wire hands out is looked at again.
