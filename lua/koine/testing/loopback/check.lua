@@ -1,4 +1,4 @@
---- The collector of problems that both strict validators share: known keys, types, JSON Schemas, base64. Pure.
+--- The collector of problems that the strict validators share: known keys, types, JSON Schemas, base64. Pure.
 -- Paths are written as the wires write them: messages.0.content.1.text, counted from 0.
 
 local json = require "koine.testing.loopback.json"
@@ -196,6 +196,34 @@ function methods:strict(what, name, schema)
   local problem = strict.problem(("%s '%s'"):format(what, tostring(name)), schema)
   self.problems[#self.problems + 1] = problem
   return problem == nil
+end
+
+--- A function tool of OpenAI's wires: its name, which is added to the set `names`, its parameters and `strict`. False
+-- where `strict` does not allow its schema.
+function methods:openai_function(path, f, names)
+  if self:string(path .. ".name", f.name, "^[%w_-]+$", "a name of the form ^[a-zA-Z0-9_-]{1,64}$")
+    and #f.name > 64 then
+    self:add(path .. ".name", "at most 64 characters expected")
+  end
+  if names[f.name] then
+    self:add(path .. ".name", "tool names must be unique: %s", tostring(f.name))
+  end
+  names[f.name] = true
+  if f.parameters ~= nil then
+    self:tool_schema(path .. ".parameters", f.parameters)
+  end
+  self:boolean(path .. ".strict", f.strict)
+  return f.strict ~= true or self:strict("function", f.name, f.parameters)
+end
+
+--- The options of OpenAI's wires that stand beside tools alone.
+function methods:openai_choice(body)
+  for _, key in ipairs { "tool_choice", "parallel_tool_calls" } do
+    if body[key] ~= nil and body.tools == nil then
+      self:add(key, "only allowed when `tools` are specified")
+    end
+  end
+  self:boolean("parallel_tool_calls", body.parallel_tool_calls)
 end
 
 --- The settings that all wires of OpenAI's have: `metadata`, whose values are strings, and `stream_options`, a table

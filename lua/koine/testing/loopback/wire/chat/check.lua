@@ -1,5 +1,5 @@
 --- Strict validation of OpenAI Chat Completions requests, with the keys that compatible servers add. Pure; `issued` is
--- the memory of what this server handed out (see init.lua).
+-- the memory of what this server handed out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"
@@ -215,42 +215,27 @@ local function check_messages(ctx, body)
   check_pairs(ctx, body.messages)
 end
 
+local function check_tool(ctx, path, tool, names)
+  if json.is_object(tool) and tool.type == "custom" then
+    ctx.check:object(path, tool, set "type custom", "type custom")
+  elseif ctx.check:object(path, tool, set "type function", "type function") then
+    ctx.check:word(path .. ".type", tool.type, "function")
+    local f, at = tool["function"], path .. ".function"
+    if ctx.check:object(at, f, set "name description parameters strict", "name")
+      and not ctx.check:openai_function(at, f, names) then
+      ctx.code = "invalid_function_parameters"
+    end
+  end
+end
+
 local function check_tools(ctx, body)
   local names = {}
   if body.tools ~= nil and ctx.check:array("tools", body.tools) then
     for i, tool in ipairs(body.tools) do
-      local path = ("tools.%d"):format(i - 1)
-      local kind = json.is_object(tool) and tool.type == "custom" and "custom" or "function"
-      if kind == "custom" then
-        ctx.check:object(path, tool, set "type custom", "type custom")
-      elseif ctx.check:object(path, tool, set "type function", "type function") then
-        ctx.check:word(path .. ".type", tool.type, "function")
-        local f, at = tool["function"], path .. ".function"
-        if ctx.check:object(at, f, set "name description parameters strict", "name") then
-          if ctx.check:string(at .. ".name", f.name, "^[%w_-]+$", "a name of the form ^[a-zA-Z0-9_-]{1,64}$")
-            and #f.name > 64 then
-            ctx.check:add(at .. ".name", "at most 64 characters expected")
-          end
-          if names[f.name] then
-            ctx.check:add(at .. ".name", "tool names must be unique: %s", tostring(f.name))
-          end
-          names[f.name] = true
-          if f.parameters ~= nil then
-            ctx.check:tool_schema(at .. ".parameters", f.parameters)
-          end
-          ctx.check:boolean(at .. ".strict", f.strict)
-          if f.strict == true and not ctx.check:strict("function", f.name, f.parameters) then
-            ctx.code = "invalid_function_parameters"
-          end
-        end
-      end
+      check_tool(ctx, ("tools.%d"):format(i - 1), tool, names)
     end
   end
-  for _, key in ipairs { "tool_choice", "parallel_tool_calls" } do
-    if body[key] ~= nil and body.tools == nil then
-      ctx.check:add(key, "only allowed when `tools` are specified")
-    end
-  end
+  ctx.check:openai_choice(body)
   local choice = body.tool_choice
   if json.is_object(choice) then
     ctx.check:object("tool_choice", choice, set "type function", "type function")
@@ -261,7 +246,6 @@ local function check_tools(ctx, body)
   else
     ctx.check:word("tool_choice", choice, "auto none required any")
   end
-  ctx.check:boolean("parallel_tool_calls", body.parallel_tool_calls)
 end
 
 --- What form the answer is to have.

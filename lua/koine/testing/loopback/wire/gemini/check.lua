@@ -1,5 +1,5 @@
 --- Strict validation of Gemini requests: what the real API refuses is a problem here, and so is what it only forgives.
--- Pure; `issued` is the memory of what this server handed out (see init.lua).
+-- Pure; `issued` is the memory of what this server handed out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"

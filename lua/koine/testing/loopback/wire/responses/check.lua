@@ -1,5 +1,5 @@
 --- Strict validation of OpenAI Responses requests: what the real API refuses is a problem here, and so is what it only
--- forgives. Pure; `issued` is the memory of what this server handed out (see init.lua).
+-- forgives. Pure; `issued` is the memory of what this server handed out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
 local check_input = require "koine.testing.loopback.wire.responses.items"
@@ -28,19 +28,7 @@ local function check_tool(ctx, path, tool, names)
     names[tool.type] = true
   elseif ctx.check:object(path, tool, TOOL_KEYS, "type name strict") then
     ctx.check:word(path .. ".type", tool.type, "function")
-    if ctx.check:string(path .. ".name", tool.name, "^[%w_-]+$", "a name of the form ^[a-zA-Z0-9_-]{1,64}$")
-      and #tool.name > 64 then
-      ctx.check:add(path .. ".name", "at most 64 characters expected")
-    end
-    if names[tool.name] then
-      ctx.check:add(path .. ".name", "tool names must be unique: %s", tostring(tool.name))
-    end
-    names[tool.name] = true
-    ctx.check:boolean(path .. ".strict", tool.strict)
-    if tool.parameters ~= nil then
-      ctx.check:tool_schema(path .. ".parameters", tool.parameters)
-    end
-    if tool.strict == true and not ctx.check:strict("function", tool.name, tool.parameters) then
+    if not ctx.check:openai_function(path, tool, names) then
       ctx.code = "invalid_function_parameters"
     end
   end
@@ -61,11 +49,7 @@ local function check_tools(ctx)
       check_tool(ctx, ("tools.%d"):format(i - 1), tool, names)
     end
   end
-  for _, key in ipairs { "tool_choice", "parallel_tool_calls" } do
-    if body[key] ~= nil and body.tools == nil then
-      ctx.check:add(key, "only allowed when `tools` are specified")
-    end
-  end
+  ctx.check:openai_choice(body)
   local choice = body.tool_choice
   if json.is_object(choice) then
     ctx.check:object("tool_choice", choice, set "type name mode tools", "type")
@@ -75,7 +59,6 @@ local function check_tools(ctx)
   else
     ctx.check:word("tool_choice", choice, "auto none required")
   end
-  ctx.check:boolean("parallel_tool_calls", body.parallel_tool_calls)
 end
 
 local function check_reasoning(ctx)

@@ -1,5 +1,5 @@
 --- Strict validation of the `input` of OpenAI Responses requests: items, their parts, calls and their outputs, and what
--- comes back of what this server issued (see init.lua). Pure.
+-- comes back of what this server issued (see issued.lua). Pure.
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"
