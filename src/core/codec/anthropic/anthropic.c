@@ -265,7 +265,7 @@ static int prepare(struct writer *w, struct node **system) {
   char field[32];
   if (normalise_check(r->request, e) != 0 || codec_server_tools(r->request, SERVER_TOOLS, e) != 0) return -1;
   count = writer_given(w, "messages")->count;
-  if (writer_check_media(w, MEDIA_FILE_URLS | MEDIA_CITATIONS) != 0 || anthropic_prepare(r, e) != 0 ||
+  if (writer_check_media(w, MEDIA_FILE_URLS | MEDIA_CITATIONS) != 0 || anthropic_prepare(w) != 0 ||
       normalise_messages(r->a, r->request, &norm, e) != 0 || normalise_tools(r->a, r->request, 0, e) != 0 ||
       normalise_system(r->a, r->request, system, e) != 0)
     return -1;

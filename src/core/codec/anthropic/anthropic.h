@@ -23,7 +23,7 @@ void anthropic_put_cache(struct writer *w, const struct node *v);
 
 /* Checks the media of the messages as the caller wrote them, and drops the blocks that this wire could only refuse:
 ** thinking without a signature, opaque blocks without their bytes. 0, or -1 and *e. */
-int anthropic_prepare(struct render *r, struct err *e);
+int anthropic_prepare(struct writer *w);
 /* Writes the messages array. */
 void anthropic_put_messages(struct writer *w, const struct node *messages);
 /* True for blocks that may carry a cache marker. */

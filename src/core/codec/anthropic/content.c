@@ -12,19 +12,18 @@
 
 /* {{{ media */
 
-/* Checks an image or a document before anything is moved; `path` names the block as the caller knows it. */
-static int check_media(struct render *r, const struct node *block, const char *path, struct err *e) {
+/* Checks an image or a document: media_check. */
+static int check_media(struct writer *w, const struct node *block, const char *path, void *context) {
   struct media m;
   struct str text;
   char field[96];
   int bad;
-  if (!is_type(block, "image") && !is_type(block, "document")) return 0;
-  snprintf(field, sizeof field, "%s.source", path);
-  if (media_read(block, &m) != 0)
-    return err_argument(e, field, MEDIA_SOURCES, "something else");
-  bad = media_is_text(block, &m) ? base64_decode(r->a, m.data, &text) : 0;
-  if (bad == -2) return err_memory(e);
-  return bad == 0 ? 0 : err_argument(e, field, "base64-encoded text", "something else");
+  (void)context;
+  (void)snprintf(field, sizeof field, "%s.source", path);
+  if (media_read(block, &m) != 0) return err_argument(w->e, field, MEDIA_SOURCES, "something else");
+  bad = media_is_text(block, &m) ? base64_decode(w->r->a, m.data, &text) : 0;
+  if (bad == -2) return err_memory(w->e);
+  return bad == 0 ? 0 : err_argument(w->e, field, "base64-encoded text", "something else");
 }
 
 static void put_media(struct writer *w, const struct node *block) {
@@ -85,31 +84,15 @@ static void put_extras(struct writer *w, const struct node *block) {
 }
 
 /* True for blocks that this wire refuses or that hold nothing to send. */
-static int unsendable(const struct render *r, const struct node *block) {
-  if (is_type(block, "thinking")) return node_str(node_get(block, "signature")).n == 0 && !r->quirks->unsigned_thinking;
+static int is_unsendable(struct writer *w, const struct node *block) {
+  if (is_type(block, "thinking"))
+    return node_str(node_get(block, "signature")).n == 0 && !w->r->quirks->unsigned_thinking;
   return is_type(block, "opaque") && raw_of(block).n == 0;
 }
 
-int anthropic_prepare(struct render *r, struct err *e) {
-  const struct node *messages = node_get(r->request, "messages");
-  int i = 0;
-  char path[80];
-  for (const struct node *m = messages->child; m != NULL; m = m->next) {
-    struct node *content = node_get(m, "content"), *b = node_is(content, NODE_ARRAY) ? content->child : NULL, *next;
-    i++;
-    for (int k = 1; b != NULL; b = next, k++) {
-      const struct node *inner = node_get(b, "content");
-      next = b->next;
-      snprintf(path, sizeof path, "messages[%d].content[%d]", i, k);
-      if (check_media(r, b, path, e) != 0) return -1;
-      inner = node_is(inner, NODE_ARRAY) ? inner->child : NULL;
-      for (int x = 1; inner != NULL; inner = inner->next, x++) {
-        snprintf(path, sizeof path, "messages[%d].content[%d].content[%d]", i, k, x);
-        if (check_media(r, inner, path, e) != 0) return -1;
-      }
-      if (unsendable(r, b)) node_remove(content, b);
-    }
-  }
+int anthropic_prepare(struct writer *w) {
+  if (writer_each_media(w, check_media, NULL) != 0) return -1;
+  writer_drop(w, is_unsendable);
   return 0;
 }
 

@@ -63,8 +63,8 @@ int bedrock_cache(struct writer *w, struct node *system);
 
 /* Gives every document of the messages its name, as the member `name`. 0, or -1 (memory). */
 int bedrock_name_documents(struct arena *a, const struct node *messages);
-/* 0, or -1 and KIND_ARGUMENT where `path`, a block, is an image or a document that cannot go out. */
-int bedrock_check_media(const struct node *block, const char *path, struct err *e);
+/* A media_check: -1 and KIND_ARGUMENT for an image or a document that cannot go out. */
+int bedrock_check_media(struct writer *w, const struct node *block, const char *path, void *context);
 /* {"image":…}, {"document":…} of a block that was checked. */
 void bedrock_put_image(struct writer *w, const struct node *block);
 void bedrock_put_document(struct writer *w, const struct node *block);

@@ -38,18 +38,18 @@ static const char *image_format(struct str type) {
   return NULL;
 }
 
-int bedrock_check_media(const struct node *block, const char *path, struct err *e) {
+int bedrock_check_media(struct writer *w, const struct node *block, const char *path, void *context) {
   int image = is_type(block, "image");
   struct media m;
   char field[112];
-  if (!image && !is_type(block, "document")) return 0;
+  (void)context;
   (void)snprintf(field, sizeof field, "%s.source", path);
   if (media_read(block, &m) != 0 || m.url.n > 0)
-    return err_argument(e, field, "base64 data with a media_type, a base64 data: URL or an s3:// address",
+    return err_argument(w->e, field, "base64 data with a media_type, a base64 data: URL or an s3:// address",
                         m.url.n > 0 ? "another address" : "something else");
   if ((image ? image_format(m.type) : document_format(m.type)) != NULL) return 0;
   (void)snprintf(field, sizeof field, "%s.media_type", path);
-  return err_argument(e, field, image ? "image/png, image/jpeg, image/gif or image/webp"
+  return err_argument(w->e, field, image ? "image/png, image/jpeg, image/gif or image/webp"
                                       : "the type of a PDF, CSV, Word, Excel, HTML, Markdown or text file",
                       "another type");
 }

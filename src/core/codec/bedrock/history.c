@@ -6,8 +6,6 @@
 #include "bedrock.h"
 #include "core/history/rules.h"
 
-#include <stdio.h>
-
 static struct node *new_text(struct arena *a, struct str text) {
   struct node *b = node_new(a, NODE_OBJECT);
   if (b == NULL || node_set(b, STR("type"), node_string(a, STR("text"))) != 0 ||
@@ -28,24 +26,8 @@ static int is_unsendable(struct writer *w, const struct node *b) {
 }
 
 int bedrock_prepare(struct writer *w) {
-  int i = 0;
-  char path[80];
-  for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
-    struct node *content = node_get(m, "content"), *b = node_is(content, NODE_ARRAY) ? content->child : NULL, *next;
-    i++;
-    for (int k = 1; b != NULL; b = next, k++) {
-      const struct node *inner = node_get(b, "content");
-      next = b->next;
-      (void)snprintf(path, sizeof path, "messages[%d].content[%d]", i, k);
-      if (bedrock_check_media(b, path, w->e) != 0) return -1;
-      inner = node_is(inner, NODE_ARRAY) ? inner->child : NULL;
-      for (int x = 1; inner != NULL; inner = inner->next, x++) {
-        (void)snprintf(path, sizeof path, "messages[%d].content[%d].content[%d]", i, k, x);
-        if (bedrock_check_media(inner, path, w->e) != 0) return -1;
-      }
-      if (is_unsendable(w, b)) node_remove(content, b);
-    }
-  }
+  if (writer_each_media(w, bedrock_check_media, NULL) != 0) return -1;
+  writer_drop(w, is_unsendable);
   return w->failed ? -1 : 0;
 }
 

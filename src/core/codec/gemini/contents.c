@@ -50,18 +50,18 @@ static int read_media(const struct node *block, struct media *m) {
   return 0;
 }
 
-/* Checks an image or a document; `path` names the block as the caller knows it. */
-static int check_media(const struct node *block, const char *path, struct err *e) {
+/* Checks an image or a document: media_check. */
+static int check_media(struct writer *w, const struct node *block, const char *path, void *context) {
   struct media m;
   char field[96];
-  if (!is_media(block)) return 0;
+  (void)context;
   if (read_media(block, &m) != 0) {
     (void)snprintf(field, sizeof field, "%s.source", path);
-    return err_argument(e, field, MEDIA_SOURCES, "something else");
+    return err_argument(w->e, field, MEDIA_SOURCES, "something else");
   }
   if (m.type.n > 0 || is_video_page(m.url)) return 0;
   (void)snprintf(field, sizeof field, "%s.media_type", path);
-  return err_argument(e, field, "the MIME type of what is behind the URL", "nothing");
+  return err_argument(w->e, field, "the MIME type of what is behind the URL", "nothing");
 }
 
 static void put_media(struct writer *w, const struct node *block) {
@@ -99,30 +99,14 @@ static int is_part(const struct node *block) {
   return n > 0 && j.tok == J_OBJECT_END && json_next(&j) == J_EOF;
 }
 
-static int unsendable(const struct node *block) {
+static int is_unsendable(struct writer *w, const struct node *block) {
+  (void)w;
   return is_type(block, "redacted_thinking") || (is_type(block, "opaque") && !is_part(block));
 }
 
 int gemini_prepare_contents(struct writer *w) {
-  int i = 0;
-  char path[80];
-  if (writer_check_media(w, MEDIA_FILE_URLS) != 0) return -1;
-  for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
-    struct node *content = node_get(m, "content"), *b = node_is(content, NODE_ARRAY) ? content->child : NULL, *next;
-    i++;
-    for (int k = 1; b != NULL; b = next, k++) {
-      const struct node *inner = node_get(b, "content");
-      next = b->next;
-      (void)snprintf(path, sizeof path, "messages[%d].content[%d]", i, k);
-      if (check_media(b, path, w->e) != 0) return -1;
-      inner = node_is(inner, NODE_ARRAY) ? inner->child : NULL;
-      for (int x = 1; inner != NULL; inner = inner->next, x++) {
-        (void)snprintf(path, sizeof path, "messages[%d].content[%d].content[%d]", i, k, x);
-        if (check_media(inner, path, w->e) != 0) return -1;
-      }
-      if (unsendable(b)) node_remove(content, b);
-    }
-  }
+  if (writer_check_media(w, MEDIA_FILE_URLS) != 0 || writer_each_media(w, check_media, NULL) != 0) return -1;
+  writer_drop(w, is_unsendable);
   return 0;
 }
 

@@ -8,43 +8,24 @@
 #include "core/codec/shared/media.h"
 #include "core/history/normalise.h"
 
-#include <stdio.h>
-
 /* {{{ media */
 
-static int check_blocks(struct writer *w, const struct node *content, const char *path) {
-  size_t i = 0;
-  for (const struct node *b = node_is(content, NODE_ARRAY) ? content->child : NULL; b != NULL; b = b->next) {
-    struct media m;
-    struct str text;
-    char at[96];
-    int bad;
-    (void)snprintf(at, sizeof at, "%s.content[%zu]", path, ++i);
-    if (is_type(b, "tool_result") && check_blocks(w, node_get(b, "content"), at) != 0) return -1;
-    if (!is_media(b)) continue;
-    bad = media_read(b, &m) != 0 || m.url.n > 0;
-    if (is_type(b, "image")) {
-      if (bad) return err_argument(w->e, at, "base64 data or a data: URL with this provider", "an image");
-      continue;
-    }
-    if (bad || !media_is_text(b, &m))
-      return err_argument(w->e, at, "no documents but those of text, as base64 data, with this provider", "a document");
-    bad = base64_decode(w->r->a, m.data, &text);
-    if (bad == -2) return err_memory(w->e);
-    if (bad != 0) return err_argument(w->e, at, "base64-encoded text", "a document");
-  }
-  return 0;
+/* Checks an image or a document: media_check. */
+static int check_media(struct writer *w, const struct node *block, const char *path, void *context) {
+  struct media m;
+  struct str text;
+  int bad = media_read(block, &m) != 0 || m.url.n > 0;
+  (void)context;
+  if (is_type(block, "image"))
+    return bad ? err_argument(w->e, path, "base64 data or a data: URL with this provider", "an image") : 0;
+  if (bad || !media_is_text(block, &m))
+    return err_argument(w->e, path, "no documents but those of text, as base64 data, with this provider", "a document");
+  bad = base64_decode(w->r->a, m.data, &text);
+  if (bad == -2) return err_memory(w->e);
+  return bad == 0 ? 0 : err_argument(w->e, path, "base64-encoded text", "a document");
 }
 
-int ollama_check_media(struct writer *w) {
-  size_t i = 0;
-  for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
-    char path[40];
-    (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
-    if (check_blocks(w, node_get(m, "content"), path) != 0) return -1;
-  }
-  return 0;
-}
+int ollama_check_media(struct writer *w) { return writer_each_media(w, check_media, NULL); }
 
 /* Images go out as bare base64, without their type. *any: whether the list has begun. */
 static void put_images(struct writer *w, const struct node *content, int *any) {

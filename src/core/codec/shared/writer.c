@@ -188,44 +188,64 @@ void writer_url(struct writer *w, const struct node *block) {
   writer_string(w, (struct str){ p, n });
 }
 
-/* Why this block cannot go out, or NULL. */
-static const char *refused(const struct quirks *q, const struct node *block, unsigned can) {
-  int image = is_type(block, "image"), url = str_begins(node_str(node_get(block, "source")), "http");
-  if (!is_media(block)) return NULL;
-  if (image && q->no_images) return "no images with this provider";
-  if (!image && q->no_documents) return "no documents with this provider";
-  if (url && (image ? q->image_data_only : !(can & MEDIA_FILE_URLS)))
-    return "base64 data or a data: URL with this provider";
-  return NULL;
-}
-
-/* Refuses the first block that cannot go out; `path` is its message's or its result's. *cited: a document's citations
-** are asked for. */
-static int check_blocks(struct writer *w, const struct node *content, const char *path, unsigned can, int *cited) {
+static int each_media(struct writer *w, const struct node *content, const char *path, media_check check,
+                      void *context) {
   size_t i = 0;
   if (!node_is(content, NODE_ARRAY)) return 0;
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    const char *why = refused(w->r->quirks, b, can);
     char at[96];
     (void)snprintf(at, sizeof at, "%s.content[%zu]", path, ++i);
-    if (why != NULL) return err_argument(w->e, at, why, is_type(b, "image") ? "an image" : "a document");
-    if (is_type(b, "document")) *cited |= node_is(node_get(node_get(b, "citations"), "enabled"), NODE_TRUE);
-    if (is_type(b, "tool_result") && check_blocks(w, node_get(b, "content"), at, can, cited) != 0) return -1;
+    if (is_media(b) && check(w, b, at, context) != 0) return -1;
+    if (is_type(b, "tool_result") && each_media(w, node_get(b, "content"), at, check, context) != 0) return -1;
   }
   return 0;
 }
 
-int writer_check_media(struct writer *w, unsigned can) {
+int writer_each_media(struct writer *w, media_check check, void *context) {
   size_t i = 0;
-  int cited = 0;
   for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
     char path[40];
     (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
-    if (check_blocks(w, node_get(m, "content"), path, can, &cited) != 0) return -1;
+    if (each_media(w, node_get(m, "content"), path, check, context) != 0) return -1;
   }
-  if (cited && !(can & MEDIA_CITATIONS))
+  return 0;
+}
+
+/* What the dialect can do with media, and whether the caller asks for a document's citations. */
+struct dialect {
+  unsigned can;
+  int cited;
+};
+
+static int check_dialect(struct writer *w, const struct node *block, const char *path, void *context) {
+  struct dialect *d = context;
+  const struct quirks *q = w->r->quirks;
+  int image = is_type(block, "image"), url = str_begins(node_str(node_get(block, "source")), "http");
+  const char *what = image ? "an image" : "a document";
+  if (image && q->no_images) return err_argument(w->e, path, "no images with this provider", what);
+  if (!image && q->no_documents) return err_argument(w->e, path, "no documents with this provider", what);
+  if (url && (image ? q->image_data_only : !(d->can & MEDIA_FILE_URLS)))
+    return err_argument(w->e, path, "base64 data or a data: URL with this provider", what);
+  if (!image) d->cited |= node_is(node_get(node_get(block, "citations"), "enabled"), NODE_TRUE);
+  return 0;
+}
+
+int writer_check_media(struct writer *w, unsigned can) {
+  struct dialect d = { can, 0 };
+  if (writer_each_media(w, check_dialect, &d) != 0) return -1;
+  if (d.cited && !(can & MEDIA_CITATIONS))
     writer_warn(w, "citations", "this wire format cannot be asked to cite a document: left out");
   return w->failed ? -1 : 0;
+}
+
+void writer_drop(struct writer *w, int (*is_unsendable)(struct writer *w, const struct node *block)) {
+  for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
+    struct node *content = node_get(m, "content"), *b = node_is(content, NODE_ARRAY) ? content->child : NULL, *next;
+    for (; b != NULL; b = next) {
+      next = b->next;
+      if (is_unsendable(w, b)) node_remove(content, b);
+    }
+  }
 }
 
 /* }}} */

@@ -88,11 +88,18 @@ struct str writer_said(const struct node *block, enum say what);
 struct str writer_joined(struct writer *w, const struct node *content, enum say what, const char *between);
 /* A medium's source as a URL: as it is, or base64 data as a data: URL. */
 void writer_url(struct writer *w, const struct node *block);
+/* Judges an image or a document; path names it as the caller knows it. 0, or -1 and w->e. */
+typedef int (*media_check)(struct writer *w, const struct node *block, const char *path, void *context);
+/* Calls check for the media of the messages, those of tool results too, up to the first that it refuses. Called before
+** anything is moved: paths are the caller's. 0 or -1. */
+int writer_each_media(struct writer *w, media_check check, void *context);
 /* What a format can do with a document: take it as an http URL; be asked to cite it. */
 enum { MEDIA_FILE_URLS = 1, MEDIA_CITATIONS = 2 };
-/* Media that the dialect cannot carry are an argument error, never dropped (N17). Called before anything is moved:
-** paths are the caller's. `can`: MEDIA_*. 0 or -1. */
+/* Media that the dialect cannot carry are an argument error, never dropped (N17). `can`: MEDIA_*.
+** Called before anything is moved. 0 or -1. */
 int writer_check_media(struct writer *w, unsigned can);
+/* Drops the blocks of the messages that the format could only refuse. */
+void writer_drop(struct writer *w, int (*is_unsendable)(struct writer *w, const struct node *block));
 
 /* }}} */
 
