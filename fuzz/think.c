@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "core/codec/shared/think.h"
+#include "core/codec/shared/leaked/think.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 ** empty pieces between, and with each allocation failing in turn. */
 #include "support/test.h"
 #include "support/failing.h"
-#include "core/codec/shared/think.h"
+#include "core/codec/shared/leaked/think.h"
 
 /* What came out: "T" and "R" before a run of text or reasoning, "/" where a block of reasoning was closed. */
 struct log {

@@ -12,6 +12,7 @@
 #ifndef KOINE_CODEC_ANTHROPIC_H
 #define KOINE_CODEC_ANTHROPIC_H
 
+#include "core/codec/shared/blocks.h"
 #include "core/codec/shared/writer.h"
 
 #pragma GCC visibility push(hidden)
@@ -61,24 +62,16 @@ enum anthropic_kind {
   ANTHROPIC_OTHER                 /* kept whole: server tools and their results, whatever comes next */
 };
 
-/* A content block that has begun and not yet stopped. */
-struct anthropic_block {
-  int64_t index;                  /* on the wire */
-  int32_t key;                    /* its ordinal in the message */
-  enum anthropic_kind kind;
-  int streamed;                   /* `more` holds what deltas brought */
-  struct buf raw;                 /* OTHER: the block as it began; TEXT, TOOL: an open object of those members
-                                     that have no canonical name */
-  struct buf more;                /* TEXT: citations, joined; TOOL: the input it began with; OTHER: the merged member */
-  const char *member;             /* OTHER: the member that `more` replaces, NULL = none */
-};
+/* Of an open block:
+**   raw     OTHER: the block as it began; TEXT, TOOL: an open object of those members that have no canonical name
+**   more    TEXT: citations, joined; TOOL: the input it began with; OTHER: the merged member
+**   name    OTHER: the member that `more` replaces, empty = none
+**   pieces  TOOL: deltas of its input */
 
 struct anthropic {
   const struct parse *p;
   struct buf id;                  /* the message's, to recognise a repeated start */
-  struct anthropic_block *open;   /* in order of appearance */
-  size_t n, cap;
-  int32_t blocks;                 /* begun so far: the next key */
+  struct open_blocks blocks;      /* anthropic_kind */
   int begun, ended, tools;        /* message_start, message_stop seen; tool_use blocks so far */
   int hosted;                     /* a tool ran at the provider, which may charge for it */
   int stopped;                    /* a stop reason was seen: */
@@ -107,9 +100,7 @@ int anthropic_usage(struct anthropic *s, struct str json, struct events *out, st
 /* Begins a block from its JSON, pushing what it already says. */
 int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct events *out, struct err *e);
 /* Ends the block: what was held back is pushed, and the block forgotten. */
-int anthropic_stop(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e);
-/* The open block of that index, or NULL. */
-struct anthropic_block *anthropic_find(struct anthropic *s, int64_t index);
+int anthropic_stop(struct anthropic *s, struct open_block *b, struct events *out, struct err *e);
 
 /* }}} */
 

@@ -57,7 +57,7 @@ static int read_start(struct anthropic *s, struct str json, struct start *st, st
 }
 
 /* Keeps the members that have no canonical name. */
-static int keep_extras(struct anthropic *s, struct anthropic_block *b, struct str json, struct err *e) {
+static int keep_extras(struct anthropic *s, struct open_block *b, struct str json, struct err *e) {
   struct json j;
   json_open(&j, json, s->p->limits->depth, e);
   json_next(&j);
@@ -70,7 +70,7 @@ static int keep_extras(struct anthropic *s, struct anthropic_block *b, struct st
 }
 
 /* Keeps the elements of a citations array; null says nothing. */
-static int keep_citations(struct anthropic *s, struct anthropic_block *b, struct str json, struct err *e) {
+static int keep_citations(struct anthropic *s, struct open_block *b, struct str json, struct err *e) {
   struct json j;
   json_open(&j, json, s->p->limits->depth, e);
   if (json.n == 0 || json_next(&j) != J_ARRAY) return 0;
@@ -89,7 +89,7 @@ static int no_input(struct str json) {
   return json.p[0] == '{' && i < json.n && json.p[i] == '}';
 }
 
-static int begin_tool(struct anthropic *s, struct anthropic_block *b, const struct start *st, struct events *out,
+static int begin_tool(struct anthropic *s, struct open_block *b, const struct start *st, struct events *out,
                       struct err *e) {
   struct event *ev = events_push(out, PART_TOOL, b->key);
   if (ev == NULL) return err_memory(e);
@@ -117,9 +117,9 @@ static enum anthropic_kind kind_of(struct str type) {
 }
 
 /* Pushes what the block says at once, keeps what waits for its stop. */
-static int begin(struct anthropic *s, struct anthropic_block *b, const struct start *st, struct str json,
+static int begin(struct anthropic *s, struct open_block *b, const struct start *st, struct str json,
                  struct events *out, struct err *e) {
-  switch (b->kind) {
+  switch ((enum anthropic_kind)b->kind) {
     case ANTHROPIC_TEXT:
       if (push(out, PART_TEXT, b->key, st->text, e) != 0 || keep_citations(s, b, st->citations, e) != 0) return -1;
       return st->extras || st->input.n > 0 ? keep_extras(s, b, json, e) : 0;
@@ -135,41 +135,12 @@ static int begin(struct anthropic *s, struct anthropic_block *b, const struct st
   return buf_addstr(&b->raw, json) == 0 ? 0 : err_memory(e);
 }
 
-struct anthropic_block *anthropic_find(struct anthropic *s, int64_t index) {
-  for (size_t i = s->n; i-- > 0;)
-    if (s->open[i].index == index) return &s->open[i];
-  return NULL;
-}
-
-/* Room for one more open block, emptied; NULL: too many, or out of memory. */
-static struct anthropic_block *add_block(struct anthropic *s, struct err *e) {
-  struct anthropic_block *b;
-  if (s->blocks >= s->p->limits->blocks) {
-    err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", s->p->limits->blocks);
-    return NULL;
-  }
-  if (s->n == s->cap) {
-    size_t cap = s->cap > 0 ? s->cap * 2 : 4;
-    b = mem_realloc(s->p->m, s->open, s->cap * sizeof *b, cap * sizeof *b);
-    if (b == NULL) { err_memory(e); return NULL; }
-    s->open = b;
-    s->cap = cap;
-  }
-  b = &s->open[s->n++];
-  memset(b, 0, sizeof *b);
-  b->key = s->blocks++;
-  buf_init(&b->raw, s->p->m);
-  buf_init(&b->more, s->p->m);
-  return b;
-}
-
 int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct events *out, struct err *e) {
   struct start st = { 0 };
-  struct anthropic_block *b = anthropic_find(s, index);
+  struct open_block *b = blocks_find(&s->blocks, index);
   if (b != NULL && anthropic_stop(s, b, out, e) != 0) return -1;
-  if (read_start(s, json, &st, e) != 0 || (b = add_block(s, e)) == NULL) return -1;
-  b->index = index;
-  b->kind = kind_of(st.type);
+  if (read_start(s, json, &st, e) != 0) return -1;
+  if ((b = blocks_add(&s->blocks, index, kind_of(st.type), e)) == NULL) return -1;
   return begin(s, b, &st, json, out, e);
 }
 
@@ -178,7 +149,7 @@ int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct 
 /* {{{ stopping */
 
 /* {members, "citations":[…]}: what a text or tool block carries beyond its canonical fields. */
-static int stop_extras(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+static int stop_extras(struct anthropic *s, struct open_block *b, struct events *out, struct err *e) {
   struct str raw;
   if (b->kind == ANTHROPIC_TEXT && b->more.n > 0) {
     if (codec_member(&b->raw, STR("citations"), STR("["), e) != 0) return -1;
@@ -197,8 +168,8 @@ static int is_object(struct anthropic *s, struct str json) {
 
 /* The block as it began, with the member that deltas brought in its place, or appended. Input that is no object (cut by
 ** a limit, say) is wrapped in one. */
-static int merge(struct anthropic *s, const struct anthropic_block *b, struct buf *members, struct err *e) {
-  struct str member = { b->member, strlen(b->member) }, value = buf_str(&b->more);
+static int merge(struct anthropic *s, const struct open_block *b, struct buf *members, struct err *e) {
+  struct str value = buf_str(&b->more);
   int merged = 0;
   struct json j;
   json_open(&j, buf_str(&b->raw), s->p->limits->depth, e);
@@ -206,17 +177,17 @@ static int merge(struct anthropic *s, const struct anthropic_block *b, struct bu
   while (json_next(&j) == J_KEY) {
     struct str key = j.text, raw;
     if (json_raw(&j, &raw) != 0) return -1;
-    if (str_same(key, member)) { raw = value; merged = 1; }
+    if (str_same(key, b->name)) { raw = value; merged = 1; }
     if (codec_member(members, key, raw, e) != 0) return -1;
   }
-  return merged ? 0 : codec_member(members, member, value, e);
+  return merged ? 0 : codec_member(members, b->name, value, e);
 }
 
 /* Makes the streamed input, if that is what it is, an object. */
-static int wrap_input(struct anthropic *s, struct anthropic_block *b, struct err *e) {
+static int wrap_input(struct anthropic *s, struct open_block *b, struct err *e) {
   struct buf text = b->more;
   int bad;
-  if (!str_is((struct str){ b->member, strlen(b->member) }, "input", 5) || is_object(s, buf_str(&text))) return 0;
+  if (!str_eq(b->name, "input") || is_object(s, buf_str(&text))) return 0;
   buf_init(&b->more, s->p->m);
   bad = buf_adds(&b->more, "{\"INVALID_JSON\":") != 0 || json_write_string(&b->more, buf_str(&text)) != 0 ||
         buf_addc(&b->more, '}') != 0;
@@ -233,10 +204,10 @@ static int read_type(struct anthropic *s, struct str json, struct str *type, str
 }
 
 /* The whole block, in the arena. 0 or -1. */
-static int whole(struct anthropic *s, struct anthropic_block *b, struct str *json, struct err *e) {
+static int whole(struct anthropic *s, struct open_block *b, struct str *json, struct err *e) {
   struct buf members;
   int bad;
-  if (b->member == NULL) {
+  if (b->name.n == 0) {
     *json = arena_dup(s->p->a, buf_str(&b->raw));
     return json->p == NULL ? err_memory(e) : 0;
   }
@@ -246,7 +217,7 @@ static int whole(struct anthropic *s, struct anthropic_block *b, struct str *jso
   return bad ? -1 : 0;
 }
 
-static int stop_other(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+static int stop_other(struct anthropic *s, struct open_block *b, struct events *out, struct err *e) {
   struct str json, type;
   struct event *ev;
   if (whole(s, b, &json, e) != 0 || read_type(s, json, &type, e) != 0) return -1;
@@ -257,10 +228,10 @@ static int stop_other(struct anthropic *s, struct anthropic_block *b, struct eve
 }
 
 /* Pushes what the block held back. */
-static int stop(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
+static int stop(struct anthropic *s, struct open_block *b, struct events *out, struct err *e) {
   if (b->kind == ANTHROPIC_OTHER) return stop_other(s, b, out, e);
   if (b->kind == ANTHROPIC_REDACTED) return 0;
-  if (b->kind == ANTHROPIC_TOOL && !b->streamed && b->more.n > 0) {
+  if (b->kind == ANTHROPIC_TOOL && b->pieces == 0 && b->more.n > 0) {
     struct str input = arena_dup(s->p->a, buf_str(&b->more));
     if (input.p == NULL) return err_memory(e);
     if (push(out, PART_ARGS, b->key, input, e) != 0) return -1;
@@ -269,13 +240,9 @@ static int stop(struct anthropic *s, struct anthropic_block *b, struct events *o
   return push(out, PART_END, b->key, STR_NONE, e);
 }
 
-int anthropic_stop(struct anthropic *s, struct anthropic_block *b, struct events *out, struct err *e) {
-  size_t at = (size_t)(b - s->open);
+int anthropic_stop(struct anthropic *s, struct open_block *b, struct events *out, struct err *e) {
   int r = stop(s, b, out, e);
-  buf_free(&b->raw);
-  buf_free(&b->more);
-  s->n--;
-  if (at < s->n) memmove(b, b + 1, (s->n - at) * sizeof *b);
+  blocks_drop(&s->blocks, b);
   return r;
 }
 

@@ -15,6 +15,7 @@
 void anthropic_init(void *state, const struct parse *p) {
   struct anthropic *s = state;
   s->p = p;
+  blocks_init(&s->blocks, p);
   buf_init(&s->id, p->m);
   buf_init(&s->stop_reason, p->m);
   buf_init(&s->stop_sequence, p->m);
@@ -22,13 +23,7 @@ void anthropic_init(void *state, const struct parse *p) {
 
 void anthropic_free(void *state) {
   struct anthropic *s = state;
-  for (size_t i = 0; i < s->n; i++) {
-    buf_free(&s->open[i].raw);
-    buf_free(&s->open[i].more);
-  }
-  mem_free(s->p->m, s->open, s->cap * sizeof *s->open);
-  s->open = NULL;
-  s->n = s->cap = 0;
+  blocks_free(&s->blocks);
   buf_free(&s->id);
   buf_free(&s->stop_reason);
   buf_free(&s->stop_sequence);
@@ -132,7 +127,7 @@ static int push_content(struct anthropic *s, struct str json, struct events *out
     const char *from = j.start;
     if (json_skip(&j) != 0) return -1;
     if (anthropic_begin(s, -1, (struct str){ from, (size_t)(j.p - from) }, out, e) != 0) return -1;
-    if (anthropic_stop(s, anthropic_find(s, -1), out, e) != 0) return -1;
+    if (anthropic_stop(s, blocks_find(&s->blocks, -1), out, e) != 0) return -1;
   }
   return 0;
 }
@@ -195,22 +190,22 @@ static int read_delta(struct anthropic *s, struct json *j, struct delta *d) {
 }
 
 /* Input of a tool that runs at the provider: kept until the block stops. */
-static int keep_input(struct anthropic *s, struct anthropic_block *b, struct str text, struct err *e) {
+static int keep_input(struct anthropic *s, struct open_block *b, struct str text, struct err *e) {
   if (text.n == 0) return 0;
   if (limits_check_arguments(s->p->limits, b->more.n + text.n, e) != 0) return -1;
-  b->member = "input";
+  b->name = STR("input");
   return buf_addstr(&b->more, text) == 0 ? 0 : err_memory(e);
 }
 
 /* A delta of a block that is kept whole. */
-static int merge_delta(struct anthropic *s, struct anthropic_block *b, const struct delta *d, struct err *e) {
+static int merge_delta(struct anthropic *s, struct open_block *b, const struct delta *d, struct err *e) {
   if (str_eq(d->type, "input_json_delta")) return keep_input(s, b, d->text[D_JSON], e);
   if (!str_eq(d->type, "compaction_delta") || d->content.n == 0) return 0;
-  b->member = "content";
+  b->name = STR("content");
   return set(&b->more, d->content, e);
 }
 
-static int keep_citation(struct anthropic_block *b, struct str json, struct err *e) {
+static int keep_citation(struct open_block *b, struct str json, struct err *e) {
   if (json.n == 0) return 0;
   if ((b->more.n > 0 && buf_addc(&b->more, ',') != 0) || buf_addstr(&b->more, json) != 0) return err_memory(e);
   return 0;
@@ -221,18 +216,18 @@ static int mismatch(const struct delta *d, struct err *e) {
 }
 
 /* A block whose content_block_start a proxy left out: begun from what the delta says; *b NULL where that is nothing. */
-static int imply(struct anthropic *s, int64_t index, const struct delta *d, struct anthropic_block **b,
+static int imply(struct anthropic *s, int64_t index, const struct delta *d, struct open_block **b,
                  struct events *out, struct err *e) {
   struct str json = str_eq(d->type, "text_delta") ? STR("{\"type\":\"text\"}")
                   : str_eq(d->type, "thinking_delta") ? STR("{\"type\":\"thinking\"}") : STR_NONE;
   if (str_eq(d->type, "input_json_delta")) return err_set(e, KIND_PROTOCOL, "a tool call's input without its start");
   if (json.n > 0 && anthropic_begin(s, index, json, out, e) != 0) return -1;
-  *b = anthropic_find(s, index);
+  *b = blocks_find(&s->blocks, index);
   return 0;
 }
 
 static int block_delta(struct anthropic *s, int64_t index, const struct delta *d, struct events *out, struct err *e) {
-  struct anthropic_block *b = anthropic_find(s, index);
+  struct open_block *b = blocks_find(&s->blocks, index);
   if (b == NULL && imply(s, index, d, &b, out, e) != 0) return -1;
   if (b == NULL) return 0;
   if (b->kind == ANTHROPIC_OTHER) return merge_delta(s, b, d, e);
@@ -243,7 +238,7 @@ static int block_delta(struct anthropic *s, int64_t index, const struct delta *d
   if (str_eq(d->type, "input_json_delta")) {
     if (b->kind != ANTHROPIC_TOOL) return mismatch(d, e);
     if (d->text[D_JSON].n == 0) return 0;
-    b->streamed = 1;
+    b->pieces++;
     return push(out, PART_ARGS, b->key, d->text[D_JSON], d->flags[D_JSON], e);
   }
   if (str_eq(d->type, "thinking_delta")) {
@@ -299,14 +294,14 @@ static int fail(struct anthropic *s, struct str json, struct err *e) {
 }
 
 static int stop_block(struct anthropic *s, int64_t index, struct events *out, struct err *e) {
-  struct anthropic_block *b = anthropic_find(s, index);
+  struct open_block *b = blocks_find(&s->blocks, index);
   return b == NULL ? 0 : anthropic_stop(s, b, out, e);
 }
 
 /* message_stop: blocks that were never stopped are stopped now. */
 static int stop_message(struct anthropic *s, struct events *out, struct err *e) {
-  while (s->n > 0)
-    if (anthropic_stop(s, &s->open[0], out, e) != 0) return -1;
+  while (s->blocks.n > 0)
+    if (anthropic_stop(s, &s->blocks.v[0], out, e) != 0) return -1;
   s->ended = 1;
   return push(out, PART_DONE, 0, STR_NONE, 0, e);
 }

@@ -15,7 +15,8 @@
 #define KOINE_CODEC_BEDROCK_H
 
 #include "core/codec/anthropic/anthropic.h"
-#include "core/codec/shared/think.h"
+#include "core/codec/shared/blocks.h"
+#include "core/codec/shared/leaked/think.h"
 #include "core/codec/shared/writer.h"
 
 #pragma GCC visibility push(hidden)
@@ -81,23 +82,16 @@ enum bedrock_kind {
   BEDROCK_OTHER              /* kept whole: tools that run at the provider and their results, whatever comes next */
 };
 
-/* A content block that has begun and not yet stopped. */
-struct bedrock_block {
-  int64_t index;             /* on the wire */
-  int32_t key;
-  enum bedrock_kind kind;
-  struct buf raw;            /* TEXT: citations, joined; THINKING: the signature so far; REDACTED: its text so far; OTHER:
-                                the members it began with */
-  struct buf more;           /* OTHER: its content, joined; REDACTED: its bytes so far */
-  int pieces;                /* REDACTED: so many came */
-  struct str name;           /* OTHER: "toolUse" or "toolResult" */
-};
+/* Of an open block:
+**   raw     TEXT: citations, joined; THINKING: the signature so far; REDACTED: its text so far; OTHER: the members it
+**           began with
+**   more    OTHER: its content, joined; REDACTED: its bytes so far
+**   name    OTHER: "toolUse" or "toolResult"
+**   pieces  REDACTED: those that came */
 
 struct bedrock {
   const struct parse *p;
-  struct bedrock_block *open;
-  size_t n, cap;
-  int32_t blocks;            /* begun so far: the next key */
+  struct open_blocks blocks; /* bedrock_kind */
   int tools;                 /* calls so far */
   int hosted;                /* a tool ran at the provider */
   int begun, stopped, metadata, ended;

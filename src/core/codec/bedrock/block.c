@@ -54,7 +54,7 @@ static int pass(struct bedrock *s, enum think_kind kind, struct str piece, unsig
   struct event *ev;
   if (kind == THINK_OPENED || kind == THINK_CLOSED) s->run = THINK_NONE;
   if (kind != THINK_TEXT && kind != THINK_THOUGHT) return 0;
-  if (s->run != kind) s->run_key = s->blocks++;
+  if (s->run != kind) s->run_key = s->blocks.next_key++;
   s->run = kind;
   ev = push(out, kind == THINK_TEXT ? PART_TEXT : PART_THINKING, s->run_key, piece, e);
   if (ev == NULL) return -1;
@@ -63,7 +63,7 @@ static int pass(struct bedrock *s, enum think_kind kind, struct str piece, unsig
 }
 
 /* Text of a block. */
-static int say(struct bedrock *s, struct bedrock_block *b, struct str text, unsigned flags, struct events *out,
+static int say(struct bedrock *s, struct open_block *b, struct str text, unsigned flags, struct events *out,
                struct err *e) {
   struct str piece;
   int kind;
@@ -94,38 +94,8 @@ static int let_go(struct bedrock *s, int end, struct events *out, struct err *e)
 
 /* {{{ beginning */
 
-static struct bedrock_block *find(struct bedrock *s, int64_t index) {
-  for (size_t i = s->n; i-- > 0;)
-    if (s->open[i].index == index) return &s->open[i];
-  return NULL;
-}
-
-/* Room for one more open block, emptied; NULL: too many, or out of memory. */
-static struct bedrock_block *add_block(struct bedrock *s, int64_t index, enum bedrock_kind kind, struct err *e) {
-  struct bedrock_block *b;
-  if (s->blocks >= s->p->limits->blocks) {
-    err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", s->p->limits->blocks);
-    return NULL;
-  }
-  if (s->n == s->cap) {
-    size_t cap = s->cap > 0 ? s->cap * 2 : 4;
-    b = mem_realloc(s->p->m, s->open, s->cap * sizeof *b, cap * sizeof *b);
-    if (b == NULL) { err_memory(e); return NULL; }
-    s->open = b;
-    s->cap = cap;
-  }
-  b = &s->open[s->n++];
-  memset(b, 0, sizeof *b);
-  b->index = index;
-  b->kind = kind;
-  b->key = s->blocks++;
-  buf_init(&b->raw, s->p->m);
-  buf_init(&b->more, s->p->m);
-  return b;
-}
-
 /* Keeps the members of what a block begins with, but for those that its pieces bring. */
-static int keep_start(struct bedrock *s, struct bedrock_block *b, struct str json, struct err *e) {
+static int keep_start(struct bedrock *s, struct open_block *b, struct str json, struct err *e) {
   struct json j;
   json_open(&j, json, s->p->limits->depth, e);
   if (json_next(&j) != J_OBJECT) return 0;
@@ -138,11 +108,11 @@ static int keep_start(struct bedrock *s, struct bedrock_block *b, struct str jso
 
 int bedrock_begin(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
   int call = str_eq(piece->start_name, "toolUse"), hosted = piece->type.n > 0;
-  struct bedrock_block *b;
+  struct open_block *b;
   struct event *ev;
   if (bedrock_stop(s, piece->index, out, e) != 0) return -1;
   if (!call && !str_eq(piece->start_name, "toolResult")) return 0; /* its pieces are unknown, too */
-  b = add_block(s, piece->index, call && !hosted ? BEDROCK_TOOL : BEDROCK_OTHER, e);
+  b = blocks_add(&s->blocks, piece->index, call && !hosted ? BEDROCK_TOOL : BEDROCK_OTHER, e);
   if (b == NULL || let_go(s, 0, out, e) != 0) return -1;
   s->run = THINK_NONE;
   if (b->kind == BEDROCK_OTHER) {
@@ -162,20 +132,20 @@ int bedrock_begin(struct bedrock *s, const struct bedrock_piece *piece, struct e
 /* {{{ pieces */
 
 /* The open block of a piece, of this kind; another one of its index ends before. NULL: *e. */
-static struct bedrock_block *block_of(struct bedrock *s, int64_t index, enum bedrock_kind kind, struct events *out,
+static struct open_block *block_of(struct bedrock *s, int64_t index, enum bedrock_kind kind, struct events *out,
                                       struct err *e) {
-  struct bedrock_block *b = find(s, index);
-  if (b != NULL && b->kind == kind) return b;
+  struct open_block *b = blocks_find(&s->blocks, index);
+  if (b != NULL && b->kind == (int)kind) return b;
   if (bedrock_stop(s, index, out, e) != 0) return NULL;
   if (kind != BEDROCK_TEXT) {
     if (let_go(s, 0, out, e) != 0) return NULL;
     s->run = THINK_NONE;
   }
-  return add_block(s, index, kind, e);
+  return blocks_add(&s->blocks, index, kind, e);
 }
 
 static int take_text(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
-  struct bedrock_block *b;
+  struct open_block *b;
   if (piece->text.n == 0 && piece->citation.n == 0 && piece->citations.n == 0) return 0; /* opens nothing */
   if ((b = block_of(s, piece->index, BEDROCK_TEXT, out, e)) == NULL) return -1;
   if (piece->citation.n > 0 && join(&b->raw, piece->citation, e) != 0) return -1;
@@ -184,7 +154,7 @@ static int take_text(struct bedrock *s, const struct bedrock_piece *piece, struc
 }
 
 static int take_thinking(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
-  struct bedrock_block *b;
+  struct open_block *b;
   struct event *ev;
   if (piece->thinking.n == 0 && piece->signature.n == 0) return 0;
   if ((b = block_of(s, piece->index, BEDROCK_THINKING, out, e)) == NULL) return -1;
@@ -196,7 +166,7 @@ static int take_thinking(struct bedrock *s, const struct bedrock_piece *piece, s
 }
 
 /* Appends the bytes of a piece of base64. */
-static int decode(struct bedrock *s, struct bedrock_block *b, struct str text, struct err *e) {
+static int decode(struct bedrock *s, struct open_block *b, struct str text, struct err *e) {
   struct str bytes = STR_NONE;
   int bad = base64_decode(s->p->a, text, &bytes);
   if (bad == -1) return err_set(e, KIND_PROTOCOL, "a piece of redacted reasoning is no base64");
@@ -205,7 +175,7 @@ static int decode(struct bedrock *s, struct bedrock_block *b, struct str text, s
 
 /* Encrypted reasoning: one piece goes on as it is, of several the bytes are joined. */
 static int take_redacted(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
-  struct bedrock_block *b;
+  struct open_block *b;
   if (piece->redacted.n == 0) return 0;
   if ((b = block_of(s, piece->index, BEDROCK_REDACTED, out, e)) == NULL) return -1;
   if (b->pieces++ == 0) return buf_addstr(&b->raw, piece->redacted) == 0 ? 0 : err_memory(e);
@@ -214,7 +184,7 @@ static int take_redacted(struct bedrock *s, const struct bedrock_piece *piece, s
 }
 
 static int take_input(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
-  struct bedrock_block *b = find(s, piece->index);
+  struct open_block *b = blocks_find(&s->blocks, piece->index);
   struct event *ev;
   if (piece->input.n == 0) return 0;
   if (b == NULL || (b->kind != BEDROCK_TOOL && b->kind != BEDROCK_OTHER))
@@ -230,7 +200,7 @@ static int take_input(struct bedrock *s, const struct bedrock_piece *piece, stru
 }
 
 static int take_results(struct bedrock *s, const struct bedrock_piece *piece, struct err *e) {
-  struct bedrock_block *b = find(s, piece->index);
+  struct open_block *b = blocks_find(&s->blocks, piece->index);
   if (piece->results.n == 0 || b == NULL || b->kind != BEDROCK_OTHER || !str_eq(b->name, "toolResult"))
     return 0;
   return join_all(s, &b->more, piece->results, e);
@@ -247,7 +217,7 @@ int bedrock_take(struct bedrock *s, const struct bedrock_piece *piece, struct ev
 /* {{{ stopping */
 
 /* Ends the block that text goes to; where the filter made blocks of its own of it, the last one. */
-static int stop_text(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+static int stop_text(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
   struct buf members;
   struct str raw = STR_NONE;
   int32_t key = b->key;
@@ -268,7 +238,7 @@ static int stop_text(struct bedrock *s, struct bedrock_block *b, struct events *
   return push(out, PART_END, key, STR_NONE, e) == NULL ? -1 : 0;
 }
 
-static int stop_thinking(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+static int stop_thinking(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
   if (b->raw.n > 0) {
     struct str signature = settle(s, &b->raw, e);
     if (signature.p == NULL || push(out, PART_SIGNATURE, b->key, signature, e) == NULL) return -1;
@@ -276,7 +246,7 @@ static int stop_thinking(struct bedrock *s, struct bedrock_block *b, struct even
   return push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
 }
 
-static int stop_redacted(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+static int stop_redacted(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
   struct str data;
   if (b->pieces > 1) {
     b->raw.n = 0;
@@ -295,7 +265,7 @@ static int is_object(struct bedrock *s, struct str json) {
 }
 
 /* Appends what the pieces of a block that is kept whole brought. */
-static int add_brought(struct bedrock *s, struct bedrock_block *b, struct err *e) {
+static int add_brought(struct bedrock *s, struct open_block *b, struct err *e) {
   int call = str_eq(b->name, "toolUse");
   if (call && !is_object(s, buf_str(&b->more))) return codec_member(&b->raw, STR("input"), STR("{}"), e);
   if (call) return codec_member(&b->raw, STR("input"), buf_str(&b->more), e);
@@ -317,14 +287,14 @@ static int push_opaque(struct bedrock *s, int32_t key, struct str name, struct s
   return 0;
 }
 
-static int stop_other(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
+static int stop_other(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
   struct str inner = STR_NONE;
   if (add_brought(s, b, e) != 0 || codec_extra_end(s->p, &b->raw, &inner, e) != 0) return -1;
   return push_opaque(s, b->key, b->name, inner, out, e);
 }
 
-static int stop(struct bedrock *s, struct bedrock_block *b, struct events *out, struct err *e) {
-  switch (b->kind) {
+static int stop(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
+  switch ((enum bedrock_kind)b->kind) {
     case BEDROCK_TEXT: return stop_text(s, b, out, e);
     case BEDROCK_THINKING: return stop_thinking(s, b, out, e);
     case BEDROCK_REDACTED: return stop_redacted(s, b, out, e);
@@ -335,29 +305,24 @@ static int stop(struct bedrock *s, struct bedrock_block *b, struct events *out, 
 }
 
 int bedrock_stop(struct bedrock *s, int64_t index, struct events *out, struct err *e) {
-  struct bedrock_block *b = find(s, index);
-  size_t at;
+  struct open_block *b = blocks_find(&s->blocks, index);
   int r;
   if (b == NULL) return 0;
-  at = (size_t)(b - s->open);
   r = stop(s, b, out, e);
-  buf_free(&b->raw);
-  buf_free(&b->more);
-  s->n--;
-  if (at < s->n) memmove(b, b + 1, (s->n - at) * sizeof *b);
+  blocks_drop(&s->blocks, b);
   return r;
 }
 
 int bedrock_stop_all(struct bedrock *s, struct events *out, struct err *e) {
-  while (s->n > 0)
-    if (bedrock_stop(s, s->open[0].index, out, e) != 0) return -1;
+  while (s->blocks.n > 0)
+    if (bedrock_stop(s, s->blocks.v[0].index, out, e) != 0) return -1;
   return let_go(s, 1, out, e);
 }
 
 int bedrock_keep(struct bedrock *s, struct str name, struct str json, struct events *out, struct err *e) {
   if (let_go(s, 0, out, e) != 0) return -1;
   s->run = THINK_NONE;
-  return push_opaque(s, s->blocks++, name, json, out, e);
+  return push_opaque(s, s->blocks.next_key++, name, json, out, e);
 }
 
 /* }}} */

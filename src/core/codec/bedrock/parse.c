@@ -15,6 +15,7 @@
 void bedrock_init(void *state, const struct parse *p) {
   struct bedrock *s = state;
   s->p = p;
+  blocks_init(&s->blocks, p);
   s->inline_think = p->quirks->inline_think;
   if (is_family(p->quirks, "nova")) think_init_thinking(&s->think, p->m);
   else think_init(&s->think, p->m);
@@ -24,13 +25,7 @@ void bedrock_init(void *state, const struct parse *p) {
 
 void bedrock_free(void *state) {
   struct bedrock *s = state;
-  for (size_t i = 0; i < s->n; i++) {
-    buf_free(&s->open[i].raw);
-    buf_free(&s->open[i].more);
-  }
-  mem_free(s->p->m, s->open, s->cap * sizeof *s->open);
-  s->open = NULL;
-  s->n = s->cap = 0;
+  blocks_free(&s->blocks);
   think_free(&s->think);
   buf_free(&s->stop_reason);
   buf_free(&s->stop_sequence);

@@ -14,7 +14,7 @@
 
 #include "core/codec/shared/read.h"
 #include "core/codec/shared/leaked/filter.h"
-#include "core/codec/shared/think.h"
+#include "core/codec/shared/leaked/think.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -7,8 +7,8 @@
 ** behind it. White space that only surrounds blocks is dropped.
 ** Owns what it holds back. Failure: -1, out of memory.
 */
-#ifndef KOINE_CODEC_SHARED_THINK_H
-#define KOINE_CODEC_SHARED_THINK_H
+#ifndef KOINE_CODEC_SHARED_LEAKED_THINK_H
+#define KOINE_CODEC_SHARED_LEAKED_THINK_H
 
 #include "core/base/mem.h"
 
