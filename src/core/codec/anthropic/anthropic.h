@@ -13,6 +13,7 @@
 #define KOINE_CODEC_ANTHROPIC_H
 
 #include "core/codec/shared/blocks.h"
+#include "core/codec/shared/read.h"
 #include "core/codec/shared/writer.h"
 
 #pragma GCC visibility push(hidden)
@@ -87,6 +88,15 @@ int anthropic_parse_end(void *state, struct events *out, struct err *e);
 int anthropic_ended(const void *state);
 
 /* }}} */
+
+/* Appends a part. 0, or -1 and *e. */
+static inline int anthropic_push(struct events *out, enum event_type type, int32_t key, struct str text,
+                                 unsigned flags, struct err *e) {
+  struct event *ev = codec_push(out, type, key, text, e);
+  if (ev == NULL) return -1;
+  ev->flags = flags;
+  return 0;
+}
 
 /* A container, raw, as a part; anything but an object with an id says nothing. 0 or -1. */
 int anthropic_push_container(struct anthropic *s, struct str json, struct events *out, struct err *e);

@@ -5,30 +5,6 @@
 ** err.
 */
 #include "anthropic.h"
-#include "core/codec/shared/read.h"
-
-/* {{{ small readers */
-
-static int push(struct events *out, enum event_type type, int32_t key, struct str text, struct err *e) {
-  struct event *ev = events_push(out, type, key);
-  if (ev == NULL) return err_memory(e);
-  ev->text = text;
-  return 0;
-}
-
-/* After a key: the string that follows, decoded; *to stays as it is where the value is no string. */
-static int read_string(struct json *j, struct arena *a, struct str *to) {
-  if (json_next(j) == J_STRING) return json_text(j, a, to) == 0 ? 0 : err_memory(j->e);
-  return json_skip(j);
-}
-
-/* Appends one element to a list of JSON texts joined by commas. */
-static int join(struct buf *b, struct str json, struct err *e) {
-  if ((b->n > 0 && buf_addc(b, ',') != 0) || buf_addstr(b, json) != 0) return err_memory(e);
-  return 0;
-}
-
-/* }}} */
 
 /* {{{ beginning */
 
@@ -51,7 +27,7 @@ static int read_start(struct anthropic *s, struct str json, struct start *st, st
                      : json_is(&j, "name") ? &st->name : NULL;
     struct str *raw = json_is(&j, "input") ? &st->input : json_is(&j, "citations") ? &st->citations : NULL;
     if (text == NULL && raw == NULL) st->extras = 1;
-    if ((text != NULL ? read_string(&j, a, text) : raw != NULL ? json_raw(&j, raw) : json_skip(&j)) != 0) return -1;
+    if ((text != NULL ? codec_string(&j, a, text) : raw != NULL ? json_raw(&j, raw) : json_skip(&j)) != 0) return -1;
   }
   return j.tok == J_OBJECT_END ? 0 : -1;
 }
@@ -65,18 +41,6 @@ static int keep_extras(struct anthropic *s, struct open_block *b, struct str jso
     int known = json_is(&j, "type") || (b->kind == ANTHROPIC_TEXT ? json_is(&j, "text") || json_is(&j, "citations")
                                         : json_is(&j, "id") || json_is(&j, "name") || json_is(&j, "input"));
     if ((known ? json_skip(&j) : codec_extra(&b->raw, &j)) != 0) return -1;
-  }
-  return 0;
-}
-
-/* Keeps the elements of a citations array; null says nothing. */
-static int keep_citations(struct anthropic *s, struct open_block *b, struct str json, struct err *e) {
-  struct json j;
-  json_open(&j, json, s->p->limits->depth, e);
-  if (json.n == 0 || json_next(&j) != J_ARRAY) return 0;
-  while (json_next(&j) != J_ARRAY_END) {
-    const char *from = j.start;
-    if (json_skip(&j) != 0 || join(&b->more, (struct str){ from, (size_t)(j.p - from) }, e) != 0) return -1;
   }
   return 0;
 }
@@ -121,12 +85,14 @@ static int begin(struct anthropic *s, struct open_block *b, const struct start *
                  struct events *out, struct err *e) {
   switch ((enum anthropic_kind)b->kind) {
     case ANTHROPIC_TEXT:
-      if (push(out, PART_TEXT, b->key, st->text, e) != 0 || keep_citations(s, b, st->citations, e) != 0) return -1;
+      if (anthropic_push(out, PART_TEXT, b->key, st->text, 0, e) != 0 ||
+          codec_join_all(s->p, &b->more, st->citations, e) != 0)
+        return -1;
       return st->extras || st->input.n > 0 ? keep_extras(s, b, json, e) : 0;
     case ANTHROPIC_THINKING:
-      if (push(out, PART_THINKING, b->key, st->thinking, e) != 0) return -1;
-      return st->signature.n == 0 ? 0 : push(out, PART_SIGNATURE, b->key, st->signature, e);
-    case ANTHROPIC_REDACTED: return push(out, PART_REDACTED, b->key, st->data, e);
+      if (anthropic_push(out, PART_THINKING, b->key, st->thinking, 0, e) != 0) return -1;
+      return st->signature.n == 0 ? 0 : anthropic_push(out, PART_SIGNATURE, b->key, st->signature, 0, e);
+    case ANTHROPIC_REDACTED: return anthropic_push(out, PART_REDACTED, b->key, st->data, 0, e);
     case ANTHROPIC_TOOL:
       if (begin_tool(s, b, st, out, e) != 0) return -1;
       return st->extras ? keep_extras(s, b, json, e) : 0;
@@ -151,19 +117,9 @@ int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct 
 /* {members, "citations":[…]}: what a text or tool block carries beyond its canonical fields. */
 static int stop_extras(struct anthropic *s, struct open_block *b, struct events *out, struct err *e) {
   struct str raw;
-  if (b->kind == ANTHROPIC_TEXT && b->more.n > 0) {
-    if (codec_member(&b->raw, STR("citations"), STR("["), e) != 0) return -1;
-    if (buf_addstr(&b->raw, buf_str(&b->more)) != 0 || buf_addc(&b->raw, ']') != 0) return err_memory(e);
-  }
+  if (b->kind == ANTHROPIC_TEXT && b->more.n > 0 && codec_list(&b->raw, STR("citations"), &b->more, e) != 0) return -1;
   if (codec_extra_end(s->p, &b->raw, &raw, e) != 0) return -1;
-  return raw.n == 0 ? 0 : push(out, PART_RAW, b->key, raw, e);
-}
-
-static int is_object(struct anthropic *s, struct str json) {
-  struct err scratch;
-  struct json j;
-  json_open(&j, json, s->p->limits->depth, &scratch);
-  return json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+  return raw.n == 0 ? 0 : anthropic_push(out, PART_RAW, b->key, raw, 0, e);
 }
 
 /* The block as it began, with the member that deltas brought in its place, or appended. Input that is no object (cut by
@@ -187,7 +143,7 @@ static int merge(struct anthropic *s, const struct open_block *b, struct buf *me
 static int wrap_input(struct anthropic *s, struct open_block *b, struct err *e) {
   struct buf text = b->more;
   int bad;
-  if (!str_eq(b->name, "input") || is_object(s, buf_str(&text))) return 0;
+  if (!str_eq(b->name, "input") || codec_is_object(s->p, buf_str(&text))) return 0;
   buf_init(&b->more, s->p->m);
   bad = buf_adds(&b->more, "{\"INVALID_JSON\":") != 0 || json_write_string(&b->more, buf_str(&text)) != 0 ||
         buf_addc(&b->more, '}') != 0;
@@ -234,10 +190,10 @@ static int stop(struct anthropic *s, struct open_block *b, struct events *out, s
   if (b->kind == ANTHROPIC_TOOL && b->pieces == 0 && b->more.n > 0) {
     struct str input = arena_dup(s->p->a, buf_str(&b->more));
     if (input.p == NULL) return err_memory(e);
-    if (push(out, PART_ARGS, b->key, input, e) != 0) return -1;
+    if (anthropic_push(out, PART_ARGS, b->key, input, 0, e) != 0) return -1;
   }
   if (stop_extras(s, b, out, e) != 0) return -1;
-  return push(out, PART_END, b->key, STR_NONE, e);
+  return anthropic_push(out, PART_END, b->key, STR_NONE, 0, e);
 }
 
 int anthropic_stop(struct anthropic *s, struct open_block *b, struct events *out, struct err *e) {

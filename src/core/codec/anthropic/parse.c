@@ -6,7 +6,6 @@
 ** err.
 */
 #include "anthropic.h"
-#include "core/codec/shared/read.h"
 
 #include <stdio.h>
 
@@ -35,25 +34,6 @@ int anthropic_ended(const void *state) { return ((const struct anthropic *)state
 
 /* {{{ readers */
 
-static int push(struct events *out, enum event_type type, int32_t key, struct str text, unsigned flags, struct err *e) {
-  struct event *ev = events_push(out, type, key);
-  if (ev == NULL) return err_memory(e);
-  ev->text = text;
-  ev->flags = flags;
-  return 0;
-}
-
-/* After a key: the string that follows, decoded; *to stays as it is where the value is no string. */
-static int read_string(struct json *j, struct arena *a, struct str *to) {
-  if (json_next(j) == J_STRING) return json_text(j, a, to) == 0 ? 0 : err_memory(j->e);
-  return json_skip(j);
-}
-
-static int set(struct buf *b, struct str s, struct err *e) {
-  b->n = 0;
-  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
-}
-
 /* What a message or a message_delta says about the end of the message; the container is raw. */
 struct ending { struct str reason, sequence, category, explanation, container; };
 
@@ -62,7 +42,7 @@ static int read_details(struct json *j, struct arena *a, struct ending *end) {
   if (json_next(j) != J_OBJECT) return json_skip(j);
   while (json_next(j) == J_KEY) {
     struct str *to = json_is(j, "category") ? &end->category : json_is(j, "explanation") ? &end->explanation : NULL;
-    if ((to != NULL ? read_string(j, a, to) : json_skip(j)) != 0) return -1;
+    if ((to != NULL ? codec_string(j, a, to) : json_skip(j)) != 0) return -1;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
@@ -74,7 +54,7 @@ static int keep_ending(struct anthropic *s, const struct ending *end, struct eve
   if (anthropic_push_container(s, end->container, out, e) != 0) return -1;
   if (end->reason.n > 0) {
     s->stopped = 1;
-    if (set(&s->stop_reason, end->reason, e) != 0 || set(&s->stop_sequence, end->sequence, e) != 0) return -1;
+    if (codec_set(&s->stop_reason, end->reason, e) != 0 || codec_set(&s->stop_sequence, end->sequence, e) != 0) return -1;
   }
   if (end->category.n + end->explanation.n == 0) return 0;
   p = arena_alloc(s->p->a, end->category.n + end->explanation.n + 2);
@@ -102,13 +82,13 @@ struct whole {
 static int read_message(struct anthropic *s, struct json *j, struct whole *w) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
-    int r = json_is(j, "type") ? read_string(j, a, &w->type)
-          : json_is(j, "id") ? read_string(j, a, &w->id)
-          : json_is(j, "model") ? read_string(j, a, &w->model)
+    int r = json_is(j, "type") ? codec_string(j, a, &w->type)
+          : json_is(j, "id") ? codec_string(j, a, &w->id)
+          : json_is(j, "model") ? codec_string(j, a, &w->model)
           : json_is(j, "content") ? json_raw(j, &w->content)
           : json_is(j, "usage") ? json_raw(j, &w->usage)
-          : json_is(j, "stop_reason") ? read_string(j, a, &w->end.reason)
-          : json_is(j, "stop_sequence") ? read_string(j, a, &w->end.sequence)
+          : json_is(j, "stop_reason") ? codec_string(j, a, &w->end.reason)
+          : json_is(j, "stop_sequence") ? codec_string(j, a, &w->end.sequence)
           : json_is(j, "container") ? json_raw(j, &w->end.container)
           : json_is(j, "stop_details") ? read_details(j, a, &w->end) : json_skip(j);
     if (r != 0) return -1;
@@ -135,7 +115,7 @@ static int push_content(struct anthropic *s, struct str json, struct events *out
 /* Pushes the id, the model, the blocks that are complete already and the usage; keeps the stop reason. */
 static int push_message(struct anthropic *s, const struct whole *w, struct events *out, struct err *e) {
   struct event *ev = events_push(out, PART_META, 0);
-  if (ev == NULL || set(&s->id, w->id, e) != 0) return err_memory(e);
+  if (ev == NULL || codec_set(&s->id, w->id, e) != 0) return err_memory(e);
   ev->id = w->id;
   ev->name = w->model;
   s->begun = 1;
@@ -177,11 +157,11 @@ static int read_delta(struct anthropic *s, struct json *j, struct delta *d) {
     int i = json_is(j, "text") ? D_TEXT : json_is(j, "thinking") ? D_THINKING : json_is(j, "partial_json") ? D_JSON
           : json_is(j, "signature") ? D_SIGNATURE : D_COUNT;
     int r = i < D_COUNT ? codec_text(j, a, &d->text[i], &d->flags[i])
-          : json_is(j, "type") ? read_string(j, a, &d->type)
+          : json_is(j, "type") ? codec_string(j, a, &d->type)
           : json_is(j, "citation") ? json_raw(j, &d->citation)
           : json_is(j, "content") ? json_raw(j, &d->content)
-          : json_is(j, "stop_reason") ? read_string(j, a, &d->end.reason)
-          : json_is(j, "stop_sequence") ? read_string(j, a, &d->end.sequence)
+          : json_is(j, "stop_reason") ? codec_string(j, a, &d->end.reason)
+          : json_is(j, "stop_sequence") ? codec_string(j, a, &d->end.sequence)
           : json_is(j, "container") ? json_raw(j, &d->end.container)
           : json_is(j, "stop_details") ? read_details(j, a, &d->end) : json_skip(j);
     if (r != 0) return -1;
@@ -202,13 +182,7 @@ static int merge_delta(struct anthropic *s, struct open_block *b, const struct d
   if (str_eq(d->type, "input_json_delta")) return keep_input(s, b, d->text[D_JSON], e);
   if (!str_eq(d->type, "compaction_delta") || d->content.n == 0) return 0;
   b->name = STR("content");
-  return set(&b->more, d->content, e);
-}
-
-static int keep_citation(struct open_block *b, struct str json, struct err *e) {
-  if (json.n == 0) return 0;
-  if ((b->more.n > 0 && buf_addc(&b->more, ',') != 0) || buf_addstr(&b->more, json) != 0) return err_memory(e);
-  return 0;
+  return codec_set(&b->more, d->content, e);
 }
 
 static int mismatch(const struct delta *d, struct err *e) {
@@ -233,23 +207,24 @@ static int block_delta(struct anthropic *s, int64_t index, const struct delta *d
   if (b->kind == ANTHROPIC_OTHER) return merge_delta(s, b, d, e);
   if (str_eq(d->type, "text_delta")) {
     if (b->kind != ANTHROPIC_TEXT) return mismatch(d, e);
-    return push(out, PART_TEXT, b->key, d->text[D_TEXT], d->flags[D_TEXT], e);
+    return anthropic_push(out, PART_TEXT, b->key, d->text[D_TEXT], d->flags[D_TEXT], e);
   }
   if (str_eq(d->type, "input_json_delta")) {
     if (b->kind != ANTHROPIC_TOOL) return mismatch(d, e);
     if (d->text[D_JSON].n == 0) return 0;
     b->pieces++;
-    return push(out, PART_ARGS, b->key, d->text[D_JSON], d->flags[D_JSON], e);
+    return anthropic_push(out, PART_ARGS, b->key, d->text[D_JSON], d->flags[D_JSON], e);
   }
   if (str_eq(d->type, "thinking_delta")) {
     if (b->kind != ANTHROPIC_THINKING) return mismatch(d, e);
-    return push(out, PART_THINKING, b->key, d->text[D_THINKING], d->flags[D_THINKING], e);
+    return anthropic_push(out, PART_THINKING, b->key, d->text[D_THINKING], d->flags[D_THINKING], e);
   }
   if (str_eq(d->type, "signature_delta")) {
     if (b->kind != ANTHROPIC_THINKING) return mismatch(d, e);
-    return push(out, PART_SIGNATURE, b->key, d->text[D_SIGNATURE], 0, e);
+    return anthropic_push(out, PART_SIGNATURE, b->key, d->text[D_SIGNATURE], 0, e);
   }
-  if (str_eq(d->type, "citations_delta") && b->kind == ANTHROPIC_TEXT) return keep_citation(b, d->citation, e);
+  if (str_eq(d->type, "citations_delta") && b->kind == ANTHROPIC_TEXT && d->citation.n > 0)
+    return codec_join(&b->more, d->citation, e);
   return 0;
 }
 
@@ -273,7 +248,7 @@ static int read_error(struct json *j, int *has) {
 
 static int read_members(struct anthropic *s, struct json *j, struct members *r) {
   while (json_next(j) == J_KEY) {
-    int x = json_is(j, "type") ? read_string(j, s->p->a, &r->type)
+    int x = json_is(j, "type") ? codec_string(j, s->p->a, &r->type)
           : json_is(j, "index") ? codec_integer(j, &r->index)
           : json_is(j, "delta") ? read_delta(s, j, &r->delta)
           : json_is(j, "message") ? json_raw(j, &r->message)
@@ -303,7 +278,7 @@ static int stop_message(struct anthropic *s, struct events *out, struct err *e) 
   while (s->blocks.n > 0)
     if (anthropic_stop(s, &s->blocks.v[0], out, e) != 0) return -1;
   s->ended = 1;
-  return push(out, PART_DONE, 0, STR_NONE, 0, e);
+  return anthropic_push(out, PART_DONE, 0, STR_NONE, 0, e);
 }
 
 static int dispatch(struct anthropic *s, const struct members *r, struct str data, struct events *out, struct err *e) {

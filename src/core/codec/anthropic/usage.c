@@ -36,17 +36,16 @@ static int read_cache_creation(struct json *j, int64_t *sum, int64_t *hour) {
 /* iterations: the model's own are in the totals; those of compaction, an adviser or a fallback are not, and may be
 ** another model's. */
 static int read_iterations(struct json *j, struct arena *a, const char **unpriced) {
-  enum token t = json_next(j);
-  if (t != J_ARRAY) return json_skip(j);
-  while ((t = json_next(j)) != J_ARRAY_END) {
+  int more;
+  if (json_next(j) != J_ARRAY) return json_skip(j);
+  while ((more = codec_next_object(j)) == 1) {
     struct str type = STR("message");
-    if (t != J_OBJECT) { if (t == J_ERROR || json_skip(j) != 0) return -1; continue; }
     while (json_next(j) == J_KEY)
       if ((json_is(j, "type") ? codec_word(j, a, &type) : json_skip(j)) != 0) return -1;
     if (j->tok != J_OBJECT_END) return -1;
     if (!str_eq(type, "message")) *unpriced = "iterations";
   }
-  return 0;
+  return more;
 }
 
 /* server_tool_use: how often a tool ran at the provider. What it fetches costs tokens alone, the rest has fees. */
@@ -69,14 +68,6 @@ static int read_surcharge(struct json *j, struct arena *a, const char *plain, co
   return 0;
 }
 
-/* service_tier. */
-static int read_tier(struct json *j, struct arena *a, const char **unpriced) {
-  struct str tier = STR_NONE;
-  if (codec_word(j, a, &tier) != 0) return -1;
-  if (codec_tier(tier) != NULL) *unpriced = codec_tier(tier);
-  return 0;
-}
-
 int anthropic_usage(struct anthropic *s, struct str json, struct events *out, struct err *e) {
   int64_t created = -1;
   struct usage u;
@@ -95,7 +86,7 @@ int anthropic_usage(struct anthropic *s, struct str json, struct events *out, st
           : json_is(&j, "cache_creation") ? read_cache_creation(&j, &created, &u.cache_hour)
           : json_is(&j, "iterations") ? read_iterations(&j, s->p->a, &u.unpriced)
           : json_is(&j, "server_tool_use") ? read_server_tools(&j, &u.unpriced)
-          : json_is(&j, "service_tier") ? read_tier(&j, s->p->a, &u.unpriced)
+          : json_is(&j, "service_tier") ? codec_read_tier(&j, s->p->a, &u.unpriced)
           : json_is(&j, "inference_geo") ? read_surcharge(&j, s->p->a, "global", "region", &u.unpriced)
           : json_is(&j, "speed") ? read_surcharge(&j, s->p->a, "standard", "speed", &u.unpriced) : json_skip(&j);
     if (r != 0) return -1;

@@ -11,32 +11,6 @@
 
 /* {{{ small parts */
 
-static struct event *push(struct events *out, enum event_type type, int32_t key, struct str text, struct err *e) {
-  struct event *ev = events_push(out, type, key);
-  if (ev == NULL) err_memory(e);
-  else ev->text = text;
-  return ev;
-}
-
-/* Appends one element to a list of JSON texts joined by commas. */
-static int join(struct buf *b, struct str json, struct err *e) {
-  if ((b->n > 0 && buf_addc(b, ',') != 0) || buf_addstr(b, json) != 0) return err_memory(e);
-  return 0;
-}
-
-/* Appends the elements of an array (JSON) to such a list; anything else says nothing. */
-static int join_all(struct bedrock *s, struct buf *b, struct str json, struct err *e) {
-  struct json j;
-  if (json.n == 0 || json.p[0] != '[') return 0;
-  json_open(&j, json, s->p->limits->depth, e);
-  (void)json_next(&j);
-  while (json_next(&j) != J_ARRAY_END) {
-    const char *from = j.start;
-    if (json_skip(&j) != 0 || join(b, (struct str){ from, (size_t)(j.p - from) }, e) != 0) return -1;
-  }
-  return 0;
-}
-
 /* The bytes of b in the arena; p NULL: memory. */
 static struct str settle(struct bedrock *s, const struct buf *b, struct err *e) {
   struct str copy = arena_dup(s->p->a, buf_str(b));
@@ -56,7 +30,7 @@ static int pass(struct bedrock *s, enum think_kind kind, struct str piece, unsig
   if (kind != THINK_TEXT && kind != THINK_THOUGHT) return 0;
   if (s->run != kind) s->run_key = s->blocks.next_key++;
   s->run = kind;
-  ev = push(out, kind == THINK_TEXT ? PART_TEXT : PART_THINKING, s->run_key, piece, e);
+  ev = codec_push(out, kind == THINK_TEXT ? PART_TEXT : PART_THINKING, s->run_key, piece, e);
   if (ev == NULL) return -1;
   ev->flags = flags;
   return 0;
@@ -68,7 +42,7 @@ static int say(struct bedrock *s, struct open_block *b, struct str text, unsigne
   struct str piece;
   int kind;
   if (!s->inline_think) {
-    struct event *ev = push(out, PART_TEXT, b->key, text, e);
+    struct event *ev = codec_push(out, PART_TEXT, b->key, text, e);
     if (ev != NULL) ev->flags = flags;
     return ev == NULL ? -1 : 0;
   }
@@ -121,7 +95,7 @@ int bedrock_begin(struct bedrock *s, const struct bedrock_piece *piece, struct e
     return keep_start(s, b, piece->start, e);
   }
   s->tools++;
-  if ((ev = push(out, PART_TOOL, b->key, STR_NONE, e)) == NULL) return -1;
+  if ((ev = codec_push(out, PART_TOOL, b->key, STR_NONE, e)) == NULL) return -1;
   ev->id = piece->id;
   ev->name = piece->name;
   return 0;
@@ -148,8 +122,8 @@ static int take_text(struct bedrock *s, const struct bedrock_piece *piece, struc
   struct open_block *b;
   if (piece->text.n == 0 && piece->citation.n == 0 && piece->citations.n == 0) return 0; /* opens nothing */
   if ((b = block_of(s, piece->index, BEDROCK_TEXT, out, e)) == NULL) return -1;
-  if (piece->citation.n > 0 && join(&b->raw, piece->citation, e) != 0) return -1;
-  if (join_all(s, &b->raw, piece->citations, e) != 0) return -1;
+  if (piece->citation.n > 0 && codec_join(&b->raw, piece->citation, e) != 0) return -1;
+  if (codec_join_all(s->p, &b->raw, piece->citations, e) != 0) return -1;
   return piece->text.n > 0 ? say(s, b, piece->text, piece->text_flags, out, e) : 0;
 }
 
@@ -160,7 +134,7 @@ static int take_thinking(struct bedrock *s, const struct bedrock_piece *piece, s
   if ((b = block_of(s, piece->index, BEDROCK_THINKING, out, e)) == NULL) return -1;
   if (buf_addstr(&b->raw, piece->signature) != 0) return err_memory(e);
   if (piece->thinking.n == 0) return 0;
-  if ((ev = push(out, PART_THINKING, b->key, piece->thinking, e)) == NULL) return -1;
+  if ((ev = codec_push(out, PART_THINKING, b->key, piece->thinking, e)) == NULL) return -1;
   ev->flags = piece->thinking_flags;
   return 0;
 }
@@ -190,7 +164,7 @@ static int take_input(struct bedrock *s, const struct bedrock_piece *piece, stru
   if (b == NULL || (b->kind != BEDROCK_TOOL && b->kind != BEDROCK_OTHER))
     return err_set(e, KIND_PROTOCOL, "a tool call's input without its start");
   if (b->kind == BEDROCK_TOOL) {
-    if ((ev = push(out, PART_ARGS, b->key, piece->input, e)) == NULL) return -1;
+    if ((ev = codec_push(out, PART_ARGS, b->key, piece->input, e)) == NULL) return -1;
     ev->flags = piece->input_flags;
     return 0;
   }
@@ -203,7 +177,7 @@ static int take_results(struct bedrock *s, const struct bedrock_piece *piece, st
   struct open_block *b = blocks_find(&s->blocks, piece->index);
   if (piece->results.n == 0 || b == NULL || b->kind != BEDROCK_OTHER || !str_eq(b->name, "toolResult"))
     return 0;
-  return join_all(s, &b->more, piece->results, e);
+  return codec_join_all(s->p, &b->more, piece->results, e);
 }
 
 int bedrock_take(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
@@ -229,21 +203,19 @@ static int stop_text(struct bedrock *s, struct open_block *b, struct events *out
     s->run = THINK_NONE;
   }
   buf_init(&members, s->p->m);
-  if (b->raw.n > 0) bad = codec_member(&members, STR("citations"), STR("["), e);
-  if (b->raw.n > 0 && bad == 0 && (buf_addstr(&members, buf_str(&b->raw)) != 0 || buf_addc(&members, ']') != 0))
-    bad = err_memory(e);
+  if (b->raw.n > 0) bad = codec_list(&members, STR("citations"), &b->raw, e);
   if (bad == 0) bad = codec_extra_end(s->p, &members, &raw, e);
   buf_free(&members);
-  if (bad != 0 || (raw.n > 0 && push(out, PART_RAW, key, raw, e) == NULL)) return -1;
-  return push(out, PART_END, key, STR_NONE, e) == NULL ? -1 : 0;
+  if (bad != 0 || (raw.n > 0 && codec_push(out, PART_RAW, key, raw, e) == NULL)) return -1;
+  return codec_push(out, PART_END, key, STR_NONE, e) == NULL ? -1 : 0;
 }
 
 static int stop_thinking(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
   if (b->raw.n > 0) {
     struct str signature = settle(s, &b->raw, e);
-    if (signature.p == NULL || push(out, PART_SIGNATURE, b->key, signature, e) == NULL) return -1;
+    if (signature.p == NULL || codec_push(out, PART_SIGNATURE, b->key, signature, e) == NULL) return -1;
   }
-  return push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
+  return codec_push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
 }
 
 static int stop_redacted(struct bedrock *s, struct open_block *b, struct events *out, struct err *e) {
@@ -253,24 +225,16 @@ static int stop_redacted(struct bedrock *s, struct open_block *b, struct events 
     if (base64_encode(&b->raw, buf_str(&b->more)) != 0) return err_memory(e);
   }
   data = settle(s, &b->raw, e);
-  return data.p == NULL || push(out, PART_REDACTED, b->key, data, e) == NULL ? -1 : 0;
+  return data.p == NULL || codec_push(out, PART_REDACTED, b->key, data, e) == NULL ? -1 : 0;
 }
 
-/* True for the text of an object; what is none, cut by a limit, cannot go back. */
-static int is_object(struct bedrock *s, struct str json) {
-  struct err scratch;
-  struct json j;
-  json_open(&j, json, s->p->limits->depth, &scratch);
-  return json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF;
-}
-
-/* Appends what the pieces of a block that is kept whole brought. */
+/* Appends what the pieces of a block that is kept whole brought; input that a limit cut is no object, and cannot go
+** back. */
 static int add_brought(struct bedrock *s, struct open_block *b, struct err *e) {
   int call = str_eq(b->name, "toolUse");
-  if (call && !is_object(s, buf_str(&b->more))) return codec_member(&b->raw, STR("input"), STR("{}"), e);
+  if (call && !codec_is_object(s->p, buf_str(&b->more))) return codec_member(&b->raw, STR("input"), STR("{}"), e);
   if (call) return codec_member(&b->raw, STR("input"), buf_str(&b->more), e);
-  if (codec_member(&b->raw, STR("content"), STR("["), e) != 0) return -1;
-  return buf_addstr(&b->raw, buf_str(&b->more)) == 0 && buf_addc(&b->raw, ']') == 0 ? 0 : err_memory(e);
+  return codec_list(&b->raw, STR("content"), &b->more, e);
 }
 
 static int push_opaque(struct bedrock *s, int32_t key, struct str name, struct str json, struct events *out,
@@ -282,7 +246,7 @@ static int push_opaque(struct bedrock *s, int32_t key, struct str name, struct s
   buf_init(&whole, s->p->m);
   bad = codec_member(&whole, name, json, e) != 0 || codec_extra_end(s->p, &whole, &raw, e) != 0;
   buf_free(&whole);
-  if (bad || (ev = push(out, PART_OPAQUE, key, raw, e)) == NULL) return -1;
+  if (bad || (ev = codec_push(out, PART_OPAQUE, key, raw, e)) == NULL) return -1;
   ev->name = name;
   return 0;
 }
@@ -301,7 +265,7 @@ static int stop(struct bedrock *s, struct open_block *b, struct events *out, str
     case BEDROCK_OTHER: return stop_other(s, b, out, e);
     case BEDROCK_TOOL: break;
   }
-  return push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
+  return codec_push(out, PART_END, b->key, STR_NONE, e) == NULL ? -1 : 0;
 }
 
 int bedrock_stop(struct bedrock *s, int64_t index, struct events *out, struct err *e) {

@@ -33,11 +33,6 @@ void bedrock_free(void *state) {
 
 int bedrock_ended(const void *state) { return ((const struct bedrock *)state)->ended; }
 
-static int set(struct buf *b, struct str s, struct err *e) {
-  b->n = 0;
-  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
-}
-
 /* }}} */
 
 /* {{{ readers of members */
@@ -71,20 +66,20 @@ static int read_call(struct bedrock *s, struct json *j, struct bedrock_piece *d)
 
 /* citationsContent: {content: [{text}], citations: […]}. */
 static int read_cited(struct bedrock *s, struct json *j, struct bedrock_piece *d, struct buf *text, struct err *e) {
-  enum token t;
+  int more;
   if (json_next(j) != J_OBJECT) return json_skip(j);
   while (json_next(j) == J_KEY) {
     if (json_is(j, "citations")) { if (codec_raw(j, &d->citations) != 0) return -1; continue; }
     if (!json_is(j, "content")) { if (json_skip(j) != 0) return -1; continue; }
     if (json_next(j) != J_ARRAY) { if (json_skip(j) != 0) return -1; continue; }
-    while ((t = json_next(j)) != J_ARRAY_END) {
+    while ((more = codec_next_object(j)) == 1) {
       struct str piece = STR_NONE;
-      if (t != J_OBJECT) { if (t == J_ERROR || json_skip(j) != 0) return -1; continue; }
       while (json_next(j) == J_KEY)
         if ((json_is(j, "text") ? codec_text(j, s->p->a, &piece, &d->text_flags) : json_skip(j)) != 0) return -1;
       if (j->tok != J_OBJECT_END) return -1;
       if (buf_addstr(text, piece) != 0) return err_memory(e);
     }
+    if (more < 0) return -1;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
@@ -181,7 +176,7 @@ static int check_reason(struct str reason, struct err *e) {
 static int keep_reason(struct bedrock *s, const struct members *m, struct err *e) {
   s->stopped = 1;
   s->refused = str_eq(m->model_reason, "refusal") || str_eq(m->reason, "refusal");
-  return set(&s->stop_reason, m->reason, e) != 0 || set(&s->stop_sequence, m->sequence, e) != 0 ? -1 : 0;
+  return codec_set(&s->stop_reason, m->reason, e) != 0 || codec_set(&s->stop_sequence, m->sequence, e) != 0 ? -1 : 0;
 }
 
 static int push_done(struct events *out, struct err *e) {

@@ -7,20 +7,19 @@
 
 /* cacheDetails: [{ttl, inputTokens}]: what was kept for an hour. */
 static int read_details(struct json *j, struct arena *a, int64_t *hour) {
-  enum token t = json_next(j);
-  if (t != J_ARRAY) return json_skip(j);
+  int more;
+  if (json_next(j) != J_ARRAY) return json_skip(j);
   *hour = 0;
-  while ((t = json_next(j)) != J_ARRAY_END) {
+  while ((more = codec_next_object(j)) == 1) {
     struct str ttl = STR_NONE;
     int64_t n = 0;
-    if (t != J_OBJECT) { if (t == J_ERROR || json_skip(j) != 0) return -1; continue; }
     while (json_next(j) == J_KEY)
       if ((json_is(j, "ttl") ? codec_word(j, a, &ttl) : json_is(j, "inputTokens") ? codec_count(j, &n) : json_skip(j)) != 0)
         return -1;
     if (j->tok != J_OBJECT_END) return -1;
     if (str_eq(ttl, "1h") && n <= COUNT_MAX - *hour) *hour += n;
   }
-  return 0;
+  return more;
 }
 
 /* serverToolUsage: anything in it is charged by itself. */

@@ -93,20 +93,20 @@ static int read_thinking(struct chat *c, int choice, struct json *j) {
   enum token t = json_next(j);
   struct str s = STR_NONE;
   unsigned flags = 0;
+  int more;
   if (t == J_STRING) {
     if (json_text_wtf8(j, c->p->a, &s, &flags) != 0) return err_memory(c->e);
     return push_thinking(c, choice, s, flags);
   }
   if (t != J_ARRAY) return json_skip(j);
-  while ((t = json_next(j)) != J_ARRAY_END) {
-    if (t != J_OBJECT) { if (t == J_ERROR || json_skip(j) != 0) return -1; continue; }
+  while ((more = codec_next_object(j)) == 1) {
     s = STR_NONE;
     flags = 0;
     while ((t = json_next(j)) == J_KEY)
       if ((json_is(j, "text") ? codec_text(j, c->p->a, &s, &flags) : json_skip(j)) != 0) return -1;
     if (t == J_ERROR || push_thinking(c, choice, s, flags) != 0) return -1;
   }
-  return 0;
+  return more;
 }
 
 /* A thinking part; its other fields (closed, signature) are kept for the replay. */

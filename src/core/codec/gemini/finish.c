@@ -47,18 +47,13 @@ static const struct reason *meaning_of(struct str word) {
   return NULL;
 }
 
-static int set(struct buf *b, struct str s, struct err *e) {
-  b->n = 0;
-  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
-}
-
 /* The last word wins, but STOP does not take back that the answer failed. */
 int gemini_finish(struct gemini *s, struct str reason, struct str message) {
   const struct reason *old = meaning_of(buf_str(&s->reason));
   if (s->finished && old != NULL && old->meaning != PLAIN && str_eq(reason, "STOP")) return 0;
   s->finished = 1;
   s->blocked = 0;
-  return set(&s->reason, reason, s->e) != 0 ? -1 : set(&s->message, message, s->e);
+  return codec_set(&s->reason, reason, s->e) != 0 ? -1 : codec_set(&s->message, message, s->e);
 }
 
 /* The answer is none: what the provider says about it is the error's message, its word the code. */

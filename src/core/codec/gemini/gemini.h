@@ -92,10 +92,7 @@ struct gemini {
 
 /* Appends a part; NULL when out of memory (*s->e says so). */
 static inline struct event *gemini_push(struct gemini *s, enum event_type type, int32_t key, struct str text) {
-  struct event *ev = events_push(s->out, type, key);
-  if (ev == NULL) err_memory(s->e);
-  else ev->text = text;
-  return ev;
+  return codec_push(s->out, type, key, text, s->e);
 }
 
 /* Pushes a warning. 0 or -1. */

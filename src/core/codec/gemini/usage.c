@@ -26,12 +26,11 @@ static int read_count(struct json *j, int64_t *to) {
 
 /* Tokens by modality: what is no text has a price of its own. */
 static int read_modalities(struct json *j, struct arena *a, const char **unpriced) {
-  enum token t = json_next(j);
-  if (t != J_ARRAY) return json_skip(j);
-  while ((t = json_next(j)) != J_ARRAY_END) {
+  int more;
+  if (json_next(j) != J_ARRAY) return json_skip(j);
+  while ((more = codec_next_object(j)) == 1) {
     struct str modality = STR_NONE;
     int64_t n = 0;
-    if (t != J_OBJECT) { if (t == J_ERROR || json_skip(j) != 0) return -1; continue; }
     while (json_next(j) == J_KEY)
       if ((json_is(j, "modality") ? codec_word(j, a, &modality)
            : json_is(j, "tokenCount") ? read_count(j, &n) : json_skip(j)) != 0) return -1;
@@ -39,14 +38,7 @@ static int read_modalities(struct json *j, struct arena *a, const char **unprice
     if (n > 0 && str_eq(modality, "AUDIO")) *unpriced = "audio";
     if (n > 0 && str_eq(modality, "IMAGE")) *unpriced = "image";
   }
-  return 0;
-}
-
-static int read_tier(struct json *j, struct arena *a, const char **unpriced) {
-  struct str tier = STR_NONE;
-  if (codec_word(j, a, &tier) != 0) return -1;
-  if (codec_tier(tier) != NULL) *unpriced = codec_tier(tier);
-  return 0;
+  return more;
 }
 
 static int read(struct gemini *s, struct json *j, struct counts *c) {
@@ -60,7 +52,7 @@ static int read(struct gemini *s, struct json *j, struct counts *c) {
           : json_is(j, "totalTokenCount") ? read_count(j, &c->total)
           : json_is(j, "promptTokensDetails") || json_is(j, "candidatesTokensDetails")
             ? read_modalities(j, a, &c->unpriced)
-          : json_is(j, "serviceTier") ? read_tier(j, a, &c->unpriced) : json_skip(j);
+          : json_is(j, "serviceTier") ? codec_read_tier(j, a, &c->unpriced) : json_skip(j);
     if (r != 0) return -1;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;

@@ -70,10 +70,7 @@ struct responses {
 
 /* Appends a part; NULL when out of memory (*s->e says so). */
 static inline struct event *responses_push(struct responses *s, enum event_type type, int32_t key, struct str text) {
-  struct event *ev = events_push(s->out, type, key);
-  if (ev == NULL) err_memory(s->e);
-  else ev->text = text;
-  return ev;
+  return codec_push(s->out, type, key, text, s->e);
 }
 
 /* What the codec fills its table with: see struct codec. */

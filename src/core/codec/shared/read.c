@@ -15,6 +15,11 @@ int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags
   }
 }
 
+int codec_string(struct json *j, struct arena *a, struct str *out) {
+  if (json_next(j) == J_STRING) return json_text(j, a, out) == 0 ? 0 : err_memory(j->e);
+  return json_skip(j);
+}
+
 int codec_word(struct json *j, struct arena *a, struct str *out) {
   switch (json_next(j)) {
     case J_ERROR: return -1;
@@ -48,6 +53,29 @@ int codec_count(struct json *j, int64_t *v) {
       return 0;
     default: return json_skip(j);
   }
+}
+
+int codec_next_object(struct json *j) {
+  for (;;) {
+    switch (json_next(j)) {
+      case J_OBJECT: return 1;
+      case J_ARRAY_END: return 0;
+      case J_ERROR: return -1;
+      default: if (json_skip(j) != 0) return -1;
+    }
+  }
+}
+
+int codec_is_object(const struct parse *p, struct str json) {
+  struct err scratch;
+  struct json j;
+  json_open(&j, json, p->limits->depth, &scratch);
+  return json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF;
+}
+
+int codec_set(struct buf *b, struct str s, struct err *e) {
+  b->n = 0;
+  return buf_addstr(b, s) == 0 ? 0 : err_memory(e);
 }
 
 int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole) {
@@ -87,6 +115,28 @@ int codec_extra(struct buf *b, struct json *j) {
   struct str key = j->text, raw;
   if (json_raw(j, &raw) != 0) return -1;
   return str_eq(raw, "null") ? 0 : codec_member(b, key, raw, j->e);
+}
+
+int codec_list(struct buf *b, struct str key, const struct buf *elements, struct err *e) {
+  if (codec_member(b, key, STR("["), e) != 0) return -1;
+  return buf_addstr(b, buf_str(elements)) == 0 && buf_addc(b, ']') == 0 ? 0 : err_memory(e);
+}
+
+int codec_join(struct buf *elements, struct str json, struct err *e) {
+  if (elements->n > 0 && buf_addc(elements, ',') != 0) return err_memory(e);
+  return buf_addstr(elements, json) == 0 ? 0 : err_memory(e);
+}
+
+int codec_join_all(const struct parse *p, struct buf *elements, struct str json, struct err *e) {
+  struct json j;
+  if (json.n == 0 || json.p[0] != '[') return 0;
+  json_open(&j, json, p->limits->depth, e);
+  (void)json_next(&j);
+  while (json_next(&j) != J_ARRAY_END) {
+    const char *from = j.start;
+    if (json_skip(&j) != 0 || codec_join(elements, (struct str){ from, (size_t)(j.p - from) }, e) != 0) return -1;
+  }
+  return 0;
 }
 
 int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e) {
@@ -154,6 +204,13 @@ const char *codec_tier(struct str tier) {
   for (size_t i = 0; i < sizeof LISTED / sizeof LISTED[0]; i++)
     if (tier.n == 0 || str_same(tier, LISTED[i])) return NULL;
   return "service_tier";
+}
+
+int codec_read_tier(struct json *j, struct arena *a, const char **unpriced) {
+  struct str tier = STR_NONE;
+  if (codec_word(j, a, &tier) != 0) return -1;
+  if (codec_tier(tier) != NULL) *unpriced = codec_tier(tier);
+  return 0;
 }
 
 /* The next value into *v if it is a number from 0 on; anything else is skipped and leaves *v. */

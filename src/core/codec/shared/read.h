@@ -13,6 +13,8 @@
 
 /* The next value as decoded text when it is a string; anything else is skipped and leaves *out. 0 or -1. */
 int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags);
+/* The next value decoded when it is a string; anything else is skipped and leaves *out. 0 or -1. */
+int codec_string(struct json *j, struct arena *a, struct str *out);
 /* The next value into *out: a string decoded, a number as its digits; anything else is skipped. 0 or -1. */
 int codec_word(struct json *j, struct arena *a, struct str *out);
 /* The next value as JSON, where it is no null. 0 or -1. */
@@ -21,14 +23,35 @@ int codec_raw(struct json *j, struct str *raw);
 int codec_integer(struct json *j, int64_t *v);
 /* The same of a count: a number from 0 to COUNT_MAX, without what is behind its point. */
 int codec_count(struct json *j, int64_t *v);
+/* Of an array whose first token was read: 1 inside its next object, 0 at its end, -1 on error. Skips other elements. */
+int codec_next_object(struct json *j);
+/* True for the text of a JSON object. */
+int codec_is_object(const struct parse *p, struct str json);
 /* A call's arguments: a string as it is; an object or array as its compact JSON (*whole is set then). 0 or -1. */
 int codec_arguments(const struct parse *p, struct json *j, struct str *args, unsigned *flags, int *whole);
 /* Appends a member to a JSON object being written; the key is escaped already, raw is JSON. 0 or -1. */
 int codec_member(struct buf *b, struct str key, struct str raw, struct err *e);
 /* Appends the member at hand (j stands behind its key) to such an object, unless it is null. 0 or -1. */
 int codec_extra(struct buf *b, struct json *j);
+/* Appends a member whose value is an array; its elements are joined by commas. 0 or -1. */
+int codec_list(struct buf *b, struct str key, const struct buf *elements, struct err *e);
+/* Appends an element (JSON) to elements that are joined by commas. 0 or -1. */
+int codec_join(struct buf *elements, struct str json, struct err *e);
+/* Appends those of an array (JSON); anything else says nothing. 0 or -1. */
+int codec_join_all(const struct parse *p, struct buf *elements, struct str json, struct err *e);
 /* Closes that object and copies it to p->a; *raw is empty when nothing was appended. 0 or -1. */
 int codec_extra_end(const struct parse *p, struct buf *b, struct str *raw, struct err *e);
+
+/* Makes b hold s alone. 0 or -1. */
+int codec_set(struct buf *b, struct str s, struct err *e);
+/* Appends a part to out; NULL and *e when out of memory. */
+static inline struct event *codec_push(struct events *out, enum event_type type, int32_t key, struct str text,
+                                       struct err *e) {
+  struct event *ev = events_push(out, type, key);
+  if (ev == NULL) err_memory(e);
+  else ev->text = text;
+  return ev;
+}
 
 /* Reads a record that is one event: 0, or -1. */
 typedef int (*event_reader)(void *state, const struct record *r, struct events *out, struct err *e);
@@ -52,6 +75,8 @@ static inline int codec_record(const struct parse *p, const struct record *r, ev
 
 /* A service tier at which tokens do not cost what the price list says: the word, else NULL. */
 const char *codec_tier(struct str tier);
+/* The same of the next value; *unpriced stays at the usual tier. 0 or -1. */
+int codec_read_tier(struct json *j, struct arena *a, const char **unpriced);
 
 /* The wire's own token counts, each as it was last said; -1 = never. Prompt and completion are what some formats call
 ** input and output. */
