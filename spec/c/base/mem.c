@@ -99,6 +99,24 @@ static void test_arena(void) {
   CHECK(f.live == 0 && a.head == NULL);
 }
 
+static void test_grow(void) {
+  struct failing f = { 0 };
+  struct mem m = failing_mem(&f);
+  size_t cap = 0;
+  int *v = mem_grow(&m, NULL, 0, &cap, sizeof *v), *same;
+  CHECK(v != NULL && cap == 4 && f.live == 4 * sizeof *v);
+  for (int i = 0; i < 4; i++) v[i] = i;
+  CHECK((same = mem_grow(&m, v, 3, &cap, sizeof *v)) == v && cap == 4);
+  f.fail_at = f.asked + 1;
+  CHECK(mem_grow(&m, v, 4, &cap, sizeof *v) == NULL && cap == 4 && v[3] == 3);
+  f.fail_at = 0;
+  CHECK((v = mem_grow(&m, v, 4, &cap, sizeof *v)) != NULL && cap == 8 && v[3] == 3);
+  mem_free(&m, v, cap * sizeof *v);
+  CHECK(f.live == 0 && f.wrong == 0);
+  cap = SIZE_MAX / 4;
+  CHECK(mem_grow(&m, NULL, cap, &cap, sizeof *v) == NULL && cap == SIZE_MAX / 4);
+}
+
 static void test_text(void) {
   static const char *const IN[] = { "a b", " a b", "a b\t", "\r\n a b \t\n" };
   for (size_t i = 0; i < sizeof IN / sizeof IN[0]; i++) {
@@ -107,6 +125,7 @@ static void test_text(void) {
   }
   CHECK(str_trim(STR(" \t\r\n")).n == 0 && str_trim(STR_NONE).n == 0);
   CHECK(str_trim(STR("\0 ")).n == 1 && str_trim(STR("\va\f")).n == 3); /* JSON's white space only */
+  CHECK(str_is_blank(STR(" \t\n\v\f\r")) && str_is_blank(STR_NONE) && !str_is_blank(STR(" \b")) && !str_is_blank(STR("a ")));
   CHECK(str_contains(STR("Too MANY requests"), "many") && str_contains(STR("quota"), "quota"));
   CHECK(str_contains(STR("a quota"), "quota") && !str_contains(STR("quot"), "quota"));
   CHECK(!str_contains(STR("quot\xC1"), "quota") && !str_contains(STR_NONE, "quota"));
@@ -117,6 +136,7 @@ int main(void) {
   test_raw();
   test_buf();
   test_arena();
+  test_grow();
   test_text();
   CHECK(str_eq(STR("ab"), "ab") && !str_eq(STR("ab"), "abc") && !str_eq(STR("ac"), "ab"));
   CHECK(str_same(STR_NONE, STR("")) && str_same(STR("x"), STR("x")) && !str_same(STR("x"), STR("y")));

@@ -18,6 +18,8 @@ static void *libc_f(void *ud, void *p, size_t osize, size_t nsize) {
   return realloc(p, nsize);
 }
 
+#define ARRAY_MIN 4
+
 /* The allocator on realloc and free. */
 struct mem mem_libc(void) {
   return (struct mem){ libc_f, NULL };
@@ -31,6 +33,16 @@ void *mem_alloc(const struct mem *m, size_t n) {
 /* p resized from osize to nsize > 0 bytes, or NULL and p is as it was. */
 void *mem_realloc(const struct mem *m, void *p, size_t osize, size_t nsize) {
   return m->f(m->ud, p, p == NULL ? 0 : osize, nsize);
+}
+
+/* An array with room for one more element, or NULL and v is as it was. */
+void *mem_grow(const struct mem *m, void *v, size_t n, size_t *cap, size_t size) {
+  size_t more = *cap == 0 ? ARRAY_MIN : *cap * 2;
+  if (n < *cap) return v;
+  if (*cap > SIZE_MAX / (2 * size)) return NULL;
+  v = mem_realloc(m, v, *cap * size, more * size);
+  if (v != NULL) *cap = more;
+  return v;
 }
 
 /* Gives p, of n bytes, back; p may be NULL. */

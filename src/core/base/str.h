@@ -45,6 +45,13 @@ static inline struct str str_trim(struct str s) {
   return s;
 }
 
+/* True when s holds nothing but white space: blanks, and the controls from tab to carriage return. */
+static inline int str_is_blank(struct str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (s.p[i] != ' ' && !(s.p[i] >= '\t' && s.p[i] <= '\r')) return 0;
+  return 1;
+}
+
 /* A letter A to Z in lower case, anything else as it is. */
 static inline char str_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 

@@ -25,13 +25,9 @@ static int address_is_loopback(const struct curl_sockaddr *a) {
 
 /* Puts fd on the list: 0, or -1 (memory). */
 static int enlist(struct http *http, int fd) {
-  if (http->socket_n == http->socket_cap) {
-    size_t cap = http->socket_cap == 0 ? 8 : http->socket_cap * 2;
-    struct socket *v = mem_realloc(http->m, http->sockets, http->socket_cap * sizeof *v, cap * sizeof *v);
-    if (v == NULL) return -1;
-    http->sockets = v;
-    http->socket_cap = cap;
-  }
+  struct socket *v = mem_grow(http->m, http->sockets, http->socket_n, &http->socket_cap, sizeof *v);
+  if (v == NULL) return -1;
+  http->sockets = v;
   http->sockets[http->socket_n++] = (struct socket){ .fd = fd };
   return 0;
 }

@@ -22,13 +22,9 @@ struct block *block_new(struct message *msg, enum block_type type, int32_t key, 
     err_set(e, KIND_LIMIT, "the answer has more than %d tool calls (limits.tool_calls)", msg->limits->tool_calls);
     return NULL;
   }
-  if (msg->n == msg->cap) {
-    size_t cap = msg->cap ? msg->cap * 2 : 4;
-    struct block *v = mem_realloc(msg->m, msg->blocks, msg->cap * sizeof *v, cap * sizeof *v);
-    if (v == NULL) { err_memory(e); return NULL; }
-    msg->blocks = v;
-    msg->cap = cap;
-  }
+  b = mem_grow(msg->m, msg->blocks, msg->n, &msg->cap, sizeof *b);
+  if (b == NULL) { err_memory(e); return NULL; }
+  msg->blocks = b;
   b = &msg->blocks[msg->n++];
   memset(b, 0, sizeof *b);
   b->type = type;

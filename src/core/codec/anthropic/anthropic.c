@@ -50,18 +50,12 @@ static void put_sampling(struct writer *w, const struct anthropic_thinking *t) {
   }
 }
 
-static int is_blank(struct str s) {
-  for (size_t i = 0; i < s.n; i++)
-    if (s.p[i] != ' ' && !(s.p[i] >= '\t' && s.p[i] <= '\r')) return 0;
-  return 1;
-}
-
 /* Stop sequences; the wire refuses blank ones. */
 static void put_stops(struct writer *w) {
   const struct node *list = writer_given(w, "stop_sequences");
   int n = 0, blank = 0;
   for (const struct node *v = list != NULL ? list->child : NULL; v != NULL; v = v->next) {
-    if (is_blank(node_str(v))) { blank = 1; continue; }
+    if (str_is_blank(node_str(v))) { blank = 1; continue; }
     if (n == 0) writer_field(w, "stop_sequences");
     writer_json(w, n++ == 0 ? "[" : ",");
     writer_string(w, v->s);

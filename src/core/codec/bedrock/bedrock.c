@@ -38,16 +38,10 @@ static void open_member(struct writer *w, const char *field, const char *name, i
   writer_json(w, "\":");
 }
 
-static int is_blank(struct str s) {
-  for (size_t i = 0; i < s.n; i++)
-    if (s.p[i] != ' ' && !(s.p[i] >= '\t' && s.p[i] <= '\r')) return 0;
-  return 1;
-}
-
 static void put_stops(struct writer *w, int *n) {
   int stops = 0, blank = 0;
   for (const struct node *v = children(writer_given(w, "stop_sequences")); v != NULL; v = v->next) {
-    if (is_blank(node_str(v))) { blank = 1; continue; }
+    if (str_is_blank(node_str(v))) { blank = 1; continue; }
     if (stops == 0) open_member(w, "inferenceConfig", "stopSequences", n);
     writer_json(w, stops++ == 0 ? "[" : ",");
     writer_string(w, v->s);

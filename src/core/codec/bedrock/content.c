@@ -23,16 +23,10 @@ static void put_text(struct writer *w, struct str text) {
   writer_json(w, "}");
 }
 
-static int is_blank(struct str s) {
-  for (size_t i = 0; i < s.n; i++)
-    if (s.p[i] != ' ' && !(s.p[i] >= '\t' && s.p[i] <= '\r')) return 0;
-  return 1;
-}
-
 /* One block of a result; returns whether there was anything to write. `failed`: say so before its text. */
 static int put_inner(struct writer *w, const struct node *b, const char *before, int failed) {
   struct str text = node_str(node_get(b, "text"));
-  if (is_type(b, "text") && is_blank(text)) return 0;
+  if (is_type(b, "text") && str_is_blank(text)) return 0;
   if (!is_type(b, "text") && !is_type(b, "image") && !is_type(b, "document")) return 0;
   writer_json(w, before);
   if (is_type(b, "image")) bedrock_put_image(w, b);
@@ -56,7 +50,7 @@ static void put_result_content(struct writer *w, const struct node *content, int
     n += put_inner(w, b, n > 0 ? "," : "", tell && n == 0);
   }
   if (n > 0) return;
-  if (is_blank(text)) text = STR("(no output)");
+  if (str_is_blank(text)) text = STR("(no output)");
   if (tell && (text = normalise_error_text(w->r->a, text)).p == NULL) writer_memory(w);
   put_text(w, text);
 }

@@ -100,13 +100,9 @@ static struct chat_detail *new_detail(struct chat *c, const struct node *x) {
     err_set(c->e, KIND_LIMIT, "the answer has more than %d reasoning details (limits.blocks)", p->limits->blocks);
     return NULL;
   }
-  if (k->n == k->cap) {
-    size_t cap = k->cap == 0 ? 4 : k->cap * 2;
-    struct chat_detail *v = mem_realloc(p->m, k->v, k->cap * sizeof *v, cap * sizeof *v);
-    if (v == NULL) { err_memory(c->e); return NULL; }
-    k->v = v;
-    k->cap = cap;
-  }
+  d = mem_grow(p->m, k->v, k->n, &k->cap, sizeof *d);
+  if (d == NULL) { err_memory(c->e); return NULL; }
+  k->v = d;
   d = &k->v[k->n];
   d->node = own(k, x);
   if (d->node == NULL) { err_memory(c->e); return NULL; }

@@ -75,13 +75,9 @@ static struct chat_call *new_call(struct chat *s) {
     err_set(s->e, KIND_LIMIT, "the answer has more than %d tool calls (limits.tool_calls)", p->limits->tool_calls);
     return NULL;
   }
-  if (t->n == t->cap) {
-    size_t cap = t->cap == 0 ? 4 : t->cap * 2;
-    struct chat_call *v = mem_realloc(p->m, t->v, t->cap * sizeof *v, cap * sizeof *v);
-    if (v == NULL) { err_memory(s->e); return NULL; }
-    t->v = v;
-    t->cap = cap;
-  }
+  c = mem_grow(p->m, t->v, t->n, &t->cap, sizeof *c);
+  if (c == NULL) { err_memory(s->e); return NULL; }
+  t->v = c;
   c = &t->v[t->n++];
   memset(c, 0, sizeof *c);
   c->key = s->next_key++;
@@ -93,18 +89,14 @@ static int bind(struct chat *s, const struct piece *x, const struct chat_call *c
   struct chat_tools *t = &s->tools;
   const struct parse *p = s->p;
   int max = p->limits->tool_calls;
-  struct chat_bind b = { x->choice, x->index, (size_t)(c - t->v) };
+  struct chat_bind b = { x->choice, x->index, (size_t)(c - t->v) }, *v;
   for (size_t i = 0; i < t->bind_n; i++)
     if (t->binds[i].index == b.index && t->binds[i].choice == b.choice) { t->binds[i].call = b.call; return 0; }
   if (t->bind_n >= 2 * (size_t)max)
     return err_set(s->e, KIND_LIMIT, "the answer has more than %d tool calls (limits.tool_calls)", max);
-  if (t->bind_n == t->bind_cap) {
-    size_t cap = t->bind_cap == 0 ? 4 : t->bind_cap * 2;
-    struct chat_bind *v = mem_realloc(p->m, t->binds, t->bind_cap * sizeof *v, cap * sizeof *v);
-    if (v == NULL) return err_memory(s->e);
-    t->binds = v;
-    t->bind_cap = cap;
-  }
+  v = mem_grow(p->m, t->binds, t->bind_n, &t->bind_cap, sizeof *v);
+  if (v == NULL) return err_memory(s->e);
+  t->binds = v;
   t->binds[t->bind_n++] = b;
   return 0;
 }

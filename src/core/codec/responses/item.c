@@ -37,13 +37,9 @@ static struct responses_piece *new_piece(struct responses *s, int64_t item, int6
     err_set(s->e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", p->limits->blocks);
     return NULL;
   }
-  if (s->n == s->cap) {
-    size_t cap = s->cap == 0 ? 4 : s->cap * 2;
-    struct responses_piece *v = mem_realloc(p->m, s->v, s->cap * sizeof *v, cap * sizeof *v);
-    if (v == NULL) { err_memory(s->e); return NULL; }
-    s->v = v;
-    s->cap = cap;
-  }
+  x = mem_grow(p->m, s->v, s->n, &s->cap, sizeof *x);
+  if (x == NULL) { err_memory(s->e); return NULL; }
+  s->v = x;
   x = &s->v[s->n++];
   memset(x, 0, sizeof *x);
   x->item = item;

@@ -30,13 +30,9 @@ struct open_block *blocks_add(struct open_blocks *l, int64_t index, int kind, st
     err_set(e, KIND_LIMIT, "the answer has more than %d blocks (limits.blocks)", p->limits->blocks);
     return NULL;
   }
-  if (l->n == l->cap) {
-    size_t cap = l->cap > 0 ? l->cap * 2 : 4;
-    b = mem_realloc(p->m, l->v, l->cap * sizeof *b, cap * sizeof *b);
-    if (b == NULL) { err_memory(e); return NULL; }
-    l->v = b;
-    l->cap = cap;
-  }
+  b = mem_grow(p->m, l->v, l->n, &l->cap, sizeof *b);
+  if (b == NULL) { err_memory(e); return NULL; }
+  l->v = b;
   b = &l->v[l->n++];
   *b = (struct open_block){ .index = index, .key = l->next_key++, .kind = kind };
   buf_init(&b->raw, p->m);
