@@ -241,6 +241,7 @@ build = {
     ["koine.dispatch.packing.metrics"] = "lua/koine/dispatch/packing/metrics.lua",
     ["koine.dispatch.packing.sender"] = "lua/koine/dispatch/packing/sender.lua",
     ["koine.dispatch.packing.timestamp"] = "lua/koine/dispatch/packing/timestamp.lua",
+    ["koine.dispatch.session"] = "lua/koine/dispatch/session.lua",
     ["koine.dispatch.settings"] = "lua/koine/dispatch/settings.lua",
     ["koine.dispatch.threads"] = "lua/koine/dispatch/threads.lua",
     ["koine.dispatch.turn"] = "lua/koine/dispatch/turn.lua",

@@ -21,6 +21,7 @@ local errors = require "koine.data.errors"
 local queue = require "koine.task.queue"
 local lanes = require "koine.dispatch.lane"
 local scheduler = require "koine.task.scheduler"
+local session = require "koine.dispatch.session"
 local settings = require "koine.dispatch.settings"
 local hooks = require "koine.dispatch.hooks"
 local threads = require "koine.dispatch.threads"
@@ -28,99 +29,9 @@ local wait = require "koine.task.wait"
 
 local SWEEP = 60      -- seconds between two sweeps of run()
 local GRACE = 30000   -- milliseconds that a cancelled turn has until a sweep closes it
-local DEATH = "dispatch consumer exited unexpectedly"
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.dispatcher" }
-
--- Turns -------------------------------------------------------------------------------------------------------------
-
--- Puts a lane in line for its thread's session. One without work is passed over there. The caller wakes.
-local function want(self, lane)
-  local thread = lane.thread
-  if thread.turn and thread.turn.lane == lane then return end
-  if not lane.wants then thread.ready:push(lane) end
-  lane.wants = true
-  if not thread.turn then due.add(self, thread) end
-end
-
--- Gives back the events of a lane whose own code failed twice. Where memory is short, the same may be done again.
-local function bury(self, lane)
-  local thread, events = lane.thread, lanes.list(lane)
-  local err = errors.new { kind = "other", message = DEATH }
-  for i = lane.told + 1, #events do
-    hooks.issue(self, thread, "on_error", events[i].message, events[i].thread, err)
-    lane.told = i
-  end
-  local last = events[#events]
-  if last and lane.told == #events then
-    hooks.issue(self, thread, "on_warning", DEATH, last.thread, { err = err })
-    lane.told = #events + 1
-  end
-  lanes.clear(lane, "consumer_dead")
-  if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
-  threads.tidy(self.threads, thread)
-end
-
--- The lane's own code failed: the first time it gets another try.
-local function died(self, lane)
-  lane.deaths = lane.deaths + 1
-  if lane.deaths > 1 then return bury(self, lane) end
-  self.respawns = self.respawns + 1
-  if lanes.has_work(lane) then want(self, lane) end
-end
-
--- The turn of the next lane in line, nil when none has work.
-local function grant(self, thread)
-  local lane = thread.ready:pop()
-  while lane do
-    lane.wants = false
-    if lane.deaths > 1 then
-      bury(self, lane)
-    elseif lanes.has_work(lane) then
-      local ok, turn = pcall(turns.form, self, lane)
-      if ok then
-        lanes.admit(lane, self.cap, turn.began)
-        return turn
-      end
-      if check.is_memory(turn) then error(turn, 0) end
-      died(self, lane)
-    end
-    lane = thread.ready:pop()
-  end
-end
-
--- Calls a method of the target that does not wait, if it has it.
-local function tell(self, method, thread)
-  local target = self.target
-  if not target[method] then return end
-  if not pcall(target[method], target, thread.key) then self.hook_errors = self.hook_errors + 1 end
-end
-
--- Gives the session of a turn that is over to the next lane in line.
-local function release(self, turn)
-  local thread, lane = turn.thread, turn.lane
-  if thread.turn == turn then thread.turn, self.turns = nil, self.turns - 1 end
-  if thread.forget then
-    thread.forget = nil
-    tell(self, "reset", thread)
-  end
-  due.add(self, thread)
-  if lanes.has_work(lane) then want(self, lane) else lane.idle_since = self.now_ms() end
-  due.wake(self)
-end
-
--- The body of a turn's coroutine.
-local function take_turn(self, turn)
-  local ok, raised = pcall(turns.run, self, turn, release)
-  if ok then return end
-  if not check.is_memory(raised) then
-    died(self, turn.lane)
-    return due.wake(self)
-  end
-  turn.ended = turn.begun
-  due.recover(self)
-end
 
 -- The body of the coroutine in which the hooks of a thread are called.
 local function call_hooks(self, thread)
@@ -166,12 +77,12 @@ function methods:submit(thread, message)
   local now = self.now_ms()
   local lane = threads.obtain_lane(self.threads, thread, event.sender_id, now)
   if lanes.has_room(lane, self.cap) then
-    want(self, lane)
+    session.want(self, lane)
     if lane.thread.due then due.wake(self) end
     lanes.push(lane, event, now) -- the last to take memory: a message whose submit raises is not in its lane
     local turn = lane.thread.turn
     if not lane.wants and not (turn and turn.lane == lane) then -- a host's wake made a step
-      want(self, lane)
+      session.want(self, lane)
       due.wake(self)
     end
     return true
@@ -188,7 +99,7 @@ local function recover(self)
     for _, lane in ipairs(threads.lanes(thread)) do
       local _, parked = lanes.counts(lane)
       if parked > 0 then lanes.admit(lane, self.cap, self.now_ms()) end
-      if lanes.has_work(lane) then want(self, lane) end
+      if lanes.has_work(lane) then session.want(self, lane) end
     end
     if hooks.waits(thread) or thread.turn and not thread.turn.begun then due.add(self, thread) end
   end
@@ -207,10 +118,10 @@ local function start(self)
   for _ = 1, due.count(self) do
     local thread = due.next(self)
     if not thread then break end
-    local turn = thread.turn or grant(self, thread)
+    local turn = thread.turn or session.grant(self, thread)
     if turn and is_new(turn) then turns.announce(self, turn) end
     if hooks.waits(thread) then coroutines.start(self, call_hooks, thread) end
-    if turn and is_new(turn) then turn.coroutine = coroutines.start(self, take_turn, turn) end
+    if turn and is_new(turn) then turn.coroutine = coroutines.start(self, session.play, turn) end
     threads.tidy(self.threads, thread)
   end
 end
@@ -269,7 +180,7 @@ local function cancel_running(self, thread)
   local turn = thread.turn
   if not turn then return 0 end
   turn.cancelled_at = turn.cancelled_at or self.now_ms()
-  tell(self, "cancel", thread)
+  session.tell(self, "cancel", thread)
   return #turn.batch
 end
 
@@ -308,7 +219,7 @@ function methods:reset(thread)
   if known.turn then
     known.forget = true
   else
-    tell(self, "reset", known)
+    session.tell(self, "reset", known)
     threads.tidy(self.threads, known)
   end
   return counts

@@ -1,5 +1,5 @@
 --- A lane: the events that wait for one consumer of a thread, and the submitters that wait for room.
--- A lane is {thread, sender_id, events, held, batch, waiters, wants, following, deaths, told, lost, idle_since}:
+-- A lane is {thread, sender_id, events, held, batch, waiters, wants, following, failures, told, lost, idle_since}:
 --   thread, sender_id   whose it is
 --   events              a queue
 --   held                an event that did not fit into the last batch: the first of the next one, outside of the queue
@@ -7,7 +7,7 @@
 --   waiters             a queue of parked submitters {event, state}, made when the first one comes; `state` is false
 --                       while they wait, then "queued" or why their event was dropped
 --   wants, following    it stands in line for the thread's session; who stands behind it
---   deaths              failures of the lane's own code since its last dispatch
+--   failures            those of the lane's own code since its last dispatch
 --   told                how many events of a lane that failed twice were given back
 --   lost                what on_warning was told of it at shutdown
 --   idle_since          milliseconds of the dispatcher's clock, when it last became idle or was made
@@ -22,7 +22,7 @@ local NOBODY = queue.new() -- the submitters of a lane that never had one
 --- A lane without events. `sender_id` is "" where lanes are not of senders.
 function lane.new(thread, sender_id, now)
   return { thread = thread, sender_id = sender_id, events = queue.new(), wants = false, following = false,
-    deaths = 0, told = 0, lost = false, idle_since = now }
+    failures = 0, told = 0, lost = false, idle_since = now }
 end
 
 --- Its name in records: "platform:thread", and ":sender" behind it where lanes are of senders.

@@ -129,7 +129,7 @@ local function finish(turn)
   record.agent_dispatch_ms = dispatcher.now_ms() - turn.began
   tell("on_dispatch", record)
   dispatcher.dispatches = dispatcher.dispatches + 1
-  turn.lane.deaths, turn.over = 0, true
+  turn.lane.failures, turn.over = 0, true
 end
 
 --- Ends a turn that is closed, where it was closed in its midst, and gives its session back. Raises where memory is
