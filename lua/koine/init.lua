@@ -11,7 +11,7 @@
 --   koine.try(f, …)     f's results, or nil and the error where f raises one of Koine's
 --   koine.rate_limiter { rate_limit_path = …, … }        for the constructors' option rate_limiter
 --   koine.run(f, …), spawn, gather, timeout, sleep       many conversations in one thread (task/scheduler)
---   koine.engine(), koine.pump(seconds), koine.set_host  inside somebody else's event loop (task/wait.lua, task/hosts)
+--   koine.engine(), koine.pump(seconds), koine.set_host  inside another event loop (task/wait.lua, task/hosts)
 --   koine.fallback { a, b }                              an adapter that tries the next one
 --   koine.tool {…}, koine.agent {…}                      tools and loops around them
 --   koine.executor {…}                                   tools that touch files and run commands

@@ -46,7 +46,7 @@ end
 
 local function before(a, b) return tostring(a) < tostring(b) end
 
---- The keys of a table, sorted as text: of several faults an error always names the same.
+--- The keys of a table, sorted as text, so that of several faults an error always names the same one.
 function check.names(of)
   local list = {}
   for name in next, of do list[#list + 1] = name end
@@ -54,7 +54,7 @@ function check.names(of)
   return list
 end
 
---- Raises the ArgumentError for a name that nobody knows. `what` is what it should have been ("option", "provider"),
+--- Raises the ArgumentError for an unknown name. `what` is what it should have been ("option", "provider"),
 -- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
 -- known ones, few then, are told where none is near. `hints` (nil: none) says for names that are usual elsewhere what
 -- is meant here.
@@ -279,8 +279,8 @@ local function in_order(first, members)
 end
 
 -- A function(value, prefix) → a new table with the members of `value`, inherited ones too; `prefix` stands before the
--- name of a member in errors. Names that nobody knows are found first, then the members are asked, those of the array
--- `first` before the others.
+-- name of a member in errors. It looks for unknown names first, then asks the members, those of the
+-- array `first` before the others.
 local function keeper(members, what, hints, first)
   local names = in_order(first or {}, members)
   return function(value, prefix)
@@ -336,8 +336,8 @@ function check.colons(methods, metatable, name)
   end
 end
 
---- Whether `err`, which pcall caught, is Lua's own when no memory is left. Whoever takes an error for an answer raises
--- this one again.
+--- Whether `err`, which pcall caught, is Lua's own when no memory is left. Code that takes an error
+-- for an answer raises this one again.
 function check.is_memory(err) return err == "not enough memory" end
 
 --- What can be asked as an adapter can.

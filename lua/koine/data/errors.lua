@@ -40,15 +40,15 @@ local PRINTING = { [tostring] = true, [print] = true, [string.format] = true }
 local RAISING = { [error] = true, [assert] = true }
 
 -- True when an interpreter's message handler asks for the text, `level` being the function that asks: the error was
--- raised, and nobody caught it.
+-- raised and not caught.
 local function is_uncaught(level)
   local handler, raiser = debug.getinfo(level + 1, "Sf"), debug.getinfo(level + 2, "f")
   return handler ~= nil and handler.what == "C" and not PRINTING[handler.func] and raiser ~= nil
     and RAISING[raiser.func] == true
 end
 
--- The message of an error that nobody caught: behind the user's file and line, before the traceback (of the task, where
--- one raised it).
+-- The message of an error that was not caught: behind the user's file and line, before the traceback (the task's, where
+-- a task raised it).
 local function in_full(err, message, level)
   local where = err.where or core.where()
   if where and message:sub(1, #where) ~= where then message = where .. ": " .. message end

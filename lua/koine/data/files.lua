@@ -1,4 +1,4 @@
---- Whole files: written so that nobody ever sees half of one, read so that nothing is waited for.
+--- Whole files: a reader never sees half of a written one, and reading never waits.
 --
 --   local files = koine.files
 --   assert(files.write("run.json", run:dump()))
@@ -14,17 +14,17 @@ local READ_MAX = 64 << 20 -- bytes
 local BYTES = check.integer(0)
 
 --- Replaces the file at `path` by these bytes (strings): true, or nil, err (kind "other") and the file as it was.
--- A new file beside it, of mode 0600, is flushed to the disk and then gets the name: whoever reads sees the old bytes
--- or the new ones, also when this process is killed or the disk is full. What is there and is no regular file is
--- refused, a symbolic link too. Raises an ArgumentError.
+-- A new file beside it, of mode 0600, is flushed to the disk and then gets the name: a reader sees the old bytes
+-- or the new ones, also when this process is killed or the disk is full. Refuses to replace anything but a regular
+-- file, a symbolic link too. Raises an ArgumentError.
 function files.write(path, bytes)
   check.path(path, "path")
   return core.file_write(path, check.string(bytes, "bytes"))
 end
 
 --- The bytes of the file at `path`, of at most `max` bytes (64 MiB): a string, or nil, err: kind "limit" beyond, else
--- "other", with code "absent" where there is none. What is no regular file, a pipe say, is refused: nothing is waited
--- for. Raises an ArgumentError.
+-- "other", with code "absent" where there is none. Refuses anything but a regular file, a pipe say: it never waits.
+-- Raises an ArgumentError.
 function files.read(path, max)
   check.path(path, "path")
   if max == nil then max = READ_MAX end

@@ -65,7 +65,7 @@ function usage.add(sum, one)
   sum.model_calls = sum.model_calls + 1
 end
 
---- Enters into a sum that a call used something which nobody told: it is incomplete, at no known cost.
+--- Enters into a sum that a call used an unknown amount: the sum is incomplete, its cost unknown.
 function usage.miss(sum) sum.incomplete, sum.cost, sum.cost_source = true, nil, nil end
 
 return usage

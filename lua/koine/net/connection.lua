@@ -88,8 +88,8 @@ function methods:hang()
   return wait(self, function() end)
 end
 
---- From now on the peer has so many seconds; then `late` is called, or the connection is reset. nil: it has all the
--- time it likes.
+--- From now on the peer has so many seconds; then `late` is called, or the connection is reset. nil: without
+-- limit.
 function methods:limit(seconds, late)
   if self.timer then
     self.timer:stop()
@@ -100,7 +100,7 @@ function methods:limit(seconds, late)
   end
 end
 
---- Takes the connection out of the queue of those that nobody has let in.
+--- Takes the connection out of the queue of those that the server has not admitted.
 function methods:leave()
   if self.waiting_queue then
     self.waiting_queue:remove(self)

@@ -119,7 +119,7 @@ function http_server.parse_query(text)
   return query
 end
 
---- Reads the body that belongs to a request: nil as read_request does. Of a peer who is not let in it reads none.
+--- Reads the body that belongs to a request: nil as read_request does. Reads no body of a peer that is not admitted.
 local function add_body(conn, request)
   local bounds = conn.bounds
   if bounds then
@@ -178,7 +178,7 @@ function http_server.keeps_alive(request)
   return not wish:find("close", 1, true)
 end
 
---- Adds a connection to the queue of those that nobody has let in; the oldest goes when they are too many.
+--- Adds a connection to the queue of those that are not admitted; resets the oldest when there are too many.
 local function join(conn, waiting)
   conn.waiting_queue = waiting
   waiting:push(conn)
@@ -211,12 +211,12 @@ end
 
 --- Listens at `port` (0: a free one) of `address` (nil: 127.0.0.1) and serves every connection with
 -- handler(connection, request) → true to go on with the next request on it. Returns the port; raises when it cannot
--- listen. The caller runs the loop. `bounds` (nil: none) is for servers that anybody may reach:
+-- listen. The caller runs the loop. `bounds` (nil: none) is for servers that strangers can reach:
 --   head, body   seconds until a request's head, and after it the body, has to be there; else it is answered 408
 --   close        seconds for the peer to take its answer, from its first byte on, and to go after it; else it is reset
---   admits       function(request) → whether the peer is let in, asked when the head is there. Of others no body is
---                read: they reach the handler with an empty one
---   waiting      how many connections there may be that are not let in; when one more comes, the oldest is reset
+--   admits       function(request) → whether the peer is admitted, asked when the head is there. The server reads no
+--                body of others: they reach the handler with an empty one
+--   waiting      how many connections there may be that are not admitted; one more resets the oldest
 -- With bounds each connection has one request.
 function http_server.listen(handler, port, address, bounds)
   local server = uv.new_tcp()

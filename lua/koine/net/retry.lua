@@ -66,7 +66,7 @@ end
 -- Sleeps so long, or until stop: true, or nil, err.
 local function sleep(self, delay)
   if self.stopped or delay <= 0 then return wait.sleep(0) end
-  local _, err = wait.park(self, delay) -- nobody else wakes a ledger
+  local _, err = wait.park(self, delay) -- only stop wakes a ledger
   if err then return nil, err end
   return true
 end

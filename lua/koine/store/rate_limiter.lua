@@ -1,7 +1,7 @@
 --- A rate limiter that processes share through a file: requests of all of them keep a distance, or a number per period.
 -- The file holds {"last_request_at": seconds | null, "request_log": [seconds…]} in Unix time and is looked at under an
--- advisory lock, which is free again before anyone sleeps and when a process dies. It has mode 0600; a symbolic link,
--- or a file that others may read, is refused. What cannot be read as such a state counts as none.
+-- advisory lock, which a process gives back before it sleeps, and loses when it dies. It has mode 0600; a symbolic
+-- link, or a file that others may read, is refused. Contents that are no such state count as none.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

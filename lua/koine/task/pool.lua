@@ -1,6 +1,6 @@
---- Coroutines that are parked, for hosts that resume them themselves. Waking only says who is next: nobody is resumed
--- but by `run`, so a wake within the pump, or by a coroutine that runs, nests nothing. Waking takes no memory, so that
--- no coroutine is lost where memory ends.
+--- Coroutines that are parked, for hosts that resume them themselves. Waking only notes which is next, and
+-- `run` alone resumes: a wake within the pump, or by a coroutine that runs, does not nest. Waking takes no memory, so
+-- that no coroutine is lost where memory ends.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -11,8 +11,8 @@ local wait = require "koine.task.wait"
 local pool = {}
 pool.__index = pool
 
---- Nobody is parked. `count` is how many are parked or ready, `current` the coroutine that `run` resumed; `changed` is
--- called whenever the host's longest wait may have changed.
+--- An empty pool. `count` is how many coroutines are parked or ready, `current` the coroutine that `run` resumed;
+-- `changed` is called whenever the host's longest wait may have changed.
 function pool.new(changed)
   return setmetatable({ count = 0, current = false, changed = changed or function() end, timers = timers.new(),
     waiting = {}, ready = queue.line() }, pool)
@@ -52,7 +52,7 @@ end
 --- The token was woken.
 function methods:woken() ready(self, true) end
 
--- Its coroutine was closed, or resumed by somebody else, while it was parked.
+-- Its coroutine was closed while it was parked, or resumed by other code than `run`.
 function waiter_mt:__close()
   local parked, owner = not self.over, self.pool
   if parked then self.over, owner.count = true, owner.count - 1 end
@@ -60,7 +60,7 @@ function waiter_mt:__close()
   if parked then owner.changed() end
 end
 
---- What a host's park does in a coroutine that can yield. Raises an ArgumentError when somebody else resumes it.
+--- What a host's park does in a coroutine that can yield. Raises an ArgumentError when other code resumes it.
 function pool:park(token, seconds)
   local waiter <close> = new_waiter(self, coroutine.running(), token, false)
   self.count = self.count + 1
@@ -82,7 +82,7 @@ function pool:start(f, ...)
   ready(waiter, true)
 end
 
---- For uninstalling: raises an ArgumentError while anybody is parked or ready, who would never be resumed.
+--- For uninstalling: raises an ArgumentError while a coroutine is parked or ready: the host would never resume it.
 function pool:check_empty()
   if self.count == 0 then return end
   local many = self.count == 1 and "1 coroutine is" or self.count .. " coroutines are"
@@ -90,8 +90,8 @@ function pool:check_empty()
     message = ("uninstall: %s still waiting"):format(many) })
 end
 
---- How long the host may sleep: the least of the seconds given (nil: for ever), of those until somebody's time is over,
--- and of 0 when somebody is ready.
+--- How long the host may sleep: the least of the seconds given (nil: for ever), of those until the next wait is
+-- over, and of 0 when a coroutine is ready.
 function pool:max_wait(seconds)
   if self.ready:count() > 0 then return 0 end
   local next_up = self.timers:first()
@@ -120,7 +120,7 @@ local function resume(self, waiter)
   if not ok then fail(co, err) end
 end
 
---- Resumes, in order, everybody who is ready now. Raises what one of them raises; the others stay ready.
+--- Resumes, in order, all coroutines that are ready now. Raises what one of them raises; the others stay ready.
 function pool:run()
   self.timers:expire(ready)
   for _ = 1, self.ready:count() do

@@ -85,7 +85,8 @@ function timers:due(now)
   return first
 end
 
---- Calls ready(task, false) for each that is due: whoever waited so long (`task` of an entry). It turns the entry off.
+--- Calls ready(task, false) for each entry that is due, with its `task`, whose wait is over. `ready` turns the entry
+-- off.
 function timers:expire(ready)
   local now = wait.now()
   local timer = self:first()

@@ -1,10 +1,10 @@
 --- Waiting: how the caller sleeps until the engine has news.
--- park(token, seconds) suspends the caller until somebody wakes the token or the time is over. Who the caller is
+-- park(token, seconds) suspends the caller until the token is woken or the time is over. The caller
 -- decides how: a task of koine.run yields to its scheduler; with a host installed (an event loop, a game) the host's
--- own park suspends; anybody else (plain Lua, a user's own coroutine within a task) steps the engine itself and blocks.
--- A token is the userdata that waits for the engine (a stream, a request, a process), or a table of one's own, which
+-- own park suspends; any other caller (plain Lua, a user's own coroutine within a task) steps the engine and blocks.
+-- A token is the userdata that waits for the engine (a stream, a request, a process), or a table of the caller's, which
 -- only `wake` wakes. Waking early is harmless: every caller looks again.
--- The engine's news come out of `step` and go to their waiters here, whoever stepped.
+-- `step` returns the engine's news; this module hands them to their waiters, whichever caller stepped.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -19,7 +19,7 @@ local task       -- the task of a scheduler that runs now, or nil
 -- takes its tasks along: mostly they alone hold their tokens.
 local parked = setmetatable({}, { __mode = "k" })
 local registered = 0 -- how many waiters came so far; each has its number in `order`
-local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since somebody blocked on it
+local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since a caller blocked on it
 
 -- Tokens that became ready and were not woken yet; no koine.task.queue, which plain programs then need not load.
 local news, head, tail = {}, 1, 0
@@ -54,8 +54,8 @@ function wait.set_host(halves)
   host = halves
 end
 
---- Ends the park of whoever waits for the token; who comes meanwhile, because a host resumes in its wake, is not woken.
--- Where memory is short it raises, and whoever was not woken waits on: it may be called again.
+--- Wakes all that wait for the token when it begins; a host may resume them at once, and waiters that come meanwhile
+-- are not woken. Raises where memory is short; the others then wait on, and another call wakes them.
 function wait.wake(token)
   local waiter, last = parked[token], registered
   while waiter and waiter.order <= last do
@@ -69,8 +69,8 @@ function wait.wake(token)
   end
 end
 
--- Takes the tokens out of the engine's array, which the next step fills again. Where memory is short for that, those
--- that are left are taken by the next pump, before its step.
+-- Takes the tokens out of the engine's array, which the next step fills again. Where memory is short for that, the
+-- next pump takes the rest, before its step.
 local function take()
   while taken < count do
     news[tail + 1] = ready[taken + 1]
@@ -97,7 +97,7 @@ function wait.pump(seconds, opts)
       news[head], head = nil, head + 1
     end
     local token = waking
-    wait.wake(token) -- who runs now may pump again, and then takes what is left
+    wait.wake(token) -- a coroutine that runs now may pump again, and then takes what is left
     if rawequal(waking, token) then waking = false end
   end
 end
@@ -182,8 +182,8 @@ end
 --- The task that runs, or nil.
 function wait.task() return task end
 
---- Has a waiter woken with the token, after those that wait for it already: its method woken() is called, which makes
--- sure that it will run, and then takes it back by `forget`, in this order, so that where memory ends it is not lost.
+--- Registers a waiter behind those that wait for the token already. Waking calls its method woken(), which first makes
+-- sure that it will run and then takes it back by `forget`: in this order a lack of memory does not lose it.
 function wait.register(token, waiter)
   local first = parked[token]
   registered = registered + 1

@@ -1,4 +1,5 @@
---- Schemas that can be nobody's intention: unknown words as type, limits that are no numbers, references to nowhere.
+--- Finds schemas that their author cannot mean: unknown words as type, limits that are no numbers, references to
+-- nothing.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

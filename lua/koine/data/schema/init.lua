@@ -262,7 +262,7 @@ function schema.validate(given, value, name)
   return true
 end
 
---- Raises an ArgumentError for a schema that can be nobody's intention: an unknown type, a limit that is no number, a
+--- Raises an ArgumentError for a schema that its author cannot mean: an unknown type, a limit that is no number, a
 -- reference to nowhere. `name` (default "schema") begins the path of what is wrong.
 schema.check = check
 

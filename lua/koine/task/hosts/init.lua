@@ -1,8 +1,8 @@
 --- Koine in other people's event loops: `koine.hosts.NAME`, loaded on first use. Every host has
---   install()    from now on whoever waits inside a coroutine of that loop lets the loop go on
---   uninstall()  back to plain Lua; when nobody waits any more: with luv and poll an ArgumentError before that
--- One host at a time: to install another one over it is an ArgumentError, to install it again does nothing. Where one
--- cannot yield (outside of coroutines, in a callback of C) Koine blocks, as ever.
+--   install()    from now on a wait inside a coroutine of that loop lets the loop go on
+--   uninstall()  back to plain Lua; luv and poll raise an ArgumentError while a coroutine waits
+-- One host at a time: to install another one over it is an ArgumentError, to install it again does nothing. Where
+-- the caller cannot yield (outside of coroutines, in a callback of C) Koine blocks.
 --   cqueues  coroutines of a controller; needs cqueues
 --   luv      coroutines under libuv's loop; needs luv
 --   poll     a loop of its own on select, beside descriptors of the program; needs luasocket

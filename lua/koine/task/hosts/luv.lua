@@ -1,7 +1,7 @@
---- Koine under luv: whatever waits in a coroutine yields, and a callback of libuv's loop resumes it.
--- A poll handle watches the engine's descriptor, a timer the next moment at which the engine or somebody parked wants a
--- turn; they keep the loop alive only while somebody is parked. An error in a coroutine that is resumed here goes where
--- errors of callbacks go. Koine yields in every coroutine: generators of one's own want koine.run around them.
+--- Koine under luv: a coroutine that waits yields, and a callback of libuv's loop resumes it.
+-- A poll handle watches the engine's descriptor, a timer the next moment at which the engine or a parked coroutine
+-- wants to run; they keep the loop alive only while a coroutine is parked. An error in a coroutine that is resumed here
+-- goes where errors of callbacks go. Koine yields in every coroutine: your own generators want koine.run around them.
 
 local errors = require "koine.data.errors"
 local pools = require "koine.task.pool"
@@ -56,7 +56,7 @@ function host.install()
   poll:unref()
 end
 
---- Back to plain Lua. Raises an ArgumentError while anybody waits.
+--- Back to plain Lua. Raises an ArgumentError while a coroutine waits.
 function host.uninstall()
   if not pool then return end
   pool:check_empty()

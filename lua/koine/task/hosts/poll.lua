@@ -44,7 +44,7 @@ function poll.install()
   if not pool then pool, watched = pools.new(), { r = {}, w = {} } end
 end
 
---- Back to plain Lua. Raises an ArgumentError while anybody waits.
+--- Back to plain Lua. Raises an ArgumentError while a coroutine waits.
 function poll.uninstall()
   if not pool then return end
   pool:check_empty()

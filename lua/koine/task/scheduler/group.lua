@@ -1,5 +1,5 @@
 --- Groups: tasks that one task waits for, and that end with its wait. A group is an array of its tasks, with the fields
--- run, left (how many have not ended), failed (the first that failed), gone (nobody waits any more).
+-- run, left (how many have not ended), failed (the first that failed), gone (the task that waited has left).
 
 local errors = require "koine.data.errors"
 local runs = require "koine.task.scheduler.run"

@@ -77,13 +77,13 @@ end
 --- The token was woken.
 function methods:woken() ready(self, true) end
 
---- Remembers what the task opened, as long as somebody else does.
+--- Remembers what the task opened, without keeping it from the collector.
 function methods:adopt(closable)
   if not self.streams then self.streams = setmetatable({}, WEAK) end
   self.streams[closable] = true
 end
 
--- The task is over: tells its group, or fails the run where nobody listens any more.
+-- Ends the task: tells its group, or fails the run where the group no longer waits.
 local function settle(task)
   local run, group = task.run, task.group
   task.done, run.alive = true, run.alive - 1
@@ -149,8 +149,8 @@ local function go_on(task, ...)
   return settled(task, step(task, ...))
 end
 
--- What a resume gave: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to whoever resumed
--- the run where that is possible; elsewhere it lets the others run.
+-- What a resume gave: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to the coroutine
+-- that resumed the run where that is possible; elsewhere it lets the others run.
 function settled(task, ok, ...)
   if rawequal((...), KOINE) then
     if task.cancelled then return unwind(task) end
