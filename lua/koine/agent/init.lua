@@ -63,7 +63,7 @@ end
 --- The run that `text` (what run:dump gave) holds, to go on with this agent: nil, err when it is no such text. A call
 -- whose tool was running when its process ended is answered as interrupted, and never run again. Calls that wait are
 -- judged anew by this agent's tools (also those of a step that `prepare` gave others): whether they can be run, and
--- whether they need approval where nobody decided yet. `opts` as for start. koine.agent.load(agent, text, opts) is the
+-- whether they need approval where that is undecided. `opts` as for start. koine.agent.load(agent, text, opts) is the
 -- same.
 function methods:load(text, opts)
   check.string(text, "text")

@@ -64,7 +64,7 @@ local function reraise(self, failure)
 end
 
 -- Runs f(self, …) so that cancel can end it: its two results; nil when the run was cancelled, or nil, err when the loop
--- around it was. Raises what f raises; an error that comes up while what was broken off is closed is nobody's.
+-- around it was. Raises what f raises; drops an error that closing f raises after it was broken off.
 local function apart(self, f, ...)
   local called, ok, result, err = pcall(in_task, self, f, ...)
   self.task = nil
@@ -76,7 +76,7 @@ local function apart(self, f, ...)
   reraise(self, failure)
 end
 
--- A model call that was broken off used what nobody knows.
+-- Breaks the run off; the usage of a model call under way is unknown.
 local function break_off(self)
   if self.asking then step.record_break(self.state) end
   self.asking = nil

@@ -81,7 +81,7 @@ end
 
 -- Calls -------------------------------------------------------------------------------------------------------------
 
--- Judges whether a call can be run with these tools, and, where nobody decided, whether it needs approval. `block` is
+-- Judges whether a call can be run with these tools, and, where it is undecided, whether it needs approval. `block` is
 -- the call as the model made it.
 local function judge(call, block, tools)
   call.problem = tool.problem(tools, { name = call.name, arguments = call.edited or call.arguments,
@@ -233,7 +233,7 @@ function step.record(self, response, tools)
   return true
 end
 
--- Kinds of errors after which nobody knows what the provider counted: it may have answered, in part.
+-- Kinds of errors after which the usage is unknown: the provider may have answered in part, and counted that.
 local UNTOLD = { stream_truncated = true, timeout = true, protocol = true, limit = true, cancelled = true }
 
 --- What had arrived when a model call failed with this error, or nil.
@@ -249,7 +249,7 @@ function step.record_failure(self, err)
   if partial or errors.is_error(err) and UNTOLD[err.kind] then usage.miss(self.usage) end
 end
 
---- Enters that a model call was broken off before anybody knew what it used.
+--- Enters that a model call was broken off before its usage was known.
 function step.record_break(self) usage.miss(self.usage) end
 
 return step
