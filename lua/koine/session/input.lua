@@ -20,7 +20,7 @@
 --   deadline_seconds number: no further round is begun after so many seconds; nil = no limit
 --   require_git      boolean, true: the working directory has to belong to a git repository
 --   relative_to      "root" or "workdir": what the paths of artifacts begin at; "root"
---   ignore_unknown_tools   boolean, false: names in allowed_tools that nobody knows are skipped
+--   ignore_unknown_tools   boolean, false: skips unknown names in allowed_tools
 --   max_context_bytes      integer: of each context file, 262144
 --   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session;
 --                    false

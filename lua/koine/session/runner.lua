@@ -1,4 +1,4 @@
---- Runs every session, whoever does the work: its events, numbered and handed out one by one; the state of
+--- Runs every kind of session: its events, numbered and handed out one by one; the state of
 -- the repository before and after; the outcome, the usage and the result.
 -- The work is an object with step(runner): true while there is more to do, having put what happened into the runner;
 -- and close(runner), called once, which ends it at any time, gives back what it holds, and enters what it knows only
@@ -92,7 +92,7 @@ local function finish(self)
     audit_log = self.audit_log }
   for name, value in next, self.facts do result[name] = value end
   look_after(self, result)
-  if self.final then return end -- somebody else was faster
+  if self.final then return end -- another caller ended it meanwhile
   self.usage.duration_seconds = math.max(wait.now() - self.began, 1e-9)
   self.final = result
 end
@@ -127,9 +127,9 @@ end
 
 -- For the user ------------------------------------------------------------------------------------------------------
 
---- The next event, nil at the end of the session. Raises an ArgumentError or NotImplementedError when the adapter does
--- not take what it was given, and an ArgumentError while somebody else waits for the same session, which goes on;
--- nothing else.
+--- The next event, nil at the end of the session. Raises an ArgumentError or NotImplementedError when the adapter
+-- refuses what it was given, and an ArgumentError while another caller waits for the same session, which goes on;
+-- raises nothing else.
 function methods:next()
   while self.read == #self.events and not self.over do advance(self) end
   if self.read == #self.events then return nil end
