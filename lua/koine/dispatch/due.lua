@@ -11,10 +11,10 @@ function due.add(dispatcher, thread)
   thread.due = true
 end
 
---- Wakes whoever waits to make the next step. A host may make it at once: what it shall find is entered before.
+--- Wakes the caller that waits to make the next step. A host may make it at once, so enter first what it has to find.
 function due.wake(dispatcher) wait.wake(dispatcher) end
 
---- Has the next step look at every thread, after memory was short; wakes whoever waits to make it.
+--- Has the next step look at every thread, after memory was short; wakes the caller that waits to make it.
 function due.recover(dispatcher)
   dispatcher.trouble = dispatcher.trouble + 1
   due.wake(dispatcher)

@@ -8,7 +8,7 @@ local queue = require "koine.task.queue"
 
 local hooks = {}
 
---- Whether a thread has calls that nobody makes yet.
+--- Whether a thread has calls waiting and no coroutine that makes them.
 function hooks.waits(thread)
   return thread.hooks ~= nil and not thread.draining and thread.hooks:count() > 0
 end

@@ -91,8 +91,8 @@ function methods:submit(thread, message)
   return park(lane, event)
 end
 
--- Finds what was left undone where memory was short: turns that are over, submitters that were not told, lanes that
--- nobody put in line, threads that are not due.
+-- Makes up for what a lack of memory left undone: turns that are over, submitters that were not told, lanes that do not
+-- stand in line, threads that are not due.
 local function recover(self)
   for _, thread in ipairs(threads.list(self.threads)) do
     if thread.turn and thread.turn.ended then turns.settle(thread.turn) end
@@ -108,7 +108,8 @@ end
 -- Whether a turn has yet to be started: it was not, or its coroutine broke off before it began.
 local function is_new(turn) return not turn.begun and not (turn.coroutine and not turn.coroutine.begun) end
 
--- Starts what is due. A step within, of a hook or a target or of whom a host resumes in its wake, may do so before.
+-- Starts what is due. A step made meanwhile, by a hook, by the target or by a coroutine that a host resumes, may have
+-- done so already.
 local function start(self)
   if self.trouble > 0 then
     self.trouble = 0
@@ -237,7 +238,7 @@ local function lose(self, lane, list)
     lane.lost = warning
   end
   lanes.clear(lane, "closed")
-  if thread.lanes[lane.sender_id] ~= lane then return end -- who was told shut down as well
+  if thread.lanes[lane.sender_id] ~= lane then return end -- a hook shut the dispatcher down, too
   list[#list + 1] = lane.lost or nil
   thread.lanes[lane.sender_id] = nil
 end

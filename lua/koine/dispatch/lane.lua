@@ -17,7 +17,7 @@ local wait = require "koine.task.wait"
 
 local lane = {}
 
-local NOBODY = queue.new() -- the submitters of a lane that never had one
+local NO_WAITERS = queue.new() -- of a lane whose submitters never had to wait
 
 --- A lane without events. `sender_id` is "" where lanes are not of senders.
 function lane.new(thread, sender_id, now)
@@ -39,7 +39,7 @@ function lane.is_idle(self)
   return not lane.has_work(self) and not (turn and turn.lane == self)
 end
 
---- Whether a new event may go into the queue: nobody waits for the room that there is.
+--- Whether a new event may go into the queue: there is room, and no submitter waits for it.
 function lane.has_room(self, cap)
   return self.events:count() < cap and not (self.waiters and self.waiters:peek())
 end
@@ -129,7 +129,7 @@ function lane.list(self)
   events[#events + 1] = self.held
   for _, event in self.events:entries() do events[#events + 1] = event end
   local count = #events
-  for _, waiter in (self.waiters or NOBODY):entries() do
+  for _, waiter in (self.waiters or NO_WAITERS):entries() do
     if not waiter.state then events[#events + 1] = waiter.event end
   end
   return events, count
@@ -137,7 +137,7 @@ end
 
 --- Empties the lane; parked submitters are told why. Where memory is short, the same may be done again.
 function lane.clear(self, why)
-  local waiters = self.waiters or NOBODY
+  local waiters = self.waiters or NO_WAITERS
   for _, waiter in waiters:entries() do waiter.state = waiter.state or why end
   while self.events:pop() do end -- luacheck: ignore
   self.batch, self.held = nil, nil
