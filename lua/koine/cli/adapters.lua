@@ -22,7 +22,7 @@ end)
 --- Whether a variable of the environment is set, and not empty.
 function adapters.is_set(name) return (os.getenv(name) or "") ~= "" end
 
---- Whether there is something to go in with at a provider (an entry of PROVIDERS): true or false; asks nobody.
+--- Whether there are credentials for a provider (an entry of PROVIDERS): true or false; never starts a login.
 function adapters.has_credentials(provider)
   if adapters.is_set(provider.env[1]) then return true end
   return provider.login and koine.adapter(provider.name, { model = "any" }):authenticated() or false

@@ -57,7 +57,7 @@ function chat.command(args, report)
     if terminal.input and not line then io.stderr:write "\n" end
     local ok, code, last = pcall(line_of, self, line or "/quit")
     local over = not terminal.input or type(code) == "table" and code.exit == failure.CLOSED_PIPE
-    if not ok and over then error(code, 0) end -- else somebody is there to try something else
+    if not ok and over then error(code, 0) end -- else the user can try something else
     if not ok then report(code) elseif over and code ~= 0 then return code end
   until last
   return 0

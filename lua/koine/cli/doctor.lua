@@ -42,7 +42,7 @@ local function examine(args, provider)
   if args.offline or not there then return there and "not asked" or "no credentials", true end
   local list, err = koine.try(function() return adapters.adapter_of(args, provider.name .. "/any"):list_models() end)
   if list then return ("answers, %d models"):format(#list), true end
-  if is_local and err:is "ConnectionError" then return "nobody answers at " .. address_of(args, provider), true end
+  if is_local and err:is "ConnectionError" then return "no server answers at " .. address_of(args, provider), true end
   return failure.words(err), err.class == "NotImplementedError"
 end
 

@@ -47,7 +47,7 @@ function terminal.say(format, ...)
   io.stderr:write("koine: ", terminal.harmless((format:format(...):gsub("%c+", " "))), "\n")
 end
 
---- Writes to the standard output, at once, and to a terminal nothing that it would obey. Fails when nobody reads it
+--- Writes to the standard output at once; leaves out what a terminal would obey. Fails when the reader is gone
 -- (CLOSED_PIPE) or it cannot be written.
 function terminal.out(text)
   terminal.progress()

@@ -48,7 +48,7 @@ describe("koine", function()
     end
     assert.is_true(count >= 4)
     for _, name in ipairs { "llamacpp", "lmstudio", "ollama_compat", "vllm" } do
-      assert.is_truthy(r.out:find(name .. " +[%u_]+ +not set nobody answers at " .. address .. "\n"), r.out)
+      assert.is_truthy(r.out:find(name .. " +[%u_]+ +not set no server answers at " .. address .. "\n"), r.out)
       assert.is_truthy(there.out:find(name .. " +[%u_]+ +not set answers, 25 models\n"), there.out)
     end
     assert.are.equal(count, #assert(server:requests()))
