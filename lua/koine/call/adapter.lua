@@ -139,7 +139,7 @@ end
 
 --- Sends a chat and returns its Response, or nil, err. Arguments and raised errors as for open.
 -- opts.on_delta (a function of one delta) is called for every delta as it arrives; what it raises ends the answer and
--- goes on unchanged. opts.stream = true asks the provider for a stream though nobody looks.
+-- goes on unchanged. opts.stream = true asks the provider for a stream without handing out its deltas.
 function methods:chat(messages, opts)
   local settings = options.call(opts, core.state(self).settings)
   local on_delta = settings.stream ~= false and settings.on_delta or nil

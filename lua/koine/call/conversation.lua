@@ -174,7 +174,7 @@ end
 
 local conversation = {}
 
---- The conversation that `dumped` (what dump returned) holds, with any adapter (the history is nobody's own) and
+--- The conversation that `dumped` (what dump returned) holds, with any adapter (a history belongs to none) and
 -- options. Raises an ArgumentError naming what is wrong with the dump.
 function conversation.load(adapter, dumped, opts)
   check_arguments(adapter, opts)
@@ -204,10 +204,10 @@ local function position(value, default, field)
   return POSITION(value, field)
 end
 
---- A part of a history that stands by itself, for whoever shortens one: messages `first` to `last` (1 and all of them
--- when left out; what there is of them) without the tool results at its beginning, whose calls were cut off, and the
--- tool calls at its end, which nobody answered. A new array of the same tables; those that were trimmed are new.
--- Raises an ArgumentError for what is no array of messages, or has holes, and for positions that are no integers.
+--- A part of a history that is one itself, for programs that shorten histories: messages `first` to `last` (1 and all
+-- of them when left out; what there is of them) without the tool results at its beginning, whose calls were cut off,
+-- and the tool calls at its end, which have no results. A new array of the same tables; those that were trimmed are
+-- new. Raises an ArgumentError for what is no array of messages, or has holes, and for positions that are no integers.
 function conversation.slice(messages, first, last)
   records.check_messages(messages, "messages")
   local n = #messages

@@ -17,7 +17,7 @@ local function others_may_try(err) return err.retryable or not CALLERS[err.kind]
 local stream = {}
 stream.__index = stream
 
--- Asks the adapter `at`: a plain answer where nobody wants deltas, else a stream. true, or nil, err.
+-- Asks the adapter `at`: a plain answer where the caller wants no deltas, else a stream. true, or nil, err.
 local function ask(self)
   local adapter, opts = self.adapters[self.at], self.opts
   local err

@@ -205,7 +205,7 @@ local function hints_for(name, known, elsewhere, where)
   return { [name] = misplaced and ("%s, an option of %s"):format(hint, where) or hint }
 end
 
--- Raises an ArgumentError at `field` for an option that stands in `elsewhere`, and for one that nobody knows.
+-- Raises an ArgumentError at `field` for an option that stands in `elsewhere`, and for an unknown one.
 local function check_known(name, known, elsewhere, where, field)
   if known[name] then return end
   if not elsewhere[name] then check.unknown("option", name, known, field, hints_for(name, known, elsewhere, where)) end
