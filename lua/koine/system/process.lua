@@ -18,12 +18,12 @@ local wait = require "koine.task.wait"
 local process = {}
 
 local GRACE = 2            -- seconds
-local CANCEL_GRACE = 0.1   -- seconds that a cancelled call may hold up everybody else
+local CANCEL_GRACE = 0.1   -- seconds that a cancelled call may hold up all other tasks
 local OUTPUT_MAX = 1 << 20 -- bytes
 
 local function check_argv(argv)
   if type(argv) ~= "table" then errors.argument("argv", "array of strings", argv) end
-  local n = 0 -- what # says of a table with holes is anybody's guess
+  local n = 0 -- # of a table with holes may be any of its borders
   for key in next, argv do n = n + (type(key) == "number" and 1 or 0) end
   if n == 0 then errors.argument("argv", "program's name", nil) end
   for i = 1, n do check.text(argv[i], ("argv[%d]"):format(i)) end
@@ -55,8 +55,8 @@ local function spec_of(argv, opts)
   return spec
 end
 
--- Ends what is still running and waits for that: nobody may go on beside remains of a call that is over. This blocks
--- the thread, so what ignores SIGTERM is killed soon; at once where something is raised meanwhile.
+-- Ends what is still running and waits for that: the caller must not go on beside remains of a call that is over. This
+-- blocks the thread, so what ignores SIGTERM is killed soon; at once where something is raised meanwhile.
 local function finish(running)
   local latest = wait.now() + CANCEL_GRACE
   running:stop()
@@ -76,7 +76,7 @@ end
 --   protect     false: the program may read this one's environment and memory, as any program of the same user may;
 --               else this process is closed to it from now on, as far as the system lets it: docs/security.md
 -- A result's `left`, where it is there, counts descendants that could not be killed: another user's; -1 means that
--- there are some and nobody could find them. nil, err when the program could not be started (code "absent": there is
+-- there are some that could not be found. nil, err when the program could not be started (code "absent": there is
 -- none of that name; "too_large": arguments and environment are longer than the system takes), when its supervisor was
 -- killed (what it had started may live on), and when a host cancelled the caller. Cancelling ends the program first;
 -- what ignores SIGTERM is killed a tenth of a second later. Raises an ArgumentError naming the bad field. Yields under

@@ -1,6 +1,6 @@
 --- Runs git for artifacts such that nothing it reads starts a program or a transfer, and nothing is written into the
--- repository. Whoever can write a repository's files can name programs in its configuration: filters, monitors, hooks,
--- external diffs, what fetches a missing object. So git does not get that configuration to see. It is looked at twice:
+-- repository. An author of a repository's files can name programs in its configuration: filters, monitors, hooks,
+-- external diffs, what fetches a missing object. So git does not get to see that configuration. Koine reads it twice:
 --
 -- 1. Where is the repository, and how is it set? `rev-parse` and `config --list` answer that. Both read configuration
 --    and neither opens an object, compares a file or runs anything.

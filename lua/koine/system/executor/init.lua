@@ -132,8 +132,7 @@ local function finish(machine, capped, said, info)
   return capped and said or text.capped(said, machine.output_max), info
 end
 
--- What is wrong with arguments that are too long for what they are meant for, before anybody looks at them; nil when
--- they are not.
+-- What is wrong with arguments that are too long for their use, before any other check; nil when they are not.
 local function too_long(input)
   for field, max in next, LONGEST do
     if type(input[field]) == "string" and #input[field] > max then
@@ -166,7 +165,7 @@ local methods = {}
 local metatable = { __index = methods, __name = "koine.executor" }
 
 -- What an executor works with: {files, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect,
--- denied}; of a remote one {allowed}. Not in the object, which somebody may print.
+-- denied}; of a remote one {allowed}. Not in the object, which a program may print.
 local machines = setmetatable({}, { __mode = "k" })
 
 --- The tools of these names (array; nil: all that are allowed) as an array of koine.tool, for an agent. Raises an
@@ -242,8 +241,8 @@ end
 --   token    the service's; else the environment's KOINE_EXECUTOR_TOKEN. No error shows it
 --   timeout  seconds that a call may take, 310
 -- It has run, names (all: what is allowed the service decides), tools and close like any executor, and no workdir. A
--- service that cannot be reached, refuses the token, takes too long or answers what nobody understands is nil, err of
--- kind "executor". Raises an ArgumentError naming a bad option.
+-- service that cannot be reached, refuses the token, takes too long or sends an answer that cannot be read is nil, err
+-- of kind "executor". Raises an ArgumentError naming a bad option.
 function executor.remote(opts)
   local run = remote.run(opts)
   return object({ allowed = set_of(executor.names) }, run, TOOLS(executor.names, "names"))

@@ -26,7 +26,7 @@ local function same(guess, token)
   return differing == 0
 end
 
--- Whether a request may call; with no token nobody may.
+-- Whether a request may call; without a token none may.
 local function admitted(request, token)
   local guess = (request.headers.authorization or ""):match "^[Bb]earer +(.+)$"
   return token ~= nil and guess ~= nil and same(guess, token)
@@ -78,7 +78,7 @@ local function answer(executor, token, conn, request)
   return outcome(run(conn, executor, name, input))
 end
 
---- The handler of connections (net/http_server.lua) for an executor; `token` nil: nobody is let in.
+--- The handler of connections (net/http_server.lua) for an executor; `token` nil: refuses all.
 function service.handler(executor, token)
   local http_server = require "koine.net.http_server"
   return function(conn, request)
