@@ -161,7 +161,7 @@ function credentials.authenticate(adapter, state)
   return true
 end
 
---- True when a chat would have credentials to go in with; asks nobody, calls no function of the user's.
+--- True when a chat would have credentials; never starts a login, calls no function of the user's.
 function credentials.authenticated(adapter, state)
   if state.auth then return not state.auth.authenticated or state.auth.authenticated(adapter) end
   local row, settings = state.row, state.settings
