@@ -1,11 +1,11 @@
---- Items 22, 23, 26: what an adapter says about itself, and that the suite talks to nobody but its stub.
+--- Items 22, 23, 26: what an adapter says about itself, and that the suite talks to its stub alone.
 
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
 local records = require "koine.data.records"
 local testing = require "koine.testing"
 
--- A connection to an address that nobody has (RFC 5737): the error, nil when there is none.
+-- A connection to an address that no host has (RFC 5737): the error, nil when there is none.
 local function connect_outside()
   local _, err = http.send { method = "GET", url = "http://192.0.2.1:9/", headers = {}, timeouts = { total = 5 } }
   return err
@@ -25,7 +25,7 @@ return {
       local adapter = self.new { retry = { max = 0 } }
       local ok, answer, failure = pcall(self.ask, self, adapter, "Hello?")
       local why = not ok and answer or failure
-      assert.is_true(not ok or answer == nil, "an answer came that nobody scripted")
+      assert.is_true(not ok or answer == nil, "an answer came that the script does not have")
       assert.is_true(errors.is_error(why) and not why:is "ArgumentError", tostring(why))
     end)
   end,

@@ -1,5 +1,5 @@
---- The contract of adapters as a busted suite: whoever writes an adapter runs it and knows that theirs can stand in for
--- every other one. In a spec file:
+--- The contract of adapters as a busted suite: it shows the author of an adapter that it can stand in for every other
+-- one. In a spec file:
 --
 --   local server = assert(koine.testing.start())
 --   koine.testing.contract.describe("my adapter", {

@@ -148,7 +148,7 @@ local function options(kit)
       "thinking: {enabled = false} over the constructor's")
   end)
 
-  kit:item(15, "thinking: a value that nobody knows is refused before any request", true, function(self)
+  kit:item(15, "thinking: an unknown value is refused before any request", true, function(self)
     self.script { { content = "ok" } }
     for _, value in ipairs { "extreme", 5, true, { budget = 5 } } do
       assert.are.equal("thinking", self:raised("ArgumentError", self.new, { thinking = value }).field:match "^%l+",

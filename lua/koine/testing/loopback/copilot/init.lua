@@ -279,7 +279,7 @@ function copilot.holds(request)
   return (request.headers["authorization"] or ""):find("^Bearer tid=") ~= nil
 end
 
---- Counts a request, whoever will answer it.
+--- Counts a request, before it is answered.
 function methods:count(request)
   local name = COUNTED[request.method .. " " .. request.path]
   if name then
