@@ -1,6 +1,6 @@
 -- guards.lua: what only few files may do: start programs, change files, include lua.h or libcurl's headers, know a
 -- provider's name. The blocks "permit" of docs/architecture.md say which files and why; a file that does what no
--- permit allows fails, and so does a permit that nobody needs.
+-- permit allows fails, and so does a permit that no file needs.
 -- Usage: lua5.4 tools/guards.lua   (from the project's root)
 
 local source = dofile "tools/source.lua"

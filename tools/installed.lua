@@ -1,4 +1,4 @@
--- installed.lua: what an installed Koine must be able to do, whoever built it: a stream, an executor with its file
+-- installed.lua: what an installed Koine must be able to do, however it was built: a stream, an executor with its file
 -- tools and a command, and a session, against the loopback provider. Prints a line for each; fails at the first that
 -- does not hold. Run with the installed modules alone on LUA_PATH and LUA_CPATH.
 local koine = require "koine"

@@ -121,7 +121,7 @@ local function tell(test, code, signal)
 end
 
 -- Starts it in a session of its own, which is one group of processes, and calls `done` after its end. What it writes
--- goes to a file without a name: a pipe would end only when nobody has it any more.
+-- goes to a file without a name: a pipe would end only when its last holder closes it.
 local function start(test, done)
   local path
   test.log, path = assert(uv.fs_mkstemp((os.getenv "TMPDIR" or "/tmp") .. "/koine-tests-XXXXXX"))
