@@ -255,7 +255,7 @@ end)
 
 describe("a lack of memory", function()
   local check = require "koine.data.check"
-  local github = require "koine.provider.auth.copilot.github"
+  local service = require "koine.provider.login_service"
 
   local function short() error("not enough memory", 0) end
 
@@ -269,7 +269,7 @@ describe("a lack of memory", function()
     local ok, err = pcall(check.adapter, setmetatable({}, { __index = short }), "adapter")
     assert.is_false(ok)
     assert.are.equal("not enough memory", err)
-    assert.is_nil(github.object "{")
-    assert.are.equal(1, github.object('{"a":1}').a)
+    assert.is_nil(service.object "{")
+    assert.are.equal(1, service.object('{"a":1}').a)
   end)
 end)

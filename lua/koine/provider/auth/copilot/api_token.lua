@@ -5,7 +5,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local single_flight = require "koine.task.single_flight"
-local github = require "koine.provider.auth.copilot.github"
+local service = require "koine.provider.login_service"
 local addresses = require "koine.provider.auth.copilot.addresses"
 
 local api_token = {}
@@ -52,7 +52,7 @@ local HINTS = {
 
 -- What an answer outside 200–299 means: the server's fault or a limit as always, anything else a refusal of the token.
 local function refusal(state, answer, secrets)
-  local err = github.answer_error(state.row, answer, secrets)
+  local err = service.answer_error(state.row, answer, secrets)
   local what = "GitHub cannot exchange the token now"
   if answer.status ~= 429 and answer.status < 500 then
     err.kind, err.class, err.retryable = "auth", core.error_class "auth", false
@@ -64,7 +64,8 @@ local function refusal(state, answer, secrets)
 end
 
 local function nonsense(state, status, what)
-  return github.failure(state.row, { kind = "protocol", status_code = status, message = "the token exchange " .. what })
+  return service.failure(state.row, { kind = "protocol", status_code = status,
+    message = "the token exchange " .. what })
 end
 
 -- The seconds from now on that a token is good for.
@@ -79,7 +80,7 @@ end
 local function read(state, status, reply)
   if not reply then return nil, nonsense(state, status, "gave no JSON object") end
   if reply.chat_enabled == false then
-    return nil, github.refusal(state.row, "chat is switched off for this account", "chat_disabled")
+    return nil, service.refusal(state.row, "chat is switched off for this account", "chat_disabled")
   end
   local problem = check.key_problem(reply.token)
   if problem then return nil, nonsense(state, status, "gave no token but " .. problem) end
@@ -94,7 +95,7 @@ local function fetch(state, one, deadline)
   local token = one.github()
   local headers, secrets = { authorization = "token " .. token }, { token }
   for name, value in pairs(state.login.headers) do headers[name] = value end
-  local status, reply, answer = github.call(state, { method = "GET", url = state.login.host.api .. PATH,
+  local status, reply, answer = service.call(state, { method = "GET", url = state.login.host.api .. PATH,
     headers = headers, secrets = secrets }, deadline)
   if not status then return nil, reply end
   if status < 200 or status > 299 then
@@ -114,7 +115,7 @@ function api_token.access(state, one, deadline)
     local copilot, err = fetch(state, one, deadline)
     one.copilot, good[one] = copilot, copilot and true
     return copilot, err
-  end, github.within(deadline, WAIT_MAX))
+  end, service.within(deadline, WAIT_MAX))
 end
 
 --- Takes back a Copilot token that was refused; another one in its place stays.

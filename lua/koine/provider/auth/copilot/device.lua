@@ -1,7 +1,7 @@
 --- Logging in with a code: the user types it in on GitHub's page, we ask until that is done (RFC 8628).
 
 local check = require "koine.data.check"
-local github = require "koine.provider.auth.copilot.github"
+local service = require "koine.provider.login_service"
 local wait = require "koine.task.wait"
 
 local device = {}
@@ -25,21 +25,21 @@ end
 
 -- A form sent to GitHub's own pages.
 local function post(state, path, fields, deadline, secrets)
-  return github.call(state, { method = "POST", url = state.login.host.login .. path, body = github.form(fields),
+  return service.call(state, { method = "POST", url = state.login.host.login .. path, body = service.form(fields),
     headers = { ["content-type"] = "application/x-www-form-urlencoded" }, secrets = secrets }, deadline)
 end
 
 -- The error that GitHub words in a reply: an AuthenticationError.
 local function refused(state, reply, answer, secrets)
-  local word = github.redact(reply.error, answer, secrets):gsub("[^\32-\126]", "?"):sub(1, CODE_MAX)
+  local word = service.redact(reply.error, answer, secrets):gsub("[^\32-\126]", "?"):sub(1, CODE_MAX)
   local why = text(reply.error_description) or "the login was refused: " .. word
-  return github.refusal(state.row, github.redact(why, answer, secrets), word)
+  return service.refusal(state.row, service.redact(why, answer, secrets), word)
 end
 
 -- What an answer that is no reply means.
 local function unexpected(state, status, answer, secrets)
-  if status < 200 or status > 299 then return github.from_answer(state, answer, secrets) end
-  return github.failure(state.row, { kind = "protocol", status_code = status,
+  if status < 200 or status > 299 then return service.from_answer(state, answer, secrets) end
+  return service.failure(state.row, { kind = "protocol", status_code = status,
     message = "GitHub's answer to the login makes no sense" })
 end
 
@@ -80,7 +80,7 @@ local function poll(state, code, interval, deadline)
   if type(token) == "string" and status == 200 then
     local problem = check.key_problem(token)
     if not problem then return token end
-    return nil, nil, github.refusal(state.row, "GitHub's token is " .. problem)
+    return nil, nil, service.refusal(state.row, "GitHub's token is " .. problem)
   elseif word == "authorization_pending" then
     return nil, interval
   elseif word == "slow_down" then
@@ -101,12 +101,12 @@ function device.login(state, deadline)
   announce(state, code)
   local interval, expiry, failures = code.interval, wait.now() + code.expires_in, 0
   while true do
-    local slept, interrupted = wait.sleep(math.min(interval, expiry - wait.now(), github.within(deadline, math.huge)))
+    local slept, interrupted = wait.sleep(math.min(interval, expiry - wait.now(), service.within(deadline, math.huge)))
     if not slept then return nil, interrupted end
     if wait.now() >= expiry then
-      return nil, github.refusal(state.row, "the code was not entered in time; log in again", "expired_token")
+      return nil, service.refusal(state.row, "the code was not entered in time; log in again", "expired_token")
     elseif deadline and wait.now() >= deadline then
-      return nil, github.failure(state.row, { kind = "timeout", code = "total", retryable = false,
+      return nil, service.failure(state.row, { kind = "timeout", code = "total", retryable = false,
         message = "the call's time is over and the code not entered; authenticate() logs in without that limit" })
     end
     local token, slower, problem = poll(state, code, interval, deadline)

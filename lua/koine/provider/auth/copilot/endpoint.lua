@@ -1,6 +1,6 @@
 --- Which wire format a model is spoken to in: Chat Completions or Responses; and whether it takes an effort.
 
-local github = require "koine.provider.auth.copilot.github"
+local service = require "koine.provider.login_service"
 local api_token = require "koine.provider.auth.copilot.api_token"
 
 local endpoint = {}
@@ -54,7 +54,7 @@ local function listed(state)
       if path == PATHS[api] then return api end
     end
   end
-  return nil, github.failure(state.row, { kind = "invalid_request", code = "unsupported_api_for_model",
+  return nil, service.failure(state.row, { kind = "invalid_request", code = "unsupported_api_for_model",
     message = ("the model %s answers at %s only, which is not spoken here"):format(state.model,
       table.concat(entry.endpoints, ", ")) })
 end

@@ -3,7 +3,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local github = require "koine.provider.auth.copilot.github"
+local service = require "koine.provider.login_service"
 
 local github_token = {}
 
@@ -34,7 +34,7 @@ end
 local function fit(state, token, place)
   local problem = check.key_problem(token)
   if not problem then return token end
-  return nil, github.refusal(state.row, ("the token in %s is %s"):format(place, problem))
+  return nil, service.refusal(state.row, ("the token in %s is %s"):format(place, problem))
 end
 
 local function given(state) return state.settings.github_token end
@@ -46,7 +46,7 @@ function github_token.kept(state)
   local text, err = core.file_read(path, FILE_MAX)
   if not text then
     if err.code == "absent" then return nil end
-    return nil, github.refusal(state.row, err.message)
+    return nil, service.refusal(state.row, err.message)
   end
   text = text:match "^%s*(.-)%s*$"
   if text == "" then return nil end
@@ -61,7 +61,7 @@ local function from_environment(state)
 end
 
 -- The object in a JSON file, or an empty table.
-local function object_in(path) return github.object(core.file_read_any(path, EDITOR_FILE_MAX) or "") or {} end
+local function object_in(path) return service.object(core.file_read_any(path, EDITOR_FILE_MAX) or "") or {} end
 
 -- A token that an editor's login left: {HOST or HOST:CLIENT = {oauth_token}}.
 local function from_editors(state)
@@ -98,22 +98,22 @@ local function parent(path) return path:match "^(.*[^/])/+[^/]*$" or path:match 
 function github_token.make_room(state)
   local path = state.login.token_path
   if not path then
-    return nil, github.refusal(state.row, "no place to keep the login: neither HOME nor the option token_path is set")
+    return nil, service.refusal(state.row, "no place to keep the login: neither HOME nor the option token_path is set")
   end
   local made, err = core.file_directory(parent(path))
   if made then return true end
-  return nil, github.refusal(state.row, err.message)
+  return nil, service.refusal(state.row, err.message)
 end
 
 --- Keeps a token in the file: true, or nil, err; also for one that could not be read again.
 function github_token.keep(state, token)
   if #token >= FILE_MAX then
-    return nil, github.refusal(state.row, ("GitHub's token has %d bytes; %d are kept at most")
+    return nil, service.refusal(state.row, ("GitHub's token has %d bytes; %d are kept at most")
       :format(#token, FILE_MAX - 1))
   end
   local written, err = core.file_write(state.login.token_path, token .. "\n")
   if written then return true end
-  return nil, github.refusal(state.row, err.message)
+  return nil, service.refusal(state.row, err.message)
 end
 
 --- Removes the file: true, also when there was none; or nil, err.
@@ -122,7 +122,7 @@ function github_token.forget(state)
   if not path then return true end
   local removed, err = core.file_remove(path)
   if removed then return true end
-  return nil, github.refusal(state.row, err.message)
+  return nil, service.refusal(state.row, err.message)
 end
 
 return github_token

@@ -8,7 +8,7 @@ local credentials = require "koine.provider.credentials"
 local device = require "koine.provider.auth.copilot.device"
 local endpoint = require "koine.provider.auth.copilot.endpoint"
 local single_flight = require "koine.task.single_flight"
-local github = require "koine.provider.auth.copilot.github"
+local service = require "koine.provider.login_service"
 local addresses = require "koine.provider.auth.copilot.addresses"
 local models = require "koine.provider.auth.copilot.models"
 local rate_limiter = require "koine.store.rate_limiter"
@@ -133,7 +133,7 @@ local function log_in(state, deadline)
     made, err = github_token.keep(state, token)
     if not made then return nil, err end
     return token
-  end, github.within(deadline, WAIT_MAX))
+  end, service.within(deadline, WAIT_MAX))
 end
 
 -- The adapter's account, or nil, err; `quietly`: nobody is asked to log in, nil then.
@@ -165,7 +165,7 @@ local function credentials_of(state, deadline)
   if not held then return nil, err end
   base_url = base_url or held.base_url
   if base_url then return { token = held.token(), base_url = base_url, account = one, copilot = held } end
-  return nil, github.failure(state.row, { kind = "protocol",
+  return nil, service.failure(state.row, { kind = "protocol",
     message = ("the token exchange names an API host that is not GitHub's, %s; the option api_base overrides it")
       :format(held.stranger:sub(1, 100)) })
 end
@@ -273,7 +273,7 @@ function copilot.usage_report(adapter)
   local state = core.state(adapter)
   local one, err = account_of(state, true)
   if one then return usage.report(state, one.github()) end
-  return nil, err or github.refusal(state.row, "no GitHub token to ask for quotas with; authenticate() logs in")
+  return nil, err or service.refusal(state.row, "no GitHub token to ask for quotas with; authenticate() logs in")
 end
 
 return copilot

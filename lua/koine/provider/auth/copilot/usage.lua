@@ -1,7 +1,7 @@
 --- Copilot's quotas as a usage report.
 
 local calendar = require "koine.data.calendar"
-local github = require "koine.provider.auth.copilot.github"
+local service = require "koine.provider.login_service"
 local records = require "koine.data.records"
 
 local usage = {}
@@ -81,12 +81,12 @@ end
 --- Asks GitHub for the quotas of a GitHub token: a usage report, or nil, err.
 function usage.report(state, token)
   local secrets = { token }
-  local code, value, answer = github.call(state, { method = "GET", url = state.login.host.api .. PATH,
+  local code, value, answer = service.call(state, { method = "GET", url = state.login.host.api .. PATH,
     headers = { authorization = "Bearer " .. token, accept = "*/*" }, secrets = secrets })
   if not code then return nil, value end
-  if code < 200 or code > 299 then return nil, github.from_answer(state, answer, secrets) end
+  if code < 200 or code > 299 then return nil, service.from_answer(state, answer, secrets) end
   if value then return usage.read(state.row, value) end
-  return nil, github.failure(state.row, { kind = "protocol", status_code = code,
+  return nil, service.failure(state.row, { kind = "protocol", status_code = code,
     message = "the answer about quotas is no JSON object" })
 end
 

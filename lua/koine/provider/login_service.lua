@@ -1,4 +1,4 @@
---- Calls to GitHub itself: logging in, exchanging, asking for quotas. One JSON answer each; no retries here.
+--- Calls to the service that a login module gets its tokens from. One JSON answer each; no retries here.
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
@@ -6,7 +6,7 @@ local http = require "koine.net.http"
 local version = require "koine.data.version"
 local wait = require "koine.task.wait"
 
-local github = {}
+local login_service = {}
 
 local TOTAL = 30           -- seconds for a call
 local ANSWER_MAX = 1 << 20 -- bytes
@@ -17,23 +17,23 @@ local json = require("cjson").new()
 json.decode_invalid_numbers(false)
 
 --- An error of this provider: `fields` with the title before the message.
-function github.failure(row, fields)
+function login_service.failure(row, fields)
   fields.provider, fields.message = row.name, row.title .. ": " .. fields.message
   return errors.new(fields)
 end
 
 --- An AuthenticationError.
-function github.refusal(row, message, code)
-  return github.failure(row, { kind = "auth", code = code, message = message })
+function login_service.refusal(row, message, code)
+  return login_service.failure(row, { kind = "auth", code = code, message = message })
 end
 
 --- The seconds until a deadline (a time of wait.now, nil = none), at most `most`, and never 0, which would be no limit.
-function github.within(deadline, most)
+function login_service.within(deadline, most)
   return deadline and math.max(math.min(deadline - wait.now(), most), 0.001) or most
 end
 
 --- The JSON object or array in a text; nil when it is none.
-function github.object(text)
+function login_service.object(text)
   local ok, value = pcall(json.decode, text)
   if not ok and check.is_memory(value) then error(value, 0) end
   return ok and type(value) == "table" and value or nil
@@ -41,11 +41,11 @@ end
 
 --- Asks for `url`: the status, the JSON object in the answer (nil when it is none) and the answer; nil, err when none
 -- came, until the deadline (nil = none) at the latest. `call` is {method, url, headers, body, secrets}.
-function github.call(state, call, deadline)
+function login_service.call(state, call, deadline)
   local settings = state.settings
   call.headers["user-agent"] = "koine/" .. version
   call.headers.accept = call.headers.accept or "application/json"
-  call.timeouts = { connect = settings.timeout.connect, total = github.within(deadline, TOTAL) }
+  call.timeouts = { connect = settings.timeout.connect, total = login_service.within(deadline, TOTAL) }
   call.limits = { body = ANSWER_MAX, decoded = ANSWER_MAX }
   call.proxy, call.ca_file = settings.proxy, settings.ca_file
   local answer, err = http.send(call)
@@ -53,7 +53,7 @@ function github.call(state, call, deadline)
     err.provider = state.row.name
     return nil, err
   end
-  return answer.status, github.object(answer.body), answer
+  return answer.status, login_service.object(answer.body), answer
 end
 
 -- `secrets` and what an answer names as a code or a token, in JSON or in a form: a login's answers hold such.
@@ -62,7 +62,7 @@ local function secrets_of(answer, secrets)
   local function add(value)
     if type(value) == "string" and #value >= SECRET_MIN and #list < SECRETS_MAX then list[#list + 1] = value end
   end
-  for name, member in pairs(github.object(answer.body) or {}) do
+  for name, member in pairs(login_service.object(answer.body) or {}) do
     if type(name) == "string" and (name:find "code" or name:find "token") then add(member) end
   end
   for _, word in ipairs { "code", "token" } do
@@ -72,20 +72,20 @@ local function secrets_of(answer, secrets)
 end
 
 --- The error that an answer outside 200–299 stands for, without what it names as a code or a token.
-function github.answer_error(row, answer, secrets)
+function login_service.answer_error(row, answer, secrets)
   return errors.from_answer(row.name, answer, secrets_of(answer, secrets), row.id_header)
 end
 
 --- The same with the title before the message.
-function github.from_answer(state, answer, secrets)
-  local err = github.answer_error(state.row, answer, secrets)
+function login_service.from_answer(state, answer, secrets)
+  local err = login_service.answer_error(state.row, answer, secrets)
   err.message = state.row.title .. ": " .. err.message
   return err
 end
 
 --- The text of an answer without `secrets` and what the answer names as such. Those under 8 bytes turn up by
 -- themselves.
-function github.redact(text, answer, secrets)
+function login_service.redact(text, answer, secrets)
   for _, secret in ipairs(secrets_of(answer, secrets)) do
     if #secret >= SECRET_MIN then text = text:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
   end
@@ -93,7 +93,7 @@ function github.redact(text, answer, secrets)
 end
 
 --- The fields as an HTML form.
-function github.form(fields)
+function login_service.form(fields)
   local parts = {}
   for name, value in pairs(fields) do
     parts[#parts + 1] = name .. "=" .. value:gsub("[^%w%-._~]", function(c) return ("%%%02X"):format(c:byte()) end)
@@ -102,4 +102,4 @@ function github.form(fields)
   return table.concat(parts, "&")
 end
 
-return github
+return login_service
