@@ -6,7 +6,7 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv lua-argparse" ;;
-    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues lua-zlib curl openssl libssl-dev locales" ;;
+    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues lua-zlib lua-luaossl curl openssl libssl-dev locales" ;;
     lint)  echo "lua-check valgrind clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
     analyse) echo "cppcheck clang-tidy" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
@@ -30,7 +30,8 @@ look() {
     "${LUA:-lua5.4}" -e 'require "socket"' 2>/dev/null || missing="$missing luasocket,"
     "${LUA:-lua5.4}" -e 'require "lfs"' 2>/dev/null || missing="$missing LuaFileSystem,"
     "${LUA:-lua5.4}" -e 'require "cqueues"' 2>/dev/null || missing="$missing cqueues,"
-    "${LUA:-lua5.4}" -e 'require "zlib"' 2>/dev/null || missing="$missing lua-zlib," ;;
+    "${LUA:-lua5.4}" -e 'require "zlib"' 2>/dev/null || missing="$missing lua-zlib,"
+    "${LUA:-lua5.4}" -e 'require "openssl.pkey"' 2>/dev/null || missing="$missing luaossl," ;;
   esac
   [ -z "$missing" ] && return 0
   echo "Koine needs, and could not find:${missing%,}. Install them with your system's packages or LuaRocks." >&2

@@ -9,7 +9,8 @@ set -eu
 build=$1
 shift
 [ $# -gt 0 ] || { echo "lua-matrix: no tree: make lua-matrix LUA_TREES='../lua-5.4.0 ../lua-5.5.0'" >&2; exit 1; }
-modules='for _, name in ipairs { "cjson", "lfs", "luv", "busted", "socket", "cqueues", "zlib" } do require(name) end'
+modules='for _, name in ipairs { "cjson", "lfs", "luv", "busted", "socket", "cqueues", "zlib",
+  "openssl.pkey" } do require(name) end'
 
 for tree; do
   for kind in c c++ checks; do

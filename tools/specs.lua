@@ -27,6 +27,7 @@ for _, module in ipairs {
   { "socket", "luasocket", "socket" },
   { "cqueues", "cqueues", "cqueues" },
   { "zlib", "lua-zlib", "zlib" },
+  { "openssl.pkey", "luaossl", "luaossl" },
 } do
   need(module[1], ("`luarocks --lua-version 5.4 install %s`, or Debian's lua-%s"):format(module[2], module[3]))
 end

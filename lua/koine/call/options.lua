@@ -161,7 +161,7 @@ local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key"
 -- … and says of others which kind of value they have: NAME = one of these words.
 local KINDS = {
   name = check.name, url = check.url, ["function"] = check.func, table = check.table, number = check.number(),
-  secret = check.key, credentials = check.secret(check.either("table or function", check.table, check.func)),
+  secret = check.key, key = KEY, credentials = check.secret(check.either("table or function", check.table, check.func)),
   header = check.that("non-empty string without control characters", function(value)
     if type(value) == "string" and value:find "%S" and not value:find "%c" then return value end
   end),

@@ -21,6 +21,9 @@
 --   heads             patterns of what may stand before a model's id in `models`, in this order
 --   service, list_base_url  of auth "sigv4": what to sign for; the address of lists, where that is another one.
 --                     Addresses may have {region} in them
+--   express_base_url, places  of auth "google": the address with a key; addresses of models with these names, an array
+--                     of {model = pattern, base_url, express_base_url}. Addresses may have {host}, {location} and
+--                     {project} in them
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date
 --   source            "recordings" or "documentation"

@@ -1,0 +1,72 @@
+--- Where Vertex AI answers: base URLs made of a location and a project. A base URL may have {host}, {location} and
+-- {project} in it, the row's as well as the caller's. {host} is that of the location.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+
+local addresses = {}
+
+local PROJECT, LOCATION = "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"
+local EXPECTED = {
+  project = 'id of a Google Cloud project, as in "my-project-1"',
+  location = '"global", "us", "eu" or a region, as in "europe-west4"',
+}
+local VARIABLES = { project = PROJECT, location = LOCATION }
+local PATTERNS = { project = "^[%w.:-]+$", location = "^[%w-]+$" }
+
+-- The host of a location.
+local function host_of(location)
+  if location == "global" then return "aiplatform.googleapis.com" end
+  if location == "us" or location == "eu" then return ("aiplatform.%s.rep.googleapis.com"):format(location) end
+  return location .. "-aiplatform.googleapis.com"
+end
+
+-- The option of that name, else its variable's value; nil where neither is there. Raises an ArgumentError for an unfit
+-- one.
+local function setting(settings, name)
+  local value = settings[name] or os.getenv(VARIABLES[name])
+  if value == nil or value == "" then return nil end
+  if not value:find(PATTERNS[name]) then errors.argument(name, EXPECTED[name], value) end
+  return value
+end
+
+-- The row's base URL for a model; `express`: with a key and without a project.
+local function of_row(row, model, express)
+  for _, place in ipairs(row.places or {}) do
+    if model:find(place.model) then return express and place.express_base_url or place.base_url end
+  end
+  return express and row.express_base_url or row.base_url
+end
+
+-- Replaces {NAME} in a base URL. Raises an ArgumentError where a value is missing.
+local function filled(url, values)
+  return (url:gsub("{(%w+)}", function(name)
+    local asked = name == "host" and "location" or name
+    local value = values[asked]
+    if not EXPECTED[asked] then return nil end
+    if not value then
+      core.raise_argument(asked, ("%s, here or in %s"):format(EXPECTED[asked], VARIABLES[asked]), "nothing")
+    end
+    return name == "host" and host_of(value) or value
+  end))
+end
+
+--- Puts the base URL and the project (nil where none is known) into the state. A model's name that says its project and
+-- location is asked for there. Raises an ArgumentError for a project or location that is unfit, needed and missing, or
+-- given beside a key, with which there is neither.
+function addresses.setup(state)
+  local settings, row, model = state.settings, state.row, state.model
+  local express = settings.key ~= nil and row.express_base_url ~= nil and not settings.base_url
+  for _, name in ipairs { "project", "location" } do
+    if express and settings[name] ~= nil then
+      core.raise_argument(name, "nothing beside the option key, which is for express mode", "a " .. name)
+    end
+  end
+  local values = { project = setting(settings, "project"), location = setting(settings, "location") }
+  state.project = values.project
+  local own = { model:match "^projects/([^/]+)/locations/([^/]+)/" }
+  if own[1] and own[2]:find(PATTERNS.location) then values.location = own[2] end
+  state.base_url = filled(settings.base_url or of_row(row, model, express), values)
+end
+
+return addresses
