@@ -90,7 +90,8 @@ struct quirks {
   int thinking_always;       /* the model cannot be told not to think: as little as there is */
   const char *least_level;   /* the word for thinking little: "low" | "minimal" */
   int metadata_labels;       /* metadata are `labels`; else they are dropped with a warning */
-  int plain_count;           /* tokens are counted of the bare request, not of one that names its model */
+  int plain_count;           /* tokens are counted of system prompt, tools, contents and their settings alone, not of a
+                                whole request that names its model */
   int no_tool_invocations;   /* refuses to be asked for what the provider's tools did */
 };
 

@@ -209,7 +209,8 @@ static void test_paths(void) {
 }
 
 static void expect_count(int line, const char *quirks, const char *body) {
-  static const char REQUEST[] = "{'model':'m','system':'s','extra':{'z':1},'messages':[" HI "]}";
+  static const char REQUEST[] = "{'model':'m','max_tokens':5,'system':'s','extra':{'z':1,'safetySettings':[]},"
+                                "'tools':[{'name':'f','strict':true}],'metadata':{'a':'b'},'messages':[" HI "]}";
   static struct result r;
   struct mem m = mem_libc();
   CHECK(run(quirks, REQUEST, 1, &m, &r) == 0);
@@ -217,11 +218,16 @@ static void expect_count(int line, const char *quirks, const char *body) {
   run_failing(__FILE__, line, quirks, REQUEST, 1, &r);
 }
 
-#define COUNTED "'systemInstruction':{'parts':[" PART("s") "]},'contents':[" HI_OUT "]}"
+#define COUNTED(config) \
+  "'systemInstruction':{'parts':[" PART("s") "]},'tools':[{'functionDeclarations':[{'name':'f'}]}]," config \
+  "'contents':[" HI_OUT "]}"
+
+#define SETTINGS "'generationConfig':{'maxOutputTokens':5},"
 
 static void test_count(void) {
-  expect_count(__LINE__, NULL, "{'generateContentRequest':{'model':'models/m'," COUNTED "}");
-  expect_count(__LINE__, "{'plain_count':true}", "{" COUNTED);
+  expect_count(__LINE__, NULL, "{'generateContentRequest':{'model':'models/m'," SETTINGS "'safetySettings':[],"
+               COUNTED("'toolConfig':{'functionCallingConfig':{'mode':'VALIDATED'}},") "}");
+  expect_count(__LINE__, "{'plain_count':true}", "{" SETTINGS COUNTED(""));
 }
 
 int main(void) {

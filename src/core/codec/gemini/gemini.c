@@ -210,7 +210,7 @@ static int render_body(struct render *r, int count, struct err *e) {
   struct writer w = { .r = r, .e = e };
   struct node *system = NULL;
   struct origin here = codec_origin(r, &codec_gemini);
-  int wrapped = count && !r->quirks->plain_count, elsewhere = gemini_is_elsewhere(&w, &here);
+  int wrapped = count && !r->quirks->plain_count, whole = wrapped || !count, elsewhere = gemini_is_elsewhere(&w, &here);
   if (prepare(&w, &system) != 0) return -1;
   writer_json(&w, "{");
   if (wrapped) {
@@ -218,10 +218,10 @@ static int render_body(struct render *r, int count, struct err *e) {
     put_model(&w);
   }
   put_config(&w);
-  put_extra_field(&w, "safetySettings");
+  if (whole) put_extra_field(&w, "safetySettings");
   if (!r->quirks->no_system_prompt) put_system(&w, system);
-  gemini_put_tools(&w);
-  put_extra_field(&w, "cachedContent");
+  gemini_put_tools(&w, whole);
+  if (whole) put_extra_field(&w, "cachedContent");
   if (!count) {
     put_metadata(&w);
     put_extra_field(&w, "serviceTier");

@@ -50,8 +50,8 @@ int gemini_is_elsewhere(const struct writer *w, const struct origin *here);
 ** NULL. 1 when something had to stand for a signature. */
 int gemini_put_contents(struct writer *w, const struct node *system, const struct node *messages);
 
-/* Writes `tools` and `toolConfig`, and what `extra` has for them. */
-void gemini_put_tools(struct writer *w);
+/* Writes `tools` and, where `config` is not 0, `toolConfig`, and what `extra` has for them. */
+void gemini_put_tools(struct writer *w, int config);
 /* The types of tools that are the provider's own, ended by NULL. */
 extern const char *const gemini_server_tools[];
 

@@ -158,7 +158,7 @@ static void put_config(struct writer *w, const struct offered *o) {
 
 /* }}} */
 
-void gemini_put_tools(struct writer *w) {
+void gemini_put_tools(struct writer *w, int config) {
   struct node *extra = writer_given(w, "extra"), *more = node_get(extra, "tools");
   struct offered o = { .more = node_is(more, NODE_ARRAY) ? more : NULL };
   o.server = o.more != NULL ? (int)o.more->count : 0;
@@ -170,5 +170,5 @@ void gemini_put_tools(struct writer *w) {
   }
   if (o.server + o.own > 0) put_list(w, &o);
   if (o.more != NULL) node_remove(extra, more);
-  put_config(w, &o);
+  if (config) put_config(w, &o);
 }
