@@ -32,6 +32,7 @@ return {
   env = { "GEMINI_API_KEY", "GOOGLE_API_KEY" },
   default_model = "gemini-3.5-flash",
   auth = "x-goog-api-key",
+  heads = { "^models/" },
   models = {
     level("gemini-3-pro"), level("gemini-3.1-pro"),
     level("gemini-3-flash", MINIMAL), level("gemini-3.1-flash", MINIMAL), level("gemini-3.5-flash", MINIMAL),
