@@ -144,12 +144,12 @@ local function names_file()
     .. ",\n}\n"
 end
 
--- The paths of the rows' base URLs by wire, for the loopback provider. Messages is spoken at /v1 of a base URL, which
--- may end in it already.
+-- The paths of the rows' base URLs by wire, for the loopback provider, with NAME for {NAME} of any name. Messages is
+-- spoken at /v1 of a base URL, which may end in it already.
 local function prefixes()
   local found = {}
   local function add(wire, url)
-    local prefix = url:match "^https?://[^/]+(.*)$"
+    local prefix = url:match "^https?://[^/]+(.*)$":gsub("{%w+}", "NAME")
     if wire == "anthropic" then prefix = prefix:gsub("/v1$", "") .. "/v1" end
     found[wire] = found[wire] or {}
     if not found[wire][prefix] then table.insert(found[wire], prefix) end
@@ -158,6 +158,7 @@ local function prefixes()
   for _, row in ipairs(rows) do
     for _, api in pairs(row.apis or { row }) do
       for _, url in ipairs(api.base_urls or row.base_urls or { row.base_url }) do add(api.codec, url) end
+      if row.express_base_url then add(api.codec, row.express_base_url) end
     end
   end
   local wires, lines = {}, {}

@@ -23,16 +23,25 @@ for wire in pairs(PREFIXES) do
   paths.endpoints[wire] = require("koine.testing.loopback.wire." .. wire)
 end
 
-local KNOWN = {}
+-- By kind (a wire, or "models"): patterns of the prefixes that it is served behind.
+local KNOWN = { models = {} }
 for wire, prefixes in pairs(PREFIXES) do
+  KNOWN[wire] = {}
   for _, prefix in ipairs(prefixes) do
-    KNOWN[wire .. " " .. prefix], KNOWN["models " .. prefix] = true, true
+    local pattern = "^" .. prefix:gsub("%p", "%%%0"):gsub("NAME", "[^/]+") .. "$"
+    table.insert(KNOWN[wire], pattern)
+    table.insert(KNOWN.models, pattern)
   end
 end
 
--- True where `kind` (a wire, or "models") is served behind a prefix.
+-- True where `kind` is served behind a prefix.
 local function is_known(kind, prefix)
-  return KNOWN[kind .. " " .. prefix] or KNOWN[kind .. " " .. prefix:gsub("[^/]+$", "NAME")]
+  for _, pattern in ipairs(KNOWN[kind] or {}) do
+    if prefix:find(pattern) then
+      return true
+    end
+  end
+  return false
 end
 
 -- Where an endpoint is below a prefix: {wire, suffix, counts = whether it counts tokens, pattern}.

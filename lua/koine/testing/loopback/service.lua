@@ -188,7 +188,7 @@ local function answer_chat(state, endpoint, request, record)
   if refusal then
     return refusal
   end
-  local missing = endpoint.missing_key(request.headers)
+  local missing = endpoint.missing_key(request.headers, request.path)
   local body, problems, code = endpoint.check(request, false, state.issued)
   record.problems = problems
   if missing then
@@ -206,7 +206,7 @@ local function answer_chat(state, endpoint, request, record)
 end
 
 local function answer_count(state, endpoint, request, record)
-  local missing = endpoint.missing_key(request.headers)
+  local missing = endpoint.missing_key(request.headers, request.path)
   local _, problems = endpoint.check(request, true, state.issued)
   record.problems = problems
   if missing then
@@ -218,7 +218,7 @@ local function answer_count(state, endpoint, request, record)
 end
 
 local function answer_models(endpoint, request, record, id)
-  local missing = endpoint.missing_key(request.headers)
+  local missing = endpoint.missing_key(request.headers, request.path)
   if missing then
     return error_response(endpoint, 401, { message = missing }, record)
   end
@@ -246,7 +246,7 @@ local function answer_beside(request, record)
   if not endpoint then
     return nil
   end
-  local missing = endpoint.missing_key(request.headers)
+  local missing = endpoint.missing_key(request.headers, request.path)
   if missing then
     return error_response(endpoint, 401, { message = missing }, record)
   end

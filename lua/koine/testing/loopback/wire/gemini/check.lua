@@ -1,21 +1,28 @@
 --- Strict validation of Gemini requests: what the real API refuses is a problem here, and so is what it only forgives.
--- Pure; `issued` is the memory of what this server handed out (see issued.lua).
+-- The API with a key and Vertex AI differ in what they know. Pure; `issued` is the memory of what this server handed
+-- out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"
 
 local set = check.set
 
-local KEYS = set [[generationConfig safetySettings systemInstruction tools toolConfig cachedContent labels serviceTier
-  contents]]
+local SHARED = "generationConfig safetySettings systemInstruction tools toolConfig cachedContent contents "
+local KEYS, VERTEX_KEYS = set(SHARED .. "serviceTier"), set(SHARED .. "labels")
+local VERTEX_COUNT = set "generationConfig systemInstruction tools contents"
 local CONFIG = set [[maxOutputTokens temperature topP topK stopSequences seed presencePenalty frequencyPenalty
   thinkingConfig responseMimeType responseJsonSchema responseSchema responseModalities candidateCount speechConfig
   imageConfig mediaResolution responseLogprobs logprobs]]
-local PART = set [[text thought thoughtSignature functionCall functionResponse inlineData fileData executableCode
-  codeExecutionResult toolCall toolResponse partMetadata videoMetadata mediaResolution]]
+local PARTS = "text thought thoughtSignature functionCall functionResponse inlineData fileData executableCode "
+  .. "codeExecutionResult videoMetadata mediaResolution "
+local PART, VERTEX_PART = set(PARTS .. "toolCall toolResponse partMetadata"), set(PARTS)
 local CONTENT = { "text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode",
   "codeExecutionResult", "toolCall", "toolResponse" }
-local HOSTED = set [[googleSearch googleSearchRetrieval urlContext codeExecution fileSearch googleMaps computerUse]]
+local TOOLS = "googleSearch googleSearchRetrieval urlContext codeExecution googleMaps computerUse "
+local HOSTED, VERTEX_HOSTED = set(TOOLS .. "fileSearch"), set(TOOLS .. "enterpriseWebSearch retrieval")
+local CONFIGS = "functionCallingConfig retrievalConfig "
+local TOOL_CONFIG, VERTEX_TOOL_CONFIG = set(CONFIGS .. "includeServerSideToolInvocations"), set(CONFIGS)
+local MADE_UP = "^call_" .. ("%x"):rep(24) .. "$" -- an id that Koine made
 local SKIP = "skip_thought_signature_validator"
 local NAME, NAME_MEANING = "^[%a_][%w_.:-]*$", "a name that begins with a letter or an underscore"
 
@@ -32,8 +39,16 @@ local function check_blob(ctx, path, blob, key)
   end
 end
 
+-- An id that no server gives is not known to it.
+local function check_id(ctx, path, id)
+  if id ~= nil and ctx.check:string(path, id) and id:find(MADE_UP) then
+    ctx.check:add(path, "an id that the model gave expected")
+  end
+end
+
 local function check_call(ctx, path, call)
   if ctx.check:object(path, call, set "name args id", "name args") then
+    check_id(ctx, path .. ".id", call.id)
     ctx.check:string(path .. ".name", call.name, NAME, NAME_MEANING)
     if not json.is_object(call.args) then
       ctx.check:add(path .. ".args", "an object expected")
@@ -46,6 +61,7 @@ local function check_response(ctx, path, response)
     return
   end
   ctx.check:string(path .. ".name", response.name, NAME, NAME_MEANING)
+  check_id(ctx, path .. ".id", response.id)
   if not json.is_object(response.response) then
     ctx.check:add(path .. ".response", "an object expected")
   end
@@ -74,7 +90,7 @@ local function check_signature(ctx, path, part)
 end
 
 local function check_part(ctx, path, part, role)
-  if not ctx.check:object(path, part, PART) then
+  if not ctx.check:object(path, part, ctx.vertex and VERTEX_PART or PART) then
     return
   end
   local contents = 0
@@ -219,7 +235,7 @@ local function check_tools(ctx, tools)
       end
     elseif json.is_object(tool) then
       for key in pairs(tool) do
-        if not HOSTED[key] then
+        if not (ctx.vertex and VERTEX_HOSTED or HOSTED)[key] then
           ctx.check:add(path .. "." .. tostring(key), "Unknown name")
         end
       end
@@ -231,8 +247,7 @@ local function check_tools(ctx, tools)
 end
 
 local function check_tool_config(ctx, config)
-  if config == nil or not ctx.check:object("toolConfig", config,
-    set "functionCallingConfig includeServerSideToolInvocations retrievalConfig") then
+  if config == nil or not ctx.check:object("toolConfig", config, ctx.vertex and VERTEX_TOOL_CONFIG or TOOL_CONFIG) then
     return
   end
   local calling = config.functionCallingConfig
@@ -278,8 +293,23 @@ local function check_config(ctx, config)
   check_thinking(ctx, config.thinkingConfig)
 end
 
-local function check_body(ctx, body)
-  ctx.check:object("request", body, KEYS, "contents")
+-- What a request is billed under: words in lower case.
+local function check_labels(ctx, labels)
+  if labels == nil or not ctx.check:object("labels", labels) then
+    return
+  end
+  for name, value in pairs(labels) do
+    if not name:find("^%l[%l%d_-]*$") or #name > 63 then
+      ctx.check:add("labels." .. name, "a name of lower-case letters, digits, _ and - expected")
+    elseif type(value) ~= "string" or not value:find("^[%l%d_-]*$") or #value > 63 then
+      ctx.check:add("labels." .. name, "a string of lower-case letters, digits, _ and - expected")
+    end
+  end
+end
+
+local function check_body(ctx, body, keys)
+  ctx.check:object("request", body, keys, "contents")
+  check_labels(ctx, body.labels)
   check_config(ctx, body.generationConfig)
   local system = body.systemInstruction
   if system ~= nil and ctx.check:object("systemInstruction", system, set "role parts", "parts")
@@ -309,12 +339,17 @@ return function(request, count, issued)
     return nil, c.problems
   end
   local model = request.path:match("([^/]+):%a+$") or ""
-  local ctx = { check = c, issued = issued, names = {}, model = model }
+  local vertex = request.path:find("/publishers/", 1, true) ~= nil or request.path:find("/projects/", 1, true) ~= nil
+  local ctx = { check = c, issued = issued, names = {}, model = model, vertex = vertex }
+  local keys = vertex and VERTEX_KEYS or KEYS
   local stream = request.path:find(":streamGenerateContent", 1, true) ~= nil
   if stream and (request.query or {}).alt ~= "sse" then
     c:add("alt", "sse expected: the answer would be an array")
   end
-  if count then
+  if count and vertex then
+    check_body(ctx, body, VERTEX_COUNT)
+    return body, c.problems
+  elseif count then
     local wrapped = body.generateContentRequest
     if c:object("request", body, set "generateContentRequest", "generateContentRequest")
       and c:object("generateContentRequest", wrapped, nil, "model") then
@@ -322,11 +357,11 @@ return function(request, count, issued)
         c:add("generateContentRequest.model", "%q expected", "models/" .. model)
       end
       wrapped.model = nil
-      check_body(ctx, wrapped)
+      check_body(ctx, wrapped, KEYS)
     end
     return body, c.problems
   end
-  check_body(ctx, body)
+  check_body(ctx, body, keys)
   body.model, body.stream = model, stream
   return body, c.problems
 end

@@ -1,10 +1,12 @@
 --- The Gemini endpoint of the loopback provider: plans become generateContent's own answers and streams, errors take
 -- its own shape. Pure but for the memory tables its caller passes in. Ids of calls are said where the script says
--- them; a model of Gemini 3 signs the first call of an answer.
+-- them; a model of Gemini 3 signs the first call of an answer. On Vertex AI, which the path tells, requests come with a
+-- token where the path names a project, else with a key.
 
 local json = require "koine.testing.loopback.json"
 local pieces = require "koine.testing.loopback.pieces"
 local script = require "koine.testing.loopback.script"
+local token = require "koine.testing.loopback.wire.gemini.token"
 
 local object, array = json.object, json.array
 
@@ -50,14 +52,21 @@ function gemini.id_header()
   return { "server-timing", "gfet4t7; dur=1" }
 end
 
---- True for the headers of a request to this API.
-function gemini.knows(headers)
-  return headers["x-goog-api-key"] ~= nil
+--- True for the headers or the path of a request to this API.
+function gemini.knows(headers, path)
+  return headers["x-goog-api-key"] ~= nil or path:find("/publishers/google", 1, true) ~= nil
 end
 
---- The message when the request carries no key, or a malformed one, else nil.
-function gemini.missing_key(headers)
-  if not (headers["x-goog-api-key"] or ""):find("^%S+$") then
+--- The message when the request carries no key (no token, where the path names a project), or a malformed one, else
+-- nil.
+function gemini.missing_key(headers, path)
+  if path == "/token" then
+    return nil
+  elseif path:find("/projects/", 1, true) then
+    if not (headers["authorization"] or ""):find("^Bearer %S+$") then
+      return "Request is missing required authentication credential. Expected OAuth 2 access token"
+    end
+  elseif not (headers["x-goog-api-key"] or ""):find("^%S+$") then
     return "Method doesn't allow unregistered callers"
   end
 end
@@ -236,6 +245,13 @@ end
 function gemini.model(id)
   return json.encode(model_object(id))
 end
+
+--- What is asked for beside chats: access tokens.
+gemini.beside = {
+  ["POST /token"] = function(_, request)
+    return token(request)
+  end,
+}
 
 --- The answer to a count.
 function gemini.count(tokens)
