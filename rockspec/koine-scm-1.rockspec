@@ -289,6 +289,7 @@ build = {
     ["koine.provider.rows.openrouter"] = "lua/koine/provider/rows/openrouter.lua",
     ["koine.provider.rows.perplexity"] = "lua/koine/provider/rows/perplexity.lua",
     ["koine.provider.rows.together"] = "lua/koine/provider/rows/together.lua",
+    ["koine.provider.rows.vertex"] = "lua/koine/provider/rows/vertex.lua",
     ["koine.provider.rows.vllm"] = "lua/koine/provider/rows/vllm.lua",
     ["koine.provider.rows.xai"] = "lua/koine/provider/rows/xai.lua",
     ["koine.session"] = "lua/koine/session/init.lua",

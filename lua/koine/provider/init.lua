@@ -7,7 +7,7 @@
 --   show              path that tells of one model; nil: there is none
 --   pull              wire format of downloads, where the provider runs models itself; nil: it does not
 --   counts            true where it counts tokens when asked
---   env               array of the variables that may hold the key
+--   env               array of the variables that may hold the key, or the path of a file with it
 --   auth              "bearer", "x-api-key", "api-key", "x-goog-api-key", "none", or the name of a module in auth/, for
 --                     which `login` is a table of facts
 --   key_optional      true where it goes without a key
@@ -48,7 +48,6 @@ for _, name in ipairs(rows.names) do known[name] = true end
 
 -- Providers that are planned, and what serves until they are there.
 local PLANNED = {
-  vertex = 'koine.gemini has its models with a key, koine.openrouter has them too',
   vertex_claude = 'koine.anthropic and koine.openrouter have its models',
   azure_claude = 'koine.anthropic and koine.openrouter have its models',
 }

@@ -2,5 +2,5 @@
 return {
   "anthropic", "azure", "bedrock", "bedrock_claude", "bedrock_openai", "cerebras", "compatible", "copilot", "deepseek",
   "fireworks", "gemini", "groq", "llamacpp", "lmstudio", "mistral", "moonshot", "ollama", "ollama_compat", "openai",
-  "openrouter", "perplexity", "together", "vllm", "xai",
+  "openrouter", "perplexity", "together", "vertex", "vllm", "xai",
 }

@@ -26,6 +26,8 @@ local ROWS = {
   { name = "bedrock", model = "mistral.pixtral-large-2502-v1:0" },
   { name = "gemini", model = "gemini-3.5-flash", base = "/v1beta", signed = true },
   { name = "gemini", model = "gemini-2.5-flash", base = "/v1beta", signed = true },
+  { name = "vertex", model = "gemini-3.5-flash", base = "/v1/projects/p/locations/global/publishers/google",
+    token = "ya29.test", signed = true },
 }
 for i, row in ipairs(ROWS) do
   row.mark = ("%s.%d"):format(row.name, i)
@@ -90,7 +92,7 @@ describe("a conversation", function()
     else
       local at_root = row.name == "anthropic" or row.name == "bedrock" or row.name == "ollama"
       options.base_url = server.url .. (row.base or at_root and "" or "/v1") -- the server's root is Copilot's
-      options.key = "test-key"
+      options.token, options.key = row.token, not row.token and "test-key" or nil
     end
     return koine[row.name](options)
   end

@@ -2,12 +2,13 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local places = require "spec.lua.provider.places"
 local raised = require "spec.support.raised"
 local rows = require "koine.provider"
 
 describe("providers", function()
   it("that are planned say what is there until then; other names are nil", function()
-    for _, name in ipairs { "vertex", "vertex_claude", "azure_claude" } do
+    for _, name in ipairs { "vertex_claude", "azure_claude" } do
       local err = raised(function() return koine[name] end)
       assert.are.equal("NotImplementedError", err.class)
       assert.are.same({ "koine", name }, { err.adapter, err.method })
@@ -37,8 +38,7 @@ describe("providers", function()
 
   it("with a usual model need none named, the others do", function()
     for _, one in ipairs(koine.providers()) do
-      local options = { base_url = not one.base_url and "http://127.0.0.1:1" or nil,
-        region = (rows.load(one.name).options or {}).region and "eu-west-1" or nil }
+      local options = places(rows.load(one.name))
       if one.default_model then
         assert.are.equal(one.default_model, koine[one.name](options):model_name())
         assert.are.equal(one.default_model, koine.adapter(one.name, options):model_name())
@@ -56,7 +56,8 @@ describe("providers", function()
   it("are named for a model that stands alone", function()
     for model, whole in pairs { ["gpt-4.1"] = "openai/gpt-4.1", ["gpt-5-mini"] = "openai/gpt-5-mini",
       ["claude-sonnet-4-5-20250929"] = "anthropic/claude-sonnet-4-5-20250929", ["grok-4"] = "xai/grok-4",
-      ["deepseek-chat"] = "deepseek/deepseek-chat", ["claude-opus-4.7"] = "copilot/claude-opus-4.7" } do
+      ["deepseek-chat"] = "deepseek/deepseek-chat", ["claude-opus-4.7"] = "copilot/claude-opus-4.7",
+      ["gemini-3.5-flash"] = "gemini/gemini-3.5-flash" } do
       local err = raised(koine.adapter, model)
       assert.are.same({ "ArgumentError", whole }, { err.class, err.expected })
       assert.is_truthy(err.message:find(('did you mean "%s"?'):format(whole), 1, true), err.message)
@@ -82,7 +83,7 @@ describe("pairs(koine)", function()
       "testing", "errors", "null", "version", "providers", "try", "session", "executor", "dispatcher" } do
       assert.is_true(seen[name] or false, name)
     end
-    assert.is_nil(seen.vertex)
+    assert.is_nil(seen.vertex_claude)
   end)
 
   it("leaves out what was not built in", function()

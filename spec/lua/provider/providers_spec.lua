@@ -3,6 +3,7 @@
 local files = require "spec.support.files"
 local koine = require "koine"
 local paths = require "koine.testing.loopback.paths"
+local places = require "spec.lua.provider.places"
 local rows = require "koine.provider"
 local raised = require "spec.support.raised"
 
@@ -14,7 +15,8 @@ end
 
 local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "show", "pull", "counts", "env",
   "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options", "api",
-  "apis", "own_ids", "login", "heads", "service", "list_base_url", "models", "models_checked", "source", "says")
+  "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
+  "models", "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -40,7 +42,8 @@ describe("provider rows", function()
         assert.is_truthy(is_local or row.base_url:find "^https://")
         assert.is_nil(row.base_url:find "/$")
         local variable = row.env[1]
-        assert.is_truthy(variable:find "^[A-Z_]+_API_KEY$" or not by_key and variable:find "^[A-Z_]+_TOKEN", variable)
+        assert.is_truthy(variable:find "^[A-Z_]+_API_KEY$" or not by_key
+          and (variable:find "^[A-Z_]+_TOKEN" or variable:find "^[A-Z_]+_CREDENTIALS$"), variable)
       end
     end)
 
@@ -86,8 +89,9 @@ describe("provider rows", function()
       local ids = { "some-model" }
       for _, model in ipairs(row.models or {}) do ids[#ids + 1] = model.prefix end
       for _, id in ipairs(ids) do
-        local adapter = koine[name] { model = id, base_url = not row.base_url and "http://127.0.0.1:1" or nil,
-          region = (row.options or {}).region and "eu-west-1" or nil }
+        local options = places(row)
+        options.model = id
+        local adapter = koine[name](options)
         assert.are.equal(id, adapter:model_name())
         assert.are.equal(row.title, adapter:provider_name())
         assert.are.equal(rows.model(row, id).context, adapter:max_context_tokens())

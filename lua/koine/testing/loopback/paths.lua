@@ -11,7 +11,7 @@ local PREFIXES = {
   anthropic = { "/v1", "/anthropic/v1" },
   bedrock = { "" },
   chat = { "", "/v1", "/api/v1", "/openai/v1", "/inference/v1", "/openai/deployments/NAME" },
-  gemini = { "/v1beta" },
+  gemini = { "/v1beta", "/v1/publishers/google", "/v1/projects/NAME/locations/NAME/publishers/google" },
   ollama = { "" },
   responses = { "", "/v1", "/api/v1", "/openai/v1" },
   -- end of prefixes

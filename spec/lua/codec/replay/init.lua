@@ -53,6 +53,13 @@ local MAKERS = {
 -- folder → the path of its base URL, where the server's root does not do
 local BASES = { ["gemini-generatecontent"] = "/v1beta" }
 
+-- For a recording on Vertex AI, which its path tells.
+local function vertex(options)
+  options.token, options.key = options.key, nil
+  options.base_url = options.base_url:gsub("/v1beta$", "/v1/projects/recorded/locations/global/publishers/google")
+  return koine.vertex(options)
+end
+
 --- The folders whose recordings are replayed, sorted.
 replay.folders = {}
 for folder in pairs(MAKERS) do replay.folders[#replay.folders + 1] = folder end
@@ -68,9 +75,9 @@ local function unescape(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
---- Reads a recording: {path, folder, name, model (as it was requested, else a made-up one),
--- streaming (whether a stream
--- was asked for), response = {status, headers, body}}. Raises when it is none.
+--- Reads a recording: {path, folder, name, vertex (whether Vertex AI was asked), model (as it was requested, else a
+-- made-up one), streaming (whether a stream was asked for), response = {status, headers, body}}. Raises when it is
+-- none.
 function replay.load(directory, folder, name)
   local file_path = ("%s/%s/%s.json"):format(directory, folder, name)
   local file <close> = assert(io.open(file_path, "rb"))
@@ -89,7 +96,9 @@ function replay.load(directory, folder, name)
     streaming = kind:find("event-stream", 1, true) ~= nil or kind:find("ndjson", 1, true) ~= nil
   end
   local model = body.model or in_path and unescape(in_path) or resource or "recorded-model"
-  return { path = file_path, folder = folder, name = name, model = model, streaming = streaming, response = response }
+  local on_vertex = path:find("/publishers/google/", 1, true) ~= nil
+  return { path = file_path, folder = folder, name = name, vertex = on_vertex, model = model, streaming = streaming,
+    response = response }
 end
 
 -- The request id among the recorded headers.
@@ -106,7 +115,8 @@ function replay.run(server, recording, opts)
   if streaming == nil then streaming = recording.streaming end
   assert(server:reset())
   assert(server:script { { replay = recording.path, fault = opts.fault } })
-  local adapter = MAKERS[recording.folder] { model = recording.model, key = "test-key",
+  local make = recording.vertex and vertex or MAKERS[recording.folder]
+  local adapter = make { model = recording.model, key = "test-key",
     base_url = server.url .. (BASES[recording.folder] or ""),
     retry = false, timeout = 30, max_tokens = 1024 }
   local outcome = { origin = { provider = core.state(adapter).row.name, model = adapter:model_name(),

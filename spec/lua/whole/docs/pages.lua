@@ -55,7 +55,7 @@ local function promise(line)
 end
 
 -- constructor → the path of its base URL, where the server's root does not do
-local BASES = { gemini = "/v1beta" }
+local BASES = { gemini = "/v1beta", vertex = "/v1/projects/{project}/locations/{location}/publishers/google" }
 
 -- koine, but its adapters talk to `server`, or to a server that the page started itself.
 local function on_loopback(server)
@@ -72,7 +72,8 @@ local function on_loopback(server)
     if type(given) ~= "table" then return given end
     local copy = {}
     for name, value in pairs(given) do copy[name] = value end
-    copy.base_url, copy.key = local_to(given.base_url) .. (base_path or ""), given.key or "docs-key"
+    copy.base_url = local_to(given.base_url) .. (base_path or "")
+    if not given.token and not given.credentials_file then copy.key = given.key or "docs-key" end
     return copy
   end
 
