@@ -262,6 +262,7 @@ build = {
     ["koine.provider.auth.google.account"] = "lua/koine/provider/auth/google/account.lua",
     ["koine.provider.auth.google.addresses"] = "lua/koine/provider/auth/google/addresses.lua",
     ["koine.provider.auth.google.assertion"] = "lua/koine/provider/auth/google/assertion.lua",
+    ["koine.provider.auth.google.private_key"] = "lua/koine/provider/auth/google/private_key.lua",
     ["koine.provider.auth.ollama"] = "lua/koine/provider/auth/ollama.lua",
     ["koine.provider.auth.sigv4"] = "lua/koine/provider/auth/sigv4.lua",
     ["koine.provider.credentials"] = "lua/koine/provider/credentials.lua",

@@ -207,12 +207,14 @@ describe("a login at Google", function()
     end)
 
     it("says of a key that it is none, and asks for no password", function()
-      local other = pkey.new { type = "EC", curve = "prime256v1" }
-      for _, pem in ipairs { "nonsense", KEY:toPEM "public", other:toPEM "private",
+      local other, own = pkey.new { type = "EC", curve = "prime256v1" }, KEY:toPEM "private"
+      local long = own:gsub("\nMII", "\nMIH", 1)
+      for _, pem in ipairs { "nonsense", KEY:toPEM "public", other:toPEM "private", long, own:sub(1, -300),
+        own:gsub("\n[^\n]+\n(-+END)", "\n%1"), own:gsub("BEGIN", "BEGIN RSA"),
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n" } do
         local _, err = vertex { credentials_file = service_account { private_key = pem } }:chat "Hi"
         assert.are.equal("auth", err.kind)
-        assert.is_truthy(err.message:find("private_key: RSA key in PEM", 1, true), err.message)
+        assert.is_truthy(err.message:find("private_key: RSA key in PEM (PKCS #8)", 1, true), err.message)
         assert.is_false(deep.shows(err, pem))
       end
     end)
