@@ -61,10 +61,10 @@ describe("a login at Google", function()
       token_uri = server.url .. "/token" }, more))
   end
 
-  local function user(more)
+  local function user(more, mode)
     count = count + 1
     return file(merged({ type = "authorized_user", client_id = "id" .. count, client_secret = SECRET,
-      refresh_token = REFRESH, token_uri = server.url .. "/token" }, more))
+      refresh_token = REFRESH, token_uri = server.url .. "/token" }, more), mode)
   end
 
   local function vertex(options)
@@ -253,6 +253,14 @@ describe("a login at Google", function()
       assert.are.same({ "Bearer ya29.first", "Bearer ya29.first", "Bearer ya29.second" }, bearers())
     end)
 
+    it("from a link to a file that others may read, as mounted secrets are", function()
+      assert(server:script { gives "ya29.mounted", { content = "fine" } })
+      local path = directory .. "/mounted.json"
+      assert(os.execute(("ln -s '%s' '%s'"):format(user(nil, "644"), path)))
+      assert.are.equal("fine", assert(vertex { credentials_file = path }:chat "Hi"):text())
+      assert.are.same({ "Bearer ya29.mounted" }, bearers())
+    end)
+
     it("while others ask for it: one flight at a time", function()
       assert(server:script { gives "ya29.one", { content = "a" }, { content = "b" }, { content = "c" } })
       local path = user()
@@ -366,9 +374,9 @@ describe("a login at Google", function()
       return err.message
     end
 
-    it("that is not there, or not its owner's alone", function()
-      said "/none/at/all.json"
-      assert.is_truthy(said(file("{}", "644")):find("0600", 1, true))
+    it("that is not there, or no regular file", function()
+      assert(os.execute("mkfifo " .. directory .. "/pipe"))
+      for _, path in ipairs { "/none/at/all.json", directory .. "/pipe" } do said(path) end
     end)
 
     it("of another kind, and names the function that does without", function()

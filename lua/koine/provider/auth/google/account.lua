@@ -101,7 +101,8 @@ local function fresh(token) return token and account.clock() < token.expires - M
 function account.of(state)
   local path = path_of(state.settings)
   if not path then return nil end
-  local text, err = core.file_read(path, FILE_MAX)
+  -- Koine neither writes the file nor chooses its mode: what mounts secrets gives links to files that others may read.
+  local text, err = core.file_read_any(path, FILE_MAX)
   if not text then return nil, service.refusal(state.row, err.message) end
   for other in next, good do
     if not fresh(other.token) then good[other] = nil end
