@@ -31,7 +31,7 @@ describe("process", function()
   end)
 
   describe("the userdata", function()
-    local SPEC = { argv = { "sh", "-c", "echo $$ > pids; echo out; exec sleep 1000" }, output_max = 100, grace = 0 }
+    local SPEC = { argv = { "sh", "-c", "echo out; echo $$ > pids; exec sleep 1000" }, output_max = 100, grace = 0 }
 
     local function start()
       SPEC.cwd = dir

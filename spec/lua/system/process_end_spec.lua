@@ -67,7 +67,7 @@ describe("process", function()
 
     it("of the command is the end of what it left behind", function()
       local r = assert(sh([[
-        (setsid sh -c 'echo $$ > pids; echo told; exec sleep 1000' &)
+        (setsid sh -c 'echo told; echo $$ > pids; exec sleep 1000' &)
         while [ ! -s pids ]; do sleep 0.01; done
         exit 4
       ]], { cwd = dir }))
