@@ -26,7 +26,9 @@ for tree; do
         compiler=${CXX:-c++} flags='-x c++'
         sed -i 's/^#define LUA_API[[:space:]]*extern$/#ifdef __cplusplus\n#define LUA_API extern "C"\n#else\n#define LUA_API extern\n#endif/' \
           "$dir/lua/luaconf.h" ;;
-      checks) flags="$flags -DLUAI_ASSERT -DLUA_USE_APICHECK" ;;
+      checks) # but for one that lua-zlib fails: it leaves values above a luaL_Buffer
+        flags="$flags -DLUAI_ASSERT -DLUA_USE_APICHECK"
+        sed -i 's/^static char \*prepbuffsize/#undef checkbufferlevel\n#define checkbufferlevel(B, i) ((void)0)\n&/' "$dir/lua/lauxlib.c" ;;
     esac
     mv "$dir/lua/lua.c" "$dir/main.c"
     # shellcheck disable=SC2086
