@@ -7,8 +7,22 @@ local stress = require "spec.lua.task.stress"
 
 local SEEDS, TASKS = 50, 2000
 
+-- True where a to-be-closed variable of a coroutine that failed learns the error. Lua before 5.4.3 gives it none, and
+-- the model hears of errors in this way.
+local function closing_tells()
+  local told
+  local co = coroutine.create(function()
+    local mark <close> = setmetatable({}, { __close = function(_, err) told = err end }) -- luacheck: ignore
+    error("told", 0)
+  end)
+  coroutine.resume(co)
+  coroutine.close(co)
+  return told == "told"
+end
+
 describe("tasks under random schedules", function()
   it("end, are closed exactly once, and their errors arrive where they belong", function()
+    if not closing_tells() then pending "this Lua closes variables without telling the error" end
     local sum = {}
     for _, what in ipairs(stress.KINDS) do sum[what] = 0 end
     for seed = 1, SEEDS do
