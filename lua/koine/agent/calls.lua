@@ -1,6 +1,6 @@
---- The calls of a step: running their tools, one at a time or all at once, and telling the answers in order.
--- Written ahead: a call is marked as started, and the run's checkpoint told so, before its tool runs. A call that is
--- marked and has no answer when its turn comes was interrupted; it is never run again.
+--- The calls of a step: running their tools, one at a time or all at once, and handing out the answers in
+-- order. Before its tool runs, a call is marked as started and the checkpoint of the run is called. A call that is
+-- marked and has no answer was interrupted; its tool never runs again.
 
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
@@ -11,7 +11,7 @@ local tool = require "koine.agent.tool"
 
 local calls = {}
 
---- Calls the checkpoint of a run, where there is one: there is something to save.
+--- Calls the checkpoint of a run, where there is one, because its state has changed.
 function calls.save(run)
   if run.spec.checkpoint then run.spec.checkpoint(run) end
 end
@@ -63,8 +63,8 @@ local function settled(call, tools)
   return true
 end
 
--- Marks calls as started and has that saved: whether their tools may run now. Where it could not be saved, or the run
--- ended meanwhile, no tool runs, and the marks are taken back.
+-- Marks calls as started and calls the checkpoint: whether their tools may run now. Where the checkpoint raises, or the
+-- run ends meanwhile, no tool runs, and the marks are taken back.
 local function write_ahead(run, due)
   local unmark <close> = defer(function()
     for _, call in ipairs(due) do call.started = nil end
@@ -86,7 +86,8 @@ local function execute(run, call, tools)
     outcome.blocked, outcome.reason, outcome.traceback
 end
 
--- Runs the tools of several calls at once. A checkpoint that fails does not break off the others; it is raised then.
+-- Runs the tools of several calls at once. A failing checkpoint does not break off the others; its error is raised
+-- after them.
 local function execute_all(run, batch, tools)
   local jobs, failure = {}, nil
   for i, call in ipairs(batch) do
@@ -123,7 +124,8 @@ local function tell(draft, call)
     is_error = call.is_error, blocked = call.blocked, reason = call.reason, executed = call.started == true }
 end
 
---- Tells the answers that have not been told, in the calls' order; when all calls are answered, the history gets them.
+--- Hands out the answers that were not handed out, in the calls' order; adds them to the history once all calls have
+-- one.
 function calls.tell(self)
   local draft, told, whole = state.draft(self), {}, true
   for _, call in ipairs(self.calls) do

@@ -1,4 +1,4 @@
---- The fields of an agent: what each of them may be. What is a table is kept as a copy.
+--- The fields of an agent: what each of them may be. Tables are copied.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -39,14 +39,14 @@ local HINTS = { max_steps = STEPS, max_iterations = STEPS, max_turns = STEPS, ma
 --- Checks one field: the value to keep. `path` (nil: the name) begins the field's name in errors.
 function fields.check(name, value, path) return FIELDS[name](value, path or name) end
 
--- Raises for a field that no agent has, which may have been meant as an option.
+-- Raises for an unknown field, which may be meant as an option.
 local function unknown_field(name)
   if HINTS[name] or OWN[name] or not options.is_call(name) then check.unknown("field", name, FIELDS, nil, HINTS) end
   core.raise(errors.new { kind = "argument", field = name, expected = "options." .. name,
     message = ("%s: unknown field; did you mean options.%s?"):format(name, name) })
 end
 
---- `given`, checked, over what `below` holds: a new table. Raises an ArgumentError for what is unknown or bad.
+--- `given`, checked, over what `below` holds: a new table. Raises an ArgumentError for an unknown or bad field.
 function fields.merged(given, below)
   local spec = {}
   for name, value in next, below do spec[name] = value end

@@ -74,7 +74,7 @@ function methods:load(text, opts)
 end
 
 --- koine.agent(given): makes an agent of a table of
---   adapter     whom it asks, required
+--   adapter     the adapter that it asks, required
 --   tools       array of koine.tool, or of what koine.tool takes
 --   system      string or array of text blocks
 --   stop        array of conditions, or one: koine.agent.steps(n), tool(name), tokens(n), cost(usd), deadline(seconds),
@@ -101,7 +101,7 @@ end
 
 check.colons(methods, agent_mt, "agent")
 
---- agent:load, for those who have it from the module: the run, or nil, err.
+--- agent:load as a function of the module: the run, or nil, err.
 agent.load = methods.load
 
 return setmetatable(agent, { __call = function(_, given) return new(given) end })

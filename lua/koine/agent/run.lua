@@ -29,8 +29,7 @@ function run.new(spec, self)
   return setmetatable({ spec = spec, state = self, since = core.monotonic(), unread = queue.new() }, run_mt)
 end
 
---- A run with a state that was loaded: answers that its process did not come to tell are told, calls that wait are
--- judged anew.
+--- A run with a loaded state: hands out answers that its process did not hand out, and judges calls that wait anew.
 function run.resume(spec, self)
   if self.calls then calls.tell(self) end
   step.judge_again(self, spec.tools)
@@ -54,8 +53,8 @@ local function in_task(self, f, ...)
   return table.unpack(results, 1, results.n)
 end
 
--- Raises what a task raised: wrong use, which in the task had no caller's line to name, with the line of our caller. Of
--- a model call that was wrong use nothing was asked.
+-- Raises what a task raised; wrong use, which inside the task could not name a caller's line, with the line of our
+-- caller. A model call that was wrong use sent nothing.
 local function reraise(self, failure)
   if errors.is_error(failure) and failure.field then self.asking = nil end
   local first = errors.is_error(failure) and (failure.field or failure.adapter)

@@ -166,8 +166,8 @@ local function check_messages(messages)
   return true
 end
 
--- Whether the calls of a state are those of its last message: nil, or what is wrong. Before the first answer nothing
--- can be said: the calls of a history that was given are its giver's.
+-- Whether the calls of a state are those of its last message: nil, or what is wrong. Before the first answer there is
+-- no rule: the caller gave that history, with its calls.
 local function calls_problem(self)
   local last, calls = self.messages[#self.messages], self.calls or {}
   local uses = last and last.role == "assistant" and self.steps > 0 and state.uses(last.content) or {}

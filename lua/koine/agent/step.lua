@@ -208,8 +208,8 @@ local function follow(draft, reason, uses, calls)
 end
 
 --- Enters a Response into the state: history, usage, events, and the calls that it makes with `tools`. true, or nil,
--- err when the run cannot go on from it: the history is then as before. May wait, where needs_approval does; it is
--- broken off there without a trace but usage and steps.
+-- err when the run cannot go on from it: the history is then as before. Waits where needs_approval waits; breaking
+-- it off there changes nothing but usage and steps.
 function step.record(self, response, tools)
   if not is_response(response) then
     return nil, errors.new { kind = "other", message = "the adapter's answer is no response" }

@@ -5,10 +5,10 @@
 --     run = function(args) return "rain in " .. args.city end,
 --   }
 --
--- A tool is a plain table that every adapter takes in `tools`. An agent (init.lua) calls it by itself; a loop of one's
--- own asks `koine.tool.answer` for the result of a call. Whatever goes wrong in a tool is told to the model as an error
--- result. Two things end the loop instead: an error of Koine's with the kind "executor", trouble of the machine behind
--- the tools, and "cancelled".
+-- A tool is a plain table that every adapter takes in `tools`. An agent (init.lua) calls it by itself; your own
+-- loop asks `koine.tool.answer` for the result of a call. Whatever goes wrong in a tool is told to the model as an
+-- error result. Two things end the loop instead: an error of Koine's with the kind "executor", trouble of the machine
+-- behind the tools, and "cancelled".
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -104,7 +104,7 @@ local function check_array(value, path)
 end
 
 --- Checks an array of tools, or of what koine.tool takes, and of tools of the provider's own (with a `type`): a new
--- array of koine.tool, each with a name of its own. `path` begins the field's name in errors. Raises an ArgumentError.
+-- array of koine.tool with unique names. `path` begins the field's name in errors. Raises an ArgumentError.
 function tool.list(value, path)
   check_array(value, path)
   local kept, names = {}, {}
@@ -113,7 +113,7 @@ function tool.list(value, path)
     if type(one) ~= "table" then errors.argument(at, "tool", one) end
     kept[i] = tool.is_tool(one) and one or (is_server_tool(one) and new_server_tool or new)(one, at .. ".")
     local name = kept[i].name
-    if name and names[name] then errors.argument(at .. ".name", "a name of its own", name) end
+    if name and names[name] then errors.argument(at .. ".name", "unique name", name) end
     names[name or kept[i]] = true
   end
   return kept
@@ -276,7 +276,7 @@ end
 --- The answer to a call (a tool_use block) with one of `tools` (array of koine.tool): a tool_result block, and
 -- {blocked, reason} as the tool said, with `traceback` (text) where it raised; or nil, err for an error that ends the
 -- loop. `ctx` is a table whose fields are handed to the tool beside `call`, nil for none. Approval is not asked for.
--- What is no array of tools, no call or no table raises an ArgumentError.
+-- Raises an ArgumentError unless these are an array of tools, a call and a table.
 function tool.answer(tools, call, ctx)
   check_answer(tools, call, ctx)
   local result, err
@@ -302,11 +302,11 @@ end
 --   run             function(args, ctx) → what the model is told: a string, a number, a boolean, an array of text,
 --                   image and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second,
 --                   nil or {is_error, blocked, reason}: whether that is an error, whether the call was refused, and
---                   why. Or nil, err. What it raises is told without the place where. `args` is the decoded arguments,
---                   `ctx` is {call = {id, name}, run = the agent's run or nil}
+--                   why. Or nil, err. The model reads what it raises, without the place. `args` is the decoded
+--                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil}
 --   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
---   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; a loop of one's own
---                   looks at it itself
+--   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; your own loop
+--                   checks it itself
 --   hidden          boolean: an agent does not offer the tool to the model, but answers calls of it
 --   strict, cache_control   as in records.tool_definition
 -- A new table with these fields (no `example`). Raises an ArgumentError naming the bad field.
