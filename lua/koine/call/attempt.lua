@@ -222,8 +222,8 @@ local function reauthenticated(call, err)
   return auth.rejected(call.adapter, err, call.credentials)
 end
 
--- True when the request can go without what the provider refused of it: it is rendered again so, once per call and
--- thing, and its warnings say what they have to. What is refused always, the adapter does not send again.
+-- True when the request can do without the part that the provider refused: renders it again without that part, once
+-- for each part in a call, and adds its warnings. The adapter never again sends a part that is always refused.
 local function remedied(call, err)
   if (call.remedies or 0) == 0 then return false end -- fetches have none
   local without, lasts = core.remedy(call.adapter, call.remedies, call.outgoing.codec, err.status_code, err.code,
@@ -238,7 +238,7 @@ local function remedied(call, err)
   return true
 end
 
--- True when the login module took out of the request what the provider refuses: it is rendered again.
+-- True when the login module removed what the provider refuses, and the request was rendered again.
 local function relieved(call, err)
   local auth = call.state.auth
   if not auth or not auth.relieve or not call.outgoing or not auth.relieve(call.adapter, err, call.request) then
@@ -253,7 +253,7 @@ local function changed(call, err)
   return not call.adapter:closed() and (remedied(call, err) or relieved(call, err))
 end
 
---- What becomes of an attempt that failed: true when it may be made again (any wait is over), else nil and the error.
+--- Decides about a failed attempt: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(call, err)
   if reauthenticated(call, err) or changed(call, err) then
     call.ledger:enter(err)

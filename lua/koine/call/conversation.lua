@@ -78,13 +78,13 @@ local function say(self, content, on_delta)
   return response
 end
 
--- Raises for what is no array: behind a hole, or under another key, a part would not be sent.
+-- Raises for a table that is no array: parts behind a hole, or under another key, would not be sent.
 local function check_list(field, expected, value)
   if type(value) ~= "table" then errors.argument(field, expected, value) end
   if not check.is_list(value) then core.raise_argument(field, expected, "a table with holes or other keys") end
 end
 
--- True for what would vanish from the request, so that the model would go on where it stopped.
+-- True for content that would vanish from the request: the model would then continue its own answer.
 local function says_nothing(said)
   if type(said) == "string" then return not said:find "%S" end
   return next(said) == nil
@@ -95,7 +95,7 @@ end
 -- Raises an ArgumentError for bad blocks, options, or while another exchange is under way.
 function methods:ask(said, on_delta)
   if type(said) ~= "string" then check_list("ask", "string or array of blocks", said) end
-  if says_nothing(said) then errors.argument("ask", "something to say", said) end
+  if says_nothing(said) then errors.argument("ask", "non-empty text or blocks", said) end
   local calls = pending(self.history)
   if #calls == 0 then return say(self, said, on_delta) end
   local blocks = {}

@@ -1,7 +1,7 @@
 --- Adapters written in Lua: one primitive makes a whole adapter.
 -- The primitive, `open`, starts one answer and returns an object with three methods; chat, stream and open of the
--- adapter are derived from it, with the checks of messages and options that every adapter makes. Whatever else an
--- adapter may leave out has its default here.
+-- adapter are derived from it, with the checks of messages and options that every adapter makes. The other
+-- methods have defaults here.
 
 local check = require "koine.data.check"
 local core = require "koine.core"
@@ -98,7 +98,7 @@ local stream_mt = { __index = stream, __name = "koine.stream", __close = stream.
 
 -- The derived methods -----------------------------------------------------------------------------------------------
 
--- Whether a value says nothing. A table with other keys than an array's does: core.check refuses it.
+-- Whether a value is empty. A table with other keys than an array's is not: core.check refuses it.
 local function is_empty(value) return value == "" or type(value) == "table" and next(value) == nil end
 
 -- The options in force: those given to the constructor, under those of the call. A fresh plain table.
@@ -190,7 +190,7 @@ local function derive(adapter, definition)
   end
 end
 
--- What an adapter has that says nothing about it --------------------------------------------------------------------
+-- Defaults of the other methods -------------------------------------------------------------------------------------
 
 local defaults = {}
 
@@ -206,7 +206,7 @@ function defaults.max_context_tokens() return nil end
 --- Quotas: nil, none known.
 function defaults.usage_report() return nil end
 
---- Logs in where that needs doing: nothing to do.
+--- Logs in: does nothing.
 function defaults.authenticate() return true end
 
 --- Whether credentials are there: true, none are needed.

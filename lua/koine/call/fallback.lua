@@ -1,8 +1,8 @@
 --- An adapter that tries the next one: koine.fallback { a, b, … } asks the adapters in order until one answers.
 -- The next is tried where no delta was handed out yet and the error is not the caller's fault; each makes its own
--- retries first. What is refused as wrong (invalid_request, too_large, context_overflow) would be wrong elsewhere too,
--- unless it is worth another try (`retryable`: a call that the model wrote wrongly); a cancelled call stays cancelled,
--- and an answer beyond the caller's limits was an answer.
+-- retries first. A request refused as wrong (invalid_request, too_large, context_overflow) would be wrong elsewhere
+-- too, unless it is worth another try (`retryable`: a call that the model wrote wrongly). A cancelled call stays
+-- cancelled, and an answer that exceeds the caller's limits counts as an answer.
 
 local custom_adapter = require "koine.call.custom_adapter"
 local check = require "koine.data.check"
@@ -95,7 +95,7 @@ local function checked(given)
     if math.type(name) == "integer" then
       adapters[name] = value
     elseif name ~= "may" then
-      core.raise_argument(tostring(name), "an array of adapters and may", "an unknown field")
+      core.raise_argument(tostring(name), "adapters, and no field but may", "an unknown field")
     end
   end
   if not check.is_list(adapters) then
@@ -128,7 +128,7 @@ end
 --- koine.fallback { a, b, …, may = f }: an adapter made of adapters. Its answers are those of the first that gives
 -- one: response.provider says which, response.attempts (of an error: err.attempts) has the attempts of all. Names,
 -- context, quota and log-in are the first adapter's. `may(err)` decides whether the next is tried (boolean; the
--- default is above). Options of a call go to whichever is asked; those of the constructors stay with each. An
+-- default is above). Options of a call go to every adapter that is asked; those of the constructors stay with each. An
 -- ArgumentError or NotImplementedError of any of them is raised. Raises an ArgumentError naming the bad entry.
 return function(given)
   local adapters = checked(given)

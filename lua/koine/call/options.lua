@@ -11,8 +11,8 @@
 --   stop_sequences  array of non-empty strings
 --   cache_retention "none", "short" (5 minutes), "long" (1 hour)
 --   metadata        table, e.g. {user_id = "u"};  betas  string or array of strings
---   extra           table: further fields of the request's body, over none that is there
---   headers         {name = value}: strings; names do not tell case
+--   extra           table: further fields of the request's body; they replace none
+--   headers         {name = value}: strings; names ignore case
 --   timeout         number: seconds in total; or {connect = 30, first_byte = 600, idle = 300, total = no limit}:
 --                   seconds each, 0 = no limit
 --   limits          {line, event, body, decoded, argument_bytes, high_water = bytes; depth, at most
@@ -42,7 +42,7 @@ local SECONDS = check.number(0, 1e9, "number of seconds, 0 for no limit")
 
 local function KEY(value, field) return type(value) == "function" and value or check.key(value, field) end
 
--- {name = value}; names come back in lower case, because HTTP does not tell them apart.
+-- {name = value}; names come back in lower case, because HTTP ignores case.
 local HEADERS = check.secret(check.that("table of strings", function(value, field)
   if type(value) ~= "table" then return nil end
   local kept = {}
@@ -197,7 +197,7 @@ for _, name in ipairs { "response_format", "seed", "top_k", "n", "frequency_pena
   HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
 end
 
--- The hint for an unknown option, with the place of what it names where that is another one; nil when there is none.
+-- The hint for an unknown option, with the place of the option that it names where that differs; nil: no hint.
 local function hints_for(name, known, elsewhere, where)
   local hint = HINTS[name]
   if not hint then return nil end
@@ -224,8 +224,8 @@ end
 --- Whether calls have an option of that name.
 function options.is_call(name) return CALL[name] ~= nil end
 
---- Raises an ArgumentError at `field` unless calls have an option of that name. Its value is left to the call: what is
--- good depends on the model.
+--- Raises an ArgumentError at `field` unless calls have an option of that name. The call checks its value: that depends
+-- on the model.
 function options.check_name(name, field) check_known(name, CALL, CONSTRUCTOR, A_CALL, field) end
 
 -- Checks `given` against `known` and puts it over what `settings` inherits.

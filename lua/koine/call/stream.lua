@@ -12,13 +12,13 @@ local stream = {}
 local methods = core.stream_methods
 local poll = methods.poll
 
--- There will be no other attempt: the request, which may be large, need not be kept.
+-- Frees the request, which may be large: there will be no other attempt.
 local function forget_request(call)
   call.outgoing, call.request, call.rendered, call.credentials = nil, nil, nil, nil
 end
 
--- What becomes of a stream whose attempt failed: true when there is another one; else nil and the error, the same from
--- then on.
+-- Decides about a stream whose attempt failed: true when there is another attempt; else nil and the error, the same
+-- from then on.
 local function recover(self, call, err)
   if call.failure then return nil, call.failure end
   local again = false

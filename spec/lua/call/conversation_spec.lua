@@ -84,7 +84,7 @@ describe("ask", function()
     talk:ask "1"
     for _, nothing in ipairs { "", " \n\t", {} } do
       local err = raised(talk.ask, talk, nothing)
-      assert.are.same({ "ask", "something to say" }, { err.field, err.expected })
+      assert.are.same({ "ask", "non-empty text or blocks" }, { err.field, err.expected })
     end
     assert.are.equal(2, #talk.history)
     assert.are.equal("b", talk:ask { { type = "text", text = "2" } }:text())
