@@ -86,7 +86,7 @@ local function judge(self, runner)
   end
 end
 
--- Tells what had arrived of an answer that broke off. Its calls are not told: they are not to be run.
+-- Hands out what had arrived of an answer that broke off, except its calls: they must not run.
 local function tell_partial(runner, partial)
   for _, block in ipairs(partial and partial.content or {}) do
     local event = block.type ~= "tool_use" and step.event(block)

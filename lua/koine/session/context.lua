@@ -18,7 +18,7 @@ end
 
 local function basename(path) return path:match "([^/]*)/*$" end
 
--- What each file is called: its last name, or where two have the same, its path from the working directory.
+-- The title of each file: its last name, or where two have the same, its path from the working directory.
 local function titles(paths, workdir)
   local count, names = {}, {}
   for _, path in ipairs(paths) do

@@ -84,7 +84,7 @@ end
 local replayed = {}
 local replayed_mt = { __index = replayed, __name = "koine.session" }
 
--- The result of a session that its provider gave none of.
+-- The result of a session whose provider returned none.
 local function failed(err)
   if err == nil then err = "the provider gave no result" end
   if not errors.is_error(err) then err = errors.new { kind = "other", message = tostring(err) } end

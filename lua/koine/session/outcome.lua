@@ -5,7 +5,7 @@ local errors = require "koine.data.errors"
 
 local outcomes = {}
 
---- What in the last words of a model counts as asking for a human, in lower case.
+--- Phrases with which a model asks for a human at the end of its output, in lower case.
 outcomes.PHRASES = { "i need human input", "i need your input", "please clarify", "i cannot proceed without",
   "waiting for your response" }
 
