@@ -115,7 +115,7 @@ describe("Ctrl-C", function()
     assert.are.equal(6, select(2, said:gsub("closed t", "")))
     local expected = "interrupted!\n" .. ("koine.stream (closed)\n"):rep(5) .. "One.\nTwo.\tTwo.\n"
     assert.is_truthy(said:find(expected, 1, true), said)
-    assert.is_truthy(said:find("spawn: koine.run around it expected", 1, true), said)
+    assert.is_truthy(said:find("spawn: a call inside koine.run expected", 1, true), said)
     log_says(5, left)
   end)
 end)

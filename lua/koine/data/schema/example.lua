@@ -24,7 +24,7 @@ end
 local function expand_object(value, path)
   local properties, required = {}, core.array {}
   for key, member in next, value do
-    if type(key) ~= "string" then errors.argument(path, "names, or 1..n", key) end
+    if type(key) ~= "string" then errors.argument(path, "strings as keys, or 1..n", key) end
     local name, optional = key:match "^(.-)(%??)$"
     properties[name] = expand(member, path .. "." .. name)
     if optional == "" then required[#required + 1] = name end

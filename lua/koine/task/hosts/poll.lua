@@ -75,7 +75,7 @@ function poll.await(object, mode, seconds)
   check_installed()
   local waiting, task = watched[mode] or errors.argument("mode", '"r" or "w"', mode), wait.task()
   if not (task and task:yields() or coroutine.running() == pool.current) then
-    errors.argument("await", "a coroutine of spawn around it", nil)
+    core.raise_argument("await", "a call inside a coroutine of spawn", "one outside")
   end
   check("object", object)
   check("engine", engine)

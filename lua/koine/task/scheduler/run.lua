@@ -137,7 +137,7 @@ end
 function runs.spawn(f, ...)
   tasks.check_function("f", f)
   local task = wait.task()
-  if not task then core.raise_argument("spawn", "koine.run around it", "none") end
+  if not task then core.raise_argument("spawn", "a call inside koine.run", "one outside") end
   return tasks.spawn(task.run, nil, 0, f, ...)
 end
 
