@@ -1,4 +1,4 @@
---- What a provider has for its user: models, a login, quotas.
+--- Commands about an account: models, login, quotas.
 
 local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"

@@ -7,7 +7,7 @@ local terminal = require "koine.cli.terminal"
 local adapters = {}
 
 --- The providers that have a variable for their key, as koine.providers lists them. The first with credentials is the
--- default: those with a usual model come first.
+-- default: those with a default model come first.
 adapters.PROVIDERS = {}
 for _, provider in ipairs(koine.providers()) do
   if provider.env[1] then table.insert(adapters.PROVIDERS, provider) end
@@ -42,8 +42,8 @@ local function only_model(args, name)
   failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL%s", name, #ids > 0 and "; there are " .. some or "")
 end
 
---- "provider/model" for what was named: as it is, or for a provider alone with its usual model or its only one, which
--- is said. Fails when that leaves a choice.
+--- "provider/model" for what was named: as it is, or for a provider alone with its default model or its only one, which
+-- a line names. Fails when that leaves a choice.
 function adapters.whole_name(args, name)
   local alone = name:match "^([^/]+)/?$"
   for _, provider in ipairs(adapters.PROVIDERS) do
@@ -87,8 +87,8 @@ local function by_flag(err, flags)
   return err
 end
 
---- The adapter of "provider/model" with the options that the command line gave. Raises the ArgumentError, in the words
--- of the flag that is to blame.
+--- The adapter of "provider/model" with the options that the command line gave. Raises the ArgumentError, which
+-- names the flag at fault.
 function adapters.adapter_of(args, name)
   local given, flags = {}, {}
   function given.on_retry(attempt) terminal.progress(attempt.kind .. ": trying again") end

@@ -7,7 +7,7 @@ local koine = require "koine"
 
 local arguments = {}
 
--- What a word of the command line stands for; wrong values are Koine's to refuse.
+-- The value that a word of the command line stands for; Koine itself refuses wrong values.
 local function value_of(word)
   if word == "true" or word == "false" then return word == "true" end
   return json.integral(tonumber(word)) or word
@@ -76,7 +76,7 @@ serve:option("--port", "Port to listen on (default: a free one)."):convert(funct
   return nil, ("--port: number from 1 to 65535 expected, got %q"):format(word)
 end)
 
--- Ends with wrong use where an option is not -o's to give, or is given twice.
+-- Fails as wrong use for an option that -o cannot give, or that is given twice.
 local function check_given(given)
   local seen = {}
   for _, option in ipairs(given) do

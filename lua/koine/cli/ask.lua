@@ -1,4 +1,4 @@
---- Asking once: what is said goes out, the answer is written.
+--- Asks once: sends the words of the user, writes the answer.
 
 local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"
@@ -9,7 +9,7 @@ local terminal = require "koine.cli.terminal"
 
 local ask = {}
 
--- Says what the answer carries beside its text; the exit code.
+-- Writes what the answer has beside its text; returns the exit code.
 local function notes_on(response)
   for _, note in ipairs(response.warnings) do
     terminal.say("warning: %s: %s", note.field or note.code, note.message)
@@ -24,8 +24,8 @@ local function notes_on(response)
   return (reason == "refusal" or reason == "sensitive") and failure.REFUSED or 0
 end
 
---- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. Raises what
--- failed.
+--- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. Raises the
+-- error of a call that fails.
 function ask.exchange(talk, said, args)
   local model, spoke = talk.adapter:model_name(), false
   terminal.progress("waiting for " .. model)

@@ -1,4 +1,4 @@
---- Talking, a line at a time. A line that begins with a slash is a command.
+--- A chat in the terminal, a line at a time. A line that begins with a slash is a command.
 
 local adapters = require "koine.cli.adapters"
 local ask = require "koine.cli.ask"
@@ -47,7 +47,8 @@ local function line_of(self, line)
   return 0
 end
 
---- The command `chat`: the exit code. `report` says what a line raised; behind a pipe the first failure is raised.
+--- The command `chat`: the exit code. `report` writes what a line raised; behind a pipe the first failure ends the
+-- command.
 function chat.command(args, report)
   local self = { args = args, name = adapters.model_of(args) }
   self.talk = koine.conversation(adapters.adapter_of(args, self.name), { system = args.system })

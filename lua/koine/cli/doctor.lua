@@ -1,4 +1,5 @@
---- What is installed, what commands of tools can read of this program, which keys are set, who answers.
+--- Reports what is installed, what commands of tools can read of this program, which keys are set, which servers
+-- answer.
 
 local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"
@@ -35,7 +36,7 @@ local function address_of(args, provider)
   return provider.base_url
 end
 
--- What there is to say about a provider: words, and whether all is well. A server on this machine need not be there.
+-- The state of a provider: words, and whether all is well. A server on this machine may be absent.
 local function examine(args, provider)
   local is_local = adapters.is_local(provider)
   local there = is_local or adapters.has_credentials(provider)

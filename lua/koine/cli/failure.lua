@@ -1,5 +1,5 @@
---- How the command line fails: exit codes, and what goes wrong in words.
--- What ends a command is raised: a table {exit = code, message = a line for the user}, or an error of Koine's.
+--- How the command line fails: exit codes, and failures in words.
+-- A command ends by raising: a table {exit = code, message = a line for the user}, or an error of Koine's.
 
 local koine = require "koine"
 
@@ -12,10 +12,10 @@ failure.INTERRUPTED, failure.CLOSED_PIPE = 130, 141
 local EXIT = { ArgumentError = failure.WRONG_USE, NotImplementedError = failure.WRONG_USE,
   AuthenticationError = failure.NO_CREDENTIALS }
 
---- Ends what is being done, with an exit code and a line for the user: a format and its arguments.
+--- Ends the command, with an exit code and a line for the user: a format and its arguments.
 function failure.fail(exit, format, ...) error({ exit = exit, message = format:format(...) }, 0) end
 
---- Ends what is being done as wrong use of `name`, a file or a flag; of `why` only what stands behind the last colon.
+--- Ends the command as wrong use of `name`, a file or a flag; of `why` only what stands behind the last colon.
 function failure.cannot(name, why) failure.fail(failure.WRONG_USE, "%s: %s", name, (why:gsub("^.*: ", ""))) end
 
 -- " (overloaded, status 529, 3 attempts)" for an error that came after retries, else "".

@@ -35,7 +35,7 @@ function input.read_json(path)
   return json.decode(read_file(path)) or failure.cannot(path, "no JSON object or array")
 end
 
---- Returns the text itself, once it is known to be one. Fails as wrong use for bytes that are none.
+--- Returns the text, once it is checked. Fails as wrong use for bytes that are no text.
 function input.as_text(text, name)
   if text:find("\0", 1, true) then
     failure.cannot(name, "neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF")
@@ -47,7 +47,7 @@ end
 local KINDS = { ["^\x89PNG\r\n\x1A\n"] = "image/png", ["^\xFF\xD8\xFF"] = "image/jpeg", ["^GIF8[79]a"] = "image/gif",
   ["^RIFF....WEBP"] = "image/webp", ["^%%PDF%-"] = "application/pdf" }
 
--- A file as a block: what it is, its first bytes say.
+-- A file as a block; its first bytes tell its type.
 local function attachment(path)
   local bytes = read_file(path)
   for start, kind in pairs(KINDS) do

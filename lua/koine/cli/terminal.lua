@@ -35,7 +35,7 @@ function terminal.harmless(text)
     :gsub("\xE2\x80[\xAA-\xAE]", ""):gsub("\xE2\x81[\xA6-\xA9]", ""))
 end
 
---- Shows what is waited for, on a terminal; nil takes it away.
+--- Shows on a terminal what the program waits for; nil removes it.
 function terminal.progress(text)
   if (text or waiting) and terminal.errors then io.stderr:write("\r\27[K", terminal.harmless(text or "")) end
   waiting = text ~= nil
