@@ -13,8 +13,8 @@ local metatable = { __index = methods }
 --- Whether the caller is in a task's own coroutine, which Koine may suspend.
 function coroutines.in_task() return wait.task() ~= nil and wait.suspends() end
 
--- Calls the function, which takes the trouble back once what it works on cannot be lost: where memory is short before
--- that, the next step looks for it. A launch that did not get so far as here is made again.
+-- Calls the function, which lowers `trouble` again once its work cannot be lost: where memory is short before that, the
+-- next step looks for the work. A launch that did not get this far is made again.
 local function begin(self)
   local dispatcher = self.dispatcher
   self.begun, dispatcher.trouble = true, dispatcher.trouble + 1
@@ -44,7 +44,7 @@ end
 local function is_launched(self) return not self.begun and not self.co end
 local function is_alive(self) return coroutine.status(self.co) ~= "dead" end
 
--- Leaves in a list those that `keep` says, in their order. Where memory is short for asking, all are still there.
+-- Removes from a list all but those that `keep` accepts; keeps their order. Where memory is short, all stay.
 local function sift(list, keep)
   local n, count = 0, #list
   for i = 1, count do
@@ -63,7 +63,7 @@ function coroutines.waiting(dispatcher)
   return #dispatcher.running > 0
 end
 
---- Closes the coroutine, once it has begun: its to-be-closed variables run, and what they raise goes no further. One
+--- Closes the coroutine, once it has begun: its to-be-closed variables run, and their errors are dropped. One
 -- that is running goes on: a task to its next wait, any other to its end.
 function methods:cancel()
   if not self.begun then return end

@@ -16,7 +16,8 @@ end
 --- How many calls wait, the one under way included.
 function hooks.count(thread) return thread.hooks and thread.hooks:count() or 0 end
 
---- Enters a call of the hook of that name, if the host has one; the next step makes it, to which the caller wakes.
+--- Enters a call of the hook of that name, if the host has one; the next step makes it. The caller wakes the
+-- dispatcher.
 function hooks.issue(dispatcher, thread, name, ...)
   local hook = dispatcher.hooks[name]
   if not hook then return end

@@ -127,8 +127,8 @@ local function start(self)
   end
 end
 
---- Starts the turns and the hooks that are due; in plain Lua also resumes once whatever yielded before. Returns whether
--- another step would find something to do now. Raises where memory is short; another step then goes on.
+--- Starts the turns and the hooks that are due; in plain Lua also resumes once each coroutine that yielded. Returns
+-- whether another step would find something to do now. Raises where memory is short; another step then goes on.
 function methods:step()
   local ok, raised = pcall(start, self)
   if not ok then
@@ -139,8 +139,8 @@ function methods:step()
 end
 
 --- Steps whenever there is work, and sweeps every minute, until the dispatcher is shut down and the last turn has
--- returned: true. Outside of koine.run it brings its own, which blocks in plain Lua and goes along with others in a
--- host's loop; raises the CancelledError of a host that cancels it there, the turns under way being cancelled.
+-- returned: true. Outside of koine.run it starts one, which blocks in plain Lua and runs beside others in a host's
+-- loop; raises the CancelledError of a host that cancels it there, the turns under way being cancelled.
 function methods:run()
   if not coroutines.in_task() then return scheduler.run(methods.run, self) end
   local sweep_at = wait.now() + SWEEP
@@ -157,7 +157,7 @@ end
 
 --- Removes the lanes that have been idle for their time, and closes turns that were cancelled half a minute ago and
 -- have not returned: the number of lanes removed. `now` is in milliseconds of the dispatcher's clock (nil: its now);
--- raises an ArgumentError for what is no number.
+-- raises an ArgumentError unless it is a number.
 function methods:sweep(now)
   if now == nil then now = self.now_ms() end
   if type(now) ~= "number" or now ~= now then errors.argument("now", "number of milliseconds", now) end
@@ -204,7 +204,7 @@ local function drop_all(self, thread)
   return dropped
 end
 
---- Drops all that waits in the thread, also what submitters are parked with, and cancels the turn that runs: {dropped =
+--- Drops all events that wait in the thread, those of parked submitters too, and cancels the turn that runs: {dropped =
 -- messages that will not be answered, in_flight = messages in the cancelled turn}. The session stays.
 function methods:cancel_all(thread)
   settings.check_thread(thread)
@@ -226,8 +226,8 @@ function methods:reset(thread)
   return counts
 end
 
--- Removes a lane at shutdown, and enters in the list what on_warning is told, if it held something. Where memory is
--- short, the same may be done again.
+-- Removes a lane at shutdown, and enters in the list what on_warning is told, if it held something. After a lack
+-- of memory the caller calls it again.
 local function lose(self, lane, list)
   local thread, events, count = lane.thread, lanes.list(lane)
   if count > 0 and not lane.lost then

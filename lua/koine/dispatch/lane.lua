@@ -6,7 +6,7 @@
 --   batch               a batch that was taken out and has not reached the target, because the lane's code failed
 --   waiters             a queue of parked submitters {event, state}, made when the first one comes; `state` is false
 --                       while they wait, then "queued" or why their event was dropped
---   wants, following    it stands in line for the thread's session; who stands behind it
+--   wants, following    it stands in line for the thread's session; the lane behind it
 --   failures            those of the lane's own code since its last dispatch
 --   told                how many events of a lane that failed twice were given back
 --   lost                what on_warning was told of it at shutdown
@@ -74,14 +74,14 @@ end
 --- Forgets a submitter that does not wait any more.
 function lane.desert(self, waiter) self.waiters:remove(waiter) end
 
--- Wakes the oldest submitter, and takes it out of the line, unless who runs in the wake did so.
+-- Wakes the oldest submitter, and takes it out of the line, unless a coroutine that a host resumed meanwhile did so.
 local function dismiss(self, waiter)
   wait.wake(waiter)
   if self.waiters:peek() == waiter then self.waiters:pop() end
 end
 
 --- Takes the events of submitters into the queue as long as there is room, the oldest first; from `now` on they wait.
--- Called once the session has what left the queue. Where memory is short, the same may be done again.
+-- Called once the session has the events that left the queue. After a lack of memory the caller calls it again.
 function lane.admit(self, cap, now)
   local waiter = self.waiters and self.waiters:peek()
   while waiter and (waiter.state or self.events:count() < cap) do
@@ -135,7 +135,7 @@ function lane.list(self)
   return events, count
 end
 
---- Empties the lane; parked submitters are told why. Where memory is short, the same may be done again.
+--- Empties the lane; parked submitters are told why. After a lack of memory the caller calls it again.
 function lane.clear(self, why)
   local waiters = self.waiters or NO_WAITERS
   for _, waiter in waiters:entries() do waiter.state = waiter.state or why end

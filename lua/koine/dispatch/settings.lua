@@ -80,7 +80,7 @@ function settings.check_thread(thread)
   end
 end
 
--- What is checked of a message here, in this order; other fields are the packer's, and the caller's.
+-- The fields of a message that this file checks, in this order; the packer checks others, the rest is the caller's.
 local NAMES = { "sender", "sender_name", "estimated_tokens", "other_bot_present" }
 local MESSAGE = { sender = check.called(check.table, "table of the sender"), sender_name = check.string,
   estimated_tokens = check.integer(0), other_bot_present = check.boolean }
@@ -95,7 +95,7 @@ local function check_message(message)
   return kept
 end
 
--- What another room says of a part of a message, with the field named as the caller knows it.
+-- Raises the error of another room about a part of a message, with the field named as the caller knows it.
 local function ask(f, ...)
   local result, err = errors.try(f, ...)
   if not err then return result end

@@ -4,7 +4,7 @@
 --   lanes               sender_id → lane; "" is the one lane where lanes are not of senders
 --   ready               line of lanes that wait for the session
 --   turn                the turn that has the session
---   due, following      it stands in line for the next step; who stands behind it
+--   due, following      it stands in line for the next step; the thread behind it
 --   hooks, draining     the calls of hooks that wait; whether a coroutine is making them (hooks.lua)
 --   forget              the session is to be forgotten once the turn has returned
 
@@ -46,7 +46,7 @@ function threads.obtain_lane(all, address, sender_id, now)
   return lane
 end
 
---- Forgets a thread in which nothing is left.
+--- Forgets a thread without lanes, turn and hooks.
 function threads.tidy(all, thread)
   if next(thread.lanes) or thread.turn or thread.draining or hooks.waits(thread) or thread.due then return end
   local platform = all[thread.platform]

@@ -132,7 +132,7 @@ local function finish(turn)
   turn.lane.failures, turn.over = 0, true
 end
 
---- Ends a turn that is closed, where it was closed in its midst, and gives its session back. Raises where memory is
+--- Ends a turn whose coroutine was closed before its end, and gives its session back. Raises where memory is
 -- short; may then be called again.
 function turns.settle(turn)
   if not turn.outcome then
@@ -153,8 +153,8 @@ turn_mt.__close = function(turn, raised)
   if not pcall(turns.settle, turn) then due.recover(turn.dispatcher) end
 end
 
---- Runs a turn that was formed: the body of a coroutine. `release(dispatcher, turn)` is called at its end, however that
--- comes; where memory is short for that, the dispatcher's next step settles the turn. Raises only what is wrong with
+--- Runs a turn that was formed: the body of a coroutine. It calls `release(dispatcher, turn)` at its end, in every
+-- case; where memory is short for that, the dispatcher's next step settles the turn. Raises only what is wrong with
 -- the lane's own code, and a lack of memory.
 function turns.run(dispatcher, turn, release)
   local mine = not turn.begun and turn or nil
