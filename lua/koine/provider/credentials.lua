@@ -1,4 +1,4 @@
---- Credentials: the headers that let an attempt in, made afresh for each one, and the bytes that no error may show.
+--- Credentials: the headers that authenticate an attempt, made anew for each one, and the bytes that no error may show.
 -- A row's `auth` is a way to send a key ("bearer", "x-api-key", "api-key", "x-goog-api-key"), "none", or the name of a
 -- module koine.provider.auth.NAME that logs in on its own:
 --   prepare(adapter, request, deadline) → {headers = {name = value}, base_url = URL, codec = name}, of which all may be
@@ -29,7 +29,7 @@ local errors = require "koine.data.errors"
 
 local credentials = {}
 
--- How a key goes out: header and what stands before it.
+-- How a key is sent: the header, and the text before the key.
 local WAYS = {
   bearer = { "authorization", "Bearer " },
   ["x-api-key"] = { "x-api-key", "" },
@@ -41,7 +41,7 @@ local WAYS = {
 local SECRET_WORDS = { "auth", "key", "token", "secret", "cookie" }
 local NOTHING = {}
 
---- The login module of a row, or nil when it goes in with a key or without.
+--- The login module of a row, or nil when it uses a key or none.
 function credentials.module(row)
   if WAYS[row.auth] or row.auth == "none" then return nil end
   return require("koine.provider.auth." .. row.auth)
@@ -95,7 +95,7 @@ local function key_of(row, settings)
   return missing(row)
 end
 
--- True when the caller gave the headers that let the request in.
+-- True when the caller gave the headers that authenticate the request.
 local function given_by_hand(headers)
   for _, way in pairs(WAYS) do
     if headers and headers[way[1]] then return true end

@@ -46,7 +46,7 @@ rows.names = require "koine.provider.names"
 local known = {}
 for _, name in ipairs(rows.names) do known[name] = true end
 
--- Providers that are planned, and what serves until they are there.
+-- Providers that are planned, and what to use until then.
 local PLANNED = {
   vertex_claude = 'koine.anthropic and koine.openrouter have its models',
   azure_claude = 'koine.anthropic and koine.openrouter have its models',

@@ -1,5 +1,5 @@
 --- How adapters of Ollama find their server and log in there: OLLAMA_HOST in the forms that Ollama's own programs take,
--- no key on one's own server, a key in the cloud.
+-- no key on the user's own server, a key in the cloud.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -75,7 +75,7 @@ local function is_given(state)
   return headers ~= nil and headers.authorization ~= nil
 end
 
---- What lets an attempt in: see koine.provider.credentials.
+--- The credentials of an attempt: see koine.provider.credentials.
 function ollama.prepare(adapter)
   local state = core.state(adapter)
   if is_given(state) then return {} end

@@ -1,11 +1,11 @@
---- How adapters of AWS's services are let in: with a bearer key, or by a signature (Signature Version 4) that is made
+--- How adapters of AWS's services authenticate: with a bearer key, or by a signature (Signature Version 4) that is made
 -- of each attempt and its time. The row says the service (`service`); {region} in its addresses is the region's name.
 -- Credentials are looked for in this order: the option key (a bearer key), the option credentials, the row's
 -- variables for a bearer key, AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The option
 -- credentials is a table {access_key, secret_key, session_token, expires_at = Unix seconds}, or a function that
--- returns one (or nil and why), which is called for each attempt: profiles, SSO and roles of machines are its
--- business. Where the provider refuses a signature for its time, the difference to the provider's clock is learnt
--- from the answer, once for the adapter, and the attempt is made again.
+-- returns one (or nil and why), which is called for each attempt: it can read
+-- profiles, SSO and roles of machines. Where the provider refuses a signature for its time, the difference to the
+-- provider's clock is learnt from the answer, once for the adapter, and the attempt is made again.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -112,7 +112,7 @@ end
 
 local function by_hand(settings) return settings.headers and settings.headers.authorization ~= nil end
 
---- What an attempt goes in with: {key, headers} of a bearer key, {keys = what to sign with}, or nil, err. `request` is
+--- The credentials of an attempt: {key, headers} of a bearer key, {keys = what to sign with}, or nil, err. `request` is
 -- nil for lists, which have an address of their own.
 function sigv4.prepare(adapter, request)
   local state = core.state(adapter)
@@ -220,7 +220,7 @@ function sigv4.sign(adapter, attempt)
   return headers, { keys.access_key, keys.secret_key, keys.session_token or signature, signature }
 end
 
--- What a refusal for its time says.
+-- Words of a refusal because of the time.
 local LATE = { "signature expired", "not yet current", "too skewed", "request time" }
 
 local function is_about_time(err)

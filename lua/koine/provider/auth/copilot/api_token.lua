@@ -19,8 +19,8 @@ local WAIT_MAX = 60   -- seconds that a coroutine waits for another one's exchan
 --- Returns the Unix seconds that tokens expire in; specs put their own function here.
 api_token.clock = core.wall
 
--- Sets of accounts, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that somebody
--- holds, and those that are held here because their token is good.
+-- Sets of accounts, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that other
+-- code holds, and those that this file holds because their token is good.
 local known, good = setmetatable({}, { __mode = "k" }), {} -- luacheck: ignore 241
 
 local function hidden(text) return function() return text end end

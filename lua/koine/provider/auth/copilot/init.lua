@@ -136,7 +136,7 @@ local function log_in(state, deadline)
   end, service.within(deadline, WAIT_MAX))
 end
 
--- The adapter's account, or nil, err; `quietly`: nobody is asked to log in, nil then.
+-- The adapter's account, or nil, err; `quietly`: does not ask the user to log in, nil then.
 local function account_of(state, quietly, deadline)
   local login = state.login
   if login.account and not login.account.closed then return login.account end
@@ -243,7 +243,7 @@ function copilot.authenticate(adapter)
   return try(state, token)
 end
 
---- True when there is a token; asks nobody.
+--- True when there is a token; sends nothing.
 function copilot.authenticated(adapter)
   local state = core.state(adapter)
   return is_given(state) or account_of(state, true) ~= nil
@@ -268,7 +268,7 @@ function copilot.model(adapter, entry, info)
   return models.fields(entry, info)
 end
 
---- The quotas of the account: a usage_report, or nil, err. Nobody is asked to log in.
+--- The quotas of the account: a usage_report, or nil, err. Does not ask the user to log in.
 function copilot.usage_report(adapter)
   local state = core.state(adapter)
   local one, err = account_of(state, true)

@@ -1,4 +1,4 @@
---- Accounts: whom a credentials file lets in, and the access token that Google gave for it. Adapters whose files say
+--- Accounts: the identity in a credentials file, and the access token that Google gave for it. Adapters whose files say
 -- the same share an account, so that a process asks once, however many adapters and coroutines it has. Secrets are kept
 -- in closures: no key, field or name of a table shows one.
 

@@ -26,7 +26,7 @@ function google.setup(state)
   addresses.setup(state)
 end
 
--- True when the caller said what lets requests in.
+-- True when the caller gave credentials.
 local function is_given(settings)
   local headers = settings.headers
   return headers ~= nil and (headers.authorization ~= nil or headers["x-goog-api-key"] ~= nil)
@@ -50,7 +50,7 @@ local function account_of(state)
     .. "credentials file, or give the option credentials_file or token")
 end
 
--- What lets an attempt in: {header, value, account, token}, or nil, err.
+-- The credentials of an attempt: {header, value, account, token}, or nil, err.
 local function found(state, deadline)
   local settings = state.settings
   local key, err = credentials.given(state.row, settings)
@@ -71,7 +71,7 @@ local function found(state, deadline)
   return { header = "authorization", value = "Bearer " .. token.value(), account = one, token = token }
 end
 
---- What lets an attempt in: see koine.provider.credentials. A user's login is billed to the project that its file
+--- The credentials of an attempt: see koine.provider.credentials. A user's login is billed to the project that its file
 -- names, else to the adapter's. `account` and `token` are for `rejected`.
 function google.prepare(adapter, _, deadline)
   local state = core.state(adapter)
@@ -107,7 +107,7 @@ function google.authenticate(adapter)
   return true
 end
 
---- True when there are credentials: what the caller gave, or a file that is fit; asks nobody, calls no function of the
+--- True when there are credentials: what the caller gave, or a fit file; sends nothing, calls no function of the
 -- user's.
 function google.authenticated(adapter)
   local state = core.state(adapter)
