@@ -8,7 +8,7 @@
 --    excludes; its configuration holds what is on the list KEPT and nothing else. No home directory, no system
 --    configuration, no variable of the host's.
 --
--- Contents are then compared as they lie there: with line ends converted, without filters.
+-- Git then compares contents as the files have them: with line ends converted, without filters.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -19,7 +19,7 @@ local git = {}
 local TIMEOUT = 60            -- seconds for one command
 local OUTPUT_MAX = 256 << 20  -- bytes: lists of names, the index's the longest
 
--- What git needs to find itself and, at the first look, its configuration and the repository.
+-- The variables that git needs: to find its programs and, at the first look, its configuration and the repository.
 local INHERITED = { "PATH", "TMPDIR" }
 local FOR_FINDING = { "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
   "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM" }
@@ -36,7 +36,7 @@ local KEPT = { "core.repositoryformatversion", "core.filemode", "core.symlinks",
 local OURS = { ["core.bare"] = "false", ["core.quotepath"] = "false", ["core.fsmonitor"] = "false",
   ["core.hookspath"] = "/dev/null", ["core.splitindex"] = "false", ["core.untrackedcache"] = "false" }
 
--- What our directory has of the repository's common one.
+-- The entries of the repository's common directory that ours links to.
 local LINKED = { "refs", "packed-refs", "reftable", "info", "shallow" }
 
 -- One command -------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ end
 local methods = {}
 local metatable = { __index = methods }
 
---- Opens the repository that a directory is in the working tree of: an object to be closed, or nil, err. `opts`:
+--- Opens the repository whose working tree holds a directory: an object to be closed, or nil, err. `opts`:
 -- timeout (seconds for each command, 60). Its fields: root, the top of the working tree; prefix, the directory below it
 -- ("" or "a/b/"). The error is of kind other with code "absent" where there is no git, none where the directory cannot
 -- be entered, "not_a_repository" where it belongs to none or to a bare one, "git" for whatever else git refuses;
