@@ -108,6 +108,22 @@ local function finish(conn, kind)
   return false
 end
 
+-- The pieces of a response's body under the fault table f, the size that its head says, and, where the fault ends it
+-- early, after how many bytes and how.
+local function lay_out(response, f)
+  local pieces = response.pieces
+  if f.gzip or f.gzip_bomb then
+    pieces = gzip.wrap(pieces, f.gzip_bomb)
+  end
+  pieces = repiece(pieces, f)
+  local limit, kind = ending_of(f)
+  local size = total(pieces)
+  if not limit or limit > size then
+    return pieces, size
+  end
+  return shorten(pieces, limit), kind == "end_after" and limit or size, limit, kind
+end
+
 --- Sends `response` ({status, headers = array of {name, value}, pieces = array of strings, stream = boolean}) to the
 -- request's connection under the fault table f. Returns true when the connection can serve another request; and, when
 -- the peer left before the end, the number of body bytes sent until then.
@@ -118,20 +134,7 @@ function fault.send(conn, request, response, f)
   if response.stream and not chunked then
     keep = false -- an HTTP/1.0 stream ends with its connection
   end
-  local pieces = response.pieces
-  if f.gzip or f.gzip_bomb then
-    pieces = gzip.wrap(pieces, f.gzip_bomb)
-  end
-  pieces = repiece(pieces, f)
-  local limit, kind = ending_of(f)
-  local size = total(pieces)
-  if limit and limit > size then
-    limit, kind = nil, nil
-  end
-  if limit then
-    pieces = shorten(pieces, limit)
-    size = kind == "end_after" and limit or size
-  end
+  local pieces, size, limit, kind = lay_out(response, f)
   if f.delay_ms and not conn:pause(f.delay_ms) then
     return false, 0
   elseif limit == 0 then

@@ -122,6 +122,50 @@ function script.recording(path)
   return response
 end
 
+-- The tables of an answer that have named fields.
+local TABLES = { { "error", ERROR }, { "reply", REPLY }, { "stream_error", STREAM_ERROR } }
+
+-- What is wrong with the tables and numbers of an answer, or nil.
+local function check_tables(path, answer)
+  local problem = answer.content ~= nil and check_content(path .. ".content", answer.content) or nil
+  for _, entry in ipairs(TABLES) do
+    local field, names = entry[1], entry[2]
+    problem = problem or answer[field] ~= nil and known(path .. "." .. field, answer[field], names) or nil
+  end
+  return problem or answer.fault ~= nil and script.check_fault(path .. ".fault", answer.fault)
+    or answer.usage and (known(path .. ".usage", answer.usage, USAGE)
+      or check_numbers(path .. ".usage", answer.usage, "input_tokens output_tokens cache_read_tokens " ..
+        "cache_creation_tokens reasoning_tokens"))
+    or check_numbers(path, answer, "chunk")
+end
+
+-- What is wrong with the container and the booleans of an answer, or nil.
+local function check_values(path, answer)
+  local container = answer.container
+  if container ~= nil and not (type(container) == "table" and type(container.id) == "string") then
+    return path .. ".container: a table with a string id expected"
+  end
+  for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
+    if answer[field] ~= nil and type(answer[field]) ~= "boolean" then
+      return ("%s.%s: a boolean expected"):format(path, field)
+    end
+  end
+end
+
+-- What is wrong with the words of an answer, or nil.
+local function check_words(path, answer)
+  local shape, refusal = (answer.stream_error or {}).shape, (answer.error or {}).copilot
+  if answer.reasoning_field ~= nil and not REASONING[answer.reasoning_field] then
+    return path .. ".reasoning_field: reasoning_content, reasoning, reasoning_text, reasoning_details or content " ..
+      "expected"
+  elseif shape ~= nil and not SHAPES[shape] then
+    return path .. ".stream_error.shape: flat or nested expected"
+  elseif refusal ~= nil and not copilot.errors[refusal] then
+    return path .. ".error.copilot: rate_limited, quota_exceeded, weekly, monthly, payment, client_too_old or " ..
+      "wrong_host expected"
+  end
+end
+
 local function check_answer(path, answer)
   local problem = known(path, answer, ANSWER)
   if problem then
@@ -134,38 +178,12 @@ local function check_answer(path, answer)
   if kinds ~= 1 and not (kinds == 0 and answer.stream_error) then
     return path .. ": exactly one of content, error, replay, reply expected"
   end
-  problem = answer.content ~= nil and check_content(path .. ".content", answer.content)
-    or answer.error ~= nil and known(path .. ".error", answer.error, ERROR)
-    or answer.reply ~= nil and known(path .. ".reply", answer.reply, REPLY)
-    or answer.stream_error ~= nil and known(path .. ".stream_error", answer.stream_error, STREAM_ERROR)
-    or answer.fault ~= nil and script.check_fault(path .. ".fault", answer.fault)
-    or answer.usage and (known(path .. ".usage", answer.usage, USAGE)
-      or check_numbers(path .. ".usage", answer.usage, "input_tokens output_tokens cache_read_tokens " ..
-        "cache_creation_tokens reasoning_tokens"))
-    or check_numbers(path, answer, "chunk")
-  if not problem and answer.container ~= nil
-    and not (type(answer.container) == "table" and type(answer.container.id) == "string") then
-    problem = path .. ".container: a table with a string id expected"
+  problem = check_tables(path, answer) or check_values(path, answer) or check_words(path, answer)
+  if not problem and answer.replay ~= nil then
+    local recording, err = script.recording(answer.replay)
+    problem = not recording and path .. ".replay: " .. err or nil
   end
-  for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
-    if not problem and answer[field] ~= nil and type(answer[field]) ~= "boolean" then
-      problem = ("%s.%s: a boolean expected"):format(path, field)
-    end
-  end
-  if problem then
-    return problem
-  elseif answer.reasoning_field ~= nil and not REASONING[answer.reasoning_field] then
-    return path .. ".reasoning_field: reasoning_content, reasoning, reasoning_text, reasoning_details or content " ..
-      "expected"
-  elseif answer.stream_error and answer.stream_error.shape ~= nil and not SHAPES[answer.stream_error.shape] then
-    return path .. ".stream_error.shape: flat or nested expected"
-  elseif answer.error and answer.error.copilot ~= nil and not copilot.errors[answer.error.copilot] then
-    return path .. ".error.copilot: rate_limited, quota_exceeded, weekly, monthly, payment, client_too_old or " ..
-      "wrong_host expected"
-  elseif answer.replay ~= nil then
-    local ok, err = script.recording(answer.replay)
-    return not ok and path .. ".replay: " .. err or nil
-  end
+  return problem
 end
 
 --- Checks an array of answers. nil when all is well, else one line naming the first wrong field.

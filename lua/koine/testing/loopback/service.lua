@@ -277,6 +277,27 @@ local function no_such_path(conn, request, record)
   return error_response(endpoint_of(request), 404, { message = problem }, record)
 end
 
+-- The answer to a request that is no chat, or nil: what Copilot's login service says, or what the script has for the
+-- path.
+local function scripted(state, request, record)
+  local answer, login = next_answer(state, request.path, false), state.copilot
+  if login then
+    login:count(request)
+    if not answer then
+      local response, transport = login:answer(request, record)
+      if response then
+        return response, transport
+      end
+    end
+  end
+  if not answer and state.answers[state.next] and state.answers[state.next].replay then
+    answer = next_answer(state, request.path, true)
+  end
+  if answer then
+    return play(state, endpoint_of(request), answer, request, nil, record), answer.fault
+  end
+end
+
 local function route(state, conn, request, record)
   local path, post, login = request.path, request.method == "POST", state.copilot
   local chats, wire, counts = login and login:endpoint(request), nil, nil
@@ -288,20 +309,9 @@ local function route(state, conn, request, record)
   if chats and post then
     return answer_chat(state, chats, request, record)
   end
-  local answer, response, transport = next_answer(state, path, false), nil, nil
-  if login then
-    login:count(request)
-    if not answer then
-      response, transport = login:answer(request, record)
-    end
-  end
+  local response, transport = scripted(state, request, record)
   if response then
     return response, transport
-  elseif not answer and state.answers[state.next] and state.answers[state.next].replay then
-    answer = next_answer(state, path, true)
-  end
-  if answer then
-    return play(state, endpoint_of(request), answer, request, nil, record), answer.fault
   elseif counts and post then
     return answer_count(state, endpoints[wire], request, record)
   end
