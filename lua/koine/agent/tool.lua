@@ -208,22 +208,22 @@ local function told(value)
   return nil, (errors.words(text):gsub("^value", "result"))
 end
 
+-- The content of a result for what a tool returned, or nil and why it cannot be one.
+local function content_of(value)
+  local kind = type(value)
+  if value == nil then return "(no output)" end
+  if kind == "string" then return value end
+  if kind == "number" or kind == "boolean" then return tostring(value) end
+  if kind ~= "table" then return nil, errors.describe(value) .. " in place of text, a table or blocks" end
+  local content, why = told(value)
+  return content, why and "what cannot be sent: " .. why
+end
+
 -- What a tool returned, as an outcome.
-local function outcome(content, info)
-  if (content == nil or content == false) and info ~= nil and (type(info) ~= "table" or getmetatable(info)) then
-    return failed(info)
-  end
-  if content == nil then
-    content = "(no output)"
-  elseif type(content) == "number" or type(content) == "boolean" then
-    content = tostring(content)
-  elseif type(content) == "table" then
-    local why
-    content, why = told(content)
-    if not content then return failed("the tool returned what cannot be sent: " .. why) end
-  elseif type(content) ~= "string" then
-    return failed("the tool returned " .. errors.describe(content) .. " in place of text, a table or blocks")
-  end
+local function outcome(value, info)
+  if not value and info ~= nil and (type(info) ~= "table" or getmetatable(info)) then return failed(info) end
+  local content, why = content_of(value)
+  if not content then return failed("the tool returned " .. why) end
   info = type(info) == "table" and info or {}
   return { content = content, is_error = (info.is_error or info.blocked) and true or false,
     blocked = info.blocked and true or nil, reason = info.reason ~= nil and tostring(info.reason) or nil }
