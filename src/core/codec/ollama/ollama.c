@@ -55,13 +55,27 @@ static void begin_option(struct writer *w, struct node *more, const char *name, 
   writer_warn_as(w, "extra_ignored", "extra", "an option of the model that the request has already was left out");
 }
 
+static const struct { const char *given, *name; } OPTIONS[] = {
+  { "max_tokens", "num_predict" }, { "stop_sequences", "stop" }, { "temperature", "temperature" }, { "top_p", "top_p" }
+};
+enum { SAMPLING = 2 }; /* the first of those that a model may refuse */
+
+/* The options that the call has, but for those that the model refuses. */
+static void put_given(struct writer *w, struct node *more, int *any) {
+  for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) {
+    const struct node *v = writer_given(w, OPTIONS[i].given);
+    if (v == NULL || (node_is(v, NODE_ARRAY) && v->count == 0)) continue;
+    if (i >= SAMPLING && w->r->quirks->no_sampling) {
+      writer_warn(w, OPTIONS[i].given, "the model refuses it: left out");
+      continue;
+    }
+    begin_option(w, more, OPTIONS[i].name, any);
+    writer_sorted(w, v);
+  }
+}
+
 /* `options`: settings of the model; those that the caller adds stand behind. */
 static void put_options(struct writer *w) {
-  static const struct { const char *given, *name; } OPTIONS[] = {
-    { "max_tokens", "num_predict" }, { "stop_sequences", "stop" }, { "temperature", "temperature" },
-    { "top_p", "top_p" }
-  };
-  enum { SAMPLING = 2 }; /* the first of those that a model may refuse */
   struct node *more = node_get(writer_given(w, "extra"), "options");
   int any = 0, own = w->r->quirks->context_window > 0;
   for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) own |= writer_given(w, OPTIONS[i].given) != NULL;
@@ -75,16 +89,7 @@ static void put_options(struct writer *w) {
     begin_option(w, more, "num_ctx", &any);
     writer_int(w, w->r->quirks->context_window);
   }
-  for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) {
-    const struct node *v = writer_given(w, OPTIONS[i].given);
-    if (v == NULL || (node_is(v, NODE_ARRAY) && v->count == 0)) continue;
-    if (i >= SAMPLING && w->r->quirks->no_sampling) {
-      writer_warn(w, OPTIONS[i].given, "the model refuses it: left out");
-      continue;
-    }
-    begin_option(w, more, OPTIONS[i].name, &any);
-    writer_sorted(w, v);
-  }
+  put_given(w, more, &any);
   for (const struct node *v = writer_next_extra(more, NULL); v != NULL; v = writer_next_extra(more, v)) {
     writer_json(w, any ? "," : "{");
     any = 1;
