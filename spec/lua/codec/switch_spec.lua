@@ -171,7 +171,7 @@ describe("a conversation", function()
         end
       end)
 
-      -- The answer that is away holds calls, so that thinking and results go both ways without thinking being asked for.
+      -- The answer that is away holds calls: thinking and results go both ways though the call asks for no thinking.
       it(title .. " without thinking", function()
         talk(function(n) return n == 3 and to or from end, false)
       end)
