@@ -367,6 +367,7 @@ build = {
     ["koine.testing.loopback.wire.chat.check"] = "lua/koine/testing/loopback/wire/chat/check.lua",
     ["koine.testing.loopback.wire.gemini"] = "lua/koine/testing/loopback/wire/gemini/init.lua",
     ["koine.testing.loopback.wire.gemini.check"] = "lua/koine/testing/loopback/wire/gemini/check.lua",
+    ["koine.testing.loopback.wire.gemini.schema"] = "lua/koine/testing/loopback/wire/gemini/schema.lua",
     ["koine.testing.loopback.wire.gemini.token"] = "lua/koine/testing/loopback/wire/gemini/token.lua",
     ["koine.testing.loopback.wire.ollama"] = "lua/koine/testing/loopback/wire/ollama/init.lua",
     ["koine.testing.loopback.wire.ollama.check"] = "lua/koine/testing/loopback/wire/ollama/check.lua",

@@ -23,6 +23,16 @@ function check.set(words)
   return t
 end
 
+--- The keys of an object, sorted.
+function check.keys(object)
+  local names = {}
+  for key in pairs(object) do
+    names[#names + 1] = key
+  end
+  table.sort(names)
+  return names
+end
+
 -- Keys whose null means something else than leaving them out.
 local NULLABLE = check.set "citations container"
 
@@ -37,12 +47,7 @@ function methods:object(path, v, allowed, required)
     self:add(path, "an object expected")
     return false
   end
-  local names = {}
-  for key in pairs(v) do
-    names[#names + 1] = key
-  end
-  table.sort(names)
-  for _, key in ipairs(names) do
+  for _, key in ipairs(check.keys(v)) do
     if allowed and not allowed[key] then
       self:add(path .. "." .. key, "extra inputs are not permitted")
     elseif v[key] == json.null and allowed and not NULLABLE[key] then

@@ -4,6 +4,7 @@
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"
+local schema = require "koine.testing.loopback.wire.gemini.schema"
 
 local set = check.set
 
@@ -89,7 +90,8 @@ local function check_signature(ctx, path, part)
   end
 end
 
-local function check_part(ctx, path, part, role)
+-- A part of a turn; `streamed`: the turn is one of several of the model's, as a client has them of a stream's chunks.
+local function check_part(ctx, path, part, role, streamed)
   if not ctx.check:object(path, part, ctx.vertex and VERTEX_PART or PART) then
     return
   end
@@ -102,7 +104,7 @@ local function check_part(ctx, path, part, role)
   end
   if part.text ~= nil and type(part.text) ~= "string" then
     ctx.check:add(path .. ".text", "a string expected")
-  elseif part.text == "" and part.thoughtSignature == nil then
+  elseif part.text == "" and part.thoughtSignature == nil and not streamed then
     ctx.check:add(path .. ".text", "an empty text without a signature")
   end
   if part.functionCall ~= nil then
@@ -134,29 +136,28 @@ local function parts_with(turn, key)
 end
 
 -- The answers of a turn stand first, one for each call of the turn before, in the calls' order.
-local function check_pairs(ctx, path, turn, before)
+local function check_pairs(ctx, turn, before)
   local calls, answers = parts_with(before, "functionCall"), parts_with(turn, "functionResponse")
   if #calls ~= #answers then
-    ctx.check:add(path, "Please ensure that the number of function response parts is equal to the number of " ..
+    ctx.check:add(turn.path, "Please ensure that the number of function response parts is equal to the number of " ..
       "function call parts of the function call turn (%d, %d)", #answers, #calls)
     return
   end
   for i, part in ipairs(answers) do
     local call, answer = calls[i].functionCall, part.functionResponse
     if call.name ~= answer.name or call.id ~= answer.id then
-      ctx.check:add(("%s.parts[%d]"):format(path, i - 1), "the answer to call %d expected", i)
+      ctx.check:add(("%s.parts[%d]"):format(turn.path, i - 1), "the answer to call %d expected", i)
     end
     if turn.parts[i] ~= part then
-      ctx.check:add(("%s.parts[%d]"):format(path, i - 1), "function responses must come before all other content")
+      ctx.check:add(("%s.parts[%d]"):format(turn.path, i - 1), "function responses must come before all other content")
     end
   end
 end
 
 -- Where the turns begin that the model answers now: behind the last text of the user's.
-local function current_turn(contents)
-  for i = #contents, 1, -1 do
-    local turn = contents[i]
-    if turn.role == "user" and #parts_with(turn, "functionResponse") == 0 then
+local function current_turn(turns)
+  for i = #turns, 1, -1 do
+    if turns[i].role == "user" and #parts_with(turns[i], "functionResponse") == 0 then
       return i
     end
   end
@@ -164,17 +165,30 @@ local function current_turn(contents)
 end
 
 -- Gemini 3 wants the first call of each of its turns signed.
-local function check_signed(ctx, contents)
+local function check_signed(ctx, turns)
   if ctx.model:find("gemini%-[12]%.") or ctx.model:find("gemma", 1, true) then
     return
   end
-  for i = current_turn(contents), #contents do
-    local first = contents[i].role == "model" and parts_with(contents[i], "functionCall")[1]
+  for i = current_turn(turns), #turns do
+    local first = turns[i].role == "model" and parts_with(turns[i], "functionCall")[1]
     if first and first.thoughtSignature == nil then
-      ctx.check:add(("contents[%d]"):format(i - 1), "Function call %s is missing a thought_signature",
-        tostring(first.functionCall.name))
+      ctx.check:add(turns[i].path, "Function call %s is missing a thought_signature", tostring(first.functionCall.name))
     end
   end
+end
+
+-- The turns, neighbours of the model's as one: {role, parts, path}. The API takes a stream's chunks back one by one.
+local function joined(contents)
+  local turns = json.array {}
+  for i, content in ipairs(contents) do
+    local last = turns[#turns]
+    if not last or last.role ~= content.role then
+      last = { role = content.role, parts = json.array {}, path = ("contents[%d]"):format(i - 1) }
+      turns[#turns + 1] = last
+    end
+    table.move(content.parts, 1, #content.parts, #last.parts + 1, last.parts)
+  end
+  return turns
 end
 
 local function check_contents(ctx, contents)
@@ -182,25 +196,30 @@ local function check_contents(ctx, contents)
     return
   end
   for i, turn in ipairs(contents) do
-    local path, before = ("contents[%d]"):format(i - 1), contents[i - 1]
+    local path, before, after = ("contents[%d]"):format(i - 1), contents[i - 1] or {}, contents[i + 1] or {}
     if not ctx.check:object(path, turn, set "role parts", "role parts") then
       return
     end
-    if ctx.check:word(path .. ".role", turn.role, "user model") and before and before.role == turn.role then
+    if ctx.check:word(path .. ".role", turn.role, "user model") and before.role == "user" and turn.role == "user" then
       ctx.check:add(path .. ".role", "roles must alternate between user and model")
     end
-    if ctx.check:array(path .. ".parts", turn.parts) then
-      for k, part in ipairs(turn.parts) do
-        check_part(ctx, ("%s.parts[%d]"):format(path, k - 1), part, turn.role)
-      end
+    local streamed = turn.role == "model" and (before.role == "model" or after.role == "model")
+    if not ctx.check:array(path .. ".parts", turn.parts) then
+      return
     end
-    check_pairs(ctx, path, turn, before)
+    for k, part in ipairs(turn.parts) do
+      check_part(ctx, ("%s.parts[%d]"):format(path, k - 1), part, turn.role, streamed)
+    end
   end
-  local last = contents[#contents]
+  local turns = joined(contents)
+  for i, turn in ipairs(turns) do
+    check_pairs(ctx, turn, turns[i - 1])
+  end
+  local last = turns[#turns]
   if #parts_with(last, "functionCall") > 0 then
-    ctx.check:add(("contents[%d]"):format(#contents - 1), "a function call without its response")
+    ctx.check:add(last.path, "a function call without its response")
   end
-  check_signed(ctx, contents)
+  check_signed(ctx, turns)
 end
 
 local function check_declaration(ctx, path, declaration)
@@ -212,11 +231,11 @@ local function check_declaration(ctx, path, declaration)
     ctx.check:add(path .. ".name", "Duplicate function declaration found: %s", tostring(declaration.name))
   end
   ctx.names[declaration.name] = true
-  for _, key in ipairs { "parameters", "parametersJsonSchema" } do
-    if declaration[key] ~= nil then
-      ctx.check:tool_schema(path .. "." .. key, declaration[key])
-    end
+  if declaration.parameters ~= nil and declaration.parametersJsonSchema ~= nil then
+    ctx.check:add(path, "parameters and parametersJsonSchema must not both be set")
   end
+  schema.check_subset(ctx.check, path .. ".parameters", declaration.parameters, true)
+  schema.check(ctx.check, path .. ".parametersJsonSchema", declaration.parametersJsonSchema, true)
 end
 
 local function check_tools(ctx, tools)
@@ -291,6 +310,11 @@ local function check_config(ctx, config)
   ctx.check:number("generationConfig.topP", config.topP, 0, 1)
   ctx.check:strings("generationConfig.stopSequences", config.stopSequences, 5)
   check_thinking(ctx, config.thinkingConfig)
+  if config.responseSchema ~= nil and config.responseJsonSchema ~= nil then
+    ctx.check:add("generationConfig", "responseSchema and responseJsonSchema must not both be set")
+  end
+  schema.check_subset(ctx.check, "generationConfig.responseSchema", config.responseSchema)
+  schema.check(ctx.check, "generationConfig.responseJsonSchema", config.responseJsonSchema)
 end
 
 -- What a request is billed under: words in lower case.
@@ -351,7 +375,11 @@ return function(request, count, issued)
     return body, c.problems
   elseif count then
     local wrapped = body.generateContentRequest
-    if c:object("request", body, set "generateContentRequest", "generateContentRequest")
+    if wrapped == nil and body.contents ~= nil then -- of a text alone
+      if c:object("request", body, set "contents") then
+        check_contents(ctx, body.contents)
+      end
+    elseif c:object("request", body, set "generateContentRequest", "generateContentRequest")
       and c:object("generateContentRequest", wrapped, nil, "model") then
       if wrapped.model ~= "models/" .. model then
         c:add("generateContentRequest.model", "%q expected", "models/" .. model)
