@@ -94,6 +94,8 @@ build = {
         "src/core/codec/gemini/contents.c",
         "src/core/codec/gemini/finish.c",
         "src/core/codec/gemini/gemini.c",
+        "src/core/codec/gemini/keyword.c",
+        "src/core/codec/gemini/openapi.c",
         "src/core/codec/gemini/parse.c",
         "src/core/codec/gemini/part.c",
         "src/core/codec/gemini/schema.c",

@@ -93,6 +93,7 @@ struct quirks {
   int plain_count;           /* tokens are counted of system prompt, tools, contents and their settings alone, not of a
                                 whole request that names its model */
   int no_tool_invocations;   /* refuses to be asked for what the provider's tools did */
+  int openapi_schema;        /* takes a subset of OpenAPI's schemas alone, as `parameters` */
 };
 
 /* Everything at its default. */

@@ -69,6 +69,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(metadata_labels),
   BOOL(plain_count),
   BOOL(no_tool_invocations),
+  BOOL(openapi_schema),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

@@ -112,25 +112,6 @@ static void test_tools(void) {
   expect_error(__FILE__, __LINE__, NULL, "{'model':'m','tools':[{'type':'x'}],'messages':[" HI "]}", "tools[1].type");
 }
 
-#define SCHEMA(in, out) \
-  SETS(NULL, "'tools':[{'name':'f','parameters':{'type':'object','properties':{'a':" in "}}}],", \
-       "'tools':[{'functionDeclarations':[{'name':'f','parametersJsonSchema':{'properties':{'a':" out \
-       "},'type':'object'}}]}],")
-
-static void test_schema(void) {
-  SCHEMA("{'$schema':'x','examples':[1],'discriminator':{},'type':'string'}", "{'type':'string'}");
-  SCHEMA("{'const':'x'}", "{'enum':['x']}");
-  SCHEMA("{'type':'integer','exclusiveMinimum':1,'exclusiveMaximum':9}", "{'maximum':8,'minimum':2,'type':'integer'}");
-  SCHEMA("{'type':'integer','exclusiveMinimum':1,'minimum':5}", "{'minimum':5,'type':'integer'}");
-  SCHEMA("{'type':'number','description':'d','exclusiveMinimum':1.5}",
-         "{'description':'d {exclusiveMinimum: 1.5}','type':'number'}");
-  SCHEMA("{'$ref':'#/$defs/x','description':'d'}", "{'anyOf':[{'$ref':'#/$defs/x'}],'description':'d'}");
-  SCHEMA("{'$ref':'#/$defs/x'}", "{'$ref':'#/$defs/x'}");
-  SCHEMA("{'anyOf':[{'const':1}],'items':{'const':2},'$defs':{'d':{'const':3}},'properties':{'const':{'const':4}}}",
-         "{'$defs':{'d':{'enum':[3]}},'anyOf':[{'enum':[1]}],'items':{'enum':[2]},"
-         "'properties':{'const':{'enum':[4]}}}");
-}
-
 static void test_history(void) {
   CONTENTS(USER("'a'") "," USER("'b'") "," ASSISTANT("'c'") "," ASSISTANT("'d'"),
            TURN(PART("a") "," PART("b")) "," MODEL(PART("c") "," PART("d")));
@@ -235,7 +216,6 @@ int main(void) {
   test_settings();
   test_thinking();
   test_tools();
-  test_schema();
   test_history();
   test_calls();
   test_media();

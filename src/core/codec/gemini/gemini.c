@@ -184,6 +184,7 @@ static void drop_cached(struct writer *w, struct node **system) {
 
 /* Every tool's schema as this wire takes it. */
 static int fix_schemas(struct writer *w) {
+  if (w->r->quirks->openapi_schema) return gemini_openapi(w);
   for (const struct node *t = children(writer_given(w, "tools")); t != NULL; t = t->next)
     if (!normalise_is_server_tool(t) && gemini_schema(w->r->a, node_get(t, "parameters"), w->e) != 0) return -1;
   return 0;

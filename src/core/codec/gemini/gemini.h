@@ -3,7 +3,9 @@
 **   gemini.c    a canonical request as path and body, and the table of the format
 **   contents.c  the history as contents
 **   tools.c     tools, and which of them the model is to call
-**   schema.c    JSON Schemas as this wire takes them
+**   schema.c    tools' JSON Schemas as this wire takes them
+**   openapi.c   the same for who takes a part of OpenAPI's schemas alone
+**   keyword.c   single keywords of both (schema.h)
 **   thinking.c  whether and how much the model thinks
 **   parse.c     chunks and whole answers as parts
 **   part.c      one part of the model's content
@@ -57,6 +59,8 @@ extern const char *const gemini_server_tools[];
 
 /* Makes a tool's schema sendable in place. 0, or -1 (memory). */
 int gemini_schema(struct arena *a, struct node *schema, struct err *e);
+/* Makes the schemas of all tools sendable in place, for who takes a part of OpenAPI's schemas alone. 0 or -1. */
+int gemini_openapi(struct writer *w);
 
 /* Writes generationConfig.thinkingConfig where the request says anything about thinking. */
 void gemini_put_thinking(struct gemini_config *c);

@@ -12,7 +12,8 @@ const char *const gemini_server_tools[] = {
 /* {{{ declarations */
 
 /* True for the schema of an object without any property: the wire wants none at all then. */
-static int says_nothing(const struct node *schema) {
+static int says_nothing(const struct writer *w, const struct node *schema) {
+  if (w->r->quirks->openapi_schema) return node_get(schema, "properties") == NULL && node_get(schema, "anyOf") == NULL;
   for (const struct node *v = children(schema); v != NULL; v = v->next) {
     if (str_eq(v->key, "type") || ((str_eq(v->key, "properties") || str_eq(v->key, "required")) && v->count == 0)) continue;
     if (str_eq(v->key, "additionalProperties") && v->type == NODE_FALSE) continue;
@@ -29,8 +30,8 @@ static void put_declaration(struct writer *w, const struct node *tool) {
     writer_json(w, ",\"description\":");
     writer_string(w, description->s);
   }
-  if (!says_nothing(schema)) {
-    writer_json(w, ",\"parametersJsonSchema\":");
+  if (!says_nothing(w, schema)) {
+    writer_json(w, w->r->quirks->openapi_schema ? ",\"parameters\":" : ",\"parametersJsonSchema\":");
     writer_schema(w, schema);
   }
   writer_json(w, "}");
