@@ -2,6 +2,8 @@
 -- one: it takes a level of thinking and checks thought signatures.
 
 local QUIRKS_2 = { before_gemini_3 = true }
+-- Before 2.5, and Gemma: not asked for a JSON Schema either.
+local QUIRKS_1 = { before_gemini_3 = true, openapi_schema = true }
 local MINIMAL = { least_level = "minimal" }
 
 -- 2.5: how many tokens it may think.
@@ -42,8 +44,8 @@ return {
     budget("gemini-2.5"), budget("gemini-2.5-pro", 128, 32768, true),
     budget("gemini-2.5-flash-lite", 512),
     older("gemini-2.5-flash-image"), older("gemini-2.5-flash-preview-tts"), older("gemini-2.5-pro-preview-tts"),
-    older("gemini-2.0"), older("gemini-1.5"),
-    older("gemma-", { before_gemini_3 = true, no_system_prompt = true }),
+    older("gemini-2.0", QUIRKS_1), older("gemini-1.5", QUIRKS_1),
+    older("gemma-", { before_gemini_3 = true, no_system_prompt = true, openapi_schema = true }),
   },
   models_checked = "2026-11-22",
   source = "recordings",
