@@ -55,6 +55,15 @@ static char first_byte(struct exchange *x) {
   return i < s.n ? s.p[i] : '\0';
 }
 
+/* An array of records instead of a stream was cut, or says an error: what came before is the failure's partial, as that
+** of a stream. 1. */
+static int fail_array(struct exchange *x) {
+  int broken = x->err.kind == KIND_PROTOCOL || x->err.kind == KIND_STREAM_TRUNCATED;
+  if (broken && (x->transport != NULL || json_is_cut(buf_str(&x->body)))) exchange_cut(x);
+  x->stage = FAILING;
+  return 1;
+}
+
 int body_read_plain(struct exchange *x) {
   char first;
   if (x->body.n > x->spec.limits.body) {
@@ -62,16 +71,23 @@ int body_read_plain(struct exchange *x) {
     return exchange_fail(x);
   }
   if (!x->eof) return 0;
-  if (x->transport != NULL) return exchange_truncated(x);
   first = first_byte(x);
+  if (x->transport != NULL && first != '[') return exchange_truncated(x);
   if (first == '\0' || first == '<') {
     err_set(&x->err, KIND_PROTOCOL, first == '\0' ? "the provider answered %d with an empty body"
                                                 : "the provider answered %d with HTML instead of JSON", x->status);
     return exchange_fail(x);
   }
   arena_reset(&x->scratch);
-  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0)
+  if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0) {
+    if (first == '[') return fail_array(x);
     return x->err.kind == KIND_PROTOCOL && json_is_cut(buf_str(&x->body)) ? exchange_truncated(x) : exchange_fail(x);
+  }
+  if (x->transport != NULL) {
+    exchange_cut(x);
+    x->stage = FAILING;
+    return 1;
+  }
   x->stage = ENDING;
   if (x->spec.codec->ended(x->state) && x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0)
     x->stage = FAILING; /* the answer was read, and is the failure's partial */

@@ -17,10 +17,14 @@ int exchange_fail(struct exchange *x) {
   return -1;
 }
 
-int exchange_truncated(struct exchange *x) {
+void exchange_cut(struct exchange *x) {
   const struct err *t = x->transport;
   if (t != NULL && t->kind != KIND_CONNECT) x->err = *t;
   else if (t != NULL) err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer broke off: %s", t->message);
   else err_set(&x->err, KIND_STREAM_TRUNCATED, "the answer ended before the message was complete");
+}
+
+int exchange_truncated(struct exchange *x) {
+  exchange_cut(x);
   return exchange_fail(x);
 }

@@ -50,7 +50,8 @@ struct exchange {
 /* The exchange failed with x->err: completes it from the head, keeps the secrets out. Returns -1. */
 int exchange_fail(struct exchange *x);
 
-/* The body ended before the message did. Returns -1. */
+/* The body ended before the message did: says so in x->err; and fails with that, returns -1. */
+void exchange_cut(struct exchange *x);
 int exchange_truncated(struct exchange *x);
 
 /* }}} */
