@@ -32,7 +32,7 @@ struct quirks {
   const char *route;         /* path of a chat: "versioned" = /v1/messages | "unversioned" = /messages, where the base URL
                                 has the version */
   int unsigned_thinking;     /* thinking has no signature and goes back without one. This format also heeds: no_images,
-                                no_documents, image_data_only, effort ("template") */
+                                no_documents, image_data_only, no_stop, effort ("template") */
   /* OpenAI Chat */
   const char *max_tokens_field;  /* "max_tokens" | "max_completion_tokens" */
   const char *system_role;       /* "system" | "developer" | "user" */
@@ -43,8 +43,8 @@ struct quirks {
   const char *reasoning_replay;  /* "origin" = where the origin matches; "always" = on every assistant reply once tools
                                     are used, "" if none; "never" */
   const char *effort;            /* how an effort goes out: "reasoning_effort" | "reasoning" (object) | "thinking"
-                                    (object {type}, reasoning_effort beside it) | "enable_thinking" | "none" (dropped
-                                    with a warning) | "template" (what llama.cpp's server tells the model's template, on
+                                    (object {type}, reasoning_effort beside it) | "enable_thinking" | "none_or_high"
+                                    (reasoning_effort, which is one of these) | "none" (dropped with a warning) | "template" (what llama.cpp's server tells the model's template, on
                                     every wire: chat_template_kwargs {enable_thinking}, reasoning_effort, "none" to
                                     switch it off, thinking_budget_tokens) */
   const char *tool_choice_any;   /* word for "any": "required" | "any" */
@@ -57,7 +57,7 @@ struct quirks {
   int tool_result_name;          /* role "tool" messages carry `name` */
   int no_additional_properties;  /* strip additionalProperties from tool schemas */
   int no_effort_with_tools;      /* tools are refused unless reasoning_effort is "none": sent so, thinking left out */
-  int no_stop;                   /* stop sequences are refused: dropped with a warning */
+  int no_stop;                   /* stop sequences are refused or not heeded: dropped with a warning */
   int no_strict;                 /* `strict` on tools is refused: dropped */
   int dedup_reasoning;           /* identical consecutive reasoning deltas are one */
   int reasoning_outside_output;  /* completion_tokens excludes reasoning tokens */

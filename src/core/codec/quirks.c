@@ -39,7 +39,8 @@ static const struct quirk QUIRKS[] = {
   WORD(null_content, "null", "empty", "omit"),
   WORD(reasoning_field, "none", "reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "content"),
   WORD(reasoning_replay, "origin", "always", "never"),
-  WORD(effort, "reasoning_effort", "reasoning", "thinking", "enable_thinking", "none", "template"),
+  WORD(effort, "reasoning_effort", "reasoning", "thinking", "enable_thinking", "none_or_high", "none",
+       "template"),
   WORD(tool_choice_any, "required", "any"),
   WORD(tool_id, "any", "alnum9"),
   INT(tool_id_max),
@@ -109,7 +110,7 @@ static int reject(const struct quirk *k, const char *expected, const struct node
 }
 
 static int set_word(const struct quirk *k, const char **word, const struct node *v, struct err *e) {
-  char expected[96] = "one of";
+  char expected[128] = "one of";
   for (int i = 0; i < WORDS_MAX && k->words[i] != NULL; i++)
     if (node_is(v, NODE_STRING) && str_is(v->s, k->words[i], strlen(k->words[i]))) { *word = k->words[i]; return 0; }
   for (int i = 0; i < WORDS_MAX && k->words[i] != NULL; i++) {

@@ -15,6 +15,9 @@ static void test_settings(void) {
   RENDER(ASK("'stop_sequences':['a','b'],"), SENT("'stop_sequences':['a','b'],"));
   RENDER_REST(ASK("'stop_sequences':[' \\n'],"), SENT(""),
               WARNED("unsupported_option", "stop_sequences", "blank stop sequences were left out"));
+  RENDER_QUIRK(ASK("'stop_sequences':['a'],"), "{'no_stop':true}", SENT(""),
+               WARNED("unsupported_option", "stop_sequences", "the model does not heed stop sequences: left out"));
+  RENDER_QUIRK(ASK(""), "{'no_stop':true}", SENT(""), NONE);
   RENDER_QUIRK(ASK("'temperature':0.2,'top_p':1,"), "{'no_sampling':true}", SENT(""),
                "[{'code':'unsupported_option','field':'temperature','message':'the model does not take it: left out'},"
                "{'code':'unsupported_option','field':'top_p','message':'the model does not take it: left out'}]{}");

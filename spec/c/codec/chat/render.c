@@ -75,6 +75,12 @@ static void test_thinking(void) {
   WARNS("{'effort':'enable_thinking'}", "'thinking':'high',", "'enable_thinking':true,", "thinking");
   WARNS("{'effort':'enable_thinking'}", "'thinking':{'budget_tokens':9000},", "'enable_thinking':true,", "thinking");
   SETS("{'effort':'enable_thinking'}", "'thinking':false,", "'enable_thinking':false,");
+  SETS("{'effort':'none_or_high'}", "'thinking':false,", "'reasoning_effort':'none',");
+  SETS("{'effort':'none_or_high'}", "'thinking':'none',", "'reasoning_effort':'none',");
+  SETS("{'effort':'none_or_high'}", "'thinking':'high',", "'reasoning_effort':'high',");
+  WARNS("{'effort':'none_or_high'}", "'thinking':'low',", "'reasoning_effort':'high',", "thinking");
+  WARNS("{'effort':'none_or_high'}", "'thinking':{'budget_tokens':2000},", "'reasoning_effort':'high',", "thinking");
+  SETS("{'effort':'none_or_high'}", "", "");
   SETS("{'effort':'template'}", "'thinking':false,",
        "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false},");
   SETS("{'effort':'template'}", "'thinking':'low',",

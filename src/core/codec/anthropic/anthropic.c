@@ -54,6 +54,10 @@ static void put_sampling(struct writer *w, const struct anthropic_thinking *t) {
 static void put_stops(struct writer *w) {
   const struct node *list = writer_given(w, "stop_sequences");
   int n = 0, blank = 0;
+  if (w->r->quirks->no_stop && list != NULL) {
+    writer_warn(w, "stop_sequences", "the model does not heed stop sequences: left out");
+    return;
+  }
   for (const struct node *v = list != NULL ? list->child : NULL; v != NULL; v = v->next) {
     if (str_is_blank(node_str(v))) { blank = 1; continue; }
     if (n == 0) writer_field(w, "stop_sequences");

@@ -48,6 +48,13 @@ static void put_switch(struct writer *w, int off) {
   if (!off) writer_adjusted(w, "thinking", "the model can be told to think, not how much: the level was left out");
 }
 
+/* The same where the switch is an effort: all of it, or none. */
+static void put_all_or_none(struct writer *w, const struct node *thinking, int off) {
+  writer_field_word(w, "reasoning_effort", off ? "none" : "high");
+  if (!off && !str_eq(node_str(thinking), "high"))
+    writer_adjusted(w, "thinking", "the model can be told to think, not how much: high was sent");
+}
+
 static void put_thinking_object(struct writer *w, const struct node *thinking, int off) {
   writer_field(w, "thinking");
   writer_json(w, off ? "{\"type\":\"disabled\"}" : "{\"type\":\"enabled\"}");
@@ -71,6 +78,8 @@ static void put_thinking(struct writer *w) {
     put_reasoning_object(w, thinking);
   } else if (strcmp(w->r->quirks->effort, "enable_thinking") == 0) {
     put_switch(w, off);
+  } else if (strcmp(w->r->quirks->effort, "none_or_high") == 0) {
+    put_all_or_none(w, thinking, off);
   } else if (strcmp(w->r->quirks->effort, "thinking") == 0) {
     put_thinking_object(w, thinking, off);
   } else {
