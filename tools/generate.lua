@@ -167,7 +167,7 @@ local function prefixes()
   for i, wire in ipairs(wires) do
     table.sort(found[wire], function(a, b) return #a == #b and a < b or #a < #b end)
     for n, prefix in ipairs(found[wire]) do found[wire][n] = ("%q"):format(prefix) end
-    lines[i] = ("  %s = { %s },\n"):format(wire, filled(found[wire], "    ", LUA - #wire):sub(5))
+    lines[i] = ("  %s = { %s },\n"):format(wire, filled(found[wire], "    ", LUA - #wire - 5):sub(5))
   end
   return table.concat(lines)
 end

@@ -40,9 +40,10 @@ describe("a row", function()
   it("sends reasoning back where its provider wants it, and nowhere else", function()
     local expected = { deepseek = "reasoning_content", groq = "reasoning", cerebras = "reasoning", vllm = "reasoning",
       moonshot = "reasoning_content", llamacpp = "reasoning_content", ollama_compat = "reasoning",
-      xai = "reasoning_content" }
+      xai = "reasoning_content", alibaba = "reasoning_content", sglang = "reasoning_content" }
     for _, name in ipairs { "deepseek", "groq", "cerebras", "vllm", "moonshot", "llamacpp", "ollama_compat", "xai",
-      "openai", "azure", "fireworks", "together", "lmstudio", "perplexity", "compatible" } do
+      "alibaba", "sglang", "cohere", "deepinfra", "openai", "azure", "fireworks", "together", "lmstudio", "perplexity",
+      "compatible" } do
       assert.are.equal(expected[name], reasoning_field(sent(name, "m")), name)
     end
     assert.are.equal("thinking", sent("mistral", "m").messages[3].content[1].type)
@@ -95,6 +96,36 @@ describe("a row", function()
     assert.are.equal("none", body.reasoning_effort)
     assert.are.equal("thinking", warnings[1].field)
     assert.are.equal("high", sent("openai", "gpt-5.2", { thinking = "high" }).reasoning_effort)
+  end)
+
+  it("of Cohere and of Alibaba says whether to think, and warns that it cannot say how much", function()
+    local function told(name, model, thinking)
+      local body, warnings = sent(name, model, { thinking = thinking })
+      return { body.reasoning_effort, body.enable_thinking, warned = #warnings > 0 and warnings[1].field or nil }
+    end
+    local reasoning = "command-a-reasoning-08-2025"
+    assert.are.same({ "high" }, told("cohere", reasoning, "high"))
+    assert.are.same({ "high", warned = "thinking" }, told("cohere", reasoning, "low"))
+    assert.are.same({ "none" }, told("cohere", reasoning, false))
+    assert.are.same({ warned = "thinking" }, told("cohere", "command-a-03-2025", "high"))
+    assert.are.same({ nil, true, warned = "thinking" }, told("alibaba", "qwen-plus", "low"))
+    assert.are.same({ nil, false }, told("alibaba", "qwen-plus", false))
+  end)
+
+  it("of MiniMax leaves stop sequences out, and says to M3 alone not to think", function()
+    local function asked(model, fields)
+      local adapter = koine.minimax { model = model }
+      local request = { model = model, stream = false, max_tokens = 10,
+        messages = { { role = "user", content = "q" } } }
+      for field, value in pairs(fields) do request[field] = value end
+      local body, _, warnings = adapter:render(request)
+      return core.decode(body), warnings
+    end
+    local body, warnings = asked("MiniMax-M3", { stop_sequences = { "X" }, thinking = false })
+    assert.is_nil(body.stop_sequences)
+    assert.are.equal("stop_sequences", warnings[1].field)
+    assert.are.equal("disabled", body.thinking.type)
+    assert.is_nil(asked("MiniMax-M2.7", { thinking = false }).thinking)
   end)
 
   it("keeps what the model refuses out, with a warning each", function()

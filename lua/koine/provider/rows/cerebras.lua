@@ -7,6 +7,7 @@ return {
   base_url = "https://api.cerebras.ai/v1",
   list = "/models",
   env = { "CEREBRAS_API_KEY" },
+  default_model = "gpt-oss-120b",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning", no_documents = true, no_images = true },
   source = "documentation",

@@ -8,8 +8,12 @@ local busted = { describe = describe, it = it, assert = assert, setup = setup, t
 -- Mistral and Perplexity report a stream's usage unasked; the loopback provider only where it is asked for.
 -- Per suite: constructor, model, what the wire cannot do (or can beyond the others), where it puts its thinking.
 local ROWS = {
+  { "alibaba", "qwen-plus", { thinking_levels = false }, "reasoning_content" },
   { "azure", "my-deployment" },
   { "cerebras", "gpt-oss-120b", { images = false }, "reasoning" },
+  { "cohere", "command-a-03-2025", { thinking_option = false } },
+  { "cohere", "command-a-reasoning-08-2025", { thinking_levels = false } },
+  { "deepinfra", "m" },
   { "deepseek", "deepseek-v4-flash", { thinking_levels = false }, "reasoning_content" },
   { "deepseek", "deepseek-chat", { thinking_option = false } },
   { "fireworks", "m" },
@@ -22,6 +26,7 @@ local ROWS = {
   { "openai", "o3-mini" },
   { "openrouter", "anthropic/claude-sonnet-4.5", { signatures = true }, "reasoning_details" },
   { "perplexity", "sonar", { stream_usage = false } },
+  { "sglang", "m", {}, "reasoning_content" },
   { "together", "m" },
   { "vllm", "m", {}, "reasoning" },
   { "xai", "grok-4", { thinking_option = false }, "reasoning_content" },
@@ -36,3 +41,8 @@ end
 
 on_loopback(busted, "koine.compatible, Anthropic's wire", koine.compatible, { model = "m", api = "anthropic" },
   { signatures = true, blocks = true, sensitive = false })
+
+for model, images in pairs { ["MiniMax-M3"] = true, ["MiniMax-M2.7"] = false } do
+  on_loopback(busted, "koine.minimax " .. model, koine.minimax, { model = model, base_path = "/anthropic" },
+    { signatures = true, blocks = true, sensitive = false, images = images })
+end

@@ -1,0 +1,16 @@
+-- Alibaba Cloud's Qwen models (Model Studio, DashScope), outside China. Inside it is at
+-- https://dashscope.aliyuncs.com/compatible-mode/v1, with other keys. A model can be
+-- told whether to think, not how much.
+
+return {
+  name = "alibaba",
+  title = "Alibaba Cloud",
+  codec = "chat",
+  base_url = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+  list = "/models",
+  env = { "DASHSCOPE_API_KEY" },
+  default_model = "qwen-plus",
+  auth = "bearer",
+  quirks = { effort = "enable_thinking", reasoning_field = "reasoning_content", no_documents = true },
+  source = "documentation",
+}

@@ -1,0 +1,13 @@
+-- DeepInfra. Models are named as their makers name them: "deepseek-ai/DeepSeek-V3".
+
+return {
+  name = "deepinfra",
+  title = "DeepInfra",
+  codec = "chat",
+  base_url = "https://api.deepinfra.com/v1/openai",
+  list = "/models",
+  env = { "DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN" },
+  auth = "bearer",
+  quirks = { no_documents = true },
+  source = "documentation",
+}

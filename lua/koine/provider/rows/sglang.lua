@@ -1,0 +1,14 @@
+-- SGLang, by default on this machine. A key only where the server was started with one.
+
+return {
+  name = "sglang",
+  title = "SGLang",
+  codec = "chat",
+  base_url = "http://127.0.0.1:30000/v1",
+  list = "/models",
+  env = { "SGLANG_API_KEY" },
+  auth = "bearer",
+  key_optional = true,
+  quirks = { reasoning_field = "reasoning_content", no_documents = true },
+  source = "documentation",
+}
