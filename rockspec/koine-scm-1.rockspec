@@ -214,6 +214,7 @@ build = {
     ["koine.cli.failure"] = "lua/koine/cli/failure.lua",
     ["koine.cli.input"] = "lua/koine/cli/input.lua",
     ["koine.cli.json"] = "lua/koine/cli/json.lua",
+    ["koine.cli.pull"] = "lua/koine/cli/pull.lua",
     ["koine.cli.serve_loopback"] = "lua/koine/cli/serve_loopback.lua",
     ["koine.cli.terminal"] = "lua/koine/cli/terminal.lua",
     ["koine.data.base64"] = "lua/koine/data/base64.lua",

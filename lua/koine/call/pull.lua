@@ -8,15 +8,18 @@ local stream = require "koine.call.stream"
 
 local OPTIONS = check.options { on_progress = check.func }
 
+local function text(value) return type(value) == "string" and value or nil end
+local function bytes(value) return math.type(value) and math.tointeger(value) end
+
 -- What a line of progress says: {status, digest, total, completed}, and `delta`, the bytes that came since the last
 -- line about the same digest. `seen`: digest → bytes.
 local function progress_of(line, seen)
   local said = core.decode(line)
-  local progress = { status = said.status, digest = said.digest, total = said.total, completed = said.completed }
-  local completed = math.type(said.completed) and math.tointeger(said.completed)
-  if said.digest and completed then
-    progress.delta = completed - (seen[said.digest] or 0)
-    seen[said.digest] = completed
+  local progress = { status = text(said.status), digest = text(said.digest), total = bytes(said.total),
+    completed = bytes(said.completed) }
+  if progress.digest and progress.completed then
+    progress.delta = progress.completed - (seen[progress.digest] or 0)
+    seen[progress.digest] = progress.completed
   end
   return progress
 end

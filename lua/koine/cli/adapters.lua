@@ -22,10 +22,26 @@ end)
 --- Whether a variable of the environment is set, and not empty.
 function adapters.is_set(name) return (os.getenv(name) or "") ~= "" end
 
---- Whether there are credentials for a provider (an entry of PROVIDERS): true or false; never starts a login.
+--- The variable that holds the key of a provider (an entry of PROVIDERS): the first that is set; nil when none is.
+function adapters.variable(provider)
+  for _, name in ipairs(provider.env) do
+    if adapters.is_set(name) then return name end
+  end
+end
+
+--- Whether there are credentials for a provider (an entry of PROVIDERS): true or false; never starts a login. A server
+-- that needs none has some where a key is set for it.
 function adapters.has_credentials(provider)
-  if adapters.is_set(provider.env[1]) then return true end
-  return provider.login and koine.adapter(provider.name, { model = "any" }):authenticated() or false
+  if adapters.variable(provider) then return true end
+  if provider.key_optional then return false end
+  local adapter = koine.try(koine.adapter, provider.name, { model = "any" })
+  return adapter and adapter:authenticated() or false
+end
+
+-- Whether a user who names no provider means this one: credentials that are for more than this (those of a cloud) do
+-- not say so.
+local function is_meant(provider)
+  return adapters.variable(provider) ~= nil or provider.login and adapters.has_credentials(provider)
 end
 
 --- Whether a provider (an entry of PROVIDERS) is a server on this machine that needs no key.
@@ -56,12 +72,12 @@ function adapters.whole_name(args, name)
   return name
 end
 
---- What was named as the model: -m, KOINE_MODEL, or the default model of the first provider with credentials. Fails
--- when there is none.
+--- What was named as the model: -m, KOINE_MODEL, or the default model of the first provider with a key or a login.
+-- Fails when there is none.
 function adapters.named(args)
   if args.model or adapters.is_set "KOINE_MODEL" then return args.model or os.getenv "KOINE_MODEL" end
   for _, provider in ipairs(adapters.PROVIDERS) do
-    if adapters.has_credentials(provider) then
+    if is_meant(provider) then
       local name, model = provider.name, provider.default_model
       if not model then failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL or set KOINE_MODEL", name) end
       terminal.say("%s/%s (-m or KOINE_MODEL chooses another)", name, model)

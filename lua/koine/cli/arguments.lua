@@ -61,6 +61,11 @@ online("chat", "Chat, one question per line; /quit ends it.", true)
 local models = online("models", "List a provider's models.")
 models:argument("provider", "As in PROVIDER/MODEL."):args "?"
 models:flag("--json", "Write all fields of the models as JSON.")
+local pull = online("pull", "Have a server download a model.")
+pull:argument("model", "A model of Ollama's, or PROVIDER/MODEL.")
+pull:epilog [[
+Example: koine pull qwen3:4b
+After Ctrl-C the server keeps the pieces that it has; the same command goes on from there.]]
 local login = online("login", ("Log in to %s."):format(table.concat(titles, " or ")))
 login:argument("provider", login_names):choices(logins)
 local usage = online("usage", "Print the remaining quotas.")

@@ -28,14 +28,6 @@ local function exposure()
   return ("they can read this program's %s, and the keys in it"):format(found)
 end
 
--- The address that a provider is asked at.
-local function address_of(args, provider)
-  for _, option in ipairs(args.given) do
-    if option[1] == "base_url" then return option[2] end
-  end
-  return provider.base_url
-end
-
 -- The state of a provider: words, and whether all is well. A server on this machine may be absent.
 local function examine(args, provider)
   local is_local = adapters.is_local(provider)
@@ -43,8 +35,18 @@ local function examine(args, provider)
   if args.offline or not there then return there and "not asked" or "no credentials", true end
   local list, err = koine.try(function() return adapters.adapter_of(args, provider.name .. "/any"):list_models() end)
   if list then return ("answers, %d models"):format(#list), true end
-  if is_local and err:is "ConnectionError" then return "no server answers at " .. address_of(args, provider), true end
+  if is_local and err:is "ConnectionError" then return "no server there: " .. failure.words(err), true end
   return failure.words(err), err.class == "NotImplementedError"
+end
+
+-- The format of a provider's line: columns as wide as the longest name and the longest variable.
+local function columns()
+  local name, variable = 0, 0
+  for _, provider in ipairs(adapters.PROVIDERS) do
+    name = math.max(name, #provider.name)
+    for _, one in ipairs(provider.env) do variable = math.max(variable, #one) end
+  end
+  return ("%%-%ds %%-%ds %%-7s %%s\n"):format(name, variable)
 end
 
 --- The command `doctor`: the exit code, FAILED where a provider with credentials does not answer.
@@ -57,12 +59,11 @@ function doctor.command(args)
   end
   terminal.out(("commands of tools: %s\n"):format(exposure()))
   args.given = { { "timeout", TIMEOUT }, { "retry", false }, table.unpack(args.given) }
-  local code = 0
+  local code, format = 0, columns()
   for _, provider in ipairs(adapters.PROVIDERS) do
     local words, well = examine(args, provider)
-    local variable = provider.env[1]
-    local set = adapters.is_set(variable) and "set" or "not set"
-    terminal.out(("%-13s %-20s %-7s %s\n"):format(provider.name, variable, set, words))
+    local set = adapters.variable(provider)
+    terminal.out(format:format(provider.name, set or provider.env[1], set and "set" or "not set", words))
     if not well then code = failure.FAILED end
   end
   return code

@@ -7,6 +7,7 @@ local ask = require "koine.cli.ask"
 local chat = require "koine.cli.chat"
 local doctor = require "koine.cli.doctor"
 local failure = require "koine.cli.failure"
+local pull = require "koine.cli.pull"
 local serve_loopback = require "koine.cli.serve_loopback"
 local terminal = require "koine.cli.terminal"
 
@@ -14,7 +15,7 @@ local cli = {}
 
 -- Commands: functions of the arguments and of `report` → exit code.
 local COMMANDS = { ask = ask.command, chat = chat.command, models = account.models, login = account.login,
-  usage = account.usage, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command }
+  usage = account.usage, pull = pull.command, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command }
 
 -- Says what was raised; the exit code.
 local function report(raised)

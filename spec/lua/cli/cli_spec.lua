@@ -78,6 +78,10 @@ describe("koine", function()
     it("names the model it chose, the first with a key", function()
       local r = run_there({ "ask", "Hm?" }, { { content = "Ah." } }, { env = { OPENAI_API_KEY = KEY, HOME = home } })
       assert.are.same({ "Ah.\n", "koine: openai/gpt-4.1 (-m or KOINE_MODEL chooses another)\n" }, { r.out, r.err })
+      r = run({ "ask", "--base-url", server.url .. "/v1beta", "Hm?" }, { { content = "Ah." } },
+        { env = { GOOGLE_API_KEY = KEY } })
+      assert.are.same({ "Ah.\n", "koine: gemini/gemini-3.5-flash (-m or KOINE_MODEL chooses another)\n" },
+        { r.out, r.err })
       r = run_there({ "ask", "-m", "groq/fast", "Hm?" }, { { content = "Ah." } }, { env = { GROQ_API_KEY = KEY } })
       assert.are.same({ "Ah.\n", "", "fast" }, { r.out, r.err, sent().model })
     end)
@@ -201,6 +205,9 @@ describe("koine", function()
       local env = {}
       refuses(3, "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)",
         run({ "ask", "Hm?" }, nil, { env = env }))
+      refuses(3, "no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, …: `koine doctor` names them all)",
+        run({ "ask", "Hm?" }, nil, { env = { AWS_ACCESS_KEY_ID = "AKIDEXAMPLE1", AWS_REGION = "eu-west-1",
+          AWS_SECRET_ACCESS_KEY = "secret-of-amazon" } }))
       refuses(3, "Anthropic: no key: set ANTHROPIC_API_KEY",
         run({ "ask", "-m", "anthropic/m", "Hm?" }, nil, { env = env }))
       refuses(3, "GitHub Copilot: no GitHub token to ask for quotas with; `koine login copilot` logs in",
@@ -353,7 +360,7 @@ describe("koine", function()
 
   it("explains itself", function()
     assert.are.equal("koine " .. koine.version .. "\n", run({ "--version" }).out)
-    for _, name in ipairs { "ask", "chat", "models", "login", "usage", "doctor", "serve-loopback" } do
+    for _, name in ipairs { "ask", "chat", "models", "pull", "login", "usage", "doctor", "serve-loopback" } do
       local r = run { name, "--help" }
       assert.are.same({ 0, "" }, { r.code, r.err })
       assert.is_truthy(r.out:find("Usage: koine " .. name, 1, true))

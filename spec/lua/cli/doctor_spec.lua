@@ -46,6 +46,22 @@ describe("koine", function()
       assert.are.equal(0, r.code)
     end)
 
+    it("looks at every variable of a provider, and at other ways to log in", function()
+      local r = run({ "doctor", "--offline" }, nil, { env = { GOOGLE_API_KEY = KEY, AWS_ACCESS_KEY_ID = "AKIDEXAMPLE1",
+        AWS_SECRET_ACCESS_KEY = "secret-of-amazon", AWS_REGION = "eu-west-1", HOME = home } })
+      assert.is_truthy(r.out:find "\ngemini +GOOGLE_API_KEY +set +not asked\n")
+      assert.is_truthy(r.out:find "\nbedrock +AWS_BEARER_TOKEN_BEDROCK +not set +not asked\n")
+      assert.is_truthy(r.out:find "\nazure +AZURE_OPENAI_API_KEY +not set +no credentials\n")
+      assert.is_nil(r.out:find "secret%-of")
+      local at
+      for name, variable, set in r.out:gmatch "\n([%l_]+ +)([%u_]+ +)([ns][^ ]*)" do
+        if set == "set" or set == "not" then
+          at = at or #name .. " " .. #variable
+          assert.are.equal(at, #name .. " " .. #variable)
+        end
+      end
+    end)
+
     it("says what commands of tools can read of it", function()
       local said = run({ "doctor", "--offline" }).out:match "\ncommands of tools: ([^\n]*)\n"
       assert.are.equal("they cannot read this program's environment or memory", said)

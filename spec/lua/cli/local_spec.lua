@@ -35,8 +35,9 @@ describe("koine", function()
   end
 
   it("asks servers of this machine that need no key; that one is not there is no failure", function()
-    local address = "http://127.0.0.1:" .. cli.closed_port()
-    local r = run({ "doctor", "--base-url", address }, nil, { env = {} })
+    local port = cli.closed_port()
+    local not_there = ("not set no server there: Failed to connect to 127.0.0.1 port %d "):format(port)
+    local r = run({ "doctor", "--base-url", "http://127.0.0.1:" .. port }, nil, { env = {} })
     local there = run_there({ "doctor" }, nil, { env = {} })
     assert.are.same({ 0, 0 }, { r.code, there.code })
     local count, answers = 0, {}
@@ -46,14 +47,16 @@ describe("koine", function()
         answers[count] = { reply = { status = 500, body = "no" }, path = "/models" }
       end
     end
-    assert.is_true(count >= 4)
-    for _, name in ipairs { "llamacpp", "lmstudio", "ollama_compat", "vllm" } do
-      assert.is_truthy(r.out:find(name .. " +[%u_]+ +not set no server answers at " .. address .. "\n"), r.out)
+    assert.is_true(count >= 6)
+    for _, name in ipairs { "llamacpp", "lmstudio", "ollama", "ollama_compat", "sglang", "vllm" } do
+      assert.is_truthy(r.out:find("\n" .. name .. " +[%u_]+ +" .. not_there), r.out)
       assert.is_truthy(there.out:find(name .. " +[%u_]+ +not set answers, 25 models\n"), there.out)
     end
     assert.are.equal(count, #assert(server:requests()))
     r = run_there({ "doctor" }, answers, { env = {} })
     assert.are.equal(1, r.code, r.out)
+    r = run({ "doctor" }, nil, { env = { OLLAMA_HOST = "127.0.0.1:" .. port } })
+    assert.is_truthy(r.out:find("\nollama +[%u_]+ +" .. not_there), r.out)
   end)
 
   it("asks a server with one model for it, and says which it is", function()

@@ -173,6 +173,15 @@ describe("koine.ollama", function()
       assert.are.same({ "-", 4, 6, 6, "-" }, deltas)
     end)
 
+    it("and takes from a line what has the type it should have", function()
+      local lines = { '{"status":7,"digest":"a","total":"x","completed":1.0}',
+        '{"digest":false,"total":1.5,"completed":[]}', '{"status":"success"}' }
+      assert(server:script { { path = "/api/pull", reply = { body = table.concat(lines, "\n") } } })
+      local steps = {}
+      assert(adapter():pull("m", { on_progress = function(step) steps[#steps + 1] = step end }))
+      assert.are.same({ { digest = "a", completed = 1, delta = 1 }, {}, { status = "success" } }, steps)
+    end)
+
     it("or says why not", function()
       local _, err = adapter():pull "other"
       assert.are.same({ "not_found", 404 }, { err.kind, err.status_code })
