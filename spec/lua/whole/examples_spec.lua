@@ -3,6 +3,8 @@
 local embed = require "spec.lua.whole.embed"
 local koine = require "koine"
 local lfs = require "lfs"
+local paths = require "koine.testing.loopback.paths"
+local rows = require "koine.provider"
 local socket = require "socket"
 
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
@@ -138,6 +140,91 @@ describe("the example", function()
         .. "  <- 18 degrees and rain in Paris\nYes: it is raining in Paris, at 18 degrees. Take the umbrella.\n"
         .. "[end_turn; 233 tokens in, 38 out]", 1, true))
     end
+  end)
+
+  describe("any_provider is the same on", function()
+    local ANSWERS = {
+      { content = { { type = "text", text = "Let me look. " },
+        { type = "tool_use", name = "weather", arguments_json = '{"city": "Paris"}' } },
+        usage = { input_tokens = 92, output_tokens = 21 }, chunk = 4 },
+      { content = "Yes: take one.", usage = { input_tokens = 141, output_tokens = 17 }, chunk = 3 },
+    }
+    local SAME = "\nLet me look. \n  -> weather({\"city\": \"Paris\"})\n  <- 18 degrees and rain in Paris\n"
+      .. "\n[tool_use; 92 tokens in, 21 out]\nYes: take one.\n[end_turn; 141 tokens in, 17 out]\n"
+
+    -- The path that a provider's base URL has: what the loopback provider has to be spoken to at.
+    local function path_of(row)
+      local fields = row.apis and row.apis[row.api] or row
+      local url = fields.base_url or (fields.base_urls or {})[1] or row.base_url or (row.base_urls or {})[1]
+      return url and url:match "^https?://[^/]+(.*)$" or ""
+    end
+
+    -- A file of Google's with a user's login, for which the loopback provider gives tokens.
+    local function google_login()
+      local path = os.tmpname()
+      local file <close> = assert(io.open(path, "w"))
+      assert(file:write(require("cjson").encode { type = "authorized_user", client_id = "id",
+        client_secret = "secret-1", refresh_token = "refresh-1", token_uri = server.url .. "/token" }))
+      assert(os.execute("chmod 600 " .. path))
+      return path
+    end
+
+    local ELSEWHERE = "AWS_REGION=eu-west-1 GOOGLE_CLOUD_PROJECT=p GOOGLE_CLOUD_LOCATION=global"
+
+    local function check(row)
+      assert(server:script(ANSWERS))
+      local model = row.own_ids and "maker/some-model" or "some-model" -- there one without a maker has another name
+      local login = row.auth == "google" and google_login()
+      local variable = row.env and row.env[1] .. "=" .. (login or "test-key-3") or ""
+      local command = ("env KOINE_BASE_URL='%s' %s %s %s examples/any_provider.lua %s/%s"):format(
+        server.url .. path_of(row), ELSEWHERE, variable, LUA, row.name, model)
+      local text, ok = output_of(command)
+      if login then os.remove(login) end
+      assert.is_true(ok, text)
+      local unasked = row.quirks and row.quirks.no_stream_usage -- and the loopback provider tells when asked
+      assert.are.equal(("--- %s, %s"):format(row.title, model)
+        .. (unasked and SAME:gsub("%d+ tokens in, %d+", "? tokens in, ?") or SAME), text)
+      local chats = 0
+      for _, request in ipairs(assert(server:requests())) do
+        assert.are.same({}, request.problems)
+        if request.path ~= "/token" then chats = chats + 1 end
+      end
+      assert.are.equal(2, chats)
+      tested.any_provider = true
+    end
+
+    local wires = {}
+    for _, name in ipairs(rows.names) do
+      local row = rows.load(name)
+      wires[rows.chosen(row, {}).codec] = true
+      if not row.login then it(row.title, function() check(row) end) end
+    end
+
+    it("every wire format that there is", function()
+      local missing = {}
+      for wire in pairs(paths.endpoints) do missing[#missing + 1] = not wires[wire] and wire or nil end
+      assert.are.same({}, missing)
+    end)
+
+    it("the provider that KOINE_MODEL names, else the first with a key", function()
+      assert(server:script(ANSWERS))
+      local unset = { "env -u KOINE_MODEL" }
+      for _, provider in ipairs(koine.providers()) do
+        for _, variable in ipairs(provider.env) do unset[#unset + 1] = "-u " .. variable end
+      end
+      unset = table.concat(unset, " ")
+      local command = unset .. " KOINE_BASE_URL=%s OPENAI_API_KEY=test-key-2 %s%s examples/any_provider.lua"
+      local text, ok = output_of(command:format(server.url .. "/v1", "KOINE_MODEL=openai/gpt-x ", LUA))
+      assert.is_true(ok, text)
+      assert.are.equal("--- OpenAI, gpt-x" .. SAME, text)
+      assert(server:script(ANSWERS))
+      text, ok = output_of(command:format(server.url .. "/v1", "", LUA))
+      assert.is_true(ok, text)
+      assert.are.equal("--- OpenAI, gpt-4.1" .. SAME, text)
+      text, ok = output_of(unset .. " " .. LUA .. " examples/any_provider.lua")
+      assert.is_false(ok)
+      assert.is_truthy(text:find("name a provider, as in ", 1, true), text)
+    end)
   end)
 
   it("login logs in once, tells the quotas, and logs out", function()
