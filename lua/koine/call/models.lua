@@ -176,19 +176,35 @@ local function context_of(details)
   end
 end
 
+-- What the model runs with, among those that the server has loaded: {loaded_context = tokens}. nil where it is not
+-- loaded, or the server does not say.
+local function loaded(call, path, model)
+  local answer, latest = attempt.fetch(call, "GET", path), model .. ":latest"
+  for _, entry in ipairs(answer and type(answer.models) == "table" and answer.models or {}) do
+    local name = type(entry) == "table" and (entry.model or entry.name)
+    if name == model or name == latest then
+      local context = count(entry.context_length)
+      return context and { loaded_context = context }
+    end
+  end
+end
+
 --- What the adapter's provider says of one model (nil: the adapter's own): a records.model_info, or nil, err. Raises a
--- NotImplementedError where it cannot be asked.
+-- NotImplementedError where it cannot be asked. `extra.loaded_context`: the size of the context that the server loaded
+-- it with, nil where it is not loaded.
 function models.info(adapter, model)
   local state = core.state(adapter)
   local row = state.row
   if not row.show then errors.not_implemented(row.title, "model_info") end
   if model ~= nil then check.name(model, "model") end
   model = model or state.model
-  local answer, err = attempt.fetch(attempt.call(adapter, state, state.settings), "POST", row.show,
-    core.encode { model = model })
+  local call = attempt.call(adapter, state, state.settings)
+  local answer, err = attempt.fetch(call, "POST", row.show, core.encode { model = model })
   if not answer then return nil, err end
   answer[WIRES[row.codec].id or "id"], answer.context_length = model, context_of(answer)
-  return records.model_info(fields_of(adapter, state, answer))
+  local fields = fields_of(adapter, state, answer)
+  fields.extra = row.loaded and loaded(call, row.loaded, model) or nil
+  return records.model_info(fields)
 end
 
 --- The number of input tokens that the provider counts for a canonical request: an integer, or nil, err.

@@ -5,6 +5,7 @@
 --   base_urls         forms of an address that the caller gives; base_url is nil then. In capitals: the caller's
 --   list              path of the list of models; false: there is none
 --   show              path that tells of one model; nil: there is none
+--   loaded            path of the list of models that the server has loaded; nil: there is none
 --   pull              wire format of downloads, where the provider runs models itself; nil: it does not
 --   counts            true where it counts tokens when asked
 --   env               array of the variables that may hold the key, or the path of a file with it

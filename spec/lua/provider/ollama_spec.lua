@@ -126,6 +126,21 @@ describe("koine.ollama", function()
       assert.are.equal("model", raised(adapter().model_info, adapter(), 7).field)
     end)
 
+    it("one by one: with which context it runs, where it is loaded", function()
+      assert.are.same({ loaded_context = 4096 }, assert(adapter():model_info()).extra)
+      assert.is_nil(assert(adapter():model_info "loopback-02").extra)
+      for _, reply in ipairs { { status = 404, body = "404 page not found" }, { body = "[]" },
+        { body = '{"models":[7,{"name":"loopback-01"},{"model":"x","context_length":5}]}' },
+        { body = '{"models":[{"model":"loopback-01","context_length":"many"}]}' } } do
+        assert(server:script { { path = "/api/ps", reply = reply } })
+        local one = assert(adapter():model_info())
+        assert.are.same({ 40960 }, { one.max_context_tokens, one.extra })
+      end
+      assert(server:script { { path = "/api/ps",
+        reply = { body = '{"models":[{"name":"loopback-01:latest","context_length":8192}]}' } } })
+      assert.are.same({ loaded_context = 8192 }, assert(adapter():model_info()).extra)
+    end)
+
     it("in any of the shapes that there are", function()
       local function told(body)
         assert(server:script { { path = "/api/show", reply = { body = body } } })
@@ -166,11 +181,13 @@ describe("koine.ollama", function()
       local lines = { '{"status":"pulling a","digest":"sha256:a","total":10}',
         '{"status":"pulling a","digest":"sha256:a","total":10,"completed":4}',
         '{"status":"pulling b","digest":"sha256:b","total":6,"completed":6}',
-        '{"status":"pulling a","digest":"sha256:a","total":10,"completed":10}', '{"status":"success"}' }
+        '{"status":"pulling c","digest":"sha256:c","total":3,"completed":0}',
+        '{"status":"pulling a","digest":"sha256:a","total":10,"completed":10}',
+        '{"status":"pulling c","digest":"sha256:c","total":3,"completed":3}', '{"status":"success"}' }
       assert(server:script { { path = "/api/pull", reply = { body = table.concat(lines, "\n") .. "\n" } } })
       local deltas = {}
       assert(adapter():pull("m", { on_progress = function(progress) deltas[#deltas + 1] = progress.delta or "-" end }))
-      assert.are.same({ "-", 4, 6, 6, "-" }, deltas)
+      assert.are.same({ "-", 4, 6, 0, 6, 3, "-" }, deltas)
     end)
 
     it("and takes from a line what has the type it should have", function()
@@ -185,6 +202,10 @@ describe("koine.ollama", function()
     it("or says why not", function()
       local _, err = adapter():pull "other"
       assert.are.same({ "not_found", 404 }, { err.kind, err.status_code })
+      local begun, seen = '{"status":"pulling a","digest":"sha256:a","total":10,"completed":4}\n', 0
+      assert(server:script { { path = "/api/pull", reply = { body = begun .. '{"error":"disk full"}\n' } } })
+      _, err = adapter():pull("m", { on_progress = function(step) seen = seen + step.delta end })
+      assert.are.same({ "server", "disk full", 4 }, { err.kind, err.message, seen })
       assert(server:script { { path = "/api/pull", reply = { body = '{"status":"pulling manifest"}\n' } } })
       _, err = adapter():pull "m"
       assert.are.equal("stream_truncated", err.kind)
@@ -195,6 +216,13 @@ describe("koine.ollama", function()
       local function boom() error("boom", 0) end
       assert.are.equal("boom", select(2, pcall(adapter().pull, adapter(), "loopback-01", { on_progress = boom })))
     end)
+  end)
+
+  it("reads a line of nine MiB", function()
+    local text = ("0123456789abcdef"):rep(9 << 16)
+    assert(server:script { { reply = { body = ('{"model":"m","message":{"content":"%s"},"done":false}\n'):format(text)
+      .. '{"model":"m","done":true,"done_reason":"stop"}\n' } } })
+    assert.is_true(text == assert(adapter():chat("Hi", { stream = true })):text())
   end)
 
   describe("thinks", function()

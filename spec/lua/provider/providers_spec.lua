@@ -13,10 +13,10 @@ local function set(...)
   return known
 end
 
-local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "show", "pull", "counts", "env",
-  "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options", "api",
-  "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
-  "models", "models_checked", "source", "says")
+local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "show", "loaded", "pull", "counts",
+  "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options",
+  "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places", "models",
+  "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -32,6 +32,7 @@ describe("provider rows", function()
       assert.is_table(paths.endpoints[chosen.codec])
       assert.is_truthy(chosen.list == false or chosen.list:find "^/")
       assert.is_truthy(chosen.show == nil or chosen.show:find "^/")
+      assert.is_truthy(chosen.loaded == nil or chosen.loaded:find "^/")
       local by_key = set("bearer", "x-api-key", "api-key", "x-goog-api-key", "none")[chosen.auth]
       if not by_key then assert.is_function(require("koine.provider.auth." .. chosen.auth).prepare) end
       local is_local = row.base_url and row.base_url:find "^http://127%.0%.0%.1:%d+" ~= nil or false

@@ -8,6 +8,7 @@ return {
   base_url = "http://127.0.0.1:11434",
   list = "/api/tags",
   show = "/api/show",
+  loaded = "/api/ps",
   pull = "ollama_pull",
   env = { "OLLAMA_API_KEY" },
   auth = "ollama",

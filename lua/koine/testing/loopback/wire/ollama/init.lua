@@ -169,6 +169,13 @@ local function show(ids, request)
     "capabilities", array { "completion", "tools", "thinking" }, "modified_at", CREATED))
 end
 
+-- The first model is loaded, with a smaller context than it can have.
+local function ps(ids)
+  return 200, json.encode(object("models", array { object("name", ids[1], "model", ids[1], "size", SIZE,
+    "digest", ("%064x"):format(1), "details", details(), "expires_at", CREATED, "size_vram", SIZE,
+    "context_length", 4096) }))
+end
+
 local function pull(ids, request)
   local id, _, refusal = named(ids, request)
   local digest, out = "sha256:" .. ("%064x"):format(1), {}
@@ -190,6 +197,7 @@ end
 
 --- What this server answers beside chats, by method and path: function(ids of its models, request) → status, body, and
 -- its content type where it is not JSON.
-ollama.beside = { ["GET /api/tags"] = tags, ["POST /api/show"] = show, ["POST /api/pull"] = pull }
+ollama.beside = { ["GET /api/tags"] = tags, ["GET /api/ps"] = ps, ["POST /api/show"] = show,
+  ["POST /api/pull"] = pull }
 
 return ollama
