@@ -1,6 +1,6 @@
 #!/bin/sh
-# Counts the instructions that sse, json, arguments of calls, leaked and text spend on inputs of n and 2n bytes; fails
-# where the ratio is 2.2 or more.
+# Counts the instructions that sse, json, lines of Ollama, arguments of calls, leaked and text spend on inputs of n and 2n
+# bytes; fails where the ratio is 2.2 or more.
 # Usage: tools/linear.sh [path of the program made from spec/c/linear.c] [n]
 set -eu
 

@@ -6,6 +6,7 @@
 
 #include "core/json/json.h"
 #include "core/codec/shared/leaked/leaked.h"
+#include "core/exchange/exchange.h"
 #include "core/files/text.h"
 #include "core/history/normalise.h"
 #include "core/framing/sse.h"
@@ -45,6 +46,34 @@ static size_t read_sse(const struct buf *in) {
   }
   sse_free(&s);
   return got < 0 ? 0 : sum;
+}
+
+/* Feeds the input as a streamed answer of Ollama's in packets, then ends it; the bytes of its text and one, or 0 where it
+** failed before its end. */
+static size_t read_lines(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct exchange_spec spec = {
+    .codec = &codec_ollama, .provider = STR("ollama"), .model = STR("m"), .request_messages = 1, .stream = 1
+  };
+  struct header h = { STR("content-type"), STR("application/x-ndjson") };
+  struct event delta;
+  struct err e;
+  size_t sum = 1;
+  enum progress p = EXCHANGE_MORE;
+  quirks_default(&spec.quirks);
+  limits_default(&spec.limits);
+  spec.limits.line = spec.limits.event = in->n + 1;
+  struct exchange *x = exchange_new(&m, &spec, &e);
+  if (x == NULL || exchange_head(x, 200, &h, 1) != 0) sum = 0;
+  for (size_t at = 0; sum > 0 && at < in->n && p != EXCHANGE_FAILED; at += PIECE) {
+    (void)exchange_feed_copy(x, in->p + at, in->n - at < PIECE ? in->n - at : PIECE);
+    while ((p = exchange_next(x, &delta)) == EXCHANGE_DELTA) sum += delta.text.n;
+  }
+  if (p == EXCHANGE_FAILED) sum = 0;
+  if (sum > 0) exchange_eof(x, NULL);
+  while (sum > 0 && exchange_next(x, &delta) == EXCHANGE_DELTA) sum += delta.text.n;
+  if (x != NULL) exchange_free(x);
+  return sum;
 }
 
 /* Skips the input, makes a tree of it, writes that sorted; the bytes written, or 0 on error. */
@@ -157,6 +186,9 @@ static const struct {
   { "sse-lone-cr", "", "data:x\r\r", "", read_sse },
   { "sse-comments", "data: x\n", ":2345678\n", "\n", read_sse },
   { "sse-late-names", "data: x\n", "event: name\ndata\n", "\n", read_sse },
+  { "ollama-lines", "", "{\"message\":{\"content\":\"a\"},\"done\":false}\n", "", read_lines },
+  { "ollama-one-line", "{\"message\":{\"content\":\"", "a line that goes on \\u00e9 ", "\"},\"done\":false}\n", read_lines },
+  { "ollama-printed", "{\n", "  \"a\":\n{}\n,\n", "\"b\":1}\n", read_lines },
   { "json-string", "\"", "plain text of a string ", "\"", read_json },
   { "json-escapes", "\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"", read_json },
   { "json-numbers", "[0", ",1234567,0.125", "]", read_json },

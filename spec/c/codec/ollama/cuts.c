@@ -1,13 +1,13 @@
 /* cuts.c: recorded answers of Ollama's native API through the whole exchange, in two pieces cut at each byte, and
-** broken off behind each line: the same message, or an answer that says that it broke off. KOINE_RECORDINGS names the
-** folder that has them; without it an answer written by hand is cut. */
+** broken off behind each line: the same message, or an error that says that it broke off, with what had come of the
+** message. KOINE_RECORDINGS names the folder that has them; without it an answer written by hand is cut. */
 #include <stdlib.h>
 
 #include "core/exchange/exchange.h"
 #include "support/file.h"
 #include "support/test.h"
 
-/* How often a long body is cut into pieces: at each byte up to so many, then at every 257th. */
+/* How often a long body is cut into pieces: at each byte up to so many, then behind each line and at every 257th byte. */
 #define EACH 1024
 
 struct outcome {
@@ -48,6 +48,35 @@ static int same(const struct outcome *a, const struct outcome *b) {
   return a->p == b->p && a->kind == b->kind && str_same(buf_str(&a->json), buf_str(&b->json));
 }
 
+/* True when a block is what had come of another. */
+static int begins(const struct node *part, const struct node *whole) {
+  static const char *const TEXTS[] = { "text", "thinking" };
+  if (!str_same(node_str(node_get(part, "type")), node_str(node_get(whole, "type")))) return 0;
+  for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+    struct str some = node_str(node_get_(part, TEXTS[i], strlen(TEXTS[i])));
+    struct str all = node_str(node_get_(whole, TEXTS[i], strlen(TEXTS[i])));
+    if (some.n > all.n || (some.n > 0 && memcmp(some.p, all.p, some.n) != 0)) return 0;
+  }
+  return str_same(node_str(node_get(part, "arguments_json")), node_str(node_get(whole, "arguments_json")));
+}
+
+/* True when every block of a message (JSON) is that of another, in its place, or had begun as it does. */
+static int is_part(const struct mem *m, struct str part, struct str whole, size_t *blocks) {
+  struct arena a;
+  struct err e;
+  const struct node *some, *all; /* arrays of blocks, then blocks */
+  int ok = 1;
+  arena_init(&a, m);
+  some = node_get(json_tree(&a, part, 64, &e), "content");
+  all = node_get(json_tree(&a, whole, 64, &e), "content");
+  some = some == NULL ? NULL : some->child;
+  all = all == NULL ? NULL : all->child;
+  for (; some != NULL && ok; some = some->next, all = all == NULL ? NULL : all->next, ++*blocks)
+    ok = all != NULL && begins(some, all);
+  arena_free(&a);
+  return ok;
+}
+
 /* The body with CRLF where it has LF, in the arena. */
 static struct str crlf(struct arena *a, struct str s) {
   char *to = arena_alloc(a, 2 * s.n + 1);
@@ -63,13 +92,14 @@ static void check(const struct mem *m, const char *name, struct str body) {
   int stream = memchr(body.p, '\n', str_trim(body).n) != NULL;
   struct outcome whole = { .p = EXCHANGE_MORE }, again = { .p = EXCHANGE_MORE };
   struct arena a;
-  size_t lines = 0;
+  size_t lines = 0, blocks = 0;
   arena_init(&a, m);
   buf_init(&whole.json, m);
   buf_init(&again.json, m);
   run(m, body, body.n, stream, &whole);
   CHECK(whole.p == EXCHANGE_DONE && whole.json.n > 0);
-  for (size_t cut = 0; cut < body.n; cut += cut < EACH ? 1 : 257) {
+  for (size_t cut = 0; cut < body.n; cut++) {
+    if (cut >= EACH && body.p[cut - 1] != '\n' && cut % 257 != 0) continue;
     run(m, body, cut, stream, &again);
     if (!same(&whole, &again)) {
       fprintf(stderr, "%s: cut at %zu\n", name, cut);
@@ -88,8 +118,9 @@ static void check(const struct mem *m, const char *name, struct str body) {
       fprintf(stderr, "%s: broken off at %zu: %s\n", name, n, kind_name(again.kind));
       test_failed++;
     }
+    CHECK(is_part(m, buf_str(&again.json), buf_str(&whole.json), &blocks));
   }
-  CHECK(!stream || lines > 0);
+  CHECK(!stream || (lines > 0 && blocks > 0));
   buf_free(&whole.json);
   buf_free(&again.json);
   arena_free(&a);

@@ -1,5 +1,5 @@
 --- One request that uses most of what a request may hold: nested schemas, a history with calls, results, images and
--- thinking, metadata, extra, headers. The two wires share it, but for the fields that only one of them knows.
+-- thinking, metadata, extra, headers. The wires share it, but for the fields that only one of them knows.
 
 local koine = require "koine"
 

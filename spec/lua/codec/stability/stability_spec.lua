@@ -15,7 +15,9 @@ local ANSWERS = {
     .. '"text":"ok"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}',
   ["/chat/completions"] = '{"id":"m","object":"chat.completion","model":"m","choices":[{"index":0,"message":'
     .. '{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}',
+  ["/api/chat"] = '{"model":"m","message":{"role":"assistant","content":"ok"},"done":true,"done_reason":"stop"}',
 }
+local LAST = 7 -- of what a process is seen to do: see `process`
 
 -- Takes one request off the listener, answers "ok": the head and the body, as they came over the wire.
 local function take(listener)
@@ -34,15 +36,14 @@ local function take(listener)
   return head, body
 end
 
--- Runs a fresh process that sends the sample on both wires: {order of its keys, head, body, head, body}.
+-- Runs a fresh process that sends the sample on all wires: {order of its keys, head, body, head, body, head, body}.
 local function process(listener, environment, locale)
   local _, port = listener:getsockname()
   local command = ("%s %s spec/lua/codec/stability/send_sample.lua %d %s"):format(environment or "", LUA, port,
     locale or "")
   local pipe = assert(io.popen(command))
   local seen = {}
-  seen[2], seen[3] = take(listener)
-  seen[4], seen[5] = take(listener)
+  for i = 2, LAST, 2 do seen[i], seen[i + 1] = take(listener) end
   seen[1] = pipe:read "l"
   assert.are.equal("sent", pipe:read "l")
   assert(pipe:close())
@@ -75,10 +76,13 @@ describe("the same request", function()
   it("is what the wires expect", function()
     assert.is_truthy(first[2]:find "^POST /v1/messages HTTP/1.1\r\n")
     assert.is_truthy(first[4]:find "^POST /chat/completions HTTP/1.1\r\n")
-    for _, i in ipairs { 3, 5 } do assert.is_table(assert(core.decode(first[i])).messages) end
+    assert.is_truthy(first[6]:find "^POST /api/chat HTTP/1.1\r\n")
+    for i = 3, LAST, 2 do assert.is_table(assert(core.decode(first[i])).messages) end
     assert.is_truthy(first[2]:find("\r\nanthropic-beta: beta-one-2026-01-01,beta-two-2026-01-01\r\n", 1, true))
     -- 0.1 + 0.2 in the shortest form that reads back equal, 64-bit integers whole, arguments_json as it was written
-    assert.is_truthy(first[3]:find('"hours":[1,2.5,1e21,0.30000000000000004]', 1, true))
+    for i = 3, LAST, 4 do
+      assert.is_truthy(first[i]:find('"hours":[1,2.5,1e21,0.30000000000000004]', 1, true))
+    end
     local arguments = '{"b": -0.5, "a":9007199254740993,"d":-9223372036854775808, "c":9223372036854775807}'
     assert.is_truthy(first[3]:find(arguments, 1, true))
   end)
@@ -87,7 +91,7 @@ describe("the same request", function()
     local orders, distinct = {}, 0
     for _ = 1, PROCESSES do
       local seen = process(listener)
-      for i = 2, 5 do assert.are.equal(first[i], seen[i]) end
+      for i = 2, LAST do assert.are.equal(first[i], seen[i]) end
       if not orders[seen[1]] then orders[seen[1]], distinct = true, distinct + 1 end
     end
     assert.is_true(distinct > 1, "all processes keep tables in one order: this shows nothing")
@@ -102,7 +106,7 @@ describe("the same request", function()
     local ok, seen = pcall(process, listener, environment, name)
     remove()
     assert(ok, seen)
-    for i = 2, 5 do assert.are.equal(first[i], seen[i]) end
+    for i = 2, LAST do assert.are.equal(first[i], seen[i]) end
   end)
 end)
 
@@ -110,13 +114,14 @@ describe("a growing history", function()
   local rows = {
     { "anthropic", "claude-sonnet-4-5" }, { "openai", "gpt-4.1" }, { "mistral", "mistral-large-latest" },
     { "deepseek", "deepseek-v4" }, { "groq", "openai/gpt-oss-120b" }, { "openrouter", "anthropic/claude-sonnet-4.5" },
-    { "xai", "grok-4.3" },
+    { "xai", "grok-4.3" }, { "ollama", "qwen3:4b" }, { "gemini", "gemini-2.5-flash", "/v1beta" },
+    { "bedrock", "anthropic.claude-sonnet-4-5" },
   }
   for _, row in ipairs(rows) do
     it("only extends the bytes before it: " .. row[1], function()
       local server <close> = assert(koine.testing.start())
       assert(server:script "echo")
-      local adapter = koine[row[1]] { model = row[2], key = "test-key", base_url = server.url,
+      local adapter = koine[row[1]] { model = row[2], key = "test-key", base_url = server.url .. (row[3] or ""),
         api = row[1] == "openai" and "chat" or nil }
       local history, options = sample.history(row[1], adapter:model_name()), sample.options(row[1] ~= "anthropic")
       -- what one of the wires refuses on the loopback provider, which knows no row
