@@ -273,6 +273,20 @@ describe("documentation: names", function()
     assert.is_true(count > 9)
   end)
 
+  it("the page about providers says of every row what was seen, and what is from documentation", function()
+    local said, none = {}, "none"
+    local table_of = assert(texts["docs/providers.md"]:match "\n## What was seen\n(.-)\n## ")
+    for name, seen, rest in table_of:gmatch "\n| `koine%.([%l_]+)` | ([^|]*) | ([^|]*) |" do
+      assert(not said[name] and #rest > 0, name)
+      said[name] = seen:sub(1, #none)
+    end
+    for _, name in ipairs(rows.names) do
+      local row = rows.load(name)
+      assert(said[name], "docs/providers.md: no line for koine." .. name)
+      assert(row.source == "documentation" or said[name] ~= none, "docs/providers.md: what was seen of koine." .. name)
+    end
+  end)
+
   it("every option is on the adapter's page", function()
     local options, names = require "koine.call.options", {}
     for word in read "lua/koine/call/options.lua":gmatch "%f[%w_]([%l_][%l_%d]*) = " do
