@@ -44,8 +44,9 @@ struct quirks {
                                     are used, "" if none; "never" */
   const char *effort;            /* how an effort goes out: "reasoning_effort" | "reasoning" (object) | "thinking"
                                     (object {type}, reasoning_effort beside it) | "enable_thinking" | "none_or_high"
-                                    (reasoning_effort, which is one of these) | "none" (dropped with a warning) | "template" (what llama.cpp's server tells the model's template, on
-                                    every wire: chat_template_kwargs {enable_thinking}, reasoning_effort, "none" to
+                                    (reasoning_effort, which is one of these) | "none" (dropped with a warning) |
+                                    "template" (what llama.cpp's server tells the model's template, on every wire:
+                                    chat_template_kwargs {enable_thinking}, reasoning_effort, "none" to
                                     switch it off, thinking_budget_tokens) */
   const char *tool_choice_any;   /* word for "any": "required" | "any" */
   const char *tool_id;           /* "any" | "alnum9" (exactly 9 of [A-Za-z0-9]) */
