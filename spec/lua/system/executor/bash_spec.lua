@@ -3,6 +3,7 @@
 local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
+local mixed_width = require "spec.support.mixed_width"
 local wait = require "koine.task.wait"
 
 describe("the executor's bash (107)", function()
@@ -306,7 +307,10 @@ describe("the executor's bash (107)", function()
         { env = env, timeout = 60 })).stdout
     end
 
-    it("does not find them in /proc", function() assert.are.equal("0\nkoine-test-key\n", host(true)) end)
+    it("does not find them in /proc", function()
+      if mixed_width() then pending "a program of 32 bits on a kernel of 64" end
+      assert.are.equal("0\nkoine-test-key\n", host(true))
+    end)
 
     it("finds them where protect = false", function() assert.are.equal("1\nkoine-test-key\n", host(false)) end)
 
