@@ -133,7 +133,7 @@ describe("koine pull", function()
     assert.is_nil(r.out:find("traceback", 1, true))
   end)
 
-  it("ends by Ctrl-C without a word where nobody watches", function()
+  it("ends by Ctrl-C without a word where there is no terminal", function()
     assert(server:script { stalled(piece("aa", 1000, 100)) })
     local child = cli.start { "pull", "--base-url", server.url, "m" }
     child:expect("err", "10% of 1.0 kB")
