@@ -28,7 +28,7 @@ local function new_waiter(self, co, token, args)
     following = false, order = 0, after = false, before = false }, waiter_mt)
 end
 
--- Takes a waiter from those that are parked: wait.lua holds it no faster than its token.
+-- Takes a waiter from those that are parked: wait.lua keeps it only as long as its token.
 local function leave(waiter)
   local owner = waiter.pool
   owner.waiting[waiter] = nil
@@ -37,8 +37,8 @@ local function leave(waiter)
   if waiter.token then wait.forget(waiter.token, waiter) end
 end
 
--- Puts a waiter behind those that are ready; `woken` is what its park returns. Where memory ends within, the same may
--- be done again.
+-- Puts a waiter behind those that are ready; `woken` is what its park returns. After a lack of memory the caller calls
+-- it again.
 local function ready(waiter, woken)
   local owner = waiter.pool
   if not waiter.over then

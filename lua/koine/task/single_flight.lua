@@ -17,7 +17,7 @@ local function await(running, seconds)
   return true
 end
 
--- An error of one's own: every call enters its attempts in the one it reports.
+-- A copy of an error: every call enters its attempts in the error that it reports.
 local function copy_of(err)
   local copy = {}
   for field, value in next, err do copy[field] = value end
@@ -28,7 +28,7 @@ end
 --- Returns what f returns: a value, or nil, err. When `slot` (a table, which gets the field `flight`) has a flight of
 -- another coroutine, waits for that one and returns its value or a copy of its error. Calls f itself where the other
 -- one was cancelled, raised, or took longer than `seconds` seconds, which a coroutine that cannot yield makes it do.
--- nil, err too when f, further up the stack, is what called.
+-- Also returns nil, err when f itself, further up the stack, made this call.
 return function(slot, f, seconds)
   local running = slot.flight
   while running do

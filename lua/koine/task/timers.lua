@@ -1,4 +1,4 @@
---- Timers: who is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
+--- Timers: which is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
 -- first. What is turned off stays until its turn comes or until half of the heap is off. Where memory is short for the
 -- calls within, nothing has changed yet.
 

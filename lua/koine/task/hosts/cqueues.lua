@@ -1,4 +1,4 @@
---- Koine under cqueues: whatever waits in a coroutine of a controller lets the controller go on.
+--- Koine under cqueues: a wait in a coroutine of a controller lets the controller go on.
 -- A coroutine parks on a condition. As long as one of a controller is parked, one more coroutine, the pump, polls the
 -- engine for all of them; it ends with the last, so that `controller:loop()` ends as it would without Koine. Elsewhere,
 -- also in a coroutine within a coroutine of the controller, Koine blocks.
@@ -32,8 +32,8 @@ local function pump_of(controller)
   return self
 end
 
--- Who parks may have begun something that the engine wants to be stepped for earlier, and who leaves may be the last:
--- the pump looks again.
+-- Has the pump look again: a coroutine that parks may have begun work for which the engine needs an earlier step, and
+-- one that leaves may be the last.
 local function enter(self, change)
   self.count = self.count + change
   self.changed:signal()
@@ -79,7 +79,7 @@ function host.install()
   installed = true
 end
 
---- Back to plain Lua. Who waits goes on when it is time, and blocks from then on.
+--- Back to plain Lua. A coroutine that waits goes on when its wait ends, and blocks from then on.
 function host.uninstall()
   if installed then wait.set_host(nil) end
   installed = false

@@ -5,8 +5,8 @@
 --   poll.spawn(function() poll.await(listener, "r") … end)   sockets of luasocket's, objects with getfd() and dirty()
 --   poll.run()
 --
--- Koine yields in the coroutines that were spawned here, and blocks elsewhere. One that yields by itself is the
--- program's to resume.
+-- Koine yields in the coroutines that were spawned here, and blocks elsewhere. The program
+-- resumes those that yield by themselves.
 
 local core = require "koine.core"
 local defer = require "koine.task.defer"
@@ -59,7 +59,7 @@ function poll.spawn(f, ...)
   pool:start(f, ...)
 end
 
--- Raises where select cannot watch the object: one such would stop the whole loop.
+-- Raises where select cannot watch the object, which would stop the whole loop.
 local function check(field, object)
   local fd = math.tointeger(object:getfd())
   if not fd or fd < 0 or fd >= MOST then
@@ -90,7 +90,7 @@ local function objects(waiting, first)
   return list
 end
 
--- Sleeps until the engine or a descriptor has work, at most so long; wakes who waited for a descriptor.
+-- Sleeps until the engine or a descriptor has work, at most so long; wakes the coroutines that waited for a descriptor.
 local function sleep(seconds)
   local readable, writable = socket.select(objects(watched.r, engine), objects(watched.w),
     math.min(WAIT_MAX, seconds or WAIT_MAX, wait.engine():timeout() or WAIT_MAX))

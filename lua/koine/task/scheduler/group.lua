@@ -19,8 +19,8 @@ local function here()
   return task and task:yields() and task or nil
 end
 
--- Cancels what is left of a group. An error that comes up in that is raised, unless there is one already; what failed
--- before was for the caller, who is being closed if there is none.
+-- Cancels what is left of a group. Raises an error of that, unless there is one already; an error from before
+-- belonged to the caller, which is being closed if there is none.
 local function cancel_all(group, err)
   local run = group.run
   local before = run.doomed

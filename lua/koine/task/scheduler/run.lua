@@ -89,9 +89,9 @@ local function oldest(run)
   return task
 end
 
--- Closes every task that is left, the oldest first, so that who waits for others closes them; one that is being closed
--- already, further up the stack, comes to its end there. An error that comes up in that is raised, unless there is one
--- already; what failed before was for the caller, who does not go on if there is none.
+-- Closes every task that is left, the oldest first, so that a task that waits for others closes them; one that is being
+-- closed already, further up the stack, ends there. Raises an error of that, unless there is one already; an error from
+-- before belonged to the caller, which does not go on if there is none.
 local function finish(run, err)
   local current = wait.task()
   if current and current.run == run then wait.switch(run.outer) end -- memory was short for the end of a step
@@ -114,8 +114,8 @@ local function explained(failed)
 end
 
 --- Runs f(…) as a task, and whatever tasks it spawns, until all have ended: f's results. Raises the error of a task
--- that failed, after closing the others, and in plain Lua an ArgumentError when all wait for each other. May be called
--- anywhere; inside a task or a host's loop others go on meanwhile.
+-- that failed, after closing the others, and in plain Lua an ArgumentError when all wait for each other. Every
+-- caller may call it; inside a task or a host's loop others go on meanwhile.
 function runs.run(f, ...)
   tasks.check_function("f", f)
   local outer = wait.task()

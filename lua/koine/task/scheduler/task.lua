@@ -37,7 +37,7 @@ local function set_token(task, token)
   task.token = token
 end
 
--- Has the task wait for nothing any more. It has its token until all is done: where memory ends, the same may be done
+-- Ends the wait of the task. The task keeps its token until all is done: after a lack of memory the caller calls this
 -- again.
 local function stop_waiting(task)
   if task.token then wait.forget(task.token, task) end
@@ -46,8 +46,8 @@ local function stop_waiting(task)
   set_token(task, false)
 end
 
--- Puts a task behind those that are ready to run; `woken` is what its park returns. Where memory ends before it waits
--- for nothing any more, the same may be done again. Runs have a line (task/queue.lua) of their own, written out:
+-- Puts a task behind those that are ready to run; `woken` is what its park returns. After a lack of memory that
+-- leaves it waiting, the caller calls this again. Runs have a line (task/queue.lua) of their own, written out:
 -- calling its methods makes a step an eighth slower.
 local function ready(task, woken)
   local run = task.run
@@ -201,7 +201,7 @@ function methods:cancel()
   return true
 end
 
---- As cancel, so that what its to-be-closed variables raise goes no further.
+--- As cancel, but drops the errors of its to-be-closed variables.
 function methods:dismiss()
   self.dismissed = true
   return self:cancel()
@@ -217,7 +217,7 @@ end
 
 local DEEPEST = 1000 -- closing what is nested recurses in C
 
---- A new task of the run, ready to start: it calls f(…). `group` is the one that hears of its end, nil for none;
+--- A new task of the run, ready to start: it calls f(…). `group` is told of its end, nil for none;
 -- `depth` counts the tasks that wait for it, one around the other. Raises an ArgumentError when there are too many of
 -- these, and for a run that is being closed.
 function tasks.spawn(run, group, depth, f, ...)
@@ -237,7 +237,7 @@ function tasks.spawn(run, group, depth, f, ...)
   return task
 end
 
---- Raises an ArgumentError for what is no function.
+--- Raises an ArgumentError unless f is a function.
 function tasks.check_function(field, f)
   if type(f) ~= "function" then errors.argument(field, "function", f) end
 end
