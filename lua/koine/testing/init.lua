@@ -8,10 +8,10 @@
 -- …/chat/completions, …/responses and …/responses/input_tokens, GET …/models (25 of them; Anthropic's list is paged),
 -- …/models/ID, Ollama's POST /api/chat, /api/show and /api/pull and GET /api/tags, where … is what the providers' own
 -- base URLs have (see loopback/paths.lua), or what an answer's path has; any other path is answered 404, which names it
--- and those there are. It judges requests strictly: what is wrong is listed in the request's `problems` and answered
--- 400 in the wire's own shape; such a request uses up no answer. When the script is exhausted the answer is 500 and
--- says so. The child ends when its standard input closes: with `stop`, with the server object, or with this process. It
--- can also be run by hand: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
+-- and those there are. It checks requests strictly: it lists what is wrong in the request's `problems` and answers 400
+-- in the wire's own shape; such a request uses up no answer. When the script is exhausted the answer is 500 and
+-- says so. The child ends when its standard input closes: with `stop`, with the server object, or with this process. A
+-- shell can also start it: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
 --
 -- An ANSWER is a table with exactly one of
 --   content       string, or array of blocks: {type="text", text}, {type="thinking", thinking, signature},
@@ -68,7 +68,7 @@
 --   interval, expires_in  seconds, as the device flow says: 5, 900
 --   token_lifetime, refresh_in  seconds, of each token exchanged: 1500, and 300 less
 --   expire         true: tokens exchanged so far are refused from now on, as expired
---   chat_enabled, endpoints  false: the exchange says no; names no endpoints (else: this server)
+--   chat_enabled, endpoints  false: the exchange refuses; names no endpoints (else: this server)
 --   proxy_ep       the host that tokens name in their field proxy-ep: GitHub's for the plan; "" leaves the field out
 --   plan, sku, reset_date, quota  of the account; plan "free" has the shape of free accounts; quota = {NAME =
 --                  {entitlement=, remaining=, unlimited=, overage_permitted=, overage_count=}, …} with the names
@@ -114,8 +114,8 @@ local function failure(text)
   return nil, errors.new { kind = "connect", message = "the loopback provider did not start: " .. text }
 end
 
---- Starts the child with its standard input in our hand and its standard output in a fifo. Returns the handle and the
--- line it printed, or nil, err.
+--- Starts the child: a pipe is its standard input, a fifo its standard output. Returns the pipe's handle and the line
+-- that it printed, or nil, err.
 local function launch(port)
   local base = os.tmpname()
   local directory = base .. ".d"
@@ -202,13 +202,13 @@ local function control(server, method, path, body)
   return core.decode(answer.body), answer.status
 end
 
--- Raises what the child has against a value: "FIELD: what is wrong".
+-- Raises the child's objection to a value: "FIELD: what is wrong".
 local function refuse(problem)
   core.raise(errors.new { kind = "argument", message = problem, field = problem:match "^([%w_.%[%]]+): ",
     expected = problem:match ": (.-) expected" })
 end
 
---- Hands a value to a control path: true, or nil, err; raises an ArgumentError with what the child says against it.
+--- Hands a value to a control path: true, or nil, err; raises an ArgumentError with the child's objection.
 local function hand_over(server, path, value)
   local answer, status = control(server, "POST", path, core.encode(value))
   if not answer then

@@ -92,7 +92,7 @@ local function connections(kit)
     assert.is_true(#err.provider > 0, "err.provider: not empty")
   end)
 
-  -- The provider never answers: the deadline is the only way out, however slow the machine.
+  -- The provider never answers: only the deadline ends the call, however slow the machine is.
   kit:item(20, "a timeout", kit.supports.wire, function(self)
     local err = self:failure({ content = "never", fault = { stall_after = 0 } }, nil, nil,
       { retry = { max = 0 }, timeout = 0.05 })

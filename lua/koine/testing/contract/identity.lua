@@ -12,7 +12,7 @@ local function connect_outside()
 end
 
 return {
-  --- Item 26, the first test of all: everything but the stub is out of reach from here on.
+  --- Item 26, the first test of all: from here on connections to anything but the stub fail.
   guard = function(kit)
     local assert = kit.assert
     kit:single(26, "nothing but the stub can be reached, and nothing comes that is not scripted", true, function(self)
@@ -30,7 +30,7 @@ return {
     end)
   end,
 
-  --- After the last test: the world is in reach again.
+  --- After the last test: allows all connections again.
   release = function() testing.offline(false) end,
 
   items = function(kit)

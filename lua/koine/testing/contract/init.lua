@@ -88,11 +88,11 @@ end
 --- Registers the suite under `name`. The table holds
 --   new(opts)        makes an adapter; opts are options of its constructor
 --   script(answers)    what the adapter is answered next, in this order (the vocabulary of koine.testing)
---   requests()       the requests seen so far, oldest first: array of {headers, body = bytes}; absent: not looked at
+--   requests()       the requests seen so far, oldest first: array of {headers, body = bytes}; absent: not checked
 --   unreachable(opts)  an adapter whose server refuses connections; absent: not tried
 --   live             true: what `new` talks to is a server that answers as it likes. The items that need no script run:
 --                    grammar of the deltas, usage, cancelling, errors, round trip, identity. Without script and
---                    requests; nothing is kept from the network
+--                    requests; all connections are allowed
 --   refused(opts)    live: an adapter that the server refuses with a status (wrong key, URL or model); absent: not
 --                    tried
 --   supports         what this adapter can do, by name (wire, errors, thinking, …: see SUPPORTS); items it cannot do

@@ -33,7 +33,7 @@ function check.keys(object)
   return names
 end
 
--- Keys whose null means something else than leaving them out.
+-- Keys that may be null, which differs from leaving them out.
 local NULLABLE = check.set "citations container"
 
 --- Notes a problem.
@@ -195,8 +195,8 @@ function methods:tool_schema(path, schema)
   end
 end
 
---- A schema that was asked for as strict, as OpenAI judges it; `what` and `name`: whose it is ("function", "add"). True
--- when all is well. The problem has no path: OpenAI's words say where it is.
+--- A schema that was asked for as strict, as OpenAI judges it; `what` and `name`: its owner ("function", "add").
+-- True when all is well. The problem has no path: OpenAI's words name the place.
 function methods:strict(what, name, schema)
   local problem = strict.problem(("%s '%s'"):format(what, tostring(name)), schema)
   self.problems[#self.problems + 1] = problem

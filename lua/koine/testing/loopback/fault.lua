@@ -1,4 +1,4 @@
---- Sends an answer the way its `fault` says: late, in odd pieces, cut, reset, stalled, gzipped.
+--- Sends an answer as its `fault` says: late, in odd pieces, cut, reset, stalled, gzipped.
 -- Offsets count bytes of the body as it travels (after gzip, before chunk framing); 0 is before the status line.
 
 local gzip = require "koine.testing.loopback.gzip"
@@ -8,7 +8,7 @@ local fault = {}
 
 local ENDINGS = { "stall_after", "reset_after", "truncate_after", "end_after" }
 
---- The first place where the answer stops short: offset, kind; nil when none.
+--- The first place where the fault ends the answer: offset, kind; nil when there is none.
 local function ending_of(f)
   local offset, kind
   for _, name in ipairs(ENDINGS) do

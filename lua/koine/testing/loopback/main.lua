@@ -1,5 +1,5 @@
 --- The process of the loopback provider: listens (at KOINE_LOOPBACK_PORT, or at a free port), prints "PORT PID" on one
--- line, serves until its standard input ends. What keeps it from starting is printed on that line instead, after
+-- line, serves until its standard input ends. When it cannot start, it prints the reason on that line instead, after
 -- "error: ".
 
 local function serve()
@@ -22,7 +22,7 @@ local function serve()
       end
     end)
   end
-  -- A caller who leaves in the middle of an answer is no reason to end: the write says so.
+  -- Without this, a caller that closes in the middle of an answer would end the process; the write reports it.
   local left = uv.new_signal()
   left:start("sigpipe", function() end)
   left:unref()

@@ -1,4 +1,4 @@
---- What a scripted answer may say, and what it means: checks answers and lays one out as a plan that the endpoints
+--- The fields of a scripted answer and their meaning: checks answers and lays one out as a plan that the endpoints
 -- render. Pure; errors are returned as text naming the answer and the field. The vocabulary is documented in
 -- koine.testing.
 
@@ -325,8 +325,8 @@ end
 
 --- Lays out an answer with content. `where` describes the request it answers: {messages = how many, bytes = their size,
 -- model = as requested, tool_prefix, id_prefix = for made-up ids, reasoning_field, rotate_ids = what is said when the
--- answer does not}. Made-up ids depend on the request alone, so that the
--- same request gets the same answer, streamed or plain.
+-- answer does not}. Made-up ids depend on the request alone, so that the same request gets the same answer, streamed or
+-- plain.
 function script.plan(answer, where)
   local content = answer.content or {}
   if type(content) == "string" then
@@ -353,7 +353,7 @@ function script.plan(answer, where)
   }
 end
 
---- What was said so far in a decoded request of any wire: an array of messages or items.
+--- The history in a decoded request of any wire: an array of messages or items.
 function script.history(request)
   local history = request.messages or request.input or request.contents
   return type(history) == "string" and json.array { { role = "user", content = history } } or history

@@ -85,7 +85,7 @@ local function error_response(endpoint, status, err, record)
     endpoint.error_header and endpoint.error_header(status, err))
 end
 
---- The text of the credential that came with a request, as an incautious proxy repeats it.
+--- The text of the credential in a request, as a careless proxy repeats it.
 local function credential(headers)
   return headers["authorization"] or headers["x-api-key"] or headers["api-key"]
     or headers["x-goog-api-key"] or "none"
@@ -165,7 +165,7 @@ local function scripted_content(state, endpoint, answer, body, record)
                        pieces = body.stream and pieces or { pieces }, stream = body.stream }, answer.headers)
 end
 
---- What a scripted answer says to a request; `body` is its decoded body where an endpoint checked it.
+--- The response that a scripted answer gives to a request; `body` is its decoded body where an endpoint checked it.
 local function play(state, endpoint, answer, request, body, record)
   if answer.error then
     return scripted_error(endpoint, answer, request, record)
@@ -254,8 +254,8 @@ local function answer_beside(request, record)
   return { status = status, headers = { kind and { "content-type", kind } or JSON }, pieces = { body } }
 end
 
---- The endpoint whose shapes a request expects that its path does not tell: the one beside whose chats it is, or that
--- knows it by its headers or path.
+--- The endpoint whose form of answers a request expects, where its path is no chat's: the one that serves the path
+-- beside its chats, or that knows the request by its headers or path.
 local function endpoint_of(request)
   local beside = BESIDE[request.method .. " " .. request.path]
   if beside then
@@ -269,7 +269,7 @@ local function endpoint_of(request)
   return endpoints.chat
 end
 
---- The answer to a path that is none: it names what was asked, and what there is.
+--- The answer to an unknown path: it names the path, and those that there are.
 local function no_such_path(conn, request, record)
   local problem = ("%s %s%s: no such path (a wrong base_url?); there are %s"):format(request.method, conn:url() or "",
     request.path, paths.words(request.path))
@@ -277,8 +277,7 @@ local function no_such_path(conn, request, record)
   return error_response(endpoint_of(request), 404, { message = problem }, record)
 end
 
--- The answer to a request that is no chat, or nil: what Copilot's login service says, or what the script has for the
--- path.
+-- The answer to a request that is no chat, or nil: that of Copilot's login service, or the script's for the path.
 local function scripted(state, request, record)
   local answer, login = next_answer(state, request.path, false), state.copilot
   if login then

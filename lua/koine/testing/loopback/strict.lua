@@ -1,5 +1,5 @@
---- Strict schemas as OpenAI judges them: `strict = true` on a function, and on a JSON Schema for the answer. What it
--- refuses is refused here, in its words. Pure.
+--- Strict schemas as OpenAI judges them: `strict = true` on a function, and on a JSON Schema for the answer. This file
+-- refuses what OpenAI refuses, in its words. Pure.
 
 local json = require "koine.testing.loopback.json"
 
@@ -151,7 +151,7 @@ function check(schema, place, state)
   return problem
 end
 
---- What OpenAI has against a strict schema, in its words; nil when nothing. `what` is of whom the schema is: "function
+--- OpenAI's objection to a strict schema, in its words, or nil. `what` names the owner of the schema: "function
 -- 'NAME'" or "response_format 'NAME'".
 function strict.problem(what, schema)
   local problem

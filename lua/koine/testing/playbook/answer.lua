@@ -125,7 +125,7 @@ local function deltas_of(blocks, answer)
   return list
 end
 
--- How many deltas come before one too many of the type …_delta: starts and ends do not count against `limit`.
+-- How many deltas come before one …_delta more than `limit`; starts and ends do not count.
 local function cut_after(deltas, limit)
   for i, delta in ipairs(deltas) do
     if vocabulary.deltas[delta.type].step == "delta" then

@@ -20,7 +20,7 @@ function failures.ordinal(n)
   return n .. (last == 1 and "st" or last == 2 and "nd" or last == 3 and "rd" or "th")
 end
 
---- Raises an InvalidPlaybookError that says what an ArgumentError does: fields `field`, `expected`.
+--- Raises an InvalidPlaybookError with the fields of an ArgumentError: `field`, `expected`.
 function failures.invalid(err)
   raise("InvalidPlaybookError", { field = err.field, expected = err.expected, message = errors.words(err) })
 end

@@ -1,5 +1,5 @@
---- What the Copilot endpoint of the loopback provider knows by heart: its models as the chat host lists them, the texts
--- of its refusals, and how GitHub and the chat host word their answers. Pure.
+--- Data of the Copilot endpoint of the loopback provider: its models as the chat host lists them, the texts of its
+-- refusals, and the words of GitHub's and the chat host's answers. Pure.
 
 local json = require "koine.testing.loopback.json"
 
@@ -82,7 +82,7 @@ data.errors = {
   wrong_host = { status = 421, headers = PROSE, body = "Misdirected Request\n" },
 }
 
---- An answer's error with what `copilot` stands for filled in; what the answer says itself wins.
+--- An answer's error with the fields that `copilot` stands for; the answer's own fields win.
 function data.error(err)
   local whole = {}
   for _, fields in ipairs { data.errors[err.copilot], err } do

@@ -11,7 +11,7 @@ local host = {}
 
 local EXPIRED = "IDE token expired: unauthorized: token expired"
 
---- nil when the headers let the request in, else the refusal.
+--- The refusal of a request by its headers, or nil.
 local function admit(self, request, record)
   local headers, settings = request.headers, self.settings
   local token = (headers["authorization"] or ""):match("^Bearer (%S+)$")
@@ -65,7 +65,7 @@ local function has_image(v)
   return false
 end
 
---- What the chat host has against a body: adds lines to `problems` and returns the code of the first, or nil.
+--- Checks a body as the chat host does: adds lines to `problems` and returns the code of the first, or nil.
 local function judge(self, path, request, body, problems)
   local model, code
   for _, known in ipairs(self.settings.models) do

@@ -79,7 +79,7 @@ function copilot.new()
   return self
 end
 
---- Takes checked settings over the ones there are; `expire`: the tokens issued so far are worth nothing any more.
+--- Takes checked settings over the ones there are; `expire`: the tokens issued so far are invalid from then on.
 function methods:configure(settings)
   for name, value in pairs(settings) do
     if name ~= "expire" then
