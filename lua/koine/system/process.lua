@@ -1,4 +1,4 @@
---- Programs: run one from an argument vector, and have nothing of it left when the call returns.
+--- Programs: runs one from an argument vector, and ends all that it started before the call returns.
 --
 --   local r = assert(process.run({ "git", "status", "--porcelain" }, { cwd = dir, timeout = 10 }))
 --   if r.code == 0 then print(r.stdout) end
@@ -6,8 +6,8 @@
 -- No shell is involved. The program runs in a session of its own without a terminal, so that nothing can ask a person
 -- for a password. When it ends, its time is over or the caller is cancelled, everything it started is ended too:
 -- SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever signal. On
--- Linux neither sessions of their own nor double forks get away; elsewhere the program's process group is ended. What a
--- program can still do about it: docs/process.md.
+-- Linux this also ends processes in sessions of their own and those of double forks; elsewhere it ends the program's
+-- process group. What a program can still do against it: docs/process.md.
 
 local core = require "koine.core"
 local check = require "koine.data.check"

@@ -1,14 +1,14 @@
---- Artifacts: the files that changed while something was at work in a directory. Only git is asked.
+--- Artifacts: the files that changed in a directory between two moments, as git sees it.
 --
 --   local before = assert(koine.artifacts.snapshot "repo")
 --   …
 --   local paths, heads = assert(koine.artifacts.compare(before))
 --
 -- A path is an artifact when git would show it in another state than before, or with other content; or when it is part
--- of what commits have changed since. So what was dirty or untracked before and still is the same is none, nor is what
--- was changed and changed back; deleted files, both names of a renamed one, new files that are not ignored, files whose
--- mode alone changed and submodules that moved are. Everything is looked at from the top of the working tree, also
--- where the directory is below it, a linked worktree or a submodule.
+-- of what commits have changed since. A file that was dirty or untracked before and is still the same is no artifact,
+-- nor is one that was changed and changed back. Deleted files, both names of a renamed one, new files that are not
+-- ignored, files whose mode alone changed and submodules that moved are artifacts. Koine looks at everything from the
+-- top of the working tree, also where the directory is below it, a linked worktree or a submodule.
 --
 -- Every call runs git (process.lua): it yields in a scheduler and blocks elsewhere.
 
@@ -54,8 +54,8 @@ local function inner(repo, path)
   return tostring(seen.head) .. "\0" .. table.concat(lines, "\0")
 end
 
--- Mode and content (as git hashes it) of each of the files: path → text, or nil, err. An index of our own takes them
--- in, nothing is stored.
+-- Mode and content (as git hashes it) of each of the files: path → text, or nil, err. An index of our own holds
+-- them; git stores nothing.
 local function contents(repo, files)
   local found = {}
   if #files == 0 then return found end
@@ -139,7 +139,7 @@ local function base_of(repo, before, after)
 end
 
 -- Adds what the commits between two HEADs changed. Where the new one does not build on the old one (another branch, a
--- reset), both sides count: what left the working tree and what came.
+-- reset), both sides count: the paths that left the working tree and those that came.
 local function add_commits(set, repo, before, after)
   if before == after then return true end
   local base, err = base_of(repo, before, after)
@@ -157,9 +157,9 @@ end
 local SNAPSHOT = check.options { timeout = check.time_limit }
 local COMPARE = check.options { timeout = check.time_limit, relative_to = check.one_of { "root", "workdir" } }
 
---- What git knows of the directory now: a snapshot for `compare`, or nil, err. `workdir` is a path in a working tree;
--- `opts`: timeout = seconds for each git command (60). The snapshot's fields: `root`, the top of the working tree;
--- `prefix`, the directory below it ("" or "a/b/"); `head`, the commit, nil where there is none yet.
+--- The state of the directory as git sees it now: a snapshot for `compare`, or nil, err. `workdir` is a path in a
+-- working tree; `opts`: timeout = seconds for each git command (60). The snapshot's fields: `root`, the top of the
+-- working tree; `prefix`, the directory below it ("" or "a/b/"); `head`, the commit, nil where there is none yet.
 -- The error is of kind "other" with code "absent" (no git), "not_a_repository", or "git" (it failed; the message says
 -- how); without a code where the directory cannot be entered. Raises an ArgumentError for wrong options.
 function artifacts.snapshot(workdir, opts)

@@ -1,5 +1,5 @@
---- The tool bash: one command in a shell of its own, in the working directory, with a clean environment. Nothing that
--- it started outlives the call. What a command may do is what the user may do: this is no boundary.
+--- The tool bash: one command in a shell of its own, in the working directory, with a clean environment. No process
+-- that it started outlives the call. A command may do whatever the user may do: this is no boundary.
 
 local errors = require "koine.data.errors"
 local process = require "koine.system.process"
@@ -29,7 +29,7 @@ local function shell()
   return "/bin/sh"
 end
 
--- How many bytes of each stream are shown, of `max` in all: a short one gives its room to the other.
+-- How many bytes of each stream are shown, of `max` in all: a long one takes the room that a short one leaves.
 local function shares(out, err, max)
   local half = max // 2
   if #err <= half then return max - #err, #err end

@@ -5,7 +5,7 @@
 --   local agent = koine.agent { adapter = claude, tools = ex:tools { "bash", "read_file", "edit_file" } }
 --
 -- File tools cannot leave the working directory, whatever path or link a model makes up. bash can do all that the user
--- can: who does not trust what it runs puts the whole program into a container.
+-- can: put the whole program into a container unless you trust the commands that it runs.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -56,7 +56,7 @@ local VARIABLE = check.that("name of an environment variable", function(value)
 end)
 local VALUES = check.secret(check.map(check.secret(check.text), "table of strings by name"))
 
--- A variable whose name says that it holds a credential is not copied by mistake.
+-- Refuses variables whose names say that they hold a credential, so that none is copied by mistake.
 local function COPIED(name, path)
   local upper = VARIABLE(name, path):upper()
   for _, word in ipairs(CREDENTIALS) do
@@ -116,7 +116,7 @@ local function denial(reason)
   return "Permission denied: " .. reason, { is_error = true, blocked = true, reason = reason }
 end
 
--- Why the policy does not let the call pass, or nil.
+-- The reason for which the policy denies the call, or nil.
 local function denied(machine, name, input, ctx)
   local seen = setmetatable({ workdir = machine.workdir, workdir_given = machine.workdir_given }, { __index = ctx })
   for _, hook in ipairs(machine.hooks) do

@@ -1,8 +1,8 @@
 --- Policies: functions that look at a call before a tool runs: policy(name, input, ctx) → nil to let it pass, or the
 -- reason why not, which the model is told. ctx.workdir is the working directory's absolute path without links,
 -- ctx.workdir_given the one that the executor was given, where that was absolute.
--- They judge words. A command can say the same thing in more ways than any pattern knows: a policy is advice to a model
--- that means well, not a boundary.
+-- They judge words. A command can say the same thing in more ways than any pattern knows: a policy is advice to a
+-- model, not a boundary.
 
 local paths = require "koine.system.executor.paths"
 
@@ -29,7 +29,7 @@ local function names_workflows(words)
   return words:lower():gsub("/[./]*/", "/"):find(".github/workflows", 1, true) ~= nil
 end
 
--- Why these words, a command or a path, may not be said: they name a .env file (not .env.example) or the folder
+-- Why these words, a command or a path, are refused: they name a .env file (not .env.example) or the folder
 -- .github/workflows. nil when they may.
 local function forbidden(words)
   if names_env(words) then return "the file .env" end

@@ -5,9 +5,9 @@
 --   {"input": {…}}              the tool's decoded arguments
 --
 -- A status of 200 has {"output": text} and where there is more to say is_error, blocked (boolean), reason (text) and
--- exit_code (integer). What a model did wrong and what was denied is such an answer. Everything else is trouble of the
--- machine: an error of kind "executor". No call is tried again, and every connection closes with its answer: libcurl
--- repeats a request when a connection that it kept turns out to be dead, and a command must not run twice.
+-- exit_code (integer). A model's mistakes and denied calls are such answers. Every other answer is trouble of
+-- the machine: an error of kind "executor". No call is tried again, and every connection closes with its answer:
+-- libcurl repeats a request when a connection that it kept turns out to be dead, and a command must not run twice.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -43,7 +43,7 @@ local OPTIONS = check.options { url = from_environment(URL, "KOINE_EXECUTOR_URL"
 
 -- Calls -------------------------------------------------------------------------------------------------------------
 
--- The error of a call that the machine is to blame for.
+-- The error of a call that failed because of the machine.
 local function trouble(message, fields)
   fields = fields or {}
   fields.kind, fields.message = "executor", "executor: " .. message

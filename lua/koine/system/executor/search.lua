@@ -1,5 +1,5 @@
---- The tools that look through a directory and all below it: glob for names, grep for text. Links are not followed, the
--- insides of .git not looked at. A long search lets other tasks run.
+--- The tools that look through a directory and all below it: glob for names, grep for text. They do not follow links
+-- and do not enter .git. A long search lets other tasks run.
 
 local core = require "koine.core"
 local wait = require "koine.task.wait"
@@ -24,13 +24,13 @@ local LINE_WORK = 64          -- what a line costs
 
 -- A search under way: {machine, left = entries it may still look at, room = bytes it may still read, unread =
 -- directories that could not be read, found = lines of the result, most = how many it may have, weight = what a byte of
--- a name costs, work = done since others had a moment}. `pattern` is what names are matched with, nil for nothing.
+-- a name costs, work = done since other tasks last ran}. `pattern` is what names are matched with, nil for nothing.
 local function new_search(machine, most, pattern)
   return { machine = machine, left = VISITS_MAX, room = READ_MAX, unread = 0, found = {}, most = most,
     weight = pattern and pattern.size or 0, work = 0 }
 end
 
--- Counts work, and gives others a moment when it is much: true, or nil, err when the search was cancelled.
+-- Counts work, and lets other tasks run when it is much: true, or nil, err when the search was cancelled.
 local function spend(search, work)
   search.work = search.work + work
   if search.work < WORK_AT_ONCE then return true end

@@ -12,7 +12,7 @@ local wait = require "koine.task.wait"
 
 local service = {}
 
--- What peers may take: seconds, and connections without the token at once, of which the oldest goes.
+-- Limits of peers: seconds, and connections without the token at once; one more ends the oldest.
 local HEAD, BODY, CLOSE, WAITING = 10, 120, 30, 64
 
 local OPTIONS = check.options { token = remote.token, port = check.required(check.integer(0, 65535)),
@@ -90,7 +90,7 @@ function service.handler(executor, token)
   end
 end
 
---- What goes with the handler: how long a peer may take, and who is let in.
+--- The bounds that go with the handler: how long a peer may take, and which peers are admitted.
 function service.bounds(token)
   return { head = HEAD, body = BODY, close = CLOSE, waiting = WAITING,
     admits = function(request) return admitted(request, token) end }

@@ -12,8 +12,8 @@ local BINARY_LOOK = 8192 -- bytes at the beginning of a file that are searched f
 --- The result of a call that the model got wrong, or that the system refused.
 function text.mistake(message) return "Error: " .. message, { is_error = true } end
 
---- What an error of the workdir becomes: a result for the model, or nil, err (kind "executor") when it is not the
--- path that is to blame.
+--- Converts an error of the workdir: a result for the model where the path caused it, else nil, err (kind
+-- "executor").
 function text.refused(err)
   if err.code ~= "system" then return text.mistake(err.message) end
   return nil, errors.new { kind = "executor", message = err.message, code = err.code }
@@ -25,7 +25,7 @@ function text.repair(bytes)
   return core.decode(core.encode(bytes))
 end
 
---- True for what no text file holds.
+--- True for bytes that no text file holds.
 function text.is_binary(bytes) return bytes:sub(1, BINARY_LOOK):find("\0", 1, true) ~= nil end
 
 --- How many lines a text has; what comes after the last "\n" is one too.
