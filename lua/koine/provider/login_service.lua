@@ -32,15 +32,15 @@ function login_service.within(deadline, most)
   return deadline and math.max(math.min(deadline - wait.now(), most), 0.001) or most
 end
 
---- The JSON object or array in a text; nil when it is none.
+--- The JSON object or array in a text; nil when it is not one.
 function login_service.object(text)
   local ok, value = pcall(json.decode, text)
   if not ok and check.is_memory(value) then error(value, 0) end
   return ok and type(value) == "table" and value or nil
 end
 
---- Asks for `url`: the status, the JSON object in the answer (nil when it is none) and the answer; nil, err when none
--- came, until the deadline (nil = none) at the latest. `call` is {method, url, headers, body, secrets}.
+--- Asks for `url`: the status, the JSON object in the answer (nil when it is not one) and the answer; nil, err when
+-- none came, until the deadline (nil = none) at the latest. `call` is {method, url, headers, body, secrets}.
 function login_service.call(state, call, deadline)
   local settings = state.settings
   call.headers["user-agent"] = "koine/" .. version

@@ -13,7 +13,7 @@ local KEY = "OLLAMA_API_KEY"
 
 local PORTS = { http = "80", https = "443" } -- where a scheme was given
 
--- Host and port ("" for none) of an authority; nil where it is none.
+-- Host and port ("" for none) of an authority; nil where it is not one.
 local function split(authority)
   for _, pattern in ipairs { "^(%[[%x:.]+%]):?(%d*)$", "^([%w._-]*):?(%d*)$" } do
     local name, port = authority:match(pattern)
@@ -26,7 +26,7 @@ end
 local EVERYWHERE = { [""] = "127.0.0.1", ["0.0.0.0"] = "127.0.0.1", ["[::]"] = "[::1]" }
 
 --- The address that a value of OLLAMA_HOST stands for: HOST, HOST:PORT, SCHEME://HOST[:PORT][/PATH], in quotes or not.
--- nil where it is none.
+-- nil where it is not one.
 function ollama.address(value)
   local host = value:gsub("^[%s\"']+", ""):gsub("[%s\"']+$", "")
   if host == "ollama.com" then return "https://ollama.com" end
@@ -41,7 +41,7 @@ function ollama.address(value)
 end
 
 --- Puts the address of OLLAMA_HOST into the state, unless the caller gave one. Raises an ArgumentError for a value that
--- is none.
+-- is not an address.
 function ollama.setup(state)
   local host = not state.settings.base_url and os.getenv "OLLAMA_HOST" or ""
   if host == "" then return end

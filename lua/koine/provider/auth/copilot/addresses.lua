@@ -10,7 +10,7 @@ local SERVICE = "githubcopilot.com" -- every plan's API host is under this one
 local PUBLIC = { name = "github.com", login = "https://github.com", api = "https://api.github.com",
   chat = "https://api." .. SERVICE }
 
--- The host name in an authority ("name", "name:port", "[::1]:port"), in lower case; nil when it is none.
+-- The host name in an authority ("name", "name:port", "[::1]:port"), in lower case; nil when it is not one.
 local function name_of(authority)
   local name = authority:match "^(%[[%x:.]+%])$" or authority:match "^(%[[%x:.]+%]):%d+$"
     or authority:match "^([%w.-]+)$" or authority:match "^([%w.-]+):%d+$"

@@ -21,7 +21,7 @@ local function object(value) return type(value) == "table" and value or {} end
 local function number(value) return type(value) == "number" and (math.tointeger(value) or value) or nil end
 local function text(value) return type(value) == "string" and value ~= "" and value or nil end
 
--- Unix seconds of the beginning of a day "YYYY-MM-DD" in UTC; nil when it is none.
+-- Unix seconds of the beginning of a day "YYYY-MM-DD" in UTC; nil when it is not one.
 local function day(value)
   local y, m, d = (text(value) or ""):match "^(%d%d%d%d)%-(%d%d)%-(%d%d)"
   if not y then return nil end

@@ -1,4 +1,4 @@
---- Private keys as files of service accounts have them: RSA, PKCS #8, in PEM, without a password. What is none never
+--- Private keys as files of service accounts have them: RSA, PKCS #8, in PEM, without a password. Other text never
 -- reaches luaossl: some of its releases read freed memory where they report what OpenSSL refuses.
 
 local core = require "koine.core"
@@ -40,7 +40,7 @@ local function is_key(der, at)
   return count == INTEGERS
 end
 
---- The bytes (DER) of the key in a PEM text; nil when it is none.
+--- The bytes (DER) of the key in a PEM text; nil when it is not one.
 return function(pem)
   local body = pem:match(PEM)
   local der = body and core.base64_decode((body:gsub("%s", "")))
