@@ -18,7 +18,7 @@ end)
 
 --- The nearest-rank percentile: the smallest value of the array that at least the share `p` of the values does not
 -- exceed. `p` is a number over 0, at most 1 (0.95 is the 95th percentile). nil for an empty array, which stays as it
--- is. Raises an ArgumentError for another `p`, and for what is no array.
+-- is. Raises an ArgumentError for another `p`, and unless the list is an array.
 function metrics.percentile(list, p)
   local sorted = NUMBERS(list, "list")
   SHARE_OF(p, "p")
@@ -108,7 +108,7 @@ end
 -- rolling `window` (3600 seconds) has been more than `threshold` (500 tokens) for `sustain` (86400 seconds) in all.
 -- Time with fewer than `min` (20) dispatches in the window neither counts nor starts the count anew. `opts` is a table
 -- of these four, nil for the defaults. It remembers each channel it has seen, and of each the last window's records.
--- Raises an ArgumentError for an unknown name, and for what is no number over 0.
+-- Raises an ArgumentError for an unknown name, and unless each is a number over 0.
 function metrics.overhead_alarm(opts)
   if opts == nil then opts = {} end
   local alarm = OPTIONS(opts)

@@ -26,7 +26,7 @@ local function days_in(year, month)
   return month == 2 and leap and 29 or MONTHS[month] or 0
 end
 
--- Seconds east of UTC that a zone (`Z`, `+08:00`) stands for; nil for what is none.
+-- Seconds east of UTC that a zone (`Z`, `+08:00`) stands for; nil for other text.
 local function offset_of(zone)
   if zone == "Z" or zone == "z" then return 0 end
   local sign, hours, minutes = zone:match "^([+-])(%d%d):(%d%d)$"
