@@ -285,7 +285,7 @@ records.tool_definition = constructor "tool_definition"
 
 --- A tool of the provider's own, which it runs itself: {type = its type there, …}, everything as the provider names
 -- it. A copy, marked to go out whatever its type: types are dated, and new ones need not wait for Koine. Raises an
--- ArgumentError for what is no table or has no type.
+-- ArgumentError unless it is a table with a type.
 function records.server_tool(fields)
   if type(fields) ~= "table" then errors.argument("server_tool", "table of fields", fields) end
   check.nonempty(fields.type, "server_tool.type")

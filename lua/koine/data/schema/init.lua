@@ -267,7 +267,8 @@ end
 schema.check = check
 
 --- A JSON Schema from arguments by example, see example.lua: `{ city = "Paris", days = 1, tags = { "a" } }`.
--- Raises an ArgumentError for what is no example; `name` (default "example") begins the path of what is wrong.
+-- Raises an ArgumentError for a value that cannot be an example; `name` (default "example") begins the path of what is
+-- wrong.
 schema.expand = example.expand
 
 return schema
