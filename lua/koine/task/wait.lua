@@ -133,7 +133,7 @@ function wait.park(token, seconds)
   return wait.block(token, seconds)
 end
 
--- The same for users, who get an ArgumentError at their line.
+-- The same for users: raises an ArgumentError at their line.
 local function checked(f)
   return function(token, seconds)
     if not token then errors.argument("token", "table, or what waits for the engine", token) end
@@ -160,7 +160,7 @@ end
 function wait.alone() return not task and not host end
 
 --- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there
--- are others. Raises an ArgumentError for what is no number.
+-- are others. Raises an ArgumentError unless it is a number.
 function wait.sleep(seconds)
   if type(seconds) ~= "number" or seconds ~= seconds then errors.argument("seconds", "number", seconds) end
   if seconds <= 0 and not task and not host then return true end

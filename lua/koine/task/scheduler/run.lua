@@ -67,7 +67,7 @@ local function is_ring(run)
   return true
 end
 
--- Waits until a task is ready; when some are, only lets the engine and the host do what is at hand.
+-- Waits until a task is ready; when some are, only lets the engine and the host do the work that is ready.
 local function idle(run)
   if wait.alone() and is_ring(run) then
     core.raise(errors.new { kind = "argument", field = "run", expected = "a task that can go on",
