@@ -106,7 +106,7 @@ function methods:ask(said, on_delta)
   return say(self, table.move(said, 1, #said, #blocks + 1, blocks), on_delta)
 end
 
--- The result of a call as a block; raises when it is none or answers no pending call.
+-- The result of a call as a block; raises when it is not one or answers no pending call.
 local function result_block(result, path, wanted)
   if type(result) ~= "table" then errors.argument(path, "tool result", result) end
   if not wanted[result.tool_use_id] then
@@ -207,7 +207,7 @@ end
 --- A part of a history that is one itself, for programs that shorten histories: messages `first` to `last` (1 and all
 -- of them when left out; what there is of them) without the tool results at its beginning, whose calls were cut off,
 -- and the tool calls at its end, which have no results. A new array of the same tables; those that were trimmed are
--- new. Raises an ArgumentError for what is no array of messages, or has holes, and for positions that are no integers.
+-- new. Raises an ArgumentError unless the history is an array of messages without holes and the positions are integers.
 function conversation.slice(messages, first, last)
   records.check_messages(messages, "messages")
   local n = #messages
