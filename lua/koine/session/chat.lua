@@ -50,7 +50,7 @@ local function limit(work, input)
 end
 
 --- Begins a session of an adapter: a runner (runner.lua). `input` is what input.check returned. Raises an ArgumentError
--- for an adapter that is none, or is for another model, and for inputs that do not fit what is there.
+-- for an unfit adapter, for one of another model, and for inputs that do not fit the working directory or executor.
 function chat.open(adapter, input)
   check_adapter(adapter, input.model)
   local work = setmetatable({ input = input }, work_mt)

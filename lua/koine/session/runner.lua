@@ -18,7 +18,7 @@ local runner = {}
 local methods = {}
 local runner_mt = { __index = methods, __name = "koine.session" }
 
--- Looks at the repository before the work. Raises an ArgumentError where there has to be one and is none.
+-- Looks at the repository before the work. Raises an ArgumentError where a required one is missing.
 local function look_before(self)
   local before, err = artifacts.snapshot(self.input.workdir)
   self.before = before
