@@ -37,7 +37,7 @@ local function call_options(given, system, tools, on_delta)
   return all
 end
 
--- What the user's `prepare` says of the step, checked; an empty table when it says nothing.
+-- What the user's `prepare` returns for the step, checked; an empty table for nil.
 local function prepared(spec, self)
   if not spec.prepare then return {} end
   local said = spec.prepare { number = self.steps + 1, messages = state.history(self, "running"),
