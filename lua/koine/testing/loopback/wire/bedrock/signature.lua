@@ -17,7 +17,7 @@ local STAMP = "^(%d%d%d%d)(%d%d)(%d%d)T(%d%d)(%d%d)(%d%d)Z$"
 
 local function hex(bytes) return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end)) end
 
--- Unix seconds of a date as AWS writes it, nil when it is none.
+-- Unix seconds of a date as AWS writes it, nil when it is not one.
 local function seconds(stamp)
   local year, month, day, hour, minute, second = (stamp or ""):match(STAMP)
   if not year then return nil end

@@ -18,7 +18,7 @@ local function read_form(text)
   return fields
 end
 
--- The object in a part of a token, nil when it is none.
+-- The object in a part of a token, nil when it is not one.
 local function part_of(text)
   local bytes = core.base64_decode(text:gsub("-", "+"):gsub("_", "/") .. ("="):rep(-#text % 4))
   local value = bytes and json.decode(bytes)
