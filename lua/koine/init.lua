@@ -16,8 +16,8 @@
 --   koine.tool {…}, koine.agent {…}                      tools and loops around them
 --   koine.executor {…}                                   tools that touch files and run commands
 --   koine.dispatcher {…}                                 many people's messages, packed into turns
---   koine.park(token, seconds), wake, block              waiting for something of one's own (task/wait.lua)
---   koine.custom_adapter {…}                             an adapter of one's own
+--   koine.park(token, seconds), wake, block              waiting for something of your own (task/wait.lua)
+--   koine.custom_adapter {…}                             an adapter of your own
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
