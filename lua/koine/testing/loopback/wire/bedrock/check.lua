@@ -48,6 +48,17 @@ local function check_pairs(ctx, path, message, before)
   end
 end
 
+-- Checks a message of the assistant at the end, which the model continues.
+local function check_prefill(ctx, message)
+  local last = message.content[#message.content]
+  if ctx.family ~= "claude" or #ids_of(message, "toolUse") > 0 then
+    ctx.check:add("messages", "A conversation must end with a user message.")
+  end
+  if json.is_object(last) and type(last.text) == "string" and last.text:find "%s$" then
+    ctx.check:add("messages", "final assistant content cannot end with trailing whitespace")
+  end
+end
+
 local function check_messages(ctx, body)
   if not ctx.check:array("messages", body.messages) then
     return
@@ -67,12 +78,8 @@ local function check_messages(ctx, body)
     check_pairs(ctx, path, message, before)
     before = message
   end
-  if before.role == "assistant" and (ctx.family ~= "claude" or #ids_of(before, "toolUse") > 0) then
-    ctx.check:add("messages", "A conversation must end with a user message.")
-  end
-  local last = before.content[#before.content]
-  if before.role == "assistant" and json.is_object(last) and type(last.text) == "string" and last.text:find "%s$" then
-    ctx.check:add("messages", "final assistant content cannot end with trailing whitespace")
+  if before.role == "assistant" then
+    check_prefill(ctx, before)
   end
 end
 

@@ -1,6 +1,7 @@
 --- Signatures of requests to AWS as the loopback provider judges them: made anew from what came over the wire, for the
 -- one pair of keys that it knows. Pure but for the clock.
 
+local calendar = require "koine.data.calendar"
 local core = require "koine.core"
 
 local signature = {}
@@ -21,10 +22,7 @@ local function hex(bytes) return (bytes:gsub(".", function(c) return ("%02x"):fo
 local function seconds(stamp)
   local year, month, day, hour, minute, second = (stamp or ""):match(STAMP)
   if not year then return nil end
-  -- Days since 1970 in the calendar of Gregory, with years that begin in March.
-  local y, m = tonumber(year), tonumber(month)
-  if m <= 2 then y, m = y - 1, m + 12 end
-  local days = 365 * y + y // 4 - y // 100 + y // 400 + (153 * (m - 3) + 2) // 5 + tonumber(day) - 719469
+  local days = calendar.days(tonumber(year), tonumber(month), tonumber(day))
   return ((days * 24 + tonumber(hour)) * 60 + tonumber(minute)) * 60 + tonumber(second)
 end
 
