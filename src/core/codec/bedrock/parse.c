@@ -241,31 +241,37 @@ int bedrock_parse_record(void *state, const struct record *r, struct events *out
 
 /* {{{ plain answers */
 
-/* One block: {text}, {toolUse}, {reasoningContent}, {citationsContent}, or one that is kept whole. */
-static int read_block(struct bedrock *s, struct json *j, int64_t index, struct events *out, struct err *e) {
-  struct bedrock_piece d = { .index = index };
+/* The members of a block: {text}, {toolUse}, {reasoningContent}, {citationsContent}, or one that is kept whole. */
+static int read_union(struct bedrock *s, struct json *j, struct bedrock_piece *d, struct buf *text,
+                      struct events *out, struct err *e) {
   struct arena *a = s->p->a;
-  struct buf text;
   int r = 0;
-  buf_init(&text, s->p->m);
   while (r == 0 && json_next(j) == J_KEY) {
     struct json key = *j;
     struct str name = STR_NONE, json = STR_NONE;
-    if (json_is(j, "text")) r = codec_text(j, a, &d.text, &d.text_flags);
-    else if (json_is(j, "reasoningContent")) r = read_reasoning(j, a, &d, 0);
-    else if (json_is(j, "citationsContent")) r = read_cited(s, j, &d, &text, e);
-    else if (json_is(j, "toolUse")) r = read_call(s, j, &d);
+    if (json_is(j, "text")) r = codec_text(j, a, &d->text, &d->text_flags);
+    else if (json_is(j, "reasoningContent")) r = read_reasoning(j, a, d, 0);
+    else if (json_is(j, "citationsContent")) r = read_cited(s, j, d, text, e);
+    else if (json_is(j, "toolUse")) r = read_call(s, j, d);
     else r = json_text(j, a, &name) != 0 ? err_memory(e) : json_raw(j, &json);
-    if (r == 0 && d.type.n > 0) { /* a call that the provider made itself */
-      d.id = d.name = d.type = d.input = STR_NONE;
+    if (r == 0 && d->type.n > 0) { /* a call that the provider made itself */
+      d->id = d->name = d->type = d->input = STR_NONE;
       name = STR("toolUse");
       r = json_raw(&key, &json);
       s->hosted = 1;
     }
     if (r == 0 && json.n > 0 && !str_eq(json, "null")) r = bedrock_keep(s, name, json, out, e);
   }
-  if (r == 0 && j->tok != J_OBJECT_END) r = -1;
-  if (r == 0 && text.n > 0 && (d.text = arena_dup(a, buf_str(&text))).p == NULL) r = err_memory(e);
+  return r == 0 && j->tok == J_OBJECT_END ? 0 : -1;
+}
+
+static int read_block(struct bedrock *s, struct json *j, int64_t index, struct events *out, struct err *e) {
+  struct bedrock_piece d = { .index = index };
+  struct buf text;
+  int r;
+  buf_init(&text, s->p->m);
+  r = read_union(s, j, &d, &text, out, e);
+  if (r == 0 && text.n > 0 && (d.text = arena_dup(s->p->a, buf_str(&text))).p == NULL) r = err_memory(e);
   buf_free(&text);
   if (r != 0) return -1;
   if (d.id.n + d.name.n > 0) {
