@@ -15,11 +15,6 @@ int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags
   }
 }
 
-int codec_string(struct json *j, struct arena *a, struct str *out) {
-  if (json_next(j) == J_STRING) return json_text(j, a, out) == 0 ? 0 : err_memory(j->e);
-  return json_skip(j);
-}
-
 int codec_word(struct json *j, struct arena *a, struct str *out) {
   switch (json_next(j)) {
     case J_ERROR: return -1;
