@@ -37,7 +37,7 @@ function adapter.new(row, given)
   local model = rows.model_id(row, wanted)
   local info = rows.model(row, model)
   local settings = options.constructor(given, info, row.options)
-  local base_url = settings.base_url or row.base_url
+  local base_url = settings.base_url or rows.base_url(row, settings)
   if not base_url then errors.argument("base_url", "URL of the server to talk to", nil) end
   local quirks = quirks_of(row, info, settings.quirks)
   local state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,

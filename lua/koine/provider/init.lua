@@ -3,6 +3,7 @@
 --   name, title       in errors and replayed blocks; for people
 --   codec, base_url   the wire format, which says what a chat appends to the URL
 --   base_urls         forms of an address that the caller gives; base_url is nil then. In capitals: the caller's
+--   blanks            {NAME = variable}: {NAME} in base_url is the option of that name, else the variable
 --   list              path of the list of models; false: there is none
 --   show              path that tells of one model; nil: there is none
 --   loaded            path of the list of models that the server has loaded; nil: there is none
@@ -50,7 +51,6 @@ for _, name in ipairs(rows.names) do known[name] = true end
 -- Providers that are planned, and what to use until then.
 local PLANNED = {
   vertex_claude = 'koine.anthropic and koine.openrouter have its models',
-  azure_claude = 'koine.anthropic and koine.openrouter have its models',
 }
 
 --- Raises a NotImplementedError where `name` is a provider that is planned and not there yet.
@@ -165,6 +165,23 @@ function rows.chosen(row, given)
   end
   if whole.name ~= row.name then whole.title = whole.name end
   return whole
+end
+
+--- A row's base URL with its blanks filled in from a constructor's settings or the environment; nil where the row has
+-- none. Raises an ArgumentError that names the option of a blank about which neither says anything, or nothing fit for
+-- an address.
+function rows.base_url(row, settings)
+  local url = row.base_url
+  for name, variable in pairs(url and row.blanks or {}) do
+    local value, expected = settings[name], "part of a host's name"
+    if value == nil then value = os.getenv(variable) end
+    if value == nil or value == "" then
+      core.raise_argument(name, ("%s, here or in %s"):format(expected, variable), "nothing")
+    end
+    if not value:find "^[%w-]+$" then errors.argument(name, expected, value) end
+    url = url:gsub("{" .. name .. "}", value)
+  end
+  return url
 end
 
 return rows

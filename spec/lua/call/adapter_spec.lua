@@ -231,6 +231,7 @@ describe("an adapter", function()
 
     it("go out as each provider wants them", function()
       local expected = { azure = { "api-key", "k123" }, anthropic = { "x-api-key", "k123" },
+        azure_claude = { "x-api-key", "k123" },
         minimax = { "x-api-key", "k123" }, gemini = { "x-goog-api-key", "k123" },
         vertex = { "x-goog-api-key", "k123" } }
       local request = { model = "m", stream = false, messages = { { role = "user", content = "Hi" } } }

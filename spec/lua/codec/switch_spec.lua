@@ -24,6 +24,7 @@ local ROWS = {
   { name = "ollama", model = "qwen3:4b" },
   { name = "bedrock", model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", redacted = true, signed = true },
   { name = "bedrock", model = "mistral.pixtral-large-2502-v1:0" },
+  { name = "azure_claude", model = "claude-sonnet-4-5", base = "/anthropic", redacted = true, signed = true },
   { name = "gemini", model = "gemini-3.5-flash", base = "/v1beta", signed = true },
   { name = "gemini", model = "gemini-2.5-flash", base = "/v1beta", signed = true },
   { name = "vertex", model = "gemini-3.5-flash", base = "/v1/projects/p/locations/global/publishers/google",

@@ -8,7 +8,7 @@ local rows = require "koine.provider"
 
 describe("providers", function()
   it("that are planned say what is there until then; other names are nil", function()
-    for _, name in ipairs { "vertex_claude", "azure_claude" } do
+    for _, name in ipairs { "vertex_claude" } do
       local err = raised(function() return koine[name] end)
       assert.are.equal("NotImplementedError", err.class)
       assert.are.same({ "koine", name }, { err.adapter, err.method })

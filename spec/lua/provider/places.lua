@@ -1,6 +1,7 @@
 -- What a row's constructor needs besides the model to know where it is: new options.
 
-local VALUES = { region = "eu-west-1", project = "my-project", location = "europe-west4" }
+local VALUES = { region = "eu-west-1", project = "my-project", location = "europe-west4",
+  resource = "ours" }
 
 return function(row)
   local options = { base_url = not row.base_url and "http://127.0.0.1:1" or nil }

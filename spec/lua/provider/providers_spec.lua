@@ -13,8 +13,8 @@ local function set(...)
   return known
 end
 
-local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "list", "show", "loaded", "pull", "counts",
-  "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options",
+local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blanks", "list", "show", "loaded", "pull",
+  "counts",  "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options",
   "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places", "models",
   "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")

@@ -3,13 +3,6 @@
 
 local anthropic = require "koine.provider.rows.anthropic"
 
-local models = {}
-for i, known in ipairs(anthropic.models) do
-  models[i] = {}
-  for name, value in pairs(known) do models[i][name] = value end
-  models[i].price = nil
-end
-
 return {
   name = "bedrock_claude",
   title = "Claude on Amazon Bedrock",
@@ -24,7 +17,7 @@ return {
   plain_max_tokens = anthropic.plain_max_tokens,
   options = { region = "name", credentials = "credentials" },
   heads = { "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^global%.", "^anthropic%." },
-  models = models,
+  models = require "koine.provider.claude",
   models_checked = anthropic.models_checked,
   source = "documentation",
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },

@@ -46,3 +46,6 @@ for model, images in pairs { ["MiniMax-M3"] = true, ["MiniMax-M2.7"] = false } d
   on_loopback(busted, "koine.minimax " .. model, koine.minimax, { model = model, base_path = "/anthropic" },
     { signatures = true, blocks = true, sensitive = false, images = images })
 end
+
+on_loopback(busted, "koine.azure_claude", koine.azure_claude, { model = "claude-sonnet-4-5",
+  base_path = "/anthropic" }, { signatures = true, blocks = true, sensitive = false })
