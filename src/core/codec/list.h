@@ -5,6 +5,7 @@
 #define CODEC_LIST(X) \
   X(anthropic) \
   X(bedrock) \
+  X(bedrock_invoke) \
   X(chat) \
   X(gemini) \
   X(ollama) \

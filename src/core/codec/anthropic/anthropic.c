@@ -192,55 +192,6 @@ static void put_extra(struct writer *w) {
     err_argument(w->e, "extra", "finite numbers", "NaN or infinity");
 }
 
-/* A beta's name, lower-cased in the arena; p NULL: not a name (then *e), or out of memory. */
-static struct str beta_name(struct writer *w, struct str s) {
-  struct str name = arena_dup(w->r->a, s);
-  char *p = (char *)name.p;
-  if (p == NULL) { err_memory(w->e); return name; }
-  for (size_t i = 0; i < s.n; i++) {
-    p[i] = str_lower(p[i]);
-    if (p[i] > ' ' && p[i] < 0x7F && p[i] != ',') continue;
-    err_argument(w->e, "betas", "names without spaces and commas", "something else");
-    return STR_NONE;
-  }
-  return name;
-}
-
-/* True when the comma-separated list has the name. */
-static int lists(const struct buf *b, struct str name) {
-  for (size_t from = 0, i = 0; i <= b->n; i++) {
-    if (i < b->n && b->p[i] != ',') continue;
-    if (b->n > 0 && str_same(name, (struct str){ b->p + from, i - from })) return 1;
-    from = i + 1;
-  }
-  return 0;
-}
-
-/* Adds a name to the list unless it is there. 0, or -1 and the err. */
-static int add_beta(struct writer *w, struct buf *b, struct str given) {
-  struct str name = beta_name(w, given);
-  if (name.p == NULL) return -1;
-  if (name.n == 0 || lists(b, name)) return 0;
-  return (b->n > 0 && buf_addc(b, ',') != 0) || buf_addstr(b, name) != 0 ? err_memory(w->e) : 0;
-}
-
-/* The header that asks for betas: each once, in the caller's order. */
-static int put_betas(struct writer *w) {
-  struct arena *a = w->r->a;
-  struct buf b;
-  int bad = 0;
-  buf_init(&b, a->m);
-  for (const struct node *v = children(writer_given(w, "betas")); v != NULL && bad == 0; v = v->next)
-    bad = add_beta(w, &b, node_str(v));
-  if (bad == 0 && b.n > 0) {
-    struct str value = arena_dup(a, buf_str(&b));
-    if (value.p == NULL || node_set(w->r->headers, STR("anthropic-beta"), node_string(a, value)) != 0)
-      bad = err_memory(w->e);
-  }
-  buf_free(&b);
-  return bad;
-}
-
 /* }}} */
 
 /* {{{ the whole */
@@ -252,18 +203,18 @@ static const char *const SERVER_TOOLS[] = {
 };
 
 /* Puts the history in order, decides where it is cached. */
-static int prepare(struct writer *w, struct node **system) {
+static int prepare(struct writer *w, const struct anthropic_host *host, struct node **system) {
   struct render *r = w->r;
   struct err *e = w->e;
   struct norm norm = {
-    .origin = codec_origin(r, &codec_anthropic), .signed_thinking = !r->quirks->unsigned_thinking,
+    .origin = codec_origin(r, host->codec), .signed_thinking = !r->quirks->unsigned_thinking,
     .drop_blank_text = 1, .merge_blocks = 1, .results_first = 1, .id_chars = "word-"
   };
   size_t count;
   char field[32];
   if (normalise_check(r->request, e) != 0 || codec_server_tools(r->request, SERVER_TOOLS, e) != 0) return -1;
   count = writer_given(w, "messages")->count;
-  if (writer_check_media(w, MEDIA_FILE_URLS | MEDIA_CITATIONS) != 0 || anthropic_prepare(w) != 0 ||
+  if (writer_check_media(w, host->media) != 0 || anthropic_prepare(w) != 0 ||
       normalise_messages(r->a, r->request, &norm, e) != 0 || normalise_tools(r->a, r->request, 0, e) != 0 ||
       normalise_system(r->a, r->request, system, e) != 0)
     return -1;
@@ -276,9 +227,9 @@ static int prepare(struct writer *w, struct node **system) {
 }
 
 /* What stands between the model's thinking and the messages; counting tokens takes none of it. */
-static void put_rest(struct writer *w, struct str container) {
+static void put_rest(struct writer *w, const struct anthropic_host *host, struct str container) {
   put_metadata(w);
-  if (node_is(writer_given(w, "stream"), NODE_TRUE)) {
+  if (!host->stream_in_path && node_is(writer_given(w, "stream"), NODE_TRUE)) {
     writer_field(w, "stream");
     writer_json(w, "true");
   }
@@ -289,22 +240,30 @@ static void put_rest(struct writer *w, struct str container) {
   put_extra(w);
 }
 
-/* `count`: the fields that counting tokens takes, and no others. */
-static int render_body(struct render *r, int count, struct err *e) {
+/* What the body is for: the model, unless the path says it, and what stands for it then. */
+static int put_target(struct writer *w, const struct anthropic_host *host, int count) {
+  if (host->version != NULL) writer_field_word(w, "anthropic_version", host->version);
+  if (host->version == NULL || count) {
+    writer_field(w, "model");
+    writer_string(w, node_str(writer_given(w, "model")));
+  }
+  return anthropic_put_betas(w, host->betas_in_body);
+}
+
+int anthropic_render_body(struct render *r, const struct anthropic_host *host, int count, struct err *e) {
   struct writer w = { .r = r, .e = e };
   struct anthropic_thinking thinking;
   struct node *system;
   int64_t max_tokens;
   struct str container = STR_NONE;
   int had_choice = writer_given(&w, "tool_choice") != NULL;
-  if (prepare(&w, &system) != 0 || ceiling(&w, &max_tokens) != 0) return -1;
-  if (anthropic_think(r, forces_tool(&w), &max_tokens, &thinking, e) != 0 || put_betas(&w) != 0) return -1;
+  if (prepare(&w, host, &system) != 0 || ceiling(&w, &max_tokens) != 0) return -1;
+  if (anthropic_think(r, forces_tool(&w), &max_tokens, &thinking, e) != 0) return -1;
   if (!count && anthropic_container(r, &container, e) != 0) return -1;
   if (had_choice && writer_given(&w, "tool_choice") == NULL)
     writer_warn(&w, "tool_choice", "there are no tools to choose from: left out");
   writer_json(&w, "{");
-  writer_field(&w, "model");
-  writer_string(&w, node_str(writer_given(&w, "model")));
+  if (put_target(&w, host, count) != 0) return -1;
   if (!count) {
     writer_field(&w, "max_tokens");
     writer_int(&w, max_tokens);
@@ -316,12 +275,16 @@ static int render_body(struct render *r, int count, struct err *e) {
   put_tool_choice(&w);
   put_thinking(&w, &thinking);
   put_template(&w, &thinking);
-  if (!count) put_rest(&w, container);
+  if (!count) put_rest(&w, host, container);
   writer_field(&w, "messages");
   anthropic_put_messages(&w, writer_given(&w, "messages"));
   writer_json(&w, "}");
   return w.failed ? -1 : 0;
 }
+
+static const struct anthropic_host ANTHROPIC = {
+  .codec = &codec_anthropic, .media = MEDIA_FILE_URLS | MEDIA_CITATIONS
+};
 
 /* `path` has a version, "/v1", which the route may leave out. */
 static int put_path(struct render *r, const char *path, struct err *e) {
@@ -330,32 +293,34 @@ static int put_path(struct render *r, const char *path, struct err *e) {
 }
 
 static int render(struct render *r, struct err *e) {
-  return put_path(r, "/v1/messages", e) != 0 ? -1 : render_body(r, 0, e);
+  return put_path(r, "/v1/messages", e) != 0 ? -1 : anthropic_render_body(r, &ANTHROPIC, 0, e);
 }
 
 static int render_count(struct render *r, struct err *e) {
-  return put_path(r, "/v1/messages/count_tokens", e) != 0 ? -1 : render_body(r, 1, e);
+  return put_path(r, "/v1/messages/count_tokens", e) != 0 ? -1 : anthropic_render_body(r, &ANTHROPIC, 1, e);
 }
 
 /* }}} */
 
 /* In the order of enum anthropic_remedy. The provider answers 500 for a container that it does not restore
 ** (pydantic-ai#7833). */
-static const struct remedy REMEDIES[] = {
+const struct remedy anthropic_remedies[] = {
   { .without = "no_container", .says = "container" },
   { .without = "no_container", .status = 500 },
   { NULL, NULL, NULL, 0, 0 }
 };
 
-static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
-                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+const char *const anthropic_options[] = {
+  "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences", "system", "temperature", "thinking",
+  "tool_choice", "tools", "top_p", NULL
+};
 
 const struct codec codec_anthropic = {
   .name = "anthropic",
   .state_size = sizeof(struct anthropic),
   .framing = &framing_sse,
-  .options = OPTIONS,
-  .remedies = REMEDIES,
+  .options = anthropic_options,
+  .remedies = anthropic_remedies,
   .render = render,
   .render_count = render_count,
   .init = anthropic_init,

@@ -1,6 +1,7 @@
 /*
 ** anthropic.h: what the files of the Anthropic Messages format share.
 **   anthropic.c a canonical request as the body of POST /v1/messages or /v1/messages/count_tokens
+**   betas.c     betas that it asks for
 **   content.c   blocks of the history as this wire has them
 **   cache.c     where the prompt is cached
 **   container.c where the provider runs code
@@ -19,6 +20,24 @@
 #pragma GCC visibility push(hidden)
 
 /* {{{ rendering */
+
+/* Who speaks the format: what differs between Anthropic's own servers and those of others. */
+struct anthropic_host {
+  const struct codec *codec;      /* blocks of the history that came through it may go back */
+  const char *version;            /* anthropic_version of a body whose model the path says; NULL: the body says it */
+  unsigned media;                 /* MEDIA_* */
+  int betas_in_body;              /* as the array anthropic_beta, not in a header */
+  int stream_in_path;             /* the body does not say that a stream is asked for */
+};
+
+/* Writes the body for that host. `count`: the fields that counting tokens takes, and no others. 0, or -1 and *e. */
+int anthropic_render_body(struct render *r, const struct anthropic_host *host, int count, struct err *e);
+/* The remedies of such bodies, in the order of enum anthropic_remedy, and the options that they send. */
+extern const struct remedy anthropic_remedies[];
+extern const char *const anthropic_options[];
+
+/* Writes the betas that are asked for. 0, or -1 and *e. */
+int anthropic_put_betas(struct writer *w, int in_body);
 
 /* `,"cache_control":…` where v carries a marker. */
 void anthropic_put_cache(struct writer *w, const struct node *v);

@@ -1,5 +1,6 @@
 /*
 ** bedrock.h: what the files of the format of Amazon Bedrock's Converse share.
+**   invoke.c    Claude through POST /model/ID/invoke: a format of its own
 **   bedrock.c   a canonical request as the body of POST /model/ID/converse, …/converse-stream, …/count-tokens
 **   more.c      what goes to the model as it is: thinking, betas, top_k
 **   family.c    what models of a family take
@@ -148,6 +149,10 @@ int bedrock_usage(struct bedrock *s, struct str json, struct str tier, struct ev
 void bedrock_read_error(struct arena *a, int status, struct str type, struct str body, struct err *e);
 /* An exception inside a stream: its type, and its payload. */
 void bedrock_read_fault(struct arena *a, struct str type, struct str body, struct err *e);
+/* True for an object that AWS's services report a failure with. */
+int bedrock_is_failure(const struct node *v);
+/* 0, or -1 and KIND_PROTOCOL where a plain answer is another service's stream. */
+int bedrock_check_text(struct str body, struct err *e);
 
 /* }}} */
 

@@ -140,3 +140,12 @@ void bedrock_read_error(struct arena *a, int status, struct str type, struct str
 void bedrock_read_fault(struct arena *a, struct str type, struct str body, struct err *e) {
   read_error(a, 200, type, body, e);
 }
+
+int bedrock_is_failure(const struct node *v) {
+  return node_get(v, "message") != NULL || node_get(v, "Message") != NULL || node_get(v, "__type") != NULL;
+}
+
+int bedrock_check_text(struct str body, struct err *e) {
+  if (body.n == 0 || strchr("de:", body.p[0]) == NULL) return 0;
+  return err_set(e, KIND_PROTOCOL, "the answer is a stream of text events (SSE), not of AWS's binary messages");
+}

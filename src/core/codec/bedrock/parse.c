@@ -309,7 +309,7 @@ static int read_output(struct bedrock *s, struct json *j, struct events *out, st
 static int reject(struct bedrock *s, struct str body, struct err *e) {
   struct node *v = json_tree(s->p->a, body, s->p->limits->depth, e);
   if (v == NULL) return -1;
-  if (node_get(v, "message") == NULL && node_get(v, "Message") == NULL && node_get(v, "__type") == NULL)
+  if (!bedrock_is_failure(v))
     return err_set(e, KIND_PROTOCOL, "the answer is none of Amazon Bedrock's Converse");
   bedrock_read_fault(s->p->a, STR_NONE, body, e);
   return -1;
@@ -320,8 +320,7 @@ int bedrock_parse_body(void *state, struct str body, struct events *out, struct 
   struct members m = { .piece = { .index = -1 } };
   struct arena *a = s->p->a;
   struct json j;
-  if (body.n > 0 && strchr("de:", body.p[0]) != NULL)
-    return err_set(e, KIND_PROTOCOL, "the answer is a stream of text events (SSE), not of AWS's binary messages");
+  if (bedrock_check_text(body, e) != 0) return -1;
   json_open(&j, body, s->p->limits->depth, e);
   if (json_next(&j) == J_ERROR) return -1;
   if (j.tok != J_OBJECT) return err_set(e, KIND_PROTOCOL, "the answer is no object");
