@@ -157,7 +157,8 @@ local function prefixes()
   end
   for _, row in ipairs(rows) do
     for _, api in pairs(row.apis or { row }) do
-      for _, url in ipairs(api.base_urls or row.base_urls or { row.base_url }) do add(api.codec, url) end
+      local urls = api.base_urls or row.base_urls or { api.base_url or row.base_url }
+      for _, url in ipairs(urls) do add(api.codec, url) end
       if row.express_base_url then add(api.codec, row.express_base_url) end
     end
   end

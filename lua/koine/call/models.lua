@@ -57,6 +57,7 @@ local WIRES = {
   ollama = { list = "models", id = "model" },
   responses = { count = "input_tokens" },
 }
+WIRES.bedrock_invoke = WIRES.bedrock
 
 local function member(value, ...)
   for _, name in ipairs { ... } do

@@ -24,6 +24,8 @@ local ROWS = {
   { name = "ollama", model = "qwen3:4b" },
   { name = "bedrock", model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", redacted = true, signed = true },
   { name = "bedrock", model = "mistral.pixtral-large-2502-v1:0" },
+  { name = "bedrock_claude", model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", api = "invoke", redacted = true,
+    signed = true },
   { name = "azure_claude", model = "claude-sonnet-4-5", base = "/anthropic", redacted = true, signed = true },
   { name = "gemini", model = "gemini-3.5-flash", base = "/v1beta", signed = true },
   { name = "gemini", model = "gemini-2.5-flash", base = "/v1beta", signed = true },
@@ -91,7 +93,7 @@ describe("a conversation", function()
     if row.name == "copilot" then
       options.github_host, options.github_token, options.min_request_interval = server.url, "ghu_switch", 0
     else
-      local at_root = row.name == "anthropic" or row.name == "bedrock" or row.name == "ollama"
+      local at_root = row.name == "anthropic" or row.name:find "^bedrock" or row.name == "ollama"
       options.base_url = server.url .. (row.base or at_root and "" or "/v1") -- the server's root is Copilot's
       options.token, options.key = row.token, not row.token and "test-key" or nil
     end

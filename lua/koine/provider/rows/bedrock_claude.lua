@@ -1,24 +1,32 @@
--- Claude on Amazon Bedrock's Mantle, which speaks Anthropic's Messages. Ids have "anthropic." before Anthropic's own.
--- Prices are not Anthropic's.
+-- Claude on Amazon Bedrock, in Anthropic's Messages: at Mantle, which speaks them as Anthropic does, and through
+-- invoke, which hands them through. Ids have "anthropic." before Anthropic's own, and for an inference profile a group
+-- of regions before that. Prices are not Anthropic's.
 
 local anthropic = require "koine.provider.rows.anthropic"
+
+local MANTLE = "https://bedrock-mantle.{region}.api.aws/anthropic"
 
 return {
   name = "bedrock_claude",
   title = "Claude on Amazon Bedrock",
-  codec = "anthropic",
-  base_url = "https://bedrock-mantle.{region}.api.aws/anthropic",
-  list = false,
+  options = { "api", region = "name", credentials = "credentials" },
+  api = "anthropic",
+  apis = {
+    anthropic = { codec = "anthropic", base_url = MANTLE, list = false, service = "bedrock-mantle",
+      headers = anthropic.headers },
+    invoke = { codec = "bedrock_invoke", base_url = "https://bedrock-runtime.{region}.amazonaws.com",
+      list_base_url = "https://bedrock.{region}.amazonaws.com", list = "/foundation-models?byProvider=anthropic",
+      service = "bedrock", quirks = { image_data_only = true } },
+  },
+  base_url = MANTLE,
   env = { "AWS_BEARER_TOKEN_BEDROCK" },
   auth = "sigv4",
-  service = "bedrock-mantle",
   id_header = "x-amzn-requestid",
-  headers = anthropic.headers,
   plain_max_tokens = anthropic.plain_max_tokens,
-  options = { region = "name", credentials = "credentials" },
-  heads = { "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^global%.", "^anthropic%." },
+  heads = { "^arn:[^/]*/", "^us%-gov%.", "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^ca%.", "^global%.",
+    "^anthropic%." },
   models = require "koine.provider.claude",
   models_checked = anthropic.models_checked,
-  source = "documentation",
+  source = "recordings",
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

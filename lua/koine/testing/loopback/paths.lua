@@ -10,6 +10,7 @@ local PREFIXES = {
   -- generated: prefixes, by `make generate`
   anthropic = { "/v1", "/anthropic/v1" },
   bedrock = { "" },
+  bedrock_invoke = { "" },
   chat = { "", "/v1", "/api/v1", "/openai/v1", "/v1/openai", "/inference/v1", "/compatibility/v1",
     "/compatible-mode/v1", "/openai/deployments/NAME" },
   gemini = { "/v1beta", "/v1/publishers/google", "/v1/projects/NAME/locations/NAME/publishers/google" },

@@ -38,6 +38,11 @@ local function responses(make, name)
   end
 end
 
+local function invoke(options)
+  options.api = "invoke"
+  return koine.bedrock_claude(options)
+end
+
 -- folder → constructor
 local MAKERS = {
   ["anthropic-messages"] = koine.anthropic, ["copilot-messages"] = koine.anthropic, ["openai-chat"] = openai,
@@ -48,7 +53,8 @@ local MAKERS = {
   ["xai-responses"] = responses(koine.xai), ["openrouter-responses"] = responses(koine.openrouter),
   ["vllm-responses"] = responses(koine.vllm), ["deepseek-responses"] = responses(koine.deepseek),
   ["copilot-responses"] = responses(koine.compatible, "copilot"), ["gemini-generatecontent"] = koine.gemini,
-  ["bedrock-converse"] = koine.bedrock, ["bedrock-mantle-responses"] = koine.bedrock_openai,
+  ["bedrock-converse"] = koine.bedrock, ["bedrock-invoke"] = invoke,
+  ["bedrock-mantle-responses"] = koine.bedrock_openai,
 }
 -- folder → the path of its base URL, where the server's root does not do
 local BASES = { ["gemini-generatecontent"] = "/v1beta" }

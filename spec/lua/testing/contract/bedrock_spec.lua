@@ -1,5 +1,5 @@
--- Converse under the contract of adapters: Claude with a budget and adapting, with a bearer key and signed; models of
--- other families, which take less of the format.
+-- Bedrock under the contract of adapters: Converse with Claude, with a budget and adapting, with a bearer key and
+-- signed, and with models of other families, which take less of the format; invoke with Claude.
 
 local koine = require "koine"
 local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
@@ -30,4 +30,17 @@ for _, suite in ipairs(SUITES) do
   local supports = { answer_model = false }
   for flag, value in pairs(suite[3]) do supports[flag] = value end
   on_loopback(busted, "koine.bedrock " .. suite[1], construct, options, supports)
+end
+
+-- Claude through invoke: Anthropic's blocks and counts of usage, AWS's errors and signatures.
+for _, suite in ipairs { { "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "test-key" },
+  { "us.anthropic.claude-sonnet-4-6" } } do
+  local function construct(given)
+    given.key = suite[2]
+    return koine.bedrock_claude(given)
+  end
+  local options = { model = suite[1], api = "invoke" }
+  if not suite[2] then options.region, options.credentials = "eu-west-1", KEYS end
+  on_loopback(busted, "koine.bedrock_claude through invoke, " .. suite[1], construct, options,
+    { signatures = true, blocks = true, sensitive = false })
 end

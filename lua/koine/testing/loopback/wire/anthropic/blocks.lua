@@ -47,6 +47,8 @@ end
 local function check_source(ctx, path, source, document)
   if not ctx.check:object(path, source, set "type media_type data url file_id content", "type") then
     return
+  elseif ctx.host.data_only and (source.type == "url" or source.type == "file") then
+    ctx.check:add(path .. ".type", "%s sources are not supported here", source.type)
   elseif source.type == "base64" then
     local media = document and "application/pdf" or "image/jpeg image/png image/gif image/webp"
     ctx.check:word(path .. ".media_type", source.media_type or "", media)

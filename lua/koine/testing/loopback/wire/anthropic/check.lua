@@ -14,7 +14,7 @@ local KEYS = set [[model messages max_tokens system tools tool_choice thinking t
   inference_geo speed]]
 local COUNT_KEYS = set "model messages system tools tool_choice thinking output_config cache_control"
 
--- `ctx` is what one request is checked with: {check = collector, issued, model, marks, ids}.
+-- `ctx` is what one request is checked with: {check = collector, issued, model, marks, ids, host}.
 
 local function check_thinking_mode(ctx, body)
   local thinking = body.thinking
@@ -48,7 +48,6 @@ local function check_thinking_mode(ctx, body)
 end
 
 local function check_settings(ctx, body)
-  ctx.check:string("model", body.model)
   ctx.check:integer("max_tokens", body.max_tokens, 0)
   ctx.check:number("temperature", body.temperature, 0, 1)
   ctx.check:number("top_p", body.top_p, 0, 1)
@@ -95,31 +94,63 @@ local function check_system(ctx, body)
   end
 end
 
-local function check_headers(c, headers)
-  if headers["anthropic-version"] ~= "2023-06-01" then
-    c:add("anthropic-version", "header is required: 2023-06-01")
-  end
+local function check_betas(c, path, names)
   local seen = {}
-  for name in (headers["anthropic-beta"] or ""):gmatch("[^,]+") do
-    local beta = name:match("^%s*(.-)%s*$")
-    if beta == "" or beta:find("[^%l%d._-]") or seen[beta] then
-      c:add("anthropic-beta", "distinct lower-case names separated by commas expected, got %q", beta)
+  for _, beta in ipairs(names) do
+    if type(beta) ~= "string" or beta == "" or beta:find("[^%l%d._-]") or seen[beta] then
+      c:add(path, "distinct lower-case names expected, got %q", tostring(beta))
     end
     seen[beta] = true
   end
 end
 
+local function check_headers(c, headers, host)
+  local beta, names = headers["anthropic-beta"], {}
+  if not host.version and headers["anthropic-version"] ~= "2023-06-01" then
+    c:add("anthropic-version", "header is required: 2023-06-01")
+  end
+  if beta and host.betas_in_body then
+    c:add("anthropic-beta", "betas belong in the body: anthropic_beta")
+  end
+  for name in (beta or ""):gmatch("[^,]+") do
+    names[#names + 1] = name:match("^%s*(.-)%s*$")
+  end
+  check_betas(c, "anthropic-beta", names)
+end
+
+--- What of the body depends on the host: the version in it, the model and the stream out of it, the betas.
+local function check_host(c, body, host, count)
+  local known = {}
+  for key in pairs(count and COUNT_KEYS or KEYS) do
+    known[key] = true
+  end
+  known.model = not host.version or count
+  known.stream = known.stream and not host.stream_in_path
+  known.anthropic_version, known.anthropic_beta = host.version ~= nil, host.betas_in_body
+  c:object("request", body, known, (count and "messages" or "messages max_tokens") .. (known.model and " model" or ""))
+  if host.version and body.anthropic_version ~= host.version then
+    c:add("anthropic_version", "%s expected", host.version)
+  end
+  if body.anthropic_beta ~= nil and c:array("anthropic_beta", body.anthropic_beta) then
+    check_betas(c, "anthropic_beta", body.anthropic_beta)
+  end
+end
+
 --- Checks a request to /v1/messages, or to /v1/messages/count_tokens when `count` is set. `issued`: what the server
--- handed out. Returns the decoded body (nil when it is no object) and an array of problems.
-return function(request, count, issued)
+-- handed out. `host`: what differs on another provider's server, nil for Anthropic's own: {version = of the body, which
+-- has no model then, model = that of the path, betas_in_body, stream_in_path, data_only = media may have no URLs}.
+-- Returns the decoded body (nil when it is no object) and an array of problems.
+return function(request, count, issued, host)
   local c = check.new()
-  check_headers(c, request.headers)
+  host = host or {}
+  check_headers(c, request.headers, host)
   local body = c:body(request)
   if not body then
     return nil, c.problems
   end
-  local ctx = { check = c, issued = issued, marks = 0, ids = {}, model = body.model }
-  c:object("request", body, count and COUNT_KEYS or KEYS, count and "model messages" or "model messages max_tokens")
+  local ctx = { check = c, issued = issued, marks = 0, ids = {}, host = host, model = host.model or body.model }
+  check_host(c, body, host, count)
+  c:string("model", ctx.model)
   check_settings(ctx, body)
   check_container(ctx, body)
   check_tools(ctx, body)

@@ -2,7 +2,7 @@
 -- binary messages, errors take their own shape, signatures are checked, and what was handed out is remembered, so that
 -- a replayed signature can be judged. Pure but for the memory tables its caller passes in and the clock.
 
-local core = require "koine.core"
+local frame = require "koine.testing.loopback.wire.bedrock.frame"
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
 local pieces = require "koine.testing.loopback.pieces"
@@ -138,20 +138,9 @@ function bedrock.plain(plan)
   return json.encode(answer)
 end
 
-local function header(name, value) return string.pack(">s1Bs2", name, 7, value) end
-
---- A message of a stream: its kind ("event", "exception"), type and payload.
-local function message(kind, word, payload)
-  local headers = header((":%s-type"):format(kind), word) .. header(":content-type", "application/json")
-    .. header(":message-type", kind)
-  local prelude = string.pack(">I4I4", 16 + #headers + #payload, #headers)
-  local bytes = prelude .. string.pack(">I4", core.crc32(prelude)) .. headers .. payload
-  return bytes .. string.pack(">I4", core.crc32(bytes))
-end
-
 -- An event, with the padding that the service adds against eavesdroppers.
 local function event(word, ...)
-  return message("event", word, json.encode(object(...)):gsub("}$", ',"p":"abcdefghijk"}'):gsub("^{,", "{"))
+  return frame("event", word, json.encode(object(...)):gsub("}$", ',"p":"abcdefghijk"}'):gsub("^{,", "{"))
 end
 
 local DELTAS = {
@@ -182,11 +171,11 @@ local function add_step(out, index, kind, block, fragment)
   end
 end
 
--- The message that tells of a scripted error.
-local function exception(failure)
+--- The message of a stream that tells of a scripted error.
+function bedrock.exception(failure)
   local word = failure.type or failure.code or type_of(failure.status or 500, {})
   word = word:sub(1, 1):lower() .. word:sub(2):gsub("Exception$", "") .. "Exception"
-  return message("exception", word, json.encode(object("message", failure.message or "scripted error")))
+  return frame("exception", word, json.encode(object("message", failure.message or "scripted error")))
 end
 
 local function is_told(block)
@@ -204,9 +193,9 @@ function bedrock.stream(plan)
     add_step(out, index, kind, block, fragment)
   end
   if plan.stream_error then
-    return out:fail(exception(plan.stream_error))
+    return out:fail(bedrock.exception(plan.stream_error))
   end
-  out:add(message("event", "messageStop", json.encode(stop_fields(object(), plan))))
+  out:add(frame("event", "messageStop", json.encode(stop_fields(object(), plan))))
   out:add(event("metadata", "usage", usage_object(plan.usage), "metrics", object("latencyMs", 1)))
   return out.list
 end
