@@ -375,6 +375,7 @@ build = {
     ["koine.testing.loopback.wire.bedrock.blocks"] = "lua/koine/testing/loopback/wire/bedrock/blocks.lua",
     ["koine.testing.loopback.wire.bedrock.check"] = "lua/koine/testing/loopback/wire/bedrock/check.lua",
     ["koine.testing.loopback.wire.bedrock.frame"] = "lua/koine/testing/loopback/wire/bedrock/frame.lua",
+    ["koine.testing.loopback.wire.bedrock.settings"] = "lua/koine/testing/loopback/wire/bedrock/settings.lua",
     ["koine.testing.loopback.wire.bedrock.signature"] = "lua/koine/testing/loopback/wire/bedrock/signature.lua",
     ["koine.testing.loopback.wire.bedrock_invoke"] = "lua/koine/testing/loopback/wire/bedrock_invoke/init.lua",
     ["koine.testing.loopback.wire.chat"] = "lua/koine/testing/loopback/wire/chat/init.lua",

@@ -92,6 +92,18 @@ static void test_tools(void) {
          SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'none'},"));
   RENDER(ASK("'tool_choice':{'type':'tool','name':'f'},'tools':[" TOOL "],"),
          SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'tool','name':'f'},"));
+  /* One call at a time is a member of the choice. */
+#define SINGLE(choice) ASK(choice "'extra':{'parallel_tool_calls':false},'tools':[" TOOL "],")
+#define CHOSEN(choice) SENT("'tools':[" TOOL_SENT "}],'tool_choice':{" choice "},")
+  RENDER(SINGLE(""), CHOSEN("'type':'auto','disable_parallel_tool_use':true"));
+  RENDER(SINGLE("'tool_choice':'any',"), CHOSEN("'type':'any','disable_parallel_tool_use':true"));
+  RENDER(SINGLE("'tool_choice':{'type':'tool','name':'f'},"),
+         CHOSEN("'type':'tool','name':'f','disable_parallel_tool_use':true"));
+  RENDER(SINGLE("'tool_choice':'none',"), CHOSEN("'type':'none'"));
+  RENDER(ASK("'extra':{'parallel_tool_calls':true},'tools':[" TOOL "],"), SENT("'tools':[" TOOL_SENT "}],"));
+  RENDER(ASK("'extra':{'parallel_tool_calls':false},"), SENT(""));
+  RENDER(ASK("'extra':{'parallel_tool_calls':false,'tool_choice':{'type':'any'}},'tools':[" TOOL "],"),
+         SENT("'tools':[" TOOL_SENT "}],'tool_choice':{'type':'any'},"));
   /* The provider's own, as they are: of a type known but for its date, or of any that is said to pass. */
   RENDER(ASK("'tools':[{'type':'function','name':'g'},{'type':'web_search_20250305','name':'web_search','b':1,'a':[]},"
              "{'type':'new_1','server_tool':true,'name':'n'}],'tool_choice':{'type':'tool','name':'web_search'},"),

@@ -93,6 +93,31 @@ static void test_more(void) {
                "extra.additionalModelRequestFields");
 }
 
+/* One call at a time: Claude is told so beside the choice of a tool, which may be said once only. */
+static void test_parallel(void) {
+#define ONE_TOOL "{'toolSpec':{'name':'f','inputSchema':{'json':{'properties':{},'type':'object'}}}}"
+#define WITH(choice, parallel) "'tools':[{'name':'f'}]," choice "'extra':{'parallel_tool_calls':" parallel "},"
+#define TOLD(choice) "'additionalModelRequestFields':{'tool_choice':" choice "}," SEQUENCES
+#define SINGLE "{'disable_parallel_tool_use':true}"
+  FIELDS(CLAUDE, WITH("", "false"), TOLD("{'disable_parallel_tool_use':true,'type':'auto'}") TOOLS(ONE_TOOL) ",", "");
+  FIELDS(CLAUDE, WITH("'tool_choice':'auto',", "false"),
+         TOLD("{'disable_parallel_tool_use':true,'type':'auto'}") TOOLS(ONE_TOOL) ",", "");
+  FIELDS(CLAUDE, WITH("'tool_choice':'any',", "false"),
+         TOLD(SINGLE) "'toolConfig':{'tools':[" ONE_TOOL "],'toolChoice':{'any':{}}},", "");
+  FIELDS(CLAUDE, WITH("'tool_choice':{'type':'tool','name':'f'},", "false"),
+         TOLD(SINGLE) "'toolConfig':{'tools':[" ONE_TOOL "],'toolChoice':{'tool':{'name':'f'}}},", "");
+  FIELDS(CLAUDE, "'tools':[{'name':'f'}],'extra':{'parallel_tool_calls':false,'additionalModelRequestFields':{'tool_choice':"
+         "{'type':'none'}}},", TOLD("{'disable_parallel_tool_use':true,'type':'none'}") TOOLS(ONE_TOOL) ",", "");
+  /* Nothing to tell: it is the default, or there are no tools. */
+  FIELDS(CLAUDE, WITH("", "true"), SEQUENCES TOOLS(ONE_TOOL) ",", "");
+  FIELDS(CLAUDE, "'extra':{'parallel_tool_calls':false},", SEQUENCES, "");
+  FIELDS(NOVA, WITH("", "true"), TOOLS(ONE_TOOL) ",", "");
+  /* Others cannot be told. */
+  FIELDS(NOVA, WITH("", "false"), TOOLS(ONE_TOOL) ",", "extra");
+  FIELDS(NULL, WITH("", "false"), TOOLS(ONE_TOOL) ",", "extra");
+  FIELDS(LLAMA, "'extra':{'parallel_tool_calls':7},", "'parallel_tool_calls':7,", "");
+}
+
 #define TOOL "{'name':'f','description':'','parameters':{'type':'object','properties':{}},'strict':true}"
 #define OUT_TOOL "{'toolSpec':{'name':'f','inputSchema':{'json':{'properties':{},'type':'object'}},'strict':true}}"
 
@@ -260,6 +285,7 @@ int main(void) {
   test_settings();
   test_thinking();
   test_more();
+  test_parallel();
   test_tools();
   test_calls();
   test_ids();

@@ -122,14 +122,24 @@ static void put_tools(struct writer *w) {
   writer_json(w, "]");
 }
 
+/* Takes extra.parallel_tool_calls, which is a member of the choice here. True when it asks for one call at a time. */
+static int takes_single(struct writer *w) {
+  struct node *extra = writer_given(w, "extra"), *given = node_get(extra, "parallel_tool_calls");
+  if (!node_is(given, NODE_FALSE) && !node_is(given, NODE_TRUE)) return 0;
+  node_remove(extra, given);
+  return node_is(given, NODE_FALSE) && children(writer_given(w, "tools")) != NULL;
+}
+
 static void put_tool_choice(struct writer *w) {
   const struct node *choice = writer_given(w, "tool_choice");
-  if (choice == NULL) return;
+  struct str word = choice == NULL ? STR("auto") : choice->type == NODE_STRING ? choice->s : STR("tool");
+  int single = takes_single(w);
+  if (choice == NULL && (!single || node_get(writer_given(w, "extra"), "tool_choice") != NULL)) return;
   writer_field(w, "tool_choice");
   writer_json(w, "{\"type\":");
-  writer_string(w, choice->type == NODE_STRING ? choice->s : STR("tool"));
+  writer_string(w, word);
   put_member(w, ",\"name\":", node_get(choice, "name"));
-  writer_json(w, "}");
+  writer_json(w, single && !str_eq(word, "none") ? ",\"disable_parallel_tool_use\":true}" : "}");
 }
 
 /* True when the model has to call a tool. */

@@ -1,6 +1,6 @@
 /*
-** more.c: what goes to the model beside the format's own fields: how it thinks, betas, top_k, each in the words of its
-** family, and what the caller adds there, which never overrides ours.
+** more.c: what goes to the model beside the format's own fields: how it thinks, betas, top_k, how many calls it may make
+** at a time, each in the words of its family, and what the caller adds there, which never overrides ours.
 ** In place, on the request's private tree; new nodes lie in its arena. Failure: -1 and an err.
 */
 #include "bedrock.h"
@@ -118,6 +118,24 @@ static int put_top_k(struct writer *w, struct node *fields) {
   return node_set(o, nova ? STR("topK") : STR("top_k"), k);
 }
 
+/* extra.parallel_tool_calls: Claude is told to make one call at a time as part of its own choice of a tool. Where the
+** format says which (`forced`), the service refuses that it is said twice. 0, or -1 (memory). */
+static int put_parallel(struct writer *w, struct node *fields, int forced) {
+  struct arena *a = w->r->a;
+  struct node *extra = writer_given(w, "extra"), *given = node_get(extra, "parallel_tool_calls"), *choice;
+  int single = node_is(given, NODE_FALSE);
+  if (!single && !node_is(given, NODE_TRUE)) return 0;
+  node_remove(extra, given);
+  if (!single || children(writer_given(w, "tools")) == NULL) return 0;
+  if (!is_family(w->r->quirks, "claude")) {
+    writer_warn(w, "extra", "the model cannot be told to make one call at a time: parallel_tool_calls was left out");
+    return 0;
+  }
+  choice = object_in(a, fields, STR("tool_choice"));
+  if (choice == NULL || node_set(choice, STR("disable_parallel_tool_use"), node_bool(a, 1)) != 0) return -1;
+  return forced || node_get(choice, "type") != NULL ? 0 : set_word(a, choice, STR("type"), "auto");
+}
+
 static int put_betas(struct writer *w, struct node *fields) {
   struct node *betas = writer_given(w, "betas");
   if (children(betas) == NULL) return 0;
@@ -140,6 +158,7 @@ int bedrock_more(struct writer *w, int forced, struct bedrock_more *more) {
   struct node *fields = fields_of(w);
   *more = (struct bedrock_more){ .fields = fields };
   if (fields == NULL || read_ceiling(w, &more->max_tokens) != 0 || think(w, fields, forced, more) != 0) return -1;
-  if (put_top_k(w, fields) != 0 || put_betas(w, fields) != 0) return err_memory(w->e);
+  if (put_top_k(w, fields) != 0 || put_parallel(w, fields, forced) != 0 || put_betas(w, fields) != 0)
+    return err_memory(w->e);
   return w->failed ? -1 : 0;
 }

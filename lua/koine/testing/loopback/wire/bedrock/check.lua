@@ -4,6 +4,7 @@
 local blocks = require "koine.testing.loopback.wire.bedrock.blocks"
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"
+local settings = require "koine.testing.loopback.wire.bedrock.settings"
 
 local set = check.set
 
@@ -132,58 +133,6 @@ local function check_tools(ctx, config)
   return check_choice(ctx, config.toolChoice, names)
 end
 
-local function check_inference(ctx, config)
-  if not ctx.check:object("inferenceConfig", config, set "maxTokens temperature topP stopSequences") then
-    return
-  end
-  ctx.check:integer("inferenceConfig.maxTokens", config.maxTokens, 1)
-  ctx.check:number("inferenceConfig.temperature", config.temperature, 0, 1)
-  ctx.check:number("inferenceConfig.topP", config.topP, 0, 1)
-  ctx.check:strings("inferenceConfig.stopSequences", config.stopSequences, 2500)
-  if ctx.family == "claude" and config.temperature and config.topP then
-    ctx.check:add("inferenceConfig", "`temperature` and `top_p` cannot both be specified for this model")
-  end
-end
-
---- What goes to the model as it is: of Claude's fields those that thinking rules out.
-local function check_more(ctx, body, forced)
-  local more = body.additionalModelRequestFields
-  if more == nil or not ctx.check:object("additionalModelRequestFields", more) or ctx.family ~= "claude" then
-    return
-  end
-  local thinking, config = more.thinking, body.inferenceConfig or {}
-  if not json.is_object(thinking) then
-    return
-  end
-  local path = "additionalModelRequestFields.thinking"
-  ctx.check:word(path .. ".type", thinking.type, "enabled disabled adaptive")
-  if thinking.type == "enabled" then
-    ctx.check:integer(path .. ".budget_tokens", thinking.budget_tokens or 0, 1024)
-    if config.maxTokens and config.maxTokens <= (thinking.budget_tokens or 0) then
-      ctx.check:add("inferenceConfig.maxTokens", "must be greater than `thinking.budget_tokens`")
-    end
-  end
-  if thinking.type ~= "disabled" and (forced or config.temperature and config.temperature ~= 1) then
-    ctx.check:add(path, "thinking allows neither a forced tool nor a temperature")
-  end
-end
-
-local function check_metadata(ctx, metadata)
-  local n = 0
-  if metadata == nil or not ctx.check:object("requestMetadata", metadata) then
-    return
-  end
-  for key, value in pairs(metadata) do
-    n = n + 1
-    if type(value) ~= "string" then
-      ctx.check:add("requestMetadata." .. key, "a string expected")
-    end
-  end
-  if n > 16 then
-    ctx.check:add("requestMetadata", "at most 16 entries expected")
-  end
-end
-
 local function check_system(ctx, system)
   if system == nil or not ctx.check:array("system", system) then
     return
@@ -231,16 +180,16 @@ return function(request, count, issued)
   local ctx = { check = c, issued = issued, marks = 0, ids = {}, names = {}, model = model, family = family_of(model) }
   c:object("request", body, count and COUNT_KEYS or KEYS, "messages")
   if body.inferenceConfig ~= nil then
-    check_inference(ctx, body.inferenceConfig)
+    settings.inference(ctx, body.inferenceConfig)
   end
-  check_metadata(ctx, body.requestMetadata)
+  settings.metadata(ctx, body.requestMetadata)
   check_system(ctx, body.system)
   local forced = body.toolConfig ~= nil and check_tools(ctx, body.toolConfig)
   check_messages(ctx, body)
   if ctx.tools and body.toolConfig == nil then
     c:add("toolConfig", "The toolConfig field must be defined when using toolUse and toolResult content blocks.")
   end
-  check_more(ctx, body, forced)
+  settings.more(ctx, body, forced)
   if ctx.marks > 4 then
     c:add("cachePoint", "at most 4 cache points, found %d", ctx.marks)
   end
