@@ -1,6 +1,7 @@
 /*
 ** exchange.c: every answer in spec/wire and, where KOINE_RECORDINGS names a folder of recordings, in there, through the
-** core: whole, split in two at every offset (KOINE_EVERY=n: every nth), one byte at a time, and cut at every event boundary.
+** core: whole, split in two at every offset (KOINE_EVERY=n: every nth), one byte at a time, and cut at every event boundary;
+** those of AWS's binary messages also split in three around the messages' boundaries, and cut by an error at each.
 ** Same deltas, same message, the grammar of deltas, and no success without the wire's terminal signal.
 */
 #include "kit.h"
@@ -75,8 +76,12 @@ static enum progress drain(struct exchange *x, struct outcome *o, int *run, char
   return p;
 }
 
-/* Runs the first `size` bytes of an answer, cut after `split` bytes, or into single bytes when split is SIZE_MAX. */
-static void run(const struct answer *a, size_t size, size_t split, struct outcome *o) {
+/* Where the bytes of an answer are parted: behind `first` and, if that is more, behind `second`; SIZE_MAX: everywhere. */
+struct split { size_t first, second; };
+
+/* Runs the first `size` bytes of an answer, then the end of the body: a clean one, or that error. */
+static void run_parted(const struct answer *a, size_t size, struct split split, const struct err *broken,
+                       struct outcome *o) {
   struct exchange_spec spec = spec_of(a->codec);
   struct exchange *x;
   char ids[64][80];
@@ -94,18 +99,21 @@ static void run(const struct answer *a, size_t size, size_t split, struct outcom
   CHECK(x != NULL);
   exchange_head(x, a->status, a->headers, a->header_count);
   drain(x, o, &running, ids, &open);
-  if (split == SIZE_MAX) {
+  if (split.first == SIZE_MAX) {
     for (size_t i = 0; i < size; i++) {
       feed(x, a->body.p + i, 1);
       drain(x, o, &running, ids, &open);
     }
   } else {
-    feed(x, a->body.p, split);
+    size_t second = split.second > split.first ? split.second : size;
+    feed(x, a->body.p, split.first);
     drain(x, o, &running, ids, &open);
-    feed(x, a->body.p + split, size - split);
+    feed(x, a->body.p + split.first, second - split.first);
+    drain(x, o, &running, ids, &open);
+    feed(x, a->body.p + second, size - second);
     drain(x, o, &running, ids, &open);
   }
-  exchange_eof(x, NULL);
+  exchange_eof(x, broken);
   o->end = drain(x, o, &running, ids, &open);
   CHECK(o->end == EXCHANGE_DONE || o->end == EXCHANGE_FAILED);
   CHECK(o->end != EXCHANGE_DONE || (open == 0 && running == 0));
@@ -113,6 +121,11 @@ static void run(const struct answer *a, size_t size, size_t split, struct outcom
   o->err = *exchange_error(x);
   if (message != NULL) CHECK(json_write(&o->message, message, &o->err) == 0);
   exchange_free(x);
+}
+
+/* The same, parted once or, when split is SIZE_MAX, everywhere, with a clean end. */
+static void run(const struct answer *a, size_t size, size_t split, struct outcome *o) {
+  run_parted(a, size, (struct split){ split, 0 }, NULL, o);
 }
 
 static void outcome_free(struct outcome *o) {
@@ -144,14 +157,72 @@ static void check_splits(const struct answer *a, const struct outcome *whole) {
   outcome_free(&o);
 }
 
+static int is_binary(const struct answer *a) { return a->codec->framing == &framing_eventstream; }
+
+static size_t length_at(const struct answer *a, size_t at) {
+  const unsigned char *u = (const unsigned char *)a->body.p + at;
+  return at + 16 > a->body.n ? 0 : (size_t)u[0] << 24 | (size_t)u[1] << 16 | (size_t)u[2] << 8 | u[3];
+}
+
 static int is_end(char c) { return c == '\n' || c == '\r'; }
+
+/* The next event boundary behind `at`; the body's length when there is none. */
+static size_t next_boundary(const struct answer *a, size_t at) {
+  if (is_binary(a)) {
+    size_t n = length_at(a, at);
+    return n < 16 || n > a->body.n - at ? a->body.n : at + n;
+  }
+  for (size_t i = at + 1; i < a->body.n; i++)
+    if (is_end(a->body.p[i - 1]) && (i < 2 || is_end(a->body.p[i - 2]))) return i;
+  return a->body.n;
+}
+
+/* Split in three, each part ending in or just behind the prelude of a message, or just before its end. */
+static void check_messages(const struct answer *a, const struct outcome *whole) {
+  static const size_t PLACES[] = { 0, 1, 4, 8, 11, 12, 13 };
+  enum { N = sizeof PLACES / sizeof *PLACES };
+  size_t bad = 0, from = 0;
+  for (size_t to = 0; from < a->body.n; from = to) {
+    to = next_boundary(a, from);
+    for (size_t i = 0; i < 2 * N; i++)
+      for (size_t k = i + 1; k <= 2 * N; k++) {
+        size_t first = i < N ? from + PLACES[i] : to - PLACES[i - N];
+        size_t second = k < N ? from + PLACES[k] : to - PLACES[(k - N) % N];
+        struct outcome o;
+        if (first >= second || second > a->body.n || (first + second) % test_every() != 0) continue;
+        run_parted(a, a->body.n, (struct split){ first, second }, NULL, &o);
+        if (!same(whole, &o) && bad++ == 0) fprintf(stderr, "%s: differs when split at %zu, %zu\n", a->name, first, second);
+        outcome_free(&o);
+      }
+  }
+  CHECK(bad == 0);
+}
+
+/* How often s holds the word. */
+static int count_of(struct str s, const char *word) {
+  int n = 0;
+  size_t len = strlen(word);
+  for (size_t i = 0; i + len <= s.n; i++) n += memcmp(s.p + i, word, len) == 0;
+  return n;
+}
+
+/* The connection breaks at a boundary: where the message was complete that is said, once. */
+static void check_broken(const struct answer *a, size_t size) {
+  struct err broken;
+  struct outcome o;
+  err_set(&broken, KIND_CONNECT, "broken");
+  run_parted(a, size, (struct split){ size, 0 }, &broken, &o);
+  if (o.end == EXCHANGE_DONE) CHECK(count_of(buf_str(&o.message), "\"unclean_end\"") <= 1);
+  else CHECK(o.err.kind == KIND_STREAM_TRUNCATED);
+  outcome_free(&o);
+}
 
 /* Cut at an event boundary: success only where the wire had said that the message was over; no deltas but those of the whole. */
 static void check_cuts(const struct answer *a, const struct outcome *whole) {
   size_t successes = 0, failures = 0;
-  for (size_t i = 1; i < a->body.n; i++) {
+  for (size_t i = next_boundary(a, 0); i < a->body.n; i = next_boundary(a, i)) {
     struct outcome o;
-    if (!is_end(a->body.p[i - 1]) || (i >= 2 && !is_end(a->body.p[i - 2]))) continue;
+    check_broken(a, i);
     run(a, i, i, &o);
     if (o.end == EXCHANGE_DONE) successes++;
     else {
@@ -172,6 +243,7 @@ static void check_answer(const struct answer *a) {
   run(a, a->body.n, 0, &whole);
   check_splits(a, &whole);
   if (a->stream && whole.end == EXCHANGE_DONE && a->body.p[0] != '{') check_cuts(a, &whole);
+  if (a->stream && is_binary(a) && a->status == 200) check_messages(a, &whole);
   outcome_free(&whole);
 }
 
@@ -199,17 +271,53 @@ static struct str bytes_of(struct arena *a, struct str s) {
   return copy;
 }
 
-/* The dialect of a folder, as its row of data has it. */
-static void dialect(const char *folder, struct quirks *q) {
+/* The bytes that base64 text stands for. */
+static struct str decoded(struct arena *a, struct str s) {
+  static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  char *to = arena_alloc(a, s.n + 1);
+  struct str bytes = { to, 0 };
+  unsigned bits = 0;
+  for (size_t i = 0; to != NULL && i < s.n && s.p[i] != '='; i++) {
+    bits = bits << 6 | (unsigned)(strchr(DIGITS, s.p[i]) - DIGITS);
+    if (i % 4 != 0) to[bytes.n++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xFF);
+  }
+  return bytes;
+}
+
+/* The dialect of a folder, and of the model in a path, as their row of data has it. */
+static void dialect(const char *folder, struct str path, struct quirks *q) {
   quirks_default(q);
   if (strncmp(folder, "xai-", 4) == 0) q->dedup_reasoning = q->reasoning_outside_output = 1;
+  if (str_contains(path, "amazon.nova-lite")) {
+    q->family = "nova";
+    q->inline_think = 1;
+  }
+}
+
+static const struct codec *codec_of(const char *folder) {
+  static const struct { const char *part; const struct codec *codec; } CODECS[] = {
+    { "messages", &codec_anthropic }, { "vertex-anthropic", &codec_anthropic }, { "responses", &codec_responses },
+    { "gemini", &codec_gemini }, { "bedrock-converse", &codec_bedrock }, { "bedrock-invoke", &codec_bedrock_invoke }
+  };
+  for (size_t i = 0; i < sizeof CODECS / sizeof *CODECS; i++)
+    if (strstr(folder, CODECS[i].part) != NULL) return CODECS[i].codec;
+  return &codec_chat;
+}
+
+/* Whether a stream was asked for: the body says it, or the path, else the answer shows it. */
+static int asks_stream(const struct node *request, struct str body) {
+  struct str path = node_str(node_get(request, "path"));
+  const struct node *said = node_get(node_get(request, "body"), "stream");
+  if (said != NULL) return said->type == NODE_TRUE;
+  if (str_begins(path, "/model/")) return str_contains(path, "-stream");
+  return body.n > 0 && body.p[0] != '{';
 }
 
 static void check_file(const char *folder, const char *path) {
   struct buf text;
   struct arena arena;
   struct err e;
-  struct node *root, *response, *asked;
+  struct node *root, *response;
   struct answer a;
   memset(&a, 0, sizeof a);
   buf_init(&text, &libc);
@@ -222,15 +330,13 @@ static void check_file(const char *folder, const char *path) {
   CHECK(response != NULL);
   if (response != NULL) {
     a.name = path;
-    a.codec = strstr(folder, "messages") != NULL ? &codec_anthropic
-            : strstr(folder, "responses") != NULL ? &codec_responses
-            : strstr(folder, "gemini") != NULL ? &codec_gemini : &codec_chat;
-    dialect(folder, &a.quirks);
+    a.codec = codec_of(folder);
+    dialect(folder, node_str(node_get(node_get(root, "request"), "path")), &a.quirks);
     a.status = (int)node_get(response, "status")->u.i;
     a.body = node_str(node_get(response, "body"));
     if (node_get(response, "bytes") != NULL) a.body = bytes_of(&arena, a.body);
-    asked = node_get(node_get(node_get(root, "request"), "body"), "stream");
-    a.stream = asked != NULL ? asked->type == NODE_TRUE : a.body.n > 0 && a.body.p[0] != '{';
+    if (node_get(response, "encoding") != NULL) a.body = decoded(&arena, a.body);
+    a.stream = asks_stream(node_get(root, "request"), a.body);
     for (struct node *h = node_get(response, "headers")->child; h != NULL && a.header_count < 64; h = h->next) {
       a.headers[a.header_count] = (struct header){ h->key, h->s };
       lower(&arena, &a.headers[a.header_count++].name);
@@ -248,9 +354,11 @@ int main(void) {
     "anthropic-messages", "openai-chat", "azure-openai-chat", "copilot-chat", "copilot-messages", "deepseek-chat",
     "groq-chat", "mistral-chat", "openrouter-chat", "xai-chat", "vllm-chat", "llamacpp-chat", "ollama-chat",
     "openai-responses", "xai-responses", "openrouter-responses", "vllm-responses", "deepseek-responses",
-    "copilot-responses", "gemini-generatecontent"
+    "copilot-responses", "gemini-generatecontent", "bedrock-converse", "bedrock-invoke", "bedrock-mantle-responses",
+    "vertex-anthropic"
   };
-  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat", "responses", "gemini" };
+  static const char *const OWN[] = { "anthropic-messages", "chat", "mistral-chat", "xai-chat", "responses", "gemini",
+                                      "bedrock-converse", "bedrock-invoke" };
   const char *recordings = getenv("KOINE_RECORDINGS");
   int n = 0, own = 0;
   libc = mem_libc();

@@ -14,12 +14,19 @@ static void keep_record(struct exchange *x, struct str data) {
   (void)buf_add(&x->body, data.p, data.n < RAW_MAX ? data.n : RAW_MAX);
 }
 
+/* Whether the codec says itself that something is missing behind the message. */
+static int says_unclean(const struct events *parts) {
+  for (size_t i = parts->head; i < parts->n; i++)
+    if (parts->v[i].type == PART_WARNING && str_eq(parts->v[i].id, "unclean_end")) return 1;
+  return 0;
+}
+
 /* No more records: the message is complete, or it was cut. */
 static int finish_stream(struct exchange *x) {
   if (!x->spec.codec->ended(x->state)) return exchange_truncated(x);
   arena_reset(&x->scratch);
   if (x->spec.codec->parse_end(x->state, &x->parts, &x->err) != 0) return exchange_fail(x);
-  if (x->transport != NULL && !x->stop_reading &&
+  if (x->transport != NULL && !x->stop_reading && !says_unclean(&x->parts) &&
       message_warn(&x->message, "unclean_end", "", "the connection broke after the message was complete") != 0) {
     err_memory(&x->err);
     return exchange_fail(x);
