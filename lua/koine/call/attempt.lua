@@ -9,6 +9,7 @@
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
+local cut = require("koine.data.text").cut
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
 local retry = require "koine.net.retry"
@@ -253,13 +254,28 @@ local function changed(call, err)
   return not call.adapter:closed() and (remedied(call, err) or relieved(call, err))
 end
 
+local ADVISED_MAX = 300 -- bytes of a message that advice follows
+
+-- Adds what the login module has to say about a refusal to the message of the error that the call ends with.
+local function advise(call, err)
+  local auth = call.state.auth
+  if not auth or not auth.advise or not err.status_code or not call.credentials then return end
+  local words = auth.advise(call.adapter, err, call.credentials)
+  if not words then return end
+  local said, is_cut = cut(err.message, ADVISED_MAX)
+  err.message = core.error_line(("%s%s (%s)"):format(said, is_cut and "…" or "", words))
+end
+
 --- Decides about a failed attempt: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(call, err)
   if reauthenticated(call, err) or changed(call, err) then
     call.ledger:enter(err)
     return true
   end
-  return call.ledger:again(err)
+  local again
+  again, err = call.ledger:again(err)
+  if not again then advise(call, err) end
+  return again, err
 end
 
 return attempt

@@ -14,6 +14,8 @@
 --   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
 --   rejected(adapter, err, applied) → true when the attempt that the provider refused should be sent once more; applied
 --                               is what prepare returned for it
+--   advise(adapter, err, applied) → words that say what to do about the refusal that a call ends with, for its message;
+--                               nil: nothing
 --   relieve(adapter, err, request) → true when what the provider refused was taken out of the canonical request, which
 --                               is rendered and sent once more; false from then on for the same request
 --   authenticate(adapter)     → true, or nil, err

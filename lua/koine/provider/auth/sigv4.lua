@@ -220,16 +220,25 @@ function sigv4.sign(adapter, attempt)
   return headers, { keys.access_key, keys.secret_key, keys.session_token or signature, signature }
 end
 
--- Words of a refusal because of the time.
-local LATE = { "signature expired", "not yet current", "too skewed", "request time" }
-
-local function is_about_time(err)
-  if err.code == "RequestTimeTooSkewed" or err.code == "RequestExpired" then return true end
+-- True when the error's message has one of the phrases, whatever their case.
+local function says(err, phrases)
   local message = err.message:lower()
-  for _, words in ipairs(LATE) do
+  for _, words in ipairs(phrases) do
     if message:find(words, 1, true) then return true end
   end
   return false
+end
+
+-- What refusals say: for the time of a signature; for credentials that are over; for a region that the signature names
+-- and the address is not in; for keys that do not exist; for a signature that is another one.
+local LATE = { "signature expired", "not yet current", "too skewed", "request time" }
+local OVER = { "expired" }
+local ELSEWHERE = { "scoped to a valid region" }
+local UNKNOWN = { "security token included in the request is invalid" }
+local DIFFERENT = { "does not match the signature" }
+
+local function is_about_time(err)
+  return err.code == "RequestTimeTooSkewed" or err.code == "RequestExpired" or says(err, LATE)
 end
 
 --- True when a signature was refused for its time, and the provider's clock says another one than ours: from then on
@@ -241,6 +250,33 @@ function sigv4.rejected(adapter, err, applied)
   if math.abs(skew - (state.clock_skew or 0)) < 1 then return false end
   state.clock_skew = skew
   return true
+end
+
+-- Where what an attempt was signed with comes from, in words.
+local function source(settings)
+  local given = settings.credentials
+  if not given then return ("%s, %s and %s"):format(ACCESS_KEY, SECRET_KEY, TOKEN) end
+  return type(given) == "function" and "what the function credentials returns" or "the option credentials"
+end
+
+--- What to do about a refusal of credentials, in words; nil where there is nothing to say.
+function sigv4.advise(adapter, err, applied)
+  if err.class ~= "AuthenticationError" then return nil end
+  local state = core.state(adapter)
+  if not applied.keys then
+    local over = applied.key and says(err, OVER)
+    return over and "make a new bearer key: one that is made of a login holds 12 hours at most" or nil
+  elseif is_about_time(err) then
+    return "the clock of this machine differs from the provider's: set it"
+  elseif says(err, OVER) then
+    return ("get new credentials: %s"):format(source(state.settings))
+  elseif says(err, ELSEWHERE) then
+    return ("it was signed for %s: the option region and the address have to fit"):format(state.region)
+  elseif says(err, UNKNOWN) then
+    return ("check the access key and the session token: %s"):format(source(state.settings))
+  elseif says(err, DIFFERENT) then
+    return "check the secret key; a proxy that changes the path or the body breaks signatures"
+  end
 end
 
 return sigv4

@@ -298,6 +298,10 @@ local function scripted(state, request, record)
 end
 
 local function route(state, conn, request, record)
+  local refusal = endpoints.bedrock.refuse_signature(request, record)
+  if refusal then
+    return refusal
+  end
   local path, post, login = request.path, request.method == "POST", state.copilot
   local chats, wire, counts = login and login:endpoint(request), nil, nil
   local others = not (login and copilot.holds(request)) -- a Copilot token is good for Copilot's own paths

@@ -36,18 +36,50 @@ describe("Mantle", function()
     assert.are.same({ ["result 1"] = calls.first, ["result 2"] = calls.second }, results)
   end)
 
+  local KEYS = { access_key = "AKIDLOOPBACK", secret_key = "loopback/secret+key",
+    session_token = "loopback-session-token" }
+  -- Constructor, base path, api.
+  local WAYS = { { "bedrock_claude", "/anthropic" }, { "bedrock_openai", "/openai/v1" },
+    { "bedrock_openai", "/v1", "chat" } }
+
+  local function adapter_of(way, options)
+    options.model, options.api, options.base_url, options.retry = "m", way[3], server.url .. way[2], false
+    return koine[way[1]](options)
+  end
+
   it("signs for its own service, in all its formats", function()
     assert(server:script "echo")
-    local keys = { access_key = "AKIDLOOPBACK", secret_key = "loopback/secret+key" }
-    for _, case in ipairs { { "bedrock_claude", "/anthropic" }, { "bedrock_openai", "/openai/v1" },
-      { "bedrock_openai", "/v1", "chat" } } do
-      local adapter = koine[case[1]] { model = "m", api = case[3], region = "eu-west-1", credentials = keys,
-        base_url = server.url .. case[2], headers = { ["x-api-key"] = case[1] == "bedrock_claude" and "k" or nil } }
-      local _, err = adapter:chat "Hi"
-      local requests = server:requests()
-      local sent = requests[#requests].headers
-      assert.is_truthy(sent.authorization:find("/eu-west-1/bedrock-mantle/aws4_request, ", 1, true),
-        err and err.message)
+    for _, way in ipairs(WAYS) do
+      local adapter = adapter_of(way, { region = "eu-west-1", credentials = KEYS })
+      for _, stream in ipairs { true, false } do
+        assert.are.equal("You said: Hi", assert(adapter:chat("Hi", { stream = stream, max_tokens = 99 })):text())
+      end
+    end
+    for _, request in ipairs(assert(server:requests())) do -- the loopback provider makes each signature anew
+      assert.are.same({}, request.problems)
+      assert.is_truthy(request.headers.authorization:find("/eu-west-1/bedrock-mantle/aws4_request, ", 1, true))
+    end
+    assert.are.equal(6, #server:requests())
+  end)
+
+  it("says what to do about credentials that it refuses", function()
+    local expired = { access_key = "AKIDLOOPBACKEXPIRED", secret_key = "loopback/secret+key" }
+    for _, way in ipairs(WAYS) do
+      for words, options in pairs { ["get new credentials"] = { region = "eu-west-1", credentials = expired },
+        ["signed for xx-elsewhere-1"] = { region = "xx-elsewhere-1", credentials = KEYS } } do
+        local _, err = adapter_of(way, options):chat "Hi"
+        assert.are.same({ "AuthenticationError", 403 }, { err.class, err.status_code })
+        assert.is_truthy(err.message:find(words, 1, true), err.message)
+      end
+    end
+  end)
+
+  it("learns the provider's clock", function()
+    assert(server:script "echo")
+    for _, way in ipairs(WAYS) do
+      local adapter = adapter_of(way, { region = "eu-west-1", credentials = { access_key = "AKIDLOOPBACKAHEAD",
+        secret_key = "loopback/secret+key" } })
+      assert.are.same({ 2, 1 }, { #assert(adapter:chat "Hi").attempts, #assert(adapter:chat "Hi").attempts })
     end
   end)
 

@@ -230,6 +230,65 @@ describe("credentials of AWS", function()
     end
   end)
 
+  -- The message of the refusal that these credentials get, and how many requests were sent.
+  local function refused(options)
+    local _, err = adapter(options):chat "Hi"
+    assert.are.same({ "AuthenticationError", "auth", 403, false },
+      { err.class, err.kind, err.status_code, err.retryable })
+    assert.are.equal(#assert(server:requests()), #err.attempts)
+    return err.message, #err.attempts
+  end
+
+  it("that were refused say what to do", function()
+    local function keys(access, secret)
+      return { access_key = access, secret_key = secret or SECRET }
+    end
+    for _, case in ipairs {
+      { { credentials = keys "AKIDLOOPBACKEXPIRED" },
+        "The security token included in the request is expired (get new credentials: the option credentials)" },
+      { { credentials = function() return keys "AKIDLOOPBACKEXPIRED" end },
+        "(get new credentials: what the function credentials returns)" },
+      { { credentials = KEYS, region = "xx-elsewhere-1" }, "Credential should be scoped to a valid region. "
+        .. "(it was signed for xx-elsewhere-1: the option region and the address have to fit)" },
+      { { credentials = keys "AKIDSTRANGER" },
+        "is invalid. (check the access key and the session token: the option credentials)" },
+      { { credentials = keys("AKIDLOOPBACK", "another/secret") },
+        "(check the secret key; a proxy that changes the path or the body breaks signatures)" },
+    } do
+      assert(server:reset())
+      assert(server:script "echo")
+      local message, sent_so_often = refused(case[1])
+      assert.is_truthy(message:find(case[2], 1, true), message)
+      assert.are.equal(1, sent_so_often)
+    end
+    with_environment({ AWS_ACCESS_KEY_ID = "AKIDLOOPBACKEXPIRED", AWS_SECRET_ACCESS_KEY = SECRET }, function()
+      local message = select(2, adapter():chat "Hi").message
+      assert.is_truthy(message:find("(get new credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
+        .. "AWS_SESSION_TOKEN)", 1, true), message)
+    end)
+  end)
+
+  it("whose time is refused for good say that the clock is wrong", function()
+    -- Without the header Date there is nothing to learn; with it, no second thing.
+    for _, headers in ipairs { false, { date = "Sun, 06 Nov 1994 08:49:37 GMT" } } do
+      local said = { message = "Signature expired: 20260101T000000Z is now earlier than 20260101T001000Z." }
+      local refusal = { error = { status = 403, type = "InvalidSignature", message = said.message,
+        headers = headers or nil } }
+      assert(server:reset())
+      assert(server:script { refusal, refusal, refusal })
+      local message, sent_so_often = refused { credentials = KEYS }
+      assert.is_truthy(message:find("(the clock of this machine differs from the provider's: set it)", 1, true))
+      assert.are.equal(headers and 2 or 1, sent_so_often)
+    end
+  end)
+
+  it("of a bearer key say that it is over", function()
+    assert(server:script { { error = { status = 403, type = "AccessDenied", message = "Bearer Token has expired" } } })
+    local message = refused { key = "bedrock-api-key-abc" }
+    assert.are.equal("Bearer Token has expired (make a new bearer key: one that is made of a login holds 12 hours at "
+      .. "most)", message)
+  end)
+
   it("are in no error", function()
     local secret, token, id = "very/secret+signing/key", "a-session-token-of-some-length", "AKIDWHATEVER0"
     local said = ('{"message":"The canonical request was %s, the key %s of %s."}'):format(token, secret, id)

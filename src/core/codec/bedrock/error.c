@@ -93,7 +93,8 @@ static void look_closer(struct err *e, struct str message) {
 
 static void set_message(struct err *e, struct str message) {
   const char *hint = says(message, NO_PROFILE) ? " (Use an inference profile: the model id with \"us.\", \"eu.\" or "
-                                                 "another group of regions before it.)" : "";
+                                                 "another group of regions before it.)"
+                   : says(message, NO_MODEL) ? " (Check the id, and that the region has the model.)" : "";
   size_t n = message.n < 400 ? message.n : 400;
   err_set(e, e->kind, "%.*s%s", (int)n, message.p, hint);
 }

@@ -48,7 +48,9 @@ end
 
 --- The message when the request carries no key in the wire's form, else nil.
 function anthropic.missing_key(headers)
-  if (headers["x-api-key"] or "") == "" and not (headers["authorization"] or ""):find("^Bearer %S+$") then
+  local authorization = headers["authorization"] or ""
+  if (headers["x-api-key"] or "") == "" and not authorization:find("^Bearer %S+$")
+    and not authorization:find("^AWS4%-HMAC%-SHA256 ") then -- service.lua looks at signatures
     return "x-api-key header is required"
   end
 end

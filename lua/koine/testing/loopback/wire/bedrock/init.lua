@@ -72,8 +72,8 @@ local function http_date(time)
     t.sec)
 end
 
---- The refusal of a request whose signature is wrong, nil for others.
-function bedrock.admit(request, record)
+--- The refusal of a request to any endpoint of AWS whose signature is wrong, nil for others.
+function bedrock.refuse_signature(request, record)
   local authorization = request.headers["authorization"] or ""
   if not authorization:find("^AWS4%-HMAC%-SHA256 ") then
     return nil

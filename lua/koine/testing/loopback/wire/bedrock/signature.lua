@@ -6,12 +6,14 @@ local core = require "koine.core"
 
 local signature = {}
 
---- The keys that the loopback provider knows; behind AHEAD its clock is an hour before ours.
-signature.keys = { AKIDLOOPBACK = "loopback/secret+key", AKIDLOOPBACKAHEAD = "loopback/secret+key" }
+--- The keys that the loopback provider knows; behind AHEAD its clock is an hour before ours, EXPIRED are past their
+-- time.
+signature.keys = { AKIDLOOPBACK = "loopback/secret+key", AKIDLOOPBACKAHEAD = "loopback/secret+key",
+  AKIDLOOPBACKEXPIRED = "loopback/secret+key" }
 --- The session token that the right credentials have.
 signature.session_token = "loopback-session-token"
---- The services whose signatures are right.
-signature.services = { bedrock = true, ["bedrock-mantle"] = true }
+--- A region that the loopback provider is not in.
+signature.elsewhere = "xx-elsewhere-1"
 
 local HOUR, TOLERANCE = 3600, 300
 local STAMP = "^(%d%d%d%d)(%d%d)(%d%d)T(%d%d)(%d%d)(%d%d)Z$"
@@ -24,6 +26,11 @@ local function seconds(stamp)
   if not year then return nil end
   local days = calendar.days(tonumber(year), tonumber(month), tonumber(day))
   return ((days * 24 + tonumber(hour)) * 60 + tonumber(minute)) * 60 + tonumber(second)
+end
+
+-- The service that a path belongs to: of the runtime and its lists, else Mantle's.
+local function service_of(path)
+  return (path:find "^/model/" or path:find "^/foundation%-models") and "bedrock" or "bedrock-mantle"
 end
 
 --- The time by the clock that the request with this Authorization header is judged by.
@@ -71,8 +78,13 @@ function signature.problem(request)
   local token = headers["x-amz-security-token"]
   if not signature.keys[fields.id] or token and token ~= signature.session_token then
     return "UnrecognizedClient", "The security token included in the request is invalid."
-  elseif not signature.services[fields.service] or stamp:sub(1, 8) ~= fields.day then
-    return "InvalidSignature", "Credential should be scoped to a valid service and to the request's date."
+  elseif fields.id:find "EXPIRED$" then
+    return "ExpiredToken", "The security token included in the request is expired"
+  elseif fields.region == signature.elsewhere then
+    return "InvalidSignature", "Credential should be scoped to a valid region."
+  elseif fields.service ~= service_of(request.path) or stamp:sub(1, 8) ~= fields.day then
+    return "InvalidSignature", ("Credential should be scoped to the service %s and to the request's date."):format(
+      service_of(request.path))
   elseif expected(request, fields, stamp) ~= fields.signature then
     return "InvalidSignature", "The request signature we calculated does not match the signature you provided."
   elseif time < signature.now(headers.authorization) - TOLERANCE then

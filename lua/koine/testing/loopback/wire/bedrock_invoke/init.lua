@@ -13,7 +13,7 @@ local invoke = {
   tool_prefix = "toolu_bdrk_", id_prefix = "msg_bdrk_", stream_type = bedrock.stream_type,
   paths = { "/model/MODEL/invoke", "/model/MODEL/invoke-with-response-stream" },
   status = bedrock.status, error_body = bedrock.error_body, error_header = bedrock.error_header,
-  id_header = bedrock.id_header, missing_key = bedrock.missing_key, admit = bedrock.admit,
+  id_header = bedrock.id_header, missing_key = bedrock.missing_key,
   plain = anthropic.plain, remember = anthropic.remember,
 }
 

@@ -55,7 +55,8 @@ end
 
 --- The message when the request carries a malformed key, else nil. No key at all is fine: local servers ask for none.
 function chat.missing_key(headers)
-  if headers["authorization"] and not headers["authorization"]:find("^%a+ %S+$") then
+  local authorization = headers["authorization"]
+  if authorization and not authorization:find("^%a+ %S+$") and not authorization:find("^AWS4%-HMAC%-SHA256 ") then
     return "Incorrect API key provided"
   end
 end
