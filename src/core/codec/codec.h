@@ -30,7 +30,8 @@ struct quirks {
   int no_sampling;           /* temperature, top_p are refused by the model: dropped with a warning (Chat too) */
   int no_prefill;            /* a trailing assistant message is refused: ArgumentError (Chat ignores it) */
   const char *route;         /* path of a chat: "versioned" = /v1/messages | "unversioned" = /messages, where the base URL
-                                has the version */
+                                has the version | "raw_predict" = /models/MODEL:rawPredict or :streamRawPredict,
+                                with the version in the body */
   int unsigned_thinking;     /* thinking has no signature and goes back without one. This format also heeds: no_images,
                                 no_documents, image_data_only, no_stop, effort ("template") */
   /* OpenAI Chat */

@@ -31,7 +31,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(thinking_default),
   BOOL(no_sampling),
   BOOL(no_prefill),
-  WORD(route, "versioned", "unversioned"),
+  WORD(route, "versioned", "unversioned", "raw_predict"),
   BOOL(unsigned_thinking),
   WORD(max_tokens_field, "max_tokens", "max_completion_tokens"),
   WORD(system_role, "system", "developer", "user"),

@@ -49,6 +49,23 @@ static void test_path(void) {
   expect_path(__FILE__, __LINE__, "{'route':'unversioned'}", 1, "/messages/count_tokens");
 }
 
+/* On Vertex AI: the model in the path, the version in the body, betas in their header. */
+static void test_vertex(void) {
+  static struct result r;
+  struct mem m = mem_libc();
+#define VERTEX "{'route':'raw_predict'}"
+#define VERSIONED(fields) "{'anthropic_version':'vertex-2023-10-16'," fields HI_SENT
+  expect_path(__FILE__, __LINE__, VERTEX, 0, "/models/m:rawPredict");
+  expect_path(__FILE__, __LINE__, VERTEX, 1, "/models/count-tokens:rawPredict");
+  CHECK(run(VERTEX, "{'model':'c@2025/x','stream':true,'messages':[{'role':'user','content':'hi'}]}", 0, &m, &r) == 0);
+  CHECK_STR(r.path, strlen(r.path), "/models/c%402025%2Fx:streamRawPredict");
+  CHECK_STR(r.body, strlen(r.body), json(VERSIONED("'max_tokens':8192,'stream':true,")));
+  RENDER_QUIRK(ASK("'betas':['a','b'],'system':'s',"), VERTEX, VERSIONED("'max_tokens':8192,'system':'s',"),
+               "[]{'anthropic-beta':'a,b'}");
+  expect_all(__FILE__, __LINE__, ASK("'system':'s',"), VERTEX, 1,
+             "{'anthropic_version':'vertex-2023-10-16','model':'m','system':'s'," HI_SENT, NONE);
+}
+
 static void test_rest(void) {
   RENDER(ASK("'metadata':{'user_id':'u'},"), SENT("'metadata':{'user_id':'u'},"));
   RENDER(ASK("'metadata':{'user_id':7},"), SENT("'metadata':{'user_id':'7'},"));
@@ -135,6 +152,7 @@ int main(void) {
   test_settings();
   test_not_finite();
   test_path();
+  test_vertex();
   test_rest();
   test_system();
   test_tools();

@@ -292,9 +292,15 @@ int anthropic_render_body(struct render *r, const struct anthropic_host *host, i
   return w.failed ? -1 : 0;
 }
 
-static const struct anthropic_host ANTHROPIC = {
-  .codec = &codec_anthropic, .media = MEDIA_FILE_URLS | MEDIA_CITATIONS
-};
+/* The path has the model; that of a count has its name there, and the body the model. */
+static int put_predict_path(struct render *r, int count, struct err *e) {
+  struct writer w = { .r = r, .e = e };
+  int stream = node_is(writer_given(&w, "stream"), NODE_TRUE);
+  if (buf_adds(r->path, "/models/") != 0) return err_memory(e);
+  writer_path(&w, count ? STR("count-tokens") : node_str(writer_given(&w, "model")));
+  if (w.failed) return -1;
+  return buf_adds(r->path, stream && !count ? ":streamRawPredict" : ":rawPredict") == 0 ? 0 : err_memory(e);
+}
 
 /* `path` has a version, "/v1", which the route may leave out. */
 static int put_path(struct render *r, const char *path, struct err *e) {
@@ -302,13 +308,21 @@ static int put_path(struct render *r, const char *path, struct err *e) {
   return buf_adds(r->path, path) == 0 ? 0 : err_memory(e);
 }
 
-static int render(struct render *r, struct err *e) {
-  return put_path(r, "/v1/messages", e) != 0 ? -1 : anthropic_render_body(r, &ANTHROPIC, 0, e);
+static int render_as(struct render *r, int count, struct err *e) {
+  static const struct anthropic_host OWN = { .codec = &codec_anthropic, .media = MEDIA_FILE_URLS | MEDIA_CITATIONS };
+  static const struct anthropic_host PREDICT = {
+    .codec = &codec_anthropic, .version = "vertex-2023-10-16", .media = MEDIA_FILE_URLS | MEDIA_CITATIONS
+  };
+  int predict = strcmp(r->quirks->route, "raw_predict") == 0;
+  if ((predict ? put_predict_path(r, count, e)
+               : put_path(r, count ? "/v1/messages/count_tokens" : "/v1/messages", e)) != 0)
+    return -1;
+  return anthropic_render_body(r, predict ? &PREDICT : &OWN, count, e);
 }
 
-static int render_count(struct render *r, struct err *e) {
-  return put_path(r, "/v1/messages/count_tokens", e) != 0 ? -1 : anthropic_render_body(r, &ANTHROPIC, 1, e);
-}
+static int render(struct render *r, struct err *e) { return render_as(r, 0, e); }
+
+static int render_count(struct render *r, struct err *e) { return render_as(r, 1, e); }
 
 /* }}} */
 
