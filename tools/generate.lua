@@ -144,6 +144,11 @@ local function names_file()
     .. ",\n}\n"
 end
 
+-- The wire that the loopback provider plays for a row, or for one of its apis: the codec's, but where Vertex AI has it.
+local function wire_of(api)
+  return api.quirks and api.quirks.route == "raw_predict" and api.codec .. "_vertex" or api.codec
+end
+
 -- The paths of the rows' base URLs by wire, for the loopback provider, with NAME for {NAME} of any name. Messages is
 -- spoken at /v1 of a base URL, which may end in it already.
 local function prefixes()
@@ -158,8 +163,8 @@ local function prefixes()
   for _, row in ipairs(rows) do
     for _, api in pairs(row.apis or { row }) do
       local urls = api.base_urls or row.base_urls or { api.base_url or row.base_url }
-      for _, url in ipairs(urls) do add(api.codec, url) end
-      if row.express_base_url then add(api.codec, row.express_base_url) end
+      for _, url in ipairs(urls) do add(wire_of(api), url) end
+      if row.express_base_url then add(wire_of(api), row.express_base_url) end
     end
   end
   local wires, lines = {}, {}

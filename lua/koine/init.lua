@@ -24,8 +24,7 @@
 --   koine.providers()   what is known of each provider: name, title, variables of the key, usual model
 --   koine.version, koine.libcurl                         versions of Koine and of the libcurl that is running
 --
--- pairs(koine) goes over all of these, which loads them. A provider that is planned and not there yet raises a
--- NotImplementedError that says what is there; any other name without a value is nil.
+-- pairs(koine) goes over all of these, which loads them. Any other name is nil.
 
 local unfit = require "koine.data.interpreter"(_VERSION, rawget(_G, "jit"))
 if unfit then error(unfit, 0) end
@@ -95,10 +94,7 @@ end
 
 local function index(_, name)
   local make = makers[name]
-  if not make then
-    rows.check_planned(name)
-    return nil
-  end
+  if not make then return nil end
   koine[name] = make()
   return koine[name]
 end

@@ -48,8 +48,7 @@ function adapter.new(row, given)
 end
 
 --- The adapter of "provider/model", with the options of that provider's constructor (model may come from either).
--- Raises an ArgumentError when there is no such provider, saying which may be meant, and a NotImplementedError for one
--- that is planned.
+-- Raises an ArgumentError when there is no such provider, saying which may be meant.
 function adapter.by_name(name, given)
   if type(name) ~= "string" or name == "" then errors.argument("name", '"provider/model"', name) end
   if given ~= nil and type(given) ~= "table" then check.refuse("options", "table", given) end

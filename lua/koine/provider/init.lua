@@ -26,6 +26,7 @@
 --   express_base_url, places  of auth "google": the address with a key; addresses of models with these names, an array
 --                     of {model = pattern, base_url, express_base_url}. Addresses may have {host}, {location} and
 --                     {project} in them
+--   variables         of auth "google": project, location → variable that is looked at before Google's own
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date
 --   source            "recordings" or "documentation"
@@ -48,19 +49,6 @@ rows.names = require "koine.provider.names"
 local known = {}
 for _, name in ipairs(rows.names) do known[name] = true end
 
--- Providers that are planned, and what to use until then.
-local PLANNED = {
-  vertex_claude = 'koine.anthropic and koine.openrouter have its models',
-}
-
---- Raises a NotImplementedError where `name` is a provider that is planned and not there yet.
-function rows.check_planned(name)
-  local instead = not known[name] and PLANNED[name]
-  if not instead then return end
-  core.raise(errors.new { kind = "not_implemented", adapter = "koine", method = name,
-    message = ("koine.%s does not exist yet; %s"):format(name, instead) })
-end
-
 -- "provider/model" for a model id that stands alone: of the provider whose rows know the longest prefix of it; nil
 -- where none does.
 local function whose(id)
@@ -74,11 +62,10 @@ local function whose(id)
   return best and best.name .. "/" .. id
 end
 
---- The row of that name. Raises a NotImplementedError for one that is planned, and for any other an ArgumentError that
--- says which is meant: the nearest, or that of the model with this id.
+--- The row of that name. Raises an ArgumentError for any other that says which is meant: the nearest, or that of the
+-- model with this id.
 function rows.load(name)
   if known[name] then return require("koine.provider.rows." .. name) end
-  rows.check_planned(name)
   return check.unknown("provider", name, known, nil, { [name] = whose(name) })
 end
 

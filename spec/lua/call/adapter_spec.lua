@@ -233,7 +233,7 @@ describe("an adapter", function()
       local expected = { azure = { "api-key", "k123" }, anthropic = { "x-api-key", "k123" },
         azure_claude = { "x-api-key", "k123" },
         minimax = { "x-api-key", "k123" }, gemini = { "x-goog-api-key", "k123" },
-        vertex = { "x-goog-api-key", "k123" } }
+        vertex = { "x-goog-api-key", "k123" }, vertex_claude = { "x-goog-api-key", "k123" } }
       local request = { model = "m", stream = false, messages = { { role = "user", content = "Hi" } } }
       for _, name in ipairs(rows.names) do
         local adapter = koine[name] { model = "m", base_url = server.url .. "/base", key = "k123" }

@@ -26,6 +26,8 @@ local ROWS = {
   { name = "bedrock", model = "mistral.pixtral-large-2502-v1:0" },
   { name = "bedrock_claude", model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", api = "invoke", redacted = true,
     signed = true },
+  { name = "vertex_claude", model = "claude-sonnet-4-5@20250929", redacted = true, signed = true,
+    base = "/v1/projects/p/locations/global/publishers/anthropic" },
   { name = "azure_claude", model = "claude-sonnet-4-5", base = "/anthropic", redacted = true, signed = true },
   { name = "gemini", model = "gemini-3.5-flash", base = "/v1beta", signed = true },
   { name = "gemini", model = "gemini-2.5-flash", base = "/v1beta", signed = true },

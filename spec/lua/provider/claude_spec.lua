@@ -5,11 +5,11 @@ local koine = require "koine"
 local raised = require "spec.support.raised"
 local rows = require "koine.provider"
 
--- f with this variable, or without it where the value is nil.
-local function with_variable(name, value, f)
+-- f with these variables; a value that is false: without it.
+local function with_variables(variables, f)
   local getenv = os.getenv
   os.getenv = function(wanted) -- luacheck: ignore
-    if wanted == name then return value end
+    if variables[wanted] ~= nil then return variables[wanted] or nil end
     return getenv(wanted)
   end
   local results = table.pack(pcall(f))
@@ -32,7 +32,9 @@ describe("Claude on Azure", function()
 
   local function address(given, variable)
     given.model = "claude-sonnet-4-5"
-    return with_variable(VARIABLE, variable, function() return core.state(koine.azure_claude(given)).base_url end)
+    return with_variables({ [VARIABLE] = variable or false }, function()
+      return core.state(koine.azure_claude(given)).base_url
+    end)
   end
 
   it("is at the resource of the option, else of the variable", function()
@@ -76,10 +78,104 @@ describe("Claude on Azure", function()
   end)
 end)
 
+describe("Claude on Vertex AI", function()
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function() assert(server:reset()) end)
+
+  local NONE = { ANTHROPIC_VERTEX_PROJECT_ID = false, CLOUD_ML_REGION = false, GOOGLE_CLOUD_PROJECT = false,
+    GOOGLE_CLOUD_LOCATION = false }
+
+  local function address(given, variables)
+    local all = {}
+    for name, value in pairs(NONE) do all[name] = value end
+    for name, value in pairs(variables or {}) do all[name] = value end
+    return with_variables(all, function() return core.state(koine.vertex_claude(given)).base_url end)
+  end
+
+  local function claude(options)
+    local given = { model = "claude-sonnet-4-5@20250929", token = "ya29.test", retry = false,
+      base_url = server.url .. "/v1/projects/p/locations/eu/publishers/anthropic" }
+    for name, value in pairs(options or {}) do given[name] = value end
+    return koine.vertex_claude(given)
+  end
+
+  local function last()
+    local requests = assert(server:requests())
+    assert.are.same({}, requests[#requests].problems)
+    return requests[#requests], core.decode(requests[#requests].body)
+  end
+
+  it("is at a project and a location: of the options, of Anthropic's variables, of Google's", function()
+    local function url(host, project, location)
+      return ("https://%s/v1/projects/%s/locations/%s/publishers/anthropic"):format(host, project, location)
+    end
+    assert.are.equal(url("us-east5-aiplatform.googleapis.com", "p", "us-east5"),
+      address { project = "p", location = "us-east5" })
+    assert.are.equal(url("aiplatform.googleapis.com", "p", "global"), address { project = "p", location = "global" })
+    local google = { GOOGLE_CLOUD_PROJECT = "google", GOOGLE_CLOUD_LOCATION = "eu" }
+    assert.are.equal(url("aiplatform.eu.rep.googleapis.com", "google", "eu"), address({}, google))
+    google.ANTHROPIC_VERTEX_PROJECT_ID, google.CLOUD_ML_REGION = "own", "us"
+    assert.are.equal(url("aiplatform.us.rep.googleapis.com", "own", "us"), address({}, google))
+    google.CLOUD_ML_REGION = ""
+    assert.are.equal(url("aiplatform.eu.rep.googleapis.com", "mine", "eu"), address({ project = "mine" }, google))
+  end)
+
+  it("is nowhere without them", function()
+    local err = raised(address, { location = "eu" })
+    assert.are.equal("project", err.field)
+    assert.is_truthy(err.message:find("ANTHROPIC_VERTEX_PROJECT_ID", 1, true))
+    err = raised(address, { project = "p" })
+    assert.are.equal("location", err.field)
+    assert.is_truthy(err.message:find("CLOUD_ML_REGION", 1, true))
+    assert.are.equal("location", raised(address, { project = "p" }, { CLOUD_ML_REGION = "a/b" }).field)
+  end)
+
+  it("says the model in the path, and whether it streams there too", function()
+    assert(server:script { { content = "a" }, { content = "b" } })
+    assert.are.equal("a", assert(claude():chat("Hi", { max_tokens = 9 })):text())
+    local request, body = last()
+    assert.are.equal("/v1/projects/p/locations/eu/publishers/anthropic/models/claude-sonnet-4-5%4020250929:rawPredict",
+      request.path)
+    assert.are.equal("Bearer ya29.test", request.headers.authorization)
+    assert.are.same({ anthropic_version = "vertex-2023-10-16", max_tokens = 9,
+      messages = { { role = "user", content = { { type = "text", text = "Hi" } } } } }, body)
+    assert.are.equal("b", assert(claude():chat("Hi", { stream = true, betas = { "x", "y" } })):text())
+    request, body = last()
+    assert.is_truthy(request.path:find(":streamRawPredict", 1, true))
+    assert.is_true(body.stream)
+    assert.are.equal("x,y", request.headers["anthropic-beta"])
+    assert.is_nil(body.anthropic_beta)
+    assert.is_nil(request.headers["anthropic-version"])
+  end)
+
+  it("counts tokens of the model in the body", function()
+    assert.is_true(assert(claude():count_tokens "Hi") > 0)
+    local request, body = last()
+    assert.is_truthy(request.path:find("/models/count-tokens:rawPredict", 1, true))
+    assert.are.equal("claude-sonnet-4-5@20250929", body.model)
+    assert.are.equal("NotImplementedError", raised(claude().list_models, claude()).class)
+  end)
+
+  it("reads Google's errors and Anthropic's", function()
+    assert(server:script { { error = { status = 429, message = "Quota exceeded." } },
+      { error = { status = 400, message = "prompt is too long: 9 tokens > 8 maximum" } },
+      { content = "Low tide.", chunk = 4, stream_error = { type = "overloaded_error", after = 2 } } })
+    local _, err = claude():chat "Hi"
+    assert.are.same({ "rate_limit", "RESOURCE_EXHAUSTED" }, { err.kind, err.code })
+    _, err = claude():chat "Hi"
+    assert.are.same({ "context_overflow", "invalid_request_error" }, { err.kind, err.code })
+    _, err = claude():chat("Hi", { stream = true })
+    assert.are.same({ "overloaded", "Low tide" }, { err.kind, err.partial:text() })
+  end)
+end)
+
 describe("Claude's models elsewhere", function()
   it("are Anthropic's, without its prices", function()
     local own = rows.load "anthropic"
-    for _, name in ipairs { "azure_claude", "bedrock_claude" } do
+    for _, name in ipairs { "azure_claude", "bedrock_claude", "vertex_claude" } do
       local row = rows.load(name)
       assert.are.equal(#own.models, #row.models)
       for _, known in ipairs(own.models) do

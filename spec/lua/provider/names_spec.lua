@@ -1,4 +1,4 @@
--- What `require "koine"` has names for: the providers that are there, those that are planned, and everything else.
+-- What `require "koine"` has names for: the providers, and everything else.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -7,17 +7,10 @@ local raised = require "spec.support.raised"
 local rows = require "koine.provider"
 
 describe("providers", function()
-  it("that are planned say what is there until then; other names are nil", function()
-    for _, name in ipairs { "vertex_claude" } do
-      local err = raised(function() return koine[name] end)
-      assert.are.equal("NotImplementedError", err.class)
-      assert.are.same({ "koine", name }, { err.adapter, err.method })
-      assert.is_truthy(err.message:find("names_spec.lua:%d+: koine%." .. name .. " does not exist yet; koine%."))
-      assert.are.equal("NotImplementedError", raised(koine.adapter, name .. "/m").class)
-      assert.is_nil(rawget(koine, name))
-    end
+  it("alone have such names; others are nil", function()
     for _, name in ipairs { "antropic", "nonsense", "Gemini", "" } do assert.is_nil(koine[name]) end
     assert.is_nil(koine[1])
+    assert.are.equal("ArgumentError", raised(koine.adapter, "nonsense/m").class)
   end)
 
   it("are listed with what a program wants to know of them", function()
@@ -83,7 +76,6 @@ describe("pairs(koine)", function()
       "testing", "errors", "null", "version", "providers", "try", "session", "executor", "dispatcher" } do
       assert.is_true(seen[name] or false, name)
     end
-    assert.is_nil(seen.vertex_claude)
   end)
 
   it("leaves out what was not built in", function()

@@ -14,9 +14,9 @@ local function set(...)
 end
 
 local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blanks", "list", "show", "loaded", "pull",
-  "counts",  "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens", "options",
-  "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places", "models",
-  "models_checked", "source", "says")
+  "counts", "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens",
+  "options", "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
+  "variables", "models", "models_checked", "source", "says")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -54,15 +54,17 @@ describe("provider rows", function()
         local adapter = koine[name] { model = "m", api = row.apis and key, base_url = "http://127.0.0.1:1" }
         local request = { model = "m", stream = true, messages = { { role = "user", content = "Hi." } } }
         -- Messages has its version in the path, but where the base URL has it.
-        local prefix = fields.codec == "anthropic" and name ~= "llamacpp" and "/v1" or ""
+        local on_vertex = (fields.quirks or {}).route == "raw_predict"
+        local wire = on_vertex and "anthropic_vertex" or fields.codec
+        local prefix = wire == "anthropic" and name ~= "llamacpp" and "/v1" or ""
         local function check_path(path, counts)
           local place, before = place_of(path:match "^[^?]*")
-          assert.are.same({ fields.codec, counts, prefix }, { place.wire, place.counts, before })
+          assert.are.same({ wire, counts, prefix }, { place.wire, place.counts, before })
         end
         check_path(select(5, adapter:render(request)), false)
         local count_path = select(5, adapter:render(request, "count"))
         if count_path then check_path(count_path, true) end
-        assert.are.equal(paths.endpoints[fields.codec].count_path ~= nil, count_path ~= nil)
+        assert.are.equal(paths.endpoints[wire].count_path ~= nil, count_path ~= nil)
         if fields.counts then assert.is_string(count_path) end
         for codec, path in pairs { chat = "/chat/completions", responses = "/responses" } do
           assert.are.equal(path, (select(5, adapter:render(request, "chat", codec))))

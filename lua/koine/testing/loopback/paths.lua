@@ -1,7 +1,7 @@
 --- Which paths the loopback provider serves: exactly those that the providers' own base URLs make, so that a wrong
 -- base_url fails a test, and those beside a path that the script names. Behind them is a wire's endpoint, the folder of
--- the codec's name: its `paths` are where chats go, its `count_path` (nil: none) where counts do, below a prefix, with
--- MODEL where a part is the model's name. Pure.
+-- the codec's name (for Messages on Vertex AI anthropic_vertex): its `paths` are where chats go, its `count_path` (nil:
+-- none) where counts do, below a prefix, with MODEL where a part is the model's name. Pure.
 
 local paths = {}
 
@@ -9,6 +9,7 @@ local paths = {}
 local PREFIXES = {
   -- generated: prefixes, by `make generate`
   anthropic = { "/v1", "/anthropic/v1" },
+  anthropic_vertex = { "/v1/projects/NAME/locations/NAME/publishers/anthropic" },
   bedrock = { "" },
   bedrock_invoke = { "" },
   chat = { "", "/v1", "/api/v1", "/openai/v1", "/v1/openai", "/inference/v1", "/compatibility/v1",

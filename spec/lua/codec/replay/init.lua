@@ -43,6 +43,12 @@ local function invoke(options)
   return koine.bedrock_claude(options)
 end
 
+local function vertex_claude(options)
+  options.token, options.key = options.key, nil
+  options.base_url = options.base_url .. "/v1/projects/recorded/locations/us-east5/publishers/anthropic"
+  return koine.vertex_claude(options)
+end
+
 -- folder → constructor
 local MAKERS = {
   ["anthropic-messages"] = koine.anthropic, ["copilot-messages"] = koine.anthropic, ["openai-chat"] = openai,
@@ -54,7 +60,7 @@ local MAKERS = {
   ["vllm-responses"] = responses(koine.vllm), ["deepseek-responses"] = responses(koine.deepseek),
   ["copilot-responses"] = responses(koine.compatible, "copilot"), ["gemini-generatecontent"] = koine.gemini,
   ["bedrock-converse"] = koine.bedrock, ["bedrock-invoke"] = invoke,
-  ["bedrock-mantle-responses"] = koine.bedrock_openai,
+  ["bedrock-mantle-responses"] = koine.bedrock_openai, ["vertex-anthropic"] = vertex_claude,
 }
 -- folder → the path of its base URL, where the server's root does not do
 local BASES = { ["gemini-generatecontent"] = "/v1beta" }
@@ -96,7 +102,7 @@ function replay.load(directory, folder, name)
   local resource, verb = path:match "([^/]+):(%a+)"
   local streaming = body.stream
   if in_path then streaming = action:find "%-stream$" ~= nil
-  elseif verb then streaming = verb == "streamGenerateContent" end
+  elseif verb then streaming = verb:find "^stream" ~= nil end
   if streaming == nil then
     local kind = tostring(response.headers["content-type"])
     streaming = kind:find("event-stream", 1, true) ~= nil or kind:find("ndjson", 1, true) ~= nil

@@ -49,3 +49,14 @@ end
 
 on_loopback(busted, "koine.azure_claude", koine.azure_claude, { model = "claude-sonnet-4-5",
   base_path = "/anthropic" }, { signatures = true, blocks = true, sensitive = false })
+
+-- With the tests' key as a token.
+local function vertex_claude(given)
+  given.token, given.key = given.key, nil
+  return koine.vertex_claude(given)
+end
+for _, model in ipairs { "claude-sonnet-4-5@20250929", "claude-sonnet-4-6" } do
+  on_loopback(busted, "koine.vertex_claude " .. model, vertex_claude, { model = model,
+    base_path = "/v1/projects/p/locations/eu/publishers/anthropic" },
+    { signatures = true, blocks = true, sensitive = false })
+end

@@ -21,10 +21,18 @@ local function host_of(location)
   return location .. "-aiplatform.googleapis.com"
 end
 
--- The option of that name, else its variable's value; nil where neither is there. Raises an ArgumentError for an unfit
--- one.
-local function setting(settings, name)
-  local value = settings[name] or os.getenv(VARIABLES[name])
+-- The variables that may hold a value, those of the row first.
+local function variables_of(row, name)
+  return { row.variables and row.variables[name] or VARIABLES[name], VARIABLES[name] }
+end
+
+-- The option of that name, else the value of the first of its variables that is set; nil where neither is there. Raises
+-- an ArgumentError for an unfit one.
+local function setting(settings, row, name)
+  local value = settings[name]
+  for _, variable in ipairs(variables_of(row, name)) do
+    if value == nil or value == "" then value = os.getenv(variable) end
+  end
   if value == nil or value == "" then return nil end
   if not value:find(PATTERNS[name]) then errors.argument(name, EXPECTED[name], value) end
   return value
@@ -39,13 +47,13 @@ local function of_row(row, model, express)
 end
 
 -- Replaces {NAME} in a base URL. Raises an ArgumentError where a value is missing.
-local function filled(url, values)
+local function filled(url, values, row)
   return (url:gsub("{(%w+)}", function(name)
     local asked = name == "host" and "location" or name
     local value = values[asked]
     if not EXPECTED[asked] then return nil end
     if not value then
-      core.raise_argument(asked, ("%s, here or in %s"):format(EXPECTED[asked], VARIABLES[asked]), "nothing")
+      core.raise_argument(asked, ("%s, here or in %s"):format(EXPECTED[asked], variables_of(row, asked)[1]), "nothing")
     end
     return name == "host" and host_of(value) or value
   end))
@@ -62,11 +70,11 @@ function addresses.setup(state)
       core.raise_argument(name, "nothing beside the option key, which is for express mode", "a " .. name)
     end
   end
-  local values = { project = setting(settings, "project"), location = setting(settings, "location") }
+  local values = { project = setting(settings, row, "project"), location = setting(settings, row, "location") }
   state.project = values.project
   local own = { model:match "^projects/([^/]+)/locations/([^/]+)/" }
   if own[1] and own[2]:find(PATTERNS.location) then values.location = own[2] end
-  state.base_url = filled(settings.base_url or of_row(row, model, express), values)
+  state.base_url = filled(settings.base_url or of_row(row, model, express), values, row)
 end
 
 return addresses

@@ -1,0 +1,25 @@
+-- Claude on Vertex AI, Google Cloud's service, in Anthropic's Messages. The login, the project and the location are
+-- those of Vertex AI; Anthropic's own variables come before Google's. Prices are not Anthropic's.
+
+local anthropic = require "koine.provider.rows.anthropic"
+
+return {
+  name = "vertex_claude",
+  title = "Claude on Vertex AI",
+  codec = "anthropic",
+  base_url = "https://{host}/v1/projects/{project}/locations/{location}/publishers/anthropic",
+  variables = { project = "ANTHROPIC_VERTEX_PROJECT_ID", location = "CLOUD_ML_REGION" },
+  list = false,
+  counts = true,
+  env = { "GOOGLE_APPLICATION_CREDENTIALS" },
+  default_model = "claude-sonnet-4-5@20250929",
+  auth = "google",
+  options = { project = "name", location = "name", token = "key", credentials_file = "name" },
+  quirks = { route = "raw_predict" },
+  plain_max_tokens = anthropic.plain_max_tokens,
+  models = require "koine.provider.claude",
+  models_checked = anthropic.models_checked,
+  source = "recordings",
+  says = { base_url = "[by location](vertex.md#project-and-location)",
+    key = "`GOOGLE_APPLICATION_CREDENTIALS`, or [others](vertex.md)" },
+}
