@@ -25,8 +25,8 @@ static void test_fields(void) {
   FIELDS("", MAX, "");
   FIELDS("'stream':true,", MAX, ""); /* the path says it */
   FIELDS("'stream':true,'max_tokens':9,'system':'s','betas':['B','a','b'],'extra':{'top_k':3,'anthropic_beta':['x']},",
-         "'anthropic_beta':['b','a'],'max_tokens':9,'system':'s','top_k':3,", "extra");
-  FIELDS("'extra':{'anthropic_version':'x'},", MAX, "extra");
+         "'anthropic_beta':['b','a'],'max_tokens':9,'system':'s','top_k':3,", "extra.anthropic_beta");
+  FIELDS("'extra':{'anthropic_version':'x'},", MAX, "extra.anthropic_version");
   FIELDS("'extra':{'anthropic_beta':['x']},", MAX "'anthropic_beta':['x'],", "");
 }
 

@@ -50,7 +50,7 @@ static void test_settings(void) {
          "'metadata':{'b':'2','a':'1','n':3},'system':'be brief','extra':{'serviceTier':{'type':'flex'},'stream':false},",
          "'inferenceConfig':{'maxTokens':9,'temperature':0.5,'topP':0.25,'stopSequences':['a']},"
          "'requestMetadata':{'a':'1','b':'2'},'system':[{'text':'be brief'}],'serviceTier':{'type':'flex'},",
-         "stop_sequences,metadata,extra");
+         "stop_sequences,metadata,extra.stream");
   FIELDS(CLAUDE, "'temperature':1,'top_p':1,", "'inferenceConfig':{'temperature':1}," SEQUENCES, "top_p");
   FIELDS("{'no_sampling':true}", "'temperature':1,", "", "temperature");
   FIELDS("{'system_role':'user'}", "", "", "");
@@ -85,10 +85,17 @@ static void test_more(void) {
          "'additionalModelRequestFields':{'anthropic_beta':['a','b'],'top_k':5}," SEQUENCES, "");
   FIELDS(NOVA, "'extra':{'top_k':5},'betas':['a'],", "'additionalModelRequestFields':{'inferenceConfig':{'topK':5}},", "betas");
   FIELDS(NULL, "'extra':{'top_k':5,'additionalModelRequestFields':{'top_k':6,'x':{'y':1}}},",
-         "'additionalModelRequestFields':{'top_k':5,'x':{'y':1}},", "");
+         "'additionalModelRequestFields':{'top_k':5,'x':{'y':1}},", "extra.additionalModelRequestFields.top_k");
   FIELDS("{'family':'nova2'}", "'extra':{'additionalModelRequestFields':{'reasoningConfig':{'x':1,'type':'disabled'}}},"
          "'thinking':'low',",
-         "'additionalModelRequestFields':{'reasoningConfig':{'maxReasoningEffort':'low','type':'enabled','x':1}},", "");
+         "'additionalModelRequestFields':{'reasoningConfig':{'maxReasoningEffort':'low','type':'enabled','x':1}},",
+         "extra.additionalModelRequestFields.reasoningConfig.type");
+  FIELDS(CLAUDE, "'thinking':{'budget_tokens':2000},'extra':{'additionalModelRequestFields':{'thinking':{'type':'disabled'}}},",
+         "'additionalModelRequestFields':{'thinking':{'budget_tokens':2000,'type':'enabled'}}," SEQUENCES,
+         "extra.additionalModelRequestFields.thinking");
+  FIELDS(NULL, "'max_tokens':9,'extra':{'inferenceConfig':{'temperature':0.5,'maxTokens':1,'x':2}},",
+         "'inferenceConfig':{'maxTokens':9,'temperature':0.5,'x':2},", "extra.inferenceConfig.maxTokens");
+  FIELDS(NULL, "'extra':{'inferenceConfig':{'temperature':0.5}},", "'inferenceConfig':{'temperature':0.5},", "");
   expect_error(__FILE__, __LINE__, NULL, REQUEST("'extra':{'additionalModelRequestFields':7},", HI),
                "extra.additionalModelRequestFields");
 }

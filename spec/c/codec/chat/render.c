@@ -35,7 +35,8 @@ static void test_order(void) {
          "'tools':[{'type':'function','function':{'name':'f','description':'d','parameters':{'properties':{},"
          "'type':'object'}}}],'tool_choice':'required','user':'u','metadata':{'a':'1','b':'2'},"
          "'a':{'c':[],'d':1},'parallel_tool_calls':false,'z':1,"
-         "'messages':[{'role':'system','content':'s'}," HI "]}", "extra,extra,extra,extra");
+         "'messages':[{'role':'system','content':'s'}," HI "]}",
+         "extra.max_tokens,extra.messages,extra.model,extra.stream");
 }
 
 static void test_settings(void) {
@@ -54,7 +55,7 @@ static void test_settings(void) {
   SETS(NULL, "'metadata':{'k':'v'},", "'metadata':{'k':'v'},");
   SETS(NULL, "'metadata':{},", "");
   /* extra never overrides, and an answer is one message. */
-  WARNS(NULL, "'extra':{'stream':true,'n':2,'seed':1},", "'seed':1,", "extra.n,extra");
+  WARNS(NULL, "'extra':{'stream':true,'n':2,'seed':1},", "'seed':1,", "extra.n,extra.stream");
   SETS(NULL, "'extra':{'n':1,'stream_options':{}},", "'n':1,'stream_options':{},");
 }
 
@@ -92,7 +93,7 @@ static void test_thinking(void) {
        "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false,'a':'b','z':1},'seed':1,");
   SETS("{'effort':'template'}", "'extra':{'chat_template_kwargs':{'a':1}},", "'chat_template_kwargs':{'a':1},");
   WARNS("{'effort':'template'}", "'thinking':false,'extra':{'chat_template_kwargs':1},",
-        "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false},", "extra");
+        "'reasoning_effort':'none','chat_template_kwargs':{'enable_thinking':false},", "extra.chat_template_kwargs");
   WARNS("{'effort':'none'}", "'thinking':'high',", "", "thinking");
   SETS("{'effort':'none'}", "'thinking':false,", "");
   WARNS(NULL, "'thinking_mode':'none','thinking':{'budget_tokens':1},", "", "thinking");

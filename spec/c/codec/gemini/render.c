@@ -44,7 +44,8 @@ static void test_order(void) {
          "'tools':[{'urlContext':{}},{'googleSearch':{'x':1}},{'functionDeclarations':[{'name':'f','description':'d',"
          "'parametersJsonSchema':{'properties':{'a':{}},'type':'object'}}]}],"
          "'toolConfig':{'functionCallingConfig':{'mode':'ANY'},'includeServerSideToolInvocations':true,'x':1},"
-         "'labels':{'a':'1','b':'2'},'serviceTier':'flex','a':{'c':[],'d':1},'z':1,'contents':[" HI_OUT "]}", "extra");
+         "'labels':{'a':'1','b':'2'},'serviceTier':'flex','a':{'c':[],'d':1},'z':1,'contents':[" HI_OUT "]}",
+         "extra.generationConfig.topP");
 }
 
 static void test_settings(void) {

@@ -31,7 +31,7 @@ static void test_extra(void) {
   expect(__FILE__, __LINE__, "{'context_window':8192}",
          "{'model':'m','max_tokens':1,'extra':{'options':{'num_ctx':4096,'num_predict':2,'seed':3},'think':true,"
          "'messages':[]}," ASKS "}", HEAD "'options':{'num_ctx':8192,'num_predict':1,'seed':3}," OUT,
-         "extra,extra,extra,extra");
+         "extra.options.num_ctx,extra.options.num_predict,extra.messages,extra.think");
 }
 
 static void test_thinking(void) {

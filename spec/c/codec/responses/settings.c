@@ -26,7 +26,7 @@ static void test_settings(void) {
   /* The caller may store; nothing else is overridden. */
   SETS(NULL, "'extra':{'store':true},", "'include':['reasoning.encrypted_content'],'store':true,");
   WARNS(NULL, "'extra':{'model':'x','input':[],'stream':true,'seed':1},", ASKED "'seed':1,",
-        "extra,extra,extra");
+        "extra.input,extra.model,extra.stream");
 }
 
 static void test_thinking(void) {

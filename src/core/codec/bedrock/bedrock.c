@@ -30,19 +30,27 @@ static const struct node *sampling(struct writer *w, const char *name, const str
   return NULL;
 }
 
-/* Begins a member of an object that is not begun itself before its first one. */
-static void open_member(struct writer *w, const char *field, const char *name, int *n) {
-  if (*n == 0) writer_field(w, field);
-  writer_json(w, (*n)++ == 0 ? "{\"" : ",\"");
-  writer_json(w, name);
-  writer_json(w, "\":");
+/* inferenceConfig, which is not begun before its first member. */
+struct inference {
+  struct writer *w;
+  const char *fields[4]; /* written so far */
+  int n;
+};
+
+static void begin_setting(struct inference *c, const char *name) {
+  if (c->n == 0) writer_field(c->w, "inferenceConfig");
+  writer_json(c->w, c->n == 0 ? "{\"" : ",\"");
+  writer_json(c->w, name);
+  writer_json(c->w, "\":");
+  c->fields[c->n++] = name;
 }
 
-static void put_stops(struct writer *w, int *n) {
+static void put_stops(struct inference *c) {
+  struct writer *w = c->w;
   int stops = 0, blank = 0;
   for (const struct node *v = children(writer_given(w, "stop_sequences")); v != NULL; v = v->next) {
     if (str_is_blank(node_str(v))) { blank = 1; continue; }
-    if (stops == 0) open_member(w, "inferenceConfig", "stopSequences", n);
+    if (stops == 0) begin_setting(c, "stopSequences");
     writer_json(w, stops++ == 0 ? "[" : ",");
     writer_string(w, v->s);
   }
@@ -50,27 +58,54 @@ static void put_stops(struct writer *w, int *n) {
   if (blank) writer_warn(w, "stop_sequences", "blank stop sequences were left out");
 }
 
+static int has_setting(const struct inference *c, struct str name) {
+  for (int i = 0; i < c->n; i++)
+    if (str_is(name, c->fields[i], strlen(c->fields[i]))) return 1;
+  return 0;
+}
+
+/* What `extra.inferenceConfig` has besides, sorted; it is taken out of `extra`. Returns how many members were written. */
+static int put_extra_settings(const struct inference *c) {
+  struct writer *w = c->w;
+  struct node *extra = writer_given(w, "extra"), *more = node_get(extra, "inferenceConfig");
+  int n = 0;
+  if (!node_is(more, NODE_OBJECT)) return 0;
+  for (const struct node *v = writer_next_extra(more, NULL); v != NULL; v = writer_next_extra(more, v)) {
+    if (has_setting(c, v->key)) {
+      writer_ignored(w, "inferenceConfig", v->key);
+      continue;
+    }
+    if (c->n + n == 0) writer_field(w, "inferenceConfig");
+    writer_json(w, c->n + n++ == 0 ? "{" : ",");
+    writer_string(w, v->key);
+    writer_json(w, ":");
+    writer_sorted(w, v);
+  }
+  node_remove(extra, more);
+  return n;
+}
+
 static void put_inference(struct writer *w, const struct bedrock_more *more) {
   const struct node *temperature = sampling(w, "temperature", more), *top_p = sampling(w, "top_p", more);
-  int n = 0;
+  struct inference c = { .w = w };
   if (temperature != NULL && top_p != NULL && is_family(w->r->quirks, "claude")) {
     writer_warn_as(w, "conflicting_options", "top_p", "the model does not take it beside temperature: left out");
     top_p = NULL;
   }
   if (more->max_tokens >= 0) {
-    open_member(w, "inferenceConfig", "maxTokens", &n);
+    begin_setting(&c, "maxTokens");
     writer_int(w, more->max_tokens);
   }
   if (temperature != NULL) {
-    open_member(w, "inferenceConfig", "temperature", &n);
+    begin_setting(&c, "temperature");
     writer_sorted(w, temperature);
   }
   if (top_p != NULL) {
-    open_member(w, "inferenceConfig", "topP", &n);
+    begin_setting(&c, "topP");
     writer_sorted(w, top_p);
   }
-  put_stops(w, &n);
-  if (n > 0) writer_json(w, "}");
+  put_stops(&c);
+  if (put_extra_settings(&c) + c.n > 0) writer_json(w, "}");
 }
 
 /* }}} */

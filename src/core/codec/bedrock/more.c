@@ -16,18 +16,28 @@ static struct node *object_in(struct arena *a, struct node *o, struct str name) 
   return v != NULL && node_set(o, name, v) == 0 ? v : NULL;
 }
 
-static int set_word(struct arena *a, struct node *o, struct str name, const char *word) {
-  return o == NULL ? -1 : node_set(o, name, node_string(a, (struct str){ word, strlen(word) }));
+#define FIELDS "additionalModelRequestFields"
+
+/* Sets a member of the fields for the model, or of the object in them that `in` names; it never gives way to the
+** caller's. 0, or -1 (memory). */
+static int set_field(struct writer *w, struct node *o, const char *in, const char *name, struct node *v) {
+  struct str key = { name, strlen(name) };
+  if (o != NULL && v != NULL && node_get_(o, key.p, key.n) != NULL) writer_ignored(w, in, key);
+  return node_set(o, key, v);
+}
+
+static int set_word(struct writer *w, struct node *o, const char *in, const char *name, const char *word) {
+  return set_field(w, o, in, name, node_string(w->r->a, (struct str){ word, strlen(word) }));
 }
 
 /* What the caller has for the model, taken out of `extra`; made if need be. NULL and *e. */
 static struct node *fields_of(struct writer *w) {
-  struct node *extra = writer_given(w, "extra"), *given = node_get(extra, "additionalModelRequestFields");
+  struct node *extra = writer_given(w, "extra"), *given = node_get(extra, FIELDS);
   if (given != NULL) node_remove(extra, given);
   if (given == NULL || (given->type == NODE_ARRAY && given->count == 0)) given = node_new(w->r->a, NODE_OBJECT);
   if (given == NULL) err_memory(w->e);
   else if (given->type != NODE_OBJECT) {
-    err_argument(w->e, "extra.additionalModelRequestFields", "table", "something else");
+    err_argument(w->e, "extra." FIELDS, "table", "something else");
     return NULL;
   }
   return given;
@@ -48,14 +58,15 @@ static int think_claude(struct writer *w, struct node *fields, int forced, struc
   if (said) more->max_tokens = max;
   more->no_sampling = t.active;
   if (t.mode != THINKING_UNSAID) {
-    if ((o = node_new(a, NODE_OBJECT)) == NULL || node_set(fields, STR("thinking"), o) != 0 ||
-        set_word(a, o, STR("type"), TYPES[t.mode]) != 0)
+    if ((o = node_new(a, NODE_OBJECT)) == NULL || set_field(w, fields, FIELDS, "thinking", o) != 0 ||
+        set_word(w, o, NULL, "type", TYPES[t.mode]) != 0)
       return err_memory(w->e);
     if (t.mode == THINKING_BUDGET && node_set(o, STR("budget_tokens"), node_int(a, t.budget)) != 0)
       return err_memory(w->e);
   }
   if (t.effort == NULL) return 0;
-  return set_word(a, object_in(a, fields, STR("output_config")), STR("effort"), t.effort) == 0 ? 0 : err_memory(w->e);
+  o = object_in(a, fields, STR("output_config"));
+  return set_word(w, o, FIELDS ".output_config", "effort", t.effort) == 0 ? 0 : err_memory(w->e);
 }
 
 /* low, medium or high, whatever was asked for; NULL: nothing, or not to think. */
@@ -77,10 +88,10 @@ static int think_in_words(struct writer *w, struct node *fields, struct bedrock_
   struct node *o;
   if (effort == NULL) return 0;
   if (is_family(w->r->quirks, "gpt_oss"))
-    return set_word(a, fields, STR("reasoning_effort"), effort) == 0 ? 0 : err_memory(w->e);
+    return set_word(w, fields, FIELDS, "reasoning_effort", effort) == 0 ? 0 : err_memory(w->e);
   o = object_in(a, fields, STR("reasoningConfig"));
-  if (o == NULL || set_word(a, o, STR("type"), "enabled") != 0 ||
-      set_word(a, o, STR("maxReasoningEffort"), effort) != 0)
+  if (o == NULL || set_word(w, o, FIELDS ".reasoningConfig", "type", "enabled") != 0 ||
+      set_word(w, o, FIELDS ".reasoningConfig", "maxReasoningEffort", effort) != 0)
     return err_memory(w->e);
   if (strcmp(effort, "high") != 0) return 0;
   more->no_sampling = 1;
@@ -115,7 +126,7 @@ static int put_top_k(struct writer *w, struct node *fields) {
   if (k == NULL) return 0;
   node_remove(extra, k);
   if (nova && (o = object_in(w->r->a, fields, STR("inferenceConfig"))) == NULL) return -1;
-  return node_set(o, nova ? STR("topK") : STR("top_k"), k);
+  return set_field(w, o, nova ? FIELDS ".inferenceConfig" : FIELDS, nova ? "topK" : "top_k", k);
 }
 
 /* extra.parallel_tool_calls: Claude is told to make one call at a time as part of its own choice of a tool. Where the
@@ -132,14 +143,14 @@ static int put_parallel(struct writer *w, struct node *fields, int forced) {
     return 0;
   }
   choice = object_in(a, fields, STR("tool_choice"));
-  if (choice == NULL || node_set(choice, STR("disable_parallel_tool_use"), node_bool(a, 1)) != 0) return -1;
-  return forced || node_get(choice, "type") != NULL ? 0 : set_word(a, choice, STR("type"), "auto");
+  if (set_field(w, choice, FIELDS ".tool_choice", "disable_parallel_tool_use", node_bool(a, 1)) != 0) return -1;
+  return forced || node_get(choice, "type") != NULL ? 0 : set_word(w, choice, NULL, "type", "auto");
 }
 
 static int put_betas(struct writer *w, struct node *fields) {
   struct node *betas = writer_given(w, "betas");
   if (children(betas) == NULL) return 0;
-  if (is_family(w->r->quirks, "claude")) return node_set(fields, STR("anthropic_beta"), node_copy(w->r->a, betas));
+  if (is_family(w->r->quirks, "claude")) return set_field(w, fields, FIELDS, "anthropic_beta", node_copy(w->r->a, betas));
   writer_warn(w, "betas", "the model has none: left out");
   return 0;
 }

@@ -96,7 +96,7 @@ static void put_extra_config(struct gemini_config *c) {
   if (!node_is(more, NODE_OBJECT)) return;
   for (const struct node *v = writer_next_extra(more, NULL); v != NULL; v = writer_next_extra(more, v)) {
     if (has_field(c, v->key)) {
-      writer_warn_as(c->w, "extra_ignored", "extra", "a field that the request has already was left out");
+      writer_ignored(c->w, "generationConfig", v->key);
       continue;
     }
     if (c->n + n == 0) writer_field(c->w, "generationConfig");

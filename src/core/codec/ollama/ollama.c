@@ -52,7 +52,7 @@ static void begin_option(struct writer *w, struct node *more, const char *name, 
   *any = 1;
   if (other == NULL) return;
   node_remove(more, other);
-  writer_warn_as(w, "extra_ignored", "extra", "an option of the model that the request has already was left out");
+  writer_ignored(w, "options", (struct str){ name, strlen(name) });
 }
 
 static const struct { const char *given, *name; } OPTIONS[] = {

@@ -98,6 +98,16 @@ void writer_adjusted(struct writer *w, const char *name, const char *message) {
   writer_warn_as(w, "adjusted_option", name, message);
 }
 
+void writer_ignored(struct writer *w, const char *in, struct str name) {
+  struct str field;
+  char path[128];
+  (void)snprintf(path, sizeof path, "extra.%s%s%.*s", in != NULL ? in : "", in != NULL ? "." : "",
+                 name.n < 64 ? (int)name.n : 64, name.n > 0 ? name.p : "");
+  field = arena_dup(w->r->a, (struct str){ path, strlen(path) });
+  if (field.p == NULL) writer_memory(w);
+  else writer_warn_as(w, "extra_ignored", field.p, "the request has this field already: left out");
+}
+
 /* Byte order of keys. */
 static int before(struct str a, struct str b) {
   size_t n = a.n < b.n ? a.n : b.n;
@@ -124,7 +134,7 @@ void writer_extra(struct writer *w, const char *last) {
   const struct node *extra = writer_given(w, "extra");
   for (const struct node *m = writer_next_extra(extra, NULL); m != NULL; m = writer_next_extra(extra, m)) {
     if (written(w, m->key, last)) {
-      writer_warn_as(w, "extra_ignored", "extra", "a field that the request has already was left out");
+      writer_ignored(w, NULL, m->key);
       continue;
     }
     begin_member(w, m->key);

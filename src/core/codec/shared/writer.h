@@ -60,6 +60,8 @@ void writer_field_word(struct writer *w, const char *name, const char *word);
 void writer_warn(struct writer *w, const char *name, const char *message);
 void writer_adjusted(struct writer *w, const char *name, const char *message);
 void writer_warn_as(struct writer *w, const char *code, const char *name, const char *message);
+/* The warning extra_ignored: the request has this member of `extra`, or of the object `in` there (NULL: none), already. */
+void writer_ignored(struct writer *w, const char *in, struct str name);
 /* The member of an object with the smallest key above that of `last` (NULL = any), or NULL. */
 const struct node *writer_next_extra(const struct node *extra, const struct node *last);
 /* What the caller adds, sorted, never over a field that was written, nor over the history that is `last`: then a
