@@ -24,8 +24,9 @@ static int is_known(struct str type, const char *name) {
 
 /* Says what types there are. */
 static int refuse(size_t at, struct str type, const char *const *known, struct err *e) {
-  char field[40], expected[ERR_MESSAGE_MAX] = "koine.server_tool {…}, or one of ", got[64];
-  size_t n = strlen(expected);
+  char field[40], expected[ERR_MESSAGE_MAX], got[64];
+  size_t n = (size_t)snprintf(expected, sizeof expected, "koine.server_tool {…}%s",
+                              known[0] != NULL ? ", or one of " : "");
   (void)snprintf(field, sizeof field, "tools[%zu].type", at);
   (void)snprintf(got, sizeof got, "\"%.*s\"", type.n > 40 ? 40 : (int)type.n, type.p);
   for (size_t i = 0; known[i] != NULL && n < sizeof expected; i++) {

@@ -154,7 +154,7 @@ int normalise_messages(struct arena *a, struct node *request, const struct norm 
       rules_merge(&h, n) != 0)
     return err_memory(e);
   history_close(&h, messages);
-  if (messages->count == 0) return err_argument(e, "messages", "a message with content", "nothing to send");
+  if (messages->count == 0) return err_argument(e, "messages", "a message with content (results without their calls are not sent)", "nothing to send");
   if (n->drop_blank_text) trim_end(messages);
   return 0;
 }

@@ -125,7 +125,7 @@ static void test_merging(void) {
          "{'model':'m','max_tokens':8192,'messages':[{'role':'user','content':[{'type':'text','text':'a'},"
          "{'type':'text','text':'b'},{'type':'text','text':'c'}]}]}");
   REFUSE("{'model':'m','messages':[{'role':'user','content':' '}]}",
-         "messages: a message with content expected, got nothing to send");
+         "messages: a message with content (results without their calls are not sent) expected, got nothing to send");
 }
 
 static void test_render_memory(void) {
