@@ -324,16 +324,16 @@ static int f_answer_error(lua_State *L) {
   memset(&r, 0, sizeof r);
   read_headers(L, 2, &r, a);
   err_clear(&e);
-  head_read(&head, r.headers, r.header_count, id_header, clock_wall());
+  lua_getfield(L, 2, "status");
+  status = to_int(luaL_checkinteger(L, -1));
+  head_read(&head, status, r.headers, r.header_count, id_header, clock_wall());
   lua_getfield(L, 2, "body");
   body.p = luaL_optlstring(L, -1, "", &body.n);
   body = redact(&k, a, body);
   if (body.p == NULL) return luaL_error(L, "not enough memory");
-  lua_getfield(L, 2, "status");
-  status = to_int(luaL_checkinteger(L, -1));
   codec_read_error(codec, a, status, head_find(r.headers, r.header_count, codec->error_header), body, &e);
   if (e.kind == KIND_MEMORY) return raise_error(L, &e);
-  head_complete(&head, status, &e);
+  head_complete(&head, &e);
   redact_err(&k, &e);
   push_error(L, &e, provider, redact(&k, a, head.request_id));
   if (body.n > 0) {

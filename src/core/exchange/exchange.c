@@ -139,7 +139,7 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   x->status = status;
   x->mode = status >= 200 && status < 300 ? SNIFF : REFUSED;
   if (head_check(n, &x->err) != 0) return exchange_fail(x);
-  head_read(&head, h, n, x->spec.id_header, clock_wall());
+  head_read(&head, status, h, n, x->spec.id_header, clock_wall());
   x->typed = head_is_type(h, n, x->spec.framing->media_type);
   head.request_id = arena_dup(&x->arena, head.request_id);
   x->error_type = arena_dup(&x->arena, head_find(h, n, x->spec.codec->error_header));

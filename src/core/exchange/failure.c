@@ -6,7 +6,7 @@
 int exchange_fail(struct exchange *x) {
   struct err *e = &x->err;
   if (e->status == 0 && x->status != 0 && x->mode == REFUSED) e->status = x->status;
-  head_complete(&x->head, x->mode == REFUSED ? x->status : 0, e);
+  head_complete(&x->head, e);
   redact_err(&x->spec.secrets, e);
   x->head.request_id = redact(&x->spec.secrets, &x->arena, x->head.request_id);
   if (x->head.request_id.n == 0 && e->request_id[0] != '\0')

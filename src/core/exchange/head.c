@@ -48,6 +48,7 @@ static struct str find(const struct header *v, size_t n, struct str name) {
 /* Seconds that a retry-after value asks for; 0 when it cannot be read. */
 static int retry_after(struct str s, double now, double *out) {
   double date;
+  if (s.n == 0) return 0;
   if (whole_number(s, out)) return 1;
   if (clock_http_date(s, &date) != 0) return 0;
   *out = date > now ? date - now : 0;
@@ -67,7 +68,7 @@ static double read_delay(const struct header *v, size_t n, double now) {
   return longest;
 }
 
-void head_read(struct head *h, const struct header *v, size_t n, struct str id_header, double now) {
+void head_read(struct head *h, int status, const struct header *v, size_t n, struct str id_header, double now) {
   const struct str id[] = { STR("request-id"), STR("x-request-id"), id_header };
   struct str again = find(v, n, STR("x-should-retry"));
   h->request_id = STR_NONE;
@@ -75,17 +76,18 @@ void head_read(struct head *h, const struct header *v, size_t n, struct str id_h
     if (id[i].n > 0) h->request_id = find(v, n, id[i]);
   h->retry_after = read_delay(v, n, now);
   h->should_retry = str_eq(again, "true") ? 1 : str_eq(again, "false") ? 0 : -1;
-  if (clock_http_date(find(v, n, STR("date")), &h->date) != 0) h->date = 0;
+  h->date = 0;
+  if ((status == 401 || status == 403) && clock_http_date(find(v, n, STR("date")), &h->date) != 0) h->date = 0;
 }
 
 struct str head_find(const struct header *v, size_t n, const char *name) {
   return name == NULL ? STR_NONE : find(v, n, (struct str){ name, strlen(name) });
 }
 
-void head_complete(const struct head *h, int status, struct err *e) {
+void head_complete(const struct head *h, struct err *e) {
   if (e->retry_after < 0) e->retry_after = h->retry_after;
   if (h->should_retry >= 0 && e->kind != KIND_LIMIT) e->retryable = h->should_retry;
-  if (status == 401 || status == 403) e->server_time = h->date;
+  e->server_time = h->date;
 }
 
 int head_is_type(const struct header *v, size_t n, const char *type) {

@@ -17,7 +17,7 @@ struct head {
   struct str request_id;   /* empty when none */
   double retry_after;      /* seconds, >= 0; negative = not said */
   int should_retry;        /* x-should-retry: 1, 0, or -1 = not said */
-  double date;             /* Unix seconds, 0 = not said */
+  double date;             /* Unix seconds, where credentials were refused (401, 403); 0 = not said */
 };
 
 /*
@@ -25,11 +25,11 @@ struct head {
 ** retry_after: retry-after-ms, else retry-after (seconds or an HTTP date), else x-ratelimit-reset-requests|tokens (a
 ** duration such as "6m0s" or "12ms") where the matching x-ratelimit-remaining-* is 0. `now` is clock_wall().
 */
-void head_read(struct head *h, const struct header *v, size_t n, struct str id_header, double now);
+void head_read(struct head *h, int status, const struct header *v, size_t n, struct str id_header, double now);
 /* The value of the header of that name (lower case; NULL: none); empty when there is none. */
 struct str head_find(const struct header *v, size_t n, const char *name);
-/* What the headers add to an error of that status: when to try again, and where credentials were refused the time. */
-void head_complete(const struct head *h, int status, struct err *e);
+/* What the headers add to an error: when to try again, and where credentials were refused the time. */
+void head_complete(const struct head *h, struct err *e);
 /* 1 when the content type begins with `type`, which is lower case, in whatever case; else 0. */
 int head_is_type(const struct header *v, size_t n, const char *type);
 /* 0, or -1 and KIND_LIMIT for more than HEADERS_MAX. */
