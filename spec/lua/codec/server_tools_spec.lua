@@ -6,17 +6,46 @@ local koine = require "koine"
 
 local TIDE = { name = "tide", description = "The tide.", parameters = { type = "object", properties = {} } }
 
+local SCHEMA = { type = "object", properties = {} }
+local NEW = { type = "brand_new_20270101", name = "new", options = { x = koine.array {} } }
+
+-- The list of tools as most wires have it.
+local function in_order(own, server) return own and { own, server } or { server } end
+local function tools_of(body) return body.tools end
+
+-- Per wire: a tool that it knows (`bare`), how that and one that nobody knows (`new`) are written, a caller's own,
+-- and the list of both; `known` and `unknown` types. `open`: it knows none, so koine.server_tool alone makes them.
 local WIRES = {
   { api = "anthropic", bare = { type = "web_search_20250305", name = "web_search", max_uses = 2,
     allowed_domains = { "a.test" } }, known = "web_search_DATE", unknown = "web_search",
-    own = { name = "tide", description = "The tide.", input_schema = { type = "object", properties = {} } } },
+    own = { name = "tide", description = "The tide.", input_schema = SCHEMA } },
   { api = "responses", bare = { type = "web_search", search_context_size = "low" }, known = "code_interpreter",
     unknown = "x_search", own = { type = "function", name = "tide", description = "The tide.", strict = false,
-      parameters = { type = "object", properties = {} } } },
+      parameters = SCHEMA } },
   { api = "chat", bare = { type = "custom", custom = { name = "shell" } }, known = "custom", unknown = "browser_search",
-    own = { type = "function", ["function"] = { name = "tide", description = "The tide.",
-      parameters = { type = "object", properties = {} } } } },
+    own = { type = "function", ["function"] = { name = "tide", description = "The tide.", parameters = SCHEMA } } },
+  { api = "gemini", bare = { type = "googleSearch", timeRangeFilter = { startTime = "2026-01-01T00:00:00Z" } },
+    written = { googleSearch = { timeRangeFilter = { startTime = "2026-01-01T00:00:00Z" } } },
+    new = { brand_new_20270101 = { name = "new", options = { x = {} } } }, known = "urlContext",
+    unknown = "google_search",
+    own = { name = "tide", description = "The tide." }, base = "/v1beta", model = "gemini-3.5-flash",
+    list = function(own, server)
+      local declared = own and { functionDeclarations = { own } }
+      return server and { server, declared } or { declared }
+    end },
+  { api = "bedrock", bare = { type = "systemTool", name = "nova_grounding" },
+    written = { systemTool = { name = "nova_grounding" } }, known = "systemTool", unknown = "web_search",
+    new = { brand_new_20270101 = { name = "new", options = { x = {} } } }, model = "amazon.nova-2-lite-v1:0", base = "",
+    own = { toolSpec = { name = "tide", description = "The tide.", inputSchema = { json = SCHEMA } } },
+    tools = function(body) return body.toolConfig.tools end },
+  { api = "ollama", open = true, known = "koine.server_tool", unknown = "web_search", model = "qwen3:4b", base = "",
+    own = { type = "function", ["function"] = { name = "tide", description = "The tide.", parameters = SCHEMA } } },
 }
+for _, wire in ipairs(WIRES) do
+  wire.list, wire.tools = wire.list or in_order, wire.tools or tools_of
+  wire.written = wire.written or wire.bare
+  wire.new = wire.new or { type = NEW.type, name = NEW.name, options = { x = {} } }
+end
 
 describe("tools of a provider's own", function()
   local server
@@ -29,6 +58,9 @@ describe("tools of a provider's own", function()
   end)
 
   local function adapter(wire)
+    if wire.model then
+      return koine[wire.api] { model = wire.model, key = "test-key", retry = false, base_url = server.url .. wire.base }
+    end
     return koine.compatible { name = "one", api = wire.api, model = "m", key = "test-key", retry = false,
       base_url = wire.api == "anthropic" and server.url or server.url .. "/v1" }
   end
@@ -52,17 +84,19 @@ describe("tools of a provider's own", function()
 
   for _, wire in ipairs(WIRES) do
     describe(wire.api, function()
-      it("go out beside the caller's, as they are", function()
-        local body, response = assert(asked(wire, { TIDE, copy(wire.bare, { run = print }) }))
-        assert.are.same({ wire.own, wire.bare }, body.tools)
-        assert.are.same({}, response.warnings)
-      end)
+      if not wire.open then
+        it("go out beside the caller's, as they are", function()
+          local body, response = assert(asked(wire, { TIDE, copy(wire.bare, { run = print }) }))
+          assert.are.same(wire.list(wire.own, wire.written), wire.tools(body))
+          assert.are.same({}, response.warnings)
+        end)
 
-      it("go out alone", function()
-        local body, response = asked(wire, { wire.bare })
-        assert.is_truthy(response)
-        assert.are.same({ wire.bare }, body.tools)
-      end)
+        it("go out alone", function()
+          local body, response = asked(wire, { wire.bare })
+          assert.is_truthy(response)
+          assert.are.same(wire.list(nil, wire.written), wire.tools(body))
+        end)
+      end
 
       it("of a type that nobody knows are refused, with those known", function()
         local ok, err = pcall(asked, wire, { TIDE, { type = wire.unknown, name = "x" } })
@@ -74,14 +108,13 @@ describe("tools of a provider's own", function()
       end)
 
       it("made by koine.server_tool pass whatever their type", function()
-        local new = koine.server_tool { type = "brand_new_20270101", name = "new", options = { x = koine.array {} } }
-        local body = asked(wire, { TIDE, new })
-        assert.are.same({ wire.own, { type = "brand_new_20270101", name = "new", options = { x = {} } } }, body.tools)
+        local body = asked(wire, { TIDE, koine.server_tool(NEW) })
+        assert.are.same(wire.list(wire.own, wire.new), wire.tools(body))
       end)
 
       it("do not make the caller's own of type function theirs", function()
         local body = asked(wire, { copy(TIDE, { type = "function" }) })
-        assert.are.same({ wire.own }, body.tools)
+        assert.are.same(wire.list(wire.own), wire.tools(body))
       end)
 
       it("have names of their own", function()
@@ -127,7 +160,11 @@ describe("tools of a provider's own", function()
     assert.are.same(mark.cache_control, asked(WIRES[1], { copy(WIRES[1].bare, mark) }).tools[1].cache_control)
     assert.are.same(mark.cache_control, asked(WIRES[1], { WIRES[1].bare },
       { cache_retention = "short" }).tools[1].cache_control)
-    assert.is_nil(asked(WIRES[2], { copy(WIRES[2].bare, mark) }).tools[1].cache_control)
+    for _, wire in ipairs(WIRES) do
+      if not wire.open and wire.api ~= "anthropic" then
+        assert.are.same(wire.list(nil, wire.written), wire.tools((asked(wire, { copy(wire.bare, mark) }))))
+      end
+    end
   end)
 
   it("are not mistaken for calls that a model leaks", function()

@@ -151,6 +151,19 @@ describe("a conversation", function()
     return answered()
   end
 
+  it("is of every wire format that a row speaks", function()
+    local here, all = {}, {}
+    local function add(set, row, api)
+      for name, one in pairs(row.apis or {}) do
+        if not api or api == name then set[one.codec] = true end
+      end
+      if row.codec then set[row.codec] = true end
+    end
+    for _, name in ipairs(require "koine.provider.names") do add(all, require("koine.provider.rows." .. name)) end
+    for _, row in ipairs(ROWS) do add(here, require("koine.provider.rows." .. row.name), row.api) end
+    assert.are.same(all, here)
+  end)
+
   local function has(body, part) return body:find(part, 1, true) ~= nil end
 
   for i, from in ipairs(ROWS) do

@@ -70,18 +70,52 @@ function sample.history(provider, model)
   }
 end
 
---- The options of the call.
-function sample.options(chat)
+-- What each wire takes beside what all of them know.
+local EXTRA = {
+  anthropic = { service_tier = "auto", container = { id = "c", skills = koine.array {}, a = koine.null,
+    b = { x = 1 } } },
+  chat = { seed = 7, logit_bias = { ["50256"] = -100, ["11"] = 1.5, ["198"] = 3, ["7"] = 0 }, user = "u" },
+  responses = { seed = 7, truncation = "auto", prompt = { id = "p", variables = { b = "2", a = "1", c = "3" } } },
+  gemini = { seed = 7, top_k = 3, generationConfig = { responseModalities = { "TEXT" },
+    speechConfig = { b = { x = 1 }, a = 0.5, languageCode = "de" } },
+    toolConfig = { retrievalConfig = { b = 1, a = 2 } },
+    safetySettings = { { threshold = "BLOCK_NONE", category = "HARM_CATEGORY_HARASSMENT" } }, z = 1 },
+  bedrock = { additionalModelRequestFields = { top_k = 3, b = { y = 1, x = 2.5 }, a = koine.array {} },
+    performanceConfig = { latency = "standard" },
+    guardrailConfig = { guardrailVersion = "1", guardrailIdentifier = "g" } },
+  ollama = { keep_alive = "5m", options = { num_ctx = 4096, seed = 7, mirostat = 0, repeat_penalty = 1.1 } },
+}
+
+--- The options of the call, on a wire: anthropic, chat, ….
+function sample.options(wire)
   return {
     system = { { type = "text", text = "Be brief." }, { type = "text", text = "Be kind." } },
     tools = sample.tools, tool_choice = "auto", max_tokens = 300, temperature = 0.7, top_p = 0.95,
     stop_sequences = { "END", "STOP" },
-    metadata = chat and { user_id = "u-1", team = "blue", zone = "eu", a = "1", b = "2" } or { user_id = "u-1" },
+    metadata = wire == "anthropic" and { user_id = "u-1" }
+      or { user_id = "u-1", team = "blue", zone = "eu", a = "1", b = "2" },
     betas = { "beta-one-2026-01-01", "beta-two-2026-01-01" },
     headers = { ["X-Team"] = "blue", ["x-a"] = "1", ["X-Zone"] = "eu", ["x-trace"] = "t-1" },
-    extra = chat and { seed = 7, logit_bias = { ["50256"] = -100, ["11"] = 1.5, ["198"] = 3, ["7"] = 0 }, user = "u" }
-      or { service_tier = "auto", container = { id = "c", skills = koine.array {}, a = koine.null, b = { x = 1 } } },
+    extra = EXTRA[wire],
   }
+end
+
+--- The adapters that the sample is sent with: {constructor, model, wire, further path of the base URL, the path that
+-- its requests go to}.
+sample.adapters = {
+  { "anthropic", "claude-sonnet-4-5", "anthropic", "", "/v1/messages" },
+  { "openai", "gpt-4.1", "chat", "", "/chat/completions" },
+  { "openai", "gpt-4.1", "responses", "", "/responses" },
+  { "gemini", "gemini-3.5-flash", "gemini", "/v1beta", "/v1beta/models/gemini-3.5-flash:generateContent" },
+  { "gemini", "gemini-2.0-flash", "gemini", "/v1beta", "/v1beta/models/gemini-2.0-flash:generateContent" },
+  { "bedrock", "amazon.nova-2-lite-v1:0", "bedrock", "", "/model/amazon.nova-2-lite-v1%3A0/converse" },
+  { "ollama", "qwen3:4b", "ollama", "", "/api/chat" },
+}
+
+--- One of them, for a server.
+function sample.adapter(entry, url)
+  local api = entry[1] == "openai" and entry[3] or nil
+  return koine[entry[1]] { model = entry[2], api = api, key = "test-key", base_url = url .. entry[4], retry = false }
 end
 
 return sample

@@ -1,8 +1,7 @@
--- Sends the sample on three wires to 127.0.0.1:PORT, every table built anew with its keys put in at random.
+-- Sends the sample on all wires to 127.0.0.1:PORT, every table built anew with its keys put in at random.
 -- Usage: lua5.4 spec/lua/codec/stability/send_sample.lua PORT [LOCALE]. Prints the order of a table's keys, then
 -- "sent".
 
-local koine = require "koine"
 local sample = require "spec.lua.codec.stability.sample"
 
 if arg[2] then assert(os.setlocale(arg[2]), "no such locale") end
@@ -16,16 +15,12 @@ local function shuffled(value)
 end
 
 local order = {}
-for key in pairs(shuffled(sample.options(true))) do order[#order + 1] = key end
+for key in pairs(shuffled(sample.options "chat")) do order[#order + 1] = key end
 print(table.concat(order, " "))
 
-local base_url = "http://127.0.0.1:" .. arg[1]
-local claude = koine.anthropic { model = "claude-sonnet-4-5", key = "test-key", base_url = base_url }
-local gpt = koine.openai { model = "gpt-4.1", key = "test-key", base_url = base_url, api = "chat" }
-local qwen = koine.ollama { model = "qwen3:4b", key = "test-key", base_url = base_url }
-for _, wire in ipairs { { claude, "anthropic", false }, { gpt, "openai", true }, { qwen, "ollama", true } } do
-  local adapter, name, chat = table.unpack(wire)
-  local history = shuffled(sample.history(name, adapter:model_name()))
-  assert(assert(adapter:chat(history, shuffled(sample.options(chat)))):text() == "ok")
+for _, entry in ipairs(sample.adapters) do
+  local adapter = sample.adapter(entry, "http://127.0.0.1:" .. arg[1])
+  local history = shuffled(sample.history(entry[1], adapter:model_name()))
+  assert(assert(adapter:chat(history, shuffled(sample.options(entry[3])))):text() == "ok")
 end
 print "sent"

@@ -25,6 +25,10 @@ local WIRES = {
   { "koine.openai, Chat", koine.openai, { model = "gpt-4.1", api = "chat" }, "/v1" },
   { "koine.openai, Responses", koine.openai, { model = "gpt-5", api = "responses" }, "/v1" },
   { "koine.llamacpp", koine.llamacpp, { model = "m" }, "/v1" },
+  { "koine.gemini", koine.gemini, { model = "gemini-3.5-flash" }, "/v1beta" },
+  { "koine.gemini, 2.0", koine.gemini, { model = "gemini-2.0-flash" }, "/v1beta" },
+  { "koine.bedrock", koine.bedrock, { model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0" }, "" },
+  { "koine.ollama", koine.ollama, { model = "qwen3:4b" }, "" },
 }
 
 -- The spec of a live suite for one wire; `sabotage(adapter)` gives the adapter to judge.
