@@ -102,16 +102,26 @@ static inline struct event *gemini_push(struct gemini *s, enum event_type type, 
 /* Pushes a warning. 0 or -1. */
 int gemini_warn(struct gemini *s, struct str code, struct str field, struct str text);
 
-/* Takes one part (JSON, an object); first: of its chunk, and may go on with what the last chunk said. 0 or -1. */
-int gemini_part(struct gemini *s, struct str json, int first);
+/* Takes one part, an object whose beginning was read; first: of its chunk, and may go on with what the last chunk said.
+** 0 or -1. */
+int gemini_part(struct gemini *s, struct json *j, int first);
 
 /* Keeps a finishReason, and what the provider says about it (either may be empty). 0 or -1. */
 int gemini_finish(struct gemini *s, struct str reason, struct str message);
 /* Pushes how the answer ended, or fails where it is none. 0 or -1. */
 int gemini_end(struct gemini *s);
 
-/* Pushes a usageMetadata object (JSON) as a part; one without counts says nothing. 0 or -1. */
-int gemini_usage(struct gemini *s, struct str json);
+/* The counts of a usageMetadata; is_there 0: there is none. Unsaid ones are -1. */
+struct gemini_counts {
+  int is_there;
+  int64_t prompt, cached, candidates, thoughts, tools, total;
+  const char *unpriced; /* what has a price of its own, or NULL */
+};
+
+/* After a key: reads the value, which is skipped where it is no object. 0 or -1. */
+int gemini_read_usage(struct gemini *s, struct json *j, struct gemini_counts *c);
+/* Pushes the counts as a part; none say nothing. 0 or -1. */
+int gemini_push_usage(struct gemini *s, const struct gemini_counts *c);
 
 /* What the codec fills its table with: see struct codec. */
 void gemini_init(void *state, const struct parse *p);

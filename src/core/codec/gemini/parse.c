@@ -1,6 +1,6 @@
 /*
-** parse.c: chunks of a stream and whole answers, which look alike, as parts. A chunk is read twice: its id and its error
-** may stand behind its content.
+** parse.c: chunks of a stream and whole answers, which look alike, as parts. The content is read last: the id, an error
+** and the candidate's index may stand behind it.
 ** Nothing on the wire says that nothing more comes: a finishReason may stand in the middle. Parts borrow from the chunk's
 ** bytes and the arena. Failure: -1 and an err.
 */
@@ -33,30 +33,44 @@ int gemini_ended(const void *state) {
 /* {{{ candidates */
 
 struct candidate {
-  struct str content, reason, message;
-  struct str extras[GEMINI_EXTRAS]; /* raw */
+  struct str content, reason, message; /* content: raw */
+  struct str extras[GEMINI_EXTRAS];    /* raw */
   int64_t index;
+  int is_there;
 };
 
-/* Which of gemini_extras the key at hand is; GEMINI_EXTRAS: none. */
-static int extra_at(const struct json *j) {
-  int i = 0;
-  while (i < GEMINI_EXTRAS && !json_is_(j, gemini_extras[i].p, gemini_extras[i].n)) i++;
-  return i;
+/* What may stand beside the content, by the key at hand. */
+static int read_extra(struct json *j, struct candidate *c) {
+  for (int i = 0; i < GEMINI_EXTRAS; i++)
+    if (json_is_(j, gemini_extras[i].p, gemini_extras[i].n)) return codec_raw(j, &c->extras[i]);
+  return json_skip(j);
 }
 
 static int read_candidate(struct gemini *s, struct json *j, struct candidate *c) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
-    int extra = extra_at(j);
-    int r = extra < GEMINI_EXTRAS ? codec_raw(j, &c->extras[extra])
-          : json_is(j, "content") ? codec_raw(j, &c->content)
+    int r = json_is(j, "content") ? codec_raw(j, &c->content)
+          : json_is(j, "index") ? codec_integer(j, &c->index)
           : json_is(j, "finishReason") ? codec_word(j, a, &c->reason)
-          : json_is(j, "finishMessage") ? codec_word(j, a, &c->message)
-          : json_is(j, "index") ? codec_integer(j, &c->index) : json_skip(j);
+          : json_is(j, "finishMessage") ? codec_word(j, a, &c->message) : read_extra(j, c);
     if (r != 0) return -1;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;
+}
+
+/* The first candidate of index 0, which may be left out; *others: how many there are besides. */
+static int read_candidates(struct gemini *s, struct json *j, struct candidate *first, int *others) {
+  enum token t = json_next(j);
+  first->is_there = *others = 0;
+  if (t != J_ARRAY) return t == J_ERROR ? -1 : json_skip(j);
+  while ((t = json_next(j)) != J_ARRAY_END) {
+    struct candidate c = { .is_there = 1 };
+    if (t == J_ERROR) return -1;
+    if ((t == J_OBJECT ? read_candidate(s, j, &c) : json_skip(j)) != 0) return -1;
+    if (t == J_OBJECT && c.index == 0 && !first->is_there) *first = c;
+    else *others += t == J_OBJECT;
+  }
+  return 0;
 }
 
 /* The elements of an array of parts. */
@@ -65,9 +79,8 @@ static int take_parts(struct gemini *s, struct json *j) {
   int first = 1;
   if (t != J_ARRAY) return t == J_ERROR ? -1 : json_skip(j);
   while ((t = json_next(j)) != J_ARRAY_END) {
-    const char *from = j->start;
-    if (t == J_ERROR || json_skip(j) != 0) return -1;
-    if (gemini_part(s, (struct str){ from, (size_t)(j->p - from) }, first) != 0) return -1;
+    if (t == J_ERROR) return -1;
+    if ((t == J_OBJECT ? gemini_part(s, j, first) : json_skip(j)) != 0) return -1;
     first = 0;
   }
   return 0;
@@ -92,31 +105,19 @@ static int keep_extra(struct gemini *s, int at, struct str json) {
   return buf_addc(b, '}') == 0 ? 0 : err_memory(s->e);
 }
 
-static int take_candidate(struct gemini *s, struct json *j) {
-  struct candidate c = { .index = 0 };
-  if (read_candidate(s, j, &c) != 0) return -1;
-  if (c.index != 0) {
-    if (s->has_choices++ > 0) return 0;
-    return gemini_warn(s, STR("further_candidates"), STR(""), STR("an answer is one message: the others were dropped"));
-  }
-  if (take_content(s, c.content) != 0) return -1;
+static int take_candidate(struct gemini *s, const struct candidate *c) {
+  if (!c->is_there) return 0;
+  if (take_content(s, c->content) != 0) return -1;
   for (int i = 0; i < GEMINI_EXTRAS; i++)
-    if (keep_extra(s, i, c.extras[i]) != 0) return -1;
-  if (c.extras[0].n > 0) s->hosted = 1; /* a search grounds the answer */
-  return c.reason.n > 0 ? gemini_finish(s, c.reason, c.message) : 0;
+    if (keep_extra(s, i, c->extras[i]) != 0) return -1;
+  if (c->extras[0].n > 0) s->hosted = 1; /* a search grounds the answer */
+  return c->reason.n > 0 ? gemini_finish(s, c->reason, c->message) : 0;
 }
 
-static int take_candidates(struct gemini *s, struct str json) {
-  struct json j;
-  enum token t;
-  if (json.n == 0 || json.p[0] != '[') return 0;
-  json_open(&j, json, s->p->limits->depth, s->e);
-  (void)json_next(&j);
-  while ((t = json_next(&j)) != J_ARRAY_END) {
-    if (t == J_ERROR) return -1;
-    if ((t == J_OBJECT ? take_candidate(s, &j) : json_skip(&j)) != 0) return -1;
-  }
-  return 0;
+/* That there are other candidates is said once. */
+static int tell_others(struct gemini *s, int others) {
+  if (others == 0 || s->has_choices++ > 0) return 0;
+  return gemini_warn(s, STR("further_candidates"), STR(""), STR("an answer is one message: the others were dropped"));
 }
 
 /* }}} */
@@ -142,16 +143,19 @@ static int take_feedback(struct gemini *s, struct str json) {
   return buf_addstr(&s->reason, reason) == 0 && buf_addstr(&s->message, message) == 0 ? 0 : err_memory(s->e);
 }
 
-/* The members of a chunk; raw but for id and model. */
+/* The members of a chunk; error, feedback and status raw. */
 struct chunk {
-  struct str error, candidates, feedback, usage, status, id, model;
+  struct str error, feedback, status, id, model;
+  struct candidate candidate;
+  int others;
+  struct gemini_counts usage;
 };
 
 static int read_chunk(struct gemini *s, struct json *j, struct chunk *c) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
-    int r = json_is(j, "candidates") ? codec_raw(j, &c->candidates)
-          : json_is(j, "usageMetadata") ? codec_raw(j, &c->usage)
+    int r = json_is(j, "candidates") ? read_candidates(s, j, &c->candidate, &c->others)
+          : json_is(j, "usageMetadata") ? gemini_read_usage(s, j, &c->usage)
           : json_is(j, "promptFeedback") ? codec_raw(j, &c->feedback)
           : json_is(j, "modelStatus") ? codec_raw(j, &c->status)
           : json_is(j, "responseId") ? codec_word(j, a, &c->id)
@@ -185,8 +189,9 @@ static int take_chunk(struct gemini *s, struct json *j) {
   struct chunk c = { .error = STR_NONE };
   if (read_chunk(s, j, &c) != 0) return -1;
   if (c.error.n > 0) return fail(s, c.error);
-  if (push_meta(s, &c) != 0 || take_candidates(s, c.candidates) != 0 || take_feedback(s, c.feedback) != 0) return -1;
-  return keep_extra(s, GEMINI_EXTRAS - 1, c.status) != 0 ? -1 : gemini_usage(s, c.usage);
+  if (push_meta(s, &c) != 0 || tell_others(s, c.others) != 0 || take_candidate(s, &c.candidate) != 0 ||
+      take_feedback(s, c.feedback) != 0) return -1;
+  return keep_extra(s, GEMINI_EXTRAS - 1, c.status) != 0 ? -1 : gemini_push_usage(s, &c.usage);
 }
 
 /* The elements of an array of chunks: an error that is wrapped so, or a stream whose query a proxy dropped. */

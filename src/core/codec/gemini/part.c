@@ -260,12 +260,10 @@ static int add_opaque(struct gemini *s, const struct part *p) {
   return 0;
 }
 
-int gemini_part(struct gemini *s, struct str json, int first) {
-  struct part p = { .json = json };
-  struct json j;
-  json_open(&j, json, s->p->limits->depth, s->e);
-  if (json_next(&j) != J_OBJECT) return j.tok == J_ERROR ? -1 : 0;
-  if (read_part(s, &j, &p) != 0) return -1;
+int gemini_part(struct gemini *s, struct json *j, int first) {
+  struct part p = { .json = { j->start, 0 } };
+  if (read_part(s, j, &p) != 0) return -1;
+  p.json.n = (size_t)(j->p - p.json.p);
   if (p.text.n > 0) {
     p.extras |= p.call.n > 0 || p.content.n > 0;
     return add_text(s, &p, first);

@@ -5,23 +5,16 @@
 */
 #include "gemini.h"
 
-/* A usageMetadata as it was read; -1 = not said. */
-struct counts {
-  int64_t prompt, cached, candidates, thoughts, tools, total;
-  const char *unpriced;
-};
-
 /* A count: a number, or its digits as a string, as proto-JSON has 64-bit integers. */
 static int read_count(struct json *j, int64_t *to) {
-  struct json k = *j;
   int64_t n = 0;
-  if (json_next(&k) != J_STRING) return codec_count(j, to);
-  for (size_t i = 0; i < k.text.n; i++) {
-    if (k.text.p[i] < '0' || k.text.p[i] > '9' || n > COUNT_MAX / 10) return json_skip(j);
-    n = n * 10 + (k.text.p[i] - '0');
+  if (json_next(j) != J_STRING) return codec_count_read(j, to);
+  for (size_t i = 0; i < j->text.n; i++) {
+    if (j->text.p[i] < '0' || j->text.p[i] > '9' || n > COUNT_MAX / 10) return 0;
+    n = n * 10 + (j->text.p[i] - '0');
   }
-  if (k.text.n > 0) *to = n;
-  return json_skip(j);
+  if (j->text.n > 0) *to = n;
+  return 0;
 }
 
 /* Tokens by modality: what is no text has a price of its own. */
@@ -41,7 +34,7 @@ static int read_modalities(struct json *j, struct arena *a, const char **unprice
   return more;
 }
 
-static int read(struct gemini *s, struct json *j, struct counts *c) {
+static int read(struct gemini *s, struct json *j, struct gemini_counts *c) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
     int r = json_is(j, "promptTokenCount") ? read_count(j, &c->prompt)
@@ -61,25 +54,27 @@ static int read(struct gemini *s, struct json *j, struct counts *c) {
 /* Zero, which this wire leaves out, for what was not said. */
 static int64_t or_none(int64_t v) { return v > 0 ? v : 0; }
 
-int gemini_usage(struct gemini *s, struct str json) {
-  struct counts c = { -1, -1, -1, -1, -1, -1, NULL };
+int gemini_read_usage(struct gemini *s, struct json *j, struct gemini_counts *c) {
+  enum token t = json_next(j);
+  *c = (struct gemini_counts){ t == J_OBJECT, -1, -1, -1, -1, -1, -1, NULL };
+  if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
+  return read(s, j, c);
+}
+
+int gemini_push_usage(struct gemini *s, const struct gemini_counts *c) {
   struct usage u;
   struct event *ev;
-  struct json j;
-  if (json.n == 0 || json.p[0] != '{') return 0;
-  json_open(&j, json, s->p->limits->depth, s->e);
-  (void)json_next(&j);
-  if (read(s, &j, &c) != 0) return -1;
+  if (!c->is_there) return 0;
   usage_clear(&u);
-  if (c.prompt >= 0 || c.tools >= 0 || c.total >= 0) {
-    int64_t input = or_none(c.prompt) - or_none(c.cached);
-    u.input = or_none(input) + or_none(c.tools);
+  if (c->prompt >= 0 || c->tools >= 0 || c->total >= 0) {
+    int64_t input = or_none(c->prompt) - or_none(c->cached);
+    u.input = or_none(input) + or_none(c->tools);
   }
-  if (c.candidates >= 0 || c.thoughts >= 0 || c.total >= 0) u.output = or_none(c.candidates) + or_none(c.thoughts);
-  u.cache_read = c.total >= 0 ? or_none(c.cached) : c.cached;
-  u.reasoning = c.total >= 0 ? or_none(c.thoughts) : c.thoughts;
+  if (c->candidates >= 0 || c->thoughts >= 0 || c->total >= 0) u.output = or_none(c->candidates) + or_none(c->thoughts);
+  u.cache_read = c->total >= 0 ? or_none(c->cached) : c->cached;
+  u.reasoning = c->total >= 0 ? or_none(c->thoughts) : c->thoughts;
   if (u.input < 0 && u.output < 0) return 0;
-  u.unpriced = c.unpriced != NULL ? c.unpriced : s->hosted || c.tools > 0 ? "server_tools" : NULL;
+  u.unpriced = c->unpriced != NULL ? c->unpriced : s->hosted || c->tools > 0 ? "server_tools" : NULL;
   if ((ev = gemini_push(s, PART_USAGE, 0, STR_NONE)) == NULL) return -1;
   ev->usage = u;
   return 0;

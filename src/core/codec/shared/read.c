@@ -38,7 +38,12 @@ int codec_integer(struct json *j, int64_t *v) {
 }
 
 int codec_count(struct json *j, int64_t *v) {
-  switch (json_next(j)) {
+  (void)json_next(j);
+  return codec_count_read(j, v);
+}
+
+int codec_count_read(struct json *j, int64_t *v) {
+  switch (j->tok) {
     case J_ERROR: return -1;
     case J_INT:
       if (j->i >= 0 && j->i <= COUNT_MAX) *v = j->i;

@@ -27,6 +27,8 @@ int codec_raw(struct json *j, struct str *raw);
 int codec_integer(struct json *j, int64_t *v);
 /* The same of a count: a number from 0 to COUNT_MAX, without what is behind its point. */
 int codec_count(struct json *j, int64_t *v);
+/* The same of one whose token was just read. */
+int codec_count_read(struct json *j, int64_t *v);
 /* Of an array whose first token was read: 1 inside its next object, 0 at its end, -1 on error. Skips other elements. */
 int codec_next_object(struct json *j);
 /* True for the text of a JSON object. */
