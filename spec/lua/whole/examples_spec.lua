@@ -193,10 +193,12 @@ describe("the example", function()
       tested.any_provider = true
     end
 
-    local wires = {}
+    local wires = { bedrock_invoke = true } -- an api that is no default: the example does not choose one
     for _, name in ipairs(rows.names) do
       local row = rows.load(name)
-      wires[rows.chosen(row, {}).codec] = true
+      local fields = rows.chosen(row, {})
+      local on_vertex = (fields.quirks or {}).route == "raw_predict"
+      wires[on_vertex and "anthropic_vertex" or fields.codec] = true
       if not row.login then it(row.title, function() check(row) end) end
     end
 
