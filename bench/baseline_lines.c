@@ -1,15 +1,15 @@
 /*
 ** baseline_lines.c: LABEL URL EVENTS: receives a stream, finds its lines with memchr and counts the events (blank
-** lines). CPU time per event: the floor for anything that reads an event stream.
+** lines; all lines where none is blank). CPU time per event: the floor for anything that reads such a stream.
 */
 #include "baseline.h"
 
 /* A line that a write cut in two waits in `part`. */
-struct lines { char part[65536]; size_t n, bytes, blank; };
+struct lines { char part[65536]; size_t n, bytes, all, blank; };
 
 static void line(struct lines *l, const char *p, size_t n) {
-  (void)p;
-  if (n == 0) l->blank++;
+  if (n == 0 || (n == 1 && p[0] == '\r')) l->blank++;
+  l->all++;
   l->bytes += n;
 }
 
@@ -42,6 +42,6 @@ int main(int argc, char **argv) {
   baseline_run(c);
   bench_report(argv[1], "", (bench_cpu() - before) / events, "us/event");
   curl_easy_cleanup(c);
-  if ((double)l.blank < events) bench_die("events are missing");
+  if ((double)(l.blank > 0 ? l.blank : l.all) < events) bench_die("events are missing");
   return 0;
 }

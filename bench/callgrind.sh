@@ -39,6 +39,8 @@ figure() {
 {
   figure delta_anthropic instructions_per_delta_anthropic 2000 12000
   figure delta_openai instructions_per_delta_openai 2000 12000
+  figure delta_gemini instructions_per_delta_gemini 2000 12000
+  figure delta_ollama instructions_per_delta_ollama 2000 12000
   figure chat instructions_per_chat 200 1200
 } >"$out/figures"
 cat "$out/figures"

@@ -18,10 +18,13 @@ end
 local function rss() return status "VmRSS" end
 local function peak() return status "VmHWM" end
 
+-- By the first word of the path; Anthropic's where none speaks of a format.
+local MAKERS = { openai = koine.openai, gemini = koine.gemini, ollama = koine.ollama }
+
 local function adapter(path)
-  local make = path:find "openai" and koine.openai or koine.anthropic
-  return make { model = "bench-1", key = "bench-key", base_url = url, headers = { ["x-bench"] = path },
-    api = path:find "openai" and "chat" or nil, retry = false }
+  local format = path:match "^%l+"
+  return (MAKERS[format] or koine.anthropic) { model = "bench-1", key = "bench-key", base_url = url,
+    headers = { ["x-bench"] = path }, api = format == "openai" and "chat" or nil, retry = false }
 end
 
 local run = {}
@@ -42,6 +45,8 @@ end
 
 function run.delta_anthropic() delta "anthropic-stream" end
 function run.delta_openai() delta "openai-stream" end
+function run.delta_gemini() delta "gemini-stream" end
+function run.delta_ollama() delta "ollama-stream" end
 
 -- n small chats, one after the other, on one kept-alive connection.
 function run.chat()

@@ -15,7 +15,7 @@ local function us_as_ns(name)
   return value
 end
 
-for _, shape in ipairs { "anthropic", "openai" } do
+for _, shape in ipairs { "anthropic", "openai", "gemini", "ollama" } do
   us_as_ns(("delta_%s_discard_ns"):format(shape))
   local lines = us_as_ns(("delta_%s_lines_ns"):format(shape))
   local koine = us_as_ns(("delta_%s_koine_ns"):format(shape))

@@ -25,7 +25,7 @@ events=200000
 raw=$out/raw
 : >"$raw"
 for _ in 1 2 3 4 5; do
-  for shape in anthropic openai; do
+  for shape in anthropic openai gemini ollama; do
     stream=$url/$shape-stream?n=$events
     "$out/baseline_discard" "delta_${shape}_discard_ns" "$stream" $events
     "$out/baseline_lines" "delta_${shape}_lines_ns" "$stream" $events

@@ -2,6 +2,7 @@
 ** server.c: the one server of the benchmark: answers any POST on 127.0.0.1 as fast as the socket takes it. Prints its
 ** port and runs until it is ended. What it answers is chosen by the request's path, or by an X-Bench header's value:
 **   anthropic-stream, openai-stream   N events (n=N) of 121 and 292 bytes between proper start and end events
+**   gemini-stream, ollama-stream      the same of 370 and 144 bytes; the latter's are lines of JSON
 **   idle                              an Anthropic stream that stops after one delta and stays open
 **   paced                             an Anthropic stream of N deltas, one every PACE seconds, numbered "%06zu" from 0
 **   closes                            a plain Anthropic answer whose text is how many held streams their clients have
@@ -127,15 +128,17 @@ static void put_end(struct connection *c, const struct shape *s) {
 }
 
 static void answer_stream(struct connection *c, const struct shape *s, size_t n, int hold) {
-  static const char head[] =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n";
+  char head[128];
   size_t start_n, rest_n = 0;
+  size_t head_n = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
+                                   "Transfer-Encoding: chunked\r\n\r\n", s->type);
   char *start = chunk(s->start, strlen(s->start), &start_n);
-  c->own[0] = alloc(sizeof head + start_n);
-  memcpy(c->own[0], head, sizeof head - 1);
-  memcpy(c->own[0] + sizeof head - 1, start, start_n);
+  if (s->start[0] == '\0') start_n = 0; /* an empty chunk would be the last one */
+  c->own[0] = alloc(head_n + start_n + 1);
+  memcpy(c->own[0], head, head_n);
+  memcpy(c->own[0] + head_n, start, start_n);
   free(start);
-  put(c, c->own[0], sizeof head - 1 + start_n, 1);
+  put(c, c->own[0], head_n + start_n, 1);
   put(c, s->block, s->block_n, n / s->per_block);
   if (n % s->per_block > 0) c->own[1] = events(s, n % s->per_block, &rest_n);
   put(c, c->own[1], rest_n, 1);
@@ -196,6 +199,8 @@ static void answer(struct connection *c, const char *p, size_t n) {
   size_t number = count != NULL ? strtoul(count + 2, NULL, 10) : 100;
   if (strstr(what, "anthropic-stream") != NULL) answer_stream(c, &anthropic, number, 0);
   else if (strstr(what, "openai-stream") != NULL) answer_stream(c, &openai, number, 0);
+  else if (strstr(what, "gemini-stream") != NULL) answer_stream(c, &gemini, number, 0);
+  else if (strstr(what, "ollama-stream") != NULL) answer_stream(c, &ollama, number, 0);
   else if (strstr(what, "idle") != NULL) answer_stream(c, &anthropic, 1, 1);
   else if (strstr(what, "paced") != NULL) answer_paced(c, number);
   else if (strstr(what, "closes") != NULL) answer_closes(c);
@@ -355,6 +360,8 @@ int main(void) {
   setrlimit(RLIMIT_NOFILE, &files);
   prepare(&anthropic);
   prepare(&openai);
+  prepare(&gemini);
+  prepare(&ollama);
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 || listen(fd, 4096) < 0) die("listen");
   if (getsockname(fd, (struct sockaddr *)&a, &n) < 0 || (epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) die("socket");

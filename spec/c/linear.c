@@ -10,7 +10,8 @@
 #include "core/files/text.h"
 #include "core/history/normalise.h"
 #include "core/framing/sse.h"
-#include "support/test.h"
+#include "exchange/kit.h"
+#include "support/frame.h"
 
 #define PIECE 1460 /* what one network packet brings */
 
@@ -176,33 +177,144 @@ static size_t search_text(const struct buf *in) {
   return n;
 }
 
+/* Reads the input in packets with a framing; the bytes of data in all records, or 0 on error. */
+static size_t read_records(const struct framing *framing, const struct buf *in) {
+  struct mem m = mem_libc();
+  struct limits limits;
+  struct record r;
+  struct err e;
+  size_t sum = 0;
+  int got = 0;
+  void *state = calloc(1, framing->state_size);
+  limits_default(&limits);
+  limits.line = limits.event = in->n;
+  framing->init(state, &m, &limits);
+  for (size_t at = 0; at < in->n && got >= 0; at += PIECE) {
+    got = framing->feed_copy(state, in->p + at, in->n - at < PIECE ? in->n - at : PIECE, &e);
+    while (got >= 0 && (got = framing->next(state, &r, &e)) == 1) sum += r.data.n;
+  }
+  framing->free(state);
+  free(state);
+  return got < 0 ? 0 : sum;
+}
+
+static size_t read_ndjson(const struct buf *in) { return read_records(&framing_ndjson, in); }
+
+/* Lines "TYPE DATA" as messages of an event stream. */
+static void frame_lines(struct buf *out, const struct buf *in) {
+  const char *p = in->p, *end = in->p + in->n;
+  while (p < end) {
+    const char *space = memchr(p, ' ', (size_t)(end - p)), *lf = memchr(p, '\n', (size_t)(end - p));
+    struct str type = { p, (size_t)(space - p) }, data = { space + 1, (size_t)(lf - space) - 1 };
+    frame_add(out, "event", type, data);
+    p = lf + 1;
+  }
+}
+
+static size_t read_frames(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct buf framed;
+  size_t n;
+  buf_init(&framed, &m);
+  frame_lines(&framed, in);
+  n = read_records(&framing_eventstream, &framed);
+  buf_free(&framed);
+  return n;
+}
+
+/* Reads the input in packets as a streamed answer; the blocks of the message, or 0 on error. */
+static size_t read_answer(const struct codec *codec, const struct buf *in) {
+  struct mem m = mem_libc();
+  struct exchange_spec spec = spec_of(codec);
+  struct exchange *x;
+  struct event delta;
+  struct buf framed;
+  struct err e;
+  enum progress got = EXCHANGE_MORE;
+  size_t n = 0;
+  buf_init(&framed, &m);
+  if (codec->framing == &framing_eventstream) frame_lines(&framed, in);
+  else (void)buf_addstr(&framed, buf_str(in));
+  spec.stream = 1;
+  spec.limits.line = spec.limits.event = spec.limits.argument_bytes = framed.n;
+  spec.limits.blocks = (int)framed.n;
+  x = exchange_new(&m, &spec, &e);
+  (void)exchange_head(x, 200, NULL, 0);
+  for (size_t at = 0; at < framed.n; at += PIECE) {
+    exchange_feed_copy(x, framed.p + at, framed.n - at < PIECE ? framed.n - at : PIECE);
+    do got = exchange_next(x, &delta); while (got == EXCHANGE_DELTA);
+  }
+  exchange_eof(x, NULL);
+  do got = exchange_next(x, &delta); while (got == EXCHANGE_DELTA);
+  if (got == EXCHANGE_DONE) n = node_get(exchange_message(x), "content")->count;
+  exchange_free(x);
+  buf_free(&framed);
+  return n;
+}
+
+#define CHUNK_HEAD "data: {\"candidates\":[{\"content\":{\"parts\":["
+#define CHUNK_TAIL(more) "]}" more "}]}\r\n\r\n"
+#define CHUNK(parts, more) CHUNK_HEAD parts CHUNK_TAIL(more)
+#define STOP ",\"finishReason\":\"STOP\""
+#define LINE_HEAD "{\"model\":\"m\",\"message\":{\"role\":\"assistant\","
+#define LINE(message, more) LINE_HEAD message "}" more "}\n"
+#define INPUT(json) \
+  "contentBlockDelta {\"contentBlockIndex\":0,\"delta\":{\"toolUse\":{\"input\":\"" json "\"}}}\n"
+#define DONE ",\"done\":true,\"done_reason\":\"stop\""
+
 static const struct {
   const char *name, *head, *unit, *tail;
   size_t (*read)(const struct buf *in);
+  const struct codec *codec; /* read: as an answer in this format */
 } shapes[] = {
-  { "sse-one-line", "data: ", "one line without any end that goes on and on and on and on and ", "\n\n", read_sse },
-  { "sse-8-byte-lines", "", "data: x\n", "\n", read_sse },
-  { "sse-8-byte-records", "", "data:x\n\n", "", read_sse },
-  { "sse-lone-cr", "", "data:x\r\r", "", read_sse },
-  { "sse-comments", "data: x\n", ":2345678\n", "\n", read_sse },
-  { "sse-late-names", "data: x\n", "event: name\ndata\n", "\n", read_sse },
-  { "ollama-lines", "", "{\"message\":{\"content\":\"a\"},\"done\":false}\n", "", read_lines },
-  { "ollama-one-line", "{\"message\":{\"content\":\"", "a line that goes on \\u00e9 ", "\"},\"done\":false}\n", read_lines },
-  { "ollama-printed", "{\n", "  \"a\":\n{}\n,\n", "\"b\":1}\n", read_lines },
-  { "json-string", "\"", "plain text of a string ", "\"", read_json },
-  { "json-escapes", "\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"", read_json },
-  { "json-numbers", "[0", ",1234567,0.125", "]", read_json },
-  { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json },
-  { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json },
-  { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json },
-  { "arguments-nulls", "{\"a\":0", ",\"#\":1,\"b#\":null", "}", read_arguments },
-  { "arguments-many-keys", "{\"a\":0", ",\"#\":1", "}", replay_arguments },
-  { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked },
-  { "leaked-open-values", "", "<invoke name=\"f\"><parameter name=\"a\">", "", read_leaked },
-  { "leaked-open-objects", "", "<tool_call>{\"name\":\"", "", read_leaked },
-  { "text-one-letter", "", "aaaaaaaa", "", search_text },
-  { "text-two-letters", "", "aaaaaaab", "", search_text },
-  { "text-lines", "", "\n\n\n\n\n\n\n\n", "", search_text },
+  { "sse-one-line", "data: ", "one line without any end that goes on and on and on and on and ", "\n\n", read_sse,
+    NULL },
+  { "sse-8-byte-lines", "", "data: x\n", "\n", read_sse, NULL },
+  { "sse-8-byte-records", "", "data:x\n\n", "", read_sse, NULL },
+  { "sse-lone-cr", "", "data:x\r\r", "", read_sse, NULL },
+  { "sse-comments", "data: x\n", ":2345678\n", "\n", read_sse, NULL },
+  { "sse-late-names", "data: x\n", "event: name\ndata\n", "\n", read_sse, NULL },
+  { "ollama-lines", "", "{\"message\":{\"content\":\"a\"},\"done\":false}\n", "", read_lines, NULL },
+  { "ollama-one-line", "{\"message\":{\"content\":\"", "a line that goes on \\u00e9 ",
+    "\"},\"done\":false}\n", read_lines, NULL },
+  { "ollama-printed", "{\n", "  \"a\":\n{}\n,\n", "\"b\":1}\n", read_lines, NULL },
+  { "json-string", "\"", "plain text of a string ", "\"", read_json, NULL },
+  { "json-escapes", "\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"", read_json, NULL },
+  { "json-numbers", "[0", ",1234567,0.125", "]", read_json, NULL },
+  { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json, NULL },
+  { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json, NULL },
+  { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json, NULL },
+  { "arguments-nulls", "{\"a\":0", ",\"#\":1,\"b#\":null", "}", read_arguments, NULL },
+  { "arguments-many-keys", "{\"a\":0", ",\"#\":1", "}", replay_arguments, NULL },
+  { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked, NULL },
+  { "leaked-open-values", "", "<invoke name=\"f\"><parameter name=\"a\">", "", read_leaked, NULL },
+  { "leaked-open-objects", "", "<tool_call>{\"name\":\"", "", read_leaked, NULL },
+  { "text-one-letter", "", "aaaaaaaa", "", search_text, NULL },
+  { "text-two-letters", "", "aaaaaaab", "", search_text, NULL },
+  { "text-lines", "", "\n\n\n\n\n\n\n\n", "", search_text, NULL },
+  { "sse-bare-json", "[0", ",\n1", "\n]\n\n", read_sse, NULL },
+  { "ndjson-lines", "", "{}\n", "", read_ndjson, NULL },
+  { "ndjson-one-line", "\"", "one line without any end ", "\"\n", read_ndjson, NULL },
+  { "eventstream-frames", "", "x {}\n", "", read_frames, NULL },
+  { "eventstream-one-frame", "x ", "one frame that goes on and on ", "\n", read_frames, NULL },
+  { "gemini-text", "", CHUNK("{\"text\":\"word \"}", ""), CHUNK("", STOP), NULL, &codec_gemini },
+  { "gemini-parts", CHUNK_HEAD "{\"text\":\"a\"}", ",{\"text\":\"b\"}", CHUNK_TAIL(STOP), NULL, &codec_gemini },
+  { "gemini-call", CHUNK_HEAD "{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\":0", ",\"#\":[1,null]",
+    "}}}" CHUNK_TAIL(STOP), NULL, &codec_gemini },
+  { "gemini-opaque", CHUNK_HEAD "{\"text\":\"a\"}", ",{\"executableCode\":{\"code\":\"print(#)\"}}", CHUNK_TAIL(STOP),
+    NULL, &codec_gemini },
+  { "gemini-array", "[{}", ",{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"word \"}]}}]}",
+    ",{\"candidates\":[{\"finishReason\":\"STOP\"}]}]", NULL, &codec_gemini },
+  { "ollama-text", "", LINE("\"content\":\"word \"", ""), LINE("\"content\":\"\"", DONE), NULL, &codec_ollama },
+  { "ollama-call", LINE_HEAD "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":0", ",\"#\":[1,null]",
+    "}}}]},\"done\":true,\"done_reason\":\"stop\"}\n", NULL, &codec_ollama },
+  { "bedrock-text", "messageStart {\"role\":\"assistant\"}\n",
+    "contentBlockDelta {\"contentBlockIndex\":0,\"delta\":{\"text\":\"word \"}}\n",
+    "messageStop {\"stopReason\":\"end_turn\"}\n", NULL, &codec_bedrock },
+  { "bedrock-call", "messageStart {\"role\":\"assistant\"}\ncontentBlockStart {\"contentBlockIndex\":0,\"start\":"
+    "{\"toolUse\":{\"toolUseId\":\"t\",\"name\":\"f\"}}}\n" INPUT("{\\\"a\\\":0"), INPUT(",\\\"#\\\":1"),
+    INPUT("}") "contentBlockStop {\"contentBlockIndex\":0}\nmessageStop {\"stopReason\":\"tool_use\"}\n", NULL,
+    &codec_bedrock },
 };
 
 static size_t run(size_t shape, size_t n) {
@@ -210,7 +322,8 @@ static size_t run(size_t shape, size_t n) {
   struct buf in;
   buf_init(&in, &m);
   int full = fill(&in, shapes[shape].head, shapes[shape].unit, shapes[shape].tail, n) == 0;
-  size_t got = full ? shapes[shape].read(&in) : 0;
+  size_t got = 0;
+  if (full) got = shapes[shape].codec != NULL ? read_answer(shapes[shape].codec, &in) : shapes[shape].read(&in);
   buf_free(&in);
   return got;
 }
