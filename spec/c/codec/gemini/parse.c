@@ -63,6 +63,9 @@ static void test_meta(void) {
   STREAM("warning further_candidates an answer is one message: the others were dropped\ntext 0 a\nstop end_turn STOP\n",
          "{'candidates':[{'index':1," PARTS(TEXT("x")) "},{'index':0," PARTS(TEXT("a")) ",'finishReason':'STOP'},"
          "{'index':2}]}");
+  /* One that does not say which it is, behind another. */
+  STREAM("warning further_candidates an answer is one message: the others were dropped\ntext 0 a\nstop end_turn STOP\n",
+         "{'candidates':[{" PARTS(TEXT("a")) ",'finishReason':'STOP'},{" PARTS(TEXT("x")) "},7]}");
 }
 
 #define USAGE(counts) "{'usageMetadata':{" counts "}}"

@@ -95,6 +95,23 @@ describe("a recording of Gemini, cut", function()
     return false
   end
 
+  it("is read up to the caller's limits and no further", function()
+    for _, name in ipairs(names) do
+      local recording = replay.load(directory, FOLDER, name)
+      if recording.response.status == 200 and #recording.response.body > 300 then
+        for _, limits in ipairs { { line = 100, event = 100 }, { body = 100 } } do
+          assert(server:reset())
+          assert(server:script { { replay = recording.path } })
+          local response, err = koine.gemini { model = MODEL, key = "test-key", base_url = server.url .. "/v1beta",
+            retry = false, limits = limits }:chat("Hi.", { stream = recording.streaming })
+          if recording.streaming == (limits.body == nil) then
+            assert.are.same({ nil, "limit" }, { response, err and err.kind }, name)
+          end
+        end
+      end
+    end
+  end)
+
   for _, name in ipairs(names) do
     local recording = replay.load(directory, FOLDER, name)
     local body = recording.response.body

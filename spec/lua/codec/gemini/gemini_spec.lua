@@ -161,6 +161,24 @@ describe("Gemini", function()
     end
   end)
 
+  it("gives back recorded ids, and the signature of the first of two calls", function()
+    assert(server:script { { replay = FOLDER .. "stream-parallel-function-calls.json" }, { content = "ok" } })
+    local adapter = gemini { model = "gemini-3.1-pro-preview" }
+    local history = { { role = "user", content = "Go." } }
+    local response = assert(adapter:chat(history, { tools = TOOLS, stream = true }))
+    assert.are.equal(2, #response.tool_calls)
+    assert.are.equal(2, #response.content) -- the empty text at the end is none
+    history[2], history[3] = response:message(), results(response)
+    assert(adapter:chat(history, { tools = TOOLS }))
+    local contents = bodies()[2].contents
+    for i, call in ipairs(response.tool_calls) do
+      local part = contents[2].parts[i]
+      assert.are.equal(call.id, part.functionCall.id)
+      assert.are.equal(i == 1, part.thoughtSignature ~= nil)
+      assert.are.equal(call.id, contents[3].parts[i].functionResponse.id)
+    end
+  end)
+
   it("gives back a recorded signature that had no text of its own", function()
     assert(server:script { { replay = FOLDER .. "stream-trailing-signature.json" }, { content = "ok" } })
     local adapter = gemini { model = "gemini-3-flash-preview" }
