@@ -143,7 +143,7 @@ local KEPT = {
 
 local CONSTRUCTOR = {
   model = check.name, key = KEY, base_url = check.url, quirks = check.table, http2 = HTTP2, proxy = check.string,
-  ca_file = check.name, rate_limiter = check.method("wait", "object with a method wait"),
+  ca_file = check.credential_path, rate_limiter = check.method("wait", "object with a method wait"),
 }
 
 -- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.
@@ -160,7 +160,8 @@ local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key"
 
 -- … and says of others which kind of value they have: NAME = one of these words.
 local KINDS = {
-  name = check.name, url = check.url, ["function"] = check.func, table = check.table, number = check.number(),
+  name = check.name, path = check.credential_path, url = check.url, ["function"] = check.func,
+  table = check.table, number = check.number(),
   secret = check.key, key = KEY, credentials = check.secret(check.either("table or function", check.table, check.func)),
   header = check.that("non-empty string without control characters", function(value)
     if type(value) == "string" and value:find "%S" and not value:find "%c" then return value end

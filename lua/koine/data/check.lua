@@ -8,6 +8,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local text = require "koine.data.text"
 
 local check = {}
 
@@ -122,6 +123,14 @@ end)
 --- The name of a file or directory.
 check.path = check.that("path, a string without NUL", function(value)
   if type(value) == "string" and value ~= "" and not value:find("\0", 1, true) then return value end
+end)
+
+--- The path of a file that holds a credential or lies beside one. Errors do not show a value that is none: users put
+-- the file's contents here.
+check.credential_path = check.that("path of a file", function(value)
+  if type(value) ~= "string" then return nil, type_of(value) end
+  if not text.is_path(value) then return nil, "text that is no path" end
+  return value
 end)
 
 --- An http:// or https:// URL, kept without a slash at its end. Errors do not show it: it may hold a password.

@@ -8,7 +8,7 @@
 -- docs/errors.md.
 
 local core = require "koine.core"
-local cut = require("koine.data.text").cut
+local text = require "koine.data.text"
 local name_url = require "koine.data.name_url"
 local vocabulary = require "koine.data.vocabulary"
 
@@ -67,15 +67,15 @@ local PLACES = { "^[^\n:]+%.lua:%d+: ", "^[^\n:]*/[^\n:]*:%d+: ", '^%[string "[^
 --- What an error says (of any type), for people and models: without the place in a source file before it, and without a
 -- traceback behind it.
 function errors.words(err)
-  local text = tostring(err)
+  local words = tostring(err)
   local where = errors.is_error(err) and err.where
-  if where and text:sub(1, #where + 2) == where .. ": " then return text:sub(#where + 3) end
-  text = text:gsub("%s+stack traceback:.*$", "")
+  if where and words:sub(1, #where + 2) == where .. ": " then return words:sub(#where + 3) end
+  words = words:gsub("%s+stack traceback:.*$", "")
   for _, place in ipairs(PLACES) do
-    local _, last = text:find(place)
-    if last then return text:sub(last + 1) end
+    local _, last = words:find(place)
+    if last then return words:sub(last + 1) end
   end
-  return text
+  return words
 end
 
 --- Makes an error of fields: `kind` and `message` are required, class and retryable follow from the kind unless given.
@@ -95,16 +95,20 @@ function errors.is_error(value) return type(value) == "table" and getmetatable(v
 
 local SHOWN = 40 -- bytes of a value that an error shows
 
-local function shortened(text)
-  local kept, was_cut = cut(text, SHOWN)
+local function shortened(whole)
+  local kept, was_cut = text.cut(whole, SHOWN)
   return was_cut and kept .. "…" or kept
 end
 
---- A value in words, for "… expected, got …": a quoted and cut string, a number, "a table", "nothing".
+--- A value in words, for "… expected, got …": a quoted and cut string, a number, "a table", "nothing". What has the
+-- look of a credential is not shown.
 function errors.describe(value)
   local kind = type(value)
   if kind == "nil" then return "nothing" end
-  if kind == "string" then return string.format("%q", shortened(value)) end
+  if kind == "string" then
+    if text.may_be_secret(value) then return "a string that may be a credential" end
+    return string.format("%q", shortened(value))
+  end
   if kind == "number" or kind == "boolean" then return tostring(value) end
   if value == core.null then return "null" end
   return "a " .. kind

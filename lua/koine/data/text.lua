@@ -1,7 +1,9 @@
---- Texts of UTF-8, cut to so many bytes.
+--- Texts of UTF-8, cut to so many bytes; which texts an error may show.
 
 local text = {}
 
+local SECRET_RUN = 16 -- bytes of letters and digits in a row, as keys have and names do not
+local PATH_MAX, SHOWN_PATH_MAX = 4096, 255 -- bytes
 local TAIL = 3 -- bytes that a character has besides its first one, at most
 
 -- True for a byte that does not begin a character; nil is none.
@@ -15,6 +17,27 @@ function text.cut(whole, max)
   while last > 0 and last > max - TAIL and is_inside(whole:byte(last + 1)) do last = last - 1 end
   if is_inside(whole:byte(last + 1)) then last = max end
   return whole:sub(1, last), true
+end
+
+--- Whether a text (string) has the look of a credential: letters mixed with digits in a long run.
+function text.may_be_secret(whole)
+  for run in whole:gmatch "%w+" do
+    if #run >= SECRET_RUN and run:find "%a" and run:find "%d" then return true end
+  end
+  return whole:find("-----BEGIN", 1, true) ~= nil
+end
+
+--- Whether a text (string) can be meant as the path of a file: not the file's contents.
+function text.is_path(whole)
+  return #whole <= PATH_MAX and whole:find "%S" ~= nil and not whole:find "%c" and not whole:find "^%s*[{%[]"
+    and not whole:find("-----BEGIN", 1, true)
+end
+
+--- The path (string) as errors may show it; nil where it is long, or has the look of a credential in its place.
+function text.shown_path(path)
+  if not text.is_path(path) or #path > SHOWN_PATH_MAX then return nil end
+  if not path:find "^[~.]*/" and text.may_be_secret(path) then return nil end
+  return path
 end
 
 return text

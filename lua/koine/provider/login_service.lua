@@ -3,6 +3,7 @@
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
+local shown_path = require("koine.data.text").shown_path
 local version = require "koine.data.version"
 local wait = require "koine.task.wait"
 
@@ -25,6 +26,14 @@ end
 --- An AuthenticationError.
 function login_service.refusal(row, message, code)
   return login_service.failure(row, { kind = "auth", code = code, message = message })
+end
+
+--- The AuthenticationError of a file that the core could not use: `path` as the option or variable `name` says it,
+-- `err` the core's. It shows no path that may be a credential in the wrong place, but the name.
+function login_service.file_refusal(row, name, path, err)
+  if shown_path(path) then return login_service.refusal(row, err.message) end
+  local reason = err.message:sub(1, #path) == path and err.message:sub(#path + 1)
+  return login_service.refusal(row, name .. (reason or ": names no file that can be used"))
 end
 
 --- The seconds until a deadline (a time of wait.now, nil = none), at most `most`, and never 0, which would be no limit.

@@ -6,6 +6,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local is_path = require("koine.data.text").is_path
 local wait = require "koine.task.wait"
 
 local rate_limiter = {}
@@ -37,7 +38,9 @@ local WINDOW = check.that("table of requests and period", function(value, path)
 end)
 
 local PATH = check.that("path of a file", function(value)
-  if type(value) == "string" and value:find "^[^%z]*[^/%z]$" then return value end
+  if type(value) ~= "string" then return nil end
+  if not is_path(value) then return nil, "text that is no path" end
+  if value:sub(-1) ~= "/" then return value end
 end)
 
 local OPTIONS = check.options { rate_limit_path = PATH, min_request_interval = check.default(check.seconds, 0),

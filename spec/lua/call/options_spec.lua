@@ -61,7 +61,7 @@ describe("a constructor's options", function()
       { { limits = { depth = 0 } }, "limits.depth", "integer, 1 or more" },
       { { http2 = 1 }, "http2", "true or false" },
       { { proxy = 1 }, "proxy", "string" },
-      { { ca_file = "" }, "ca_file", "string with more than white space" },
+      { { ca_file = "" }, "ca_file", "path of a file" },
       { { quirks = "none" }, "quirks", "table" },
       { { base_url = "" }, "base_url", "http:// or https:// URL" },
       { { base_url = "api.example.com" }, "base_url", "http:// or https:// URL" },

@@ -26,3 +26,28 @@ describe("text.cut", function()
     assert.are.equal("", (text.cut(tails, 0)))
   end)
 end)
+
+describe("text.shown_path", function()
+  it("shows paths", function()
+    for _, path in ipairs { "a.json", "/srv/keys/0123456789abcdef0123.json", "./key 2.json", "~/x", "key" } do
+      assert.are.equal(path, text.shown_path(path))
+    end
+  end)
+
+  it("shows neither the contents of a file nor a credential", function()
+    for _, other in ipairs { "", "  ", '{"type": "x"}', " [1]", "a\nb", "-----BEGIN KEY-----", "/" .. ("x"):rep(300),
+      "ghp_0123456789abcdef0123456789", "AKIAIOSFODNN7EXAMPLE", "sk-ant-api03-abcdefghij0123456789" } do
+      assert.is_nil(text.shown_path(other), other)
+    end
+  end)
+end)
+
+describe("text.may_be_secret", function()
+  it("does not take the ids of models for keys", function()
+    for _, id in ipairs { "claude-sonnet-4-5-20250929", "accounts/fireworks/models/llama-v3p1-405b-instruct",
+      "qwen3:4b", "ft:gpt-4o-mini-2024-07-18:org::AbCdEf12", "anthropic.claude-3-5-sonnet-20241022-v2:0",
+      "antidisestablishmentarianism", "12345678901234567890" } do
+      assert.is_false(text.may_be_secret(id), id)
+    end
+  end)
+end)

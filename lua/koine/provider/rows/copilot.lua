@@ -27,9 +27,9 @@ return {
   auth = "copilot",
   id_header = "x-github-request-id",
   quirks = { reasoning_field = "reasoning_text", null_content = "omit", system_in_input = true },
-  options = { "api", github_token = "secret", token_path = "name", github_host = "name", api_base = "url",
+  options = { "api", github_token = "secret", token_path = "path", github_host = "name", api_base = "url",
     client_id = "name", integration_id = "header", editor_version = "header", on_device_code = "function",
-    rate_limit = "table", min_request_interval = "number", rate_limit_path = "name" },
+    rate_limit = "table", min_request_interval = "number", rate_limit_path = "path" },
   login = {
     client_id = "Iv1.b507a08c87ecfe98", -- of the GitHub app whose tokens the exchange takes
     integration_id = "vscode-chat",

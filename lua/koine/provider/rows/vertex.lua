@@ -23,7 +23,7 @@ return {
   env = { "GOOGLE_APPLICATION_CREDENTIALS" },
   default_model = gemini.default_model,
   auth = "google",
-  options = { project = "name", location = "name", token = "key", credentials_file = "name" },
+  options = { project = "name", location = "name", token = "key", credentials_file = "path" },
   heads = { "^projects/[^/]+/locations/[^/]+/", "^publishers/google/models/" },
   quirks = { metadata_labels = true, plain_count = true, no_tool_invocations = true },
   models = gemini.models,

@@ -39,6 +39,22 @@ describe("the login of koine.copilot:", function()
       return exchanged_with(1)
     end
 
+    it("from no file whose path is a token itself: no error shows it", function()
+      local secret = "ghp_0123456789abcdef0123456789abcdef"
+      for _, name in ipairs { "token_path", "rate_limit_path" } do
+        for _, text in ipairs { "{\"oauth_token\": \"" .. secret .. "\"}", secret .. "\n" } do
+          local err = raised(copilot, { [name] = text })
+          assert.are.equal(name, err.field)
+          assert.is_false(shows(err, secret))
+        end
+      end
+      local path = secret .. "/file"
+      local _, err = copilot { token_path = path .. ("x"):rep(300) }:list_models()
+      assert.are.equal("auth", err.kind)
+      assert.is_truthy(err.message:find("token_path", 1, true), err.message)
+      assert.is_false(shows(err, secret))
+    end)
+
     it("from the first place that has one", function()
       local name = server.url:match "//(.*)"
       editors("apps", core.encode { [name .. ":Iv1.x"] = { oauth_token = "ghu_of_apps" .. count } })

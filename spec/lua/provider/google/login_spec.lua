@@ -15,7 +15,7 @@ local socket = require "socket"
 
 local KEY = pkey.new { type = "RSA", bits = 2048 }
 local ROW = { name = "vertex", title = "Vertex AI", codec = "chat", base_url = "https://unused/v1", auth = "google",
-  list = false, options = { token = "key", credentials_file = "name", project = "name", location = "name" } }
+  list = false, options = { token = "key", credentials_file = "path", project = "name", location = "name" } }
 local SECRET, REFRESH = "client-secret-of-the-test", "1//refresh-token-of-the-test"
 local VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 
@@ -377,6 +377,30 @@ describe("a login at Google", function()
     it("that is not there, or no regular file", function()
       assert(os.execute("mkfifo " .. directory .. "/pipe"))
       for _, path in ipairs { "/none/at/all.json", directory .. "/pipe" } do said(path) end
+    end)
+
+    it("whose contents stand in place of its path, and shows none of them", function()
+      local text = core.encode { type = "authorized_user", client_id = "i", client_secret = SECRET,
+        refresh_token = REFRESH }
+      for _, contents in ipairs { text, "\n " .. text, KEY:toPEM "private" } do
+        local err = raised(vertex, { credentials_file = contents })
+        assert.are.same({ "credentials_file", "credentials_file: path of a file expected, got text that is no path" },
+          { err.field, koine.errors.words(err) })
+        shows_none(err)
+        variables[VARIABLE] = contents
+        local _, refused = vertex():chat "Hi"
+        assert.are.same({ "auth", "Vertex AI: " .. VARIABLE .. ": path of a credentials file expected, got text "
+          .. "that is no path" }, { refused.kind, refused.message })
+        shows_none(refused)
+      end
+      for name, value in pairs { credentials_file = "ghp_0123456789abcdef0123456789abcdef", [VARIABLE] =
+        koine.base64(text) } do
+        variables[VARIABLE] = value
+        local _, err = vertex { credentials_file = name == "credentials_file" and value or nil }:chat "Hi"
+        assert.are.equal("auth", err.kind)
+        assert.are.equal("Vertex AI: " .. name .. ": ", err.message:sub(1, 13 + #name), err.message)
+        assert.is_false(deep.shows(err, value:sub(1, 12)))
+      end
     end)
 
     it("of another kind, and names the function that does without", function()

@@ -4,11 +4,14 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local service = require "koine.provider.login_service"
+local shown_path = require("koine.data.text").shown_path
 
 local github_token = {}
 
 local FILE_MAX = 4096        -- bytes of a token file
 local EDITOR_FILE_MAX = 1 << 20
+
+local NAME = "token_path"
 
 local function environment(name)
   local value = os.getenv(name)
@@ -30,6 +33,8 @@ function github_token.path(settings)
   return settings.token_path or directory and directory .. "/koine/copilot_github_token" or nil
 end
 
+local function refused(state, path, err) return nil, service.file_refusal(state.row, NAME, path, err) end
+
 -- The token, unless it is unfit for a header.
 local function fit(state, token, place)
   local problem = check.key_problem(token)
@@ -46,11 +51,11 @@ function github_token.kept(state)
   local text, err = core.file_read(path, FILE_MAX)
   if not text then
     if err.code == "absent" then return nil end
-    return nil, service.refusal(state.row, err.message)
+    return refused(state, path, err)
   end
   text = text:match "^%s*(.-)%s*$"
   if text == "" then return nil end
-  return fit(state, text, path)
+  return fit(state, text, shown_path(path) or NAME)
 end
 
 local function from_environment(state)
@@ -102,7 +107,7 @@ function github_token.make_room(state)
   end
   local made, err = core.file_directory(parent(path))
   if made then return true end
-  return nil, service.refusal(state.row, err.message)
+  return refused(state, path, err)
 end
 
 --- Keeps a token in the file: true, or nil, err; also for one that could not be read again.
@@ -111,9 +116,10 @@ function github_token.keep(state, token)
     return nil, service.refusal(state.row, ("GitHub's token has %d bytes; %d are kept at most")
       :format(#token, FILE_MAX - 1))
   end
-  local written, err = core.file_write(state.login.token_path, token .. "\n")
+  local path = state.login.token_path
+  local written, err = core.file_write(path, token .. "\n")
   if written then return true end
-  return nil, service.refusal(state.row, err.message)
+  return refused(state, path, err)
 end
 
 --- Removes the file: true, also when there was none; or nil, err.
@@ -122,7 +128,7 @@ function github_token.forget(state)
   if not path then return true end
   local removed, err = core.file_remove(path)
   if removed then return true end
-  return nil, service.refusal(state.row, err.message)
+  return refused(state, path, err)
 end
 
 return github_token

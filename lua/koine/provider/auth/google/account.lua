@@ -6,8 +6,10 @@ local core = require "koine.core"
 local assertion = require "koine.provider.auth.google.assertion"
 local calendar = require "koine.data.calendar"
 local check = require "koine.data.check"
+local errors = require "koine.data.errors"
 local service = require "koine.provider.login_service"
 local single_flight = require "koine.task.single_flight"
+local texts = require "koine.data.text"
 
 local account = {}
 
@@ -56,10 +58,11 @@ local KINDS = {
 
 -- Files -------------------------------------------------------------------------------------------------------------
 
--- The path of the credentials file: the option, else the variable; nil where there is none.
+-- The path of the credentials file and what says it, the option or the variable; nil where neither does.
 local function path_of(settings)
-  local path = settings.credentials_file or os.getenv(VARIABLE)
-  return path ~= "" and path or nil
+  if settings.credentials_file then return settings.credentials_file, "credentials_file" end
+  local path = os.getenv(VARIABLE)
+  if path ~= "" then return path, VARIABLE end
 end
 
 -- Where a token may be asked for: over https, or on this machine.
@@ -76,7 +79,7 @@ local function read(text)
   if not kind then
     return nil, ('type: "service_account" or "authorized_user" expected, got %s; for other credentials give the option '
       .. "token = function, which returns an access token")
-      :format(type(value.type) == "string" and ("%q"):format(value.type:sub(1, 40)) or "none")
+      :format(type(value.type) == "string" and errors.describe(value.type) or "none")
   end
   for _, name in ipairs(kind.fields) do
     local field = value[name]
@@ -99,11 +102,14 @@ local function fresh(token) return token and account.clock() < token.expires - M
 
 --- The account of an adapter's credentials file: nil where none is named, or nil, err.
 function account.of(state)
-  local path = path_of(state.settings)
+  local path, name = path_of(state.settings)
   if not path then return nil end
+  if not texts.is_path(path) then
+    return nil, service.refusal(state.row, name .. ": path of a credentials file expected, got text that is no path")
+  end
   -- Koine neither writes the file nor chooses its mode: what mounts secrets gives links to files that others may read.
   local text, err = core.file_read_any(path, FILE_MAX)
-  if not text then return nil, service.refusal(state.row, err.message) end
+  if not text then return nil, service.file_refusal(state.row, name, path, err) end
   for other in next, good do
     if not fresh(other.token) then good[other] = nil end
   end
@@ -111,6 +117,7 @@ function account.of(state)
   local one = known[digest]
   if one then return one end
   local found, problem = read(text)
+  path = texts.shown_path(path) or name
   if not found then return nil, service.refusal(state.row, ("%s: %s"):format(path, problem)) end
   one = { path = path, kind = found.kind, fields = hidden(found.fields), token_url = found.token_url,
     is_user = found.kind == KINDS.authorized_user, quota_project = quota_project(found.fields) }
