@@ -356,6 +356,7 @@ check.adapter = check.method("chat", "adapter")
 function check.key_problem(key)
   if type(key) ~= "string" then return type_of(key) end
   if key == "" then return "an empty string" end
+  if key:find "\n$" then return "one that ends with a newline" end
   if key:find "%c" then return "one with control characters" end
   if key:find "^%s" or key:find "%s$" then return "one with white space around it" end
 end

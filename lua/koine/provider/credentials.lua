@@ -71,20 +71,24 @@ local function missing(row)
     or "give the option key"))
 end
 
--- What the caller's function returns: a string, or nil, err.
-local function from_function(row, f)
-  local key, why = f()
-  if key == nil then
+--- What the caller's function `f`, the value of the option `name`, gives: what `checker` keeps of it (check.key), or
+-- nil, err: the function's own error, else an AuthenticationError, which does not show what the function gave. What the
+-- function raises goes on unchanged.
+function credentials.from_function(row, name, f, checker)
+  local given, why = f()
+  if given == nil then
     if errors.is_error(why) then return nil, why end
-    return refusal(row, "the function key gave no key" .. (why and ": " .. tostring(why) or ""))
+    return refusal(row, ("the function %s gave none%s"):format(name, why and ": " .. tostring(why) or ""))
   end
-  return check.key(key, "key")
+  local kept, unfit = errors.try(checker, given, name)
+  if kept ~= nil then return kept end
+  return refusal(row, "of what the function gave: " .. errors.words(unfit))
 end
 
 --- The key that the caller gave: a string, nil when none was given, or nil, err when the function that gives it fails.
 function credentials.given(row, settings)
   local given = settings.key
-  if type(given) == "function" then return from_function(row, given) end
+  if type(given) == "function" then return credentials.from_function(row, "key", given, check.key) end
   return given
 end
 
@@ -107,7 +111,7 @@ end
 --- The credentials of an attempt: {headers, base_url, codec}, of which all may be nil: the row says then.
 -- The same table as long as the key is the same.
 -- `request` and `deadline` are what goes to a login module. nil, err: an AuthenticationError that names the variable to
--- set, or the module's error. Raises an ArgumentError when the caller's key function returns something unfit.
+-- set, or the module's error. What a function of the caller's raises goes on unchanged.
 function credentials.apply(adapter, state, settings, request, deadline)
   local row = state.row
   if state.auth then return state.auth.prepare(adapter, request, deadline) end

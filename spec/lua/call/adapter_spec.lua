@@ -215,8 +215,25 @@ describe("an adapter", function()
       response, err = claude({ key = function() return nil, mine end }):chat "Hi"
       assert.is_nil(response)
       assert.are.equal(mine, err)
-      err = raised(function() return claude({ key = function() return "a\nb" end }):chat "Hi" end)
-      assert.are.equal("key", err.field)
+      for given, words in pairs { ["sk-0\n"] = "one that ends with a newline", ["s\nk"] = "control characters",
+        [" sk"] = "white space around", [""] = "an empty string", [5] = "a number" } do
+        response, err = claude({ key = function() return given end }):chat "Hi"
+        assert.is_nil(response)
+        assert.are.same({ "auth", "anthropic" }, { err.kind, err.provider })
+        assert.is_truthy(err.message:find("^Anthropic: of what the function gave: key: .*" .. words), err.message)
+      end
+      assert.are.equal(0, #requests())
+    end)
+
+    it("from a function that raises: the error goes on unchanged, with its traceback", function()
+      local adapter = claude { key = function() error({ "mine" }, 0) end }
+      for _, method in ipairs { "chat", "open", "stream", "authenticate", "list_models" } do
+        local ok, err = pcall(adapter[method], adapter, "Hi")
+        assert.are.same({ false, { "mine" } }, { ok, err }, method)
+      end
+      local broken = claude { key = function() local vault; return vault.key end }
+      local _, trace = xpcall(broken.chat, debug.traceback, broken, "Hi")
+      assert.is_truthy(trace:find("adapter_spec.lua:%d+: attempt to index a nil value %(local 'vault'%)\n"), trace)
     end)
 
     it("are optional where the server is one's own", function()

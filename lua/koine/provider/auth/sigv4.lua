@@ -19,9 +19,10 @@ local REGIONS = { "AWS_REGION", "AWS_DEFAULT_REGION" }
 local ACCESS_KEY, SECRET_KEY, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 local REGION = 'name of an AWS region, as in "eu-central-1"'
 
-local CREDENTIALS = check.record({ access_key = check.required(check.key), secret_key = check.required(check.key),
-  session_token = check.key, expires_at = check.number() },
-  "table of access_key, secret_key, session_token, expires_at")
+local CREDENTIALS = check.secret(check.record({ access_key = check.required(check.key),
+  secret_key = check.required(check.key),
+  session_token = check.key, expires_at = check.secret(check.number()) },
+  "table of access_key, secret_key, session_token, expires_at"))
 
 -- A variable's value; nil where it is not set or empty.
 local function variable(name)
@@ -72,14 +73,6 @@ local function bearer(row, settings)
   end
 end
 
--- What the caller's function returns, or nil, err.
-local function from_function(row, f)
-  local given, why = f()
-  if given ~= nil then return CREDENTIALS(given, "credentials") end
-  if errors.is_error(why) then return nil, why end
-  return refusal(row, "the function credentials gave none%s", why and ": " .. tostring(why) or "")
-end
-
 -- What the environment has, or nil, err.
 local function from_environment(row)
   local found = { access_key = variable(ACCESS_KEY), secret_key = variable(SECRET_KEY),
@@ -103,7 +96,9 @@ end
 local function keys_of(row, settings)
   local found, err = settings.credentials, nil
   if found == nil then return from_environment(row) end
-  if type(found) == "function" then found, err = from_function(row, found) end
+  if type(found) == "function" then
+    found, err = credentials.from_function(row, "credentials", found, CREDENTIALS)
+  end
   if found and found.expires_at and found.expires_at <= core.wall() then
     return refusal(row, "the option credentials gave credentials that have expired: fresh ones are needed")
   end

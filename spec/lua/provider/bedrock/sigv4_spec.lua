@@ -139,6 +139,10 @@ describe("credentials of AWS", function()
       ["credentials.secret"] = { access_key = "A", secret_key = "S", secret = "x" }, credentials = "AKID" } do
       local wrong = raised(adapter, { credentials = bad })
       assert.are.equal(field, wrong.field)
+      _, err = adapter { credentials = function() return bad end }:chat "Hi"
+      assert.are.same({ "auth", "bedrock" }, { err.kind, err.provider })
+      assert.is_truthy(err.message:find("of what the function gave: " .. field .. ": ", 1, true), err.message)
+      assert.is_nil(err.message:find("AKID", 1, true))
     end
   end)
 
@@ -178,7 +182,7 @@ describe("credentials of AWS", function()
       .. "AWS_SECRET_ACCESS_KEY, or give the option key or credentials", failure {})
     assert.are.equal("Amazon Bedrock: AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY",
       failure { AWS_ACCESS_KEY_ID = "A" })
-    assert.are.equal("Amazon Bedrock: the credential in AWS_SECRET_ACCESS_KEY is one with control characters",
+    assert.are.equal("Amazon Bedrock: the credential in AWS_SECRET_ACCESS_KEY is one that ends with a newline",
       failure { AWS_ACCESS_KEY_ID = "A", AWS_SECRET_ACCESS_KEY = "S\n" })
     assert.are.equal("Amazon Bedrock: no region to sign for: set AWS_REGION, or give the option region",
       with_environment({}, function()

@@ -26,7 +26,9 @@ describe("a credential", function()
           assert_clean(err)
         end
         local adapter = adapter_of("anthropic", { key = function() return key end })
-        assert_clean(raised(adapter.chat, adapter, "Hi"))
+        local _, refused = adapter:chat "Hi"
+        assert.are.equal("auth", refused.kind)
+        assert_clean(refused)
         for _, header in ipairs { "Authorization", "x-api-key", "x-anything" } do
           if key ~= " " .. KEY and key ~= "\t" .. KEY then
             local err = raised(adapter_of, "anthropic", { headers = { [header] = key } })

@@ -9,7 +9,6 @@ local account = require "koine.provider.auth.google.account"
 local addresses = require "koine.provider.auth.google.addresses"
 local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
-local errors = require "koine.data.errors"
 local service = require "koine.provider.login_service"
 
 local google = {}
@@ -32,14 +31,6 @@ local function is_given(settings)
   return headers ~= nil and (headers.authorization ~= nil or headers["x-goog-api-key"] ~= nil)
 end
 
--- What the caller's function returns, or nil, err.
-local function from_function(row, f)
-  local token, why = f()
-  if token ~= nil then return check.key(token, "token") end
-  if errors.is_error(why) then return nil, why end
-  return nil, service.refusal(row, "the function token gave no token" .. (why and ": " .. tostring(why) or ""))
-end
-
 -- The adapter's account, or nil, err.
 local function account_of(state)
   local one, err = state.login.account, nil
@@ -57,7 +48,7 @@ local function found(state, deadline)
   if err then return nil, err end
   if key then return { header = "x-goog-api-key", value = key } end
   local given = settings.token
-  if type(given) == "function" then given, err = from_function(state.row, given) end
+  if type(given) == "function" then given, err = credentials.from_function(state.row, "token", given, check.key) end
   if err then return nil, err end
   if given then return { header = "authorization", value = "Bearer " .. given } end
   local one, token
