@@ -10,6 +10,8 @@ local options = require "koine.call.options"
 local vocabulary = require "koine.data.vocabulary"
 local wait = require "koine.task.wait"
 
+local EFFORTS = check.list(check.name, "array of strings")
+
 -- What an author's functions return ---------------------------------------------------------------------------------
 
 -- The error of an author's method: the adapter's name, the method's, and what is wrong.
@@ -146,7 +148,7 @@ end
 
 local function derive(adapter, definition)
   local given = definition.options or {}
-  local settings = options.constructor(given, {})
+  local settings = options.constructor(given, { efforts = definition.efforts })
   local primitive = definition.open
 
   local function called(self, method, opts)
@@ -232,6 +234,7 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter" }
 --              stats()     optional; a table of counts
 --            All state of an answer belongs in that object: one adapter serves many calls at once.
 --            A function that returns anything else ends the answer with an error that names it and the adapter.
+--   efforts  array of words that `thinking` may be besides low, medium and high; nil: none
 --   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
 -- and any method to put in place of a default (list_models, count_tokens, …), and any other field.
 -- Without `open` or without a model, the methods that need them raise a NotImplementedError. Raises an ArgumentError
@@ -241,6 +244,7 @@ return function(definition)
   local name = definition.name
   check.nonempty(name, "name")
   if definition.open ~= nil then check.func(definition.open, "open") end
+  if definition.efforts ~= nil then EFFORTS(definition.efforts, "efforts") end
   local adapter = setmetatable({ provider_name = function() return name end }, adapter_mt)
   derive(adapter, definition)
   for key, value in next, definition do

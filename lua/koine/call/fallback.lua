@@ -2,7 +2,8 @@
 -- The next is tried where no delta was handed out yet and the error is not the caller's fault; each makes its own
 -- retries first. A request refused as wrong (invalid_request, too_large, context_overflow) would be wrong elsewhere
 -- too, unless it is worth another try (`retryable`: a call that the model wrote wrongly). A cancelled call stays
--- cancelled, and an answer that exceeds the caller's limits counts as an answer.
+-- cancelled, and an answer that exceeds the caller's limits counts as an answer. What the first adapter takes is asked
+-- of it; a later one that refuses the request (ArgumentError, NotImplementedError) is passed over.
 
 local custom_adapter = require "koine.call.custom_adapter"
 local check = require "koine.data.check"
@@ -11,22 +12,57 @@ local errors = require "koine.data.errors"
 
 local CALLERS = { invalid_request = true, too_large = true, context_overflow = true, cancelled = true, limit = true }
 
+local REFUSALS = { ArgumentError = true, NotImplementedError = true }
+
 local function others_may_try(err) return err.retryable or not CALLERS[err.kind] end
 
 -- The stream of one call: {adapters, messages, opts, may, at, attempts, stream | answer, delivered}
 local stream = {}
 stream.__index = stream
 
--- Asks the adapter `at`: a plain answer where the caller wants no deltas, else a stream. true, or nil, err.
+-- Results of pcall as they are, and true in front; false, err where the error says that an adapter cannot take the
+-- request. Others go on unchanged.
+local function taken(ok, ...)
+  if ok then return true, ... end
+  local err = ...
+  if errors.is_error(err) and REFUSALS[err.class] then return false, err end
+  error(err, 0)
+end
+
+-- Calls a method of the adapter number i: true and what it returns, or false and the error with which it refuses. What
+-- the first adapter raises goes on unchanged.
+local function call(adapters, i, method, ...)
+  local adapter = adapters[i]
+  if i == 1 then return true, adapter[method](adapter, ...) end
+  return taken(pcall(adapter[method], adapter, ...))
+end
+
+-- The record of a refusal among the attempts.
+local function refusal(err)
+  return { class = err.class, kind = err.kind, waited = 0, message = errors.words(err) }
+end
+
+-- Asks the adapter `at`: a plain answer where the caller wants no deltas, else a stream. true, or nil, err; false where
+-- it refuses the request, which is noted.
 local function ask(self)
-  local adapter, opts = self.adapters[self.at], self.opts
-  local err
-  if opts.stream then
-    self.stream, err = adapter:open(self.messages, opts)
-    return self.stream and true, err
+  local streamed = self.opts.stream
+  local took, result, err = call(self.adapters, self.at, streamed and "open" or "chat", self.messages, self.opts)
+  if not took then
+    self.attempts[#self.attempts + 1] = refusal(result)
+    return false
   end
-  self.answer, err = adapter:chat(self.messages, opts)
-  return self.answer and true, err
+  self[streamed and "stream" or "answer"] = result
+  return result and true, err
+end
+
+-- Asks the next adapter that takes the request: ask's results, or false where none is left.
+local function ask_next(self)
+  while self.at < #self.adapters do
+    self.at = self.at + 1
+    local asked, err = ask(self)
+    if asked ~= false or self.closed then return asked, err end
+  end
+  return false
 end
 
 -- Asks one adapter after the other, from `err`, the error of the present one (nil: none yet): true, or nil and the last
@@ -35,19 +71,17 @@ local function advance(self, err)
   while true do
     if err then
       table.move(err.attempts or {}, 1, #(err.attempts or {}), #self.attempts + 1, self.attempts)
-      if self.delivered or self.at == #self.adapters or not self.may(err) then
-        err.attempts = self.attempts
-        return nil, err
-      end
+      err.attempts = self.attempts
+      if self.delivered or self.at == #self.adapters or not self.may(err) then return nil, err end
     end
-    self.at = self.at + 1
-    local asked
-    asked, err = ask(self)
+    local asked, another = ask_next(self)
     if self.closed then
       if self.stream then self.stream:close() end
       return nil, errors.new { kind = "cancelled", message = "the stream was closed", attempts = self.attempts }
     end
     if asked then return true end
+    if asked == false then return nil, err end
+    err = another
   end
 end
 
@@ -113,28 +147,37 @@ local function checked(given)
   return adapters
 end
 
+-- The words of `thinking` that an adapter takes besides the usual ones; nil: none.
+local function efforts_of(adapter)
+  if type(adapter) == "userdata" then return core.state(adapter).info.efforts end
+  return adapter.efforts
+end
+
 -- A method that asks one adapter after the other.
 local function each(adapters, may, method)
   return function(_, ...)
-    local result, err
-    for _, adapter in ipairs(adapters) do
-      result, err = adapter[method](adapter, ...)
-      if result ~= nil or not err or not may(err) then break end
+    local failure
+    for i = 1, #adapters do
+      local took, result, err = call(adapters, i, method, ...)
+      if took and (result ~= nil or not err) then return result end
+      if took then failure = err end
+      if took and not may(err) then break end
     end
-    return result, err
+    return nil, failure
   end
 end
 
 --- koine.fallback { a, b, …, may = f }: an adapter made of adapters. Its answers are those of the first that gives
 -- one: response.provider says which, response.attempts (of an error: err.attempts) has the attempts of all. Names,
--- context, quota and log-in are the first adapter's. `may(err)` decides whether the next is tried (boolean; the
+-- context, quota, log-in and words of `thinking` are the first adapter's. `may(err)` decides whether the next is tried (boolean; the
 -- default is above). Options of a call go to every adapter that is asked; those of the constructors stay with each. An
--- ArgumentError or NotImplementedError of any of them is raised. Raises an ArgumentError naming the bad entry.
+-- ArgumentError or NotImplementedError of the first is raised; another adapter that raises one is passed over, and the
+-- attempts say so. Raises an ArgumentError naming the bad entry.
 return function(given)
   local adapters = checked(given)
   local first, may = adapters[1], given.may or others_may_try
   return custom_adapter {
-    name = first:provider_name(), options = { model = first:model_name() },
+    name = first:provider_name(), efforts = efforts_of(first), options = { model = first:model_name() },
     open = function(_, messages, opts)
       opts.model = nil -- each adapter has its own
       local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,

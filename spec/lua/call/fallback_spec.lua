@@ -2,6 +2,7 @@
 
 local koine = require "koine"
 local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
+local raised = require "spec.support.raised"
 
 describe("fallback", function()
   local one, two
@@ -82,6 +83,73 @@ describe("fallback", function()
       assert.are.equal(0, #assert(two:requests()))
     end)
   end
+
+  describe("with a second that cannot take the request", function()
+    local PICTURE = { { role = "user", content = { { type = "text", text = "What is this?" },
+      { type = "image", source_type = "url", source = "https://example.org/cat.png" } } } }
+    local BUSY = { error = { status = 503, message = "busy" } }
+
+    local function gemini() return koine.gemini { model = "gemini-3-flash-preview", key = "k", retry = false,
+      base_url = one.url .. "/v1beta" } end
+    local function ollama() return koine.ollama { model = "m", base_url = two.url, retry = false } end
+    local function claude() return koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = two.url } end
+
+    for _, method in ipairs { "chat", "open" } do
+      it("gives the first's error and says who refused: " .. method, function()
+        one:script { BUSY }
+        local both = koine.fallback { gemini(), ollama() }
+        local answer, err = both[method](both, PICTURE)
+        if answer then answer, err = answer:response() end
+        assert.is_nil(answer)
+        assert.are.same({ "gemini", 503 }, { err.provider, err.status_code })
+        assert.are.same({ 503, nil, "ServerError", "ArgumentError" }, { err.attempts[1].status_code,
+          err.attempts[2].status_code, err.attempts[1].class, err.attempts[2].class })
+        assert.is_truthy(err.attempts[2].message:find("^messages%[1%]%.content%[2%]"), err.attempts[2].message)
+        assert.are.equal(2, #err.attempts)
+        assert.are.equal(0, #assert(two:requests()))
+      end)
+    end
+
+    it("passes it over for a third", function()
+      one:script { BUSY }
+      two:script { { content = "a cat" } }
+      local r = assert(koine.fallback { gemini(), ollama(), claude() }:chat(PICTURE))
+      assert.are.same({ "a cat", "anthropic" }, { r:text(), r.provider })
+      assert.are.same({ "overloaded", "argument" }, { r.attempts[1].kind, r.attempts[2].kind })
+      assert.are.equal(200, r.attempts[3].status_code)
+    end)
+
+    it("asks the first what the first alone takes", function()
+      one:script { { content = "fine" }, BUSY }
+      local both = koine.fallback { koine.fallback { gemini() }, ollama() }
+      assert.are.equal("fine", assert(both:chat("Hi.", { thinking = "minimal" })):text())
+      local _, err = both:chat("Hi.", { thinking = "minimal" })
+      assert.are.equal(503, err.status_code)
+      assert.is_truthy(err.attempts[2].message:find("^thinking: "), err.attempts[2].message)
+    end)
+
+    it("counts and lists without it", function()
+      local down = koine.gemini { model = "gemini-3-flash-preview", key = "k", retry = false,
+        base_url = "http://127.0.0.1:1" }
+      local both = koine.fallback { down, koine.vertex { model = "gemini-2.5-flash", token = "t", project = "p",
+        location = "global" } }
+      local list, err = both:list_models()
+      assert.is_nil(list)
+      assert.are.equal("ConnectionError", err.class)
+    end)
+
+    it("raises what the first refuses, and what is no refusal", function()
+      local both = koine.fallback { ollama(), gemini() }
+      local err = raised(both.chat, both, PICTURE)
+      assert.is_truthy(err.field:find("^messages%[1%]%.content%[2%]"), err.field)
+      assert.are.equal("thinking", raised(both.chat, both, "Hi.", { thinking = "minimal" }).field)
+      assert.are.equal(0, #assert(one:requests()))
+      one:script { BUSY }
+      local broken = koine.fallback { gemini(), koine.anthropic { model = "m", key = function() error("mine", 0) end } }
+      local ok, mine = pcall(broken.chat, broken, "Hi.")
+      assert.are.same({ false, "mine" }, { ok, mine })
+    end)
+  end)
 
   it("stays with the first once a delta was handed out", function()
     one:script { { content = "a long answer that breaks off", chunk = 2, fault = { reset_after = 1000 } } }
