@@ -164,7 +164,8 @@ function methods:list_models() return require("koine.call.models").list(self) en
 function methods:model_info(model) return require("koine.call.models").info(self, model) end
 
 --- Has the provider download a model (nil: the adapter's own), where it runs models itself: true once it is there, or
--- nil, err. opts.on_progress: a function, called with {status, digest, total, completed, delta} at each step.
+-- nil, err. opts.on_progress: a function, called with {status, digest, total, completed, delta} at each step;
+-- opts.timeout: seconds for all of it, 0 (the default) for no limit.
 -- Raises a NotImplementedError where it does not run models.
 function methods:pull(model, opts) return require "koine.call.pull"(self, model, opts) end
 

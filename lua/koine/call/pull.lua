@@ -4,9 +4,11 @@ local core = require "koine.core"
 local attempt = require "koine.call.attempt"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local options = require "koine.call.options"
 local stream = require "koine.call.stream"
 
-local OPTIONS = check.options { on_progress = check.func }
+local OPTIONS = check.options { on_progress = check.func,
+  timeout = check.default(check.number(0, 1e9, "number of seconds, 0 for no limit"), 0) }
 
 local function text(value) return type(value) == "string" and value or nil end
 local function bytes(value) return math.type(value) and math.tointeger(value) end
@@ -25,14 +27,16 @@ local function progress_of(line, seen)
 end
 
 --- Has the adapter's server download a model (nil: the adapter's own): true once it is there, or nil, err.
--- opts.on_progress is called with each step; what it raises ends the download and goes on unchanged. Raises a
+-- opts.on_progress is called with each step; what it raises ends the download and goes on unchanged. opts.timeout:
+-- seconds for all of it, 0 (the default) for no limit; of the adapter's timeouts only `total` does not hold. Raises a
 -- NotImplementedError where the provider's models cannot be downloaded.
 return function(adapter, model, opts)
   local state = core.state(adapter)
   if not state.row.pull then errors.not_implemented(state.row.title, "pull") end
   if model ~= nil then check.name(model, "model") end
-  local on_progress = opts ~= nil and OPTIONS(opts).on_progress
-  local call = attempt.call(adapter, state, state.settings)
+  local given = OPTIONS(opts == nil and {} or opts)
+  local on_progress = given.on_progress
+  local call = attempt.call(adapter, state, options.call({ timeout = given.timeout }, state.settings))
   call.codec, call.request, call.limited = state.row.pull, { model = model or state.model }, true
   call.outgoing = { method = "POST", stream = true, request_messages = 0 }
   attempt.render(call)

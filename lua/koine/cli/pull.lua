@@ -71,10 +71,20 @@ local function progress()
   end
 end
 
+-- The seconds that --timeout gives; nil: it is not there.
+local function timeout_of(args)
+  local seconds
+  for _, option in ipairs(args.given or {}) do
+    if option[1] == "timeout" and math.type(option[2]) then seconds = option[2] end
+  end
+  return seconds
+end
+
 --- The command `pull`: the exit code. Raises what failed.
 function pull.command(args)
   local name = whole_name(args.model)
-  local done, err = adapters.adapter_of(args, name):pull(nil, { on_progress = progress() })
+  local done, err = adapters.adapter_of(args, name):pull(nil, { on_progress = progress(),
+    timeout = timeout_of(args) })
   if not done then error(err, 0) end
   terminal.say("%s is there", name)
   return 0

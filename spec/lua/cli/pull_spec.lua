@@ -92,7 +92,11 @@ describe("koine pull", function()
 
   it("says why not", function()
     local r = run_there({ "pull", "other" })
-    assert.are.same({ 1, "koine: pulling manifest\nkoine: model 'other' not found\n" }, { r.code, r.err })
+    assert.are.same({ 1, "koine: pulling manifest\nkoine: pull model manifest: file does not exist\n" },
+      { r.code, r.err })
+    r = run_there({ "pull", "--timeout", "0.1", "m" }, { { path = "/api/pull", fault = { delay_ms = 2000 },
+      reply = { body = '{"status":"success"}\n' } } })
+    assert.are.same({ 1, "koine: not finished within 0.100 s (total)\n" }, { r.code, r.err })
     r = run_there({ "pull", "--retries", "0", "m" }, { lines(piece("aa", 10, 1)) })
     assert.are.equal(1, r.code)
     assert.is_truthy(r.err:find "^koine: pulling aa: 10%% of 10 B\nkoine: [^\n]+\n$", r.err)

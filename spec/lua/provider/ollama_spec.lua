@@ -201,7 +201,8 @@ describe("koine.ollama", function()
 
     it("or says why not", function()
       local _, err = adapter():pull "other"
-      assert.are.same({ "not_found", 404 }, { err.kind, err.status_code })
+      assert.are.same({ "not_found", 404, false, "pull model manifest: file does not exist" },
+        { err.kind, err.status_code, err.retryable, err.message })
       local begun, seen = '{"status":"pulling a","digest":"sha256:a","total":10,"completed":4}\n', 0
       assert(server:script { { path = "/api/pull", reply = { body = begun .. '{"error":"disk full"}\n' } } })
       _, err = adapter():pull("m", { on_progress = function(step) seen = seen + step.delta end })
@@ -215,6 +216,30 @@ describe("koine.ollama", function()
       assert.are.equal("on_progres", raised(adapter().pull, adapter(), "m", { on_progres = print }).field)
       local function boom() error("boom", 0) end
       assert.are.equal("boom", select(2, pcall(adapter().pull, adapter(), "loopback-01", { on_progress = boom })))
+    end)
+  end)
+
+  describe("downloads a model in the time", function()
+    local SLOW = { { path = "/api/pull", reply = { body = '{"status":"pulling manifest"}\n{"status":"success"}\n' },
+      fault = { delay_ms = 400 } } }
+
+    it("that it needs, whatever the adapter's total is", function()
+      for _, opts in ipairs { {}, { timeout = 0 }, { timeout = 30 } } do
+        assert(server:script(SLOW))
+        assert.is_true(assert(adapter({ timeout = 0.1 }):pull("m", opts)))
+      end
+    end)
+
+    it("that the option says, and that the adapter's other timeouts say", function()
+      for code, case in pairs { total = { {}, { timeout = 0.1 } },
+        first_byte = { { timeout = { first_byte = 0.1 } } } } do
+        assert(server:script(SLOW))
+        local _, err = adapter(case[1]):pull("m", case[2])
+        assert.are.same({ "timeout", code }, { err.kind, err.code })
+      end
+      for _, bad in ipairs { -1, "5", { total = 5 } } do
+        assert.are.equal("timeout", raised(adapter().pull, adapter(), "m", { timeout = bad }).field)
+      end
     end)
   end)
 

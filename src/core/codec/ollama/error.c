@@ -32,6 +32,7 @@ static const struct {
   { "maximum pending requests", 503, KIND_OVERLOADED, 1, "" },
   { "unauthorized", 401, KIND_AUTH, 0, "" },
   { "try pulling it first", 404, KIND_NOT_FOUND, 0, "" },
+  { "manifest: file does not exist", 404, KIND_NOT_FOUND, 0, "" }, /* a download of a model that is not there */
   { "not found", 404, KIND_NOT_FOUND, 0, "" },
 };
 

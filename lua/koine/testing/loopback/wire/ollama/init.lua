@@ -177,14 +177,15 @@ local function ps(ids)
 end
 
 local function pull(ids, request)
-  local id, _, refusal = named(ids, request)
+  local id = named(ids, request)
   local digest, out = "sha256:" .. ("%064x"):format(1), {}
   local function add(...)
     out[#out + 1] = json.encode(object(...)) .. "\n"
   end
   add("status", "pulling manifest")
   if not id then
-    return 200, out[1] .. refusal .. "\n", ollama.stream_type
+    add("error", "pull model manifest: file does not exist")
+    return 200, table.concat(out), ollama.stream_type
   end
   for _, completed in ipairs { false, SIZE // 2, SIZE } do
     add("status", "pulling " .. digest:sub(8, 19), "digest", digest, "total", SIZE, "completed", completed or nil)
