@@ -202,6 +202,12 @@ function defaults.count_tokens() return -1 end
 --- Raises a NotImplementedError.
 function defaults:list_models() errors.not_implemented(self:provider_name(), "list_models") end
 
+--- Raises a NotImplementedError.
+function defaults:model_info() errors.not_implemented(self:provider_name(), "model_info") end
+
+--- Raises a NotImplementedError.
+function defaults:pull() errors.not_implemented(self:provider_name(), "pull") end
+
 --- The model's context in tokens: nil, unknown.
 function defaults.max_context_tokens() return nil end
 
@@ -217,10 +223,15 @@ function defaults.authenticated() return true end
 --- Forgets credentials: there are none.
 function defaults.logout() return nil end
 
---- Frees what the adapter holds: nothing.
-function defaults.close() end
+local closed = setmetatable({}, { __mode = "k" }) -- adapters
 
-local adapter_mt = { __index = defaults, __name = "koine.adapter" }
+--- Marks the adapter as closed; there is nothing to free.
+function defaults:close() closed[self] = true end
+
+--- Whether `close` was called: a boolean.
+function defaults:closed() return closed[self] == true end
+
+local adapter_mt = { __index = defaults, __name = "koine.adapter", __close = function(self) self:close() end }
 
 --- Makes an adapter of a definition:
 --   name     string, required: what provider_name() returns and errors name

@@ -343,3 +343,32 @@ describe("streams of an adapter in Lua", function()
     assert.are.equal("ab", two:response():text())
   end)
 end)
+
+describe("every kind of adapter has", function()
+  local INTERNAL = { render = true, start = true }
+
+  it("the methods of a plain one", function()
+    local plain = koine.anthropic { model = "claude-sonnet-4-5", key = "k" }
+    local methods = getmetatable(plain).__index
+    assert.are.equal("function", type(methods.pull))
+    local others = { custom = custom_adapter { name = "Bare" }, fallback = koine.fallback { plain },
+      playbook = koine.testing.playbook {} }
+    for kind, adapter in pairs(others) do
+      for name in pairs(methods) do
+        if not INTERNAL[name] then assert.are.equal("function", type(adapter[name]), kind .. ":" .. name) end
+      end
+      assert.is_false(adapter:closed())
+      do local closing <close> = adapter end -- luacheck: ignore
+      assert.is_true(adapter:closed())
+    end
+  end)
+
+  it("a NotImplementedError for what it cannot do", function()
+    for _, adapter in ipairs { custom_adapter { name = "Bare" }, koine.testing.playbook {},
+      koine.fallback { koine.testing.playbook {} } } do
+      for _, method in ipairs { "model_info", "pull" } do
+        assert.are.equal(method, raised("NotImplementedError", adapter[method], adapter, "m").method)
+      end
+    end
+  end)
+end)
