@@ -94,7 +94,10 @@ end
 
 local function index(_, name)
   local make = makers[name]
-  if not make then return nil end
+  if not make then
+    rows.check_elsewhere(name)
+    return nil
+  end
   koine[name] = make()
   return koine[name]
 end

@@ -170,9 +170,9 @@ end
 --- koine.fallback { a, b, …, may = f }: an adapter made of adapters. Its answers are those of the first that gives
 -- one: response.provider says which, response.attempts (of an error: err.attempts) has the attempts of all. Names,
 -- context, quota, log-in and words of `thinking` are the first adapter's. `may(err)` decides whether the next is tried
--- (boolean; the default is above). Options of a call go to every adapter that is asked; those of the constructors stay with each. An
--- ArgumentError or NotImplementedError of the first is raised; another adapter that raises one is passed over, and the
--- attempts say so. Raises an ArgumentError naming the bad entry.
+-- (boolean; the default is above). Options of a call go to every adapter that is asked; those of the constructors stay
+-- with each. An ArgumentError or NotImplementedError of the first is raised; another adapter that raises one is passed
+-- over, and the attempts say so. Raises an ArgumentError naming the bad entry.
 return function(given)
   local adapters = checked(given)
   local first, may = adapters[1], given.may or others_may_try

@@ -38,7 +38,7 @@ local DEFAULTS = {
 }
 
 local NAMES = check.list(check.name, "array of strings")
-local SECONDS = check.number(0, 1e9, "number of seconds, 0 for no limit")
+local SECONDS = check.number(0, 1e9, "number of seconds, at most 1e9, 0 for no limit")
 
 local function KEY(value, field) return type(value) == "function" and value or check.key(value, field) end
 
@@ -198,9 +198,21 @@ for _, name in ipairs { "response_format", "seed", "top_k", "n", "frequency_pena
   HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
 end
 
+for _, name in ipairs { "num_ctx", "num_predict", "repeat_penalty" } do
+  HINTS[name] = ("extra = {options = {%s = …}} with Ollama"):format(name)
+end
+for _, name in ipairs { "keep_alive", "format", "options" } do
+  HINTS[name] = ("extra = {%s = …} with Ollama"):format(name)
+end
+
+-- The same where the provider has the option that is meant.
+local OWN_HINTS = { credentials = "credentials_file", region = "location", access_key = "credentials",
+  secret_key = "credentials", session_token = "credentials", aws_access_key_id = "credentials",
+  aws_secret_access_key = "credentials", aws_region = "region" }
+
 -- The hint for an unknown option, with the place of the option that it names where that differs; nil: no hint.
 local function hints_for(name, known, elsewhere, where)
-  local hint = HINTS[name]
+  local hint = HINTS[name] or known[OWN_HINTS[name]] and OWN_HINTS[name]
   if not hint then return nil end
   local misplaced = not known[hint] and elsewhere[hint]
   return { [name] = misplaced and ("%s, an option of %s"):format(hint, where) or hint }

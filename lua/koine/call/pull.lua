@@ -8,7 +8,7 @@ local options = require "koine.call.options"
 local stream = require "koine.call.stream"
 
 local OPTIONS = check.options { on_progress = check.func,
-  timeout = check.default(check.number(0, 1e9, "number of seconds, 0 for no limit"), 0) }
+  timeout = check.default(check.number(0, 1e9, "number of seconds, at most 1e9, 0 for no limit"), 0) }
 
 local function text(value) return type(value) == "string" and value or nil end
 local function bytes(value) return math.type(value) and math.tointeger(value) end

@@ -34,9 +34,9 @@ local function distance(a, b)
   return previous[#b]
 end
 
--- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
+--- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
 -- edits away, or contained in it (api_key: key).
-local function nearest(name, names)
+function check.nearest(name, names)
   local best, least = nil, math.max(2, #name // 3) + 1
   for candidate in pairs(names) do
     local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
@@ -61,7 +61,7 @@ end
 -- is meant here.
 function check.unknown(what, name, names, field, hints)
   local near = hints and hints[name]
-  if not near and type(name) == "string" then near = nearest(name, names) end
+  if not near and type(name) == "string" then near = check.nearest(name, names) end
   local hint = near and ("; did you mean %s?"):format(near:find "^[%w_/.-]+$" and '"' .. near .. '"' or near)
   core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
     message = ("%s: unknown %s%s"):format(field or tostring(name), what,

@@ -40,6 +40,7 @@
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local may_be_secret = require("koine.data.text").may_be_secret
 
 local rows = {}
 
@@ -62,11 +63,30 @@ local function whose(id)
   return best and best.name .. "/" .. id
 end
 
---- The row of that name. Raises an ArgumentError for any other that says which is meant: the nearest, or that of the
--- model with this id.
+-- What users call providers elsewhere, and the constructors that are meant.
+local ELSEWHERE = { google = "koine.gemini or koine.vertex", google_vertex = "koine.vertex", vertexai = "koine.vertex",
+  aws = "koine.bedrock", amazon = "koine.bedrock", claude = "koine.anthropic", gpt = "koine.openai",
+  chatgpt = "koine.openai", openai_responses = "koine.openai", grok = "koine.xai", github = "koine.copilot",
+  github_copilot = "koine.copilot", azure_openai = "koine.azure", openai_compatible = "koine.compatible",
+  openai_chat = 'koine.openai with api = "chat"', custom = "koine.compatible or koine.custom_adapter" }
+
+--- Raises an ArgumentError where `name` is what a provider is called elsewhere.
+function rows.check_elsewhere(name)
+  local meant = ELSEWHERE[name]
+  if not meant or known[name] then return end
+  core.raise(errors.new { kind = "argument", field = name, expected = meant,
+    message = ("koine.%s does not exist; did you mean %s?"):format(name, meant) })
+end
+
+--- The row of that name. Raises an ArgumentError with the field `name` for any other that says which is meant: that of
+-- the model with this id, or the nearest.
 function rows.load(name)
   if known[name] then return require("koine.provider.rows." .. name) end
-  return check.unknown("provider", name, known, nil, { [name] = whose(name) })
+  local meant = whose(name) or ELSEWHERE[name] or check.nearest(name, known)
+  local shown = may_be_secret(name) and "a string that may be a credential" or name
+  core.raise(errors.new { kind = "argument", field = "name", expected = meant or "known provider",
+    message = shown .. ": unknown provider"
+      .. (meant and ("; did you mean %s?"):format(meant:find " " and meant or '"' .. meant .. '"') or "") })
 end
 
 --- What is known of each provider, for programs that let their users choose: an array, sorted by name, of new tables

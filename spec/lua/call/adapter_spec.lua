@@ -225,6 +225,13 @@ describe("an adapter", function()
       assert.are.equal(0, #requests())
     end)
 
+    it("and a timeout below a millisecond is told as it is", function()
+      assert(server:script { { content = "late", fault = { delay_ms = 200 } } })
+      local _, err = claude({ timeout = 0.0004, retry = false }):chat "Hi"
+      assert.are.equal("timeout", err.kind)
+      assert.is_truthy(err.message:find("within 0.0004", 1, true), err.message)
+    end)
+
     it("from a function that raises: the error goes on unchanged, with its traceback", function()
       local adapter = claude { key = function() error({ "mine" }, 0) end }
       for _, method in ipairs { "chat", "open", "stream", "authenticate", "list_models" } do

@@ -175,7 +175,8 @@ describe("koine", function()
         refuses(2, ('%s: %s expected, got "%s"'):format(flag, case[2], case[1]), run { "ask", flag, case[1], "Hm?" })
       end
       refuses(2, '--retries: integer, 0 or more expected, got "x"', run { "ask", "--retries=x", "Hm?" })
-      refuses(2, '--timeout: number of seconds, 0 for no limit expected, got "-1"', run { "chat", "--timeout", "-1" })
+      refuses(2, '--timeout: number of seconds, at most 1e9, 0 for no limit expected, got "-1"',
+        run { "chat", "--timeout", "-1" })
       refuses(2, '--thinking: integer, 0 or more expected, got "-5"', run { "ask", "--thinking", "-5", "Hm?" })
       refuses(2, "--base-url: http:// or https:// URL expected", run { "ask", "--base-url", "x", "Hm?" })
       refuses(2, "--base-url: URL of the server to talk to expected",

@@ -52,7 +52,7 @@ describe("providers", function()
       ["deepseek-chat"] = "deepseek/deepseek-chat", ["claude-opus-4.7"] = "copilot/claude-opus-4.7",
       ["gemini-3.5-flash"] = "gemini/gemini-3.5-flash" } do
       local err = raised(koine.adapter, model)
-      assert.are.same({ "ArgumentError", whole }, { err.class, err.expected })
+      assert.are.same({ "ArgumentError", "name", whole }, { err.class, err.field, err.expected })
       assert.is_truthy(err.message:find(('did you mean "%s"?'):format(whole), 1, true), err.message)
       assert.are.equal(model, koine.adapter(whole, {}):model_name())
     end

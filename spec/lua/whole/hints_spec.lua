@@ -55,6 +55,31 @@ describe("a hint is given for", function()
     hinted("url", "base_url, an option of the constructor", claude.chat, claude, "Hi.", { url = "x" })
   end)
 
+  it("options of one provider that are called otherwise elsewhere", function()
+    for name, words in pairs { num_ctx = "extra = {options = {num_ctx = …}} with Ollama", keep_alive =
+      "extra = {keep_alive = …}", format = "extra = {format = …}", options = "extra = {options = …}" } do
+      hinted(name, words, claude.chat, claude, "Hi.", { [name] = 1 })
+    end
+    for _, name in ipairs { "access_key", "secret_key", "session_token" } do
+      hinted(name, 'did you mean "credentials"?', koine.bedrock, { region = "us-east-1", model = "m", [name] = "x" })
+    end
+    hinted("credentials", 'did you mean "credentials_file"?', koine.vertex, { model = "m", credentials = {} })
+    hinted("region", 'did you mean "location"?', koine.vertex, { model = "m", region = "x" })
+    hinted("timeout", "at most 1e9", koine.anthropic, { model = "m", timeout = 1e10 })
+  end)
+
+  it("providers that are called otherwise elsewhere", function()
+    for name, words in pairs { google = "koine.gemini or koine.vertex", aws = "koine.bedrock",
+      claude = "koine.anthropic", openai_chat = 'koine.openai with api = "chat"' } do
+      hinted(name, "did you mean " .. words, function() return koine[name] end)
+      hinted("name", words, koine.adapter, name .. "/m")
+    end
+    assert.is_nil(koine.gogle)
+    hinted("name", "unknown provider", koine.adapter, "qwen3:4b")
+    local key = "sk-ant-api03-abcdefghijklmnop0123456789"
+    assert.is_nil(hinted("name", "may be a credential", koine.adapter, key).message:find("abcdef", 1, true))
+  end)
+
   it("fields of an agent that are called otherwise elsewhere", function()
     for _, name in ipairs { "max_steps", "max_iterations", "max_turns" } do
       hinted(name, "did you mean stop = koine.agent.steps(n)?", koine.agent, { adapter = book, [name] = 5 })

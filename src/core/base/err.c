@@ -87,7 +87,9 @@ int err_argument(struct err *e, const char *field, const char *expected, const c
 int err_timeout(struct err *e, const char *which, const char *what, double seconds) {
   long ms = seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000;
   char fraction[8] = "";
-  if (ms % 1000 != 0) snprintf(fraction, sizeof fraction, ".%03d", (int)(ms % 1000));
+  if (ms == 0 && seconds > 0)
+    snprintf(fraction, sizeof fraction, ".%06d", seconds < 1e-6 ? 1 : (int)(seconds * 1e6 + 0.5) % 1000);
+  else if (ms % 1000 != 0) snprintf(fraction, sizeof fraction, ".%03d", (int)(ms % 1000));
   err_clear(e);
   snprintf(e->code, sizeof e->code, "%s", which);
   return err_set(e, KIND_TIMEOUT, "%s %ld%s s (%s)", what, ms / 1000, fraction, which);
