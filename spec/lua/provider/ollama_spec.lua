@@ -347,6 +347,8 @@ describe("koine.ollama", function()
       assert.are.same({ "context_full" }, codes(usage, { quirks = { context_window = 4096 } }))
       assert.are.same({ "context_full" }, codes(usage, { extra = { options = { num_ctx = 4096 } } }))
       assert.are.same({}, codes(usage, { quirks = { context_window = 4097 } }))
+      assert.are.same({ "context_full" },
+        codes(usage, { quirks = { context_window = 8192 }, extra = { options = { num_ctx = 4096 } } }))
     end)
   end)
 end)

@@ -28,10 +28,14 @@ static void test_extra(void) {
        HEAD "'format':'json','keep_alive':-1,'options':{'num_predict':2,'seed':1,'top_k':7},'logprobs':true,"
        "'truncate':false," OUT);
   BODY("{'model':'m','extra':{'options':{'num_ctx':4096}}," ASKS "}", HEAD "'options':{'num_ctx':4096}," OUT);
-  expect(__FILE__, __LINE__, "{'context_window':8192}",
-         "{'model':'m','max_tokens':1,'extra':{'options':{'num_ctx':4096,'num_predict':2,'seed':3},'think':true,"
-         "'messages':[]}," ASKS "}", HEAD "'options':{'num_ctx':8192,'num_predict':1,'seed':3}," OUT,
-         "extra.options.num_ctx,extra.options.num_predict,extra.messages,extra.think");
+  BODY_Q("{'context_window':8192}", "{'model':'m','max_tokens':1,'extra':{'options':{'num_ctx':4096,'seed':3}}," ASKS "}",
+         HEAD "'options':{'num_predict':1,'num_ctx':4096,'seed':3}," OUT, "");
+  BODY_Q("{'context_window':8192}", "{'model':'m','extra':{'options':{'seed':3}}," ASKS "}",
+         HEAD "'options':{'num_ctx':8192,'seed':3}," OUT, "");
+  BODY_Q("{'context_window':8192}",
+         "{'model':'m','max_tokens':1,'extra':{'options':{'num_predict':2,'seed':3},'think':true,'messages':[]}," ASKS "}",
+         HEAD "'options':{'num_ctx':8192,'num_predict':1,'seed':3}," OUT,
+         "extra.options.num_predict,extra.messages,extra.think");
 }
 
 static void test_thinking(void) {

@@ -85,7 +85,8 @@ static void put_options(struct writer *w) {
   }
   if (!own && more == NULL) return;
   writer_field(w, "options");
-  if (w->r->quirks->context_window > 0) {
+  /* The caller's own size goes before the adapter's. */
+  if (w->r->quirks->context_window > 0 && node_get(more, "num_ctx") == NULL) {
     begin_option(w, more, "num_ctx", &any);
     writer_int(w, w->r->quirks->context_window);
   }
