@@ -138,8 +138,9 @@ describe("aimock", function()
     -- What examples/NAME.lua prints, with every provider at aimock; `base` is the path of the base URL.
     local function run(name, answers, arguments, base, input)
       server:script(answers)
-      local command = ("printf '%s' | env KOINE_BASE_URL=%s%s ANTHROPIC_API_KEY=k-1234 OPENAI_API_KEY=k-5678 "
-        .. "%s examples/%s.lua %s 2>&1"):format(input or "", server.url, base or "", LUA, name, arguments or "")
+      local command = ("printf '%s' | env KOINE_BASE_URL=%s%s KOINE_SECOND_BASE_URL=%s/v1 ANTHROPIC_API_KEY=k-1234 "
+        .. "OPENAI_API_KEY=k-5678 %s examples/%s.lua %s 2>&1"):format(input or "", server.url, base or "", server.url,
+        LUA, name, arguments or "")
       local pipe = assert(io.popen(command))
       local text = pipe:read "a"
       assert.is_true(pipe:close(), text)

@@ -10,12 +10,20 @@ local socket = require "socket"
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 local WITH_KEYS = "env KOINE_BASE_URL=%s ANTHROPIC_API_KEY=test-key-1 OPENAI_API_KEY=test-key-2 "
 local WITHOUT = "env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u KOINE_BASE_URL "
+local ELSEWHERE = "AWS_REGION=eu-west-1 GOOGLE_CLOUD_PROJECT=p GOOGLE_CLOUD_LOCATION=global"
 
 -- What `command` prints, its errors too, and whether it succeeded.
 local function output_of(command)
   local pipe = assert(io.popen(command .. " 2>&1"))
   local text = pipe:read "a"
   return text, pipe:close() == true
+end
+
+-- The path that a provider's base URL has: what the loopback provider has to be spoken to at.
+local function path_of(row)
+  local fields = row.apis and row.apis[row.api] or row
+  local url = fields.base_url or (fields.base_urls or {})[1] or row.base_url or (row.base_urls or {})[1]
+  return url and url:match "^https?://[^/]+(.*)$" or ""
 end
 
 describe("the example", function()
@@ -117,11 +125,52 @@ describe("the example", function()
     assert.is_nil(requests[3].body:find("oops", 1, true))
   end)
 
-  it("switch_provider goes on with another", function()
-    local text, requests = run("switch_provider", { { content = "The Loire." }, { content = "Nantes and Tours." } })
-    assert.are.equal("Anthropic: The Loire.\nOpenAI: Nantes and Tours.\n", text)
-    assert.are.same({ "/v1/messages", "/v1/responses" }, { requests[1].path, requests[2].path })
-    assert.is_truthy(requests[2].body:find("The Loire.", 1, true))
+  describe("switch_provider goes on with another", function()
+    local RIVER, CITIES = "The Loire.", "Nantes and Tours."
+
+    -- Runs it with two rows' environments, and returns what it printed and the two requests.
+    local function switch(first, second, arguments)
+      tested.switch_provider = true
+      assert(server:reset())
+      assert(server:script { { content = RIVER }, { content = CITIES } })
+      local command = ("env KOINE_BASE_URL='%s' KOINE_SECOND_BASE_URL='%s' %s=test-key-1 %s=test-key-2 %s "
+        .. "%s examples/switch_provider.lua %s"):format(server.url .. path_of(first), server.url .. path_of(second),
+        first.env[1], second.env[1], ELSEWHERE, LUA, arguments)
+      local text, ok = output_of(command)
+      assert.is_true(ok, text)
+      local requests = assert(server:requests())
+      for _, request in ipairs(requests) do assert.are.same({}, request.problems) end
+      assert.are.equal(2, #requests)
+      assert.are.equal(("%s: %s\n%s: %s\n"):format(first.title, RIVER, second.title, CITIES), text)
+      assert.is_truthy(requests[2].body:find(RIVER, 1, true))
+      return requests
+    end
+
+    it("by default", function()
+      local requests = switch(rows.load "anthropic", rows.load "openai", "")
+      assert.are.same({ "/v1/messages", "/v1/responses" }, { requests[1].path, requests[2].path })
+    end)
+
+    local of_wire, wires = {}, {}
+    for _, name in ipairs(rows.names) do
+      local row = rows.load(name)
+      local wire = rows.chosen(row, {}).codec
+      if not of_wire[wire] and row.base_url and not row.login then
+        of_wire[wire], wires[#wires + 1] = row, wire
+      end
+    end
+    for _, from in ipairs(wires) do
+      it("from " .. from .. " to every other wire format", function()
+        for _, to in ipairs(wires) do
+          local first, second = of_wire[from], of_wire[to]
+          if from ~= to then switch(first, second, ("%s/some-model %s/some-model"):format(first.name, second.name)) end
+        end
+      end)
+    end
+
+    it("over all wire formats that there are", function()
+      for wire in pairs(paths.endpoints) do assert.is_truthy(of_wire[wire], wire) end
+    end)
   end)
 
   it("custom_adapter answers without a network", function()
@@ -152,13 +201,6 @@ describe("the example", function()
     local SAME = "\nLet me look. \n  -> weather({\"city\": \"Paris\"})\n  <- 18 degrees and rain in Paris\n"
       .. "\n[tool_use; 92 tokens in, 21 out]\nYes: take one.\n[end_turn; 141 tokens in, 17 out]\n"
 
-    -- The path that a provider's base URL has: what the loopback provider has to be spoken to at.
-    local function path_of(row)
-      local fields = row.apis and row.apis[row.api] or row
-      local url = fields.base_url or (fields.base_urls or {})[1] or row.base_url or (row.base_urls or {})[1]
-      return url and url:match "^https?://[^/]+(.*)$" or ""
-    end
-
     -- A file of Google's with a user's login, for which the loopback provider gives tokens.
     local function google_login()
       local path = os.tmpname()
@@ -168,8 +210,6 @@ describe("the example", function()
       assert(os.execute("chmod 600 " .. path))
       return path
     end
-
-    local ELSEWHERE = "AWS_REGION=eu-west-1 GOOGLE_CLOUD_PROJECT=p GOOGLE_CLOUD_LOCATION=global"
 
     local function check(row)
       assert(server:script(ANSWERS))
