@@ -174,6 +174,60 @@ describe("koine.testing", function()
       assert.is_truthy(core.decode(completions(server).body).error.message:find("exhausted"))
     end)
 
+    it("fails the call at once where an answer cannot be played, and names the answer", function()
+      local url, key = server.url, "k"
+      local adapters = { koine.anthropic { model = "m", base_url = url, key = key },
+        koine.bedrock { model = "m", base_url = url, key = key },
+        koine.openai { model = "m", api = "chat", base_url = url .. "/v1", key = key },
+        koine.openai { model = "m", base_url = url .. "/v1", key = key },
+        koine.gemini { model = "m", base_url = url .. "/v1beta", key = key },
+        koine.ollama { model = "m", base_url = url } }
+      local contents = { { { type = "tool_use", name = "f", arguments_json = '{"a":' } },
+        { { type = "redacted_thinking", data = "AAAA" } }, { { type = "opaque", raw = { type = "odd" } } } }
+      local failed = {}
+      for _, adapter in ipairs(adapters) do
+        local wire = core.state(adapter).row.codec
+        for _, content in ipairs(contents) do
+          for _, stream in ipairs { false, true } do
+            assert(server:reset())
+            assert(server:script { { content = "first" }, { content = content }, { content = "next" } })
+            assert(adapter:chat "Hi")
+            local r, err = adapter:chat("Hi", { stream = stream })
+            assert.are.equal(2, #assert(server:requests()))
+            if err then
+              failed[wire] = true
+              assert.is_truthy(err.message:find("^the script cannot be played: answers%[2%]: %u?%l"), err.message)
+            else
+              assert.are_not.equal("next", r:text())
+            end
+          end
+        end
+      end
+      assert.are.same({ anthropic = true, bedrock = true, chat = true, gemini = true, ollama = true }, failed)
+      assert(server:script { { path = "/other", content = "x" } }) -- no chat's path
+      local answer = exchange(server, "POST", "/other", nil, "")
+      assert.are.same({ 500, "false" }, { answer.status, answer.headers["x-should-retry"] })
+      assert.is_truthy(answer.body:find("answers[1]: this path is no chat's", 1, true))
+    end)
+
+    it("is refused where a block's field has the wrong type", function()
+      local odd = { tool_use = { type = "tool_use", name = "f", arguments_json = 5 },
+        arguments = { type = "tool_use", name = "f", arguments = "{}" },
+        thinking = { type = "thinking", thinking = "", signature = 5 }, opaque = { type = "opaque", raw = "no JSON" },
+        list = { type = "opaque", raw = "[]" } }
+      for name, block in pairs(odd) do
+        local ok, err = pcall(server.script, server, { { content = "x" }, { content = { block } } })
+        assert.is_false(ok, name)
+        assert.is_truthy(err.message:find("answers%[2%]%.content%[1%]%.%l+.* expected"), err.message)
+      end
+    end)
+
+    it("takes no empty arguments for bad ones", function()
+      local ollama = koine.ollama { model = "m", base_url = server.url }
+      assert(server:script { { content = { { type = "tool_use", name = "f", arguments_json = "" } } } })
+      assert.are.equal("{}", assert(ollama:chat "Hi").tool_calls[1].arguments_json)
+    end)
+
     it("is for requests after it: one that came before takes none of its answers", function()
       assert(server:requests()) -- so that the control call below finds its connection open, and is read first
       local function continue() os.execute("kill -CONT " .. server.pid) end

@@ -29,6 +29,10 @@ local BLOCKS = {
   tool_use = { name = "string" },
   opaque = {},
 }
+local OPTIONAL = {
+  thinking = { signature = "string" },
+  tool_use = { id = "string", arguments = "table", arguments_json = "string" },
+}
 
 local function known(path, t, names)
   if type(t) ~= "table" then
@@ -50,6 +54,22 @@ local function check_numbers(path, t, fields)
   end
 end
 
+-- What is wrong with the fields that a block may leave out, or nil.
+local function check_optional(at, block)
+  for field, kind in pairs(OPTIONAL[block.type] or {}) do
+    if block[field] ~= nil and type(block[field]) ~= kind then
+      return ("%s.%s: a %s expected"):format(at, field, kind)
+    end
+  end
+  local raw = block.raw or type(block.provider_data) == "table" and block.provider_data.raw or nil
+  if type(raw) == "string" then
+    raw = json.decode(raw)
+  end
+  if block.type == "opaque" and not json.is_object(raw) then
+    return at .. ".raw: the block as the wire writes it expected (a table or JSON text)"
+  end
+end
+
 local function check_content(path, content)
   if type(content) == "string" then
     return nil
@@ -67,8 +87,9 @@ local function check_content(path, content)
         return ("%s.%s: a %s expected"):format(at, field, kind)
       end
     end
-    if block.type == "opaque" and not (block.raw or block.provider_data and block.provider_data.raw) then
-      return at .. ".raw: the block as the wire writes it expected (a table or JSON text)"
+    local problem = check_optional(at, block)
+    if problem then
+      return problem
     end
   end
 end

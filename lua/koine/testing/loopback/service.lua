@@ -31,6 +31,7 @@ local JSON = { "content-type", "application/json" }
 local function reset(state)
   state.log, state.issued, state.requests = {}, issued.new(endpoints), 0
   state.answers, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, false
+  state.names = {}
   if state.copilot then
     state.copilot:reset()
   end
@@ -38,7 +39,9 @@ end
 
 local function set_script(state, answers)
   state.answers, state.next, state.by_path, state.own, state.echo = {}, 1, {}, {}, answers == "echo"
-  for _, answer in ipairs(state.echo and {} or answers) do
+  state.names = {}
+  for i, answer in ipairs(state.echo and {} or answers) do
+    state.names[answer] = ("answers[%d]: "):format(i)
     if answer.path then
       local list = state.by_path[answer.path] or {}
       list[#list + 1] = answer
@@ -83,6 +86,15 @@ local function error_response(endpoint, status, err, record)
   local id = record.request_id
   return plain_response(status, endpoint.error_body(status, err, id), endpoint.id_header(id),
     endpoint.error_header and endpoint.error_header(status, err))
+end
+
+--- The answer where the script is at fault. No client shall retry it: the next answer is for another call.
+local function script_response(endpoint, message, record)
+  return add_headers(error_response(endpoint, 500, { message = message }, record), { ["x-should-retry"] = "false" })
+end
+
+local function not_playable(state, endpoint, answer, why, record)
+  return script_response(endpoint, ("the script cannot be played: %s%s"):format(state.names[answer] or "", why), record)
 end
 
 --- The text of the credential in a request, as a careless proxy repeats it.
@@ -157,7 +169,7 @@ local function scripted_content(state, endpoint, answer, body, record)
     pieces, why = endpoint.plain(plan, body)
   end
   if not pieces then
-    return error_response(endpoint, 500, { message = "the script cannot be played: " .. why }, record)
+    return not_playable(state, endpoint, answer, why, record)
   end
   endpoint.remember(state.issued, plan, body.model)
   local type_header = body.stream and { "content-type", endpoint.stream_type } or JSON
@@ -178,7 +190,7 @@ local function play(state, endpoint, answer, request, body, record)
     local refusal = { error = { status = 401, message = "invalid key" }, fault = answer.fault }
     return scripted_error(endpoint, refusal, request, record)
   elseif not body then
-    return error_response(endpoint, 500, { message = "the script's answer for this path has no reply" }, record)
+    return not_playable(state, endpoint, answer, "this path is no chat's: a reply expected", record)
   end
   return scripted_content(state, endpoint, answer, body, record)
 end
@@ -200,7 +212,7 @@ local function answer_chat(state, endpoint, request, record)
   local answer = next_answer(state, request.path, true) or state.echo and script.echo(body)
   if not answer then
     local message = ("the script is exhausted: it has %d answers, this is one request more"):format(#state.answers)
-    return add_headers(error_response(endpoint, 500, { message = message }, record), { ["x-should-retry"] = "false" })
+    return script_response(endpoint, message, record)
   end
   return play(state, endpoint, answer, request, body, record), answer.fault
 end

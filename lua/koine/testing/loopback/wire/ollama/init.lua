@@ -44,13 +44,15 @@ local function unfit(plan)
   for _, block in ipairs(plan.blocks) do
     if block.type == "opaque" or block.type == "redacted_thinking" then
       return ("Ollama's wire has no %s blocks"):format(block.type)
+    elseif block.type == "tool_use" and block.json ~= "" and json.decode(block.json) == nil then
+      return "Ollama's wire cannot carry arguments that are not JSON"
     end
   end
 end
 
 local function call_object(block, index)
   return object("id", block.id, "function", object("index", index, "name", block.name,
-    "arguments", json.raw(block.json)))
+    "arguments", json.raw(block.json == "" and "{}" or block.json)))
 end
 
 -- A count of zero is left out, as Go does.
