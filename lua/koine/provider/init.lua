@@ -24,8 +24,8 @@
 --   service, list_base_url  of auth "sigv4": what to sign for; the address of lists, where that is another one.
 --                     Addresses may have {region} in them
 --   express_base_url, places  of auth "google": the address with a key; addresses of models with these names, an array
---                     of {model = pattern, base_url, express_base_url}. Addresses may have {host}, {location} and
---                     {project} in them
+--                     of {model = pattern, part = what an address of the caller's may not have then, base_url,
+--                     express_base_url}. Addresses may have {host}, {location} and {project} in them
 --   variables         of auth "google": project, location → variable that is looked at before Google's own
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date

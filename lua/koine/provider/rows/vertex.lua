@@ -15,8 +15,8 @@ return {
   express_base_url = EXPRESS .. GOOGLE,
   -- Of names that say where the model is: of another publisher, tuned, deployed.
   places = {
-    { model = "^projects/", base_url = HOST, express_base_url = EXPRESS },
-    { model = "/", base_url = LOCATED, express_base_url = EXPRESS },
+    { model = "^projects/", part = "/projects/", base_url = HOST, express_base_url = EXPRESS },
+    { model = "/", part = "/publishers/", base_url = LOCATED, express_base_url = EXPRESS },
   },
   list = false,
   counts = true,

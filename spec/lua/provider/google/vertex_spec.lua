@@ -10,6 +10,7 @@ local raised = require "spec.support.raised"
 
 local GOOGLE = "/publishers/google"
 local PREFIX = "/v1/projects/{project}/locations/{location}" .. GOOGLE
+local FINE = { candidates = { { content = { role = "model", parts = { { text = "fine" } } }, finishReason = "STOP" } } }
 local TOOLS = { { name = "topic", description = "d", strict = true,
   parameters = { type = "object", properties = { a = { type = "string" } }, required = { "a" },
     additionalProperties = false } } }
@@ -110,11 +111,37 @@ describe("koine.vertex", function()
       assert.are.equal(path, sent()[1].path)
     end)
 
+    it("an own base URL as it is, and refuses one that has what the model's name has", function()
+      local located = server.url .. "/v1/projects/{project}/locations/{location}"
+      local here = server.url .. "/v1/projects/p/locations/global"
+      for model, urls in pairs { ["gemini-x"] = { located .. GOOGLE, here .. GOOGLE .. "/models/gemini-x" },
+        ["publishers/meta/models/x"] = { located, here .. "/publishers/meta/models/x" },
+        ["endpoints/12"] = { located, here .. "/endpoints/12" },
+        ["projects/q/locations/us/endpoints/12"] = { server.url .. "/v1",
+          server.url .. "/v1/projects/q/locations/us/endpoints/12" } } do
+        local path = urls[2]:sub(#server.url + 1) .. ":generateContent"
+        assert(server:reset())
+        assert(server:script { { path = path, reply = { body = FINE } } })
+        assert.are.equal("fine", assert(vertex { model = model, base_url = urls[1] }:chat "Hi"):text())
+        assert.are.equal(path, sent()[1].path)
+      end
+      local elsewhere = "projects/q/locations/us/endpoints/12"
+      for _, case in ipairs { { "publishers/meta/models/x", located .. GOOGLE },
+        { "endpoints/12", located .. GOOGLE .. "/" }, { elsewhere, located }, { elsewhere, located .. GOOGLE },
+        { "publishers/google/models/x", located .. GOOGLE .. "?a=b" } } do
+        local err = raised(vertex, { model = case[1], base_url = case[2] })
+        assert.are.same({ "ArgumentError", "base_url" }, { err.class, err.field })
+        assert.is_truthy(err.message:find(case[1], 1, true), err.message)
+        assert.is_nil(err.message:find("127.0.0.1", 1, true), err.message)
+      end
+    end)
+
     it("what its models take, by their short and long names", function()
       for model, thinking in pairs { ["gemini-2.5-pro"] = "budget", ["gemini-3.5-flash"] = "level",
         ["publishers/google/models/gemini-2.5-pro"] = "budget",
         ["projects/p/locations/us/publishers/google/models/gemini-2.5-pro"] = "budget" } do
-        assert.are.equal(thinking, core.state(vertex { model = model }).info.thinking, model)
+        local adapter = koine.vertex { model = model, project = "p", location = "us", token = "t" }
+        assert.are.equal(thinking, core.state(adapter).info.thinking, model)
       end
       assert.are.equal("gemini-2.5-pro", koine.adapter("vertex/gemini-2.5-pro", { key = "k" }):model_name())
     end)

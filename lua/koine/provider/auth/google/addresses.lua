@@ -46,6 +46,20 @@ local function of_row(row, model, express)
   return express and row.express_base_url or row.base_url
 end
 
+-- Raises an ArgumentError where the caller's base URL has a part that the model's name has, too. Does not show the URL,
+-- which may hold a password.
+local function check_own(url, row, model)
+  for _, place in ipairs(row.places or {}) do
+    if model:find(place.model) then
+      if ((url:match "^[^?]*") .. "/"):find(place.part, 1, true) then
+        core.raise_argument("base_url", ('a URL without "%s" for the model %q, as in "%s"'):format(place.part, model,
+          place.base_url), "one with it")
+      end
+      return
+    end
+  end
+end
+
 -- Replaces {NAME} in a base URL. Raises an ArgumentError where a value is missing.
 local function filled(url, values, row)
   return (url:gsub("{(%w+)}", function(name)
@@ -60,8 +74,9 @@ local function filled(url, values, row)
 end
 
 --- Puts the base URL and the project (nil where none is known) into the state. A model's name that says its project and
--- location is asked for there. Raises an ArgumentError for a project or location that is unfit, needed and missing, or
--- given beside a key, with which there is neither.
+-- location is asked for there. The caller's base URL is the whole one for every model. Raises an ArgumentError for a
+-- project or location that is unfit, needed and missing, or given beside a key, with which there is neither, and for a
+-- base URL that has what the model's name has.
 function addresses.setup(state)
   local settings, row, model = state.settings, state.row, state.model
   local express = settings.key ~= nil and row.express_base_url ~= nil and not settings.base_url
@@ -74,6 +89,7 @@ function addresses.setup(state)
   state.project = values.project
   local own = { model:match "^projects/([^/]+)/locations/([^/]+)/" }
   if own[1] and own[2]:find(PATTERNS.location) then values.location = own[2] end
+  if settings.base_url then check_own(settings.base_url, row, model) end
   state.base_url = filled(settings.base_url or of_row(row, model, express), values, row)
 end
 
