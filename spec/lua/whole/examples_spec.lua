@@ -1,9 +1,9 @@
 -- Every example, run as a reader would run it, with the loopback provider in the place of the real ones.
 
 local embed = require "spec.lua.whole.embed"
+local kit = require "spec.lua.whole.examples_kit"
 local koine = require "koine"
 local lfs = require "lfs"
-local paths = require "koine.testing.loopback.paths"
 local rows = require "koine.provider"
 local socket = require "socket"
 
@@ -17,13 +17,6 @@ local function output_of(command)
   local pipe = assert(io.popen(command .. " 2>&1"))
   local text = pipe:read "a"
   return text, pipe:close() == true
-end
-
--- The path that a provider's base URL has: what the loopback provider has to be spoken to at.
-local function path_of(row)
-  local fields = row.apis and row.apis[row.api] or row
-  local url = fields.base_url or (fields.base_urls or {})[1] or row.base_url or (row.base_urls or {})[1]
-  return url and url:match "^https?://[^/]+(.*)$" or ""
 end
 
 describe("the example", function()
@@ -133,13 +126,20 @@ describe("the example", function()
       tested.switch_provider = true
       assert(server:reset())
       assert(server:script { { content = RIVER }, { content = CITIES } })
-      local command = ("env KOINE_BASE_URL='%s' KOINE_SECOND_BASE_URL='%s' %s=test-key-1 %s=test-key-2 %s "
-        .. "%s examples/switch_provider.lua %s"):format(server.url .. path_of(first), server.url .. path_of(second),
-        first.env[1], second.env[1], ELSEWHERE, LUA, arguments)
-      local text, ok = output_of(command)
+      local one, forget_one = kit.environment(server, first, "test-key-1")
+      local two, forget_two = kit.environment(server, second, "test-key-2")
+      local text, ok = output_of(("env KOINE_BASE_URL='%s' KOINE_SECOND_BASE_URL='%s' %s %s %s "
+        .. "%s examples/switch_provider.lua %s"):format(server.url .. kit.path_of(first), server.url
+        .. kit.path_of(second),
+        one, two, ELSEWHERE, LUA, arguments))
+      forget_one()
+      forget_two()
       assert.is_true(ok, text)
-      local requests = assert(server:requests())
-      for _, request in ipairs(requests) do assert.are.same({}, request.problems) end
+      local requests = {}
+      for _, request in ipairs(assert(server:requests())) do
+        assert.are.same({}, request.problems)
+        if request.path ~= "/token" then requests[#requests + 1] = request end
+      end
       assert.are.equal(2, #requests)
       assert.are.equal(("%s: %s\n%s: %s\n"):format(first.title, RIVER, second.title, CITIES), text)
       assert.is_truthy(requests[2].body:find(RIVER, 1, true))
@@ -154,7 +154,7 @@ describe("the example", function()
     local of_wire, wires = {}, {}
     for _, name in ipairs(rows.names) do
       local row = rows.load(name)
-      local wire = rows.chosen(row, {}).codec
+      local wire = kit.wire_of(row)
       if not of_wire[wire] and row.base_url and not row.login then
         of_wire[wire], wires[#wires + 1] = row, wire
       end
@@ -168,9 +168,7 @@ describe("the example", function()
       end)
     end
 
-    it("over all wire formats that there are", function()
-      for wire in pairs(paths.endpoints) do assert.is_truthy(of_wire[wire], wire) end
-    end)
+    it("over all wire formats that there are", function() assert.are.same({}, kit.missing(of_wire)) end)
   end)
 
   it("custom_adapter answers without a network", function()
@@ -201,25 +199,14 @@ describe("the example", function()
     local SAME = "\nLet me look. \n  -> weather({\"city\": \"Paris\"})\n  <- 18 degrees and rain in Paris\n"
       .. "\n[tool_use; 92 tokens in, 21 out]\nYes: take one.\n[end_turn; 141 tokens in, 17 out]\n"
 
-    -- A file of Google's with a user's login, for which the loopback provider gives tokens.
-    local function google_login()
-      local path = os.tmpname()
-      local file <close> = assert(io.open(path, "w"))
-      assert(file:write(require("cjson").encode { type = "authorized_user", client_id = "id",
-        client_secret = "secret-1", refresh_token = "refresh-1", token_uri = server.url .. "/token" }))
-      assert(os.execute("chmod 600 " .. path))
-      return path
-    end
-
     local function check(row)
       assert(server:script(ANSWERS))
       local model = row.own_ids and "maker/some-model" or "some-model" -- there one without a maker has another name
-      local login = row.auth == "google" and google_login()
-      local variable = row.env and row.env[1] .. "=" .. (login or "test-key-3") or ""
+      local variable, forget = kit.environment(server, row, "test-key-3")
       local command = ("env KOINE_BASE_URL='%s' %s %s %s examples/any_provider.lua %s/%s"):format(
-        server.url .. path_of(row), ELSEWHERE, variable, LUA, row.name, model)
+        server.url .. kit.path_of(row), ELSEWHERE, variable, LUA, row.name, model)
       local text, ok = output_of(command)
-      if login then os.remove(login) end
+      forget()
       assert.is_true(ok, text)
       local unasked = row.quirks and row.quirks.no_stream_usage -- and the loopback provider tells when asked
       assert.are.equal(("--- %s, %s"):format(row.title, model)
@@ -233,20 +220,14 @@ describe("the example", function()
       tested.any_provider = true
     end
 
-    local wires = { bedrock_invoke = true } -- an api that is no default: the example does not choose one
+    local wires = {}
     for _, name in ipairs(rows.names) do
       local row = rows.load(name)
-      local fields = rows.chosen(row, {})
-      local on_vertex = (fields.quirks or {}).route == "raw_predict"
-      wires[on_vertex and "anthropic_vertex" or fields.codec] = true
+      wires[kit.wire_of(row)] = true
       if not row.login then it(row.title, function() check(row) end) end
     end
 
-    it("every wire format that there is", function()
-      local missing = {}
-      for wire in pairs(paths.endpoints) do missing[#missing + 1] = not wires[wire] and wire or nil end
-      assert.are.same({}, missing)
-    end)
+    it("every wire format that there is", function() assert.are.same({}, kit.missing(wires)) end)
 
     it("the provider that KOINE_MODEL names, else the first with a key", function()
       assert(server:script(ANSWERS))
