@@ -99,6 +99,15 @@ local function rows_table(folder, ...)
   return table.concat(lines)
 end
 
+-- A table of the rows with a default model.
+local function default_models()
+  local lines = {}
+  for _, row in ipairs(rows) do
+    if row.default_model then lines[#lines + 1] = line_of(constructor(row), "`" .. row.default_model .. "`") end
+  end
+  return line_of("constructor", "`model` by default") .. "|---|---|\n" .. table.concat(lines)
+end
+
 -- A table of the choices of `api`, with the constructors that have the same in one row.
 local function apis_table()
   local lines, of = {}, {}
@@ -203,7 +212,8 @@ local NAMES = "lua/koine/provider/names.lua"
 -- The file → what stands between its lines.
 local LISTS = {
   ["README.md"] = { providers = rows_table("docs/", "speaks", "key", "checked") },
-  ["docs/adapter.md"] = { constructors = rows_table("", "base_url", "key"), apis = apis_table() },
+  ["docs/adapter.md"] = { constructors = rows_table("", "base_url", "key"), apis = apis_table(),
+    default_models = default_models() },
   ["llms.txt"] = { providers = rows_text() },
   ["lua/koine/testing/loopback/paths.lua"] = { prefixes = prefixes() },
   ["rockspec/koine-scm-1.rockspec"] = { sources = sources(), modules = modules() },
