@@ -20,8 +20,8 @@ local ACCESS_KEY, SECRET_KEY, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KE
 local REGION = 'name of an AWS region, as in "eu-central-1"'
 
 local CREDENTIALS = check.secret(check.record({ access_key = check.required(check.key),
-  secret_key = check.required(check.key),
-  session_token = check.key, expires_at = check.secret(check.number()) },
+  secret_key = check.required(check.key), session_token = check.key,
+  expires_at = check.secret(check.number(nil, nil, "Unix seconds, a number")) },
   "table of access_key, secret_key, session_token, expires_at"))
 
 -- A variable's value; nil where it is not set or empty.
@@ -100,7 +100,8 @@ local function keys_of(row, settings)
     found, err = credentials.from_function(row, "credentials", found, CREDENTIALS)
   end
   if found and found.expires_at and found.expires_at <= core.wall() then
-    return refusal(row, "the option credentials gave credentials that have expired: fresh ones are needed")
+    return refusal(row, "the option credentials gave credentials that have expired: fresh ones are needed "
+      .. "(expires_at is in Unix seconds)")
   end
   return found, err
 end

@@ -131,7 +131,9 @@ describe("credentials of AWS", function()
       { err.kind, err.message })
     _, err = adapter { credentials = function() return { access_key = "A", secret_key = "S", expires_at = 5 } end }
       :chat "Hi"
-    assert.is_truthy(err.message:find("have expired: fresh ones are needed", 1, true))
+    assert.is_truthy(err.message:find("have expired: fresh ones are needed (expires_at is in Unix seconds)", 1, true))
+    local dated = raised(adapter, { credentials = { access_key = "A", secret_key = "S", expires_at = "2026-01-01" } })
+    assert.are.same({ "credentials.expires_at", "Unix seconds, a number" }, { dated.field, dated.expected })
     local later = core.wall() + 100
     assert(adapter { credentials = { access_key = "AKIDLOOPBACK", secret_key = SECRET, expires_at = later } }:chat "Hi")
     for field, bad in pairs { ["credentials.secret_key"] = { access_key = "A" },
