@@ -128,7 +128,9 @@ end
 local function exports()
   local names, seen = {}, {}
   local function add(name)
-    if not seen[name] and koine[name] ~= nil then names[#names + 1], seen[name] = name, true end
+    if seen[name] then return end
+    local ok, value = pcall(function() return koine[name] end) -- a name that people may mean raises and says which
+    if ok and value ~= nil then names[#names + 1], seen[name] = name, true end
   end
   for name in read "lua/koine/init.lua":gmatch "[%a_][%w_]*" do add(name) end
   for _, name in ipairs(rows.names) do add(name) end
