@@ -215,3 +215,17 @@ describe("media", function()
     assert.are.equal(0, #assert(server:requests()))
   end)
 end)
+
+describe("image/jpg", function()
+  it("goes out as image/jpeg on every wire", function()
+    for name, given in pairs { anthropic = { model = "claude-sonnet-4-5" }, openai = { model = "gpt-4.1" },
+      groq = { model = "m" }, gemini = { model = "gemini-2.5-flash" },
+      bedrock = { model = "m", region = "us-east-1" } } do
+      given.key = "k"
+      local body = koine[name](given):render({ model = given.model, messages = { { role = "user",
+        content = { image("aGk=", "image/jpg") } } } }, "chat")
+      assert.is_nil(body:find("image/jpg", 1, true), name)
+      assert.is_truthy(body:find("jpeg", 1, true), name)
+    end
+  end)
+end)

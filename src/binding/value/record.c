@@ -32,6 +32,17 @@ static void refuse_misnomers(lua_State *L, int idx, const struct path *p) {
   }
 }
 
+/* Raises for a tool in the form of the Chat API, whose fields are one level down. */
+static void refuse_wrapped(lua_State *L, int idx, const struct path *p) {
+  struct path here = { p, "function", 0 };
+  lua_pushliteral(L, "name");
+  lua_rawget(L, idx);
+  lua_pushliteral(L, "function");
+  if (lua_rawget(L, idx) == LUA_TTABLE && lua_isnil(L, -2))
+    raise_at(L, &here, "no table here, but its name, description and parameters in the tool itself", "a table");
+  lua_pop(L, 2);
+}
+
 /* Raises for what can be no record. */
 static void refuse_record(lua_State *L, int idx, const struct path *p) {
   if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
@@ -72,6 +83,7 @@ static struct node *to_record(lua_State *L, int idx, struct arena *a, const stru
   luaL_checkstack(L, 6, "too many nested tables");
   if (keys == TOOL_KEYS && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
   if (keys == TOOL_KEYS) refuse_misnomers(L, idx, p);
+  if (keys == TOOL_KEYS) refuse_wrapped(L, idx, p);
   o = value_need(L, node_new(a, NODE_OBJECT));
   lua_pushnil(L);
   while (lua_next(L, idx)) {

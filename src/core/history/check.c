@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#define DATA_LOOKED_AT 1024 /* bytes of an image or a document */
 #define NAMES_MAX 128 /* bytes of the names of all types of blocks */
 
 /* {{{ blocks */
@@ -37,12 +38,29 @@ static int check_citations(struct check *c, const struct node *b, enum block_typ
   return 0;
 }
 
+/* Whether bare data may be base64, by its beginning: a path of a file is not. An address of a provider's own ("s3://…")
+** passes. */
+static int may_be_base64(struct str s) {
+  size_t n = s.n < DATA_LOOKED_AT ? s.n : DATA_LOOKED_AT;
+  if (str_contains((struct str){ s.p, n }, "://")) return 1;
+  for (size_t i = 0; i < n; i++) {
+    char ch = s.p[i];
+    int letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+    if (!letter && (ch == '\0' || strchr("+/=-_ \t\r\n", ch) == NULL)) return 0;
+  }
+  return 1;
+}
+
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
 static int check_media(struct check *c, const struct node *b, enum block_type block) {
-  const struct node *type = member(b, STR("media_type"));
-  struct str s = node_str(member(b, STR("source")));
+  const struct node *type = member(b, STR("media_type")), *source = member(b, STR("source"));
+  struct str s = node_str(source);
   int names_itself = str_begins(s, "data:") || str_begins(s, "http://") || str_begins(s, "https://");
+  if (node_is(source, NODE_OBJECT))
+    return refuse_member(c, STR("source"), "string of base64 data or a URL, with media_type beside it", source);
   if (check_name(c, b, STR("source")) != 0) return -1;
+  if (!names_itself && !may_be_base64(s))
+    return refuse_member(c, STR("source"), "base64 data, as koine.base64(bytes) gives, or a URL", source);
   if (!names_itself && type == NULL)
     return refuse_member(c, STR("media_type"), "MIME type (source is no URL)", NULL);
   if (check_string(c, b, STR("media_type"), OPTIONAL) != 0 || check_string(c, b, STR("title"), OPTIONAL) != 0)

@@ -154,7 +154,7 @@ static void test_messages(void) {
   REFUSED("{'model':'m','messages':[{'role':'user','content':[{'type':'document','source':'AAAA','media_type':"
           "'application/pdf'}]}]}", "messages[1].content[1]");
   REFUSED("{'model':'m','messages':[{'role':'user','content':[{'type':'document','source':'!','media_type':"
-          "'text/plain'}]}]}", "messages[1].content[1]");
+          "'text/plain'}]}]}", "messages[1].content[1].source");
 }
 
 #define CALL(id, args) "{'type':'tool_use','id':'" id "','name':'f','arguments':" args "}"

@@ -3,11 +3,16 @@
 */
 #include "media.h"
 
+struct str media_type(const struct node *block) {
+  struct str type = node_str(node_get(block, "media_type"));
+  return str_eq(type, "image/jpg") ? STR("image/jpeg") : type;
+}
+
 int media_read(const struct node *block, struct media *m) {
   struct str s = node_str(node_get(block, "source"));
   const char *comma;
   size_t n;
-  *m = (struct media){ .type = node_str(node_get(block, "media_type")), .data = s };
+  *m = (struct media){ .type = media_type(block), .data = s };
   if (str_begins(s, "http://") || str_begins(s, "https://")) { m->url = s; return 0; }
   if (!str_begins(s, "data:")) return s.n > 0 && m->type.n > 0 ? 0 : -1;
   comma = memchr(s.p, ',', s.n);
@@ -19,6 +24,7 @@ int media_read(const struct node *block, struct media *m) {
   for (size_t i = 0; i < m->type.n; i++)
     if (m->type.p[i] == ';') m->type.n = i; /* parameters, e.g. charset */
   if (m->type.n == 0) m->type = STR("text/plain");
+  if (str_eq(m->type, "image/jpg")) m->type = STR("image/jpeg");
   return 0;
 }
 

@@ -16,6 +16,8 @@ struct media {
 /* What media_read takes, in words. */
 #define MEDIA_SOURCES "http(s) URL, base64 data: URL, or base64 data with a media_type"
 
+/* The media_type of a block, by its registered name. */
+struct str media_type(const struct node *block);
 /* Reads a block's source: 0, or -1 when it is none of: http(s) URL, base64 data: URL, base64 data with media_type. */
 int media_read(const struct node *block, struct media *m);
 /* True for a document of text whose data is there. */

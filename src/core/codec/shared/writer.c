@@ -3,6 +3,7 @@
 ** Owns nothing; scratch lies in the request's arena. Failure: the `struct writer` says so; writer_check_media returns
 ** -1 and an err.
 */
+#include "media.h"
 #include "writer.h"
 
 #include <stdio.h>
@@ -198,7 +199,7 @@ struct str writer_joined(struct writer *w, const struct node *content, enum say 
 }
 
 void writer_url(struct writer *w, const struct node *block) {
-  struct str source = node_str(node_get(block, "source")), type = node_str(node_get(block, "media_type"));
+  struct str source = node_str(node_get(block, "source")), type = media_type(block);
   struct str pieces[] = { STR("data:"), type, STR(";base64,"), source };
   size_t n = pieces[0].n + pieces[1].n + pieces[2].n + pieces[3].n;
   char *p, *to;
