@@ -65,10 +65,11 @@ end
 
 -- What users call providers elsewhere, and the constructors that are meant.
 local ELSEWHERE = { google = "koine.gemini or koine.vertex", google_vertex = "koine.vertex", vertexai = "koine.vertex",
-  aws = "koine.bedrock", amazon = "koine.bedrock", claude = "koine.anthropic", gpt = "koine.openai",
-  chatgpt = "koine.openai", openai_responses = "koine.openai", grok = "koine.xai", github = "koine.copilot",
-  github_copilot = "koine.copilot", azure_openai = "koine.azure", openai_compatible = "koine.compatible",
-  openai_chat = 'koine.openai with api = "chat"', custom = "koine.compatible or koine.custom_adapter" }
+  aws = "koine.bedrock", openai_responses = "koine.openai", github_copilot = "koine.copilot", azure_openai = "koine.azure", openai_compatible = "koine.compatible",
+  openai_chat = 'koine.openai with api = "chat"' }
+
+-- Families of models that are taken for providers.
+local FAMILIES = { claude = "anthropic", gpt = "openai", chatgpt = "openai", grok = "xai" }
 
 --- Raises an ArgumentError where `name` is what a provider is called elsewhere.
 function rows.check_elsewhere(name)
@@ -82,7 +83,7 @@ end
 -- the model with this id, or the nearest.
 function rows.load(name)
   if known[name] then return require("koine.provider.rows." .. name) end
-  local meant = whose(name) or ELSEWHERE[name] or check.nearest(name, known)
+  local meant = whose(name) or ELSEWHERE[name] or FAMILIES[name] or check.nearest(name, known)
   local shown = may_be_secret(name) and "a string that may be a credential" or name
   core.raise(errors.new { kind = "argument", field = "name", expected = meant or "known provider",
     message = shown .. ": unknown provider"

@@ -70,14 +70,35 @@ describe("a hint is given for", function()
 
   it("providers that are called otherwise elsewhere", function()
     for name, words in pairs { google = "koine.gemini or koine.vertex", aws = "koine.bedrock",
-      claude = "koine.anthropic", openai_chat = 'koine.openai with api = "chat"' } do
+      openai_chat = 'koine.openai with api = "chat"' } do
       hinted(name, "did you mean " .. words, function() return koine[name] end)
       hinted("name", words, koine.adapter, name .. "/m")
     end
     assert.is_nil(koine.gogle)
+    hinted("name", 'did you mean "anthropic"?', koine.adapter, "claude/x")
     hinted("name", "unknown provider", koine.adapter, "qwen3:4b")
     local key = "sk-ant-api03-abcdefghijklmnop0123456789"
     assert.is_nil(hinted("name", "may be a credential", koine.adapter, key).message:find("abcdef", 1, true))
+  end)
+
+  it("a tool in the form of the Chat API", function()
+    local wrapped = { type = "function", ["function"] = { name = "add", description = "Adds.", parameters = SCHEMA } }
+    hinted("tools[1].function", "name, description and parameters in the tool itself", claude.chat, claude, "Hi.",
+      { tools = { wrapped } })
+  end)
+
+  it("the source of an image in the form of Anthropic, and a path in its place", function()
+    for _, adapter in ipairs { claude, koine.openai { model = "gpt-4.1", key = "k" }, koine.ollama { model = "m" },
+      koine.gemini { model = "gemini-2.5-flash", key = "k" }, book } do
+      local function send(source, media_type)
+        return adapter.chat, adapter, { { role = "user", content = { { type = "text", text = "See." },
+          { type = "image", source = source, media_type = media_type } } } }
+      end
+      hinted("messages[1].content[2].source", "media_type beside it", send { type = "base64", data = "aGk=",
+        media_type = "image/png" })
+      hinted("messages[1].content[2].source", "koine.base64(bytes)", send("cat.png", "image/png"))
+      hinted("messages[1].content[2].source", "koine.base64(bytes)", send("\x89PNG\r\n", "image/png"))
+    end
   end)
 
   it("fields of an agent that are called otherwise elsewhere", function()
