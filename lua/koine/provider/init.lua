@@ -65,7 +65,9 @@ end
 
 -- What users call providers elsewhere, and the constructors that are meant.
 local ELSEWHERE = { google = "koine.gemini or koine.vertex", google_vertex = "koine.vertex", vertexai = "koine.vertex",
-  aws = "koine.bedrock", openai_responses = "koine.openai", github_copilot = "koine.copilot", azure_openai = "koine.azure", openai_compatible = "koine.compatible",
+  aws = "koine.bedrock", openai_responses = "koine.openai",
+  github_copilot = "koine.copilot", azure_openai = "koine.azure",
+  openai_compatible = "koine.compatible",
   openai_chat = 'koine.openai with api = "chat"' }
 
 -- Families of models that are taken for providers.
