@@ -323,8 +323,10 @@ describe("documentation: names", function()
     assert_named(vocabulary.delta_types, texts["docs/stream.md"], "docs/stream.md")
     local sources, codes = files.below("src/core", ".c"), {}
     for _, pattern in ipairs { "%f[%w]warn%(&?[or], \"([%l_]+)\"", "codec_warn%([^,]+, [^,]+, \"([%l_]+)\"",
-      "message_warn%([^,]*, \"([%l_]+)\"", "warning%(c, STR%(\"([%l_]+)\"", "ev%->id = STR%(\"([%l_]+)\"", "writer_warn_as%([^,]+, \"([%l_]+)\"",
-      "warn%(%l+, STR%(\"([%l_]+)\"", "push_warning%(s, \"([%l_]+)\"", "ollama_cut %u+ = { \"([%l_]+)\"" } do
+      "message_warn%([^,]*, \"([%l_]+)\"", "warning%(c, STR%(\"([%l_]+)\"", "ev%->id = STR%(\"([%l_]+)\"",
+      "writer_warn_as%([^,]+, \"([%l_]+)\"",
+      "warn%(%l+, STR%(\"([%l_]+)\"", "push_warning%(s, \"([%l_]+)\"",
+      "ollama_cut %u+ = { \"([%l_]+)\"" } do
       table.move(in_source(pattern, table.unpack(sources)), 1, 100, #codes + 1, codes)
     end
     assert.is_true(#codes > 10, "warnings are searched for in the wrong places")
