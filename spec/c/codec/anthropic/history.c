@@ -35,7 +35,8 @@ static void test_media(void) {
          "messages[1].content[1].source: http(s) URL, base64 data: URL, or base64 data with a media_type expected, "
          "got something else");
   REFUSE(ONE("{'type':'document','source':'not base64!','media_type':'text/plain'}"),
-         "messages[1].content[1].source: base64-encoded text expected, got something else");
+         "messages[1].content[1].source: base64 data, as koine.base64(bytes) gives, or a URL expected, "
+         "got \"not base64!\"");
   REFUSE("{'model':'m','messages':[" CALLED ",{'role':'assistant','content':[{'type':'tool_use','id':'c2',"
          "'name':'f','arguments':{}}]},{'role':'user','content':[{'type':'tool_result','tool_use_id':'c2',"
          "'content':[{'type':'image','source':'data:x'}]}]}]}",
