@@ -171,7 +171,7 @@ describe("a conversation", function()
     for k, to in ipairs(ROWS) do
       local title = ("goes from %s to %s"):format(from.title, to.title)
       it(title, function()
-        for away = 1, 4 do -- and back again
+        for _, away in ipairs { 1, 2, 4 } do -- and back again
           local bodies = talk(function(n) return n == away and to or from end, "low")
           local last = bodies[5]
           if from.signed and i ~= k then
@@ -195,11 +195,8 @@ describe("a conversation", function()
         talk(function(n) return n == 3 and to or from end, false)
       end)
 
-      -- Each time between calls and their results.
-      it(title .. " for good", function()
-        for _, leaves in ipairs { 2, 4 } do
-          talk(function(n) return n < leaves and from or to end)
-        end
+      it(title .. " for good, between calls and their results", function()
+        talk(function(n) return n == 1 and from or to end)
       end)
     end
   end
