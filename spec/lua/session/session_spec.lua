@@ -143,7 +143,7 @@ describe("session: types and interface", function()
       assert.is_true(session.is_provider(one))
     end
     local err = raised(session.new, "nobody")
-    assert.are.same({ "ArgumentError", "nobody", "known provider" }, { err.class, err.field, err.expected })
+    assert.are.same({ "ArgumentError", "name", "known provider" }, { err.class, err.field, err.expected })
     assert.are.equal("name", raised(session.new, 5).field)
     assert.are.equal("options", raised(session.new, "anthropic", 5).field)
   end)
