@@ -60,6 +60,8 @@ static void test_vertex(void) {
   CHECK(run(VERTEX, "{'model':'c@2025/x','stream':true,'messages':[{'role':'user','content':'hi'}]}", 0, &m, &r) == 0);
   CHECK_STR(r.path, strlen(r.path), "/models/c%402025%2Fx:streamRawPredict");
   CHECK_STR(r.body, strlen(r.body), json(VERSIONED("'max_tokens':8192,'stream':true,")));
+  CHECK(run(VERTEX, "{'model':'..','messages':[{'role':'user','content':'hi'}]}", 0, &m, &r) == -1);
+  CHECK_STR(r.e.field, strlen(r.e.field), "model");
   RENDER_QUIRK(ASK("'betas':['a','b'],'system':'s',"), VERTEX, VERSIONED("'max_tokens':8192,'system':'s',"),
                "[]{'anthropic-beta':'a,b'}");
   expect_all(__FILE__, __LINE__, ASK("'system':'s',"), VERTEX, 1,

@@ -18,6 +18,7 @@ static void test_path(void) {
   expect_path(__FILE__, __LINE__, NULL, 0, "/model/m/invoke");
   CHECK(run(NULL, "{'model':'us.a:0/b','stream':true,'messages':[" HI "]}", 0, &m, &r) == 0);
   CHECK_STR(r.path, strlen(r.path), "/model/us.a%3A0%2Fb/invoke-with-response-stream");
+  expect_error(__FILE__, __LINE__, NULL, "{'model':'..','messages':[" HI "]}", "model");
   CHECK(codec_bedrock_invoke.render_count == NULL);
 }
 

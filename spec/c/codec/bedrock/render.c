@@ -43,6 +43,9 @@ static void test_path(void) {
   path_of("amazon.nova-lite-v1:0", 0, "/model/amazon.nova-lite-v1%3A0/converse");
   path_of("amazon.nova-lite-v1:0", 1, "/model/amazon.nova-lite-v1%3A0/converse-stream");
   path_of("a/b c\xC3\xA9~_.-", 0, "/model/a%2Fb%20c%C3%A9~_.-/converse");
+  path_of("../b", 0, "/model/..%2Fb/converse");
+  expect_error(__FILE__, __LINE__, NULL, "{'model':'..','messages':[" HI "]}", "model");
+  expect_error(__FILE__, __LINE__, NULL, "{'model':'.','messages':[" HI "]}", "model");
 }
 
 static void test_settings(void) {

@@ -190,6 +190,18 @@ static void test_paths(void) {
   expect_model(__LINE__, "a b?c:d#", "", "/models/a%20b%3Fc%3Ad%23:generateContent");
 }
 
+/* A segment that a client of HTTP folds would leave the API's path. */
+static void test_folded_paths(void) {
+  static const char *const FOLDED[] = { "..", ".", "a/../../b", "../../v1/x", "models/..", "models/./x" };
+  char request[128];
+  for (size_t i = 0; i < sizeof FOLDED / sizeof *FOLDED; i++) {
+    snprintf(request, sizeof request, "{'model':'%s','messages':[" HI "]}", FOLDED[i]);
+    expect_error(__FILE__, __LINE__, NULL, request, "model");
+  }
+  expect_model(__LINE__, "%2e%2E/x", "", "/%252e%252E/x:generateContent");
+  expect_model(__LINE__, ".../..a", "", "/.../..a:generateContent");
+}
+
 static void expect_count(int line, const char *quirks, const char *body) {
   static const char REQUEST[] = "{'model':'m','max_tokens':5,'system':'s','extra':{'z':1,'safetySettings':[]},"
                                 "'tools':[{'name':'f','strict':true}],'metadata':{'a':'b'},'messages':[" HI "]}";
@@ -221,6 +233,7 @@ int main(void) {
   test_calls();
   test_media();
   test_paths();
+  test_folded_paths();
   test_count();
   expect_prefix();
   return test_done("codec/gemini/render");

@@ -52,12 +52,12 @@ static void test_path(void) {
   struct rendering x;
   struct writer w = { .r = &x.r, .e = &x.e };
   CHECK(rendering_open(&x, &codec_chat, &m, "{}") == 0);
-  writer_path(&w, (struct str){ SEGMENT, sizeof SEGMENT - 1 });
+  writer_path(&w, "model", (struct str){ SEGMENT, sizeof SEGMENT - 1 });
   CHECK(!w.failed);
   CHECK_STR(x.path.p, x.path.n, "az%2FAZ.09-_~%20%25%3A%C3%A4%00%3F");
   buf_free(&x.path);
   f.fail_at = f.asked + 1;
-  writer_path(&w, STR("m"));
+  writer_path(&w, "model", STR("m"));
   CHECK(w.failed && x.e.kind == KIND_MEMORY && x.path.n == 0);
   rendering_close(&x);
   CHECK(f.live == 0 && f.wrong == 0);

@@ -72,6 +72,7 @@ describe("koine.vertex", function()
         assert.is_truthy(err.message:find("GOOGLE_CLOUD_" .. field:upper(), 1, true), err.message)
       end
       assert.are.equal("project", raised(koine.vertex, { project = "a/b", location = "us" }).field)
+      assert.are.equal("project", raised(koine.vertex, { project = "..", location = "us" }).field)
       assert.are.equal("location", raised(koine.vertex, { project = "p", location = "evil.example/" }).field)
       variables = { GOOGLE_CLOUD_PROJECT = "p", GOOGLE_CLOUD_LOCATION = "a b" }
       assert.are.equal("location", raised(koine.vertex, {}).field)

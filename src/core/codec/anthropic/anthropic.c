@@ -297,7 +297,7 @@ static int put_predict_path(struct render *r, int count, struct err *e) {
   struct writer w = { .r = r, .e = e };
   int stream = node_is(writer_given(&w, "stream"), NODE_TRUE);
   if (buf_adds(r->path, "/models/") != 0) return err_memory(e);
-  writer_path(&w, count ? STR("count-tokens") : node_str(writer_given(&w, "model")));
+  writer_path(&w, "model", count ? STR("count-tokens") : node_str(writer_given(&w, "model")));
   if (w.failed) return -1;
   return buf_adds(r->path, stream && !count ? ":streamRawPredict" : ":rawPredict") == 0 ? 0 : err_memory(e);
 }

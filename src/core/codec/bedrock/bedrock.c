@@ -302,8 +302,9 @@ static int prepare(struct writer *w, struct node **system) {
 
 static int put_path(struct writer *w, const char *action) {
   if (buf_adds(w->r->path, "/model/") != 0) return err_memory(w->e);
-  writer_path(w, node_str(writer_given(w, "model")));
-  return w->failed || buf_adds(w->r->path, action) != 0 ? err_memory(w->e) : 0;
+  writer_path(w, "model", node_str(writer_given(w, "model")));
+  if (w->failed) return -1;
+  return buf_adds(w->r->path, action) == 0 ? 0 : err_memory(w->e);
 }
 
 static int render(struct render *r, struct err *e) {

@@ -15,7 +15,7 @@ static int put_path(struct render *r, struct err *e) {
   struct writer w = { .r = r, .e = e };
   int stream = node_is(writer_given(&w, "stream"), NODE_TRUE);
   if (buf_adds(r->path, "/model/") != 0) return err_memory(e);
-  writer_path(&w, node_str(writer_given(&w, "model")));
+  writer_path(&w, "model", node_str(writer_given(&w, "model")));
   if (w.failed) return -1;
   return buf_adds(r->path, stream ? "/invoke-with-response-stream" : "/invoke") == 0 ? 0 : err_memory(e);
 }

@@ -23,7 +23,7 @@ static int put_path(struct render *r, const char *verb, struct err *e) {
     const char *slash = memchr(rest.p, '/', rest.n);
     struct str segment = { rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n };
     size_t n = segment.n + (slash != NULL);
-    writer_path(&w, segment);
+    writer_path(&w, "model", segment);
     if (slash != NULL && !w.failed && buf_addc(r->path, '/') != 0) writer_memory(&w);
     rest = (struct str){ rest.p + n, rest.n - n };
   }

@@ -55,8 +55,12 @@ static int is_unreserved(char c) {
          c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-void writer_path(struct writer *w, struct str segment) {
+void writer_path(struct writer *w, const char *option, struct str segment) {
   static const char HEX[] = "0123456789ABCDEF";
+  if (!w->failed && (str_eq(segment, ".") || str_eq(segment, ".."))) {
+    (void)err_argument(w->e, option, "a name without . or .. between its slashes", "one with");
+    w->failed = 1;
+  }
   for (size_t i = 0; i < segment.n && !w->failed; i++) {
     unsigned char c = (unsigned char)segment.p[i];
     const char code[] = { '%', HEX[c >> 4], HEX[c & 15] };

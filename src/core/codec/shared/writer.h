@@ -41,8 +41,9 @@ void writer_kept(struct writer *w, const struct node *v);
 void writer_schema(struct writer *w, const struct node *schema);
 /* ,"key": */
 void writer_member(struct writer *w, struct str key);
-/* A segment of the path, percent-encoded. */
-void writer_path(struct writer *w, struct str segment);
+/* A segment of the path, percent-encoded; `option` says it. One that a client folds, "." or "..", is an argument error:
+** the request would leave the API's path. */
+void writer_path(struct writer *w, const char *option, struct str segment);
 
 /* }}} */
 

@@ -12,7 +12,7 @@ local EXPECTED = {
   location = '"global", "us", "eu" or a region, as in "europe-west4"',
 }
 local VARIABLES = { project = PROJECT, location = LOCATION }
-local PATTERNS = { project = "^[%w.:-]+$", location = "^[%w-]+$" }
+local PATTERNS = { project = "^%w[%w.:-]*$", location = "^[%w-]+$" }
 
 -- The host of a location.
 local function host_of(location)
