@@ -106,6 +106,41 @@ static void test_ends(void) {
   BODY("error protocol 0 \n", "7");
 }
 
+#define REASON(word) CHUNK("'finishReason':'" word "'")
+#define BLOCK "{'promptFeedback':{'blockReason':'SAFETY'}}"
+
+/* A reason does not sink: what was cut, held back or no answer stays so, unless the model goes on behind it. */
+static void test_order_of_ends(void) {
+#define CALLED "tool 0  f\nend 0\n"
+  STREAM(CALLED "stop max_tokens MAX_TOKENS\n", SAYS(CALL("'name':'f'")), REASON("MAX_TOKENS"), REASON("STOP"));
+  STREAM(CALLED "stop max_tokens MAX_TOKENS\n", SAYS(CALL("'name':'f'")), REASON("MAX_TOKENS"), REASON("OTHER"));
+  STREAM(CALLED "stop max_tokens MAX_TOKENS\n", SAYS(CALL("'name':'f'")), REASON("MAX_TOKENS"), REASON("X"));
+  STREAM(CALLED "stop max_tokens MAX_TOKENS\n", SAYS(CALL("'name':'f'")), REASON("MAX_TOKENS"),
+         REASON("UNEXPECTED_TOOL_CALL"));
+  STREAM(CALLED "stop sensitive SAFETY\n", SAYS(CALL("'name':'f'")), REASON("SAFETY"), REASON("STOP"));
+  STREAM(CALLED "stop sensitive SAFETY\n", SAYS(CALL("'name':'f'")), REASON("STOP"), REASON("SAFETY"));
+  STREAM(CALLED "stop sensitive SAFETY\n", SAYS(CALL("'name':'f'")), REASON("SAFETY"), REASON("MAX_TOKENS"), SAYS(""));
+  STREAM(CALLED "error server 0 MALFORMED_FUNCTION_CALL retryable\n", SAYS(CALL("'name':'f'")),
+         REASON("MALFORMED_FUNCTION_CALL"), REASON("OTHER"));
+  STREAM("error server 0 MALFORMED_FUNCTION_CALL retryable\n", REASON("MALFORMED_FUNCTION_CALL"), REASON("SAFETY"));
+  STREAM("text 0 a\nerror server 0 MALFORMED_FUNCTION_CALL retryable\n", REASON("MALFORMED_FUNCTION_CALL"),
+         STOP(TEXT("a")));
+  STREAM("error server 0 OTHER retryable\n", REASON("OTHER"), REASON("STOP"));
+  STREAM("text 0 a\nstop sensitive SAFETY\n", REASON("OTHER"), SAYS(TEXT("a")), REASON("SAFETY"));
+  STREAM("text 0 a\ntext 0 b\nstop end_turn STOP\n", STOP(TEXT("a")), STOP(TEXT("b")));
+  STREAM("text 0 a\nstop end_turn STOP\n", REASON("SAFETY"), STOP(TEXT("a")));
+}
+
+/* The prompt is refused: also behind what the model said of it. */
+static void test_blocks(void) {
+  STREAM("text 0 a\nstop sensitive SAFETY\n", SAYS(TEXT("a")), BLOCK);
+  STREAM(CALLED "stop sensitive SAFETY\n", SAYS(CALL("'name':'f'")), BLOCK, REASON("STOP"));
+  STREAM("stop sensitive SAFETY\n", BLOCK, REASON("STOP"));
+  STREAM("text 0 a\nstop end_turn STOP\n", BLOCK, STOP(TEXT("a")));
+  BODY("text 0 a\nstop sensitive SAFETY\n",
+       "{'candidates':[{" PARTS(TEXT("a")) "}],'promptFeedback':{'blockReason':'SAFETY'}}");
+}
+
 static void test_errors(void) {
   STREAM("text 0 a\nerror server 499 CANCELLED retryable\n", STOP(TEXT("a")),
          "{'error':{'code':499,'message':'x','status':'CANCELLED'}}");
@@ -140,6 +175,8 @@ int main(void) {
   test_meta();
   test_usage();
   test_ends();
+  test_order_of_ends();
+  test_blocks();
   test_errors();
   test_limits();
   test_cut();

@@ -47,13 +47,44 @@ static const struct reason *meaning_of(struct str word) {
   return NULL;
 }
 
-/* The last word wins, but STOP does not take back that the answer failed. */
-int gemini_finish(struct gemini *s, struct str reason, struct str message) {
-  const struct reason *old = meaning_of(buf_str(&s->reason));
-  if (s->finished && old != NULL && old->meaning != PLAIN && str_eq(reason, "STOP")) return 0;
-  s->finished = 1;
-  s->blocked = 0;
+/* True where the answer, as far as it came, is none with this reason. */
+static int fails(const struct gemini *s, const struct reason *r) {
+  return r != NULL && (r->meaning == FAILED || (r->meaning == FAILED_WITHOUT_CALL && s->calls == 0) ||
+                       (r->meaning == FAILED_WHEN_EMPTY && s->parts == 0));
+}
+
+/* What each reason makes of the answer so far, from "it is whole" up. */
+enum rank { WHOLE, UNCLEAR, CUT, HELD_BACK, NO_ANSWER };
+
+static enum rank rank_of(const struct gemini *s, const struct reason *r) {
+  if (fails(s, r)) return NO_ANSWER;
+  if (r == NULL || r->meaning != PLAIN) return UNCLEAR;
+  return r->stop == STOP_SENSITIVE ? HELD_BACK : r->stop == STOP_MAX_TOKENS ? CUT : WHOLE;
+}
+
+/* The rank of what is known. Where the model went on behind a plain reason, that was not the end. */
+static enum rank known_rank(const struct gemini *s) {
+  const struct reason *r = meaning_of(buf_str(&s->reason));
+  int went_on = s->parts > s->parts_at_end;
+  if (s->blocked) return went_on ? WHOLE : HELD_BACK;
+  if (!s->finished || (went_on && (r == NULL || r->meaning == PLAIN))) return WHOLE;
+  return rank_of(s, r);
+}
+
+static int keep(struct gemini *s, struct str reason, struct str message, int blocked) {
+  s->finished = !blocked;
+  s->blocked = blocked;
+  s->parts_at_end = s->parts;
   return codec_set(&s->reason, reason, s->e) != 0 ? -1 : codec_set(&s->message, message, s->e);
+}
+
+/* A reason only rises: a later one does not hide that the answer was cut or is none. */
+int gemini_finish(struct gemini *s, struct str reason, struct str message) {
+  return rank_of(s, meaning_of(reason)) < known_rank(s) ? 0 : keep(s, reason, message, 0);
+}
+
+int gemini_block(struct gemini *s, struct str reason, struct str message) {
+  return s->finished ? 0 : keep(s, reason, message, 1);
 }
 
 /* The answer is none: what the provider says about it is the error's message, its word the code. */
@@ -101,8 +132,7 @@ int gemini_end(struct gemini *s) {
   enum stop stop = r != NULL ? r->stop : STOP_END_TURN;
   if (push_extras(s) != 0) return -1;
   if (s->blocked) return end_blocked(s);
-  if (r != NULL && (r->meaning == FAILED || (r->meaning == FAILED_WITHOUT_CALL && s->calls == 0) ||
-                    (r->meaning == FAILED_WHEN_EMPTY && s->parts == 0))) return fail(s);
+  if (fails(s, r)) return fail(s);
   if (r != NULL && r->meaning == FAILED_WITHOUT_CALL && warn(s, STR("unexpected_tool_call"), STR("tools")) != 0) return -1;
   if (stop == STOP_NONE) stop = STOP_END_TURN;
   if (s->reason.n > 0 && (r == NULL || r->stop == STOP_NONE) &&

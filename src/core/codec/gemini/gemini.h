@@ -88,8 +88,9 @@ struct gemini {
   int hosted;             /* a tool ran at the provider, which may charge for it */
   int blocked;            /* the prompt was refused: `reason` says why */
   int finished;           /* a reason for the end was seen */
+  int parts_at_end;       /* `parts` when the reason came that counts */
   int cut;                /* the end of the body cut a chunk */
-  struct buf reason;      /* the last finishReason that counts, or the blockReason */
+  struct buf reason;      /* the finishReason that counts, or the blockReason */
   struct buf message;     /* what the provider says about it */
   struct buf extras[GEMINI_EXTRAS]; /* JSON; empty = never said */
 };
@@ -106,8 +107,10 @@ int gemini_warn(struct gemini *s, struct str code, struct str field, struct str 
 ** 0 or -1. */
 int gemini_part(struct gemini *s, struct json *j, int first);
 
-/* Keeps a finishReason, and what the provider says about it (either may be empty). 0 or -1. */
+/* Keeps a finishReason, unless one before it says worse, and what the provider says about it (may be empty). 0 or -1. */
 int gemini_finish(struct gemini *s, struct str reason, struct str message);
+/* The same of the blockReason of a refused prompt, which says nothing about an answer that has ended. */
+int gemini_block(struct gemini *s, struct str reason, struct str message);
 /* Pushes how the answer ended, or fails where it is none. 0 or -1. */
 int gemini_end(struct gemini *s);
 

@@ -25,7 +25,8 @@ void gemini_free(void *state) {
 
 int gemini_ended(const void *state) {
   const struct gemini *s = state;
-  return s->cut || !(s->finished || s->blocked) ? NOT_ENDED : s->blocked ? ENDED_FOR_GOOD : ENDED_SO_FAR;
+  if (s->cut || !(s->finished || s->blocked)) return NOT_ENDED;
+  return s->blocked && s->parts == 0 ? ENDED_FOR_GOOD : ENDED_SO_FAR;
 }
 
 /* }}} */
@@ -124,7 +125,7 @@ static int tell_others(struct gemini *s, int others) {
 
 /* {{{ chunks */
 
-/* A refused prompt, unless there is an answer all the same. */
+/* A refused prompt. */
 static int take_feedback(struct gemini *s, struct str json) {
   struct str reason = STR_NONE, message = STR_NONE;
   struct json j;
@@ -137,10 +138,7 @@ static int take_feedback(struct gemini *s, struct str json) {
     if (r != 0) return -1;
   }
   if (j.tok != J_OBJECT_END) return -1;
-  if (reason.n == 0 || s->finished || s->parts > 0) return 0;
-  s->blocked = 1;
-  s->reason.n = s->message.n = 0;
-  return buf_addstr(&s->reason, reason) == 0 && buf_addstr(&s->message, message) == 0 ? 0 : err_memory(s->e);
+  return reason.n == 0 ? 0 : gemini_block(s, reason, message);
 }
 
 /* The members of a chunk; error, feedback and status raw. */
