@@ -125,6 +125,11 @@ static void test_history(void) {
                          OWN("{\\'thoughtSignature\\':\\'b\\'}") "}," TEXT("") "]"),
            HI_OUT "," MODEL("{'text':'t','thought':true,'thoughtSignature':'a'},{'text':'u','thought':true},"
                             "{'text':'','thoughtSignature':'b'}"));
+  /* A thought that says nothing and is not signed. */
+  CONTENTS(HI "," ASSISTANT("[{'type':'thinking','thinking':''" OWN("") "}," TEXT("a") "]") "," HI,
+           HI_OUT "," MODEL(PART("a")) "," HI_OUT);
+  CONTENTS(HI "," ASSISTANT("[{'type':'thinking','thinking':''" OWN("{\\'thought\\':true}") "}]") "," HI,
+           TURN(PART("hi") "," PART("hi")));
   CONTENTS(HI "," ASSISTANT("[{'type':'opaque'" OWN("{\\'executableCode\\': {} }") "},{'type':'opaque'"
                             OWN("{\\'groundingMetadata\\':{}}") "},{'type':'opaque'" OF("other", "{\\'toolCall\\':1}")
                             "}]"), HI_OUT "," MODEL("{'executableCode': {} }"));

@@ -99,15 +99,24 @@ static int is_part(const struct node *block) {
   return n > 0 && j.tok == J_OBJECT_END && json_next(&j) == J_EOF;
 }
 
+/* True for a block without text whose part had nothing else either, such as a signature. */
+static int is_empty(struct writer *w, const struct node *block) {
+  int thinking = is_type(block, "thinking");
+  const struct node *text = thinking ? node_get(block, "thinking") : node_get(block, "text");
+  if ((!thinking && !is_type(block, "text")) || node_str(text).n > 0) return 0;
+  for (const struct node *v = children(writer_raw(w, block)); v != NULL; v = v->next)
+    if (!str_eq(v->key, "thought") && !str_eq(v->key, "text")) return 0;
+  return 1;
+}
+
 static int is_unsendable(struct writer *w, const struct node *block) {
-  (void)w;
-  return is_type(block, "redacted_thinking") || (is_type(block, "opaque") && !is_part(block));
+  return is_type(block, "redacted_thinking") || (is_type(block, "opaque") && !is_part(block)) || is_empty(w, block);
 }
 
 int gemini_prepare_contents(struct writer *w) {
   if (writer_check_media(w, MEDIA_FILE_URLS) != 0 || writer_each_media(w, check_media, NULL) != 0) return -1;
   writer_drop(w, is_unsendable);
-  return 0;
+  return w->failed ? -1 : 0;
 }
 
 int gemini_is_elsewhere(const struct writer *w, const struct origin *here) {
