@@ -177,6 +177,14 @@ static void test_calls(void) {
           "{'type':'document','source':'QQ==','media_type':'text/csv','title':'a.csv'}",
           OUT_RESULT("t1", "{'text':'1'}", "") ","
           OUT_RESULT("t2", "{'document':{'format':'csv','name':'a csv','source':{'bytes':'QQ=='}}}", ""));
+  /* Of who wants results alone: into the last one, with the text that a document wants beside it. */
+#define CSV "{'document':{'format':'csv','name':'a csv','source':{'bytes':'QQ=='}}}"
+  RESULTS(LLAMA, "", RESULT("t1", ",'content':'1'") "," RESULT("t2", ",'content':''") ","
+          "{'type':'document','source':'QQ==','media_type':'text/csv','title':'a.csv'}",
+          OUT_RESULT("t1", "{'text':'1'}", "") "," OUT_RESULT("t2", CSV ",{'text':'.'}", ""));
+  RESULTS("{'family':'mistral_large'}", "", RESULT("t1", ",'content':'1'") "," RESULT("t2", ",'content':'2'") ","
+          "{'type':'document','source':'QQ==','media_type':'text/csv','title':'a.csv'}," TEXT("also"),
+          OUT_RESULT("t1", "{'text':'1'}", "") "," OUT_RESULT("t2", "{'text':'2'}," CSV ",{'text':'also'}", ""));
   /* An image in a result, where the model takes none there. */
 #define PICTURE "{'type':'image','source':'data:image/png;base64,QQ=='}"
 #define OUT_PICTURE "{'image':{'format':'png','source':{'bytes':'QQ=='}}}"

@@ -45,22 +45,33 @@ static struct node *content_array(struct arena *a, struct node *result) {
   return node_set(result, STR("content"), list) == 0 ? list : NULL;
 }
 
-static void move(struct node *from, struct node *block, struct node *to) {
-  node_remove(from, block);
-  rules_append(to, block);
+/* Moves the blocks of `from` that it is true of to the end of `to`, in their order. Returns how many. */
+static int move(const struct quirks *q, struct node *from, struct node *to,
+                int (*moves)(const struct quirks *q, const struct node *b)) {
+  struct node *b = from->child, *next;
+  int n = 0;
+  from->child = from->last = NULL;
+  from->count = 0;
+  for (; b != NULL; b = next) {
+    int leaves = moves(q, b);
+    next = b->next;
+    n += leaves;
+    rules_append(leaves ? to : from, b);
+  }
+  return n;
+}
+
+static int is_image(const struct quirks *q, const struct node *b) {
+  (void)q;
+  return is_type(b, "image");
 }
 
 /* Takes the images out of the results, behind which they stand then. Returns how many. */
-static int take_images_out(struct node *content) {
+static int take_images_out(const struct quirks *q, struct node *content) {
   int images = 0;
   for (struct node *b = content->child; b != NULL; b = b->next) {
-    struct node *inner = is_type(b, "tool_result") ? node_get(b, "content") : NULL, *next;
-    for (struct node *x = node_is(inner, NODE_ARRAY) ? inner->child : NULL; x != NULL; x = next) {
-      next = x->next;
-      if (!is_type(x, "image")) continue;
-      move(inner, x, content);
-      images++;
-    }
+    struct node *inner = is_type(b, "tool_result") ? node_get(b, "content") : NULL;
+    if (node_is(inner, NODE_ARRAY)) images += move(q, inner, content, is_image);
   }
   return images;
 }
@@ -72,25 +83,10 @@ static struct node *last_result(const struct node *content) {
   return found;
 }
 
-/* Moves what may not stand beside results into the last one. 0, or -1 (memory). */
-static int take_in(struct writer *w, struct node *content, struct node *result) {
-  const struct quirks *q = w->r->quirks;
-  struct node *to = NULL, *next;
-  for (struct node *b = content->child; b != NULL; b = next) {
-    int moves = is_type(b, "text") ? !(bedrock_family(q) & CAN_MIX) : is_type(b, "document") && is_family(q, "claude");
-    next = b->next;
-    if (!moves) continue;
-    if (to == NULL && (to = content_array(w->r->a, result)) == NULL) return -1;
-    move(content, b, to);
-  }
-  return 0;
-}
-
-static int arrange_results(struct writer *w, struct node *content, int *moved) {
-  struct node *result = last_result(content);
-  if (result == NULL) return 0;
-  if (!(bedrock_family(w->r->quirks) & CAN_SEE_RESULTS)) *moved += take_images_out(content);
-  return take_in(w, content, result);
+/* True for what may not stand beside results. */
+static int stands_alone(const struct quirks *q, const struct node *b) {
+  int mixes = (bedrock_family(q) & CAN_MIX) != 0;
+  return is_type(b, "text") ? !mixes : is_type(b, "document") && (!mixes || is_family(q, "claude"));
 }
 
 /* A document wants a text beside it. 0, or -1 (memory). */
@@ -101,6 +97,25 @@ static int accompany(struct arena *a, struct node *content) {
     texts += is_type(b, "text");
   }
   return documents > 0 && texts == 0 ? node_add(content, new_text(a, STR("."))) : 0;
+}
+
+/* Moves what may not stand beside results into the last one. 0, or -1 (memory). */
+static int take_in(struct writer *w, struct node *content, struct node *result) {
+  const struct quirks *q = w->r->quirks;
+  const struct node *b = content->child;
+  struct node *to;
+  while (b != NULL && !stands_alone(q, b)) b = b->next;
+  if (b == NULL) return 0;
+  if ((to = content_array(w->r->a, result)) == NULL) return -1;
+  (void)move(q, content, to, stands_alone);
+  return bedrock_family(q) & CAN_MIX ? 0 : accompany(w->r->a, to);
+}
+
+static int arrange_results(struct writer *w, struct node *content, int *moved) {
+  struct node *result = last_result(content);
+  if (result == NULL) return 0;
+  if (!(bedrock_family(w->r->quirks) & CAN_SEE_RESULTS)) *moved += take_images_out(w->r->quirks, content);
+  return take_in(w, content, result);
 }
 
 /* }}} */
