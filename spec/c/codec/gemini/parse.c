@@ -45,6 +45,14 @@ static void test_calls(void) {
   STREAM("error protocol 0 \n", STOP("{'functionCall':7}"));
 }
 
+/* Names that the wire refuses were sent with an underscore before them. */
+static void test_names(void) {
+  STREAM("tool 0  3d\nend 0\ntool 1  -x\nend 1\ntool 2  _3d\nend 2\nstop end_turn STOP\n",
+         STOP(CALL("'name':'_3d'") "," CALL("'name':'_-x'") "," CALL("'name':'__3d'")));
+  STREAM("tool 0  _a\nend 0\ntool 1  3d\nend 1\ntool 2  _\nend 2\ntool 3  __\nend 3\nstop end_turn STOP\n",
+         STOP(CALL("'name':'_a'") "," CALL("'name':'3d'") "," CALL("'name':'_'") "," CALL("'name':'__'")));
+}
+
 static void test_others(void) {
   STREAM("opaque 0 inlineData {'inlineData':{'data':'A'},'thought':true}\nopaque 1 zap {'zap':1,'zip':2}\n"
          "stop end_turn STOP\n", STOP("{'inlineData':{'data':'A'},'thought':true},{'zap':1,'zip':2}"));
@@ -171,6 +179,7 @@ static void test_cut(void) {
 int main(void) {
   test_text();
   test_calls();
+  test_names();
   test_others();
   test_meta();
   test_usage();

@@ -156,6 +156,24 @@ static void test_calls(void) {
            HI_OUT "," MODEL(UNSIGNED) "," TURN("{'functionResponse':{'name':'f','response':{'error':'no'}}}"));
 }
 
+/* A name begins with a letter or an underscore here: the others get one, and so does what would then look like them. */
+static void test_names(void) {
+#define NAMED(id, name) "{'type':'tool_use','id':'" id "','name':'" name "','arguments':{}}"
+#define OUT_NAMED(name, more) "{'functionCall':{'name':'" name "','args':{}}" more "}"
+#define ANSWERED(name) "{'functionResponse':{'name':'" name "','response':{'output':'ok'}}}"
+#define SENTINEL ",'thoughtSignature':'skip_thought_signature_validator'"
+  SETS(NULL, "'tools':[{'name':'3d'},{'name':'-x'},{'name':'_3d'},{'name':'_a'},{'name':'_'}],"
+       "'tool_choice':{'type':'tool','name':'3d'},",
+       "'tools':[{'functionDeclarations':[{'name':'_3d'},{'name':'_-x'},{'name':'__3d'},{'name':'_a'},{'name':'_'}]}],"
+       "'toolConfig':{'functionCallingConfig':{'mode':'ANY','allowedFunctionNames':['_3d']}},");
+  CONTENTS(HI "," ASSISTANT("[" NAMED("a", "1abc") "," NAMED("b", "_9") "," NAMED("c", ".x") "]") ","
+           USER("[" RESULT("a", "'ok'") "," RESULT("b", "'ok'") "," RESULT("c", "'ok'") "]"),
+           HI_OUT "," MODEL(OUT_NAMED("_1abc", SENTINEL) "," OUT_NAMED("__9", "") "," OUT_NAMED("_x", "")) ","
+           TURN(ANSWERED("_1abc") "," ANSWERED("__9") "," ANSWERED("_x")));
+  CONTENTS_OF(OLD, HI "," ASSISTANT("[" NAMED("a", "1a") "]") "," USER("[" RESULT("a", "[" TEXT("ok") "," PNG "]") "]"),
+              HI_OUT "," MODEL(OUT_NAMED("_1a", "")) "," TURN(ANSWERED("_1a") "," PART("Result of _1a:") "," PNG_OUT), "");
+}
+
 static void test_media(void) {
   CONTENTS(USER("[" PNG ",{'type':'image','source':'data:image/gif;base64,R0lG'},{'type':'document',"
                 "'source':'https://x.example/a.PDF?b=c'},{'type':'document','source':'gs://b/c','media_type':'text/plain'},"
@@ -236,6 +254,7 @@ int main(void) {
   test_tools();
   test_history();
   test_calls();
+  test_names();
   test_media();
   test_paths();
   test_folded_paths();

@@ -171,7 +171,7 @@ static int put_call(struct writer *w, const struct node *block, int first) {
   int lacks = first && !w->r->quirks->before_gemini_3 && node_get(raw, "thoughtSignature") == NULL;
   if (args.p == NULL) writer_memory(w);
   writer_json(w, "{\"functionCall\":{\"name\":");
-  writer_string(w, node_str(node_get(block, "name")));
+  writer_string(w, gemini_wire_name(w, node_str(node_get(block, "name"))));
   writer_json(w, ",\"args\":");
   writer_text(w, args);
   put_call_members(w, raw);
@@ -236,7 +236,7 @@ static void put_result(struct writer *w, const struct node *result, const struct
   struct str text = node_is(content, NODE_ARRAY) ? writer_joined(w, content, SAY_TEXT, "\n") : node_str(content);
   int n = 0;
   writer_json(w, "{\"functionResponse\":{\"name\":");
-  writer_string(w, node_str(node_get(call, "name")));
+  writer_string(w, gemini_wire_name(w, node_str(node_get(call, "name"))));
   writer_json(w, ",\"response\":{\"");
   writer_json(w, node_is(node_get(result, "is_error"), NODE_TRUE) ? "error\":" : "output\":");
   writer_string(w, text);
@@ -259,7 +259,7 @@ static void put_result_media(struct writer *w, const struct node *result, const 
   for (const struct node *b = first_medium(result); b != NULL; b = next_medium(b)) {
     if (stands_inside(w, b)) continue;
     if (n++ == 0) {
-      struct str name = node_str(node_get(call, "name"));
+      struct str name = gemini_wire_name(w, node_str(node_get(call, "name")));
       static const char BEFORE[] = "Result of ";
       char *p = arena_alloc(w->r->a, sizeof BEFORE + name.n + 1);
       if (p == NULL) { writer_memory(w); return; }

@@ -54,6 +54,12 @@ int gemini_put_contents(struct writer *w, const struct node *system, const struc
 
 /* Writes `tools` and, where `config` is not 0, `toolConfig`, and what `extra` has for them. */
 void gemini_put_tools(struct writer *w, int config);
+/* A tool's name as it goes out: with a letter or an underscore first. A name without gets an underscore, and so does one
+** that looks as if it had got one: each name has its own. Lies in the arena where it changed; STR_NONE and a failed
+** writer when out of memory. */
+struct str gemini_wire_name(struct writer *w, struct str name);
+/* The caller's name for a tool that the model calls by this one. */
+struct str gemini_own_name(struct str name);
 /* The types of tools that are the provider's own, ended by NULL. */
 extern const char *const gemini_server_tools[];
 

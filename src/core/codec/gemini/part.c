@@ -238,7 +238,7 @@ static int add_call(struct gemini *s, const struct part *p) {
   s->calls++;
   if ((ev = gemini_push(s, PART_TOOL, key, STR_NONE)) == NULL) return -1;
   ev->id = c.id;
-  ev->name = c.name;
+  ev->name = gemini_own_name(c.name);
   if (c.args.n > 0) {
     if ((ev = gemini_push(s, PART_ARGS, key, c.args)) == NULL) return -1;
     ev->flags = c.flags;

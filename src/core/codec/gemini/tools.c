@@ -9,6 +9,30 @@ const char *const gemini_server_tools[] = {
   "googleSearchRetrieval", "retrieval", "urlContext", NULL
 };
 
+/* {{{ names */
+
+/* True for underscores, or none, before a digit or "-". */
+static int is_marked(struct str name) {
+  size_t i = 0;
+  while (i < name.n && name.p[i] == '_') i++;
+  return i < name.n && ((name.p[i] >= '0' && name.p[i] <= '9') || name.p[i] == '-');
+}
+
+struct str gemini_wire_name(struct writer *w, struct str name) {
+  char *p;
+  if (!is_marked(name)) return name;
+  if ((p = arena_alloc(w->r->a, name.n + 1)) == NULL) { writer_memory(w); return STR_NONE; }
+  *p = '_';
+  memcpy(p + 1, name.p, name.n);
+  return (struct str){ p, name.n + 1 };
+}
+
+struct str gemini_own_name(struct str name) {
+  return name.n > 0 && name.p[0] == '_' && is_marked(name) ? (struct str){ name.p + 1, name.n - 1 } : name;
+}
+
+/* }}} */
+
 /* {{{ declarations */
 
 /* True for the schema of an object without any property: the wire wants none at all then. */
@@ -25,7 +49,7 @@ static int says_nothing(const struct writer *w, const struct node *schema) {
 static void put_declaration(struct writer *w, const struct node *tool) {
   const struct node *description = node_get(tool, "description"), *schema = node_get(tool, "parameters");
   writer_json(w, "{\"name\":");
-  writer_string(w, node_str(node_get(tool, "name")));
+  writer_string(w, gemini_wire_name(w, node_str(node_get(tool, "name"))));
   if (node_is(description, NODE_STRING)) {
     writer_json(w, ",\"description\":");
     writer_string(w, description->s);
@@ -144,7 +168,7 @@ static void put_config(struct writer *w, const struct offered *o) {
     writer_word(w, mode);
     if (name.n > 0) {
       writer_json(w, ",\"allowedFunctionNames\":[");
-      writer_string(w, name);
+      writer_string(w, gemini_wire_name(w, name));
       writer_json(w, "]");
     }
     writer_json(w, "}");
