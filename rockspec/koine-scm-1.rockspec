@@ -134,6 +134,7 @@ build = {
         "src/core/exchange/body.c",
         "src/core/exchange/exchange.c",
         "src/core/exchange/failure.c",
+        "src/core/exchange/finder.c",
         "src/core/exchange/head.c",
         "src/core/exchange/redact.c",
         "src/core/files/private_file.c",

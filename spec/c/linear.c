@@ -262,6 +262,29 @@ static size_t read_answer(const struct codec *codec, const struct buf *in) {
   "contentBlockDelta {\"contentBlockIndex\":0,\"delta\":{\"toolUse\":{\"input\":\"" json "\"}}}\n"
 #define DONE ",\"done\":true,\"done_reason\":\"stop\""
 
+/* Redacts the input, of which secrets are nearly there at every byte: its first half and sixteenth, and another byte; then the
+** first half. The bytes that are left and one. */
+static size_t redact_text(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct secrets k = { .n = 2 };
+  struct arena a;
+  struct buf parts[2];
+  size_t n = 0;
+  arena_init(&a, &m);
+  for (size_t i = 0; i < 2; i++) {
+    buf_init(&parts[i], &m);
+    if (buf_add(&parts[i], in->p, in->n / (i == 0 ? 2 : 16)) != 0 || buf_addc(&parts[i], '\1') != 0) k.n = 0;
+    k.v[i] = buf_str(&parts[i]);
+  }
+  struct str s = k.n > 0 ? redact(&k, &a, buf_str(in)) : STR_NONE;
+  k.v[0].n--;
+  if (s.p != NULL) s = redact(&k, &a, s);
+  if (s.p != NULL) n = s.n + 1;
+  for (size_t i = 0; i < 2; i++) buf_free(&parts[i]);
+  arena_free(&a);
+  return n;
+}
+
 static const struct {
   const char *name, *head, *unit, *tail;
   size_t (*read)(const struct buf *in);
@@ -315,6 +338,34 @@ static const struct {
     "{\"toolUse\":{\"toolUseId\":\"t\",\"name\":\"f\"}}}\n" INPUT("{\\\"a\\\":0"), INPUT(",\\\"#\\\":1"),
     INPUT("}") "contentBlockStop {\"contentBlockIndex\":0}\nmessageStop {\"stopReason\":\"tool_use\"}\n", NULL,
     &codec_bedrock },
+  { "sse-one-line", "data: ", "one line without any end that goes on and on and on and on and ", "\n\n", read_sse },
+  { "sse-8-byte-lines", "", "data: x\n", "\n", read_sse },
+  { "sse-8-byte-records", "", "data:x\n\n", "", read_sse },
+  { "sse-lone-cr", "", "data:x\r\r", "", read_sse },
+  { "sse-comments", "data: x\n", ":2345678\n", "\n", read_sse },
+  { "sse-late-names", "data: x\n", "event: name\ndata\n", "\n", read_sse },
+  { "ollama-lines", "", "{\"message\":{\"content\":\"a\"},\"done\":false}\n", "", read_lines },
+  { "ollama-one-line", "{\"message\":{\"content\":\"", "a line that goes on \\u00e9 ", "\"},\"done\":false}\n", read_lines },
+  { "ollama-printed", "{\n", "  \"a\":\n{}\n,\n", "\"b\":1}\n", read_lines },
+  { "json-string", "\"", "plain text of a string ", "\"", read_json },
+  { "json-escapes", "\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"", read_json },
+  { "json-numbers", "[0", ",1234567,0.125", "]", read_json },
+  { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json },
+  { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json },
+  { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json },
+  { "arguments-nulls", "{\"a\":0", ",\"#\":1,\"b#\":null", "}", read_arguments },
+  { "arguments-many-keys", "{\"a\":0", ",\"#\":1", "}", replay_arguments },
+  { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked },
+  { "leaked-open-values", "", "<invoke name=\"f\"><parameter name=\"a\">", "", read_leaked },
+  { "leaked-open-objects", "", "<tool_call>{\"name\":\"", "", read_leaked },
+  { "text-one-letter", "", "aaaaaaaa", "", search_text },
+  { "text-two-letters", "", "aaaaaaab", "", search_text },
+  { "text-lines", "", "\n\n\n\n\n\n\n\n", "", search_text },
+  { "redact-one-letter", "", "aaaaaaaa", "", redact_text },
+  { "redact-two-letters", "", "aaaaaaab", "", redact_text },
+  { "redact-escapes", "", "\\u0061%61\\\\a\\/", "", redact_text },
+  { "redact-backslashes", "abcdefgh", "\\\\\\\\\\\\\\\\", "", redact_text },
+  { "redact-percents", "abcdefgh", "%25252525", "", redact_text },
 };
 
 static size_t run(size_t shape, size_t n) {

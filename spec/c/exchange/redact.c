@@ -74,6 +74,65 @@ static void test_characters(void) {
   check_text(&broken, "a p\xE4sswort-\xFF.", "a [redacted].");
 }
 
+/* Percent-encoding, in either case, and layers of it and of backslashes, of a secret that has escapes itself, too. */
+static void test_layers(void) {
+  static const char SECRET_TOKEN[] = "1//0ab+cd=ef%41g\"h";
+  static const char *const SPELLED[] = {
+    SECRET_TOKEN, "1%2F%2F0ab%2Bcd%3Def%2541g%22h", "1%2f%2f0ab%2bcd%3def%2541g%22h",
+    "1%252F%252F0ab%252Bcd%253Def%252541g%2522h",
+    "1\\/\\/0ab+cd=ef%41g\\\"h", "1\\\\\\/\\\\\\/0ab+cd=ef%41g\\\\\\\"h", "1\\u002f\\u002F0ab\\u002bcd=ef%41g\\\"h",
+    "1\\\\u002f\\\\u002F0ab\\\\u002bcd=ef%41g\\\\\\\"h", "1%5C%2F%5c/0ab%2Bcd=ef%2541g%5C%22h",
+    "1\\u00252F\\u00252F0ab+cd=ef%41g\\u005cu0022h",
+  };
+  struct secrets k = secrets(SECRET_TOKEN, NULL), spelled = secrets("1\\/\\/0abcdefgh", NULL);
+  struct secrets digits = secrets("ab12cd34ef56", NULL), code = secrets("ubeefcafe", NULL);
+  struct secrets percent = secrets("%41%42%43", NULL);
+  char z[512];
+  for (size_t i = 0; i < sizeof SPELLED / sizeof *SPELLED; i++) {
+    (void)snprintf(z, sizeof z, "token=%s&more", SPELLED[i]);
+    check_text(&k, z, "token=[redacted]&more");
+    for (size_t n = strlen(SPELLED[i]) * 4 / 5; n < strlen(SPELLED[i]); n++) {
+      (void)snprintf(z, sizeof z, "%.*s", (int)n, SPELLED[i]);
+      check_text(&k, z, "[redacted]");
+    }
+  }
+  check_text(&k, "1%2F%2F0ab%2Bcd%3Def%2541g%22x", "1%2F%2F0ab%2Bcd%3Def%2541g%22x");
+  check_text(&k, "100% of %zz, %", "100% of %zz, %");
+  check_text(&spelled, "1//0abcdefgh.", "[redacted]."); /* it was taken from JSON as it stood there */
+  check_text(&digits, "%ab12cd34ef56.", "%[redacted].");
+  check_text(&code, "C:\\ubeefcafe.", "C:\\[redacted].");
+  check_text(&percent, "ABC %41%42%43.", "ABC [redacted].");
+}
+
+/* A secret longer than its head: to its end, as far as it goes, cut off; one of nothing but one letter. */
+static void test_long(void) {
+  struct mem m = mem_libc();
+  struct arena a;
+  char secret[3001], text[8192], expect[8192];
+  for (size_t i = 0; i < sizeof secret - 1; i++) secret[i] = (char)('a' + i * i % 23);
+  secret[sizeof secret - 1] = '\0';
+  struct secrets k = secrets(secret, NULL);
+  arena_init(&a, &m);
+  (void)snprintf(text, sizeof text, "a %s, %s!", secret, secret);
+  struct str s = redact(&k, &a, (struct str){ text, strlen(text) });
+  CHECK_STR(s.p, s.n, "a [redacted], [redacted]!");
+  for (size_t n = 8; n < 3000; n += 37) {
+    (void)snprintf(text, sizeof text, "a %.*s", (int)n, secret);
+    s = redact(&k, &a, (struct str){ text, strlen(text) });
+    CHECK_STR(s.p, s.n, "a [redacted]");
+    (void)snprintf(text, sizeof text, "a %.*s !", (int)n, secret);
+    (void)snprintf(expect, sizeof expect, "%s", n < 512 ? text : "a [redacted] !");
+    s = redact(&k, &a, (struct str){ text, strlen(text) });
+    CHECK_STR(s.p, s.n, expect);
+  }
+  memset(text, 'x', 4000);
+  text[4000] = '\0';
+  k = secrets("xxxxxxxx", NULL);
+  s = redact(&k, &a, (struct str){ text, 4000 });
+  CHECK(s.n < 5100 && memchr(s.p, 'x', s.n) == NULL);
+  arena_free(&a);
+}
+
 /* All that an error quotes. */
 static void test_error(void) {
   struct secrets k = secrets(SECRET, NULL);
@@ -170,6 +229,8 @@ int main(void) {
   test_names();
   test_text();
   test_characters();
+  test_layers();
+  test_long();
   test_error();
   test_cuts();
   test_small();
