@@ -343,6 +343,25 @@ static int f_answer_error(lua_State *L) {
   return 1;
 }
 
+/* core.redact(text, secrets): the text without what it says of these, an array of at most 16 strings; those under 8 bytes stay.
+** Raises ArgumentError. */
+static int f_redact(lua_State *L) {
+  struct arena *a = &state_scratch(L)->arena;
+  struct secrets k;
+  struct str text;
+  text.p = luaL_checklstring(L, 1, &text.n);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, 2);
+  lua_setfield(L, 3, "secrets");
+  read_secrets(L, 3, &k);
+  text = redact(&k, a, text);
+  if (text.p == NULL) return luaL_error(L, "not enough memory");
+  push_str(L, text);
+  return 1;
+}
+
 static int m_tostring(lua_State *L) {
   struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
   lua_pushstring(L, q->closed || q->transfer == NULL ? TYPE_REQUEST " (closed)" : TYPE_REQUEST);
@@ -369,4 +388,6 @@ void open_request(lua_State *L) {
   lua_setfield(L, -2, "request");
   lua_pushcfunction(L, f_answer_error);
   lua_setfield(L, -2, "answer_error");
+  lua_pushcfunction(L, f_redact);
+  lua_setfield(L, -2, "redact");
 }

@@ -5,14 +5,11 @@ local cut = require("koine.data.text").cut
 
 local URL_MAX = 200     -- bytes of a URL in a message
 local MESSAGE_MAX = 450 -- bytes of a message with a URL: a title before it fits too
-local SECRET_MIN = 8    -- shorter ones turn up by themselves
 
 -- A URL without user, password, query, fragment and secrets.
 local function shown(url, secrets)
   url = url:gsub("[?#].*$", ""):gsub("^(%a+://)[^/]*@", "%1")
-  for _, secret in ipairs(secrets or {}) do
-    if #secret >= SECRET_MIN then url = url:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
-  end
+  url = core.redact(url, secrets or {})
   return #url <= URL_MAX and url or url:sub(1, URL_MAX) .. "…"
 end
 

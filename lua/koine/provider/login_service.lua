@@ -11,7 +11,7 @@ local login_service = {}
 
 local TOTAL = 30           -- seconds for a call
 local ANSWER_MAX = 1 << 20 -- bytes
-local SECRET_MIN = 8       -- bytes, as in the core
+local SECRET_MIN = 8       -- bytes, as in the core: shorter ones turn up by themselves
 local SECRETS_MAX = 16     -- in one call, as in the core
 
 local json = require("cjson").new()
@@ -65,24 +65,29 @@ function login_service.call(state, call, deadline)
   return answer.status, login_service.object(answer.body), answer
 end
 
--- `secrets` and what an answer names as a code or a token, in JSON or in a form: a login's answers hold such.
-local function secrets_of(answer, secrets)
+--- What no error of an answer may show, for core.redact: `secrets` (an array, nil for none) and what the answer names
+-- as a code or a token, in JSON or in a form: a login's answers hold such. 16 at most.
+function login_service.secrets_of(answer, secrets)
   local list = table.move(secrets or {}, 1, #(secrets or {}), 1, {})
   local function add(value)
-    if type(value) == "string" and #value >= SECRET_MIN and #list < SECRETS_MAX then list[#list + 1] = value end
+    if type(value) ~= "string" or #value < SECRET_MIN or #list == SECRETS_MAX then return end
+    list[#list + 1] = value
   end
   for name, member in pairs(login_service.object(answer.body) or {}) do
     if type(name) == "string" and (name:find "code" or name:find "token") then add(member) end
   end
   for _, word in ipairs { "code", "token" } do
-    for found in answer.body:gmatch(word .. "[\"']?%s*[=:]%s*[\"']?([^%s\"'&,}]+)") do add(found) end
+    for found in answer.body:gmatch(word .. "[\"']?%s*[=:]%s*[\"']?([^%s\"'&,}]+)") do
+      if #list == SECRETS_MAX then break end
+      add(found)
+    end
   end
   return list
 end
 
 --- The error that an answer outside 200–299 stands for, without what it names as a code or a token.
 function login_service.answer_error(row, answer, secrets)
-  return errors.from_answer(row.name, answer, secrets_of(answer, secrets), row.id_header)
+  return errors.from_answer(row.name, answer, login_service.secrets_of(answer, secrets), row.id_header)
 end
 
 --- The same with the title before the message.
@@ -90,15 +95,6 @@ function login_service.from_answer(state, answer, secrets)
   local err = login_service.answer_error(state.row, answer, secrets)
   err.message = state.row.title .. ": " .. err.message
   return err
-end
-
---- The text of an answer without `secrets` and what the answer names as such. Those under 8 bytes turn up by
--- themselves.
-function login_service.redact(text, answer, secrets)
-  for _, secret in ipairs(secrets_of(answer, secrets)) do
-    if #secret >= SECRET_MIN then text = text:gsub(secret:gsub("%W", "%%%0"), "[redacted]") end
-  end
-  return text
 end
 
 --- The fields as an HTML form.

@@ -328,6 +328,29 @@ describe("a login at Google", function()
       assert.are.equal("auth", err.kind)
     end)
 
+    it("shows no secret, however the service spells what was sent", function()
+      local function encode(c) return ("%%%02x"):format(c:byte()) end
+      local sent_form = "refresh_token=" .. REFRESH:gsub("[^%w.~-]", encode)
+      local escaped = REFRESH:gsub("/", "\\/")
+      for _, said in ipairs { sent_form, (sent_form:gsub("%%2f", "%%2F")), escaped, (escaped:gsub("\\", "\\\\")) } do
+        for _, body in ipairs { { error = "invalid_grant", error_description = said }, "was: " .. said } do
+          local err = refused { status = 400, body = body }
+          assert.is_truthy(err.message:find("[redacted]", 1, true), err.message)
+          for _, shown in ipairs { err.message, err.raw } do
+            assert.is_nil(shown:find("refresh-token-of-the-test", 1, true), shown)
+          end
+        end
+      end
+    end)
+
+    it("is told at once, whatever the service calls a secret, and however long that is", function()
+      local long = ("ab"):rep(30000)
+      local body = { error = "invalid_grant", error_description = long, some_token = long .. "c", a_code = long:sub(2) }
+      local began = os.clock()
+      refused { status = 400, body = body }
+      assert.is_true(os.clock() - began < 0.5, "CPU seconds: " .. os.clock() - began)
+    end)
+
     it("is looked for in the file anew", function()
       local path = user()
       refused({ status = 400, body = { error = "invalid_grant" } }, path)

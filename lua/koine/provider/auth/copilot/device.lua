@@ -1,6 +1,7 @@
 --- Logging in with a code: the user types it in on GitHub's page, we ask until that is done (RFC 8628).
 
 local check = require "koine.data.check"
+local core = require "koine.core"
 local service = require "koine.provider.login_service"
 local wait = require "koine.task.wait"
 
@@ -31,9 +32,10 @@ end
 
 -- The error that GitHub words in a reply: an AuthenticationError.
 local function refused(state, reply, answer, secrets)
-  local word = service.redact(reply.error, answer, secrets):gsub("[^\32-\126]", "?"):sub(1, CODE_MAX)
+  local unshown = service.secrets_of(answer, secrets)
+  local word = core.redact(reply.error, unshown):gsub("[^\32-\126]", "?"):sub(1, CODE_MAX)
   local why = text(reply.error_description) or "the login was refused: " .. word
-  return service.refusal(state.row, service.redact(why, answer, secrets), word)
+  return service.refusal(state.row, core.redact(why, unshown), word)
 end
 
 -- What an answer that is no reply means.

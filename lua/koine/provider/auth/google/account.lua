@@ -163,7 +163,8 @@ local function refused(state, one, reply, answer, secrets)
   end
   local said, code = err.message, text(reply and reply.error)
   if code then
-    said = service.redact(table.concat({ code, text(reply.error_description) }, ": "), answer, secrets)
+    said = core.redact(table.concat({ code, text(reply.error_description) }, ": "),
+      service.secrets_of(answer, secrets))
     err.code = code:match "^[%w_]+$" and #code <= 40 and code or err.code
   end
   err.message = core.error_line(("%s: %s (HTTP %d): %s%s"):format(state.row.title, what, answer.status,
