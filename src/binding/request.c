@@ -331,7 +331,7 @@ static int f_answer_error(lua_State *L) {
   body.p = luaL_optlstring(L, -1, "", &body.n);
   body = redact(&k, a, body);
   if (body.p == NULL) return luaL_error(L, "not enough memory");
-  codec_read_error(codec, a, status, head_find(r.headers, r.header_count, codec->error_header), body, &e);
+  codec_read_error(codec, a, status, redact(&k, a, head_find(r.headers, r.header_count, codec->error_header)), body, &e);
   if (e.kind == KIND_MEMORY) return raise_error(L, &e);
   head_complete(&head, &e);
   redact_err(&k, &e);

@@ -1,4 +1,5 @@
 /* Tests of redact: secrets whole, spelled with escapes, cut off by the end; nothing else is touched; no leak. */
+#include "core/codec/codec.h"
 #include "core/exchange/redact.h"
 #include "support/failing.h"
 #include "support/test.h"
@@ -146,6 +147,37 @@ static void test_error(void) {
   CHECK(strcmp(e.request_id, "[redacted]") == 0);
 }
 
+/* However far behind the beginning of a message a secret stands, no codec cuts it so that more than seven bytes are shown. */
+static void test_codecs(void) {
+  static const char *const CODECS[] = { "anthropic", "bedrock", "bedrock_invoke", "chat", "gemini", "ollama",
+    "responses" };
+  static const char *const HEADS[] = { "", "Invocation with on-demand throughput isn't supported. ", "unauthorized " };
+  static const char *const BODIES[] = { "{\"message\":\"%s%.*s%s%s\"}", "{\"error\":{\"message\":\"%s%.*s%s%s\"}}",
+    "{\"error\":\"%s%.*s%s%s\",\"signin_url\":\"https://x/y\"}", "{\"error\":\"%s\",\"signin_url\":\"https://x/%.*s%s%s\"}",
+    "%s%.*s%s%s" };
+  struct secrets k = secrets(SECRET "-and-more-of-it", NULL);
+  char dots[600], tail[300], body[2048];
+  memset(dots, '.', sizeof dots);
+  memset(tail, '-', sizeof tail);
+  tail[sizeof tail - 1] = '\0';
+  for (size_t i = 0; i < sizeof CODECS / sizeof *CODECS * 15; i++) {
+    const struct codec *codec = codec_by_name((struct str){ CODECS[i / 15], strlen(CODECS[i / 15]) });
+    CHECK(codec != NULL);
+    for (int n = 0; n < 560 && codec != NULL; n++) {
+      struct mem m = mem_libc();
+      struct arena a;
+      struct err e;
+      arena_init(&a, &m);
+      (void)snprintf(body, sizeof body, BODIES[i % 5], HEADS[i / 5 % 3], n, dots, k.v[0].p, tail);
+      err_clear(&e);
+      codec_read_error(codec, &a, 200, STR_NONE, (struct str){ body, strlen(body) }, &e);
+      redact_err(&k, &e);
+      CHECK(strstr(e.message, "sk-secre") == NULL);
+      arena_free(&a);
+    }
+  }
+}
+
 /* Every cut of a text shows at most seven bytes of the secret. */
 static void test_cuts(void) {
   static const char TEXT[] = "before " SECRET;
@@ -232,6 +264,7 @@ int main(void) {
   test_layers();
   test_long();
   test_error();
+  test_codecs();
   test_cuts();
   test_small();
   test_node();

@@ -8,8 +8,10 @@
 
 #include <stdio.h>
 
-#define TYPE_MAX 63 /* bytes of a type's name */
-#define DEPTH 64    /* of an error body that is read as JSON */
+#define TYPE_MAX 63     /* bytes of a type's name */
+#define MESSAGE_MAX 500 /* bytes of a message that users see */
+#define HINTED_MAX 400  /* of one that a hint follows */
+#define DEPTH 64        /* of an error body that is read as JSON */
 
 /* Types without "Exception", in lower case: services and SDKs do not agree about it. */
 static const struct { const char *type; int status; enum kind kind; int retryable; } TYPES[] = {
@@ -91,12 +93,13 @@ static void look_closer(struct err *e, struct str message) {
   else if (says(message, OVERFLOW)) settle(e, KIND_CONTEXT_OVERFLOW, 0);
 }
 
+/* The hint is for a message that is shown whole: a secret that a cut left a part of is known by the end of the text. */
 static void set_message(struct err *e, struct str message) {
   const char *hint = says(message, NO_PROFILE) ? " (Use an inference profile: the model id with \"us.\", \"eu.\" or "
                                                  "another group of regions before it.)"
                    : says(message, NO_MODEL) ? " (Check the id, and that the region has the model.)" : "";
-  size_t n = message.n < 400 ? message.n : 400;
-  err_set(e, e->kind, "%.*s%s", (int)n, message.p, hint);
+  size_t n = message.n < MESSAGE_MAX ? message.n : MESSAGE_MAX;
+  err_set(e, e->kind, "%.*s%s", (int)n, message.p, n <= HINTED_MAX ? hint : "");
 }
 
 /* Kind and status by the type's name: 1, or 0 where it is not known. */

@@ -8,7 +8,9 @@
 
 #include <stdio.h>
 
-#define DEPTH 64 /* of an error body */
+#define DEPTH 64        /* of an error body */
+#define MESSAGE_MAX 200 /* bytes of a message that the address to log in at follows */
+#define URL_MAX 250     /* bytes of that */
 
 /* What the words of a message mean. status: those that it is looked for under, and that it has where none was said; 0:
 ** whatever the status. */
@@ -80,9 +82,10 @@ void ollama_read_error(struct arena *a, int status, struct str type, struct str 
   codec_error(a, said > 0 ? said : 200, body, e);
   if (e->kind == KIND_MEMORY) return;
   classify(e, said > 0);
-  if (more.url.n > 0) {
+  /* both whole, or the message alone: a secret that a cut left a part of is known by the end of the text */
+  if (more.url.n > 0 && more.url.n <= URL_MAX && strlen(e->message) <= MESSAGE_MAX) {
     char message[ERR_MESSAGE_MAX];
     (void)snprintf(message, sizeof message, "%s", e->message);
-    (void)err_set(e, e->kind, "%.200s (log in at %.*s)", message, more.url.n > 250 ? 250 : (int)more.url.n, more.url.p);
+    (void)err_set(e, e->kind, "%s (log in at %.*s)", message, (int)more.url.n, more.url.p);
   }
 }
