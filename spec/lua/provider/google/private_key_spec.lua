@@ -19,5 +19,22 @@ describe("a service account", function()
     for i = 0, #der - 1, 7 do
       assert.is_true(private_key(head .. koine.base64(der:sub(1, i)) .. "\n" .. foot) == nil, i .. " bytes")
     end
+    assert.is_true(der == private_key("\n " .. pem .. "\r\n\n"))
+    for _, other in ipairs { "x" .. pem, pem .. "x", head .. foot, pem .. pem, head, foot,
+      (pem:gsub("-%-%-%-%-\n", "-----", 1)), head:sub(1, -2) .. foot, "", "\n" } do
+      assert.is_nil(private_key(other))
+    end
+  end)
+
+  it("says at once of a file of nothing but lines that it holds none", function()
+    local began = os.clock()
+    for _, space in ipairs { "\n", " ", "\r\n" } do
+      local lines = space:rep(60000)
+      for _, text in ipairs { lines .. "x", "-----BEGIN PRIVATE KEY-----" .. lines .. "!",
+        "-----BEGIN PRIVATE KEY-----\nAA" .. lines .. "-----END PRIVATE KEY-----" .. lines .. "x" } do
+        assert.is_nil(private_key(text))
+      end
+    end
+    assert.is_true(os.clock() - began < 1, "CPU seconds: " .. os.clock() - began)
   end)
 end)

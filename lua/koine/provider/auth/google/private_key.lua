@@ -3,7 +3,7 @@
 
 local core = require "koine.core"
 
-local PEM = "^%s*%-%-%-%-%-BEGIN PRIVATE KEY%-%-%-%-%-%s+([%w+/=%s]+)%-%-%-%-%-END PRIVATE KEY%-%-%-%-%-%s*$"
+local BEGIN, END = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
 local INTEGER, BYTES, SEQUENCE = 0x02, 0x04, 0x30 -- DER's tags
 local VERSION = "\2\1\0"
 local RSA = "\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00" -- the algorithm's name
@@ -40,10 +40,18 @@ local function is_key(der, at)
   return count == INTEGERS
 end
 
+-- What stands between BEGIN and END, without white space; nil where more than white space is around them.
+local function inside(pem)
+  local text = pem:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+  if text:sub(1, #BEGIN + 1) ~= BEGIN .. " " or text:sub(-#END) ~= END then return nil end
+  local body = text:sub(#BEGIN + 1, -#END - 1):gsub(" ", "")
+  return not body:find "[^%w+/=]" and body or nil
+end
+
 --- The bytes (DER) of the key in a PEM text; nil when it is not one.
 return function(pem)
-  local body = pem:match(PEM)
-  local der = body and core.base64_decode((body:gsub("%s", "")))
+  local body = inside(pem)
+  local der = body and core.base64_decode(body)
   local at = der and rest(der, 1, #der, SEQUENCE)
   local head = VERSION .. RSA
   if not at or der:sub(at, at + #head - 1) ~= head then return nil end
