@@ -4,9 +4,10 @@ local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local wait = require "koine.task.wait"
 
--- Waits for the end of a flight: true, false when the time is over, or nil, err when the waiter was cancelled.
-local function await(running, seconds)
-  local token, deadline = {}, wait.now() + seconds
+-- Waits for the end of a flight: true, false when the time is over (`deadline`, a time of wait.now), or nil, err when
+-- the waiter was cancelled.
+local function await(running, deadline)
+  local token = {}
   running.waiting[#running.waiting + 1] = token
   while not running.landed do
     local left = deadline - wait.now()
@@ -25,18 +26,23 @@ local function copy_of(err)
   return setmetatable(copy, getmetatable(err))
 end
 
+-- True for the end of a flight that says nothing about the thing it was for: cancelled, or a time limit here. A
+-- server's timeout has a status.
+local function is_own(err) return err.kind == "cancelled" or err.kind == "timeout" and not err.status_code end
+
 --- Returns what f returns: a value, or nil, err. When `slot` (a table, which gets the field `flight`) has a flight of
 -- another coroutine, waits for that one and returns its value or a copy of its error. Calls f itself where the other
--- one was cancelled, raised, or took longer than `seconds` seconds, which a coroutine that cannot yield makes it do.
+-- one was cancelled, raised, or took longer than `seconds` seconds, which a coroutine that cannot yield makes it do;
+-- also where it ended by a time limit: that was the other one's, and may be shorter than its own.
 -- Also returns nil, err when f itself, further up the stack, made this call.
 return function(slot, f, seconds)
-  local running = slot.flight
+  local running, deadline = slot.flight, wait.now() + seconds
   while running do
     if running.owner == coroutine.running() then
       return nil, errors.new { kind = "other",
         message = "a login waits for itself: its callback may not use the adapter" }
     end
-    local landed, interrupted = await(running, seconds)
+    local landed, interrupted = await(running, deadline)
     if interrupted then return nil, interrupted end
     if running.value ~= nil then return running.value end
     if running.err then return nil, copy_of(running.err) end
@@ -51,6 +57,6 @@ return function(slot, f, seconds)
   slot.flight = mine
   local value, err = f()
   mine.value = value
-  if err and err.kind ~= "cancelled" then mine.err = err end
+  if err and not is_own(err) then mine.err = err end
   return value, err
 end

@@ -1,10 +1,13 @@
 -- The parts that tasks and other rooms are made of: queues of any values, lines of tables that take no memory to enter,
--- and what is done at the end of a block, however that comes.
+-- what is done at the end of a block, however that comes; and what several coroutines need at once and one fetches.
 
 local defer = require "koine.task.defer"
+local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
 local koine = require "koine"
 local queue = require "koine.task.queue"
+local single_flight = require "koine.task.single_flight"
+local wait = require "koine.task.wait"
 
 -- The entries, taken out.
 local function drained(q)
@@ -211,5 +214,73 @@ describe("koine.task.exclusive", function()
     local users = 0
     use({}, function() use({}, function() users = users + 1 end) end)
     assert.are.equal(1, users)
+  end)
+end)
+
+describe("koine.task.single_flight: a flight", function()
+  -- What a first coroutine's flight, which takes 0.05 s and ends with `err`, leaves to two others: their results, and
+  -- how many flights there were.
+  local function after(err)
+    local slot, flights, results = {}, 0, {}
+    koine.run(function()
+      koine.spawn(function()
+        single_flight(slot, function()
+          flights = flights + 1
+          wait.sleep(0.05)
+          return nil, err
+        end, 1)
+      end)
+      for i = 1, 2 do
+        koine.spawn(function()
+          wait.sleep(0.01)
+          local value, problem = single_flight(slot, function()
+            flights = flights + 1
+            wait.sleep(0.01)
+            return "mine"
+          end, 5)
+          results[i] = value or problem.kind
+        end)
+      end
+    end)
+    return results, flights
+  end
+
+  it("that ended by its own time limit is flown again, once for all that wait", function()
+    for _, kind in ipairs { "timeout", "cancelled" } do
+      local results, flights = after(errors.new { kind = kind, message = "over" })
+      assert.are.same({ "mine", "mine" }, results)
+      assert.are.equal(2, flights)
+    end
+  end)
+
+  it("that failed otherwise failed for all that wait, also where a server says that its time is over", function()
+    for _, fields in ipairs { { kind = "auth" }, { kind = "timeout", status_code = 504 } } do
+      fields.message = "no"
+      local results, flights = after(errors.new(fields))
+      assert.are.same({ fields.kind, fields.kind }, results)
+      assert.are.equal(1, flights)
+    end
+  end)
+
+  it("is waited for until the waiter's limit, however many follow each other", function()
+    local slot, began, ended = {}, wait.now(), nil
+    koine.run(function()
+      for _ = 1, 6 do
+        koine.spawn(function()
+          single_flight(slot, function()
+            wait.sleep(0.1)
+            return nil, errors.new { kind = "timeout", message = "over" }
+          end, 60)
+        end)
+      end
+      koine.spawn(function()
+        wait.sleep(0.01)
+        assert.are.equal("mine", single_flight(slot, function()
+          ended = wait.now()
+          return "mine"
+        end, 0.25))
+      end)
+    end)
+    assert.is_true(ended - began < 0.5, ended - began .. " s")
   end)
 end)
