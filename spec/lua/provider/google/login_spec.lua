@@ -276,6 +276,18 @@ describe("a login at Google", function()
       assert.are.same({ "Bearer ya29.one", "Bearer ya29.one", "Bearer ya29.one" }, bearers())
     end)
 
+    it("though the one that asks first has less time", function()
+      assert(server:script { { path = "/token", reply = { body = { access_token = "ya29.late" } },
+        fault = { delay_ms = 400 } }, gives "ya29.one", { content = "a" } })
+      local path, first, second = user(), nil, nil
+      koine.run(function()
+        koine.gather(function() first = select(2, vertex { credentials_file = path, timeout = 0.2 }:chat "Hi") end,
+          function() second = vertex { credentials_file = path, timeout = 20 }:chat "Hi" end)
+      end)
+      assert.are.equal("timeout", first.kind)
+      assert.are.equal("a", second and second:text())
+    end)
+
     it("until it is refused: it is renewed, and the request sent once more", function()
       assert(server:script { gives "ya29.old", { error = { status = 401 } }, gives "ya29.new", { content = "fine" },
         { error = { status = 401 } }, gives "ya29.last", { error = { status = 401 } } })
