@@ -17,6 +17,7 @@ local sigv4 = {}
 local ALGORITHM = "AWS4-HMAC-SHA256"
 local REGIONS = { "AWS_REGION", "AWS_DEFAULT_REGION" }
 local ACCESS_KEY, SECRET_KEY, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+local SKEW_MAX = 86400 -- seconds that a provider's clock may differ from ours and be believed
 local REGION = 'name of an AWS region, as in "eu-central-1"'
 
 local CREDENTIALS = check.secret(check.record({ access_key = check.required(check.key),
@@ -48,12 +49,23 @@ local function with_region(url, region)
   return (url:gsub("{region}", region))
 end
 
+-- Refuses an address whose path libcurl or AWS change before it is compared with what was signed.
+local function check_path(url)
+  local path = url:match "^%a+://[^/?#]*([^?#]*)"
+  local plain = (path or ""):gsub("%%2[eE]", ".") .. "/"
+  if plain:find "[\128-\255]" or plain:find "/%.%.?/" or plain:find "//+[^/]" then
+    core.raise_argument("base_url", 'URL whose path is ASCII without ".", ".." and "//", which a signature needs',
+      "another one")
+  end
+end
+
 --- Checks the constructor's options; puts the region into the state, and into its addresses. Raises an ArgumentError
 -- where an address needs a region and none is known.
 function sigv4.setup(state)
   local settings, row = state.settings, state.row
   local given = settings.credentials
   if type(given) == "table" then settings.credentials = CREDENTIALS(given, "credentials") end
+  if settings.base_url and not settings.key then check_path(settings.base_url) end
   state.region = region_of(settings)
   state.base_url = with_region(state.base_url, state.region)
   state.list_base_url = not settings.base_url and with_region(row.list_base_url, state.region) or nil
@@ -163,11 +175,21 @@ local function parts_of(url)
   return host, path == "" and "/" or path, query
 end
 
--- A query as it is signed: sorted, each name with a value.
+-- The one spelling of a name or a value in a query.
+local function normal(text)
+  local bytes = text:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)
+  return (bytes:gsub("[^%w%-._~]", escape))
+end
+
+-- A query as it is signed: sorted by name, then value; each name with a value.
 local function canonical_query(query)
   local list = {}
-  for part in query:gmatch "[^&]+" do list[#list + 1] = part:find("=", 1, true) and part or part .. "=" end
-  table.sort(list)
+  for part in query:gmatch "[^&]+" do
+    local name, value = part:match "^([^=]*)=?(.*)$"
+    list[#list + 1] = { normal(name), normal(value) }
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end)
+  for i, pair in ipairs(list) do list[i] = table.concat(pair, "=") end
   return table.concat(list, "&")
 end
 
@@ -190,7 +212,8 @@ end
 function sigv4.signed(what)
   local keys, date = what.keys, os.date("!%Y%m%dT%H%M%SZ", math.floor(what.time))
   local host, path, query = parts_of(what.url)
-  local headers, names = canonical_headers { ["content-type"] = what.headers["content-type"], host = host,
+  local headers, names = canonical_headers { ["content-type"] = what.headers["content-type"],
+    host = what.headers.host or host,
     ["x-amz-date"] = date, ["x-amz-security-token"] = keys.session_token }
   local twice = path:gsub("[^%w%-._~/]", escape)
   local request = table.concat({ what.method, twice, canonical_query(query), headers, names,
@@ -238,12 +261,12 @@ local function is_about_time(err)
 end
 
 --- True when a signature was refused for its time, and the provider's clock says another one than ours: from then on
--- signatures have that time.
+-- signatures have that time. One that differs by more than a day is not believed.
 function sigv4.rejected(adapter, err, applied)
   local state = core.state(adapter)
   if not applied.keys or not err.server_time or not is_about_time(err) then return false end
   local skew = err.server_time - core.wall()
-  if math.abs(skew - (state.clock_skew or 0)) < 1 then return false end
+  if math.abs(skew) > SKEW_MAX or math.abs(skew - (state.clock_skew or 0)) < 1 then return false end
   state.clock_skew = skew
   return true
 end
@@ -255,7 +278,8 @@ local function source(settings)
   return type(given) == "function" and "what the function credentials returns" or "the option credentials"
 end
 
---- What to do about a refusal of credentials, in words; nil where there is nothing to say.
+--- What to do about a refusal of credentials that the call ends with, in words; nil where there is nothing to say. A
+-- difference of clocks that did not help is forgotten.
 function sigv4.advise(adapter, err, applied)
   if err.class ~= "AuthenticationError" then return nil end
   local state = core.state(adapter)
@@ -263,6 +287,7 @@ function sigv4.advise(adapter, err, applied)
     local over = applied.key and says(err, OVER)
     return over and "make a new bearer key: one that is made of a login holds 12 hours at most" or nil
   elseif is_about_time(err) then
+    state.clock_skew = nil -- what was learnt did not help
     return "the clock of this machine differs from the provider's: set it"
   elseif says(err, OVER) then
     return ("get new credentials: %s"):format(source(state.settings))
