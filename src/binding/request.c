@@ -265,6 +265,7 @@ static int poll(lua_State *L) {
     return 1;
   }
   n = transfer_headers(q->transfer, &v);
+  err_clear(&e);
   if (failure != NULL) e = *failure;
   if (failure != NULL || head_check(n, &e) != 0) {
     redact_err(&q->secrets, &e);

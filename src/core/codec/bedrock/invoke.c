@@ -70,6 +70,7 @@ static int parse_body(void *state, struct str body, struct events *out, struct e
   if (bedrock_check_text(body, e) != 0) return -1;
   if (anthropic_parse_body(state, body, out, e) == 0) return 0;
   if (e->kind != KIND_PROTOCOL || s->begun) return -1;
+  err_clear(&why);
   v = json_tree(s->p->a, body, s->p->limits->depth, &why);
   if (v == NULL && why.kind == KIND_MEMORY) *e = why;
   if (v != NULL && bedrock_is_failure(v)) bedrock_read_fault(s->p->a, STR_NONE, body, e);
