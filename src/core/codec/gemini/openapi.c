@@ -326,7 +326,7 @@ static int settle_items(struct subset *x, struct node *schema) {
   if (!str_eq(node_str(schema_get(schema, "type")), "array") || node_is(items, NODE_OBJECT)) return 0;
   if (node_is(items, NODE_ARRAY)) tuple = items;
   if (tuple != NULL) node_remove(schema, tuple);
-  if (node_is(tuple, NODE_ARRAY) && tuple->count > 0) {
+  if (tuple != NULL && node_is(tuple, NODE_ARRAY) && tuple->count > 0) {
     items = node_new(x->a, NODE_OBJECT);
     if (schema_set(items, "anyOf", tuple) != 0) return err_memory(x->e);
   } else if (items == NULL || items->type != NODE_TRUE) {

@@ -20,7 +20,7 @@ static int is_marked(struct str name) {
 
 struct str gemini_wire_name(struct writer *w, struct str name) {
   char *p;
-  if (!is_marked(name)) return name;
+  if (name.p == NULL || !is_marked(name)) return name;
   if ((p = arena_alloc(w->r->a, name.n + 1)) == NULL) { writer_memory(w); return STR_NONE; }
   *p = '_';
   memcpy(p + 1, name.p, name.n);
