@@ -20,7 +20,10 @@ static inline void ticks_start(void) {
 
 static inline void ticks_stop(void) {
   struct itimerval off = { { 0, 0 }, { 0, 0 } };
+  struct sigaction ignore = { 0 };
+  ignore.sa_handler = SIG_IGN;
   setitimer(ITIMER_REAL, &off, NULL);
+  sigaction(SIGALRM, &ignore, NULL); /* one that is on its way is gone */
   sigaction(SIGALRM, &ticks_action, NULL);
   setitimer(ITIMER_REAL, &ticks_alarm, NULL);
 }
