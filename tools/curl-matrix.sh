@@ -1,6 +1,6 @@
 #!/bin/sh
 # curl-matrix.sh BUILD TARGET…: builds Koine and makes the targets, which test it, with the system's libcurl and with the
-# newer one that Debian offers in backports: unpacked below BUILD, not installed.
+# newer one that Debian offers in backports, with its tool: unpacked below BUILD, not installed.
 set -eu
 build=$1
 shift
@@ -21,7 +21,7 @@ fetch() {
   [ "$(id -u)" != 0 ] || apt="$apt -o APT::Sandbox::User=root" # else apt warns of a folder that its own user cannot write
   $apt update
   # shellcheck disable=SC2086
-  (cd "$state/debs" && $apt download libcurl4 libcurl4-openssl-dev) ||
+  (cd "$state/debs" && $apt download curl libcurl4 libcurl4-openssl-dev) ||
     { echo "curl-matrix: cannot download libcurl of $suite" >&2; exit 1; }
   for deb in "$state"/debs/*.deb; do dpkg-deb -x "$deb" "$root"; done
 }
@@ -46,6 +46,6 @@ try() {
 fetch
 try "$build"
 lib=$root/usr/lib/$arch
-export LD_LIBRARY_PATH="$lib"
+export LD_LIBRARY_PATH="$lib" PATH="$root/usr/bin:$PATH" # with curl's own tool, which some specs ask
 try "$build/curl" CFLAGS="-I$root/usr/include/$arch" CURL_LIB="-L$lib -lcurl"
 echo "curl-matrix: both libcurls passed"

@@ -116,16 +116,17 @@ local STRICTER <const> = {
   ["not a valid HTTP answer: it has no head"] = true,
 }
 
--- True for what the tool (7.88) does not write as it is: bytes beyond printable ASCII, an empty value.
-local function is_odd(text) return text:find "u0?[0f]%x%x" or text:find "[\r\n]" end
+-- True for what the tools of 7.88 and 8.14 do not write alike: bytes beyond printable ASCII, an empty value.
+local function is_odd(text) return text:find "u0?[0f]%x%x" or text:find "[\r\n\x80-\xFF]" end
 
 -- What differs in one answer, nil for nothing. The tool keeps the tab of a folded line, and leaves out some headers
--- behind doubled ones; a header without a name is none here.
-local function difference(theirs, got, err)
+-- behind doubled ones; a header without a name is none here. A CR alone ends a folded line for the tool of 8.14.
+local function difference(theirs, got, err, answered)
   if theirs.code ~= 0 then return got and "an answer here, a failure there" or nil end
   if not got then return not (#theirs.body == 0 and STRICTER[err.message]) and err.message or nil end
   if got.status ~= theirs.status then return "status " .. got.status end
   if got.body ~= theirs.body then return ("a body of %d bytes, %d there"):format(#got.body, #theirs.body) end
+  if answered:find "\r[^\n]" then return nil end
   for name, values in pairs(assert(core.decode(theirs.headers))) do
     local value, mine = table.concat(values, ", "):gsub("\t", " "), got.headers[name]
     if name ~= "" and not is_odd(name .. value .. (mine or "")) and mine ~= value then
@@ -151,7 +152,7 @@ describe("the head of an answer", function()
       end
       local got, err = ask()
       if not got and said.code == 0 and err.kind == "connect" then got, err = ask() end -- it went by the one before
-      local what = difference(said, got, err)
+      local what = difference(said, got, err, list[i])
       if what then problems[#problems + 1] = ("answer %d: %s\n%q"):format(i, what, list[i]:sub(1, 1000)) end
       if got then answered = answered + 1 end
     end
