@@ -169,6 +169,7 @@ build = {
         "src/core/json/equal.c",
         "src/core/json/number.c",
         "src/core/json/read.c",
+        "src/core/json/schema.c",
         "src/core/json/text.c",
         "src/core/json/tree.c",
         "src/core/json/write.c",

@@ -4,7 +4,7 @@
 */
 #include <stdlib.h>
 
-#include "core/json/json.h"
+#include "core/json/schema.h"
 #include "core/codec/shared/leaked/leaked.h"
 #include "core/exchange/exchange.h"
 #include "core/files/text.h"
@@ -96,6 +96,38 @@ static size_t read_json(const struct buf *in) {
   return n;
 }
 
+/* Turns the members of an object round. */
+static void turn_round(struct node *object) {
+  struct node *v = object->child, *before = NULL;
+  object->last = v;
+  while (v != NULL) {
+    struct node *next = v->next;
+    v->next = before;
+    before = v;
+    v = next;
+  }
+  object->child = before;
+}
+
+/* Writes the input as a schema that requires all its properties, the last one first; the bytes written, or 0 on error. */
+static size_t write_schema(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct arena a;
+  struct buf out;
+  struct err e;
+  arena_init(&a, &m);
+  buf_init(&out, &m);
+  struct node *v = json_tree(&a, buf_str(in), 8, &e), *properties = node_get(v, "properties");
+  struct node *required = node_new(&a, NODE_ARRAY);
+  turn_round(properties);
+  for (const struct node *p = properties->child; p != NULL; p = p->next) (void)node_add(required, node_string(&a, p->key));
+  int ok = node_set(v, STR("required"), required) == 0 && json_write_schema(&out, v, 1, &e) == 0;
+  size_t n = ok ? out.n : 0;
+  arena_free(&a);
+  buf_free(&out);
+  return n;
+}
+
 /* Reads the input as the arguments of a call; the members left and one, or 0 on error. */
 static size_t read_arguments(const struct buf *in) {
   struct mem m = mem_libc();
@@ -110,19 +142,6 @@ static size_t read_arguments(const struct buf *in) {
   size_t n = ok ? arguments->count + 1 : 0;
   arena_free(&a);
   return n;
-}
-
-/* Turns the members of an object round. */
-static void turn_round(struct node *object) {
-  struct node *v = object->child, *before = NULL;
-  object->last = v;
-  while (v != NULL) {
-    struct node *next = v->next;
-    v->next = before;
-    before = v;
-    v = next;
-  }
-  object->child = before;
 }
 
 /* Sends the input back as the bytes of a call whose arguments say the same in another order; their length, or 0 when they
@@ -307,6 +326,7 @@ static const struct {
   { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json, NULL },
   { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json, NULL },
   { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json, NULL },
+  { "json-schema", "{\"properties\":{\"a\":{}", ",\"#\":{}", "}}", write_schema, NULL },
   { "arguments-nulls", "{\"a\":0", ",\"#\":1,\"b#\":null", "}", read_arguments, NULL },
   { "arguments-many-keys", "{\"a\":0", ",\"#\":1", "}", replay_arguments, NULL },
   { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked, NULL },

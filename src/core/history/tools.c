@@ -4,42 +4,23 @@
 ** a property that is called "required" is a schema, and what lies in `enum` or `default` is data.
 ** In place; new nodes lie in the arena. Failure: -1 (memory).
 */
+#include "core/json/schema.h"
 #include "normalise.h"
-
-enum { LIST = 1, SCHEMAS = 2, SCHEMA = 4, MAP = 8 }; /* list of values; of schemas; one schema (or a list); by name */
-
-static const struct {
-  const char *key;
-  int holds;
-} KEYWORDS[] = {
-  { "properties", MAP }, { "patternProperties", MAP }, { "$defs", MAP }, { "definitions", MAP },
-  { "dependentSchemas", MAP }, { "required", LIST }, { "enum", LIST }, { "anyOf", LIST | SCHEMAS },
-  { "oneOf", LIST | SCHEMAS }, { "allOf", LIST | SCHEMAS }, { "prefixItems", LIST | SCHEMAS }, { "items", SCHEMA },
-  { "additionalItems", SCHEMA }, { "additionalProperties", SCHEMA }, { "unevaluatedItems", SCHEMA },
-  { "unevaluatedProperties", SCHEMA }, { "contains", SCHEMA }, { "propertyNames", SCHEMA }, { "not", SCHEMA },
-  { "if", SCHEMA }, { "then", SCHEMA }, { "else", SCHEMA }
-};
-
-static int holds(struct str key) {
-  for (size_t i = 0; i < sizeof KEYWORDS / sizeof *KEYWORDS; i++)
-    if (str_is(key, KEYWORDS[i].key, strlen(KEYWORDS[i].key))) return KEYWORDS[i].holds;
-  return 0;
-}
 
 static void fix_schema(struct node *schema, int strip) {
   struct node *v, *next, *s;
   if (!node_is(schema, NODE_OBJECT)) return;
   for (v = schema->child; v != NULL; v = next) {
-    int what = holds(v->key);
+    int what = json_schema_holds(v->key);
     next = v->next;
     if (strip && str_eq(v->key, "additionalProperties")) {
       node_remove(schema, v);
       continue;
     }
-    if ((what & LIST) && v->type == NODE_OBJECT && v->count == 0) v->type = NODE_ARRAY;
-    if ((what & MAP) && v->type == NODE_ARRAY && v->count == 0) v->type = NODE_OBJECT;
-    if ((what & SCHEMA) && v->type == NODE_OBJECT) fix_schema(v, strip);
-    else if (what & (SCHEMAS | SCHEMA | MAP))
+    if ((what & HOLDS_LIST) && v->type == NODE_OBJECT && v->count == 0) v->type = NODE_ARRAY;
+    if ((what & HOLDS_MAP) && v->type == NODE_ARRAY && v->count == 0) v->type = NODE_OBJECT;
+    if ((what & HOLDS_SCHEMA) && v->type == NODE_OBJECT) fix_schema(v, strip);
+    else if (what & (HOLDS_SCHEMAS | HOLDS_SCHEMA | HOLDS_MAP))
       for (s = v->child; s != NULL; s = s->next) fix_schema(s, strip);
   }
 }
