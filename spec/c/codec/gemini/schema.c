@@ -71,12 +71,13 @@ static void test_references(void) {
             "{'description':'d','type':'string'}");
   REFERENCE("{" REF ",'properties':{'b':{'type':'null'}},'required':['b']}",
             "{'type':'object','properties':{'b':{'type':'string'},'c':{'type':'string'}},'required':['b','c']}",
-            "{'properties':{'b':{'type':'null'},'c':{'type':'string'}},'required':['b','c'],'type':'object'}");
+            "{'properties':{'b':{'type':'null'},'c':{'type':'string'}},'propertyOrdering':['b','c'],"
+            "'required':['b','c'],'type':'object'}");
   REFERENCE("{'items':{" REF "}}", "{'$ref':'#/$defs/y~1z~0'}", "{'items':{'type':'null'},'type':'array'}");
   REFERENCE("{'allOf':[{" REF "},{'description':'d'},true]}", "{'type':'string'}",
             "{'description':'d','type':'string'}");
   REFERENCE("{'type':'object','properties':{'b':{" REF "},'c':{" REF "}}}", "{'type':'string'}",
-            "{'properties':{'b':{'type':'string'},'c':{'type':'string'}},'type':'object'}");
+            "{'properties':{'b':{'type':'string'},'c':{'type':'string'}},'propertyOrdering':['b','c'],'type':'object'}");
   SUBSET_WHOLE("{" REF "," DEFS("$defs", "{'type':'object','properties':{'b':{'type':'string'}}}") "}",
                ",'parameters':{'properties':{'b':{'type':'string'}},'type':'object'}");
   SUBSET_WHOLE("{'properties':{'a':{'$ref':'#/definitions/x'}}," DEFS("definitions", "{'type':'string'}") "}",
@@ -171,14 +172,15 @@ static void test_choices(void) {
          "{'properties':{'b':{'type':'null'}},'type':'object'}");
   SUBSET("{'allOf':[{'properties':{'b':{'type':'string'}},'required':['b']},{'type':'object',"
          "'properties':{'c':{'type':'null'}},'required':['c','b']}]}",
-         "{'properties':{'b':{'type':'string'},'c':{'type':'null'}},'required':['b','c'],'type':'object'}");
+         "{'properties':{'b':{'type':'string'},'c':{'type':'null'}},'propertyOrdering':['b','c'],"
+         "'required':['b','c'],'type':'object'}");
 }
 
 static void test_containers(void) {
   SUBSET_WARNS("{'type':'array'}", "{'items':{'type':'string'},'type':'array'}", "tools");
   SUBSET_WARNS("{'type':'object','properties':{'b':{'type':'array'},'c':{'type':'array','items':false}}}",
                "{'properties':{'b':{'items':{'type':'string'},'type':'array'},'c':{'items':{'type':'string'},"
-               "'type':'array'}},'type':'object'}", "tools");
+               "'type':'array'}},'propertyOrdering':['b','c'],'type':'object'}", "tools");
   SUBSET("{'type':'array','items':true,'minItems':1,'maxItems':2,'uniqueItems':true}",
          "{'items':{},'maxItems':2,'minItems':1,'type':'array'}");
   SUBSET("{'type':'array','prefixItems':[{'type':'string'},{'const':'x'}]}",

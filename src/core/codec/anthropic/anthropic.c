@@ -114,7 +114,7 @@ static void put_tools(struct writer *w) {
       writer_string(w, description);
     }
     writer_json(w, ",\"input_schema\":");
-    writer_schema(w, node_get(t, "parameters"));
+    writer_schema(w, node_get(t, "parameters"), 0);
     put_member(w, ",\"strict\":", node_get(t, "strict"));
     anthropic_put_cache(w, t);
     writer_json(w, "}");

@@ -177,7 +177,7 @@ static void put_tool(struct writer *w, const struct node *tool) {
     writer_string(w, description);
   }
   writer_json(w, ",\"inputSchema\":{\"json\":");
-  writer_schema(w, node_get(tool, "parameters"));
+  writer_schema(w, node_get(tool, "parameters"), 0);
   writer_json(w, "}");
   if (strict != NULL && !w->r->quirks->no_strict) {
     writer_json(w, ",\"strict\":");

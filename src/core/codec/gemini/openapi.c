@@ -373,7 +373,6 @@ static void settle_properties(struct node *schema) {
     if (v->type == NODE_FALSE) node_remove(properties, v);
   }
   settle_names(schema, "required");
-  settle_names(schema, "propertyOrdering");
   if (properties != NULL && properties->count == 0) node_remove(schema, properties);
 }
 

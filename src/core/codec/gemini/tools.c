@@ -56,7 +56,7 @@ static void put_declaration(struct writer *w, const struct node *tool) {
   }
   if (!says_nothing(w, schema)) {
     writer_json(w, w->r->quirks->openapi_schema ? ",\"parameters\":" : ",\"parametersJsonSchema\":");
-    writer_schema(w, schema);
+    writer_schema(w, schema, 1);
   }
   writer_json(w, "}");
 }

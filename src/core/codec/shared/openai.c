@@ -87,7 +87,7 @@ void openai_function(struct writer *w, const char *open, const struct node *tool
     writer_string(w, description->s);
   }
   writer_json(w, ",\"parameters\":");
-  writer_schema(w, node_get(tool, "parameters"));
+  writer_schema(w, node_get(tool, "parameters"), 0);
 }
 
 /* The provider's own tool that the choice names, or NULL: it is one of the caller's. */

@@ -3,6 +3,7 @@
 ** Owns nothing; scratch lies in the request's arena. Failure: the `struct writer` says so; writer_check_media returns
 ** -1 and an err.
 */
+#include "core/json/schema.h"
 #include "media.h"
 #include "writer.h"
 
@@ -41,7 +42,9 @@ void writer_kept(struct writer *w, const struct node *v) {
   if (!w->failed && json_write(w->r->body, v, w->e) != 0) w->failed = 1;
 }
 
-void writer_schema(struct writer *w, const struct node *schema) { writer_sorted(w, schema); }
+void writer_schema(struct writer *w, const struct node *schema, int ordering) {
+  if (!w->failed && json_write_schema(w->r->body, schema, ordering, w->e) != 0) w->failed = 1;
+}
 
 void writer_member(struct writer *w, struct str key) {
   writer_json(w, ",");

@@ -37,8 +37,8 @@ void writer_int(struct writer *w, int64_t i);
 void writer_sorted(struct writer *w, const struct node *v);
 /* A value that came from the provider: members in the order they came in. */
 void writer_kept(struct writer *w, const struct node *v);
-/* A JSON schema, members sorted: tables of Lua have no order. */
-void writer_schema(struct writer *w, const struct node *schema);
+/* A JSON Schema with its properties in its own order (core/json/schema.h); ordering: that is said as propertyOrdering, too. */
+void writer_schema(struct writer *w, const struct node *schema, int ordering);
 /* ,"key": */
 void writer_member(struct writer *w, struct str key);
 /* A segment of the path, percent-encoded; `option` says it. One that a client folds, "." or "..", is an argument error:
