@@ -54,6 +54,15 @@ end)
 local STRING, NAME, BOOLEAN, TABLE, ANY = check.string, check.nonempty, check.boolean, check.table, check.any
 local COUNT, NUMBER, one_of = check.integer(0), check.number(), check.one_of
 
+-- A JSON Schema: a table, or JSON text, whose order of properties is kept.
+local SCHEMA = check.that("JSON Schema, a table or JSON text", function(value)
+  if type(value) == "table" then return value end
+  if type(value) ~= "string" then return nil end
+  local made, err = core.read_schema(value)
+  if type(made) == "table" then return made end
+  return nil, err and err.message or value
+end)
+
 -- A cache breakpoint: {type = "ephemeral", ttl = nil | "5m" | "1h"}.
 local CACHE_CONTROL = check.that('{type = "ephemeral", ttl = nil, "5m" or "1h"}', function(value)
   if type(value) ~= "table" or value.type ~= "ephemeral" then return nil end
@@ -128,7 +137,7 @@ specs.image.check, specs.document.check = media, media
 
 specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
 specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" },
-  required("name", NAME), required("description", STRING), required("parameters", TABLE),
+  required("name", NAME), required("description", STRING), required("parameters", SCHEMA),
   optional("strict", BOOLEAN), optional("cache_control", CACHE_CONTROL) }
 
 specs.usage_cost = { optional("input", NUMBER, 0.0), optional("output", NUMBER, 0.0),
@@ -280,7 +289,8 @@ records.refusal = constructor "refusal"
 --- A message: {role = "user" | "assistant", content = string or array of blocks}. Blocks are checked too.
 records.message = constructor "message"
 
---- A tool: {name, description = strings, parameters = JSON Schema, strict = nil | boolean, cache_control as in text}.
+--- A tool: {name, description = strings, parameters = JSON Schema or its JSON text, strict = nil | boolean,
+-- cache_control as in text}.
 records.tool_definition = constructor "tool_definition"
 
 --- A tool of the provider's own, which it runs itself: {type = its type there, …}, everything as the provider names

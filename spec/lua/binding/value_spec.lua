@@ -104,6 +104,32 @@ describe("core.decode", function()
 end)
 
 -- Finalizers run wherever Lua allocates, in the middle of the core's functions too.
+describe("a schema as JSON text", function()
+  it("keeps the order of its properties", function()
+    local made = core.read_schema '{"properties":{"b":{"properties":{"z":1,"y":[]}},"a":{}}}'
+    assert.are.same({ "b", "a" }, made.propertyOrdering)
+    assert.are.same({ "z", "y" }, made.properties.b.propertyOrdering)
+    assert.are.equal(core.array_mt, getmetatable(made.propertyOrdering))
+    assert.are.equal(core.array_mt, getmetatable(made.properties.b.properties.y))
+    local none, err = core.read_schema '{"a":'
+    assert.is_nil(none)
+    assert.are.equal("protocol", err.kind)
+    assert.is_nil((core.read_schema(("["):rep(300))))
+  end)
+
+  it("may be a tool's parameters", function()
+    local function check(parameters)
+      return core.check { model = "m", messages = { { role = "user", content = "x" } },
+        tools = { { name = "f", parameters = parameters } } }
+    end
+    check '{"type":"object"}'
+    assert.are.equal("tools[1].parameters.type", raised(check, '{"type":"string"}').field)
+    for _, text in ipairs { '"a"', "true", "", '{"type":', ('{"not":'):rep(300) } do
+      assert.are.equal("tools[1].parameters", raised(check, text).field)
+    end
+  end)
+end)
+
 describe("a finalizer that uses the core", function()
   local ran, armed
 

@@ -172,6 +172,15 @@ describe("messages and blocks", function()
     argument_error(records.thinking, { thinking = "a", cache_control = EPHEMERAL[1] })
   end)
 
+  it("tool_definition: takes its schema as JSON text, and keeps the order", function()
+    local made = records.tool_definition { name = "add", description = "",
+      parameters = '{"type":"object","properties":{"b":{},"a":{}}}' }
+    assert.are.same({ "b", "a" }, made.parameters.propertyOrdering)
+    for _, text in ipairs { "{", "true", "a int" } do
+      argument_error(records.tool_definition, { name = "add", description = "", parameters = text })
+    end
+  end)
+
   it("tool_result: is_error is false by default and takes true", function()
     assert.is_false(records.tool_result { tool_use_id = "a", content = "x" }.is_error)
     assert.is_true(records.tool_result { tool_use_id = "a", content = "x", is_error = true }.is_error)

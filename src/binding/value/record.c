@@ -2,6 +2,7 @@
 ** record.c: tables of which only the known members count, as all others are the caller's own: messages, blocks, tools, a
 ** request. See value.h. The nodes are the arena's, their strings are borrowed from Lua. Raises ArgumentError.
 */
+#include "core/json/schema.h"
 #include "value.h"
 
 static const char *const BLOCK_KEYS[] = {
@@ -73,6 +74,28 @@ static struct node *to_server_tool(lua_State *L, int idx, struct arena *a, const
   return o;
 }
 
+/* A tool's schema, which may be JSON text. */
+static struct node *to_parameters(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
+  struct node *v;
+  struct str text;
+  struct err e;
+  if (lua_type(L, idx) != LUA_TSTRING) return to_node(L, idx, a, p, depth);
+  text.p = lua_tolstring(L, idx, &text.n);
+  err_clear(&e);
+  v = json_schema_read(a, text, VALUE_DEPTH - depth, &e);
+  if (v == NULL && e.kind == KIND_MEMORY) luaL_error(L, "not enough memory");
+  if (v == NULL) raise_at(L, p, "JSON Schema, a table or JSON text", e.message);
+  return v;
+}
+
+/* A member of a record. */
+static struct node *to_member(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                              int depth) {
+  if (keys == TOOL_KEYS)
+    return strcmp(p->name, "parameters") == 0 ? to_parameters(L, idx, a, p, depth) : to_node(L, idx, a, p, depth);
+  return strcmp(p->name, "content") == 0 ? to_content(L, idx, a, p, depth) : to_node(L, idx, a, p, depth);
+}
+
 /* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
 static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
                               int depth) {
@@ -90,8 +113,7 @@ static struct node *to_record(lua_State *L, int idx, struct arena *a, const stru
     const char *key = lua_type(L, -2) == LUA_TSTRING ? known_key(keys, lua_tostring(L, -2)) : NULL;
     if (key != NULL) {
       struct path here = { p, key, 0 };
-      struct node *v = keys != TOOL_KEYS && strcmp(key, "content") == 0 ? to_content(L, -1, a, &here, depth + 1)
-                                                                        : to_node(L, -1, a, &here, depth + 1);
+      struct node *v = to_member(L, -1, a, &here, keys, depth + 1);
       if (v->type != NODE_NULL) {
         v->key = (struct str){ key, strlen(key) };
         append(o, v);

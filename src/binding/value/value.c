@@ -2,6 +2,7 @@
 ** value.c: Lua values to trees and back. Raw access only: no metamethod runs, so nothing re-enters while strings are borrowed.
 ** Trees live in the caller's arena. Raises ArgumentError with the path of what cannot be said in JSON.
 */
+#include "core/json/schema.h"
 #include "value.h"
 
 #include <math.h>
@@ -241,6 +242,20 @@ static int f_decode(lua_State *L) {
   return 1;
 }
 
+/* core.read_schema(text): the JSON Schema of a JSON text as core.decode makes it, but with the order of its properties as
+** propertyOrdering at every level; nil, err for what is no JSON. */
+static int f_read_schema(lua_State *L) {
+  struct node *v;
+  struct str s;
+  struct err e;
+  s.p = luaL_checklstring(L, 1, &s.n);
+  err_clear(&e);
+  v = json_schema_read(&state_scratch(L)->arena, s, VALUE_DEPTH, &e);
+  if (v == NULL) return return_error(L, &e);
+  push_node(L, v, 1);
+  return 1;
+}
+
 /* core.array([t]): t, marked as a JSON array. */
 static int f_array(lua_State *L) {
   if (lua_isnoneornil(L, 1)) lua_newtable(L);
@@ -253,6 +268,7 @@ static int f_array(lua_State *L) {
 static const luaL_Reg FUNCTIONS[] = {
   { "encode", f_encode },
   { "decode", f_decode },
+  { "read_schema", f_read_schema },
   { "array", f_array },
   { NULL, NULL }
 };

@@ -30,7 +30,9 @@ sample.tools = {
   { name = "time", description = "The time in a city.", strict = true,
     parameters = { type = "object", properties = {}, additionalProperties = false } },
   { name = "add", parameters = { type = "object", properties = { a = { type = "number" }, b = { type = "number" },
-    c = { type = "number" }, d = { type = "number" } }, required = { "a", "b" } } },
+    c = { type = "number" }, d = { type = "number" } }, required = { "d", "b" } } },
+  { name = "judge", description = "Judges.", parameters = '{"type": "object", "properties": {"why": {"type": "string"},'
+    .. '"answer": {"type": "object", "properties": {"yes": {"type": "boolean"}, "also": {}}}}}' },
 }
 
 --- The history, as it grew; every prefix that ends with a user message is a legal request. `provider` and `model` are

@@ -86,6 +86,14 @@ describe("the same request", function()
       -- 0.1 + 0.2 in the shortest form that reads back equal, 64-bit integers whole
       assert.is_truthy(body:find('"hours":[1,2.5,1e21,0.30000000000000004]', 1, true)
         or body:find('\\"hours\\":[1,2.5,1e21,0.30000000000000004]', 1, true), body)
+      -- properties in the order of `required`, else of the text, which only Gemini is told
+      local ordering = entry[3] == "gemini"
+      assert.is_truthy(body:find('"properties":{"d":{"type":"number"},"b":{"type":"number"},"a":{"type":"number"},'
+        .. '"c":{"type":"number"}}' .. (ordering and ',"propertyOrdering":["d","b","a","c"]' or "")
+        .. ',"required":["d","b"]', 1, true), body)
+      assert.is_truthy(body:find('"properties":{"why":{"type":"string"},"answer":{"properties":{"yes":'
+        .. '{"type":"boolean"},"also":{}}', 1, true), body)
+      assert.are.equal(ordering, body:find("propertyOrdering", 1, true) ~= nil)
       -- arguments_json as it was written
       local arguments = '{"b": -0.5, "a":9007199254740993,"d":-9223372036854775808, "c":9223372036854775807}'
       assert.is_truthy(body:find(arguments, 1, true) or body:find((arguments:gsub('"', '\\"')), 1, true), body)
