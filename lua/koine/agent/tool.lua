@@ -38,8 +38,9 @@ end)
 local NAME = check.that("at most 64 letters, digits, _ and -", function(value)
   if type(value) == "string" and #value <= NAME_MAX and value:find "^[%w_-]+$" then return value end
 end)
+local SCHEMA = check.either("JSON Schema, a table or text", check.table, check.string)
 local FIELDS = { type = TYPE, name = check.required(NAME), description = check.required(check.string),
-  parameters = check.table, example = check.table, run = check.required(check.func), timeout = check.positive,
+  parameters = SCHEMA, example = check.table, run = check.required(check.func), timeout = check.positive,
   needs_approval = check.either("true, false or a function", check.boolean, check.func), hidden = check.boolean,
   strict = check.boolean, cache_control = check.table }
 local TOOL = check.options(FIELDS, { path = "tool", what = "field", hints = HINTS, first = { "name" } })
@@ -50,6 +51,7 @@ local TOOL = check.options(FIELDS, { path = "tool", what = "field", hints = HINT
 local function parameters_of(given, at)
   local made, field = given.parameters, at .. "parameters"
   if not made then return schema.expand(given.example or {}, at .. "example") end
+  if type(made) == "string" then made = schema.parse(made, field) end
   if made.type ~= "object" then errors.argument(field .. ".type", '"object"', made.type) end
   schema.check(made, field)
   local unfit = parts.unfit(made)
@@ -297,7 +299,8 @@ end
 --- koine.tool(given): makes a tool of a table of
 --   name            string of at most 64 letters, digits, "_" and "-"
 --   description     string: what it does, for the model
---   parameters      JSON Schema of its arguments (data/schema), whose type is "object", copied; or
+--   parameters      JSON Schema of its arguments (data/schema), whose type is "object", copied, or as text
+--                   (schema.parse); or
 --   example         arguments by example (schema.expand); neither: no arguments
 --   run             function(args, ctx) → what the model is told: a string, a number, a boolean, an array of text,
 --                   image and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second,

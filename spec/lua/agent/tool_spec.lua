@@ -40,6 +40,19 @@ describe("a tool", function()
     assert.are.equal('{"properties":{},"type":"object"}', core.encode(now.parameters))
   end)
 
+  it("takes its schema as text", function()
+    local function parameters(text)
+      return core.encode(tool { name = "a", description = "b", parameters = text, run = print }.parameters)
+    end
+    assert.are.equal('{"properties":{"a":{},"z":{}},"propertyOrdering":["z","a"],"type":"object"}',
+      parameters '{"type": "object", "properties": {"z": {}, "a": {}}}')
+    assert.are.equal('{"properties":{"city":{"type":"string"}},"propertyOrdering":["city"],"required":["city"],'
+      .. '"type":"object"}', parameters "city")
+    assert.are.equal("parameters", refused { name = "a", description = "d", run = print, parameters = "{" }.field)
+    assert.are.equal("parameters.type", refused { name = "a", description = "d", run = print,
+      parameters = '{"type":"string"}' }.field)
+  end)
+
   it("leaves the table it was made of as it is", function()
     local given = { name = "a", description = "b", example = { c = 1 }, run = print }
     assert.are_not.equal(given, tool(given))

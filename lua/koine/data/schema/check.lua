@@ -8,7 +8,7 @@ local parts = require "koine.data.schema.parts"
 
 local NUMBERS = { "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
   "minProperties", "maxProperties" }
-local ARRAYS = { "enum", "required", "prefixItems", "anyOf", "oneOf", "allOf" }
+local ARRAYS = { "enum", "required", "propertyOrdering", "prefixItems", "anyOf", "oneOf", "allOf" }
 local TABLES = { "properties", "$defs", "definitions" }
 
 local function check_type(given, path)

@@ -16,11 +16,13 @@
 -- Written here: Debian packages no JSON Schema validator for Lua.
 
 local core = require "koine.core"
+local build = require "koine.data.schema.build"
 local check = require "koine.data.schema.check"
 local errors = require "koine.data.errors"
 local example = require "koine.data.schema.example"
 local parts = require "koine.data.schema.parts"
 local records = require "koine.data.records"
+local short = require "koine.data.schema.short"
 
 local schema = {}
 
@@ -270,5 +272,20 @@ schema.check = check
 -- Raises an ArgumentError for a value that cannot be an example; `name` (default "example") begins the path of what is
 -- wrong.
 schema.expand = example.expand
+
+--- A JSON Schema from text: JSON, whose order of properties is kept as `propertyOrdering` at every level; else fields
+-- in short (short.lua): `"name, age int, tags [string]"`. Raises an ArgumentError that says where the text is wrong;
+-- `name` (default "text") is the text's in it.
+function schema.parse(text, name)
+  name = name or "text"
+  if type(text) ~= "string" then errors.argument(name, "JSON Schema as text", text) end
+  if not text:find "^%s*{" then return short.fields(text, name) end
+  local made, err = core.read_schema(text)
+  if made == nil then core.raise_argument(name, "JSON Schema as text", err.message) end
+  return made
+end
+
+--- Builders, see build.lua: schema.object { { "why", "string" }, { "answer", schema.integer() } }.
+for name, builder in next, build do schema[name] = builder end
 
 return schema

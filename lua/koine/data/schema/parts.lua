@@ -92,7 +92,7 @@ local KNOWN = { title = true, description = true, default = true, examples = tru
   writeOnly = true, type = true, enum = true, const = true, required = true, minProperties = true,
   maxProperties = true, minItems = true, maxItems = true, uniqueItems = true, minLength = true, maxLength = true,
   minimum = true, maximum = true, exclusiveMinimum = true, exclusiveMaximum = true, multipleOf = true,
-  ["$schema"] = true, ["$id"] = true, ["$comment"] = true, ["$ref"] = true }
+  propertyOrdering = true, ["$schema"] = true, ["$id"] = true, ["$comment"] = true, ["$ref"] = true }
 for _, names in ipairs { ONE, LIST, MAP } do
   for _, name in ipairs(names) do KNOWN[name] = true end
 end
