@@ -233,6 +233,7 @@ build = {
     ["koine.data.schema.build"] = "lua/koine/data/schema/build.lua",
     ["koine.data.schema.check"] = "lua/koine/data/schema/check.lua",
     ["koine.data.schema.example"] = "lua/koine/data/schema/example.lua",
+    ["koine.data.schema.judge"] = "lua/koine/data/schema/judge.lua",
     ["koine.data.schema.parts"] = "lua/koine/data/schema/parts.lua",
     ["koine.data.schema.short"] = "lua/koine/data/schema/short.lua",
     ["koine.data.show"] = "lua/koine/data/show.lua",
