@@ -69,6 +69,23 @@ function parts.each(s, f)
   end
 end
 
+--- The names of a schema's properties in the order in which they go out: those of propertyOrdering, then those of
+-- required, then the others by bytes (core/json/schema.h). A new array; empty where there are no properties.
+function parts.order(s)
+  local properties, order, placed = type(s.properties) == "table" and s.properties or {}, {}, {}
+  for _, key in ipairs { "propertyOrdering", "required" } do
+    for _, name in ipairs(type(s[key]) == "table" and s[key] or {}) do
+      if properties[name] ~= nil and not placed[name] then order[#order + 1], placed[name] = name, true end
+    end
+  end
+  local rest = {}
+  for name in next, properties do
+    if not placed[name] then rest[#rest + 1] = name end
+  end
+  table.sort(rest)
+  return table.move(rest, 1, #rest, #order + 1, order)
+end
+
 --- The schema that a reference names: nil when there is none, false when it names another document or an anchor.
 function parts.resolve(root, reference)
   local pointer = reference:match "^#(.*)$"

@@ -1,0 +1,77 @@
+--- Schemas as providers take them for constrained decoding. The caller's schema is never changed, and what the model
+-- answers is to be judged with it; what goes out is the rewritten copy.
+--
+--   local r, refusal = rewrite(given, "openai_strict")
+--
+-- What a dialect (dialects.lua) cannot say is told to the model in the description, `{minLength: 3}`. A schema that
+-- cannot be rewritten without another meaning is refused.
+
+local core = require "koine.core"
+local dialects = require "koine.data.schema.rewrite.dialects"
+local gather = require "koine.data.schema.rewrite.gather"
+local limits = require "koine.data.schema.rewrite.limits"
+local node = require "koine.data.schema.rewrite.node"
+
+-- {path, keyword, message}
+local Refusal = {}
+
+local function refuse(_, path, keyword, message)
+  message = message or keyword == "" and "too many schemas in each other" or keyword .. " cannot be sent"
+  error(setmetatable({ path = path, keyword = keyword, message = ("%s: %s"):format(path, message) }, Refusal), 0)
+end
+
+-- Whether a schema without $ref is one of objects alone.
+local function is_object(s)
+  if s.type ~= "object" and (s.type ~= nil or not s.properties) then return false end
+  return not (s.anyOf or s.oneOf or s.enum or s.const ~= nil)
+end
+
+-- The root without $ref, and without allOf where the dialect has none: the root has to say itself what it is.
+local function gathered(c, root, path)
+  if type(root) ~= "table" then return root end
+  local opened = {}
+  local made = gather.one(c, root, path, true, c.dialect.all_of == "merge", opened)
+  for _, target in ipairs(opened) do c.open[target] = nil end
+  return made
+end
+
+-- Puts the schemas that references name beside the root.
+local function put_defs(c, made)
+  if next(c.defs) then made["$defs"] = c.defs end
+  return made
+end
+
+local function rewritten(c, root, path)
+  local whole = gathered(c, root, path)
+  if type(whole) == "table" and is_object(whole) then
+    whole.type = "object"
+    c.open[root] = true
+    return put_defs(c, node(c, whole, path))
+  end
+  c.wrapped = true
+  local value = node(c, root, path)
+  return put_defs(c, { type = "object", properties = { value = value }, required = core.array { "value" },
+    additionalProperties = false })
+end
+
+--- The schema `root` (a JSON Schema that schema.check takes, with `path` before what lies in it; default "schema") in a
+-- dialect, one of those in dialects.lua by name: a new table
+--   schema    the copy that goes out; its order of properties is as the caller's
+--   lost      array of the paths at which something is told in the description, or left out
+--   nullable  array of the paths of optional properties that the copy requires, or null in their place: an answer's
+--             null there is no value (nulls.lua)
+--   wrapped   true where the root is no object: the copy is one with the single property `value`
+--   counts    what the limits speak of (limits.lua): they are a whole request's
+-- or nil and a refusal {path, keyword, message}: the copy would have another meaning, or is beyond the limits.
+return function(root, dialect, path)
+  path = path or "schema"
+  local c = { root = root, dialect = dialects[dialect], lost = {}, nullable = {}, names = {}, defs = {}, open = {},
+    levels = 0, inlined = 0, refuse = refuse }
+  local ok, made = pcall(rewritten, c, root, path)
+  if not ok and getmetatable(made) == Refusal then return nil, made end
+  if not ok then error(made, 0) end
+  local counts = limits.count(made)
+  local keyword, message = limits.beyond(counts, c.dialect.limits)
+  if keyword then return nil, { path = path, keyword = keyword, message = ("%s: %s"):format(path, message) } end
+  return { schema = made, lost = c.lost, nullable = c.nullable, wrapped = c.wrapped, counts = counts }
+end
