@@ -125,6 +125,43 @@ local function apis_table()
   return line_of("constructor", "`api`", "default") .. "|---|---|---|\n" .. table.concat(lines)
 end
 
+-- What a provider's answer can be held to, by the quirk.
+local STRUCTURED = { schema = "JSON Schema", object = "any JSON object", none = "—" }
+
+-- What the quirks of a row, or of one of its apis, say about structured output; with the models that differ.
+local function structured_cells(quirks, models)
+  local q = quirks or {}
+  local differs
+  for _, model in ipairs(models or {}) do
+    local own = model.quirks and model.quirks.structured
+    differs = differs or own and own ~= q.structured
+  end
+  local none = q.structured == "none" and not differs
+  return STRUCTURED[q.structured] .. (differs and ", by model" or ""),
+    none and "" or q.structured_tools and "yes" or "no", q.structured_strict and "yes" or "",
+    q.structured == "schema" and "`" .. (q.schema_dialect or "plain") .. "`" or ""
+end
+
+-- A table of what the rows know about structured output; of apis that differ, a line each.
+local function structured_table()
+  local lines = {}
+  for _, row in ipairs(rows) do
+    local seen, apis = {}, row.apis or { [""] = {} }
+    for _, name in ipairs(row.apis and apis_of(row) or { "" }) do
+      local api = apis[name]
+      local line = line_of(structured_cells(api.quirks or row.quirks, api.models or row.models))
+      local before = seen[#seen]
+      if before and before.line == line then before.names = before.names .. ", `" .. name .. "`"
+      else seen[#seen + 1] = { line = line, names = "`" .. name .. "`" } end
+    end
+    for _, one in ipairs(seen) do
+      lines[#lines + 1] = "| " .. constructor(row) .. (seen[2] and " " .. one.names or "") .. " " .. one.line
+    end
+  end
+  return line_of("constructor", "structured output", "with tools", "strict", "dialect") .. "|---|---|---|---|---|\n"
+    .. table.concat(lines)
+end
+
 -- Items in lines of at most `width` characters.
 local function filled(items, indent, width)
   local lines = { indent .. items[1] }
@@ -214,6 +251,7 @@ local LISTS = {
   ["README.md"] = { providers = rows_table("docs/", "speaks", "key", "checked") },
   ["docs/adapter.md"] = { constructors = rows_table("", "base_url", "key"), apis = apis_table(),
     default_models = default_models() },
+  ["docs/providers.md"] = { structured = structured_table() },
   ["llms.txt"] = { providers = rows_text() },
   ["lua/koine/testing/loopback/paths.lua"] = { prefixes = prefixes() },
   ["rockspec/koine-scm-1.rockspec"] = { sources = sources(), modules = modules() },

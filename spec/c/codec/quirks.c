@@ -22,6 +22,9 @@ static void test_quirks_default(void) {
   CHECK_STR(q.tool_choice_any, strlen(q.tool_choice_any), "required");
   CHECK_STR(q.tool_id, strlen(q.tool_id), "any");
   CHECK_STR(q.route, strlen(q.route), "versioned");
+  CHECK_STR(q.structured, strlen(q.structured), "none");
+  CHECK_STR(q.schema_dialect, strlen(q.schema_dialect), "plain");
+  CHECK(!q.structured_tools && !q.structured_strict && !q.no_json_object);
 }
 
 /* Sets a quirk from JSON: 0, or -1 and *e. */

@@ -1,5 +1,7 @@
 -- The rows of the providers: their fields, the models they know, and what a model costs.
 
+local core = require "koine.core"
+local dialects = require "koine.data.schema.rewrite.dialects"
 local files = require "spec.support.files"
 local koine = require "koine"
 local paths = require "koine.testing.loopback.paths"
@@ -87,6 +89,20 @@ describe("provider rows", function()
       end
     end)
 
+    it(name .. " says what answers can be held to", function()
+      local row = rows.load(name)
+      local function check(quirks)
+        assert.is_truthy(set("none", "object", "schema")[quirks.structured], "structured is not said")
+        assert.is_true(quirks.structured == "schema" or not quirks.structured_strict)
+        assert.is_truthy(not quirks.structured_strict or quirks.schema_dialect == "openai_strict")
+        local dialect = quirks.schema_dialect
+        assert.is_truthy(dialect == nil or dialect == "plain" or dialects[dialect], dialect)
+      end
+      for key in pairs(row.apis or { [""] = true }) do
+        check(rows.chosen(row, { api = row.apis and key }).quirks or {})
+      end
+    end)
+
     it(name .. " makes adapters with quirks that the core knows, for every model", function()
       local row = rows.load(name)
       local ids = { "some-model" }
@@ -102,6 +118,29 @@ describe("provider rows", function()
       end
     end)
   end
+
+  it("know by model what its answers can be held to", function()
+    for id, want in pairs {
+      ["anthropic/claude-sonnet-4-5"] = "schema+", ["anthropic/claude-opus-4-1-20250805"] = "schema+",
+      ["anthropic/claude-sonnet-4-20250514"] = "none+", ["anthropic/claude-3-5-haiku-latest"] = "none+",
+      ["anthropic/claude-new-9"] = "schema+", ["vertex_claude/claude-sonnet-4-5@20250929"] = "none+",
+      ["vertex_claude/claude-sonnet-4-6"] = "schema+",
+      ["bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0"] = "schema+",
+      ["bedrock/anthropic.claude-opus-4-8"] = "none+", ["bedrock/amazon.nova-pro-v1:0"] = "none+",
+      ["openai/gpt-4o-2024-08-06"] = "schema+", ["openai/gpt-4o-2024-05-13"] = "object+",
+      ["openai/gpt-4.1"] = "schema+",
+      ["openai/gpt-4-turbo"] = "object+", ["openai/ft:gpt-4o-mini:x"] = "schema+", ["gemini/gemini-3-pro"] = "schema+",
+      ["gemini/gemini-2.5-flash"] = "schema-", ["gemini/gemini-2.0-flash"] = "object-", ["vertex/gemini-9"] = "schema+",
+      ["groq/openai/gpt-oss-20b"] = "schema-", ["groq/llama-3.3-70b"] = "object-", ["moonshot/kimi-k2"] = "schema+",
+      ["llamacpp/m"] = "schema-", ["compatible/m"] = "none-", ["ollama/qwen3"] = "schema-",
+    } do
+      local name, model = id:match "^([^/]+)/(.+)$"
+      local options = places(rows.load(name))
+      options.model = model
+      local quirks = core.state(koine[name](options)).quirks
+      assert.are.equal(want, quirks.structured .. (quirks.structured_tools and "+" or "-"), id)
+    end
+  end)
 
   it("have distinct ranks", function()
     local seen = {}

@@ -25,6 +25,14 @@
 struct quirks {
   /* both formats */
   int context_window;        /* tokens; 0 = unknown */
+  /* structured output, which Lua decides: no codec heeds these */
+  const char *structured;    /* what the answer can be held to: "none" | "object" (any JSON object) | "schema" (one that
+                                fits a JSON Schema, or any) */
+  int structured_tools;      /* a request may have tools, too */
+  int structured_strict;     /* takes `strict`, which tells a schema that is enforced from one that is a wish */
+  int no_json_object;        /* takes a schema, but not to be asked for any object */
+  const char *schema_dialect; /* what it takes of JSON Schema (lua/koine/data/schema/rewrite): "plain" (not known: as
+                                 it is) | "openai_strict" | "anthropic" | "bedrock" | "gemini" | "ollama" | "gbnf" */
   /* Anthropic Messages */
   int thinking_default;      /* model thinks unless told not to: "off" must be sent */
   int no_sampling;           /* temperature, top_p are refused by the model: dropped with a warning (Chat too) */

@@ -28,6 +28,11 @@ struct quirk {
 /* Meanings: codec.h. Flags and numbers are 0 by default, words the first of their list. */
 static const struct quirk QUIRKS[] = {
   INT(context_window),
+  WORD(structured, "none", "object", "schema"),
+  BOOL(structured_tools),
+  BOOL(structured_strict),
+  BOOL(no_json_object),
+  WORD(schema_dialect, "plain", "openai_strict", "anthropic", "bedrock", "gemini", "ollama", "gbnf"),
   BOOL(thinking_default),
   BOOL(no_sampling),
   BOOL(no_prefill),

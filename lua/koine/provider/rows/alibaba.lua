@@ -11,6 +11,7 @@ return {
   env = { "DASHSCOPE_API_KEY" },
   default_model = "qwen-plus",
   auth = "bearer",
-  quirks = { effort = "enable_thinking", reasoning_field = "reasoning_content", no_documents = true },
+  quirks = { effort = "enable_thinking", reasoning_field = "reasoning_content", no_documents = true,
+    structured = "object", structured_tools = true },
   source = "documentation",
 }

@@ -17,6 +17,7 @@ return {
   env = { "AZURE_OPENAI_API_KEY" },
   auth = "api-key",
   id_header = "apim-request-id",
-  quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
+  quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40, structured = "schema",
+    structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   source = "documentation",
 }

@@ -15,6 +15,7 @@ return {
   auth = "x-api-key",
   options = { "auth", resource = "name" },
   headers = anthropic.headers,
+  quirks = anthropic.quirks,
   plain_max_tokens = anthropic.plain_max_tokens,
   models = require "koine.provider.claude",
   models_checked = anthropic.models_checked,

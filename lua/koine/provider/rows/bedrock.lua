@@ -36,9 +36,15 @@ local models = {
   model("deepseek.", "thinker", { no_prefill = true, inline_think = true, no_images = true }),
 }
 
+-- The models of Claude that Converse holds to a schema; newer ones are refused.
+local STRUCTURED = { ["claude-haiku-4-5"] = true, ["claude-sonnet-4-5"] = true, ["claude-opus-4-5"] = true,
+  ["claude-sonnet-4-6"] = true, ["claude-opus-4-6"] = true }
+
 -- Claude as Anthropic has it, but for the prices.
 for _, known in ipairs(anthropic.models) do
-  models[#models + 1] = model("anthropic." .. known.prefix, "claude", known.quirks, { context = known.context,
+  local quirks = { structured = STRUCTURED[known.prefix] and "schema" or "none" }
+  for name, value in pairs(known.quirks or {}) do quirks[name] = quirks[name] or value end
+  models[#models + 1] = model("anthropic." .. known.prefix, "claude", quirks, { context = known.context,
     max_output = known.max_output, thinking = known.thinking, efforts = known.efforts, vision = known.vision })
 end
 
@@ -55,6 +61,7 @@ return {
   auth = "sigv4",
   service = "bedrock",
   id_header = "x-amzn-requestid",
+  quirks = { structured = "none", structured_tools = true, no_json_object = true, schema_dialect = "bedrock" },
   options = { region = "name", credentials = "credentials" },
   heads = { "^arn:[^/]*/", "^us%-gov%.", "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^ca%.", "^global%." },
   models = models,

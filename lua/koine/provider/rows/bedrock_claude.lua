@@ -6,6 +6,9 @@ local anthropic = require "koine.provider.rows.anthropic"
 
 local MANTLE = "https://bedrock-mantle.{region}.api.aws/anthropic"
 
+local INVOKE = { image_data_only = true }
+for name, value in pairs(anthropic.quirks) do INVOKE[name] = value end
+
 return {
   name = "bedrock_claude",
   title = "Claude on Amazon Bedrock",
@@ -16,9 +19,10 @@ return {
       headers = anthropic.headers },
     invoke = { codec = "bedrock_invoke", base_url = "https://bedrock-runtime.{region}.amazonaws.com",
       list_base_url = "https://bedrock.{region}.amazonaws.com", list = "/foundation-models?byProvider=anthropic",
-      service = "bedrock", quirks = { image_data_only = true } },
+      service = "bedrock", quirks = INVOKE },
   },
   base_url = MANTLE,
+  quirks = anthropic.quirks,
   env = { "AWS_BEARER_TOKEN_BEDROCK" },
   auth = "sigv4",
   id_header = "x-amzn-requestid",

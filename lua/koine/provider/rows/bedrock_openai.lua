@@ -16,6 +16,8 @@ return {
   codec = "responses",
   base_url = MANTLE .. "/openai/v1",
   list = "/models",
+  quirks = { structured = "schema", structured_tools = true,
+    structured_strict = true, schema_dialect = "openai_strict" },
   env = { "AWS_BEARER_TOKEN_BEDROCK" },
   auth = "sigv4",
   service = "bedrock-mantle",

@@ -9,6 +9,7 @@ return {
   env = { "CEREBRAS_API_KEY" },
   default_model = "gpt-oss-120b",
   auth = "bearer",
-  quirks = { reasoning_field = "reasoning", no_documents = true, no_images = true },
+  quirks = { reasoning_field = "reasoning", no_documents = true, no_images = true,
+    structured = "schema" },
   source = "documentation",
 }

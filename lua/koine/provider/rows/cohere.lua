@@ -10,7 +10,7 @@ return {
   env = { "COHERE_API_KEY" },
   default_model = "command-a-03-2025",
   auth = "bearer",
-  quirks = { effort = "none_or_high", no_documents = true },
+  quirks = { effort = "none_or_high", no_documents = true, structured = "schema" },
   models = {
     { prefix = "command-a-03-2025", thinking = "none" },
     { prefix = "command-a-reasoning-08-2025", context = 256000, max_output = 32000, thinking = "effort" },

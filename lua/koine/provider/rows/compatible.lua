@@ -16,6 +16,7 @@ return {
     anthropic = { codec = "anthropic", list = anthropic.list, counts = anthropic.counts, auth = anthropic.auth,
       headers = anthropic.headers },
   },
+  quirks = { structured = "none" }, -- who knows
   source = "documentation",
   says = { checked = "depends on the server" },
 }

@@ -8,6 +8,6 @@ return {
   list = "/models",
   env = { "DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN" },
   auth = "bearer",
-  quirks = { no_documents = true },
+  quirks = { no_documents = true, structured = "object", structured_tools = true },
   source = "documentation",
 }

@@ -21,13 +21,15 @@ return {
   apis = {
     chat = { codec = "chat" },
     -- here nothing tells V4 not to think
-    responses = { codec = "responses", quirks = { no_documents = true }, models = models() },
+    responses = { codec = "responses", quirks = { no_documents = true, structured = "none" },
+      models = models() },
   },
   list = "/models",
   env = { "DEEPSEEK_API_KEY" },
   default_model = "deepseek-chat",
   auth = "bearer",
-  quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true },
+  quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true,
+    structured = "object", structured_tools = true },
   models = models(V4),
   models_checked = "2026-11-21",
   source = "recordings",

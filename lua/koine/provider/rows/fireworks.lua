@@ -8,6 +8,6 @@ return {
   list = "/models",
   env = { "FIREWORKS_API_KEY" },
   auth = "bearer",
-  quirks = { no_documents = true },
+  quirks = { no_documents = true, structured = "schema", structured_tools = true },
   source = "documentation",
 }

@@ -1,15 +1,20 @@
 -- Gemini, Google's API with a key. Models: the families of ai.google.dev. A model that is not here is taken for a new
 -- one: it takes a level of thinking and checks thought signatures.
 
-local QUIRKS_2 = { before_gemini_3 = true }
+-- Before 3 a schema and tools exclude each other.
+local QUIRKS_2 = { before_gemini_3 = true, structured_tools = false }
 -- Before 2.5, and Gemma: not asked for a JSON Schema either.
-local QUIRKS_1 = { before_gemini_3 = true, openapi_schema = true }
+local QUIRKS_1 = { before_gemini_3 = true, openapi_schema = true, structured = "object", structured_tools = false }
+-- Makes images or speech.
+local MEDIA = { structured = "none" }
+local MEDIA_2 = { before_gemini_3 = true, structured = "none" }
 local MINIMAL = { least_level = "minimal" }
 
 -- 2.5: how many tokens it may think.
 local function budget(prefix, least, most, always)
   return { prefix = prefix, context = 1048576, max_output = 65536, thinking = "budget", vision = true,
-    quirks = { before_gemini_3 = true, thinking_least = least, thinking_most = most, thinking_always = always } }
+    quirks = { before_gemini_3 = true, thinking_least = least, thinking_most = most, thinking_always = always,
+      structured_tools = false } }
 end
 
 -- From 3 on: how much it thinks, in words. The smaller models know a word for hardly at all.
@@ -35,17 +40,20 @@ return {
   default_model = "gemini-3.5-flash",
   auth = "x-goog-api-key",
   heads = { "^models/" },
+  quirks = { structured = "schema", structured_tools = true, schema_dialect = "gemini" },
   models = {
     level("gemini-3-pro"), level("gemini-3.1-pro"),
     level("gemini-3-flash", MINIMAL), level("gemini-3.1-flash", MINIMAL), level("gemini-3.5-flash", MINIMAL),
     level("gemini-3.6-flash", MINIMAL),
-    { prefix = "gemini-3-pro-image", thinking = "none", vision = true },
-    { prefix = "gemini-3.1-flash-image", thinking = "none", vision = true },
+    { prefix = "gemini-3-pro-image", thinking = "none", vision = true, quirks = MEDIA },
+    { prefix = "gemini-3.1-flash-image", thinking = "none", vision = true, quirks = MEDIA },
     budget("gemini-2.5"), budget("gemini-2.5-pro", 128, 32768, true),
     budget("gemini-2.5-flash-lite", 512),
-    older("gemini-2.5-flash-image"), older("gemini-2.5-flash-preview-tts"), older("gemini-2.5-pro-preview-tts"),
+    older("gemini-2.5-flash-image", MEDIA_2), older("gemini-2.5-flash-preview-tts", MEDIA_2),
+    older("gemini-2.5-pro-preview-tts", MEDIA_2),
     older("gemini-2.0", QUIRKS_1), older("gemini-1.5", QUIRKS_1),
-    older("gemma-", { before_gemini_3 = true, no_system_prompt = true, openapi_schema = true }),
+    older("gemma-", { before_gemini_3 = true, no_system_prompt = true, openapi_schema = true,
+      structured = "object", structured_tools = false }),
   },
   models_checked = "2026-11-22",
   source = "recordings",

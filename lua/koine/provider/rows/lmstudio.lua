@@ -9,6 +9,7 @@ return {
   env = { "LMSTUDIO_API_KEY" },
   auth = "bearer",
   key_optional = true,
-  quirks = { null_content = "empty", no_documents = true },
+  quirks = { null_content = "empty", no_documents = true, structured = "schema", no_json_object = true,
+    schema_dialect = "gbnf" },
   source = "documentation",
 }

@@ -13,7 +13,7 @@ return {
   default_model = "MiniMax-M3",
   auth = "x-api-key",
   headers = anthropic.headers,
-  quirks = { no_stop = true, no_documents = true },
+  quirks = { no_stop = true, no_documents = true, structured = "none" },
   models = {
     { prefix = "MiniMax-M3", context = 1000000, thinking = "budget", vision = true,
       quirks = { thinking_default = true } },

@@ -11,7 +11,8 @@ return {
   default_model = "mistral-large-latest",
   auth = "bearer",
   quirks = { tool_id = "alnum9", tool_choice_any = "any", image_string = true, tool_result_name = true,
-    reasoning_field = "content", no_stream_usage = true, no_documents = true },
+    reasoning_field = "content", no_stream_usage = true, no_documents = true,
+    structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   models = {
     { prefix = "mistral-small", context = 128000, max_output = 16384, vision = true },
     { prefix = "mistral-large", context = 262144, vision = true },

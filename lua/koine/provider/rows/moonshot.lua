@@ -8,6 +8,9 @@ return {
   list = "/models",
   env = { "MOONSHOT_API_KEY" },
   auth = "bearer",
-  quirks = { reasoning_field = "reasoning_content", no_documents = true },
+  quirks = { reasoning_field = "reasoning_content", no_documents = true, structured = "object",
+    structured_tools = true },
+  models = { { prefix = "kimi-k", quirks = { structured = "schema" } } }, -- K2 and later
+  models_checked = "2026-11-23",
   source = "documentation",
 }

@@ -10,6 +10,7 @@ return {
   env = { "OLLAMA_API_KEY" },
   auth = "bearer",
   key_optional = true,
-  quirks = { reasoning_field = "reasoning", null_content = "empty", image_data_only = true, no_documents = true },
+  quirks = { reasoning_field = "reasoning", null_content = "empty", image_data_only = true, no_documents = true,
+    structured = "schema", schema_dialect = "ollama" },
   source = "recordings",
 }

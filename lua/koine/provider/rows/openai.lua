@@ -11,13 +11,15 @@ local function reasoning(prefix, context, max_output, efforts, price, quirks)
 end
 
 -- Models that do not reason refuse to be asked for what they thought.
-local function plain(prefix, context, max_output, price)
+local function plain(prefix, context, max_output, price, structured)
   return { prefix = prefix, context = context, max_output = max_output, thinking = "none", vision = true,
-    price = price, quirks = { no_encrypted_reasoning = true } }
+    price = price, quirks = { no_encrypted_reasoning = true, structured = structured } }
 end
 
--- Of others than those listed this is all that is known.
-local function unlisted(prefix) return { prefix = prefix, quirks = { no_encrypted_reasoning = true } } end
+-- Of others than those listed this is all that is known. The older ones cannot be held to a schema.
+local function unlisted(prefix, structured)
+  return { prefix = prefix, quirks = { no_encrypted_reasoning = true, structured = structured } }
+end
 
 return {
   name = "openai",
@@ -34,7 +36,8 @@ return {
     responses = { codec = "responses", counts = true },
     chat = { codec = "chat" },
   },
-  quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40 },
+  quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40, structured = "schema",
+    structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   models = {
     -- prices that depend on the length of the prompt are left out: gpt-5.4 and later
     reasoning("gpt-6", 1050000, 128000, { "xhigh", "max" }, nil, REASONING_ALONE),
@@ -62,9 +65,10 @@ return {
     plain("gpt-4.1-mini", 1047576, 32768, { input = 0.4, output = 1.6, cache_read = 0.1 }),
     plain("gpt-4.1-nano", 1047576, 32768, { input = 0.1, output = 0.4, cache_read = 0.025 }),
     plain("gpt-4o", 128000, 16384, { input = 2.5, output = 10, cache_read = 1.25 }),
-    plain("gpt-4o-2024-05-13", 128000, 4096, { input = 5, output = 15 }), -- dearer than its successors
+    plain("gpt-4o-2024-05-13", 128000, 4096, { input = 5, output = 15 }, "object"), -- dearer than its successors
     plain("gpt-4o-mini", 128000, 16384, { input = 0.15, output = 0.6, cache_read = 0.075 }),
-    unlisted "gpt-3.5", unlisted "gpt-4", unlisted "chatgpt-4o", unlisted "ft:gpt-3.5", unlisted "ft:gpt-4",
+    unlisted("gpt-3.5", "object"), unlisted("gpt-4", "object"), unlisted("gpt-4.5"), unlisted("chatgpt-4o", "object"),
+    unlisted("ft:gpt-3.5", "object"), unlisted("ft:gpt-4", "object"), unlisted "ft:gpt-4o", unlisted "ft:gpt-4.1",
   },
   models_checked = "2026-11-21",
   source = "recordings",

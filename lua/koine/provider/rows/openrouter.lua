@@ -9,13 +9,14 @@ return {
   api = "chat",
   apis = {
     chat = { codec = "chat" },
-    responses = { codec = "responses", quirks = { reports_cost = true } },
+    responses = { codec = "responses", quirks = { reports_cost = true, structured = "none" } },
   },
   list = "/models",
   env = { "OPENROUTER_API_KEY" },
   default_model = "openrouter/auto",
   auth = "bearer",
-  quirks = { effort = "reasoning", reasoning_field = "reasoning_details", reports_cost = true },
+  quirks = { effort = "reasoning", reasoning_field = "reasoning_details", reports_cost = true,
+    structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   own_ids = { "^openrouter/[^/]+$" },
   source = "recordings",
 }

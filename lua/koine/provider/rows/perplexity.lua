@@ -10,7 +10,8 @@ return {
   env = { "PERPLEXITY_API_KEY" },
   default_model = "sonar",
   auth = "bearer",
-  quirks = { no_stream_usage = true, no_documents = true, reports_cost = true },
+  quirks = { no_stream_usage = true, no_documents = true, reports_cost = true, structured = "schema",
+    no_json_object = true },
   models = {
     { prefix = "sonar-reasoning", quirks = { inline_think = true } },
   },

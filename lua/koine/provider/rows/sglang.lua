@@ -9,6 +9,7 @@ return {
   env = { "SGLANG_API_KEY" },
   auth = "bearer",
   key_optional = true,
-  quirks = { reasoning_field = "reasoning_content", no_documents = true },
+  quirks = { reasoning_field = "reasoning_content", no_documents = true, structured = "schema",
+    schema_dialect = "gbnf" },
   source = "documentation",
 }

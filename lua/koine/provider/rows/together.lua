@@ -8,6 +8,6 @@ return {
   list = "/models",
   env = { "TOGETHER_API_KEY" },
   auth = "bearer",
-  quirks = { no_documents = true },
+  quirks = { no_documents = true, structured = "object" },
   source = "documentation",
 }

@@ -3,6 +3,20 @@
 
 local anthropic = require "koine.provider.rows.anthropic"
 
+local QUIRKS = { route = "raw_predict" }
+for name, value in pairs(anthropic.quirks) do QUIRKS[name] = value end
+
+-- Only from 4.6 on a model can be held to a schema here.
+local models = {}
+for i, known in ipairs(require "koine.provider.claude") do
+  models[i] = known
+  if known.prefix:find "%-4%-[1-5]$" then
+    models[i] = {}
+    for name, value in pairs(known) do models[i][name] = value end
+    models[i].quirks = { structured = "none" }
+  end
+end
+
 return {
   name = "vertex_claude",
   title = "Claude on Vertex AI",
@@ -15,9 +29,9 @@ return {
   default_model = "claude-sonnet-4-5@20250929",
   auth = "google",
   options = { project = "name", location = "name", token = "key", credentials_file = "name" },
-  quirks = { route = "raw_predict" },
+  quirks = QUIRKS,
   plain_max_tokens = anthropic.plain_max_tokens,
-  models = require "koine.provider.claude",
+  models = models,
   models_checked = anthropic.models_checked,
   source = "recordings",
   says = { base_url = "[by location](vertex.md#project-and-location)",

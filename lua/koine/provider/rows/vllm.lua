@@ -8,12 +8,12 @@ return {
   api = "chat",
   apis = {
     chat = { codec = "chat" },
-    responses = { codec = "responses", quirks = { no_documents = true } },
+    responses = { codec = "responses", quirks = { no_documents = true, structured = "none" } },
   },
   list = "/models",
   env = { "VLLM_API_KEY" },
   auth = "bearer",
   key_optional = true,
-  quirks = { reasoning_field = "reasoning", no_documents = true },
+  quirks = { reasoning_field = "reasoning", no_documents = true, structured = "schema", schema_dialect = "gbnf" },
   source = "recordings",
 }

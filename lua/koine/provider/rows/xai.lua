@@ -10,14 +10,16 @@ return {
   apis = {
     chat = { codec = "chat" },
     responses = { codec = "responses",
-      quirks = { no_additional_properties = true, no_documents = true, reports_cost = true } },
+      quirks = { no_additional_properties = true, no_documents = true, reports_cost = true,
+        structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" } },
   },
   list = "/models",
   env = { "XAI_API_KEY" },
   default_model = "grok-4",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", no_additional_properties = true, dedup_reasoning = true,
-    reasoning_outside_output = true, no_documents = true, reports_cost = true },
+    reasoning_outside_output = true, no_documents = true, reports_cost = true,
+    structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   models = {
     { prefix = "grok-4", thinking = "none", vision = true, quirks = { effort = "none", no_stop = true } },
     { prefix = "grok-4.", vision = true },
