@@ -57,6 +57,7 @@ help:
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
 	@echo 'make tsan       several engines, and several Lua states, on several threads, under TSan'
 	@echo 'make analyse    gcc -fanalyzer, cppcheck and clang-tidy: no findings'
+	@echo 'make json-schema-suite  the validator against the public JSON Schema Test Suite, from Debian'
 	@echo 'make callgrind  instructions per delta and per chat inside our own code, against bench/callgrind.txt'
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
@@ -298,6 +299,9 @@ rock-test:
 CURL_TESTS ?= test-host test-lua
 curl-matrix: deps-test
 	@tools/curl-matrix.sh $(BUILD) $(CURL_TESTS)
+
+json-schema-suite: $(MODULE)
+	@tools/json-schema-suite.sh $(BUILD)
 
 interop: deps-test
 	@$(MAKE) --no-print-directory all

@@ -236,6 +236,7 @@ build = {
     ["koine.data.schema.judge"] = "lua/koine/data/schema/judge.lua",
     ["koine.data.schema.nulls"] = "lua/koine/data/schema/nulls.lua",
     ["koine.data.schema.parts"] = "lua/koine/data/schema/parts.lua",
+    ["koine.data.schema.pattern"] = "lua/koine/data/schema/pattern.lua",
     ["koine.data.schema.rewrite"] = "lua/koine/data/schema/rewrite/init.lua",
     ["koine.data.schema.rewrite.dialects"] = "lua/koine/data/schema/rewrite/dialects.lua",
     ["koine.data.schema.rewrite.gather"] = "lua/koine/data/schema/rewrite/gather.lua",

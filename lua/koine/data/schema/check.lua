@@ -7,9 +7,10 @@ local errors = require "koine.data.errors"
 local parts = require "koine.data.schema.parts"
 
 local NUMBERS = { "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
-  "minProperties", "maxProperties" }
+  "minProperties", "maxProperties", "minContains", "maxContains" }
 local ARRAYS = { "enum", "required", "propertyOrdering", "prefixItems", "anyOf", "oneOf", "allOf" }
-local TABLES = { "properties", "$defs", "definitions" }
+local TABLES = { "properties", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies", "$defs",
+  "definitions" }
 
 local function check_type(given, path)
   if given == nil then return end
@@ -41,6 +42,7 @@ local function check_schema(root, s, path, seen)
   check_kind(s, path, NUMBERS, NUMBER)
   check_kind(s, path, ARRAYS, ARRAY)
   check_kind(s, path, TABLES, check.table)
+  if s.pattern ~= nil then check.string(s.pattern, path .. ".pattern") end
   if s.multipleOf then check.positive(s.multipleOf, path .. ".multipleOf") end
   local reference = s["$ref"]
   if reference ~= nil and (type(reference) ~= "string" or parts.resolve(root, reference) == nil) then

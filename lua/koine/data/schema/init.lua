@@ -1,11 +1,14 @@
 --- JSON Schema, as far as tools need it: whether a value fits a schema, and a schema from an example.
 --
--- Judged: type (a word or an array of words), enum, const; properties, required, additionalProperties, minProperties,
--- maxProperties; items, prefixItems, minItems, maxItems, uniqueItems; minLength, maxLength (code points); minimum,
--- maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; anyOf, oneOf, allOf, not; $ref within the document.
--- Not judged, whatever else a schema says: pattern, format, references to other documents and to anchors, and all other
--- keywords. They reach the model as they are, but a value is never refused for them: where a schema with such a keyword
--- stands in not or oneOf, or patternProperties beside additionalProperties, that keyword is not judged either.
+-- Judged: type (a word or an array of words), enum, const; properties, required, additionalProperties,
+-- patternProperties, propertyNames, minProperties, maxProperties, dependentRequired, dependentSchemas; items,
+-- prefixItems, contains, minContains, maxContains, minItems, maxItems, uniqueItems; minLength, maxLength (code points),
+-- pattern; minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; anyOf, oneOf, allOf, not, if, then, else;
+-- $ref within the document; and of older drafts dependencies, and items as an array with additionalItems.
+-- Not judged, whatever else a schema says: format, unevaluatedItems and unevaluatedProperties, references to other
+-- documents and to anchors, patterns with look-around, back-references or \p, and all other keywords; `unjudged` lists
+-- them. They reach the model as they are, but a value is never refused for them: where a schema with such a keyword
+-- stands in not, if, contains or oneOf, that keyword is not judged either.
 -- A schema may refer to itself in several ways, so that judging by it has no end: a value that takes more than 1000000
 -- judgements is refused.
 --
@@ -21,6 +24,7 @@ local check = require "koine.data.schema.check"
 local errors = require "koine.data.errors"
 local example = require "koine.data.schema.example"
 local judge = require "koine.data.schema.judge"
+local parts = require "koine.data.schema.parts"
 local short = require "koine.data.schema.short"
 
 local schema = {}
@@ -38,6 +42,22 @@ end
 --- Raises an ArgumentError for a schema that its author cannot mean: an unknown type, a limit that is no number, a
 -- reference to nowhere. `name` (default "schema") begins the path of what is wrong.
 schema.check = check
+
+--- What in a schema is not judged: an array of {path, keyword}, sorted by path; empty when everything is. `name`
+-- (default "schema") begins the paths.
+function schema.unjudged(given, name)
+  local found, seen = {}, {}
+  local function look(s, path)
+    if type(s) ~= "table" or seen[s] then return end
+    seen[s] = true
+    local keyword = parts.unjudged(s)
+    if keyword then found[#found + 1] = { path = path, keyword = keyword } end
+    parts.each(s, function(part, where) look(part, path .. "." .. where) end)
+  end
+  look(given, name or "schema")
+  table.sort(found, function(a, b) return a.path < b.path end)
+  return found
+end
 
 --- A JSON Schema from arguments by example, see example.lua: `{ city = "Paris", days = 1, tags = { "a" } }`.
 -- Raises an ArgumentError for a value that cannot be an example; `name` (default "example") begins the path of what is

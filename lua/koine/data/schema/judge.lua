@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local parts = require "koine.data.schema.parts"
+local pattern = require "koine.data.schema.pattern"
 local records = require "koine.data.records"
 
 local judges = {}
@@ -88,9 +89,21 @@ local function counted(path, least, most, n, what)
   if most and n > most then return ("%s: at most %g %s expected, got %d"):format(at(path), most, what, n) end
 end
 
-local function judge_string(s, value, path)
+-- Whether a text has a match of the regular expression; nil when that cannot be judged.
+local function matches(text, value, context)
+  local program = pattern.compile(text)
+  if not program then return nil end
+  context.left = context.left - #value * program.size // 1000
+  return context.left >= 0 and program.fits(value)
+end
+
+local function judge_string(s, value, path, context)
   if s.minLength or s.maxLength then
-    return counted(path, s.minLength, s.maxLength, utf8.len(value) or #value, "characters")
+    local wrong = counted(path, s.minLength, s.maxLength, utf8.len(value) or #value, "characters")
+    if wrong then return wrong end
+  end
+  if s.pattern and matches(s.pattern, value, context) == false then
+    return expected(path, "text that matches " .. s.pattern, value)
   end
 end
 
@@ -108,14 +121,31 @@ local function canonical(value)
   return "{" .. table.concat(texts, ",") .. "}"
 end
 
+local function judge_contains(s, value, path, context)
+  local least, most, n = s.minContains or 1, s.maxContains, 0
+  for i, item in ipairs(value) do
+    if not judge(s.contains, item, index_path(path, i), context) then n = n + 1 end
+  end
+  if most and n > most and parts.is_vague(context.root, s.contains) then return nil end
+  return counted(path, least, most, n, "items that fit `contains`")
+end
+
+-- The schemas of the first items, and that of the others.
+local function tuple(s)
+  if parts.has_tuple(s) then return s.items, s.additionalItems end
+  return type(s.prefixItems) == "table" and s.prefixItems or {}, s.items
+end
+
 local function judge_array(s, value, path, context)
   local wrong = counted(path, s.minItems, s.maxItems, #value, "items")
+  local may_be_object = value[1] == nil and getmetatable(value) ~= core.array_mt
+  if not wrong and s.contains ~= nil and not may_be_object then wrong = judge_contains(s, value, path, context) end
   if wrong then return wrong end
-  local first = type(s.prefixItems) == "table" and s.prefixItems or {}
+  local first, others = tuple(s)
   local seen = {}
   for i, item in ipairs(value) do
     local part = first[i]
-    if part == nil then part = s.items end
+    if part == nil then part = others end
     if part ~= nil then
       wrong = judge(part, item, index_path(path, i), context)
       if wrong then return wrong end
@@ -137,26 +167,69 @@ local function sorted_names(value)
   return names
 end
 
-local function judge_object(s, value, path, context)
-  for _, name in ipairs(s.required or {}) do
+-- The first of the names that is no member.
+local function judge_required(names, value, path)
+  for _, name in ipairs(names) do
     if value[name] == nil then return expected(member_path(path, name), "a value", nil) end
   end
-  local names = sorted_names(value)
-  local wrong = counted(path, s.minProperties, s.maxProperties, #names, "members")
-  if wrong then return wrong end
-  local properties, others = s.properties or {}, s.additionalProperties
-  if s.patternProperties then others = nil end
-  for _, name in ipairs(names) do
-    local part = properties[name]
-    if part == nil then part = others end
-    if part == false then
-      local known = table.concat(sorted_names(properties), ", ")
-      return ("%s: unknown; there are: %s"):format(member_path(path, name), known)
-    end
-    if part ~= nil then
-      wrong = judge(part, value[name], member_path(path, name), context)
+end
+
+local NONE = {}
+local DEPENDENT = { "dependencies", "dependentRequired", "dependentSchemas" }
+
+-- What members demand that others be there, or that the whole fit.
+local function judge_dependencies(s, value, path, context)
+  for _, key in ipairs(DEPENDENT) do
+    for _, name in ipairs(s[key] and sorted_names(s[key]) or NONE) do
+      local part, wrong = s[key][name], nil
+      if value[name] ~= nil then
+        if parts.is_names(part) then wrong = judge_required(part, value, path)
+        elseif key ~= "dependentRequired" then wrong = judge(part, value, path, context) end
+      end
       if wrong then return wrong end
     end
+  end
+end
+
+-- Judges a member by the patterns that its name matches: what is wrong, and whether one matches, or might.
+local function judge_patterns(s, texts, name, value, path, context)
+  local known = false
+  for _, text in ipairs(texts) do
+    local found = matches(text, name, context)
+    local wrong = found and judge(s.patternProperties[text], value, path, context)
+    if wrong then return wrong, true end
+    known = known or found ~= false
+  end
+  return nil, known
+end
+
+local function judge_member(s, texts, name, value, path, context)
+  local part = (s.properties or {})[name]
+  local wrong, known = judge_patterns(s, texts, name, value, path, context)
+  if wrong then return wrong end
+  if part == nil and not known then part = s.additionalProperties end
+  if part == false then
+    local names = table.concat(sorted_names(s.properties or {}), ", ")
+    return ("%s: unknown; there are: %s"):format(path, names)
+  end
+  return part ~= nil and judge(part, value, path, context) or nil
+end
+
+local function judge_object(s, value, path, context)
+  local wrong = judge_required(s.required or {}, value, path)
+  if wrong then return wrong end
+  local names = sorted_names(value)
+  wrong = counted(path, s.minProperties, s.maxProperties, #names, "members")
+    or judge_dependencies(s, value, path, context)
+  if wrong then return wrong end
+  local texts = s.patternProperties and sorted_names(s.patternProperties) or NONE
+  for _, name in ipairs(names) do
+    local at_member = member_path(path, name)
+    if s.propertyNames ~= nil and judge(s.propertyNames, name, at_member, context) then
+      return at_member .. ": a member may not be called so"
+    end
+    wrong = judge_member(s, texts, name, value[name], at_member, context)
+    if wrong then return wrong end
   end
 end
 
@@ -186,12 +259,24 @@ local function judge_one(s, value, path, context)
   return ("%s: fits none of %d alternatives (the first: %s)"):format(at(path), #s.oneOf, first or "none")
 end
 
+-- `then` or `else`, by whether `if` fits; where that is not known for sure, neither.
+local function judge_condition(s, value, path, context)
+  if s["if"] == nil then return nil end
+  local part = s["else"]
+  if not judge(s["if"], value, path, context) then
+    part = s["then"]
+    if parts.is_vague(context.root, s["if"]) then return nil end
+  end
+  return part ~= nil and judge(part, value, path, context) or nil
+end
+
 local function judge_combined(s, value, path, context)
   for _, part in ipairs(s.allOf or {}) do
     local wrong = judge(part, value, path, context)
     if wrong then return wrong end
   end
   local wrong = judge_any(s, value, path, context) or judge_one(s, value, path, context)
+    or judge_condition(s, value, path, context)
   if wrong or s["not"] == nil then return wrong end
   if not judge(s["not"], value, path, context) and not parts.is_vague(context.root, s["not"]) then
     return at(path) .. ": fits what is excluded"
@@ -201,7 +286,7 @@ end
 local function judge_reference(s, value, path, context)
   local target = parts.resolve(context.root, s["$ref"])
   if target == nil then errors.argument("schema.$ref", "reference to a part of the schema", s["$ref"]) end
-  return target and judge(target, value, path, context)
+  return judge(target, value, path, context)
 end
 
 local BY_TYPE = { number = judge_number, string = judge_string }
@@ -210,10 +295,11 @@ local function judge_all(s, value, path, context)
   if s.type ~= nil and not fits_type(value, s.type) then
     return expected(path, type(s.type) == "table" and table.concat(s.type, " or ") or s.type, value)
   end
-  local wrong = judge_enum(s, value, path) or BY_TYPE[type(value)] and BY_TYPE[type(value)](s, value, path)
+  local wrong = judge_enum(s, value, path) or BY_TYPE[type(value)] and BY_TYPE[type(value)](s, value, path, context)
   if not wrong and is_array(value) then wrong = judge_array(s, value, path, context) end
   if not wrong and is_object(value) then wrong = judge_object(s, value, path, context) end
-  return wrong or s["$ref"] and judge_reference(s, value, path, context) or judge_combined(s, value, path, context)
+  return wrong or s["$ref"] ~= nil and judge_reference(s, value, path, context)
+    or judge_combined(s, value, path, context)
 end
 
 -- What is wrong with a value, or nil.

@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local pattern = require "koine.data.schema.pattern"
 
 local parts = {}
 
@@ -49,24 +50,41 @@ end
 -- Schemas within schemas --------------------------------------------------------------------------------------------
 
 -- Keywords with one schema, with an array of them, with an object of them.
-local ONE = { "items", "additionalProperties", "not" }
+local ONE = { "additionalItems", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames" }
 local LIST = { "prefixItems", "anyOf", "oneOf", "allOf" }
-local MAP = { "properties", "$defs", "definitions" }
+local MAP = { "properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions" }
+
+--- Whether `items` is an array of schemas, as drafts before 2020-12 have it.
+function parts.has_tuple(s)
+  return type(s.items) == "table" and (s.items[1] ~= nil or getmetatable(s.items) == core.array_mt)
+end
+
+--- Whether what stands in `dependencies` is an array of names.
+function parts.is_names(part)
+  return type(part) == "table" and (part[1] ~= nil or getmetatable(part) == core.array_mt)
+end
 
 --- Calls f(part, where) for every schema directly within `s`, until it returns something: that.
 function parts.each(s, f)
+  local function each_of(name)
+    for key, part in next, type(s[name]) == "table" and s[name] or {} do
+      local where = name .. (math.type(key) and "[" .. key .. "]" or "." .. tostring(key))
+      local found = (name ~= "dependencies" or not parts.is_names(part)) and f(part, where)
+      if found then return found end
+    end
+  end
   for _, name in ipairs(ONE) do
     local found = s[name] ~= nil and f(s[name], name)
     if found then return found end
   end
   for _, names in ipairs { LIST, MAP } do
     for _, name in ipairs(names) do
-      for key, part in next, type(s[name]) == "table" and s[name] or {} do
-        local found = f(part, name .. (math.type(key) and "[" .. key .. "]" or "." .. tostring(key)))
-        if found then return found end
-      end
+      local found = each_of(name)
+      if found then return found end
     end
   end
+  if parts.has_tuple(s) then return each_of "items" end
+  return s.items ~= nil and f(s.items, "items") or nil
 end
 
 --- The names of a schema's properties in the order in which they go out: those of propertyOrdering, then those of
@@ -86,10 +104,13 @@ function parts.order(s)
   return table.move(rest, 1, #rest, #order + 1, order)
 end
 
---- The schema that a reference names: nil when there is none, false when it names another document or an anchor.
+--- Whether a reference names a part of the document, and not another document or an anchor.
+function parts.is_local(reference) return reference == "#" or reference:sub(1, 2) == "#/" end
+
+--- The schema that a reference names: nil when there is none, true when it is not local, as nothing is known of it.
 function parts.resolve(root, reference)
-  local pointer = reference:match "^#(.*)$"
-  if not pointer or pointer ~= "" and pointer:sub(1, 1) ~= "/" then return false end
+  if not parts.is_local(reference) then return true end
+  local pointer = reference:sub(2)
   local at = root
   for part in pointer:gmatch "/([^/]*)" do
     if type(at) ~= "table" then return nil end
@@ -108,20 +129,38 @@ end
 local KNOWN = { title = true, description = true, default = true, examples = true, deprecated = true, readOnly = true,
   writeOnly = true, type = true, enum = true, const = true, required = true, minProperties = true,
   maxProperties = true, minItems = true, maxItems = true, uniqueItems = true, minLength = true, maxLength = true,
+  pattern = true, items = true, minContains = true, maxContains = true, dependentRequired = true,
   minimum = true, maximum = true, exclusiveMinimum = true, exclusiveMaximum = true, multipleOf = true,
   propertyOrdering = true, ["$schema"] = true, ["$id"] = true, ["$comment"] = true, ["$ref"] = true }
 for _, names in ipairs { ONE, LIST, MAP } do
   for _, name in ipairs(names) do KNOWN[name] = true end
 end
 
+-- Whether a regular expression cannot be judged.
+local function is_strange(text) return type(text) ~= "string" or not pattern.compile(text) end
+
+--- The first keyword, in sorted order, of a schema itself that is not judged; nil when all are. Names that begin with
+-- "x-" are somebody's notes.
+function parts.unjudged(s)
+  local first
+  local function note(name) first = (not first or name < first) and name or first end
+  for name, value in next, s do
+    if not KNOWN[name] and not (type(name) == "string" and name:sub(1, 2) == "x-") then note(tostring(name)) end
+    if name == "pattern" and is_strange(value) then note(name) end
+    if name == "$ref" and type(value) == "string" and not parts.is_local(value) then note(name) end
+  end
+  for text in next, type(s.patternProperties) == "table" and s.patternProperties or {} do
+    if is_strange(text) then note "patternProperties" end
+  end
+  return first
+end
+
 local function is_vague(root, s, seen)
   if type(s) ~= "table" or seen[s] then return false end
   seen[s] = true
-  for name in next, s do
-    if not KNOWN[name] then return true end
-  end
+  if parts.unjudged(s) then return true end
   local target = s["$ref"] and parts.resolve(root, s["$ref"])
-  if s["$ref"] and not target or is_vague(root, target, seen) then return true end
+  if s["$ref"] and target == nil or is_vague(root, target, seen) then return true end
   return parts.each(s, function(part) return is_vague(root, part, seen) end) or false
 end
 

@@ -65,8 +65,8 @@ end
 -- to an anchor.
 function gather.target(c, reference, path)
   local target
-  if type(reference) == "string" and reference:find "^#/?" then target = parts.resolve(c.root, reference) end
-  if target == nil or target == false and not reference:find "^#/" then c:refuse(path, "$ref") end
+  if type(reference) == "string" and parts.is_local(reference) then target = parts.resolve(c.root, reference) end
+  if target == nil then c:refuse(path, "$ref") end
   return target
 end
 

@@ -43,7 +43,8 @@ local CASES = {
     { '{"properties":{"foo":{}},"additionalProperties":{"type":"boolean"}}',
       { '{"foo":1}', '{"foo":1,"quux":true}' }, { '{"foo":1,"quux":12}' } },
     { '{"additionalProperties":{"type":"boolean"}}', { '{"foo":true}', "{}" }, { '{"foo":1}' } },
-    { '{"patternProperties":{"^v":{}},"additionalProperties":false}', { '{"vroom":1}', '{"x":1}' }, {} },
+    { '{"patternProperties":{"^v":{}},"additionalProperties":false}', { '{"vroom":1}' }, { '{"x":1}' } },
+    { '{"patternProperties":{"(?=v)":{}},"additionalProperties":false}', { '{"vroom":1}', '{"x":1}' }, {} },
   },
   items = {
     { '{"items":{"type":"integer"}}', { "[1,2,3]", "[]", '{"foo":"bar"}', "1" }, { '[1,"x"]' } },
@@ -110,13 +111,15 @@ local CASES = {
     { '{"oneOf":[{"type":"integer"},{"minimum":2}]}', { "1", "2.5" }, { "3", "1.5" } },
     { '{"oneOf":[{"required":["foo","bar"]},{"required":["foo","baz"]}]}',
       { '{"foo":1,"bar":2}', '{"foo":1,"baz":3}' }, { '{"bar":2}', '{"foo":1,"bar":2,"baz":3}' } },
-    { '{"oneOf":[{"type":"string","pattern":"^a"},{"type":"string"}]}', { '"b"', '"a"' }, { "1" } },
+    { '{"oneOf":[{"type":"string","pattern":"^a"},{"type":"string"}]}', { '"b"' }, { '"a"', "1" } },
+    { '{"oneOf":[{"type":"string","pattern":"^(?=a)"},{"type":"string"}]}', { '"b"', '"a"' }, { "1" } },
   },
   ["not"] = {
     { '{"not":{"type":"integer"}}', { '"foo"', "1.1" }, { "1" } },
     { '{"not":{"type":["integer","boolean"]}}', { '"foo"' }, { "1", "true" } },
     { '{"properties":{"foo":{"not":{}}}}', { '{"bar":1}' }, { '{"foo":1}' } },
-    { '{"not":{"pattern":"^a"}}', { '"b"', '"a"' }, {} },
+    { '{"not":{"pattern":"^a"}}', { '"b"' }, { '"a"' } },
+    { '{"not":{"pattern":"^(?=a)"}}', { '"b"', '"a"' }, {} },
     { '{"not":{"properties":{"x":{"format":"date"}}}}', { '{"x":"y"}' }, {} },
   },
   ["$ref"] = {
@@ -137,8 +140,46 @@ local CASES = {
     { '{"type":"object","properties":{"value":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}},' ..
       '"required":["value"]}', { '{"value":"a","children":[{"value":"b"}]}' }, { '{"value":"a","children":[{}]}' } },
   },
+  pattern = {
+    { '{"pattern":"^a*$"}', { '"aaa"', '""', "1", "{}" }, { '"abc"' } },
+    { '{"pattern":"a+"}', { '"xaax"' }, { '"xyz"' } },
+  },
+  patternProperties = {
+    { '{"patternProperties":{"f.*o":{"type":"integer"}}}', { '{"foo":1}', '{"a":"b"}', '["foo"]' },
+      { '{"foo":"bar","fooooo":2}' } },
+    { '{"patternProperties":{"a":{"type":"integer"},"aaa":{"maximum":20}},"properties":{"a":{"minimum":5}}}',
+      { '{"a":21}', '{"aaaa":18}' }, { '{"a":"bar"}', '{"aaaa":31}', '{"a":4}' } },
+  },
+  propertyNames = {
+    { '{"propertyNames":{"maxLength":3}}', { '{"f":1,"foo":2}', "{}", "1" }, { '{"foobar":1}' } },
+    { '{"propertyNames":false}', { "{}" }, { '{"a":1}' } },
+  },
+  ["dependentRequired, dependentSchemas, dependencies"] = {
+    { '{"dependentRequired":{"bar":["foo"]}}', { '{"foo":1}', '{"foo":1,"bar":2}', "1" }, { '{"bar":2}' } },
+    { '{"dependentSchemas":{"bar":{"required":["foo"]},"no":false}}', { '{"foo":1,"bar":2}' },
+      { '{"bar":2}', '{"no":1}' } },
+    { '{"dependencies":{"bar":["foo"],"baz":{"maxProperties":1},"none":[]}}', { '{"bar":1,"foo":1}', '{"none":1}' },
+      { '{"bar":1}', '{"baz":1,"x":2}' } },
+  },
+  contains = {
+    { '{"contains":{"minimum":5}}', { "[3,5]", "{}", "1" }, { "[2,3]", "[]" } },
+    { '{"contains":{"const":1},"minContains":2,"maxContains":3}', { "[1,1]", "[1,1,1,2]" }, { "[1]", "[1,1,1,1]" } },
+    { '{"contains":{"const":1},"minContains":0}', { "[]" }, {} },
+    { '{"contains":{"format":"date"},"maxContains":1}', { '["a","b"]' }, { "[]" } },
+  },
+  ["if, then, else"] = {
+    { '{"if":{"minimum":5},"then":{"multipleOf":2},"else":{"maximum":0}}', { "6", "-1", '"a"' }, { "7", "3" } },
+    { '{"if":{"minimum":5}}', { "1", "6" }, {} },
+    { '{"then":false,"else":false}', { "1" }, {} },
+    { '{"if":{"format":"date"},"then":false,"else":false}', { '"a"' }, {} },
+  },
+  ["items: a tuple of older drafts"] = {
+    { '{"items":[{"type":"integer"},{"type":"string"}],"additionalItems":false}', { '[1,"a"]', "[1]" },
+      { '["a"]', '[1,"a",2]' } },
+    { '{"items":[{}],"additionalItems":{"type":"null"}}', { "[1,null]" }, { "[1,2]" } },
+  },
   ["what is not judged"] = {
-    { '{"type":"string","pattern":"^a*$","format":"email","x-mine":3}', { '"b"', '"not an address"' }, { "1" } },
+    { '{"type":"string","pattern":"^(?=a)","format":"email","x-mine":3}', { '"b"', '"not an address"' }, { "1" } },
     { "true", { "1", "null", "{}" }, {} },
     { "false", {}, { "1", "null", "{}" } },
     { "{}", { "1", "null", "[]" }, {} },
@@ -256,6 +297,22 @@ describe("check", function()
       assert.are.equal("ArgumentError", err.class)
       assert.are.equal(field, err.field)
     end
+  end)
+end)
+
+describe("unjudged", function()
+  it("lists what is not judged, with its place", function()
+    local function listed(text)
+      local lines = {}
+      for i, one in ipairs(schema.unjudged(json(text), "s")) do lines[i] = one.path .. " " .. one.keyword end
+      return table.concat(lines, ", ")
+    end
+    assert.are.equal("", listed '{"type":"string","pattern":"^a$","title":"t","x-foo":1,"default":{"format":1}}')
+    assert.are.equal("s.items.properties.a format, s.properties.b pattern, s.properties.c $ref", listed [[{"properties":
+      {"b":{"pattern":"(?=a)"},"c":{"$ref":"other.json"}},"items":{"properties":{"a":{"format":"date"}}}}]])
+    assert.are.equal("s patternProperties, s.if unevaluatedProperties",
+      listed '{"patternProperties":{"(":{}},"if":{"unevaluatedProperties":false}}')
+    assert.are.equal("", listed "true")
   end)
 end)
 
