@@ -242,6 +242,7 @@ build = {
     ["koine.data.schema.rewrite.gather"] = "lua/koine/data/schema/rewrite/gather.lua",
     ["koine.data.schema.rewrite.limits"] = "lua/koine/data/schema/rewrite/limits.lua",
     ["koine.data.schema.rewrite.node"] = "lua/koine/data/schema/rewrite/node.lua",
+    ["koine.data.schema.rewrite.plain"] = "lua/koine/data/schema/rewrite/plain.lua",
     ["koine.data.schema.short"] = "lua/koine/data/schema/short.lua",
     ["koine.data.show"] = "lua/koine/data/show.lua",
     ["koine.data.text"] = "lua/koine/data/text.lua",

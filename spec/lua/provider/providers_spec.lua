@@ -96,7 +96,7 @@ describe("provider rows", function()
         assert.is_true(quirks.structured == "schema" or not quirks.structured_strict)
         assert.is_truthy(not quirks.structured_strict or quirks.schema_dialect == "openai_strict")
         local dialect = quirks.schema_dialect
-        assert.is_truthy(dialect == nil or dialect == "plain" or dialects[dialect], dialect)
+        assert.is_truthy(dialect == nil or dialects[dialect], dialect)
       end
       for key in pairs(row.apis or { [""] = true }) do
         check(rows.chosen(row, { api = row.apis and key }).quirks or {})

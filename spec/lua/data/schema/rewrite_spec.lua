@@ -247,6 +247,30 @@ describe("a root", function()
   end)
 end)
 
+describe("a schema of which nothing has to be rewritten", function()
+  it("is a copy, whose root is an object", function()
+    local given = json '{"properties":{"a":{"pattern":"(?=a)","unevaluatedItems":true},"b":{"$ref":"#"}},"x-foo":1}'
+    local made = assert(rewrite(given, "plain"))
+    assert.is_nil(made.wrapped)
+    assert.are.equal('{"properties":{"a":{"pattern":"(?=a)","unevaluatedItems":true},"b":{"$ref":"#"}},"type":"object",'
+      .. '"x-foo":1}', text_of(made.schema))
+    assert.is_nil(given.type)
+    assert.are_not.equal(given.properties.a, made.schema.properties.a)
+    local text
+    made, text = rewritten('{"$defs":{"o":' .. around '{"$ref":"#/$defs/o"}' .. '},"$ref":"#/$defs/o"}', "plain")
+    assert.is_nil(made.wrapped)
+    assert.is_truthy(text:find('"properties":{"p":{"$ref":"#/$defs/o"}}', 1, true), text)
+    made, text = rewritten('{"definitions":{"s":{"$ref":"#/items"}},"items":{"anyOf":[{"$ref":"#/definitions/s"},'
+      .. '{"$ref":"#"}]},"type":"array"}', "plain")
+    assert.is_true(made.wrapped)
+    assert.are.equal('{"additionalProperties":false,"definitions":{"s":{"$ref":"#/properties/value/items"}},'
+      .. '"properties":{"value":{"items":{"anyOf":[{"$ref":"#/definitions/s"},{"$ref":"#/properties/value"}]},'
+      .. '"type":"array"}},"required":["value"],"type":"object"}', text)
+    assert.are.equal('{"additionalProperties":false,"properties":{"value":true},"required":["value"],"type":"object"}',
+      select(2, rewritten("true", "plain")))
+  end)
+end)
+
 describe("an optional property", function()
   it("is required, or null, in the caller's order", function()
     local made, text = rewritten('{"additionalProperties":false,"properties":{"a":{"enum":["x"],"type":"string"},'

@@ -111,4 +111,7 @@ dialects.gbnf = {
   constant = "const", limits = {},
 }
 
+--- Nothing is known: schemas go out as they are, but for the root (plain.lua).
+dialects.plain = { limits = {} }
+
 return dialects

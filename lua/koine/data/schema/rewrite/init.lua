@@ -11,6 +11,7 @@ local dialects = require "koine.data.schema.rewrite.dialects"
 local gather = require "koine.data.schema.rewrite.gather"
 local limits = require "koine.data.schema.rewrite.limits"
 local node = require "koine.data.schema.rewrite.node"
+local plain = require "koine.data.schema.rewrite.plain"
 
 -- {path, keyword, message}
 local Refusal = {}
@@ -43,12 +44,14 @@ end
 
 local function rewritten(c, root, path)
   local whole = gathered(c, root, path)
+  local as_it_is = c.dialect == dialects.plain
   if type(whole) == "table" and is_object(whole) then
     whole.type = "object"
     c.open[root] = true
-    return put_defs(c, node(c, whole, path))
+    return as_it_is and plain.copy(whole) or put_defs(c, node(c, whole, path))
   end
   c.wrapped = true
+  if as_it_is then return plain.wrap(root) end
   local value = node(c, root, path)
   return put_defs(c, { type = "object", properties = { value = value }, required = core.array { "value" },
     additionalProperties = false })
