@@ -170,6 +170,8 @@ void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_
   if (lua_getfield(L, idx, "warnings") == LUA_TTABLE) spec->warnings = value_node(L, -1, a, "warnings");
   if (lua_getfield(L, idx, "tool_names") == LUA_TTABLE)
     spec->tool_names = value_node(L, -1, a, "tool_names");
+  if (lua_getfield(L, idx, "output_tool") == LUA_TSTRING)
+    spec->output_tool.p = lua_tolstring(L, -1, &spec->output_tool.n);
   lua_pushvalue(L, idx);
   read_secrets(L, lua_gettop(L), &spec->secrets);
 }

@@ -186,6 +186,24 @@ static void test_stop(void) {
         CHECK(R.msg.stop == CASES[i].expected););
 }
 
+/* The call of the tool that the answer comes in is marked, and the message does not wait for its result. */
+static void test_output(void) {
+#define CALL_OF(id, name, rest) "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"arguments\":{}," \
+                                "\"arguments_json\":\"{}\"" rest "}"
+  RUN(R.msg.output_tool = z("answer"); tool(&R, 0, "a", "answer"); end(&R);
+      check(&R, "tool_use_start@a=answer;tool_use_end@a;", "[" CALL_OF("a", "answer", ",\"output\":true") "]");
+      CHECK(R.msg.stop == STOP_END_TURN););
+  RUN(R.msg.output_tool = z("answer"); tool(&R, 0, "a", "f"); tool(&R, 1, "b", "answer"); end(&R);
+      check(&R, "tool_use_start@a=f;tool_use_start@b=answer;tool_use_end@a;tool_use_end@b;",
+            "[" CALL_OF("a", "f", "") "," CALL_OF("b", "answer", ",\"output\":true") "]");
+      CHECK(R.msg.stop == STOP_END_TURN););
+  RUN(R.msg.output_tool = z("answer"); tool(&R, 0, "a", "answers"); end(&R); CHECK(R.msg.stop == STOP_TOOL_USE););
+  RUN(tool(&R, 0, "a", "answer"); end(&R); CHECK(R.msg.stop == STOP_TOOL_USE););
+  RUN(R.msg.output_tool = z("answer"); tool(&R, 0, "a", "answer");
+      add(&R, (struct event){ .type = PART_STOP, .stop = STOP_MAX_TOKENS }); end(&R);
+      CHECK(R.msg.stop == STOP_MAX_TOKENS););
+}
+
 static void test_limits(void) {
   limits.blocks = 2;
   limits.tool_calls = 1;
@@ -348,6 +366,7 @@ int main(void) {
   test_tools();
   test_synthetic_ids();
   test_stop();
+  test_output();
   test_limits();
   test_container_limit();
   test_labels();

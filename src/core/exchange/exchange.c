@@ -16,12 +16,13 @@ static struct str own(struct exchange *x, struct str s) {
 
 static int own_strings(struct exchange *x) {
   struct exchange_spec *s = &x->spec;
-  size_t n = s->provider.n + s->model.n + s->id_header.n + 1;
+  size_t n = s->provider.n + s->model.n + s->id_header.n + s->output_tool.n + 1;
   for (size_t i = 0; i < s->secrets.n; i++) n += s->secrets.v[i].n;
   if (buf_reserve(&x->names, n) != 0) return -1;
   s->provider = own(x, s->provider);
   s->model = own(x, s->model);
   s->id_header = own(x, s->id_header);
+  s->output_tool = own(x, s->output_tool);
   for (size_t i = 0; i < s->secrets.n; i++) s->secrets.v[i] = own(x, s->secrets.v[i]);
   return 0;
 }
@@ -84,6 +85,7 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   x->spec.warnings = NULL;
   x->message.origin.provider = x->spec.provider;
   x->message.origin.model = x->spec.model;
+  x->message.output_tool = x->spec.output_tool;
   return x;
 }
 

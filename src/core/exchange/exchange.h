@@ -22,6 +22,7 @@ struct exchange_spec {
   struct limits limits;
   struct str provider, model;
   struct str id_header;          /* as in head_read */
+  struct str output_tool;        /* as in struct message */
   size_t request_messages;
   int64_t max_tokens;            /* as in struct parse */
   struct str request;            /* its body */

@@ -86,6 +86,11 @@ int tool_end(struct message *msg, struct block *b, struct events *deltas, struct
 
 /* }}} */
 
+/* True for the call of the tool that the answer itself comes in. */
+static inline int is_output(const struct message *msg, const struct block *b) {
+  return b->type == BLOCK_TOOL && msg->output_tool.n > 0 && str_same(buf_str(&b->name), msg->output_tool);
+}
+
 /* What stands for half a surrogate pair whose other half did not come. */
 #define REPLACEMENT ((struct str){ "\xEF\xBF\xBD", 3 })
 

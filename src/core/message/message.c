@@ -180,10 +180,13 @@ static int check_values(const struct message *msg, struct err *e) {
 }
 
 int message_end(struct message *msg, struct events *deltas, struct err *e) {
+  int output = 0;
   if (run_close(msg, deltas, e) != 0) return -1;
-  for (size_t i = 0; i < msg->n; i++)
+  for (size_t i = 0; i < msg->n; i++) {
     if (msg->blocks[i].type == BLOCK_TOOL && tool_end(msg, &msg->blocks[i], deltas, e) != 0) return -1;
+    output |= is_output(msg, &msg->blocks[i]);
+  }
   if (msg->stop == STOP_NONE || msg->stop == STOP_END_TURN || msg->stop == STOP_TOOL_USE)
-    msg->stop = msg->tools > 0 ? STOP_TOOL_USE : STOP_END_TURN;
+    msg->stop = msg->tools > 0 && !output ? STOP_TOOL_USE : STOP_END_TURN;
   return check_values(msg, e);
 }

@@ -25,6 +25,7 @@ struct message {
   const struct limits *limits;
   struct origin origin;         /* its strings are borrowed and outlive the message */
   size_t request_messages;      /* how many messages the request had: part of synthetic ids */
+  struct str output_tool;       /* the tool whose call is the answer itself, no call to make; borrowed; empty = none */
   struct block *blocks;
   size_t n, cap;
   int open;                     /* index of the open text, thinking or refusal block, -1 = none */

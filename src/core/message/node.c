@@ -50,6 +50,7 @@ static void set_tool(struct message *msg, struct arena *a, struct node *o, const
   if (node_set(o, STR("arguments"), arguments) != 0) *bad = 1;
   set(a, o, STR("arguments_json"), json, bad);
   if (problem != NULL) set(a, o, STR("arguments_error"), (struct str){ problem, strlen(problem) }, bad);
+  if (is_output(msg, b) && node_set(o, STR("output"), node_bool(a, 1)) != 0) *bad = 1;
 }
 
 /* The block as a node; NULL when it holds nothing worth keeping or memory ran out (*bad). */
