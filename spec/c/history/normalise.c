@@ -76,6 +76,21 @@ static void content_to_blocks(void) { /* N1 */
         "[{\"name\":\"x\",\"role\":\"user\",\"content\":[" TEXT("hi") "],\"more\":1}]");
 }
 
+/* A call that holds the answer itself is text, but where a result was given for it. */
+static void outputs(void) {
+#define OUTPUT_OF(id) "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"o\",\"arguments\":{\"a\":1},\"output\":true}"
+  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(OUTPUT_OF("a")) "," USER(TEXT("r")) "]",
+        "[" USER(TEXT("q")) "," MODEL(TEXT("{\\\"a\\\":1}")) "," USER(TEXT("r")) "]");
+  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(TEXT("so") "," OUTPUT_OF("a")) "]",
+        "[" USER(TEXT("q")) "," MODEL(TEXT("so") "," TEXT("{\\\"a\\\":1}")) "]");
+  SAME(&BARE, "[" USER(TEXT("q")) "," MODEL(OUTPUT_OF("a")) "," USER(RESULT("a")) "]");
+  /* a call beside it that was left undone goes: nothing answers it */
+  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(CALL("b") "," OUTPUT_OF("a")) "," USER(TEXT("r")) "]",
+        "[" USER(TEXT("q")) "," MODEL(TEXT("{\\\"a\\\":1}")) "," USER(TEXT("r")) "]");
+  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(OUTPUT_OF("a") "," CALL("b")) "," USER(RESULT("b")) "]",
+        "[" USER(TEXT("q")) "," MODEL(TEXT("{\\\"a\\\":1}") "," CALL("b")) "," USER(RESULT("b")) "]");
+}
+
 static void empty_content(void) { /* N3 */
   GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(TEXT("") "," CALL("a")) "," USER(RESULT("a")) "]",
         "[" USER(TEXT("q")) "," MODEL(CALL("a")) "," USER(RESULT("a")) "]");
@@ -373,6 +388,7 @@ static int texts(const struct mem *m) { return everything(m, &TEXTS); }
 
 int main(void) {
   content_to_blocks();
+  outputs();
   empty_content();
   orphan_results();
   unanswered_calls();

@@ -8,7 +8,7 @@
 static const char *const BLOCK_KEYS[] = {
   "type", "text", "id", "name", "arguments", "arguments_json", "arguments_error", "tool_use_id", "content", "is_error",
   "thinking", "signature", "data", "kind", "provider_data", "cache_control", "source", "media_type", "title",
-  "context", "citations", NULL
+  "context", "citations", "output", NULL
 };
 static const char *const MESSAGE_KEYS[] = { "role", "content", NULL };
 static const char *const TOOL_KEYS[] = { "type", "name", "description", "parameters", "strict", "cache_control", NULL };

@@ -74,7 +74,7 @@ static int check_tool_use(struct check *c, const struct node *b) {
   int has_json = member(b, STR("arguments_json")) != NULL;
   if (check_string(c, b, STR("id"), REQUIRED) != 0 || check_string(c, b, STR("name"), REQUIRED) != 0 ||
       check_string(c, b, STR("arguments_json"), OPTIONAL) != 0 ||
-      check_string(c, b, STR("arguments_error"), OPTIONAL) != 0)
+      check_string(c, b, STR("arguments_error"), OPTIONAL) != 0 || check_boolean(c, b, STR("output")) != 0)
     return -1;
   return check_table(c, b, STR("arguments"), has_json ? OPTIONAL : REQUIRED);
 }
@@ -176,7 +176,10 @@ static int check_message(struct check *c, const struct node *m) {
   return refuse_member(c, STR("role"), expected, role);
 }
 
-static int is_call(const struct node *b) { return str_eq(node_str(node_get(b, "type")), "tool_use"); }
+/* A call that somebody has to answer: one that holds the answer of a model needs no result. */
+static int is_call(const struct node *b) {
+  return str_eq(node_str(node_get(b, "type")), "tool_use") && !node_is(node_get(b, "output"), NODE_TRUE);
+}
 
 /* N5: the assistant messages at the end, which starts at message i, must not wait for results. */
 static int check_end(struct check *c, const struct node *m, size_t i) {

@@ -147,6 +147,33 @@ static void insert(struct node *list, struct node *after, struct node *v) {
   list->count++;
 }
 
+/* Makes a block the text that a model answered in the arguments of a call. 0, or -1 (memory). */
+static int say(struct history *h, struct node *block) {
+  struct str text = normalise_arguments(h->a, block, JSON_DEPTH_MAX);
+  if (text.p == NULL) return -1;
+  block->child = block->last = NULL;
+  block->count = 0;
+  return node_set(block, STR("type"), node_string(h->a, STR("text"))) != 0 ||
+         node_set(block, STR("text"), node_string(h->a, text)) != 0 ? -1 : 0;
+}
+
+/* A call that holds the answer itself is text, unless a result was given for it. 0, or -1 (memory). */
+static int say_outputs(struct history *h) {
+  struct tool_call **link = &h->first, *c;
+  h->last = NULL;
+  while ((c = *link) != NULL) {
+    if (c->result == NULL && node_is(node_get(c->block, "output"), NODE_TRUE)) {
+      if (say(h, c->block) != 0) return -1;
+      *link = c->next;
+      h->calls--;
+    } else {
+      h->last = c;
+      link = &c->next;
+    }
+  }
+  return 0;
+}
+
 /* Takes the call's result out of the message it is in, which is dropped when that empties it; `to` stays. */
 static void fetch(struct history *h, struct tool_call *c, size_t to) {
   struct node *content = content_of(h->message[c->where]);
@@ -184,7 +211,7 @@ static size_t reply_end(const struct history *h, size_t i) {
 
 int rules_pair(struct history *h, const struct norm *n) {
   struct tool_call *c, *end;
-  if (pair(h) != 0) return -1;
+  if (pair(h) != 0 || say_outputs(h) != 0) return -1;
   for (c = h->first; c != NULL; c = end) {
     size_t to = reply_end(h, c->at), answered = 0;
     for (end = c; end != NULL && end->at < to; end = end->next) answered += end->result != NULL;

@@ -53,7 +53,8 @@ unsigned long long rules_hash(struct str s);
 /* Appends a node that is in no list. */
 void rules_append(struct node *list, struct node *v);
 
-/* N4, N5, N8: every call has exactly one result, in the message right after its reply. 0, or -1 (memory). */
+/* N4, N5, N8: every call has exactly one result, in the message right after its reply; one that holds the answer itself
+** and has none is text. 0, or -1 (memory). */
 int rules_pair(struct history *h, const struct norm *n);
 /* N7: every call has an id of its own that the wire accepts, and its result the same one; and a name (N18). 0, or -1
 ** (memory). */
