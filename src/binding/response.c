@@ -2,9 +2,11 @@
 ** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees
 ** all of it. User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
 **
-** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always),
+** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always,
+** but for one that holds the answer itself: `output`),
 ** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), container (table), id, request_id,
-** provider, status_code, headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true).
+** provider, status_code, headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true); where an
+** answer of a shape was asked for: output (a value), output_error (table), output_mode (string).
 */
 #include "binding.h"
 
@@ -38,7 +40,8 @@ void push_response(lua_State *L, const struct node *message) {
 
 /* {{{ fields */
 
-static int is_tool_use(lua_State *L, int idx) {
+/* True for a call to make: a tool_use block that does not hold the answer itself. */
+static int is_tool_call(lua_State *L, int idx) {
   const char *type;
   int r;
   if (!lua_istable(L, idx)) return 0;
@@ -46,12 +49,16 @@ static int is_tool_use(lua_State *L, int idx) {
   type = lua_tostring(L, -1);
   r = type != NULL && strcmp(type, "tool_use") == 0;
   lua_pop(L, 1);
+  if (!r) return 0;
+  lua_getfield(L, idx, "output");
+  r = !lua_toboolean(L, -1);
+  lua_pop(L, 1);
   return r;
 }
 
 static void push_field(lua_State *L, int self, const char *key);
 
-/* The tool_use tables of content, the very same ones. */
+/* The calls among the tables of content, the very same ones. */
 static void push_tool_calls(lua_State *L, int self) {
   lua_Integer n = 0;
   int content;
@@ -59,7 +66,7 @@ static void push_tool_calls(lua_State *L, int self) {
   content = lua_gettop(L);
   lua_newtable(L);
   for (lua_Integer i = 1; lua_rawgeti(L, content, i) != LUA_TNIL; i++)
-    if (is_tool_use(L, -1)) lua_rawseti(L, -2, ++n);
+    if (is_tool_call(L, -1)) lua_rawseti(L, -2, ++n);
     else lua_pop(L, 1);
   lua_pop(L, 1);
   lua_remove(L, content);
@@ -185,13 +192,13 @@ static void push_copy(lua_State *L, int idx, int depth) {
   }
 }
 
-/* Adds to the table at `copy` what Lua noted in the tables at `made`: fields that the message has none of, and what stands
-** in usage beside the counts (cost). */
+/* Adds to the table at `copy` what Lua noted in the tables at `made`: fields that the message has none of, what stands
+** in usage beside the counts (cost), and warnings of its own. */
 static void copy_notes(lua_State *L, const struct node *o, int copy, int made) {
   for (lua_pushnil(L); lua_next(L, made); lua_pop(L, 1)) {
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    int usage = strcmp(key, "usage") == 0;
-    if ((!usage && node_get_(o, key, strlen(key)) != NULL) || strcmp(key, "tool_calls") == 0) continue;
+    int amended = strcmp(key, "usage") == 0 || strcmp(key, "warnings") == 0;
+    if ((!amended && node_get_(o, key, strlen(key)) != NULL) || strcmp(key, "tool_calls") == 0) continue;
     push_copy(L, -1, 0);
     lua_setfield(L, copy, key);
   }
@@ -215,7 +222,7 @@ static int m_to_table(lua_State *L) {
   lua_newtable(L);
   lua_getfield(L, 2, "content");
   for (lua_Integer i = 1; lua_istable(L, 5) && lua_rawgeti(L, 5, i) != LUA_TNIL; i++)
-    if (is_tool_use(L, -1)) lua_rawseti(L, 4, ++n);
+    if (is_tool_call(L, -1)) lua_rawseti(L, 4, ++n);
     else lua_pop(L, 1);
   lua_settop(L, 4);
   lua_setfield(L, 2, "tool_calls");

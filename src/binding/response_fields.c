@@ -29,6 +29,9 @@ static const struct field {
   { "attempts", LUA_TTABLE, 0, "a table" },
   { "partial", LUA_TBOOLEAN, 0, "true or false" },
   { "degenerate", LUA_TBOOLEAN, 0, "true or false" },
+  { "output", LUA_TNONE, 0, NULL },
+  { "output_error", LUA_TTABLE, 0, "a table" },
+  { "output_mode", LUA_TSTRING, 0, "a string" },
   { NULL, LUA_TNONE, 0, NULL }
 };
 
@@ -144,7 +147,7 @@ static void check_usage(lua_State *L) {
 /* Adds the field of the table at 1 to o, checked. usage and warnings are there also when nothing was given. */
 static void add_field(lua_State *L, struct arena *a, struct node *o, const struct field *f) {
   int type = field(L, f->name), usage = strcmp(f->name, "usage") == 0, list = strcmp(f->name, "warnings") == 0;
-  if (type != f->type && (f->required || type != LUA_TNIL)) raise_type(L, f->name, f->expected, -1);
+  if (f->type != LUA_TNONE && type != f->type && (f->required || type != LUA_TNIL)) raise_type(L, f->name, f->expected, -1);
   if (strcmp(f->name, "stop_reason") == 0) check_stop(L);
   if (usage && type != LUA_TNIL) check_usage(L);
   if (type != LUA_TNIL) {
