@@ -69,6 +69,7 @@ struct quirks {
   int no_effort_with_tools;      /* tools are refused unless reasoning_effort is "none": sent so, thinking left out */
   int no_stop;                   /* stop sequences are refused or not heeded: dropped with a warning */
   int no_strict;                 /* `strict` on tools is refused: dropped */
+  int bare_output;               /* response_format takes a schema alone, without name, description or strict */
   int dedup_reasoning;           /* identical consecutive reasoning deltas are one */
   int reasoning_outside_output;  /* completion_tokens excludes reasoning tokens */
   int reports_cost;              /* usage says what the answer cost in USD: cost (a number, or an object with
@@ -125,6 +126,8 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   tool_choice    "auto" | "any" | "none" | {type = "tool", name}
 **   temperature, top_p  number    stop_sequences  array of strings
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
+**   output         {name, description?, schema?, strict?}: what shape the answer shall have; without a schema any JSON
+**                  object. Set only where the wire has a field for that (chosen before, by row and model)
 **   extra          object: merged in sorted order just before the messages, never over a field already written
 ** and what is known besides:
 **   no_reasoning, no_encrypted, no_container, no_thinking

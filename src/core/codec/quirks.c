@@ -58,6 +58,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(no_effort_with_tools),
   BOOL(no_stop),
   BOOL(no_strict),
+  BOOL(bare_output),
   BOOL(dedup_reasoning),
   BOOL(reasoning_outside_output),
   BOOL(reports_cost),

@@ -168,11 +168,25 @@ static void put_thinking(struct writer *w, const struct anthropic_thinking *t) {
     writer_int(w, t->budget);
     writer_json(w, "}");
   }
-  if (t->effort == NULL) return;
+}
+
+/* output_config: how much the model thinks, and the shape of its answer. */
+static void put_output(struct writer *w, const struct anthropic_thinking *t) {
+  const struct node *schema = node_get(writer_given(w, "output"), "schema");
+  if (t->effort == NULL && schema == NULL) return;
   writer_field(w, "output_config");
-  writer_json(w, "{\"effort\":\"");
-  writer_json(w, t->effort);
-  writer_json(w, "\"}");
+  writer_json(w, "{");
+  if (t->effort != NULL) {
+    writer_json(w, "\"effort\":");
+    writer_word(w, t->effort);
+  }
+  if (schema != NULL) {
+    writer_json(w, t->effort != NULL ? "," : "");
+    writer_json(w, "\"format\":{\"type\":\"json_schema\",\"schema\":");
+    writer_schema(w, schema, 0);
+    writer_json(w, "}");
+  }
+  writer_json(w, "}");
 }
 
 /* The wire knows one key, user_id, and only as a string. */
@@ -284,6 +298,7 @@ int anthropic_render_body(struct render *r, const struct anthropic_host *host, i
   put_tools(&w);
   put_tool_choice(&w);
   put_thinking(&w, &thinking);
+  put_output(&w, &thinking);
   put_template(&w, &thinking);
   if (!count) put_rest(&w, host, container);
   writer_field(&w, "messages");
@@ -335,8 +350,8 @@ const struct remedy anthropic_remedies[] = {
 };
 
 const char *const anthropic_options[] = {
-  "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences", "system", "temperature", "thinking",
-  "tool_choice", "tools", "top_p", NULL
+  "betas", "cache_retention", "extra", "max_tokens", "metadata", "output", "stop_sequences", "system", "temperature",
+  "thinking", "tool_choice", "tools", "top_p", NULL
 };
 
 const struct codec codec_anthropic = {

@@ -122,6 +122,28 @@ static void put_more(struct writer *w, const struct bedrock_more *more) {
   writer_json(w, "[\"/delta/stop_sequence\",\"/stop_sequence\"]");
 }
 
+/* outputConfig: the answer's shape, whose schema is JSON in a string. */
+static void put_output(struct writer *w) {
+  const struct node *output = writer_given(w, "output"), *description = node_get(output, "description");
+  struct buf schema, *body = w->r->body;
+  if (node_get(output, "schema") == NULL) return;
+  writer_field(w, "outputConfig");
+  writer_json(w, "{\"textFormat\":{\"type\":\"json_schema\",\"structure\":{\"jsonSchema\":{\"name\":");
+  writer_string(w, node_str(node_get(output, "name")));
+  if (description != NULL) {
+    writer_json(w, ",\"description\":");
+    writer_sorted(w, description);
+  }
+  buf_init(&schema, body->m);
+  w->r->body = &schema;
+  writer_schema(w, node_get(output, "schema"), 0);
+  w->r->body = body;
+  writer_json(w, ",\"schema\":");
+  writer_string(w, buf_str(&schema));
+  buf_free(&schema);
+  writer_json(w, "}}}}");
+}
+
 /* requestMetadata: strings alone. */
 static void put_metadata(struct writer *w) {
   const struct node *metadata = writer_given(w, "metadata");
@@ -318,6 +340,7 @@ static int render(struct render *r, struct err *e) {
   writer_json(&w, "{");
   put_inference(&w, &more);
   put_more(&w, &more);
+  put_output(&w);
   put_metadata(&w);
   put_system(&w, system);
   put_tools(&w);
@@ -343,8 +366,8 @@ static int render_count(struct render *r, struct err *e) {
 
 /* }}} */
 
-static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
-                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
+                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
 
 const struct codec codec_bedrock = {
   .name = "bedrock",

@@ -128,6 +128,16 @@ static void put_tools(struct writer *w) {
 
 /* }}} */
 
+static void put_output(struct writer *w) {
+  const struct node *output = writer_given(w, "output");
+  if (output == NULL) return;
+  writer_field(w, "response_format");
+  if (node_get(output, "schema") == NULL) { writer_json(w, "{\"type\":\"json_object\"}"); return; }
+  writer_json(w, "{\"type\":\"json_schema\",\"json_schema\":{");
+  openai_format(w, output, w->r->quirks->bare_output);
+  writer_json(w, "}}");
+}
+
 /* The types of tools that are no functions; those of compatible servers go through koine.server_tool. */
 static const char *const SERVER_TOOLS[] = { "custom", NULL };
 
@@ -153,9 +163,11 @@ static int chat_render(struct render *r, struct err *e) {
   struct node *system = NULL;
   if (buf_adds(r->path, "/chat/completions") != 0) return err_memory(e);
   if (prepare(&w, &system) != 0) return -1;
+  if (openai_wants_word(&w)) system = openai_add_word(&w, system);
   writer_json(&w, "{");
   put_settings(&w);
   put_tools(&w);
+  put_output(&w);
   openai_metadata(&w);
   openai_extra(&w, "messages");
   openai_unsupported(&w);
@@ -207,8 +219,8 @@ static int parse_end(void *state, struct events *out, struct err *e) {
 
 /* }}} */
 
-static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
-                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
+                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
 
 const struct codec codec_chat = {
   .name = "chat",

@@ -83,6 +83,17 @@ static void put_more_settings(struct gemini_config *c) {
   }
 }
 
+/* The answer's shape. */
+static void put_output(struct gemini_config *c) {
+  const struct node *output = writer_given(c->w, "output"), *schema = node_get(output, "schema");
+  if (output == NULL) return;
+  gemini_config_field(c, "responseMimeType");
+  writer_json(c->w, "\"application/json\"");
+  if (schema == NULL) return;
+  gemini_config_field(c, c->w->r->quirks->openapi_schema ? "responseSchema" : "responseJsonSchema");
+  writer_schema(c->w, schema, 1);
+}
+
 static int has_field(const struct gemini_config *c, struct str name) {
   for (int i = 0; i < c->n; i++)
     if (str_is(name, c->fields[i], strlen(c->fields[i]))) return 1;
@@ -116,6 +127,7 @@ static void put_config(struct writer *w) {
   put_setting(&c, "top_p", "topP");
   put_stops(&c);
   put_more_settings(&c);
+  put_output(&c);
   gemini_put_thinking(&c);
   put_extra_config(&c);
   if (c.n + c.more > 0) writer_json(w, "}");
@@ -182,9 +194,11 @@ static void drop_cached(struct writer *w, struct node **system) {
                    "cachedContent has system prompt and tools: the others were left out");
 }
 
-/* Every tool's schema as this wire takes it. */
+/* Every schema as this wire takes it. */
 static int fix_schemas(struct writer *w) {
+  struct node *output = node_get(writer_given(w, "output"), "schema");
   if (w->r->quirks->openapi_schema) return gemini_openapi(w);
+  if (output != NULL && gemini_schema(w->r->a, output, w->e) != 0) return -1;
   for (const struct node *t = children(writer_given(w, "tools")); t != NULL; t = t->next)
     if (!normalise_is_server_tool(t) && gemini_schema(w->r->a, node_get(t, "parameters"), w->e) != 0) return -1;
   return 0;
@@ -247,8 +261,8 @@ static int render_count(struct render *r, struct err *e) {
 
 /* }}} */
 
-static const char *const OPTIONS[] = { "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences", "system",
-                                       "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const OPTIONS[] = { "cache_retention", "extra", "max_tokens", "metadata", "output", "stop_sequences",
+                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
 
 const struct codec codec_gemini = {
   .name = "gemini",

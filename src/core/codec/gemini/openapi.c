@@ -423,19 +423,26 @@ static int convert(struct subset *x, struct node *schema, const struct open *ope
   return convert_inner(x, schema, open, depth + 1);
 }
 
+/* One of the caller's schemas, at `field`. */
+static int convert_whole(struct subset *x, const char *field, struct node *schema) {
+  x->field = field;
+  x->left = NODES_MAX;
+  if ((x->root = node_copy(x->a, schema)) == NULL) return err_memory(x->e);
+  return convert(x, schema, NULL, 0);
+}
+
 int gemini_openapi(struct writer *w) {
   struct subset x = { .a = w->r->a, .e = w->e };
+  struct node *output = node_get(writer_given(w, "output"), "schema");
   char field[48];
   int i = 0;
+  if (output != NULL && convert_whole(&x, "output.schema", output) != 0) return -1;
   for (const struct node *t = children(writer_given(w, "tools")); t != NULL; t = t->next) {
     struct node *schema = node_get(t, "parameters");
     i++;
     if (normalise_is_server_tool(t) || schema == NULL) continue;
     (void)snprintf(field, sizeof field, "tools[%d].parameters", i);
-    x.field = field;
-    x.left = NODES_MAX;
-    if ((x.root = node_copy(x.a, schema)) == NULL) return err_memory(w->e);
-    if (convert(&x, schema, NULL, 0) != 0) return -1;
+    if (convert_whole(&x, field, schema) != 0) return -1;
   }
   if (x.untyped) writer_adjusted(w, "tools", "an array of a schema does not say what is in it: of strings was sent");
   return 0;

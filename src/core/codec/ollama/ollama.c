@@ -102,13 +102,22 @@ static void put_options(struct writer *w) {
   if (more != NULL) (void)take_extra(w, "options");
 }
 
+/* The answer's shape: a schema, or any object. */
+static void put_output(struct writer *w) {
+  const struct node *output = writer_given(w, "output"), *schema = node_get(output, "schema");
+  if (output == NULL) { put_extra(w, "format"); return; }
+  writer_field(w, "format");
+  if (schema != NULL) writer_schema(w, schema, 0);
+  else writer_word(w, "json");
+}
+
 static void put_settings(struct writer *w) {
   writer_field(w, "model");
   writer_string(w, node_str(writer_given(w, "model")));
   writer_field(w, "stream"); /* left out, it means true */
   writer_json(w, node_is(writer_given(w, "stream"), NODE_TRUE) ? "true" : "false");
   put_think(w);
-  put_extra(w, "format");
+  put_output(w);
   put_extra(w, "keep_alive");
   put_options(w);
 }
@@ -209,8 +218,8 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
-static const char *const SENT[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
-                                    "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const SENT[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
+                                    "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
 
 const struct codec codec_ollama = {
   .name = "ollama",

@@ -82,6 +82,31 @@ static void put_settings(struct writer *w) {
     writer_warn(w, "stop_sequences", "this wire format has none: left out");
 }
 
+/* `text`: the answer's shape, and what the caller adds there (verbosity). */
+static void put_text(struct writer *w) {
+  const struct node *output = writer_given(w, "output");
+  struct node *more = extra_of(w, "text");
+  if (output == NULL) return;
+  writer_field(w, "text");
+  if (node_get(output, "schema") == NULL) {
+    writer_json(w, "{\"format\":{\"type\":\"json_object\"");
+  } else {
+    writer_json(w, "{\"format\":{\"type\":\"json_schema\",");
+    openai_format(w, output, 0);
+  }
+  writer_json(w, "}");
+  for (const struct node *v = writer_next_extra(more, NULL); v != NULL; v = writer_next_extra(more, v)) {
+    if (str_eq(v->key, "format")) {
+      writer_ignored(w, "text", v->key);
+      continue;
+    }
+    writer_member(w, v->key);
+    writer_sorted(w, v);
+  }
+  writer_json(w, "}");
+  if (more != NULL) node_remove(writer_given(w, "extra"), more); /* it is written */
+}
+
 /* What becomes of the answer. */
 static void put_delivery(struct writer *w) {
   if (extra_of(w, "store") == NULL) {
@@ -153,13 +178,15 @@ static int continues(const struct writer *w) {
   return extra_of(w, "previous_response_id") != NULL || extra_of(w, "conversation") != NULL;
 }
 
-static void put_input(struct writer *w, const struct node *system) {
+static void put_input(struct writer *w, struct node *system) {
   const struct node *messages = writer_given(w, "messages"), *from = messages->child;
+  struct node *first = w->r->quirks->system_in_input ? system : NULL; /* what stands before the messages */
+  if (openai_wants_word(w)) first = openai_add_word(w, first); /* `instructions` do not count */
   if (continues(w))
     for (const struct node *m = from; m != NULL; m = m->next)
       if (m->next != NULL && str_eq(node_str(node_get(m, "role")), "assistant")) from = m->next;
   writer_field(w, "input");
-  responses_put_input(w, w->r->quirks->system_in_input ? system : NULL, from);
+  responses_put_input(w, first, from);
 }
 
 static int render(struct render *r, int count, struct err *e) {
@@ -172,6 +199,7 @@ static int render(struct render *r, int count, struct err *e) {
   writer_string(&w, node_str(writer_given(&w, "model")));
   if (!count) put_settings(&w);
   put_reasoning(&w);
+  put_text(&w);
   if (!count) put_delivery(&w);
   put_instructions(&w, system);
   put_tools(&w);
@@ -198,8 +226,8 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
-static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "stop_sequences",
-                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
+                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
 
 const struct codec codec_responses = {
   .name = "responses",

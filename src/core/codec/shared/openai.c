@@ -76,6 +76,53 @@ void openai_unsupported(struct writer *w) {
 
 /* }}} */
 
+/* {{{ the answer's shape */
+
+void openai_format(struct writer *w, const struct node *output, int bare) {
+  const struct node *description = node_get(output, "description"), *strict = node_get(output, "strict");
+  if (!bare) {
+    writer_json(w, "\"name\":");
+    writer_string(w, node_str(node_get(output, "name")));
+    if (description != NULL) {
+      writer_json(w, ",\"description\":");
+      writer_sorted(w, description);
+    }
+    writer_json(w, ",");
+  }
+  writer_json(w, "\"schema\":");
+  writer_schema(w, node_get(output, "schema"), 0);
+  if (strict == NULL || bare) return;
+  writer_json(w, ",\"strict\":");
+  writer_sorted(w, strict);
+}
+
+/* True when s holds "json" in capitals or not. */
+static int has_word(struct str s) {
+  for (size_t i = 0; i + 4 <= s.n; i++)
+    if ((s.p[i] | 32) == 'j' && (s.p[i + 1] | 32) == 's' && (s.p[i + 2] | 32) == 'o' && (s.p[i + 3] | 32) == 'n') return 1;
+  return 0;
+}
+
+int openai_wants_word(struct writer *w) {
+  const struct node *output = writer_given(w, "output");
+  if (output == NULL || node_get(output, "schema") != NULL) return 0;
+  for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next)
+    for (const struct node *b = children(node_get(m, "content")); b != NULL; b = b->next)
+      if (has_word(node_str(node_get(b, "text")))) return 0;
+  return 1;
+}
+
+struct node *openai_add_word(struct writer *w, struct node *system) {
+  struct arena *a = w->r->a;
+  struct node *list = system != NULL ? system : node_new(a, NODE_ARRAY), *block = node_new(a, NODE_OBJECT);
+  if (list == NULL || block == NULL || node_set(block, STR("type"), node_string(a, STR("text"))) != 0 ||
+      node_set(block, STR("text"), node_string(a, STR("Answer with one JSON object."))) != 0 || node_add(list, block) != 0)
+    writer_memory(w);
+  return list;
+}
+
+/* }}} */
+
 /* {{{ tools */
 
 void openai_function(struct writer *w, const char *open, const struct node *tool) {

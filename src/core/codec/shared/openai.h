@@ -28,6 +28,17 @@ void openai_unsupported(struct writer *w);
 
 /* }}} */
 
+/* {{{ the answer's shape (`output`) */
+
+/* The members of a schema's format: name, description, schema, strict; with `bare` the schema alone. */
+void openai_format(struct writer *w, const struct node *output, int bare);
+/* True when any JSON object is asked for and no message says "json" in some way, which both formats require. */
+int openai_wants_word(struct writer *w);
+/* The system prompt with a last block that says it, made if need be. */
+struct node *openai_add_word(struct writer *w, struct node *system);
+
+/* }}} */
+
 /* {{{ tools */
 
 /* A tool's name, description and parameters behind `open`; what follows them is the format's own. */
