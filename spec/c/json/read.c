@@ -140,7 +140,7 @@ static void test_cut(void) {
   static const char doc[] = " {\"a\\u00e9\\n\":[1,-2.5e3,true,false,null,\"x\xC3\xA9\"],\"b\":{}}";
   static const char *const OTHER[] = {
     "", " \n", "{}", "[1] ", "{} {", "{]", "[1,]", "tru!", "nul1", "[\"\\x", "[\"\\u12g", "[\"\x01", "x", "[1 2",
-    "<html>"
+    "<html>", "{\"a\"t", "{\"a\"\\", "{\"a\":1 n", "[1 f", "[1\\u00", "{}t", "{n", "{\\"
   };
   for (size_t n = 2; n < sizeof doc - 1; n++) CHECK(json_is_cut((struct str){ doc, n }));
   CHECK(!json_is_cut((struct str){ doc, sizeof doc - 1 }));

@@ -7,7 +7,7 @@
 #include "json.h"
 #include "scan.h"
 
-enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER, S_END, S_FAILED };
+enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER, S_END, S_FAILED, S_FAILED_WITHIN /* a word or an escape */ };
 
 #if defined(__GNUC__)
 #define COLD __attribute__((cold, noinline)) /* keeps the registers of errors out of the way of tokens */
@@ -30,6 +30,13 @@ COLD static enum token fail(struct json *j, const char *p, const char *expected)
 static inline const char *skip_space(const char *p, const char *end) {
   while (p < end && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
   return p;
+}
+
+/* The same of a word or an escape, which begins at p. */
+COLD static enum token fail_within(struct json *j, const char *p, const char *expected) {
+  fail(j, p, expected);
+  j->state = S_FAILED_WITHIN;
+  return J_ERROR;
 }
 
 /* Starts reading s; a byte-order mark is skipped. */
@@ -82,7 +89,7 @@ static int read_special(struct json *j, const char *first, const char *p) {
     if (*p == '"') break;
     if (*p == '\\') {
       const char *after = check_escape(p, end);
-      if (after == NULL) return fail(j, p, "a valid escape sequence"), -1;
+      if (after == NULL) return fail_within(j, p, "a valid escape sequence"), -1;
       plain = 0;
       p = after;
     } else if ((unsigned char)*p < 0x20) {
@@ -203,7 +210,7 @@ static inline enum token scalar(struct json *j, enum token t) {
 }
 
 static enum token read_word(struct json *j, const char *p, const char *word, size_t n, enum token t) {
-  if ((size_t)(j->end - p) < n || memcmp(p, word, n) != 0) return fail(j, p, "a JSON value");
+  if ((size_t)(j->end - p) < n || memcmp(p, word, n) != 0) return fail_within(j, p, "a JSON value");
   j->p = p + n;
   return scalar(j, t);
 }
@@ -240,7 +247,7 @@ static inline enum token next(struct json *j, int build) {
   const char *p = skip_space(j->p, j->end);
   int more = p < j->end;
   switch (j->state) {
-    case S_FAILED: return J_ERROR;
+    case S_FAILED: case S_FAILED_WITHIN: return J_ERROR;
     case S_END:
       if (more) return fail(j, p, "nothing more");
       j->start = j->p = p;
@@ -291,11 +298,9 @@ int json_raw(struct json *j, struct str *raw) {
   return 0;
 }
 
-/* True when the bytes from the place of an error to the end begin something that may stand there: nothing at all, a
-** word, an escape sequence. */
+/* True when the n bytes from p to the end, of a word or an escape that is wrong, begin one. */
 static int is_unfinished(const char *p, size_t n) {
   static const struct str WORDS[] = { { "true", 4 }, { "false", 5 }, { "null", 4 } };
-  if (n == 0) return 1;
   for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++)
     if (n < WORDS[i].n && memcmp(p, WORDS[i].p, n) == 0) return 1;
   if (p[0] != '\\' || n > 5 || (n > 1 && p[1] != 'u')) return 0;
@@ -311,5 +316,7 @@ int json_is_cut(struct str s) {
   json_open(&j, s, JSON_DEPTH_MAX, &scratch);
   if (skip_space(j.p, j.end) == j.end) return 0;
   if (json_next(&j) != J_ERROR && json_skip(&j) == 0) return 0;
-  return scratch.kind == KIND_PROTOCOL && is_unfinished(j.begin + scratch.offset, s.n - scratch.offset);
+  if (scratch.kind != KIND_PROTOCOL) return 0;
+  size_t left = s.n - scratch.offset;
+  return left == 0 || (j.state == S_FAILED_WITHIN && is_unfinished(j.begin + scratch.offset, left));
 }
