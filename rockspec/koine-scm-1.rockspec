@@ -167,6 +167,8 @@ build = {
         "src/core/http/tls.c",
         "src/core/http/transfer.c",
         "src/core/json/equal.c",
+        "src/core/json/growing.c",
+        "src/core/json/growing_text.c",
         "src/core/json/number.c",
         "src/core/json/read.c",
         "src/core/json/schema.c",
