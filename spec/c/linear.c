@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/json/schema.h"
+#include "core/json/growing.h"
 #include "core/codec/shared/leaked/leaked.h"
 #include "core/exchange/exchange.h"
 #include "core/files/text.h"
@@ -126,6 +127,26 @@ static size_t write_schema(const struct buf *in) {
   arena_free(&a);
   buf_free(&out);
   return n;
+}
+
+/* Reads the input as a value that grows by 4 bytes at a time; the bytes of its keys and strings, its other values and one,
+** or 0 on error. */
+static size_t read_growing(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct growing_limits most = { JSON_DEPTH_MAX, SIZE_MAX };
+  struct growing g;
+  struct growth s;
+  struct err e;
+  size_t sum = 1;
+  growing_init(&g, &m, &most, 0, &e);
+  for (size_t at = 0; at < in->n; at += 4) {
+    growing_feed(&g, (struct str){ in->p + at, in->n - at < 4 ? in->n - at : 4 });
+    for (enum growth_type t; (t = growing_next(&g, &s)) > GROWTH_NONE;)
+      sum += t == GROWTH_TEXT ? s.text.n : t == GROWTH_SCALAR ? s.key.n + 1 : 0;
+  }
+  if (growing_state(&g) != GROWING_WHOLE) sum = 0;
+  growing_free(&g);
+  return sum;
 }
 
 /* Reads the input as the arguments of a call; the members left and one, or 0 on error. */
@@ -327,6 +348,13 @@ static const struct {
   { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json, NULL },
   { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json, NULL },
   { "json-schema", "{\"properties\":{\"a\":{}", ",\"#\":{}", "}}", write_schema, NULL },
+  { "growing-string", "{\"a\":\"", "plain text of a string ", "\"}", read_growing, NULL },
+  { "growing-escapes", "[\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"]", read_growing, NULL },
+  { "growing-deep", "[0", ",[{\"a\":[[[[[[[[[[[[{\"b\":[[[[]]]]}]]]]]]]]]]]]}]", "]", read_growing, NULL },
+  { "growing-many-keys", "{\"a\":0", ",\"#\":1", "}", read_growing, NULL },
+  { "growing-one-key", "{\"", "a key that goes on and on ", "\":0}", read_growing, NULL },
+  { "growing-elements", "[0", ",12345,\"a\"", "]", read_growing, NULL },
+  { "growing-one-number", "[1", "23456789", "]", read_growing, NULL },
   { "arguments-nulls", "{\"a\":0", ",\"#\":1,\"b#\":null", "}", read_arguments, NULL },
   { "arguments-many-keys", "{\"a\":0", ",\"#\":1", "}", replay_arguments, NULL },
   { "leaked-calls", "", "<invoke name=\"f\"><a>1</a></invoke> ", "", read_leaked, NULL },
