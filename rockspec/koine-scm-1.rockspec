@@ -53,6 +53,7 @@ build = {
         "src/binding/stream.c",
         "src/binding/type.c",
         "src/binding/value/bytes.c",
+        "src/binding/value/growing.c",
         "src/binding/value/record.c",
         "src/binding/value/value.c",
         "src/binding/vocabulary.c",

@@ -39,6 +39,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a schema", "data.schema"), 1, 0 },
   { WORK("packing", "data.packing"), 1, 0 },
   { WORK("a rate limiter", "data.rate_limiter"), 1, 0 },
+  { WORK("a growing value", "data.growing"), 1, 0 },
   { WORK("a session", "sessions.session"), 37, 0 },
   { WORK("artifacts", "sessions.artifacts"), 97, 1 },
   { WORK("a remote executor", "services.remote"), 5, 0 },

@@ -28,6 +28,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_RESPONSE "koine.response"
 #define TYPE_REQUEST "koine.request"
 #define TYPE_PROCESS "koine.process"
+#define TYPE_GROWING "koine.growing"
 #define TYPE_ERROR "koine.error"
 #define TYPE_ARRAY "koine.array"
 
@@ -160,6 +161,7 @@ void open_file(lua_State *L);
 void open_workdir(lua_State *L);
 void open_text(lua_State *L);
 void open_bytes(lua_State *L);
+void open_growing(lua_State *L);
 void open_process(lua_State *L);
 
 /* An adapter as the stream sees it. */

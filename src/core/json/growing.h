@@ -30,7 +30,7 @@ struct growth {
   enum token token; /* OPENED, CLOSED: J_OBJECT, J_ARRAY, J_STRING; SCALAR: J_INT … J_NULL */
   int depth;        /* containers round the value */
   int is_member;    /* of an object; else of an array, or the root */
-  struct str key;   /* of a member; also at its CLOSED for strings, but not for containers */
+  struct str key;   /* of a member; not at the CLOSED of a container */
   struct str text;  /* TEXT: what came, decoded; SCALAR: a number's text */
   int64_t i;        /* J_INT */
   double d;         /* J_DOUBLE */

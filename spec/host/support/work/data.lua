@@ -1,7 +1,8 @@
---- Turns of schemas, packing and a rate limiter.
+--- Turns of schemas, packing, a rate limiter and growing values.
 
 local kit = require "work.kit"
 local koine = require "koine"
+local core = require "koine.core"
 
 local path, same, put, get = kit.path, kit.same, kit.put, kit.get
 
@@ -62,6 +63,27 @@ function turns.rate_limiter()
     same(entered(), n + 1)
     return os.remove(path "limit")
   end
+end
+
+-- Where a piece runs out of memory, the value stays as it is.
+function turns.growing()
+  local text = '{"title":"A \\u20ac and more","items":[{"n":12},{"n":[true,null,"x"],"a longer key than it":0.5}]}'
+  local function go()
+    local growing = core.growing()
+    for i = 1, #text, 5 do
+      local fed, why = pcall(growing.feed, growing, text:sub(i, i + 4))
+      if not fed then
+        same(growing:feed "x", nil)
+        same(growing:value(), growing:value())
+        same(growing:state(), "memory")
+        error(why, 0)
+      end
+    end
+    same(growing:state(), "whole")
+    same(core.encode(growing:value()), core.encode(core.decode(text)))
+    return true
+  end
+  return go, go
 end
 
 return turns
