@@ -87,6 +87,23 @@ function run.render()
   report("", (os.clock() - before) * 1e6 / n, "us")
 end
 
+-- Values of n bytes of JSON that grow by 4 bytes at a time: one long string; many small elements.
+function run.growing()
+  local core = require "koine.core"
+  local shapes = {
+    string = { '{"a":"', "plain text of a string ", '"}' },
+    elements = { "[0", ',{"name":"number one","price":12.5,"tags":["a","b"],"on":true}', "]" },
+  }
+  for name, shape in pairs(shapes) do
+    local text, pieces = shape[1] .. shape[2]:rep(n // #shape[2]) .. shape[3], {}
+    for i = 1, #text, 4 do pieces[#pieces + 1] = text:sub(i, i + 3) end
+    local growing, before = core.growing(), os.clock()
+    for i = 1, #pieces do growing:feed(pieces[i]) end
+    report(("_%s"):format(name), (os.clock() - before) * 1e6 / #pieces, "us")
+    assert(growing:state() == "whole")
+  end
+end
+
 -- n streams of `a` open at once, each past its first delta.
 local function open_streams(a)
   local open = {}

@@ -36,6 +36,7 @@ for _ in 1 2 3 4 5; do
   "$out/baseline_chat" one_chat_baseline "$url/chat" 1
   "$lua" bench/koine.lua chat one_chat_koine "$url" 1
   "$lua" bench/koine.lua render render_200_messages_us "$url" 200
+  "$lua" bench/koine.lua growing growing "$url" 100000
   "$out/baseline_start" start_baseline_ms
   "$lua" bench/koine.lua start start_koine_ms "$url"
   "$lua" bench/dispatcher.lua
