@@ -77,6 +77,22 @@ describe("core.growing", function()
     assert.are.same({ "whole" }, { growing:state() })
   end)
 
+  it("tells the path of a container where the path of the value is long", function()
+    local growing, name = core.growing(), ("k"):rep(1019)
+    growing:feed '{"a":{"'
+    assert.are.same({ "/a/" .. name, false }, { growing:feed(name .. '":{"":"') })
+    assert.are.same({ "/a/" .. name .. "/", true }, { growing:feed '"' })
+    assert.are.same({ "/a/" .. name .. "/b", false }, { growing:feed ',"b":"' })
+    assert.are.same({ "/a/" .. name, false }, { growing:feed '","cd":"' })
+    assert.are.same({ "/a/" .. name, false }, { growing:feed "x" })
+    assert.are.same({ "/a/" .. name, false }, { growing:feed '"' })
+    assert.are.same({ "/a/" .. name, true }, { growing:feed "}" })
+    growing:feed((',"%s":'):format(name .. "kkk"))
+    assert.are.same({ "/a", false }, { growing:feed "[" })
+    assert.are.same({ "/a", false }, { growing:feed "[]]" })
+    assert.are.same({ "/a", true }, { growing:feed "}" })
+  end)
+
   it("stops behind each value with so many steps", function()
     local growing, seen = core.growing(), {}
     local function elements(piece)
@@ -217,7 +233,8 @@ describe("the memory of a growing value", function()
     { "a long string", '{"a":"', "plain text of a string ", '"}' },
     { "many members", '{"a":0', ',"#":1', "}" },
     { "many elements", "[0", ',{"n":[1,"two"]}', "]" },
-    { "long keys", '{"' .. ("key"):rep(5000) .. '":"', "text of it", '"}' },
+    { "a string under a long key", '{"' .. ("key"):rep(5000) .. '":"', "text of it", '"}' },
+    { "elements under a long key", '{"' .. ("key"):rep(5000) .. '":[0', ",123", "]}" },
   }
 
   for _, shape in ipairs(SHAPES) do

@@ -14,6 +14,7 @@
 #define TYPE_READER "koine.growing_reader"
 #define RENEWAL 1024
 #define NOTHING SIZE_MAX
+#define PATH_LONGEST 1024 /* of what is told: a path holds keys, which may be as long as the text */
 
 struct level {
   size_t path;       /* bytes of the container's own path */
@@ -144,14 +145,19 @@ static void note(struct reader *r, int steps, int is_new) {
   if (r->common < 0 || within < r->common) r->common = within;
 }
 
-/* Pushes what changed: its path, and whether it is whole; or nil. */
+/* Pushes what changed: its path, and whether it is whole; or nil. Where the path is too long, that of a container round
+** it. */
 static int push_change(lua_State *L, struct reader *r) {
   if (r->common < 0) {
     lua_pushnil(L);
     return 1;
   }
-  size_t n = r->is_complete ? r->path.n : r->levels[r->common].path;
-  if (r->is_open && r->common == r->g.depth) n = r->path.n;
+  int is_last = r->is_complete || (r->is_open && r->common == r->g.depth);
+  size_t n = is_last ? r->path.n : r->levels[r->common].path;
+  while (n > PATH_LONGEST) {
+    n = r->levels[--r->common].path;
+    r->is_complete = 0;
+  }
   if (n == r->told) {
     lua_getiuservalue(L, SELF, 3);
   } else {
@@ -230,8 +236,8 @@ static int begin(lua_State *L, struct reader *r) {
   return 1;
 }
 
-/* growing:feed([piece [, stop]]): reads the next piece of the text. Returns the path (a JSON pointer) of the value in
-** which all changes are, and whether it is whole; nil where nothing changed. With `stop`, a number of steps, it returns as
+/* growing:feed([piece [, stop]]): reads the next piece of the text. Returns the path (a JSON pointer, of 1,024 bytes at
+** most) of a value in which all changes are, the innermost one, and whether it is whole; nil where nothing changed. With `stop`, a number of steps, it returns as
 ** soon as a value whose path has at most so many is whole, with that value's path and true; feed(nil, stop) then goes on
 ** with the same piece, until it returns nil. Bytes that can no longer become JSON change nothing: see state. Raises
 ** ArgumentError for a piece before the last one is read, and for memory; the value then stays as it is. */
