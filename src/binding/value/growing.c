@@ -31,6 +31,7 @@ struct reader {
   size_t told;       /* bytes of it that are user value 3; NOTHING where they are not */
   int common;        /* steps of the pointer to the value in which all changes of this call are; -1: none */
   int is_complete;   /* the last change made the value it was in whole */
+  int without_nulls; /* a member that is null is left out */
   int busy;          /* Lua values are being made: a finalizer must leave this alone */
   int broken;        /* making one ran out of memory: the value stays as it is */
   struct level levels[VALUE_DEPTH + 1];
@@ -177,6 +178,7 @@ static int push_change(lua_State *L, struct reader *r) {
 /* Carries out a step of growth. True when it made a value whole. */
 static int apply(lua_State *L, struct reader *r, enum growth_type type, const struct growth *s) {
   int is_new = type == GROWTH_OPENED || type == GROWTH_SCALAR, is_whole = type == GROWTH_CLOSED || type == GROWTH_SCALAR;
+  if (r->without_nulls && type == GROWTH_SCALAR && s->token == J_NULL && s->is_member) return 0;
   if (is_new && s->depth > 0) add_step(L, r, s);
   note(r, s->depth, is_new);
   r->is_complete = is_whole && r->common == s->depth;
@@ -321,19 +323,22 @@ static int reader_gc(lua_State *L) {
   return 0;
 }
 
-/* core.growing([{depth = levels, bytes = n, fence = true}]): a value that grows: at most so many levels (core.depth_max) and
-** bytes of text (any number); with fence, a line that begins with ``` may stand before it, and ``` behind it. */
+/* core.growing([{depth = levels, bytes = n, fence = true, without_nulls = true}]): a value that grows: at most so many levels
+** (core.depth_max) and bytes of text (any number); with fence, a line that begins with ``` may stand before it, and ```
+** behind it; without_nulls leaves out members of objects that are null. */
 static int f_growing(lua_State *L) {
   struct growing_limits limits = { ANSWER_DEPTH, SIZE_MAX };
   const struct mem *m = &state_get(L, 0)->mem;
   struct reader *r;
-  int fence = 0;
+  int fence = 0, without_nulls = 0;
   if (!lua_isnoneornil(L, 1)) {
     luaL_checktype(L, 1, LUA_TTABLE);
     if (lua_getfield(L, 1, "depth") != LUA_TNIL) limits.depth = to_int(luaL_checkinteger(L, -1));
     if (lua_getfield(L, 1, "bytes") != LUA_TNIL) limits.bytes = check_max(L, -1);
     lua_getfield(L, 1, "fence");
     fence = lua_toboolean(L, -1);
+    lua_getfield(L, 1, "without_nulls");
+    without_nulls = lua_toboolean(L, -1);
   }
   if (limits.depth > ANSWER_DEPTH) limits.depth = ANSWER_DEPTH;
   lua_settop(L, 0);
@@ -344,6 +349,7 @@ static int f_growing(lua_State *L) {
   buf_init(&r->text, m);
   buf_init(&r->path, m);
   r->told = NOTHING;
+  r->without_nulls = without_nulls;
   luaL_setmetatable(L, TYPE_READER);
   lua_setiuservalue(L, SELF, 5);
   lua_newtable(L);
