@@ -256,6 +256,18 @@ static int f_read_schema(lua_State *L) {
   return 1;
 }
 
+/* core.write_schema(schema): the JSON text of a JSON Schema, its properties in the schema's own order. Raises ArgumentError
+** for what JSON cannot say. */
+static int f_write_schema(lua_State *L) {
+  struct scratch *s = state_scratch(L);
+  struct err e;
+  luaL_checkany(L, 1);
+  err_clear(&e);
+  if (json_write_schema(&s->text, value_node(L, 1, &s->arena, "schema"), 0, &e) != 0) return raise_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  return 1;
+}
+
 /* core.array([t]): t, marked as a JSON array. */
 static int f_array(lua_State *L) {
   if (lua_isnoneornil(L, 1)) lua_newtable(L);
@@ -269,6 +281,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "encode", f_encode },
   { "decode", f_decode },
   { "read_schema", f_read_schema },
+  { "write_schema", f_write_schema },
   { "array", f_array },
   { NULL, NULL }
 };
