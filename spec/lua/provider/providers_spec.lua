@@ -18,7 +18,7 @@ end
 local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blanks", "list", "show", "loaded", "pull",
   "counts", "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens",
   "options", "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
-  "variables", "models", "models_checked", "source", "says")
+  "variables", "models", "models_checked", "source", "says", "failed_output")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")

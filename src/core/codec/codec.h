@@ -31,6 +31,8 @@ struct quirks {
   int structured_tools;      /* a request may have tools, too */
   int structured_strict;     /* takes `strict`, which tells a schema that is enforced from one that is a wish */
   int no_json_object;        /* takes a schema, but not to be asked for any object */
+  const char *forced_choice; /* whether the model can be made to call a tool: "always" | "unthinking" (not while it
+                                thinks) | "never" */
   const char *schema_dialect; /* what it takes of JSON Schema (lua/koine/data/schema/rewrite): "plain" (not known: as
                                  it is) | "openai_strict" | "anthropic" | "bedrock" | "gemini" | "ollama" | "gbnf" */
   /* Anthropic Messages */

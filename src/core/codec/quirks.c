@@ -32,6 +32,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(structured_tools),
   BOOL(structured_strict),
   BOOL(no_json_object),
+  WORD(forced_choice, "always", "unthinking", "never"),
   WORD(schema_dialect, "plain", "openai_strict", "anthropic", "bedrock", "gemini", "ollama", "gbnf"),
   BOOL(thinking_default),
   BOOL(no_sampling),

@@ -29,7 +29,7 @@ end
 
 -- Cannot be held to a schema; of Fable 5 sources disagree.
 local BY_TOOL = { structured = "none" }
-local FABLE = { no_prefill = true, no_sampling = true, structured = "none" }
+local FABLE = { no_prefill = true, no_sampling = true, structured = "none", forced_choice = "never" }
 
 return {
   name = "anthropic",
@@ -43,7 +43,8 @@ return {
   default_model = "claude-sonnet-4-5",
   auth = "x-api-key",
   headers = { ["anthropic-version"] = "2023-06-01" },
-  quirks = { structured = "schema", structured_tools = true, no_json_object = true, schema_dialect = "anthropic" },
+  quirks = { structured = "schema", structured_tools = true, no_json_object = true, schema_dialect = "anthropic",
+    forced_choice = "unthinking" },
   plain_max_tokens = 21333, -- ten minutes at 128,000 tokens an hour: longer plain answers are refused
   models = {
     adaptive("claude-fable-5", price(10, 50, 1), FABLE),

@@ -4,9 +4,12 @@
 
 local anthropic = require "koine.provider.rows.anthropic"
 
+-- Families whose models can be made to call a tool; others cannot.
+local FORCED = { claude = "unthinking", nova = "always", nova2 = "unthinking", mistral_large = "always" }
+
 -- Whose model an id with this prefix is, and what else is known of it.
 local function model(prefix, family, quirks, fields)
-  local entry = { prefix = prefix, quirks = { family = family } }
+  local entry = { prefix = prefix, quirks = { family = family, forced_choice = FORCED[family] } }
   for name, value in pairs(quirks or {}) do entry.quirks[name] = value end
   for name, value in pairs(fields or {}) do entry[name] = value end
   return entry
@@ -61,7 +64,8 @@ return {
   auth = "sigv4",
   service = "bedrock",
   id_header = "x-amzn-requestid",
-  quirks = { structured = "none", structured_tools = true, no_json_object = true, schema_dialect = "bedrock" },
+  quirks = { structured = "none", structured_tools = true, no_json_object = true, schema_dialect = "bedrock",
+    forced_choice = "never" },
   options = { region = "name", credentials = "credentials" },
   heads = { "^arn:[^/]*/", "^us%-gov%.", "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^ca%.", "^global%." },
   models = models,

@@ -29,7 +29,7 @@ return {
   default_model = "deepseek-chat",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true,
-    structured = "object", structured_tools = true },
+    structured = "object", structured_tools = true, forced_choice = "unthinking" },
   models = models(V4),
   models_checked = "2026-11-21",
   source = "recordings",

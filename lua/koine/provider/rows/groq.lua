@@ -13,6 +13,7 @@ return {
   default_model = "openai/gpt-oss-120b",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning", no_documents = true, structured = "object" },
+  failed_output = { code = "json_validate_failed", field = "failed_generation" },
   own_ids = { "^groq/compound" },
   models = {
     { prefix = "openai/gpt-oss-120b", context = 131072, max_output = 65536, thinking = "effort",

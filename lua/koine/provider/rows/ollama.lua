@@ -13,7 +13,7 @@ return {
   env = { "OLLAMA_API_KEY" },
   auth = "ollama",
   key_optional = true,
-  quirks = { structured = "schema", schema_dialect = "ollama" },
+  quirks = { structured = "schema", schema_dialect = "ollama", forced_choice = "never" },
   models = { { prefix = "gpt-oss", thinking = "effort" } },
   models_checked = "2026-08-21",
   source = "recordings",

@@ -11,7 +11,7 @@ return {
   default_model = "sonar",
   auth = "bearer",
   quirks = { no_stream_usage = true, no_documents = true, reports_cost = true, structured = "schema",
-    no_json_object = true },
+    no_json_object = true, bare_output = true },
   models = {
     { prefix = "sonar-reasoning", quirks = { inline_think = true } },
   },
