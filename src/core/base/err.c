@@ -32,6 +32,7 @@ static const struct {
   [KIND_CANCELLED] = { "cancelled", "CancelledError", 0 },
   [KIND_LIMIT] = { "limit", "Error", 0 },
   [KIND_EXECUTOR] = { "executor", "Error", 0 },
+  [KIND_OUTPUT] = { "output", "Error", 0 },
   [KIND_OTHER] = { "other", "Error", 0 },
   [KIND_ARGUMENT] = { "argument", "ArgumentError", 0 },
   [KIND_NOT_IMPLEMENTED] = { "not_implemented", "NotImplementedError", 0 },

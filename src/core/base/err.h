@@ -17,7 +17,7 @@ enum kind {
   KIND_INVALID_REQUEST, KIND_NOT_FOUND, KIND_TOO_LARGE, KIND_CONTEXT_OVERFLOW, /* RequestError */
   KIND_CONNECT, KIND_TIMEOUT, KIND_STREAM_TRUNCATED,/* ConnectionError (a timeout with a status: ServerError) */
   KIND_CANCELLED,                                   /* CancelledError */
-  KIND_LIMIT, KIND_EXECUTOR, KIND_OTHER,            /* Error */
+  KIND_LIMIT, KIND_EXECUTOR, KIND_OUTPUT, KIND_OTHER, /* Error */
   KIND_ARGUMENT,                                    /* ArgumentError, raised by the binding */
   KIND_NOT_IMPLEMENTED,                             /* NotImplementedError, raised by the binding */
   KIND_MEMORY,                                      /* becomes Lua's own "not enough memory" */
