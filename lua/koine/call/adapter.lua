@@ -104,18 +104,29 @@ local function recoverable(state, request)
   return names[1] and names
 end
 
--- Checks, renders and starts a call: a stream, or nil, err.
-local function open(self, messages, settings, streaming)
+-- Checks, renders and starts a call: a stream, or nil, err. For one round of an answer with a shape: `amend` (nil:
+-- none) is called with the canonical request before it is rendered, and may return the name of the tool that the answer
+-- comes in; `deadline` (monotonic seconds, nil: none) is that of all rounds.
+local function start(self, messages, settings, streaming, amend, deadline)
   local state = core.state(self)
   streaming = streaming or not may_be_plain(state, settings)
   local request = request_of(state, messages, settings, streaming)
+  local output_tool = amend and amend(request)
   local call = attempt.call(self, state, settings)
-  call.request = request
+  call.request, call.ledger.deadline = request, deadline or call.ledger.deadline
   call.outgoing = { method = "POST", stream = streaming, request_messages = #request.messages,
-    max_tokens = request.max_tokens, keep_raw = settings.keep_raw }
+    max_tokens = request.max_tokens, keep_raw = settings.keep_raw, output_tool = output_tool }
   attempt.render(call)
   call.outgoing.tool_names = recoverable(state, request)
   return stream.open(call)
+end
+
+-- The same, of an answer with a shape too.
+local function open(self, messages, settings, streaming)
+  if settings.output == nil then return start(self, messages, settings, streaming) end
+  return require "koine.call.output"(core.state(self), messages, settings, function(list, amend, deadline)
+    return start(self, list, settings, streaming, amend, deadline)
+  end)
 end
 
 --- Sends a chat and returns its Stream at once: next(), response(), deltas(), close(), stats().
@@ -154,6 +165,11 @@ function methods:chat(messages, opts)
   end
   return opened:response()
 end
+
+--- Asks for a value of a shape: the value and the Response, or nil, err: an error of the call, or one of kind "output"
+-- whose `partial` is the Response and whose `code` is its output_error's. `opts` is a table of call options; `output`
+-- is required. Arguments and raised errors as for chat.
+function methods:object(messages, opts) return require "koine.call.output.object"(self, messages, opts) end
 
 --- The models that the provider offers: an array of ModelInfo (records.model_info), or nil, err.
 -- Raises a NotImplementedError where the provider has no such list.

@@ -48,7 +48,9 @@ function stream:next()
   local delta, err = self.source:next()
   if self.over then return nil, self.err end -- closed meanwhile
   if delta == nil then return finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil) end
-  if type(delta) == "table" and vocabulary.deltas[delta.type] then return delta end
+  if type(delta) == "table" and (vocabulary.deltas[delta.type] or vocabulary.output_deltas[delta.type]) then
+    return delta
+  end
   local words = type(delta) == "table" and "one of type " .. errors.describe(delta.type) or errors.describe(delta)
   return finish(self, mistaken(self.name, "next", "delta", words))
 end
@@ -103,7 +105,8 @@ local stream_mt = { __index = stream, __name = "koine.stream", __close = stream.
 -- Whether a value is empty. A table with other keys than an array's is not: core.check refuses it.
 local function is_empty(value) return value == "" or type(value) == "table" and next(value) == nil end
 
--- The options in force: those given to the constructor, under those of the call. A fresh plain table.
+-- The options in force: those given to the constructor, under those of the call: a fresh plain table, and the call's
+-- settings.
 local function in_force(settings, given_to_constructor, opts)
   local call, all = options.call(opts, settings), {}
   for name in next, given_to_constructor do all[name] = settings[name] end
@@ -111,7 +114,7 @@ local function in_force(settings, given_to_constructor, opts)
   if is_empty(all.tools) then all.tools = nil end
   if is_empty(all.system) then all.system = nil end
   all.model = settings.model
-  return all
+  return all, call
 end
 
 local function as_messages(messages)
@@ -122,7 +125,7 @@ local function as_messages(messages)
 end
 
 -- Checks a call, then starts it with the primitive. A stream, or nil, err.
-local function start(adapter, primitive, messages, all)
+local function start_plain(adapter, primitive, messages, all)
   messages = as_messages(messages)
   core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
     tool_choice = all.tool_choice }
@@ -135,6 +138,22 @@ local function start(adapter, primitive, messages, all)
   local opened = setmetatable({ name = name, source = source }, stream_mt)
   wait.adopt(opened)
   return opened
+end
+
+-- What is known of an author's adapter where an answer shall have a shape: the model is asked for it in words.
+local IN_WORDS = { structured = "none", no_tools = true }
+
+-- The same, of an answer with a shape too; `settings` are those of the call.
+local function start(adapter, primitive, messages, all, settings)
+  if not settings.output then return start_plain(adapter, primitive, messages, all) end
+  all.output = nil
+  local state = { row = { name = adapter:provider_name() }, quirks = IN_WORDS }
+  return require "koine.call.output"(state, as_messages(messages), settings, function(list, amend)
+    local round = {}
+    for name, value in next, all do round[name] = value end
+    amend(round)
+    return start_plain(adapter, primitive, list, round)
+  end)
 end
 
 -- A loop around the stream: the Response, or nil, err. An error of `on_delta` closes the answer and goes on unchanged.
@@ -154,25 +173,27 @@ local function derive(adapter, definition)
   local function called(self, method, opts)
     if type(self) ~= "table" then errors.argument("self", "an adapter (methods are called with a colon)", self) end
     if not primitive then errors.not_implemented(self:provider_name(), method) end
-    return in_force(settings, given, opts)
+    local all, call = in_force(settings, given, opts)
+    if definition.carries_output and opts then all.output, call.output = opts.output, nil end
+    return all, call
   end
 
   --- Reads an answer to its end: a Response, or nil, err. `messages` is a string or an array of messages, `opts` a
   -- table of call options (options.lua), nil for none; opts.on_delta is called for every delta. Raises an ArgumentError
   -- for what is wrong with them, and what on_delta raises.
   function adapter:chat(messages, opts)
-    local all = called(self, "chat", opts)
+    local all, call = called(self, "chat", opts)
     local on_delta = all.stream ~= false and all.on_delta or nil
     all.stream = all.stream or on_delta ~= nil
-    local opened, err = start(self, primitive, messages, all)
+    local opened, err = start(self, primitive, messages, all, call)
     if not opened then return nil, err end
     return consume(opened, on_delta)
   end
 
   local function open(self, method, messages, opts)
-    local all = called(self, method, opts)
+    local all, call = called(self, method, opts)
     all.stream = true
-    return start(self, primitive, messages, all)
+    return start(self, primitive, messages, all, call)
   end
 
   --- Starts an answer: its stream (next, response, deltas, close, stats), or nil, err. Arguments as for chat.
@@ -184,6 +205,9 @@ local function derive(adapter, definition)
     if not opened then error(err, 0) end
     return opened:deltas()
   end
+
+  --- A value of a shape, and the Response it came in, or nil, err; see call/adapter.lua. Arguments as for chat.
+  function adapter:object(messages, opts) return require "koine.call.output.object"(self, messages, opts) end
 
   --- The model that the constructor was given (string); raises a NotImplementedError when it was given none.
   function adapter:model_name()
@@ -233,6 +257,8 @@ function defaults:closed() return closed[self] == true end
 
 local adapter_mt = { __index = defaults, __name = "koine.adapter", __close = function(self) self:close() end }
 
+local CONSUMED = { name = true, open = true, options = true, carries_output = true } -- no fields of the adapter
+
 --- Makes an adapter of a definition:
 --   name     string, required: what provider_name() returns and errors name
 --   open     function(self, messages, opts) → the object of an answer, or nil, err. `messages` is an array, checked,
@@ -245,6 +271,8 @@ local adapter_mt = { __index = defaults, __name = "koine.adapter", __close = fun
 --              stats()     optional; a table of counts
 --            All state of an answer belongs in that object: one adapter serves many calls at once.
 --            A function that returns anything else ends the answer with an error that names it and the adapter.
+--   carries_output  true: `open` takes the option `output` as it was given; else the model is asked in words for JSON
+--            of that shape, and `open` sees only the longer system prompt
 --   efforts  array of words that `thinking` may be besides low, medium and high; nil: none
 --   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
 -- and any method to put in place of a default (list_models, count_tokens, …), and any other field.
@@ -259,7 +287,7 @@ return function(definition)
   local adapter = setmetatable({ provider_name = function() return name end }, adapter_mt)
   derive(adapter, definition)
   for key, value in next, definition do
-    if key ~= "name" and key ~= "open" and key ~= "options" then adapter[key] = value end
+    if not CONSUMED[key] then adapter[key] = value end
   end
   return adapter
 end

@@ -178,6 +178,7 @@ return function(given)
   local first, may = adapters[1], given.may or others_may_try
   return custom_adapter {
     name = first:provider_name(), efforts = efforts_of(first), options = { model = first:model_name() },
+    carries_output = true,
     open = function(_, messages, opts)
       opts.model = nil -- each adapter has its own
       local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,

@@ -24,7 +24,8 @@
 -- (table), http2 (boolean; true from libcurl 8.14 on), proxy (URL, "" = none), ca_file (path), rate_limiter (object
 -- with a method wait).
 -- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
--- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta).
+-- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta), output (table: the
+-- shape of the answer, see output/option.lua).
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -152,7 +153,8 @@ local CALL_SENT = {
   tools = check.table,
   tool_choice = check.either('"auto", "any", "none" or {type = "tool", name = …}', check.string, check.table),
 }
-local CALL_KEPT = { stream = check.boolean, on_delta = check.func }
+local CALL_KEPT = { stream = check.boolean, on_delta = check.func,
+  output = function(value, field) return require "koine.call.output.option"(value, field) end }
 
 -- Options of one constructor only: a row's `options` names those of these it takes, …
 local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key", "api-key", "x-goog-api-key", "none" },

@@ -62,7 +62,7 @@ function usage.add(sum, one)
   for _, name in ipairs(COUNTS) do add_count(sum, name, one[name]) end
   if one.incomplete then sum.incomplete = true end
   if one.premium_requests then sum.premium_requests = (sum.premium_requests or 0) + one.premium_requests end
-  sum.model_calls = sum.model_calls + 1
+  sum.model_calls = sum.model_calls + (one.model_calls or 1)
 end
 
 --- Enters into a sum that a call used an unknown amount: the sum is incomplete, its cost unknown.

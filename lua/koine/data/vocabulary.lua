@@ -27,6 +27,10 @@ end
 -- fields = array of the names of its fields besides `type`}. delta_types has the names in order.
 vocabulary.deltas, vocabulary.delta_types = by_name(words.deltas)
 
+--- Types of deltas that tell of a value as it grows, where one was asked for (the option output), by name: arrays of
+-- their fields besides `type`.
+vocabulary.output_deltas = { output_delta = { "value", "path", "complete" }, output_reset = {} }
+
 --- Stop reasons of whole answers, an array; that of a partial one is "error".
 vocabulary.stops = words.stops
 

@@ -88,8 +88,8 @@ local function unescape(text)
 end
 
 --- Reads a recording: {path, folder, name, vertex (whether Vertex AI was asked), model (as it was requested, else a
--- made-up one), streaming (whether a stream was asked for), response = {status, headers, body}}. Raises when it is
--- none.
+-- made-up one), streaming (whether a stream was asked for), request (its body, a table), response = {status, headers,
+-- body}}. Raises when it is none.
 function replay.load(directory, folder, name)
   local file_path = ("%s/%s/%s.json"):format(directory, folder, name)
   local file <close> = assert(io.open(file_path, "rb"))
@@ -110,7 +110,7 @@ function replay.load(directory, folder, name)
   local model = body.model or in_path and unescape(in_path) or resource or "recorded-model"
   local on_vertex = path:find("/publishers/google/", 1, true) ~= nil
   return { path = file_path, folder = folder, name = name, vertex = on_vertex, model = model, streaming = streaming,
-    response = response }
+    request = body, response = response }
 end
 
 -- The request id among the recorded headers.
@@ -119,11 +119,11 @@ local function request_id(headers)
 end
 
 --- Plays a recording from `server` (koine.testing) and returns the outcome {response, err, deltas, origin}; deltas only
--- of a stream. opts: fault (see koine.testing), streaming (instead of what was recorded). Fails when the loopback
--- provider has something to say against the request.
+-- of a stream. opts: fault (see koine.testing), streaming (instead of what was recorded), output (the option of the
+-- call), each (called with each delta as it comes). Fails when the loopback provider has something to say against the request.
 function replay.run(server, recording, opts)
   opts = opts or {}
-  local streaming = opts.streaming
+  local streaming, call = opts.streaming, opts.output and { output = opts.output }
   if streaming == nil then streaming = recording.streaming end
   assert(server:reset())
   assert(server:script { { replay = recording.path, fault = opts.fault } })
@@ -134,17 +134,18 @@ function replay.run(server, recording, opts)
   local outcome = { origin = { provider = core.state(adapter).row.name, model = adapter:model_name(),
     request_id = request_id(recording.response.headers) } }
   if streaming then
-    local stream <close> = assert(adapter:open "Hi")
+    local stream <close> = assert(adapter:open("Hi", call))
     local deltas = {}
     local delta, err = stream:next()
     while delta do
       deltas[#deltas + 1] = delta
+      if opts.each then opts.each(delta) end
       delta, err = stream:next()
     end
     outcome.deltas, outcome.err = deltas, err
     if not err then outcome.response = assert(stream:response()) end
   else
-    outcome.response, outcome.err = adapter:chat "Hi"
+    outcome.response, outcome.err = adapter:chat("Hi", call)
   end
   local requests = assert(server:requests())
   luassert.are.equal(1, #requests, "requests sent")

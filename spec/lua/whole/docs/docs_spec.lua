@@ -168,12 +168,14 @@ end
 local function classes()
   local book = koine.testing.playbook { { step = 1, type = "message", content = "Hello." } }
   local stream = assert(book:open "Hi")
+  local other = koine.testing.playbook { { step = 1, type = "message", content = "{}" } }
+  local shaped = assert(other:open("Hi", { output = { mode = "object" } }))
   local server <close> = assert(koine.testing.start())
   local agent = koine.agent { adapter = book }
   return {
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
     error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book,
-    custom_stream = methods_of(stream),
+    custom_stream = methods_of(stream), output_stream = methods_of(shaped),
     conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
     server = methods_of(server), limiter = methods_of(koine.rate_limiter {}), agent = methods_of(agent),
     run = methods_of(agent:start "Hi"), task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),

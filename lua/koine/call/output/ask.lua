@@ -1,0 +1,133 @@
+--- Asks for an answer of a shape: chooses how, by what row and model say, and changes the canonical request. Four ways:
+--
+--   native  the wire's own field holds the schema
+--   tool    the model answers by calling a tool whose parameters are the schema
+--   prompt  the system prompt holds the schema
+--   object  any JSON object: the wire's own field for that, else the system prompt
+--
+-- What row and model say stands in their quirks: structured, structured_tools, structured_strict, no_json_object,
+-- forced_choice, schema_dialect (src/core/codec/codec.h).
+
+local core = require "koine.core"
+local sent = require "koine.call.output.sent"
+
+local ask = {}
+
+local CALL_IT = "Give the final answer by calling this tool once."
+
+-- Whether the model can be made to call a tool: request.thinking is what goes out.
+local function may_force(facts, request)
+  if facts.forced_choice == "never" then return false end
+  return facts.forced_choice ~= "unthinking" or not request.thinking or request.thinking == "none"
+end
+
+local function has_tools(request) return request.tools ~= nil and next(request.tools) ~= nil end
+
+-- The ways in which a schema may be asked for where the caller leaves that open, the best first.
+local function ways(facts, request)
+  local tools, list = has_tools(request), {}
+  if facts.structured == "schema" and (facts.structured_tools or not tools) then list[1] = "native" end
+  if facts.structured == "object" and not tools then list[#list + 1] = "prompt" end
+  if not facts.no_tools and may_force(facts, request) then list[#list + 1] = "tool" end
+  list[#list + 1] = "prompt"
+  return list
+end
+
+-- The system prompt with a last block: what is cached before it stays.
+local function add_system(request, text)
+  local blocks, system = {}, request.system
+  if type(system) == "string" then blocks[1] = { type = "text", text = system }
+  elseif system then table.move(system, 1, #system, 1, blocks) end
+  blocks[#blocks + 1] = { type = "text", text = text }
+  request.system = blocks
+end
+
+-- A name that no tool of the caller's has.
+local function free_name(tools, name)
+  local taken, wanted, n = {}, name, 1
+  for _, tool in ipairs(tools) do taken[tool.name or ""] = true end
+  while taken[wanted] do
+    n = n + 1
+    wanted = ("%s_%d"):format(name, n)
+  end
+  return wanted
+end
+
+-- How each way asks: function(plan, request, spec, facts), which changes the request; nil and a refusal where it
+-- cannot.
+local by_mode = {}
+
+-- Notes what became of the schema, and returns what goes out.
+local function take(plan, made)
+  plan.wrapped, plan.nullable, plan.warning = made.wrapped, made.nullable, made.warning or plan.warning
+  return made.schema
+end
+
+function by_mode.native(plan, request, spec, facts)
+  local made, refusal = sent.native(spec, facts)
+  if not made then return nil, refusal end
+  if has_tools(request) and not facts.structured_tools then
+    plan.warning = { code = "output_deferred", field = "output",
+      message = "the provider takes no schema beside tools: it is sent with requests that offer none" }
+    return true
+  end
+  request.output = { name = spec.name, description = spec.description, schema = take(plan, made), strict = made.strict }
+  return true
+end
+
+function by_mode.tool(plan, request, spec, facts)
+  local given = request.tools or {}
+  local tools, made = table.move(given, 1, #given, 1, {}), sent.tool(spec, facts)
+  plan.tool = free_name(tools, spec.name)
+  tools[#tools + 1] = { name = plan.tool, parameters = take(plan, made), strict = made.strict,
+    description = spec.description and CALL_IT .. " " .. spec.description or CALL_IT }
+  request.tools = tools
+  if request.tool_choice ~= nil then return true end -- the caller's wins
+  if may_force(facts, request) then
+    request.tool_choice = #given > 0 and "any" or { type = "tool", name = plan.tool }
+  else
+    add_system(request, ("Give the final answer by calling the tool %s."):format(plan.tool))
+  end
+  return true
+end
+
+function by_mode.prompt(plan, request, spec, facts)
+  plan.loose = true
+  add_system(request, "Answer with one JSON value that satisfies this JSON Schema, and nothing else.\n"
+    .. core.write_schema(take(plan, sent.plain(spec))))
+  if facts.structured == "object" and not has_tools(request) then request.output = { name = spec.name } end
+  return true
+end
+
+function by_mode.object(plan, request, spec, facts)
+  plan.loose = true
+  local native = facts.structured == "schema" or facts.structured == "object"
+  if native and not facts.no_json_object then
+    request.output = { name = spec.name }
+  elseif native and facts.schema_dialect == "gbnf" then -- any object, by a grammar
+    request.output = { name = spec.name, schema = { type = "object" } }
+  else
+    add_system(request, "Answer with one JSON object, and nothing else.")
+  end
+  return true
+end
+
+--- Puts what asks for the shape into a canonical request: {mode, spec, wrapped = the value stands in an object's member
+-- `value`, tool = the name of the tool that the answer comes in, loose = words may stand around the JSON, nullable =
+-- null may stand for an optional property, warning}. `spec` is the checked option (option.lua), `facts` the quirks of
+-- row and model. Raises an ArgumentError where the caller's mode is native, or strict, and the wire cannot say the
+-- schema.
+function ask.plan(request, spec, facts)
+  local list = spec.mode == "auto" and ways(facts, request) or { spec.mode }
+  local refused
+  for _, mode in ipairs(list) do
+    local plan = { mode = mode, spec = spec, warning = refused and sent.refused(refused, mode) }
+    local asked, refusal = by_mode[mode](plan, request, spec, facts)
+    if asked then return plan end
+    refused = refusal
+    if spec.mode ~= "auto" or spec.strict == true then break end
+  end
+  core.raise_argument("output." .. refused.path, "a schema that the provider can be held to", refused.message)
+end
+
+return ask

@@ -1,0 +1,106 @@
+--- Reads the value that an answer holds: JSON text in the text blocks, or the arguments of the call that is the answer.
+-- Nothing is repaired: quotes, commas and comments stay as they are. What a model says around its JSON is cut off only
+-- where the wire did not promise JSON alone (`loose`). Pure; nothing here raises.
+
+local core = require "koine.core"
+
+local read = {}
+
+-- White space and a byte order mark around JSON are no part of it.
+local function trimmed(text)
+  local from = text:find("[^ \t\r\n]", text:sub(1, 3) == "\xEF\xBB\xBF" and 4 or 1)
+  return from and text:match("^.*[^ \t\r\n]", from) or ""
+end
+
+-- Where the object or array that begins at `from` ends: the index of its closing bracket, nil when it does not end.
+-- Brackets in strings are not counted.
+local function closing(text, from)
+  local depth, at = 0, from
+  while true do
+    at = text:find('["{}%[%]]', at)
+    if not at then return nil end
+    local byte = text:sub(at, at)
+    if byte == '"' then
+      repeat
+        at = text:find('["\\]', at + 1)
+        if not at then return nil end
+        local escaped = text:sub(at, at) == "\\"
+        if escaped then at = at + 1 end
+      until not escaped
+    else
+      depth = depth + ((byte == "{" or byte == "[") and 1 or -1)
+      if depth == 0 then return at end
+    end
+    at = at + 1
+  end
+end
+
+-- The value when the text is two whole values in a row, the first of them; nil else.
+local function first_of_two(text)
+  if not text:find "^[{%[]" then return nil end
+  local last = closing(text, 1)
+  if not last or last == #text then return nil end
+  local first, rest = core.decode(text:sub(1, last)), core.decode(trimmed(text:sub(last + 1)))
+  if first ~= nil and rest ~= nil then return first end
+end
+
+-- What stands in the one fenced block that the text is, or nil.
+local function unfenced(text)
+  local info, inside = text:match "^```([^\n`]*)\n(.*)\n?```$"
+  if info and not inside:find("\n```", 1, true) then return trimmed(inside) end
+end
+
+-- The first balanced {…} of the text that is JSON, or nil.
+local function first_object(text)
+  local from = text:find("{", 1, true)
+  local last = from and closing(text, from)
+  return last and core.decode(text:sub(from, last))
+end
+
+--- Reads JSON text: the value and nil; the value and what was cut off, in words for a warning; nil, code, message: code
+-- is "empty" or "not_json". `loose`: also takes one fenced block, or the first object among other words.
+function read.text(text, loose)
+  text = trimmed(text)
+  if text == "" then return nil, "empty", "the answer has no text" end
+  local value, err = core.decode(text)
+  if value ~= nil then return value end
+  value = first_of_two(text)
+  if value ~= nil then return value, "the answer was two values: the first was taken" end
+  if loose then
+    local inside = unfenced(text)
+    value = inside and core.decode(inside)
+    if value == nil then value = first_object(text) end
+    if value ~= nil then return value, "what stood around the JSON was left out" end
+  end
+  return nil, "not_json", err.message
+end
+
+-- Whether a schema at hand wants integers: `s.type` is or holds "integer".
+local function wants_integer(s)
+  if s.type == "integer" then return true end
+  if type(s.type) ~= "table" then return false end
+  for _, name in ipairs(s.type) do
+    if name == "integer" then return true end
+  end
+  return false
+end
+
+--- `value` with 1 in place of 1.0 wherever `schema` (a JSON Schema) wants an integer: JSON Schema takes both. Changes
+-- tables in place.
+function read.integers(value, schema)
+  if type(schema) ~= "table" then return value end
+  if math.type(value) == "float" then return wants_integer(schema) and math.tointeger(value) or value end
+  if type(value) ~= "table" then return value end
+  for name, member in next, value do
+    local part
+    if math.type(name) == "integer" then
+      part = type(schema.prefixItems) == "table" and schema.prefixItems[name] or schema.items
+    else
+      part = type(schema.properties) == "table" and schema.properties[name] or schema.additionalProperties
+    end
+    value[name] = read.integers(member, part)
+  end
+  return value
+end
+
+return read

@@ -1,0 +1,143 @@
+-- Values that grow in the stream of an answer with a shape, by loopback and by the recordings.
+
+local kit = require("spec.lua.call.output.kit").new()
+local records = require "koine.data.records"
+
+local LIST = { type = "object", required = { "items" }, properties = { items = { type = "array",
+  items = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } } } } }
+
+describe("a value that grows", function()
+  setup(kit.start)
+  teardown(kit.stop)
+  before_each(kit.begin)
+  after_each(kit.restore)
+
+  local function open(adapter, answers, output)
+    kit.server:script(answers)
+    return assert(adapter:open("Who?", { output = output }))
+  end
+
+  -- The output_deltas of a stream, each with a copy of its value.
+  local function grown(stream)
+    local list = {}
+    for delta in stream:deltas() do
+      if delta.type == "output_delta" then
+        list[#list + 1] = { value = records.to_table(delta.value), path = delta.path, complete = delta.complete }
+      end
+    end
+    return list
+  end
+
+  it("is one table, changed in place, beside the deltas of the text", function()
+    local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 3 } }, { schema = kit.PERSON, mode = "native" })
+    local first, text, last = nil, {}, nil
+    for delta in stream:deltas() do
+      if delta.type == "text_delta" then text[#text + 1] = delta.text end
+      if delta.type == "output_delta" then
+        first = first or delta.value
+        assert.are.equal(first, delta.value)
+        assert.are.equal(first, stream:output())
+        last = delta
+      end
+    end
+    assert.are.equal(kit.ADA, table.concat(text))
+    assert.are.same({ name = "Ada", age = 36 }, first)
+    assert.are.same({ "", true }, { last.path, last.complete })
+    assert.are.same(first, assert(stream:response()).output)
+  end)
+
+  it("shows no number before it is whole, and no key that goes away", function()
+    local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 1 } }, { schema = kit.PERSON, mode = "native" })
+    local had = {}
+    for _, one in ipairs(grown(stream)) do
+      for name in pairs(had) do assert.is_not_nil(one.value[name]) end
+      for name in pairs(one.value) do had[name] = true end
+      assert.is_true(one.value.age == nil or one.value.age == 36)
+      assert.are.equal(one.value.name or "", ("Ada"):sub(1, #(one.value.name or "")))
+    end
+    assert.are.same({ name = true, age = true }, had)
+  end)
+
+  it("is seen without the wrapping of its root", function()
+    local stream <close> = open(kit.gpt(), { { content = '{"value":["ab","c"]}', chunk = 2 } },
+      { schema = { type = "array", items = { type = "string" } }, mode = "native" })
+    local list = grown(stream)
+    assert.are.same({ "ab", "c" }, list[#list].value)
+    for _, one in ipairs(list) do assert.is_nil(one.path:find("value", 1, true)) end
+  end)
+
+  it("comes from the call that holds the answer, too", function()
+    local stream <close> = open(kit.claude(), { { content = {
+      { type = "tool_use", name = "look_up", arguments = { name = "Eve" } },
+      { type = "tool_use", name = "person", arguments = { name = "Ada", age = 36 } } }, chunk = 4 } },
+      { schema = kit.PERSON, name = "person", mode = "tool" })
+    local list = grown(stream)
+    assert.are.same({ name = "Ada", age = 36 }, list[#list].value)
+    for _, one in ipairs(list) do assert.is_truthy(("Ada"):find(one.value.name or "", 1, true)) end
+    assert.are.equal(1, #assert(stream:response()).tool_calls)
+  end)
+
+  it("begins behind the words before it where there may be some", function()
+    local stream <close> = open(kit.claude(), { { content = "Here it is:\n```json\n" .. kit.ADA .. "\n```", chunk = 5 } },
+      { schema = kit.PERSON, mode = "prompt" })
+    local list = grown(stream)
+    assert.are.same({ name = "Ada", age = 36 }, list[#list].value)
+  end)
+
+  it("begins anew with another answer", function()
+    local stream <close> = open(kit.gpt(), { { content = '{"name":"Eve"}' }, { content = kit.ADA } },
+      { schema = kit.PERSON, mode = "native", repair = 1 })
+    local before, after, reset
+    for delta in stream:deltas() do
+      if delta.type == "output_reset" then reset = true end
+      if delta.type == "output_delta" then
+        if reset then after = delta.value else before = delta.value end
+      end
+    end
+    assert.are.same({ name = "Eve" }, before)
+    assert.are.same({ name = "Ada", age = 36 }, after)
+  end)
+
+  it("stays with the error of an answer that breaks off", function()
+    kit.server:script { { content = kit.ADA, chunk = 2, fault = { end_after = 500 } } }
+    for _, streamed in ipairs { true, false } do
+      kit.server:script { { content = kit.ADA, chunk = 2, stream_error = { type = "server_error", message = "no", after = 5 } } }
+      local r, err = kit.gpt { retry = false }:chat("Who?", { stream = true, on_delta = streamed and function() end or nil,
+        output = { schema = kit.PERSON, mode = "native" } })
+      assert.is_nil(r)
+      assert.are.equal("truncated", err.partial.output_error.code)
+      assert.is_truthy(("Ada"):find(err.partial.output.name, 1, true))
+    end
+  end)
+
+  describe("by elements", function()
+    local TEXT = '{"items":[{"n":1},{"n":"two"},{"n":3}]}'
+
+    it("gives each once, when it is whole, and judges it alone", function()
+      for chunk = 1, #TEXT do
+        local stream <close> = open(kit.gpt(), { { content = TEXT, chunk = chunk } }, { schema = LIST, mode = "native" })
+        local seen = {}
+        for element, why in stream:elements "/items" do seen[#seen + 1] = { element.n, why and "wrong" or nil } end
+        assert.are.same({ { 1 }, { "two", "wrong" }, { 3 } }, seen)
+      end
+    end)
+
+    it("may be the root's", function()
+      local stream <close> = open(kit.gpt(), { { content = '{"value":["a","b"]}', chunk = 3 } },
+        { schema = { type = "array", items = { type = "string" } }, mode = "native" })
+      local seen = {}
+      for element in stream:elements "" do seen[#seen + 1] = element end
+      assert.are.same({ "a", "b" }, seen)
+    end)
+
+    it("raises the error of an answer that fails", function()
+      local stream <close> = open(kit.gpt { retry = false }, { { content = TEXT, chunk = 2,
+        stream_error = { type = "server_error", message = "no", after = 12 } } }, { schema = LIST, mode = "native" })
+      local ok, err = pcall(function()
+        for element in stream:elements "/items" do assert.are.equal(1, element.n) end
+      end)
+      assert.is_false(ok)
+      assert.are.equal("server", err.kind)
+    end)
+  end)
+end)
