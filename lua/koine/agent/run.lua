@@ -223,6 +223,8 @@ end
 --   reason       the condition's word, when stopped
 --   messages     the history, a copy: legal as it is, also where calls were never run, which it answers as not run
 --   text         the text of the last answer, "" when there is none
+--   output       the value that the last answer holds, where options.output asked for one; output_error: why it holds
+--                none, as in a Response
 --   stop_reason  the last answer's; response its Response (nil in a run that was loaded and asked nothing since)
 --   usage        the sum of all model calls, those that broke off with what had arrived: counts, model_calls,
 --                incomplete, uncounted, cost (nil when one is not known)
@@ -234,7 +236,8 @@ function methods:summary()
   local s, now = self.state, status(self)
   return { status = now, reason = s.reason, messages = state.history(s, s.reason or now), text = s.text,
     stop_reason = s.stop_reason, response = self.response, usage = usage.copy(s.usage), steps = s.steps,
-    events = s.events, calls = records.to_table(s.log), pending = pending(self), error = self.err }
+    events = s.events, calls = records.to_table(s.log), pending = pending(self), error = self.err,
+    output = records.to_table(s.output), output_error = records.to_table(s.output_error) }
 end
 
 --- Ends the run, at once: what is under way is broken off, also a prepare, needs_approval or checkpoint that waits. In

@@ -28,10 +28,21 @@ local function offered(tools)
   return #list > 0 and list or nil
 end
 
+local REPAIRS = 1 -- further answers that a run asks for when one has not the shape that it shall have
+
+-- The option output with a run's own default.
+local function with_repairs(given)
+  if type(given) ~= "table" or given.repair ~= nil then return given end
+  local output = { repair = REPAIRS }
+  for name, value in next, given do output[name] = value end
+  return output
+end
+
 -- The options of one model call.
 local function call_options(given, system, tools, on_delta)
   local all = {}
   for name, value in next, given or {} do all[name] = value end
+  all.output = with_repairs(all.output)
   all.system, all.tools = system, offered(tools)
   if on_delta then all.stream, all.on_delta = true, on_delta end
   return all
@@ -73,6 +84,7 @@ function step.event(block)
   local kind = block.type
   if kind == "text" or kind == "refusal" then return { kind = "output", content = block.text } end
   if kind == "thinking" then return { kind = "reasoning", content = block.thinking } end
+  if kind == "tool_use" and block.output then return { kind = "output", content = block.arguments_json } end
   if kind == "redacted_thinking" then return { kind = "reasoning", content = "", redacted = true } end
   if kind ~= "tool_use" then return nil end
   return { kind = "tool_call", content = "", tool_name = block.name, tool_call_id = block.id,
@@ -135,7 +147,7 @@ local function sound(content)
   for i, block in ipairs(content) do
     kept[i] = block
     if block.type == "tool_use" and is_deeper(block.arguments, DEPTH_MAX) then
-      kept[i] = { type = "tool_use", id = block.id, name = block.name, arguments = {},
+      kept[i] = { type = "tool_use", id = block.id, name = block.name, arguments = {}, output = block.output,
         arguments_json = block.arguments_json, arguments_error = ("nested deeper than %d levels"):format(DEPTH_MAX) }
     end
   end
@@ -193,8 +205,20 @@ local function calls_of(uses, reason, tools)
   return calls
 end
 
--- What follows from the answer: calls to run, another part of it, or the end of the run.
-local function follow(draft, reason, uses, calls)
+-- Notes the value of the answer, or why there is none: true where there is one, which ends the run.
+local function take_output(draft, response)
+  draft.output, draft.output_error = nil, nil
+  if response.output_mode == nil then return false end
+  draft.output_error = records.to_table(response.output_error)
+  if response.output == nil then return false end
+  draft.output = records.to_table(response.output)
+  return true
+end
+
+-- What follows from the answer: calls to run, another part of it, or the end of the run. `has_output`: it holds the
+-- value that was asked for.
+local function follow(draft, reason, uses, calls, has_output)
+  if has_output then calls = nil end
   if calls then
     draft.calls, draft.pauses = calls, 0
   elseif reason == "pause_turn" then
@@ -202,7 +226,8 @@ local function follow(draft, reason, uses, calls)
   else
     draft.status = "completed"
     if #uses == 0 then return end
-    local why = ("the answer was cut off (%s)"):format(reason or "no reason given")
+    local why = has_output and "the answer came with this call"
+      or ("the answer was cut off (%s)"):format(reason or "no reason given")
     draft.messages[#draft.messages + 1] = state.answers(uses, why)
   end
 end
@@ -228,7 +253,7 @@ function step.record(self, response, tools)
   draft.pauses = reason == "pause_turn" and draft.pauses or 0
   draft.stop_reason, draft.text = reason, state.text_of(draft.messages[#draft.messages].content)
   for _, event in ipairs(events) do state.tell(draft, event) end
-  follow(draft, reason, uses, calls)
+  follow(draft, reason, uses, calls, take_output(draft, response))
   state.commit(self, draft)
   return true
 end

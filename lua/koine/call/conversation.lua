@@ -31,7 +31,7 @@ local function pending(history)
   local last, calls = history[#history], {}
   if last and last.role == "assistant" and type(last.content) == "table" then
     for _, block in ipairs(last.content) do
-      if block.type == "tool_use" then calls[#calls + 1] = block end
+      if block.type == "tool_use" and not block.output then calls[#calls + 1] = block end
     end
   end
   return calls
@@ -190,7 +190,7 @@ local function without(message, kind)
   local content, kept = message.content, core.array {}
   if type(content) ~= "table" then return message end
   for _, block in ipairs(content) do
-    if block.type ~= kind then kept[#kept + 1] = block end
+    if block.type ~= kind or block.output then kept[#kept + 1] = block end
   end
   if #kept == #content then return message end
   return #kept > 0 and { role = message.role, content = kept } or nil
