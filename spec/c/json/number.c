@@ -160,6 +160,39 @@ static void test_locale(struct buf *b) {
   setlocale(LC_ALL, "C");
 }
 
+/* What the reader makes of a number's text. */
+static double read_double(const char *text, size_t n) {
+  struct err e;
+  struct json j;
+  json_open(&j, (struct str){ text, n }, 1, &e);
+  return json_next(&j) == J_DOUBLE ? j.d : -1;
+}
+
+/* The reader has ways of its own for 1 to 19 digits, before and behind the point. */
+static void test_decimals(void) {
+  static const char *const HARD[] = { /* halves, and what is next to them */
+    "9007199254740993.0", "4503599627370496.5", "4503599627370497.5", "0.500000000000000166533453693773481063544750213623046875",
+    "0.5000000000000001665", "1.00000000000000011102", "0.0000000000000000000000000000000000000000001234567890123456789",
+    "1844674407370955161.6", "0.0", "0.000", "9999999999999999999.9", "0.9999999999999999999", "1234567890123456789e-40",
+    "1.7976931348623158e308", "2.2250738585072011e-308", "0.1e1", "12345678901234567890.5e-3", "1e-41", "9007199254740992e22",
+  };
+  for (size_t i = 0; i < sizeof HARD / sizeof *HARD; i++)
+    CHECK(same_bits(read_double(HARD[i], strlen(HARD[i])), strtod(HARD[i], NULL)));
+  random_state = 11;
+  int wrong = 0;
+  for (int i = 0; i < 200000; i++) {
+    char digits[24], text[80];
+    uint64_t x = random_next();
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)(x >> (random_next() % 60)));
+    int zeros = (int)(random_next() % 24);
+    int m = random_next() % 2 != 0
+              ? snprintf(text, sizeof text, "0.%0*d%s", zeros + 1, 0, digits)
+              : snprintf(text, sizeof text, "%.*s.%s", 1 + zeros % n, digits[0] == '0' ? "7" : digits, digits);
+    if (!same_bits(read_double(text, (size_t)m), strtod(text, NULL))) wrong++;
+  }
+  CHECK(wrong == 0);
+}
+
 int main(void) {
   struct mem m = mem_libc();
   struct buf b;
@@ -167,6 +200,7 @@ int main(void) {
   test_integers(&b);
   test_doubles(&b);
   test_random_doubles(&b);
+  test_decimals();
   test_long_numbers();
   test_locale(&b);
   buf_free(&b);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "json.h"
+#include "scan.h"
 
 /* The powers of ten that a double holds exactly. */
 static const double tens[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -17,7 +18,6 @@ static const double tens[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
 /* --- text to double --- */
 
 #define DIGITS_MAX 800      /* 767 significant digits decide every rounding; what follows counts as "a bit more" */
-#define EXPONENT_MAX 100000 /* far beyond double on both sides */
 
 /* A decimal number: digits[0..n-1] without leading zeros, times ten to the exponent. */
 struct decimal {
@@ -70,22 +70,76 @@ static double slow_double(const struct decimal *d) {
   return strtod(text, NULL);
 }
 
+#define EXACT_MAX (UINT64_C(1) << 53) /* a double holds every integer up to it */
+
+/* Both operands are exact, so the one operation rounds correctly. */
+int number_exact(uint64_t m, int exponent, double *d) {
+  if (FLT_EVAL_METHOD != 0 || m > EXACT_MAX || exponent < -22 || exponent > 22) return 0;
+  *d = exponent < 0 ? (double)m / tens[-exponent] : (double)m * tens[exponent];
+  return 1;
+}
+
+#if defined(__SIZEOF_INT128__)
+
+__extension__ typedef unsigned __int128 uint128;
+
+/* Of 10^-1, 10^-2, …: the first 64 bits, rounded down, and what is added to 63 for the power of two that they are over. */
+static const struct { uint64_t bits; int shift; } inverses[] = {
+  { UINT64_C(0xCCCCCCCCCCCCCCCC), 4 }, { UINT64_C(0xA3D70A3D70A3D70A), 7 }, { UINT64_C(0x83126E978D4FDF3B), 10 },
+  { UINT64_C(0xD1B71758E219652B), 14 }, { UINT64_C(0xA7C5AC471B478423), 17 }, { UINT64_C(0x8637BD05AF6C69B5), 20 },
+  { UINT64_C(0xD6BF94D5E57A42BC), 24 }, { UINT64_C(0xABCC77118461CEFC), 27 }, { UINT64_C(0x89705F4136B4A597), 30 },
+  { UINT64_C(0xDBE6FECEBDEDD5BE), 34 }, { UINT64_C(0xAFEBFF0BCB24AAFE), 37 }, { UINT64_C(0x8CBCCC096F5088CB), 40 },
+  { UINT64_C(0xE12E13424BB40E13), 44 }, { UINT64_C(0xB424DC35095CD80F), 47 }, { UINT64_C(0x901D7CF73AB0ACD9), 50 },
+  { UINT64_C(0xE69594BEC44DE15B), 54 }, { UINT64_C(0xB877AA3236A4B449), 57 }, { UINT64_C(0x9392EE8E921D5D07), 60 },
+  { UINT64_C(0xEC1E4A7DB69561A5), 64 }, { UINT64_C(0xBCE5086492111AEA), 67 }, { UINT64_C(0x971DA05074DA7BEE), 70 },
+  { UINT64_C(0xF1C90080BAF72CB1), 74 }, { UINT64_C(0xC16D9A0095928A27), 77 }, { UINT64_C(0x9ABE14CD44753B52), 80 },
+  { UINT64_C(0xF79687AED3EEC551), 84 }, { UINT64_C(0xC612062576589DDA), 87 }, { UINT64_C(0x9E74D1B791E07E48), 90 },
+  { UINT64_C(0xFD87B5F28300CA0D), 94 }, { UINT64_C(0xCAD2F7F5359A3B3E), 97 }, { UINT64_C(0xA2425FF75E14FC31), 100 },
+  { UINT64_C(0x81CEB32C4B43FCF4), 103 }, { UINT64_C(0xCFB11EAD453994BA), 107 }, { UINT64_C(0xA6274BBDD0FADD61), 110 },
+  { UINT64_C(0x84EC3C97DA624AB4), 113 }, { UINT64_C(0xD4AD2DBFC3D07787), 117 }, { UINT64_C(0xAA242499697392D2), 120 },
+  { UINT64_C(0x881CEA14545C7575), 123 }, { UINT64_C(0xD9C7DCED53C72255), 127 }, { UINT64_C(0xAE397D8AA96C1B77), 130 },
+  { UINT64_C(0x8B61313BBABCE2C6), 133 },
+};
+
+/* The first 64 bits of m times an inverse are right but for the last two. Only where the bits behind a double's are all but
+** a half does that decide how it is rounded. */
+int number_near(uint64_t m, int exponent, double *d) {
+  int n = -exponent - 1, shift, zeros;
+  if (m == 0 || n < 0 || (size_t)n >= sizeof inverses / sizeof *inverses) return 0;
+  zeros = __builtin_clzll(m);
+  uint128 p = (uint128)(m << zeros) * inverses[n].bits;
+  shift = 63 + inverses[n].shift + zeros - 64;
+  if (p >> 127 == 0) {
+    p <<= 1;
+    shift++;
+  }
+  uint64_t high = (uint64_t)(p >> 64), rest = high & 0x7FF;
+  if (rest >= 0x3FE && rest <= 0x400) return 0;
+  *d = ldexp((double)((high >> 11) + (rest > 0x400)), 11 - shift);
+  return 1;
+}
+
+#else
+
+int number_near(uint64_t m, int exponent, double *d) {
+  (void)m, (void)exponent, (void)d;
+  return 0;
+}
+
+#endif
+
 /* The double nearest to the text of a JSON number; infinity when too large. */
 double json_double(struct str text) {
   const char *p = text.p, *end = text.p + text.n;
   int negative = p < end && *p == '-';
   struct decimal d;
   double v;
+  uint64_t m = 0;
   parse_decimal(&d, p + negative, end);
-  if (d.n == 0) {
-    v = 0;
-  } else if (FLT_EVAL_METHOD == 0 && d.n <= 15 && d.exponent >= -22 && d.exponent <= 22) {
-    int64_t m = 0; /* both operands are exact, so the one operation rounds correctly */
-    for (size_t i = 0; i < d.n; i++) m = m * 10 + (d.digits[i] - '0');
-    v = d.exponent < 0 ? (double)m / tens[-d.exponent] : (double)m * tens[d.exponent];
-  } else {
-    v = slow_double(&d);
-  }
+  for (size_t i = 0; d.n <= 15 && i < d.n; i++) m = m * 10 + (uint64_t)(d.digits[i] - '0');
+  if (d.n == 0) v = 0;
+  else if (d.n > 15 || d.exponent < -22 || d.exponent > 22 || !number_exact(m, (int)d.exponent, &v)) v = slow_double(&d);
+  if (d.n == 0) v = 0;
   return negative ? -v : v;
 }
 

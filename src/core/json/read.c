@@ -126,9 +126,11 @@ static const char *skip_digits(const char *p, const char *end) {
   return p;
 }
 
-/* Classifies the integer of `digits` digits whose value is v while that fits into 19 digits. */
+#define DIGITS_KEPT 19 /* decimal digits that fit into 64 bits; a number with more of them counts as DIGITS_KEPT + 1 */
+
+/* Classifies the integer of `digits` digits whose value is v while those fit. */
 static enum token integer(struct json *j, int negative, size_t digits, uint64_t v) {
-  if (digits > 19 || v > (uint64_t)INT64_MAX + (uint64_t)negative) return J_BIG;
+  if (digits > DIGITS_KEPT || v > (uint64_t)INT64_MAX + (uint64_t)negative) return J_BIG;
   if (negative && v == 0) { /* an int64 cannot carry the sign */
     j->d = -0.0;
     return J_DOUBLE;
@@ -137,38 +139,75 @@ static enum token integer(struct json *j, int negative, size_t digits, uint64_t 
   return J_INT;
 }
 
+/* Takes the digits at p into *v and counts them in *n, leading zeros left out; up to DIGITS_KEPT. The first that it left. */
+static inline const char *take_digits(const char *p, const char *end, uint64_t *v, size_t *n) {
+  uint64_t m = *v;
+  if (m == 0)
+    while (p < end && *p == '0') p++;
+  size_t room = DIGITS_KEPT - *n, there = (size_t)(end - p);
+  const char *first = p, *last = p + (there < room ? there : room);
+  for (; p < last && *p >= '0' && *p <= '9'; p++) m = m * 10 + (uint64_t)(*p - '0');
+  *n += (size_t)(p - first);
+  *v = m;
+  return p;
+}
+
+/* The same for a whole run of digits: where there are more, *n is DIGITS_KEPT + 1. Its end. */
+static inline const char *take_all(const char *p, const char *end, uint64_t *v, size_t *n) {
+  if (*n <= DIGITS_KEPT) p = take_digits(p, end, v, n);
+  if (is_digit(p, end)) *n = DIGITS_KEPT + 1;
+  return skip_digits(p, end);
+}
+
+/* The exponent behind the letter at p - 1; its end, or NULL where there is none. */
+static const char *take_exponent(struct json *j, const char *p, int *exponent) {
+  const char *end = j->end;
+  int v = 0, negative = p < end && *p == '-';
+  if (p < end && (*p == '+' || *p == '-')) p++;
+  if (!is_digit(p, end)) return fail(j, p, "a digit"), NULL;
+  for (; is_digit(p, end); p++)
+    if (v < EXPONENT_MAX) v = v * 10 + (*p - '0');
+  *exponent = negative ? -v : v;
+  return p;
+}
+
+/* The number that begins at `first`, whose integer v of n digits ends at p, before '.' or 'e'. */
+static enum token read_real(struct json *j, const char *first, const char *p, uint64_t v, size_t n, int build) {
+  const char *end = j->end;
+  ptrdiff_t places = 0;
+  int exponent = 0;
+  if (*p == '.') {
+    const char *fraction = ++p;
+    if (!is_digit(p, end)) return fail(j, p, "a digit");
+    p = build ? take_all(p, end, &v, &n) : skip_digits(p, end);
+    places = p - fraction;
+  }
+  if (p < end && (*p == 'e' || *p == 'E') && (p = take_exponent(j, p + 1, &exponent)) == NULL) return J_ERROR;
+  j->text = (struct str){ first, (size_t)(p - first) };
+  j->p = p;
+  if (!build) return J_DOUBLE;
+  exponent -= places < EXPONENT_MAX ? (int)places : EXPONENT_MAX;
+  if (n > DIGITS_KEPT || !(number_exact(v, exponent, &j->d) || number_near(v, exponent, &j->d)))
+    j->d = json_double(j->text);
+  else if (*first == '-')
+    j->d = -j->d;
+  return isfinite(j->d) ? J_DOUBLE : J_BIG;
+}
+
 /* The number at p; `build` is 0 when its value does not matter. */
-static enum token read_number(struct json *j, const char *p, int build) {
+static inline enum token read_number(struct json *j, const char *p, int build) {
   const char *end = j->end, *first = p;
   int negative = *p == '-';
   p += negative;
   if (!is_digit(p, end)) return fail(j, p, "a digit");
-  const char *digits = p;
   uint64_t v = 0;
-  if (*p == '0') {
-    p++;
-  } else {
-    for (; is_digit(p, end) && p - digits < 19; p++) v = v * 10 + (uint64_t)(*p - '0');
-    p = skip_digits(p, end);
-  }
-  int real = p < end && (*p == '.' || *p == 'e' || *p == 'E');
-  enum token t = real ? J_DOUBLE : integer(j, negative, (size_t)(p - digits), v);
-  if (p < end && *p == '.') {
-    if (!is_digit(++p, end)) return fail(j, p, "a digit");
-    p = skip_digits(p, end);
-  }
-  if (p < end && (*p == 'e' || *p == 'E')) {
-    p++;
-    if (p < end && (*p == '+' || *p == '-')) p++;
-    if (!is_digit(p, end)) return fail(j, p, "a digit");
-    p = skip_digits(p, end);
-  }
+  size_t n = 0;
+  if (*p == '0') p++;
+  else p = take_all(p, end, &v, &n);
+  if (p < end && (*p == '.' || *p == 'e' || *p == 'E')) return read_real(j, first, p, v, n, build);
+  enum token t = integer(j, negative, n, v);
   j->text = (struct str){ first, (size_t)(p - first) };
   j->p = p;
-  if (real && build) {
-    j->d = json_double(j->text);
-    if (!isfinite(j->d)) t = J_BIG;
-  }
   return t;
 }
 

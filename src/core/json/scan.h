@@ -1,5 +1,6 @@
 /*
-** scan.h: what the files of the room share: finding the bytes that a JSON string treats specially, hex digits.
+** scan.h: what the files of the room share: finding the bytes that a JSON string treats specially, hex digits,
+** numbers that a double holds.
 ** Owns nothing and cannot fail.
 */
 #ifndef KOINE_JSON_SCAN_H
@@ -59,6 +60,13 @@ static inline int32_t hex4(const char *p, const char *end) {
   }
   return v;
 }
+
+#define EXPONENT_MAX 100000 /* far beyond double on both sides */
+
+/* m times ten to the exponent, correctly rounded: 1, or 0 where one operation on exact doubles does not give it. */
+int number_exact(uint64_t m, int exponent, double *d);
+/* The same for more digits, 0 < m, and negative exponents: 0 where that is beyond it, or too near to a half. */
+int number_near(uint64_t m, int exponent, double *d);
 
 #pragma GCC visibility pop
 
