@@ -67,6 +67,7 @@ build = {
         "src/core/bytes/base64.c",
         "src/core/bytes/crc32.c",
         "src/core/bytes/sha256.c",
+        "src/core/bytes/vector.c",
         "src/core/codec/anthropic/anthropic.c",
         "src/core/codec/anthropic/betas.c",
         "src/core/codec/anthropic/block.c",

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Counts the instructions that framings, json, schemas, values that grow, answers in some formats, arguments of calls,
-# leaked, text and redact spend on inputs of n and 2n bytes; fails where the ratio is 2.2 or more.
+# Counts the instructions that framings, json, schemas, values that grow, vectors, answers in some formats, arguments of
+# calls, leaked, text and redact spend on inputs of n and 2n bytes; fails where the ratio is 2.2 or more.
 # Usage: tools/linear.sh [path of the program made from spec/c/linear.c] [n]
 set -eu
 

@@ -4,6 +4,7 @@
 */
 #include <stdlib.h>
 
+#include "core/bytes/vector.h"
 #include "core/json/schema.h"
 #include "core/json/growing.h"
 #include "core/codec/shared/leaked/leaked.h"
@@ -76,6 +77,26 @@ static size_t read_lines(const struct buf *in) {
   while (sum > 0 && exchange_next(x, &delta) == EXCHANGE_DELTA) sum += delta.text.n;
   if (x != NULL) exchange_free(x);
   return sum;
+}
+
+/* Reads the input as vectors, of an array or one; how many numbers, or 0 on error. */
+static size_t read_vectors(const struct buf *in) {
+  struct mem m = mem_libc();
+  struct vector v;
+  struct json j;
+  struct err e;
+  size_t sum = 0;
+  vector_init(&v, &m);
+  json_open(&j, buf_str(in), JSON_DEPTH_MAX, &e);
+  int r = json_next(&j) == J_ARRAY ? 0 : vector_read(&j, PACKED_FLOAT32, &v, &e);
+  sum = v.n;
+  while (r == 0 && j.tok != J_STRING && json_next(&j) != J_ARRAY_END) {
+    r = vector_read(&j, PACKED_FLOAT32, &v, &e);
+    sum += v.n;
+    j.tok = J_ARRAY; /* the outer one goes on */
+  }
+  vector_free(&v);
+  return r == 0 ? sum : 0;
 }
 
 /* Skips the input, makes a tree of it, writes that sorted; the bytes written, or 0 on error. */
@@ -344,6 +365,10 @@ static const struct {
   { "json-string", "\"", "plain text of a string ", "\"", read_json, NULL },
   { "json-escapes", "\"", "\\n\\u00e9\\ud83d\xC3\xA9\xFF", "\"", read_json, NULL },
   { "json-numbers", "[0", ",1234567,0.125", "]", read_json, NULL },
+  { "vector-numbers", "[[0", ",-0.0123456,1.2345678901234567e-2,1", "]]", read_vectors, NULL },
+  { "vector-many", "[[0]", ",[0.5,#]", "]", read_vectors, NULL },
+  { "vector-base64", "\"", "AACAPwAAAMAAAAA/", "\"", read_vectors, NULL },
+  { "vector-broken-base64", "\"", "AACAPwAAAMAAAAA\\/\\n", "\"", read_vectors, NULL },
   { "json-objects", "[0", ",{\"b\":1,\"a\":[]}", "]", read_json, NULL },
   { "json-one-object", "{\"0\":0", ",\"key\":1", "}", read_json, NULL },
   { "json-many-keys", "{\"a\":0", ",\"#\":1", "}", read_json, NULL },
