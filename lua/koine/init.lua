@@ -19,6 +19,7 @@
 --   koine.park(token, seconds), wake, block              waiting for something of your own (task/wait.lua)
 --   koine.custom_adapter {…}                             an adapter of your own
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
+--   koine.vector                                         lengths and products of vectors, packed or not
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
 --   koine.providers()   what is known of each provider: name, title, variables of the key, usual model
@@ -57,7 +58,7 @@ local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "dat
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
   hosts = "task.hosts", packing = "dispatch.packing", pricing = "call.pricing", process = "system.process",
-  schema = "data.schema", session = "session", testing = "testing", tool = "agent.tool" }
+  schema = "data.schema", session = "session", testing = "testing", tool = "agent.tool", vector = "data.vector" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 local WAIT_PUBLIC = { "park", "wake", "block" }

@@ -12,6 +12,7 @@
 #include <lauxlib.h>
 
 #include "core/json/json.h"
+#include "core/bytes/vector.h"
 #include "core/http/http.h"
 #include "core/attempt.h"
 
@@ -36,6 +37,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 struct scratch {
   struct arena arena;
   struct buf text, path;
+  struct vector numbers;
 };
 
 /*
@@ -162,6 +164,7 @@ void open_workdir(lua_State *L);
 void open_text(lua_State *L);
 void open_bytes(lua_State *L);
 void open_growing(lua_State *L);
+void open_vector(lua_State *L);
 void open_process(lua_State *L);
 
 /* An adapter as the stream sees it. */

@@ -17,6 +17,7 @@ static struct state *state_new(lua_State *L) {
     arena_init(&st->scratch[i].arena, &st->mem);
     buf_init(&st->scratch[i].text, &st->mem);
     buf_init(&st->scratch[i].path, &st->mem);
+    vector_init(&st->scratch[i].numbers, &st->mem);
   }
   luaL_setmetatable(L, TYPE_ENGINE);
   lua_newtable(L); /* address -> userdata, weak */
@@ -75,6 +76,7 @@ struct scratch *state_scratch(lua_State *L) {
   check_open(L, st);
   arena_reset(&s->arena);
   if (s->text.cap > TEXT_KEPT) buf_free(&s->text);
+  if (s->numbers.cap * sizeof *s->numbers.v > TEXT_KEPT) vector_free(&s->numbers);
   s->text.n = s->path.n = 0;
   return s;
 }
@@ -222,6 +224,7 @@ static int m_gc(lua_State *L) {
     arena_free(&st->scratch[i].arena);
     buf_free(&st->scratch[i].text);
     buf_free(&st->scratch[i].path);
+    vector_free(&st->scratch[i].numbers);
   }
   return 0;
 }

@@ -58,6 +58,7 @@ int luaopen_koine_core(lua_State *L) {
   open_text(L);
   open_bytes(L);
   open_growing(L);
+  open_vector(L);
   open_process(L);
   return 1;
 }

@@ -22,8 +22,7 @@ void vector_free(struct vector *v) {
   vector_init(v, v->m);
 }
 
-/* Makes room for n numbers in all. */
-static int reserve(struct vector *v, size_t n, struct err *e) {
+int vector_reserve(struct vector *v, size_t n, struct err *e) {
   while (v->cap < n) {
     double *grown = mem_grow(v->m, v->v, v->cap, &v->cap, sizeof *v->v);
     if (grown == NULL) return err_memory(e);
@@ -51,10 +50,12 @@ float vector_float(const char *p, enum order machine) {
 
 static inline double number_at(const char *p) { return (double)vector_float(p, MACHINE); }
 
+double vector_packed_at(struct str packed, size_t i) { return number_at(packed.p + i * sizeof(float)); }
+
 int vector_unpack(struct str packed, struct vector *v, struct err *e) {
   size_t n = packed.n / sizeof(float);
   v->n = 0;
-  if (reserve(v, n, e) != 0) return -1;
+  if (vector_reserve(v, n, e) != 0) return -1;
   for (size_t i = 0; i < n; i++) v->v[i] = number_at(packed.p + i * sizeof(float));
   v->n = n;
   return 0;
@@ -105,7 +106,7 @@ static int read_array(struct json *j, struct vector *v, struct err *e) {
     else if (t == J_ERROR) return -1; /* the reader filled its err, which is e or the caller's own */
     else if (t == J_BIG && isfinite(d = json_double(j->text))) ; /* an integer of many digits */
     else return t == J_BIG ? beyond(j, e) : unexpected(j, "a number", e);
-    if (v->n == v->cap && reserve(v, v->n + 1, e) != 0) return -1;
+    if (v->n == v->cap && vector_reserve(v, v->n + 1, e) != 0) return -1;
     v->v[v->n++] = d;
   }
 }
@@ -212,7 +213,7 @@ static int read_base64(struct json *j, enum packing packing, struct vector *v, s
   arena_init(&scratch, v->m);
   if (!j->plain && json_text(j, &scratch, &text) != 0) {
     err_memory(e);
-  } else if (reserve(v, text.n / 4 * 3 / (packing == PACKED_FLOAT32 ? 4 : 1) + 3, e) == 0) {
+  } else if (vector_reserve(v, text.n / 4 * 3 / (packing == PACKED_FLOAT32 ? 4 : 1) + 3, e) == 0) {
     text = without_padding(text);
     b.p = text.p;
     b.end = text.p + text.n;

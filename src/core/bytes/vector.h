@@ -25,6 +25,8 @@ struct vector {
 
 void vector_init(struct vector *v, const struct mem *m);
 void vector_free(struct vector *v);
+/* Makes room for n numbers in all: 0, or -1 (memory) and *e. */
+int vector_reserve(struct vector *v, size_t n, struct err *e);
 /* Reads the value whose first token was just read: an array of numbers, or a string, which is base64 (standard alphabet;
 ** padding may be missing, white space is skipped) of numbers packed so. KIND_PROTOCOL for anything else, for a number
 ** beyond double, and for bytes that hold no whole float32 or one that is not finite. */
@@ -35,6 +37,9 @@ int vector_unpack(struct str packed, struct vector *v, struct err *e);
 int vector_pack(const struct vector *v, struct buf *out, struct err *e);
 /* The number whose four bytes, in the order of this machine after a swap where that is not little-endian, are at p. */
 float vector_float(const char *p, enum order machine);
+
+/* The i-th number of packed ones. */
+double vector_packed_at(struct str packed, size_t i);
 
 /* The sums of squares and of products, in double. Of packed vectors without a copy of them; of two that differ in length
 ** as far as the shorter one goes. */
