@@ -58,7 +58,7 @@ local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "dat
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
   hosts = "task.hosts", packing = "dispatch.packing", pricing = "call.pricing", process = "system.process",
-  schema = "data.schema", session = "session", testing = "testing", tool = "agent.tool", vector = "data.vector" }
+  schema = "data.schema", session = "session", testing = "testing", tool = "agent.tool", vector = "call.embed.vector" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 local WAIT_PUBLIC = { "park", "wake", "block" }

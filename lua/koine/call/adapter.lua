@@ -104,11 +104,17 @@ local function recoverable(state, request)
   return names[1] and names
 end
 
+-- Raises a NotImplementedError where the provider has no chats.
+local function check_chats(state, method)
+  if state.row.chat == false then errors.not_implemented(state.row.title, method, "it has embed") end
+end
+
 -- Checks, renders and starts a call: a stream, or nil, err. For one round of an answer with a shape: `amend` (nil:
 -- none) is called with the canonical request before it is rendered, and may return the name of the tool that the answer
 -- comes in; `deadline` (monotonic seconds, nil: none) is that of all rounds.
 local function start(self, messages, settings, streaming, amend, deadline)
   local state = core.state(self)
+  check_chats(state, "chat")
   streaming = streaming or not may_be_plain(state, settings)
   local request = request_of(state, messages, settings, streaming)
   local output_tool = amend and amend(request)
@@ -184,6 +190,12 @@ function methods:model_info(model) return require("koine.call.models").info(self
 -- opts.timeout: seconds for all of it, 0 (the default) for no limit.
 -- Raises a NotImplementedError where it does not run models.
 function methods:pull(model, opts) return require "koine.call.pull"(self, model, opts) end
+
+--- Embeds texts: see call/embed. `inputs` is a string or an array of strings, `opts` a table of options (options.lua).
+-- A
+-- table whose `vectors` are as many as the inputs, in their order; or nil, err.
+-- Raises an ArgumentError for bad inputs or options, a NotImplementedError where the provider has no embeddings.
+function methods:embed(inputs, opts) return require "koine.call.embed"(self, inputs, opts) end
 
 --- The number of input tokens that the provider counts for these messages: an integer, -1 when it does not count, or
 -- nil, err. opts: system, tools, tool_choice, thinking, and the options that concern the request.

@@ -1,11 +1,12 @@
 --- Attempts: the requests that one call makes, as many as its ledger allows. Each has its own credentials and deadline.
 -- A call lives in its stream: {adapter, state, settings, ledger, request, outgoing, path, rendered, credentials,
--- limited, reauthenticated, remedies, codec}. `request` is the canonical request, `codec` its wire format (nil: the
--- adapter's own), `outgoing` the table that the core starts, `path` what comes behind the base URL, `rendered` the
--- headers that its body needs (nil: none), `credentials` those of the latest attempt (see credentials.apply); `limited`
--- is true once the rate limiter let the call go, `reauthenticated` has the kinds of errors that the login module was
--- shown, `remedies` says what the request could do without (core.remedy). `closed`, `failure` and `finished` are
--- stream.lua's.
+-- limited, reauthenticated, remedies, codec, base_url, hold, judge}. `request` is the canonical request, `codec` its
+-- wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what comes behind the base
+-- URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest attempt (see
+-- credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the kinds of
+-- errors that the login module was shown, `remedies` says what the request could do without (core.remedy). Of fetches,
+-- nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil, err), `judge` may
+-- change the error of one. `closed`, `failure` and `finished` are stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
@@ -82,7 +83,7 @@ local function build_attempt(call, outgoing, path)
   for name, value in next, given or {} do
     headers[name] = rendered[name] and join(rendered[name], value) or value
   end
-  local url = attempt.url(applied.base_url or state.base_url, path)
+  local url = attempt.url(call.base_url or applied.base_url or state.base_url, path)
   return { credentials = applied, given = given, path = path, url = url, headers = headers,
     secrets = credentials.secrets(headers, url, call.settings.proxy) }
 end
@@ -138,6 +139,7 @@ local function prepare(call, outgoing, path)
   if not applied then return nil, err end
   local limited
   limited, err = limit_rate(call)
+  if limited and call.hold then limited, err = call.hold() end
   if not limited then return nil, err end
   if call.ledger:over() then return nil, overdue(settings.timeout.total) end
   local codec = applied.codec or call.codec
@@ -176,24 +178,30 @@ function attempt.start(call, stream)
   end
 end
 
--- The value in an answer, or nil, err.
-local function read(row, answer, secrets)
+local function decode(answer) return core.decode(answer.body) end
+
+-- The value that `parse` makes of an answer, or nil, err.
+local function read(row, answer, secrets, parse)
   if answer.status < 200 or answer.status > 299 then
     return nil, errors.from_answer(row.name, answer, secrets, row.id_header, row.codec)
   end
-  local value, problem = core.decode(answer.body)
+  local value, problem = (parse or decode)(answer)
   if type(value) == "table" then return value end
   if problem and problem.code == "cut" then
     return nil, errors.new { kind = "stream_truncated", provider = row.name,
       message = row.title .. ": the answer ended before it was complete" }
   end
-  return nil, errors.new { kind = "protocol", provider = row.name, status_code = answer.status,
-    message = row.title .. ": the answer is no JSON object" .. (problem and " (" .. problem.message .. ")" or "") }
+  local words = parse and problem.message
+    or "the answer is no JSON object" .. (problem and " (" .. problem.message .. ")" or "")
+  return nil, errors.new { kind = parse and problem.kind or "protocol", provider = row.name,
+    status_code = answer.status, message = row.title .. ": " .. words }
 end
 
 --- Asks for `path` outside of a chat, with the call's credentials and ledger: the value that the JSON answer holds, or
--- nil, err. `body` is JSON text, nil = none.
-function attempt.fetch(call, method, path, body)
+-- nil, err. `body` is JSON text, nil = none. `parse` is a function that makes another value of an answer ({status,
+-- headers, body}): a table, or nil and a problem {message, kind = "protocol" where nil, code = "cut" where the answer
+-- only ends too early}.
+function attempt.fetch(call, method, path, body, parse)
   while true do
     local gone = closed(call)
     if gone then return nil, gone end
@@ -204,9 +212,10 @@ function attempt.fetch(call, method, path, body)
     if ready then
       local answer
       answer, err = http.send(outgoing)
-      if answer then value, err = read(call.state.row, answer, outgoing.secrets) end
+      if answer then value, err = read(call.state.row, answer, outgoing.secrets, parse) end
     end
     if value ~= nil then return value end
+    if call.judge then call.judge(err) end
     err.provider = call.state.row.name
     local again
     again, err = attempt.again(call, err)

@@ -227,6 +227,9 @@ function defaults.count_tokens() return -1 end
 function defaults:list_models() errors.not_implemented(self:provider_name(), "list_models") end
 
 --- Raises a NotImplementedError.
+function defaults:embed() errors.not_implemented(self:provider_name(), "embed") end
+
+--- Raises a NotImplementedError.
 function defaults:model_info() errors.not_implemented(self:provider_name(), "model_info") end
 
 --- Raises a NotImplementedError.
@@ -275,7 +278,7 @@ local CONSUMED = { name = true, open = true, options = true, carries_output = tr
 --            of that shape, and `open` sees only the longer system prompt
 --   efforts  array of words that `thinking` may be besides low, medium and high; nil: none
 --   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
--- and any method to put in place of a default (list_models, count_tokens, …), and any other field.
+-- and any method to put in place of a default (embed, list_models, count_tokens, …), and any other field.
 -- Without `open` or without a model, the methods that need them raise a NotImplementedError. Raises an ArgumentError
 -- naming the bad field.
 return function(definition)

@@ -23,6 +23,17 @@
 -- Of constructors: model (string, required), key (string, or function → string, or nil and why), base_url, quirks
 -- (table), http2 (boolean; true from libcurl 8.14 on), proxy (URL, "" = none), ca_file (path), rate_limiter (object
 -- with a method wait).
+-- Of embed: timeout, limits, retry, on_retry, headers and extra as above (extra of that call alone), and
+--   model           name of an embedding model; the row's where it has one. The constructor's is for chats
+--   dimensions      integer: wished width of the vectors; the model's own
+--   purpose         "query", "document", "similarity", "classification", "clustering", "code_query"
+--   title           string: of a document, where the provider takes one
+--   truncate        false: a text that is too long is an error; "end" or "start": the server cuts it, where it can
+--   as              "table", or "packed": each vector a string of little-endian float32
+--   normalize       true: the length of vectors is made 1 where the provider did not
+--   prefix          string that goes before every text
+--   truncate_client true: vectors wider than `dimensions` are cut here
+--   batch           integer: inputs of a request, at most; parallel  integer: requests in flight at once
 -- Of calls: system (string or array of text blocks), tools (array of tool definitions), tool_choice ("auto", "any",
 -- "none" or {type = "tool", name = string}), stream (boolean), on_delta (function of one delta), output (table: the
 -- shape of the answer, see output/option.lua).
@@ -182,6 +193,16 @@ local BOTH = merge(SENT, KEPT)
 local CALL = merge(merge(CALL_SENT, CALL_KEPT), BOTH)
 CONSTRUCTOR = merge(CONSTRUCTOR, BOTH)
 
+-- Of embed.
+local EMBED = merge({ model = check.name, dimensions = check.integer(1), extra = check.table, title = check.name,
+  purpose = check.one_of { "query", "document", "similarity", "classification", "clustering", "code_query" },
+  truncate = check.that('false, "end" or "start"', function(value)
+    if value == false or value == "end" or value == "start" then return value end
+  end),
+  as = check.one_of { "table", "packed" }, normalize = check.boolean, prefix = check.string,
+  truncate_client = check.boolean, batch = check.integer(1), parallel = check.integer(1, 64) }, KEPT)
+EMBED.keep_raw = nil
+
 local REQUEST = {} -- the names of those that are sent
 for name in next, merge(SENT, CALL_SENT) do REQUEST[#REQUEST + 1] = name end
 
@@ -276,6 +297,13 @@ end
 function options.call(given, settings)
   if given == nil then return settings end
   return take(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
+end
+
+--- Checks the options of embed (nil: none) and returns its settings: they inherit from the adapter's, but for model and
+-- extra, which are false where they are not given. Raises an ArgumentError naming the first bad one.
+function options.embed(given, settings)
+  local own = setmetatable({ model = false, extra = false }, settings.inherited)
+  return take(own, given or {}, EMBED, CALL, "chat, stream and open, not of embed")
 end
 
 return options

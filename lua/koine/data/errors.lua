@@ -117,10 +117,11 @@ end
 --- Raises an ArgumentError at the caller's line: "FIELD: EXPECTED expected, got GOT".
 function errors.argument(field, expected, value) core.raise_argument(field, expected, errors.describe(value)) end
 
---- Raises a NotImplementedError at the caller's line; `adapter` is its title, `method` the name of what it lacks.
-function errors.not_implemented(adapter, method)
+--- Raises a NotImplementedError at the caller's line; `adapter` is its title, `method` the name of what it lacks,
+-- `hint` what there is instead (nil: nothing is said).
+function errors.not_implemented(adapter, method, hint)
   core.raise(errors.new { kind = "not_implemented", adapter = adapter, method = method,
-    message = adapter .. " does not implement " .. method })
+    message = adapter .. " does not implement " .. method .. (hint and "; " .. hint or "") })
 end
 
 --- The error that an answer of core.request stands for: {status, headers, body} with a status outside 200–299, and the

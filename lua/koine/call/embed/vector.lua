@@ -1,5 +1,5 @@
---- Vectors of numbers, as embeddings are: tables of numbers, or packed into strings of little-endian float32, four bytes
--- a number, which is what sqlite-vec, pgvector's binary format and numpy read. Every function takes either form.
+--- Vectors of numbers, as embeddings are: tables of numbers, or packed into strings of little-endian float32, four
+-- bytes a number, which is what sqlite-vec, pgvector's binary format and numpy read. Every function takes either form.
 
 local core = require "koine.core"
 

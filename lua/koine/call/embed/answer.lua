@@ -1,0 +1,39 @@
+--- What the dialects share in reading answers: lists of the right length, counts, the order of vectors.
+
+local answer = {}
+
+--- A count of tokens: an integer, or nil where `value` is none.
+function answer.count(value)
+  local whole = math.type(value) and math.tointeger(value)
+  return whole and whole >= 0 and whole or nil
+end
+
+--- The member at the end of these names, nil where there is none.
+function answer.member(value, ...)
+  for _, name in ipairs { ... } do
+    if type(value) ~= "table" then return nil end
+    value = value[name]
+  end
+  return value
+end
+
+--- `list` where it is an array of n members, else nil and what is wrong. `name` is what it is called on the wire.
+function answer.list(list, n, name)
+  if type(list) ~= "table" then return nil, ("the answer has no array %s"):format(name) end
+  if #list ~= n then return nil, ("asked for %d vectors, got %d"):format(n, #list) end
+  return list
+end
+
+--- The vectors of an array of objects: `vector_of` gives that of one. {vectors}, or nil and what is wrong.
+function answer.each(list, n, name, vector_of)
+  local found, why = answer.list(list, n, name)
+  if not found then return nil, why end
+  local vectors = {}
+  for i, entry in ipairs(found) do
+    vectors[i] = vector_of(entry)
+    if vectors[i] == nil then return nil, ("%s[%d] has no vector"):format(name, i - 1) end
+  end
+  return { vectors = vectors }
+end
+
+return answer
