@@ -6,9 +6,11 @@
 --
 -- The provider is a child process on lua-luv. It speaks real HTTP/1.1: POST …/messages, …/messages/count_tokens,
 -- …/chat/completions, …/responses and …/responses/input_tokens, GET …/models (25 of them; Anthropic's list is paged),
--- …/models/ID, Ollama's POST /api/chat, /api/show and /api/pull and GET /api/tags, where … is what the providers' own
--- base URLs have (see loopback/paths.lua), or what an answer's path has; any other path is answered 404, which names it
--- and those there are. It checks requests strictly: it lists what is wrong in the request's `problems` and answers 400
+-- …/models/ID, embeddings at the paths of every dialect (made-up vectors of the words in a text, 64 numbers wide unless
+-- the request says so, without a script; answers of a script come first), Ollama's POST /api/chat, /api/show and
+-- /api/pull and GET /api/tags, where … is what the providers' own base URLs have (see loopback/paths.lua), or what an
+-- answer's path has; any other path is answered 404, which names it and those there are. It checks requests strictly:
+-- it lists what is wrong in the request's `problems` and answers 400
 -- in the wire's own shape; such a request uses up no answer. When the script is exhausted the answer is 500 and
 -- says so. The child ends when its standard input closes: with `stop`, with the server object, or with this process. A
 -- shell can also start it: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
@@ -21,6 +23,7 @@
 --   error         {status=, headers=, type=, code=, message=, param=, body = raw text instead, copilot = see below}: an
 --                 error answer; with status 200, an error body behind a 200
 --   replay        path of a recording ({response = {status, headers, body}}): its bytes, as they are
+--   embeddings    true: the made-up vectors, for requests of embeddings
 --   reply         {status=, headers=, body = text or a table sent as JSON}: any answer, for paths that are no endpoint
 -- and beside content
 --   stop_reason   canonical, or any word of the wire (inferred when absent); stop_sequence

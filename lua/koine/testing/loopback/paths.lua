@@ -96,6 +96,11 @@ function paths.endpoint(path, own)
   end
 end
 
+--- Whether a wire is served behind a prefix. `own`: what was added.
+function paths.serves(wire, prefix, own)
+  return is_known(wire, prefix) or own[wire .. " " .. prefix] or own["models " .. prefix] or false
+end
+
 --- True when a path is that of a list of models (…/models, or an endpoint's `models_path`); and the id, when it is that
 -- of one model. `own`: what was added.
 function paths.models(path, own)

@@ -11,7 +11,8 @@ local json = require "koine.testing.loopback.json"
 local script = {}
 local set = check.set
 
-local ANSWER = set [[content stop_reason stop_sequence usage model id chunk interleave reasoning_field rotate_ids
+local ANSWER = set [[content embeddings stop_reason stop_sequence
+  usage model id chunk interleave reasoning_field rotate_ids
   split_choices container headers error stream_error fault replay path reply]]
 local ERROR = set "status headers type code message param body copilot"
 local STREAM_ERROR = set "status type code message param after shape"
@@ -193,11 +194,11 @@ local function check_answer(path, answer)
     return problem
   end
   local kinds = 0
-  for _, field in ipairs { "content", "error", "replay", "reply" } do
+  for _, field in ipairs { "content", "embeddings", "error", "replay", "reply" } do
     kinds = kinds + (answer[field] ~= nil and 1 or 0)
   end
   if kinds ~= 1 and not (kinds == 0 and answer.stream_error) then
-    return path .. ": exactly one of content, error, replay, reply expected"
+    return path .. ": exactly one of content, embeddings, error, replay, reply expected"
   end
   problem = check_tables(path, answer) or check_values(path, answer) or check_words(path, answer)
   if not problem and answer.replay ~= nil then

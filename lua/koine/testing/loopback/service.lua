@@ -3,6 +3,7 @@
 
 local copilot = require "koine.testing.loopback.copilot"
 local data = require "koine.testing.loopback.copilot.data"
+local embeddings = require "koine.testing.loopback.embeddings"
 local fault = require "koine.testing.loopback.fault"
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
@@ -217,6 +218,26 @@ local function answer_chat(state, endpoint, request, record)
   return play(state, endpoint, answer, request, body, record), answer.fault
 end
 
+-- Embeddings: made-up ones, unless the script has an answer.
+local function answer_embeddings(state, dialect, endpoint, request, record)
+  local missing = endpoint.missing_key(request.headers, request.path)
+  local body, problems, texts = embeddings.check(dialect, request)
+  record.problems = problems
+  if missing then
+    problems[#problems + 1] = missing
+    return error_response(endpoint, 401, { message = missing }, record)
+  elseif #problems > 0 then
+    return error_response(endpoint, 400, { message = table.concat(problems, "; ") }, record)
+  end
+  local answer = next_answer(state, request.path, true)
+  if answer and not answer.embeddings then
+    return play(state, endpoint, answer, request, nil, record), answer.fault
+  end
+  local text, header = embeddings.answer(dialect, body, texts, request.path)
+  local response = plain_response(200, text, endpoint.id_header(record.request_id), header)
+  return add_headers(response, answer and answer.headers), answer and answer.fault
+end
+
 local function answer_count(state, endpoint, request, record)
   local missing = endpoint.missing_key(request.headers, request.path)
   local _, problems = endpoint.check(request, true, state.issued)
@@ -315,6 +336,13 @@ local function route(state, conn, request, record)
     return refusal
   end
   local path, post, login = request.path, request.method == "POST", state.copilot
+  local embeds, kind = embeddings.dialect(path, function(wire, prefix) return paths.serves(wire, prefix, state.own) end)
+  if embeds and post then
+    if login then
+      login:count(request)
+    end
+    return answer_embeddings(state, embeds, endpoints[kind], request, record)
+  end
   local chats, wire, counts = login and login:endpoint(request), nil, nil
   local others = not (login and copilot.holds(request)) -- a Copilot token is good for Copilot's own paths
   if others and not chats then
