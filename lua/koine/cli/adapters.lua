@@ -41,6 +41,7 @@ end
 -- Whether a user who names no provider means this one: credentials that are for more than this (those of a cloud) do
 -- not say so.
 local function is_meant(provider)
+  if provider.embeds_only then return false end
   return adapters.variable(provider) ~= nil or provider.login and adapters.has_credentials(provider)
 end
 

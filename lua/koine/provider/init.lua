@@ -8,7 +8,17 @@
 --   show              path that tells of one model; nil: there is none
 --   loaded            path of the list of models that the server has loaded; nil: there is none
 --   pull              wire format of downloads, where the provider runs models itself; nil: it does not
---   counts            true where it counts tokens when asked
+--   chat              false where it only embeds: `codec` reads its errors then
+--   embed             facts about its embeddings: {path = behind the base URL, with {model} where the model's name
+--                     goes, base_url (where that is another one than for chats), dialect = name of a file in
+--                     call/embed/dialects, model = the default (nil: none), batch, tokens = most inputs and tokens of
+--                     a request, base64 = true where it is asked for, dtype = what base64 holds (nil: float32),
+--                     dimensions = field of the width (nil: "dimensions"), truncation = field that says whether long
+--                     texts are cut, purposes = {purpose = word of input_type}, wrap = {purpose = text with {text} and
+--                     {title}}, in_path = true where the body does not name the model, head = pattern of what goes from
+--                     before its name, tokens_header, not_found, hint (call/embed/refusal.lua), substitutes = true
+--                     where another model may answer, models = array of {prefix, …}: fields for models}; nil: it has
+--   none counts            true where it counts tokens when asked
 --   env               array of the variables that may hold the key, or the path of a file with it
 --   auth              "bearer", "x-api-key", "api-key", "x-goog-api-key", "none", or the name of a module in auth/, for
 --                     which `login` is a table of facts
@@ -97,14 +107,16 @@ end
 --- What is known of each provider, for programs that let their users choose: an array, sorted by name, of new tables
 -- {name, title, env = array of the variables that may hold the key, default_model, base_url (nil where it has none),
 -- key_optional (true where it goes without a key), login (true where a user logs in), rank (1, 2, …: whose key is
--- looked for first; nil: after these), pulls (true where models can be downloaded)}.
+-- looked for first; nil: after these), pulls (true where models can be downloaded), embeds (true where texts can be
+-- embedded), embeds_only (true where nothing else can be done)}.
 function rows.facts()
   local list = {}
   for i, name in ipairs(rows.names) do
     local row = rows.load(name)
     list[i] = { name = name, title = row.title, env = table.move(row.env or {}, 1, #(row.env or {}), 1, {}),
       default_model = row.default_model, base_url = row.base_url, key_optional = row.key_optional,
-      login = row.login and true or nil, rank = row.rank, pulls = row.pull and true or nil }
+      login = row.login and true or nil, rank = row.rank, pulls = row.pull and true or nil,
+      embeds = row.embed and true or nil, embeds_only = row.chat == false or nil }
   end
   return list
 end

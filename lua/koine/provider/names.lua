@@ -3,5 +3,5 @@ return {
   "alibaba", "anthropic", "azure", "azure_claude", "bedrock", "bedrock_claude", "bedrock_openai", "cerebras", "cohere",
   "compatible", "copilot", "deepinfra", "deepseek", "fireworks", "gemini", "groq", "llamacpp", "lmstudio", "minimax",
   "mistral", "moonshot", "ollama", "ollama_compat", "openai", "openrouter", "perplexity", "sglang", "together",
-  "vertex", "vertex_claude", "vllm", "xai",
+  "vertex", "vertex_claude", "vllm", "voyage", "xai",
 }

@@ -263,7 +263,15 @@ describe("an adapter", function()
         local adapter = koine[name] { model = "m", base_url = server.url .. "/base", key = "k123" }
         local path = "/base" .. select(5, adapter:render(request)):match "^[^?]*"
         assert(server:script { { content = "a", path = path } })
-        assert.are.equal("a", assert(adapter:chat "Hi"):text())
+        if rows.load(name).chat == false then
+          local ok, err = pcall(adapter.chat, adapter, "Hi")
+          assert.are.same({ false, "NotImplementedError" }, { ok, err.class })
+          path = "/base/embeddings"
+          assert(server:script { { path = path, reply = { body = { data = { { embedding = { 1 } } } } } } })
+          assert.are.equal(1, assert(adapter:embed "Hi").dimensions)
+        else
+          assert.are.equal("a", assert(adapter:chat "Hi"):text())
+        end
         local received, way = last(requests()), expected[name] or { "authorization", "Bearer k123" }
         assert.are.equal(way[2], received.headers[way[1]], name)
         assert.are.equal(path, received.path)

@@ -21,8 +21,10 @@ describe("providers", function()
     end
     assert.are.equal(#rows.names, #list)
     assert.are.same({ name = "copilot", title = "GitHub Copilot", env = { "GH_COPILOT_TOKEN" },
-      default_model = "gpt-4.1", base_url = "https://api.githubcopilot.com", login = true }, by_name.copilot)
-    assert.are.same({ name = "compatible", title = "Compatible server", env = {}, key_optional = true },
+      default_model = "gpt-4.1", base_url = "https://api.githubcopilot.com", login = true, embeds = true },
+      by_name.copilot)
+    assert.are.same({ name = "compatible", title = "Compatible server", env = {}, key_optional = true,
+      embeds = true },
       by_name.compatible)
     assert.are.same({ 1, 2 }, { by_name.anthropic.rank, by_name.openai.rank })
     by_name.copilot.env[1] = "changed"

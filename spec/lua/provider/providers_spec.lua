@@ -2,6 +2,7 @@
 
 local core = require "koine.core"
 local dialects = require "koine.data.schema.rewrite.dialects"
+local embeddings = require "koine.testing.loopback.embeddings"
 local files = require "spec.support.files"
 local koine = require "koine"
 local paths = require "koine.testing.loopback.paths"
@@ -18,7 +19,10 @@ end
 local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blanks", "list", "show", "loaded", "pull",
   "counts", "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens",
   "options", "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
-  "variables", "models", "models_checked", "source", "says", "failed_output")
+  "variables", "models", "models_checked", "source", "says", "failed_output", "chat",
+  "embed")
+local EMBED = set("path", "base_url", "dialect", "model", "batch", "tokens", "base64", "dtype", "dimensions",
+  "truncation", "purposes", "wrap", "in_path", "head", "tokens_header", "not_found", "hint", "substitutes", "models", "prefix")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -47,6 +51,30 @@ describe("provider rows", function()
         local variable = row.env[1]
         assert.is_truthy(variable:find "^[A-Z_]+_API_KEY$" or not by_key
           and (variable:find "^[A-Z_]+_TOKEN" or variable:find "^[A-Z_]+_CREDENTIALS$"), variable)
+      end
+    end)
+
+    it(name .. " has embeddings at a path that the loopback provider serves, or none", function()
+      local row = rows.load(name)
+      local list = { row.embed }
+      for _, facts in ipairs(row.embed and row.embed.models or {}) do
+        list[#list + 1] = setmetatable({}, { __index = function(_, field)
+          if facts[field] ~= nil then return facts[field] end
+          return row.embed[field]
+        end })
+      end
+      for _, facts in ipairs { row.embed, table.unpack(row.embed and row.embed.models or {}) } do
+        for field in next, facts do assert.is_true(EMBED[field] or false, field) end
+      end
+      for _, facts in ipairs(list) do
+        local base = facts.base_url or row.base_url or row.express_base_url
+        local prefix = base and base:match "^https?://[^/]+(.*)$":gsub("{%w+}", "x") or "/v1"
+        local model = facts.prefix or facts.model or "m"
+        local dialect = embeddings.dialect(prefix .. facts.path:gsub("{model}", model), function(wire, before)
+          return paths.serves(wire, before, {})
+        end)
+        assert.are.equal(facts.dialect, dialect)
+        assert.is_function(require("koine.call.embed.dialects." .. dialect).render)
       end
     end)
 

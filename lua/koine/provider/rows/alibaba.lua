@@ -13,5 +13,6 @@ return {
   auth = "bearer",
   quirks = { effort = "enable_thinking", reasoning_field = "reasoning_content", no_documents = true,
     structured = "object", structured_tools = true },
+  embed = { path = "/embeddings", dialect = "openai", model = "text-embedding-v4", batch = 10 },
   source = "documentation",
 }

@@ -19,5 +19,6 @@ return {
   id_header = "apim-request-id",
   quirks = { max_tokens_field = "max_completion_tokens", tool_id_max = 40, structured = "schema",
     structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
+  embed = { path = "/embeddings", dialect = "openai", batch = 2048, tokens = 300000, base64 = true },
   source = "documentation",
 }

@@ -70,6 +70,11 @@ return {
   heads = { "^arn:[^/]*/", "^us%-gov%.", "^us%.", "^eu%.", "^apac%.", "^jp%.", "^au%.", "^ca%.", "^global%." },
   models = models,
   models_checked = anthropic.models_checked,
+  embed = { path = "/model/{model}/invoke", dialect = "titan", model = "amazon.titan-embed-text-v2:0", batch = 1,
+    tokens_header = "x-amzn-bedrock-input-token-count", models = {
+      { prefix = "amazon.nova-2-multimodal-embeddings", dialect = "nova" },
+      { prefix = "cohere.embed", dialect = "cohere", batch = 96, in_path = true },
+    } },
   source = "recordings",
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

@@ -16,5 +16,7 @@ return {
     { prefix = "command-a-reasoning-08-2025", context = 256000, max_output = 32000, thinking = "effort" },
   },
   models_checked = "2026-11-22",
+  embed = { base_url = "https://api.cohere.com/v2", path = "/embed", dialect = "cohere", model = "embed-v4.0",
+    batch = 96 },
   source = "documentation",
 }

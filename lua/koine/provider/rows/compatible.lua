@@ -17,6 +17,7 @@ return {
       headers = anthropic.headers },
   },
   quirks = { structured = "none" }, -- who knows
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
   says = { checked = "depends on the server" },
 }

@@ -71,6 +71,7 @@ return {
     model("grok-code-fast-1", nil, 0.25),
   },
   models_checked = "2026-11-21",
+  embed = { path = "/embeddings", dialect = "openai", model = "text-embedding-3-small" },
   source = "recordings",
   says = { speaks = "Chat or Responses, as the model wants" },
 }

@@ -9,5 +9,6 @@ return {
   env = { "DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN" },
   auth = "bearer",
   quirks = { no_documents = true, structured = "object", structured_tools = true },
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

@@ -9,5 +9,6 @@ return {
   env = { "FIREWORKS_API_KEY" },
   auth = "bearer",
   quirks = { no_documents = true, structured = "schema", structured_tools = true },
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

@@ -10,6 +10,12 @@ local MEDIA = { structured = "none" }
 local MEDIA_2 = { before_gemini_3 = true, structured = "none" }
 local MINIMAL = { least_level = "minimal" }
 
+-- gemini-embedding-2 ignores taskType and title: a purpose stands in the text
+-- (ai.google.dev/gemini-api/docs/embeddings).
+local PURPOSES = { query = "task: search result | query: {text}", document = "title: {title} | text: {text}",
+  similarity = "task: sentence similarity | query: {text}", classification = "task: classification | query: {text}",
+  clustering = "task: clustering | query: {text}", code_query = "task: code retrieval | query: {text}" }
+
 -- 2.5: how many tokens it may think.
 local function budget(prefix, least, most, always)
   return { prefix = prefix, context = 1048576, max_output = 65536, thinking = "budget", vision = true,
@@ -56,5 +62,7 @@ return {
       structured = "object", structured_tools = false }),
   },
   models_checked = "2026-11-22",
+  embed = { path = "/models/{model}:batchEmbedContents", dialect = "gemini", model = "gemini-embedding-001",
+    batch = 100, head = "^models/", models = { { prefix = "gemini-embedding-2", wrap = PURPOSES } } },
   source = "recordings",
 }

@@ -23,5 +23,6 @@ return {
   env = { "LLAMA_API_KEY" },
   auth = "bearer",
   key_optional = true,
+  embed = { path = "/embeddings", dialect = "openai", hint = "start the server with --embeddings" },
   source = "recordings",
 }

@@ -11,5 +11,6 @@ return {
   key_optional = true,
   quirks = { null_content = "empty", no_documents = true, structured = "schema", no_json_object = true,
     schema_dialect = "gbnf" },
+  embed = { path = "/embeddings", dialect = "openai", substitutes = true },
   source = "documentation",
 }

@@ -18,5 +18,7 @@ return {
     { prefix = "mistral-large", context = 262144, vision = true },
   },
   models_checked = "2026-11-21",
+  embed = { path = "/embeddings", dialect = "openai", model = "mistral-embed", batch = 32, tokens = 16384,
+    dimensions = "output_dimension", base64 = true },
   source = "recordings",
 }

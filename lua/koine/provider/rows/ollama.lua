@@ -16,6 +16,7 @@ return {
   quirks = { structured = "schema", schema_dialect = "ollama", forced_choice = "never" },
   models = { { prefix = "gpt-oss", thinking = "effort" } },
   models_checked = "2026-08-21",
+  embed = { path = "/api/embed", dialect = "ollama", batch = 64 }, -- one by one inside: a timeout costs little
   source = "recordings",
   says = {
     base_url = "what `OLLAMA_HOST` says, else `http://127.0.0.1:11434`",

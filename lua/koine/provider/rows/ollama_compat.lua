@@ -12,5 +12,6 @@ return {
   key_optional = true,
   quirks = { reasoning_field = "reasoning", null_content = "empty", image_data_only = true, no_documents = true,
     structured = "schema", schema_dialect = "ollama" },
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "recordings",
 }

@@ -71,5 +71,7 @@ return {
     unlisted("ft:gpt-3.5", "object"), unlisted("ft:gpt-4", "object"), unlisted "ft:gpt-4o", unlisted "ft:gpt-4.1",
   },
   models_checked = "2026-11-21",
+  embed = { path = "/embeddings", dialect = "openai", model = "text-embedding-3-small", batch = 2048, tokens = 300000,
+    base64 = true },
   source = "recordings",
 }

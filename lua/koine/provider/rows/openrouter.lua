@@ -18,5 +18,6 @@ return {
   quirks = { effort = "reasoning", reasoning_field = "reasoning_details", reports_cost = true,
     structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   own_ids = { "^openrouter/[^/]+$" },
+  embed = { path = "/embeddings", dialect = "openai", model = "openai/text-embedding-3-small" },
   source = "recordings",
 }

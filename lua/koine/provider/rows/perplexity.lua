@@ -16,5 +16,7 @@ return {
     { prefix = "sonar-reasoning", quirks = { inline_think = true } },
   },
   models_checked = "2026-11-21",
+  embed = { path = "/v1/embeddings", dialect = "openai", model = "pplx-embed-v1-0.6b", batch = 512, tokens = 120000,
+    dtype = "int8" },
   source = "documentation",
 }

@@ -11,5 +11,6 @@ return {
   key_optional = true,
   quirks = { reasoning_field = "reasoning_content", no_documents = true, structured = "schema",
     schema_dialect = "gbnf" },
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

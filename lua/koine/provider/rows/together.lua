@@ -9,5 +9,6 @@ return {
   env = { "TOGETHER_API_KEY" },
   auth = "bearer",
   quirks = { no_documents = true, structured = "object" },
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

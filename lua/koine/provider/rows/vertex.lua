@@ -29,6 +29,12 @@ return {
     structured_tools = true, schema_dialect = "gemini" },
   models = gemini.models,
   models_checked = gemini.models_checked,
+  embed = { path = "/models/{model}:predict", dialect = "vertex_predict", model = "gemini-embedding-001", batch = 250,
+    tokens = 20000, models = {
+      { prefix = "gemini-embedding-001", batch = 1 },
+      { prefix = "gemini-embedding-2", path = "/models/{model}:embedContent", dialect = "vertex_content", batch = 1,
+        wrap = gemini.embed.models[1].wrap },
+    } },
   source = "recordings",
   says = { base_url = "[by location](vertex.md#project-and-location)",
     key = "`GOOGLE_APPLICATION_CREDENTIALS`, or [others](vertex.md)" },

@@ -15,5 +15,6 @@ return {
   auth = "bearer",
   key_optional = true,
   quirks = { reasoning_field = "reasoning", no_documents = true, structured = "schema", schema_dialect = "gbnf" },
+  embed = { path = "/embeddings", dialect = "openai" },
   source = "recordings",
 }
