@@ -70,6 +70,7 @@ function kit.new()
     for key, value in pairs(options or {}) do given[key] = value end
     given.base_url = server.url .. entry[2]
     if given.key == nil then given.key = "test-key-of-embeddings" end
+    if given.key == false then given.key = nil end
     if entry[1] == "bedrock" then given.region = "us-east-1" end
     return koine[entry[1]](given), entry.model
   end
@@ -111,7 +112,7 @@ function kit.openai_body(vectors, indexes)
   local data = koine.array {}
   for i, vector in ipairs(vectors) do
     local index
-    if indexes ~= false then index = indexes and indexes[i] or i - 1 end
+    if indexes then index = indexes[i] elseif indexes == nil then index = i - 1 end
     data[i] = { object = "embedding", index = index,
       embedding = type(vector) == "table" and koine.array(vector) or vector }
   end
