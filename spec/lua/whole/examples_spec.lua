@@ -1,6 +1,7 @@
 -- Every example, run as a reader would run it, with the loopback provider in the place of the real ones.
 
 local embed = require "spec.lua.whole.embed"
+local files = require "spec.support.files"
 local kit = require "spec.lua.whole.examples_kit"
 local koine = require "koine"
 local lfs = require "lfs"
@@ -367,6 +368,31 @@ describe("the example", function()
     for screen in text:gmatch "frame %d+: ([^\n]*)\n" do last = screen end
     assert.are.equal("You said: Greet a traveller. | You said: Warn a traveller.", last)
     assert.is_truthy(text:find "the end, after %d+ frames\n$")
+  end)
+
+  -- lua-sql-sqlite3 is optional: without it the example names the package.
+  it("semantic_search finds a paragraph, and embeds none twice", function()
+    local path = os.tmpname()
+    os.remove(path)
+    assert(lfs.mkdir(path))
+    files.write(path .. "/notes.md", "Lua is a small language\nfor scripts.\n\nBread needs flour.\n")
+    local function search()
+      tested.semantic_search = true
+      return output_of(("env OPENAI_API_KEY=test-key-2 KOINE_BASE_URL=%s %s examples/semantic_search.lua %s "
+        .. "'a small language for scripts'"):format(server.url .. "/v1", LUA, path))
+    end
+    local text, ok = search()
+    if not pcall(require, "luasql.sqlite3") then
+      assert.is_false(ok)
+      assert.is_truthy(text:find("needs the package lua-sql-sqlite3", 1, true), text)
+    else
+      local hit = "%d%.%d+  " .. path:gsub("%p", "%%%0") .. "/notes%.md\n  Lua is a small language for scripts%."
+      assert.is_truthy(text:find("^2 new paragraphs\n" .. hit), text)
+      assert.is_truthy(search():find("^0 new paragraphs\n" .. hit))
+      os.remove(path .. "/.search.sqlite")
+    end
+    os.remove(path .. "/notes.md")
+    lfs.rmdir(path)
   end)
 
   it("that has no key says which variable to set", function()

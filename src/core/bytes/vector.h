@@ -23,7 +23,9 @@ struct vector {
   const struct mem *m;
 };
 
+/* Empty, no memory yet. */
 void vector_init(struct vector *v, const struct mem *m);
+/* Gives the memory back. */
 void vector_free(struct vector *v);
 /* Makes room for n numbers in all: 0, or -1 (memory) and *e. */
 int vector_reserve(struct vector *v, size_t n, struct err *e);
