@@ -1,5 +1,5 @@
--- semantic_search.lua: searches the text files of a folder by meaning, with packed vectors in an SQLite file. Paragraphs
--- that it knows are not embedded again. Needs lua-sql-sqlite3.
+-- semantic_search.lua: searches the text files of a folder by meaning, with packed vectors in an SQLite file.
+-- Paragraphs that it knows are not embedded again. Needs lua-sql-sqlite3.
 -- Usage: lua5.4 examples/semantic_search.lua FOLDER QUESTION [PROVIDER/MODEL], by default with OpenAI.
 local koine = require "koine"
 

@@ -187,6 +187,9 @@ local function read(row, answer, secrets, parse)
   end
   local value, problem = (parse or decode)(answer)
   if type(value) == "table" then return value end
+  if problem and problem.refusal then
+    return nil, errors.from_answer(row.name, answer, secrets, row.id_header, row.codec)
+  end
   if problem and problem.code == "cut" then
     return nil, errors.new { kind = "stream_truncated", provider = row.name,
       message = row.title .. ": the answer ended before it was complete" }
@@ -200,7 +203,7 @@ end
 --- Asks for `path` outside of a chat, with the call's credentials and ledger: the value that the JSON answer holds, or
 -- nil, err. `body` is JSON text, nil = none. `parse` is a function that makes another value of an answer ({status,
 -- headers, body}): a table, or nil and a problem {message, kind = "protocol" where nil, code = "cut" where the answer
--- only ends too early}.
+-- only ends too early, refusal = true where it is an error in spite of its status}.
 function attempt.fetch(call, method, path, body, parse)
   while true do
     local gone = closed(call)

@@ -12,12 +12,12 @@ queue.__index = queue
 
 local function tokens_of(text) return (#text + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN end
 
---- A list of batches of `texts`. limits: {batch = inputs, tokens (nil: no limit) of a request, body = bytes of an
+--- A list of batches of `texts`, with `learnt`, the limits that refusals taught. limits: {batch = inputs, tokens (nil: no limit) of a request, body = bytes of an
 -- answer, width = numbers of a vector (nil: not known yet), floats = true where the answer holds numbers in JSON}; it
 -- may change as answers come.
 function batches.new(texts, limits)
   local ranges = #texts > 0 and { { 1, #texts } } or {}
-  return setmetatable({ texts = texts, limits = limits, ranges = ranges, splits = 0 }, queue)
+  return setmetatable({ texts = texts, limits = limits, ranges = ranges, splits = 0, learnt = {} }, queue)
 end
 
 -- The last input of the batch that begins at `first`.
@@ -57,8 +57,10 @@ function queue:split(first, last, by_tokens)
     local sum = 0
     for i = first, last do sum = sum + tokens_of(self.texts[i]) end
     limits.tokens = math.max(sum // 2, 1)
+    self.learnt.tokens = limits.tokens
   else
     limits.batch = middle - first + 1
+    self.learnt.batch = limits.batch
   end
   return true
 end

@@ -39,11 +39,12 @@ end
 local function read(job, answer, n)
   local ask, settings = job.ask, job.settings
   local cut = settings.truncate_client and settings.dimensions or nil
-  local value, zeros, was_cut = core.vectors(answer.body, { paths = job.dialect.paths, keep = job.dialect.keep,
+  local value, zeros, was_cut = core.vectors(answer.body, { paths = job.dialect.paths, keep = job.keep,
     packing = ask.packing, packed = settings.as == "packed", whole = ask.integers or ask.packing and not ask.normalize,
     normalise = ask.normalize, cut = cut })
   if value == nil then return nil, zeros end
   if type(value) ~= "table" then return nil, { message = "the answer is no JSON object" } end
+  if type(value.error) == "table" then return nil, { refusal = true } end
   local found, why = job.dialect.read(value, n)
   if not found then return nil, { message = why } end
   why = results.problem(job, found)
@@ -171,6 +172,7 @@ return function(adapter, inputs, opts)
   local job = { adapter = adapter, state = state, settings = settings, vectors = {}, attempts = core.array {},
     request_ids = core.array {}, usage = { input_tokens = 0, requests = 0 }, path = path_of(facts, model),
     dialect = require("koine.call.embed.dialects." .. facts.dialect), learnt = learnt_of(state, model) }
+  job.keep = table.move(job.dialect.keep, 1, #job.dialect.keep, 2, { "error" })
   job.ask, job.texts = checks.ask(model, settings, facts, texts)
   job.width = not job.ask.integers and settings.dimensions or nil
   job.limits = limits_of(job)

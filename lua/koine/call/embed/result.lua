@@ -71,7 +71,7 @@ function results.add(job, found, first)
   if not ask.integers and not found.was_cut then
     job.learnt.width, job.limits.width = job.learnt.width or job.width, job.limits.width or job.width
   end
-  job.learnt.batch = job.queue.splits > 0 and job.limits.batch or job.learnt.batch
+  for name, limit in pairs(job.queue.learnt) do job.learnt[name] = limit end
 end
 
 local function usage_of(job)

@@ -115,6 +115,26 @@ describe("embed", function()
     assert.are.same({ 16, 16, 16, 16 }, inputs())
   end)
 
+  it("remembers what it learnt, not what a caller asked", function()
+    assert(kit.server:script { { error = { status = 400, code = "max_tokens_per_request", message = "too much" } } })
+    local adapter = kit.adapter "openai"
+    assert(adapter:embed(texts(8), { batch = 4 }))
+    assert.are.same({ 4, 2, 2, 2, 2 }, inputs())
+    assert(kit.server:reset())
+    assert(adapter:embed { ("x"):rep(15), "y" })
+    assert.are.same({ 1, 1 }, inputs())
+    assert(kit.server:reset())
+    assert(adapter:embed(texts(2)))
+    assert.are.same({ 2 }, inputs())
+  end)
+
+  it("reads an error behind a 200", function()
+    kit.answer { error = { code = 429, message = "Rate limit exceeded" } }
+    local result, err = kit.embed("openrouter", "x", { retry = false })
+    assert.is_nil(result)
+    assert.are.same({ "rate_limit", 429 }, { err.kind, err.status_code })
+  end)
+
   it("calls one text that is too long what it is", function()
     assert(kit.server:script { { error = { status = 400, code = "max_tokens_per_request", message = "too much" } } })
     local result, err = kit.embed("openai", "x")
