@@ -248,6 +248,7 @@ build = {
     ["koine.cli.ask"] = "lua/koine/cli/ask.lua",
     ["koine.cli.chat"] = "lua/koine/cli/chat.lua",
     ["koine.cli.doctor"] = "lua/koine/cli/doctor.lua",
+    ["koine.cli.embed"] = "lua/koine/cli/embed.lua",
     ["koine.cli.failure"] = "lua/koine/cli/failure.lua",
     ["koine.cli.input"] = "lua/koine/cli/input.lua",
     ["koine.cli.json"] = "lua/koine/cli/json.lua",

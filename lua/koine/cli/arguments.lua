@@ -58,6 +58,19 @@ ask:argument("prompt", "The question, appended to the standard input."):args "*"
 ask:option("-f --file", "Attach a text, an image or a PDF."):count "*"
 ask:flag("--json", "Write the whole Response as JSON.")
 online("chat", "Chat, one question per line; /quit ends it.", true)
+local embed = online("embed", "Turn texts into vectors, one a line.")
+embed:argument("text", "Texts, each as one argument (else the lines of the standard input)."):args "*"
+embed:option("-m --model", "PROVIDER/MODEL, or PROVIDER (else the first provider with a key and embeddings).")
+embed:option("--dimensions", "The width of the vectors."):convert(value_of)
+embed:option("--purpose", "query, document, similarity, classification, clustering or code_query.")
+embed:option("--truncate", "end or start: cut texts that are too long, where the provider can.")
+embed:mutex(embed:flag("--json", "Write the whole result as JSON."),
+  embed:flag("--packed", "Write the numbers as float32, little-endian, 4 bytes each."))
+embed:epilog [[
+Examples:
+  koine embed -m openai "a text" "another text"
+  koine embed -m ollama/nomic-embed-text --purpose query "a question"
+  koine embed --packed --dimensions 256 <lines.txt >vectors.f32]]
 local models = online("models", "List a provider's models.")
 models:argument("provider", "As in PROVIDER/MODEL."):args "?"
 models:flag("--json", "Write all fields of the models as JSON.")

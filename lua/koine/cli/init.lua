@@ -6,6 +6,7 @@ local arguments = require "koine.cli.arguments"
 local ask = require "koine.cli.ask"
 local chat = require "koine.cli.chat"
 local doctor = require "koine.cli.doctor"
+local embed = require "koine.cli.embed"
 local failure = require "koine.cli.failure"
 local pull = require "koine.cli.pull"
 local serve_loopback = require "koine.cli.serve_loopback"
@@ -14,8 +15,9 @@ local terminal = require "koine.cli.terminal"
 local cli = {}
 
 -- Commands: functions of the arguments and of `report` → exit code.
-local COMMANDS = { ask = ask.command, chat = chat.command, models = account.models, login = account.login,
-  usage = account.usage, pull = pull.command, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command }
+local COMMANDS = { ask = ask.command, chat = chat.command, embed = embed.command, models = account.models,
+  login = account.login, usage = account.usage, pull = pull.command, doctor = doctor.command,
+  ["serve-loopback"] = serve_loopback.command }
 
 -- Says what was raised; the exit code.
 local function report(raised)

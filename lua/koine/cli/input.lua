@@ -57,13 +57,17 @@ local function attachment(path)
   return koine.text { text = ('<file path="%s">\n%s\n</file>'):format(path, input.as_text(bytes, path)) }
 end
 
+--- The text on the standard input, "" where that is a terminal.
+function input.piped()
+  return input.as_text(terminal.input and "" or read("standard input", io.stdin), "standard input")
+end
+
 --- What the user says, as an array of blocks: the files, the standard input where it is no terminal, the words of the
 -- command line. Fails as wrong use when that is nothing.
 function input.said_by(args)
   local blocks = {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
-  local piped = terminal.input and "" or read("standard input", io.stdin)
-  for _, text in ipairs { input.as_text(piped, "standard input"), table.concat(args.prompt, " ") } do
+  for _, text in ipairs { input.piped(), table.concat(args.prompt, " ") } do
     if text:find "%S" then blocks[#blocks + 1] = koine.text { text = text } end
   end
   if #blocks > #args.file then return blocks end

@@ -22,7 +22,8 @@ local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blan
   "variables", "models", "models_checked", "source", "says", "failed_output", "chat",
   "embed")
 local EMBED = set("path", "base_url", "dialect", "model", "batch", "tokens", "base64", "dtype", "dimensions",
-  "truncation", "purposes", "wrap", "in_path", "head", "tokens_header", "not_found", "hint", "substitutes", "models", "prefix")
+  "truncation", "purposes", "wrap", "in_path", "head", "tokens_header", "not_found", "hint", "substitutes", "models",
+  "prefix")
 local MODEL = set("prefix", "context", "max_output", "thinking", "efforts", "vision", "price", "multiplier", "quirks")
 local _, place_of = paths.places(paths.endpoints)
 local PRICE = set("input", "output", "cache_read", "cache_write", "cache_write_1h")

@@ -12,7 +12,8 @@ queue.__index = queue
 
 local function tokens_of(text) return (#text + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN end
 
---- A list of batches of `texts`, with `learnt`, the limits that refusals taught. limits: {batch = inputs, tokens (nil: no limit) of a request, body = bytes of an
+--- A list of batches of `texts`, with `learnt`, the limits that refusals taught. limits: {batch = inputs, tokens (nil:
+-- no limit) of a request, body = bytes of an
 -- answer, width = numbers of a vector (nil: not known yet), floats = true where the answer holds numbers in JSON}; it
 -- may change as answers come.
 function batches.new(texts, limits)

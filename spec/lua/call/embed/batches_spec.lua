@@ -91,7 +91,7 @@ describe("embed", function()
     assert(kit.embed("openai", list))
     assert.are.same({ 3, 2 }, inputs())
     assert(kit.server:reset())
-    assert(kit.server:script { { error = { status = 400, code = "max_tokens_per_request", 
+    assert(kit.server:script { { error = { status = 400, code = "max_tokens_per_request",
       message = "Requested 400000 tokens, max 300000 tokens per request" } } })
     local result = assert(kit.embed("openai", list))
     assert.are.same({ 3, 1, 1, 1, 1, 1 }, inputs())
