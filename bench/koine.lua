@@ -104,6 +104,28 @@ function run.growing()
   end
 end
 
+-- Answers with n vectors of 1,536 numbers, as JSON numbers and as base64: read, and skipped.
+function run.vectors()
+  local core = require "koine.core"
+  local numbers = {}
+  for i = 1, 1536 do numbers[i] = math.sin(i) / 25 end
+  local words = {}
+  for i = 1, 1536 do words[i] = ("%.9g"):format(numbers[i]) end
+  local packed = koine.base64(koine.vector.pack(numbers))
+  local function answer(vector)
+    return '{"data":[' .. ('{"embedding":' .. vector .. "},"):rep(n - 1) .. '{"embedding":' .. vector .. "}]}"
+  end
+  local function time(what, text, paths)
+    local before = os.clock()
+    assert(core.vectors(text, { paths = paths, packed = true, normalise = true }))
+    report(what, (os.clock() - before) * 1e9 / n / 1536, "ns")
+  end
+  local text = answer("[" .. table.concat(words, ",") .. "]")
+  time("_skipped_ns", text, {})
+  time("_ns", text, { "data[].embedding" })
+  time("_base64_ns", answer('"' .. packed .. '"'), { "data[].embedding" })
+end
+
 -- n streams of `a` open at once, each past its first delta.
 local function open_streams(a)
   local open = {}

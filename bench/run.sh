@@ -37,6 +37,7 @@ for _ in 1 2 3 4 5; do
   "$lua" bench/koine.lua chat one_chat_koine "$url" 1
   "$lua" bench/koine.lua render render_200_messages_us "$url" 200
   "$lua" bench/koine.lua growing growing "$url" 100000
+  "$lua" bench/koine.lua vectors vector_number "$url" 1000
   "$out/baseline_start" start_baseline_ms
   "$lua" bench/koine.lua start start_koine_ms "$url"
   "$lua" bench/dispatcher.lua

@@ -38,6 +38,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("an adapter of one's own", "adapters.custom_adapter"), 1, 0 },
   { WORK("a schema", "data.schema"), 1, 0 },
   { WORK("packing", "data.packing"), 1, 0 },
+  { WORK("vectors", "data.vectors"), 1, 0 },
   { WORK("a rate limiter", "data.rate_limiter"), 1, 0 },
   { WORK("a growing value", "data.growing"), 1, 0 },
   { WORK("a session", "sessions.session"), 37, 0 },

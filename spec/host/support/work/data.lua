@@ -1,4 +1,4 @@
---- Turns of schemas, packing, a rate limiter and growing values.
+--- Turns of schemas, packing, vectors, a rate limiter and growing values.
 
 local kit = require "work.kit"
 local koine = require "koine"
@@ -35,6 +35,24 @@ function turns.packing()
     same(blocks[4].text, "Ho")
     same(spans[2][2], 4)
     if not blocks[3].text:find('"display_name":"bob"', 1, true) then error "wrong answer: no envelope" end
+    return true
+  end
+  return go, go
+end
+
+function turns.vectors()
+  local core, vector = require "koine.core", koine.vector
+  local text = '{"data":[{"embedding":[3,4,0],"index":0},{"embedding":"AACAPwAAAMAAAAA\\/","index":1}],"model":"m"}'
+  local function go()
+    for _, packed in ipairs { true, false } do
+      local answer, err = core.vectors(text, { paths = { "data[].embedding" }, keep = { "model" }, packed = packed,
+        normalise = true })
+      if not answer then return nil, err end
+      local first, second = answer.data[1].embedding, answer.data[2].embedding
+      same(answer.model, "m")
+      same(("%.3f"):format(vector.norm(first)), "1.000")
+      same(("%.3f"):format(vector.dot(vector.unpack(first), vector.pack(second))), "-0.436")
+    end
     return true
   end
   return go, go
