@@ -113,6 +113,41 @@ static void test_read(void) {
   READS("{'properties':[],'items':3}", "{'items':3,'properties':[]}");
 }
 
+/* The names of the list that are properties; each allocation fails. */
+static void keeps(int line, const char *list, const char *properties, const char *out) {
+  struct mem sure = mem_libc();
+  for (size_t at = 0;; at++) {
+    struct failing f = { .fail_at = at };
+    struct mem m = failing_mem(&f);
+    struct arena a, given;
+    struct buf b;
+    struct err e;
+    arena_init(&a, &m);
+    arena_init(&given, &sure);
+    buf_init(&b, &sure);
+    struct node *names = json_tree(&given, z(json(list)), 8, &e);
+    const struct node *o = properties != NULL ? json_tree(&given, z(json(properties)), 8, &e) : NULL;
+    int bad = json_schema_keep_names(&a, names, o), failed = at > 0 && f.asked >= at;
+    CHECK((bad != 0) == failed);
+    if (!failed && json_write(&b, names, &e) == 0) test_str(__FILE__, line, b.p, b.n, json(out));
+    buf_free(&b);
+    arena_free(&given);
+    arena_free(&a);
+    CHECK(f.live == 0 && f.wrong == 0);
+    if (at > 0 && !failed) return;
+  }
+}
+
+#define KEEPS(list, properties, out) keeps(__LINE__, list, properties, out)
+
+static void test_names(void) {
+  KEEPS("['c','a','x',1,'a',null,{}]", "{'a':1,'b':2,'c':3}", "['c','a','a']");
+  KEEPS("['a']", "{}", "[]");
+  KEEPS("['a']", NULL, "[]");
+  KEEPS("['a']", "['a']", "[]");
+  KEEPS("[]", "{'a':1}", "[]");
+}
+
 static void test_refused(void) {
   struct mem m = mem_libc();
   struct arena a;
@@ -140,6 +175,7 @@ int main(void) {
   test_places();
   test_ordering();
   test_read();
+  test_names();
   test_refused();
   return test_done("json/schema");
 }

@@ -35,6 +35,71 @@ static int holds_one(int holds, const struct node *v) { return v->type == NODE_O
 
 /* }}} */
 
+/* {{{ names */
+
+/* Pointers to the members, sorted; NULL when out of memory. */
+static struct node **sorted(struct arena *a, const struct node *object) {
+  size_t n = object->count, i = 0;
+  struct node **v = arena_alloc(a, (2 * n + 1) * sizeof *v);
+  if (v == NULL) return NULL;
+  for (struct node *c = object->child; c != NULL; c = c->next) v[i++] = c;
+  node_sort(v, v + n, n);
+  return v;
+}
+
+/* A name that says where its property stands. */
+struct place {
+  struct node name; /* its key is the name: node_sort takes nodes */
+  size_t at;        /* among the sorted properties; NOWHERE: there is none */
+};
+#define NOWHERE SIZE_MAX
+
+/* Appends the strings of a list (NULL: none) to the places. */
+static void add_names(struct place *places, size_t *n, const struct node *list) {
+  for (const struct node *v = list == NULL ? NULL : list->child; v != NULL; v = v->next)
+    if (v->type == NODE_STRING) places[(*n)++] = (struct place){ .name = { .key = v->s }, .at = NOWHERE };
+}
+
+static int compare(struct str a, struct str b) {
+  size_t n = a.n < b.n ? a.n : b.n;
+  int d = n > 0 ? memcmp(a.p, b.p, n) : 0;
+  return d != 0 ? d : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Finds the places among the sorted properties, both being walked once. 0, or -1 (memory). */
+static int find_places(struct arena *a, struct place *places, size_t n, struct node **properties, size_t count) {
+  struct node **names = arena_alloc(a, (2 * n + 1) * sizeof *names);
+  size_t at = 0;
+  if (names == NULL) return -1;
+  for (size_t i = 0; i < n; i++) names[i] = &places[i].name;
+  node_sort(names, names + n, n);
+  for (size_t i = 0; i < n; i++) {
+    struct place *p = (struct place *)(void *)names[i];
+    while (at < count && compare(properties[at]->key, p->name.key) < 0) at++;
+    if (at < count && str_same(properties[at]->key, p->name.key)) p->at = at;
+  }
+  return 0;
+}
+
+int json_schema_keep_names(struct arena *a, struct node *list, const struct node *properties) {
+  size_t n = 0, i = 0, count = node_is(properties, NODE_OBJECT) ? properties->count : 0;
+  struct place *places = arena_alloc(a, (list->count + 1) * sizeof *places);
+  struct node **by_bytes = count > 0 ? sorted(a, properties) : NULL, *v = list->child, *next;
+  if (places == NULL || (count > 0 && by_bytes == NULL)) return -1;
+  add_names(places, &n, list);
+  if (find_places(a, places, n, by_bytes, count) != 0) return -1;
+  list->child = list->last = NULL;
+  list->count = 0;
+  for (; v != NULL; v = next) {
+    next = v->next;
+    v->next = NULL;
+    if (v->type == NODE_STRING && places[i++].at != NOWHERE && node_add(list, v) != 0) return -1;
+  }
+  return 0;
+}
+
+/* }}} */
+
 /* {{{ reading */
 
 /* The names of the members as an array; NULL when out of memory. */
@@ -81,50 +146,6 @@ struct writer {
 
 static int out_of_memory(struct writer *w) { return err_memory(w->e); }
 
-/* Pointers to the members, sorted; NULL when out of memory. */
-static struct node **sorted(struct writer *w, const struct node *object) {
-  size_t n = object->count, i = 0;
-  struct node **v = arena_alloc(&w->a, (2 * n + 1) * sizeof *v);
-  if (v == NULL) return NULL;
-  for (struct node *c = object->child; c != NULL; c = c->next) v[i++] = c;
-  node_sort(v, v + n, n);
-  return v;
-}
-
-/* A name that says where its property stands. */
-struct place {
-  struct node name; /* its key is the name: node_sort takes nodes */
-  size_t at;        /* among the sorted properties; NOWHERE: there is none */
-};
-#define NOWHERE SIZE_MAX
-
-/* Appends the strings of a list (NULL: none) to the places. */
-static void add_names(struct place *places, size_t *n, const struct node *list) {
-  for (const struct node *v = list == NULL ? NULL : list->child; v != NULL; v = v->next)
-    if (v->type == NODE_STRING) places[(*n)++] = (struct place){ .name = { .key = v->s }, .at = NOWHERE };
-}
-
-static int compare(struct str a, struct str b) {
-  size_t n = a.n < b.n ? a.n : b.n;
-  int d = n > 0 ? memcmp(a.p, b.p, n) : 0;
-  return d != 0 ? d : (a.n > b.n) - (a.n < b.n);
-}
-
-/* Finds the places among the sorted properties, both being walked once. 0, or -1 (memory). */
-static int find_places(struct writer *w, struct place *places, size_t n, struct node **properties, size_t count) {
-  struct node **names = arena_alloc(&w->a, (2 * n + 1) * sizeof *names);
-  size_t at = 0;
-  if (names == NULL) return -1;
-  for (size_t i = 0; i < n; i++) names[i] = &places[i].name;
-  node_sort(names, names + n, n);
-  for (size_t i = 0; i < n; i++) {
-    struct place *p = (struct place *)(void *)names[i];
-    while (at < count && compare(properties[at]->key, p->name.key) < 0) at++;
-    if (at < count && str_same(properties[at]->key, p->name.key)) p->at = at;
-  }
-  return 0;
-}
-
 static const struct node *list_of(const struct node *schema, const char *key) {
   const struct node *v = node_get_(schema, key, strlen(key));
   return node_is(v, NODE_ARRAY) ? v : NULL;
@@ -135,7 +156,7 @@ static struct node **in_order(struct writer *w, const struct node *schema, const
   const struct node *ordering = list_of(schema, "propertyOrdering"), *required = list_of(schema, "required");
   size_t names = (ordering != NULL ? ordering->count : 0) + (required != NULL ? required->count : 0);
   size_t count = properties->count, n = 0, o = 0;
-  struct node **by_bytes = sorted(w, properties), **order;
+  struct node **by_bytes = sorted(&w->a, properties), **order;
   struct place *places;
   if (by_bytes == NULL || names == 0) return by_bytes;
   places = arena_alloc(&w->a, names * sizeof *places);
@@ -143,7 +164,7 @@ static struct node **in_order(struct writer *w, const struct node *schema, const
   if (places == NULL || order == NULL) return NULL;
   add_names(places, &n, ordering);
   add_names(places, &n, required);
-  if (find_places(w, places, n, by_bytes, count) != 0) return NULL;
+  if (find_places(&w->a, places, n, by_bytes, count) != 0) return NULL;
   for (size_t i = 0; i < n; i++) {
     size_t at = places[i].at;
     if (at == NOWHERE || by_bytes[at] == NULL) continue; /* no property, or one that stands already */
@@ -199,7 +220,7 @@ static int write_member(struct writer *w, const struct node *schema, const struc
   if (v->type == NODE_OBJECT && str_eq(v->key, "properties")) return write_properties(w, schema, v);
   if (holds_one(holds, v)) return write_schema(w, v);
   if (!holds_many(holds, v)) return json_write_sorted(w->b, v, w->e);
-  return v->type == NODE_OBJECT ? write_map(w, sorted(w, v), v->count) : write_list(w, v);
+  return v->type == NODE_OBJECT ? write_map(w, sorted(&w->a, v), v->count) : write_list(w, v);
 }
 
 static int write_schema(struct writer *w, const struct node *schema) {
@@ -208,7 +229,7 @@ static int write_schema(struct writer *w, const struct node *schema) {
   if (schema->type != NODE_OBJECT) return json_write_sorted(w->b, schema, w->e);
   if (w->depth == JSON_DEPTH_MAX)
     return err_set(w->e, KIND_ARGUMENT, "JSON: at most %d levels of nesting expected", JSON_DEPTH_MAX);
-  if ((members = sorted(w, schema)) == NULL) return out_of_memory(w);
+  if ((members = sorted(&w->a, schema)) == NULL) return out_of_memory(w);
   w->depth++;
   if (put(w, "{") != 0) return -1;
   for (size_t i = 0; i < schema->count; i++) {

@@ -21,6 +21,10 @@ int json_schema_holds(struct str keyword);
 ** with their names as they stand. */
 struct node *json_schema_read(struct arena *a, struct str text, int max_depth, struct err *e);
 
+/* Leaves in a list only the names of properties (an object; where it is none there are none), in the time of sorting
+** them. 0, or -1 (memory). */
+int json_schema_keep_names(struct arena *a, struct node *list, const struct node *properties);
+
 /* Appends a schema as compact JSON: `properties` in the order above, at every level, all other members sorted, arrays as
 ** they are. propertyOrdering is left out; with `ordering` a schema of several properties has the whole order under this
 ** name, behind them. What is no schema is written as json_write_sorted does. Takes the time of sorting the names. 0, or -1 and

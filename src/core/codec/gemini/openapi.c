@@ -3,6 +3,7 @@
 ** changed in place. A keyword without a place there is left out, a value that the service refuses is said another way.
 ** What is put in place of references is bounded. New nodes lie in the arena. Failure: -1 and an err.
 */
+#include "core/json/schema.h"
 #include "schema.h"
 
 #include <stdio.h>
@@ -352,28 +353,18 @@ static void settle_keywords(struct node *schema) {
   }
 }
 
-/* Names of properties that there are; none where there are no properties. */
-static void settle_names(struct node *schema, const char *key) {
-  const struct node *properties = schema_get(schema, "properties");
-  struct node *list = schema_get(schema, key), *v, *next;
-  if (list == NULL) return;
-  for (v = schema_first(list); v != NULL; v = next) {
-    struct str name = node_str(v);
-    next = v->next;
-    if (v->type != NODE_STRING || node_get_(properties, name.p, name.n) == NULL) node_remove(list, v);
-  }
-  if (list->count == 0) node_remove(schema, list);
-}
-
-/* The properties that there may be, and their names. A property whose schema is false may not be there. */
-static void settle_properties(struct node *schema) {
-  struct node *properties = schema_get(schema, "properties"), *v, *next;
+/* The properties that there may be, and the names of those that are required. A property whose schema is false may not be
+** there. 0 or -1. */
+static int settle_properties(struct subset *x, struct node *schema) {
+  struct node *properties = schema_get(schema, "properties"), *required = schema_get(schema, "required"), *v, *next;
   for (v = schema_first(properties); v != NULL; v = next) {
     next = v->next;
     if (v->type == NODE_FALSE) node_remove(properties, v);
   }
-  settle_names(schema, "required");
+  if (node_is(required, NODE_ARRAY) && json_schema_keep_names(x->a, required, properties) != 0) return err_memory(x->e);
+  if (required != NULL && (required->type != NODE_ARRAY || required->count == 0)) node_remove(schema, required);
   if (properties != NULL && properties->count == 0) node_remove(schema, properties);
+  return 0;
 }
 
 /* }}} */
@@ -415,7 +406,7 @@ static int convert(struct subset *x, struct node *schema, const struct open *ope
     if (schema_const(x->a, schema) != 0) return err_memory(x->e);
     if (take_any(x, schema, &again) != 0) return -1;
   } while (again);
-  settle_properties(schema);
+  if (settle_properties(x, schema) != 0) return -1;
   if (take_enum(x, schema) != 0 || take_types(x, schema) != 0 || settle_type(x, schema) != 0) return -1;
   if (schema_bounds(x->a, schema) != 0) return err_memory(x->e);
   if (settle_items(x, schema) != 0) return -1;
