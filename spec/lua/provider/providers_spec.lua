@@ -148,6 +148,14 @@ describe("provider rows", function()
     end)
   end
 
+  it("may name every dialect of schemas, and no other", function()
+    for dialect in pairs(dialects) do
+      koine.compatible { model = "m", base_url = "http://127.0.0.1:1", quirks = { schema_dialect = dialect } }
+    end
+    assert.are.equal("quirks.schema_dialect", raised(koine.compatible, { model = "m", base_url = "http://127.0.0.1:1",
+      quirks = { schema_dialect = "none" } }).field)
+  end)
+
   it("know by model what its answers can be held to", function()
     for id, want in pairs {
       ["anthropic/claude-sonnet-4-5"] = "schema+", ["anthropic/claude-opus-4-1-20250805"] = "schema+",
