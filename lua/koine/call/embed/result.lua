@@ -68,9 +68,8 @@ function results.add(job, found, first)
   if found.was_cut then
     ask.warn("dimensions_by_client", "dimensions", "the provider gave wider vectors: cut here, and their length made 1")
   end
-  if not ask.integers and not found.was_cut then
-    job.learnt.width, job.limits.width = job.learnt.width or job.width, job.limits.width or job.width
-  end
+  job.limits.width = job.limits.width or job.width
+  if not ask.integers and not ask.dimensions then job.learnt.width = job.width end
   for name, limit in pairs(job.queue.learnt) do job.learnt[name] = limit end
 end
 

@@ -303,8 +303,9 @@ describe("embed", function()
     assert(kit.server:reset())
     local adapter = kit.adapter "compatible"
     assert(adapter:embed(texts(3), { model = "m" })) -- 64 numbers each
+    assert(adapter:embed("x", { model = "m", dimensions = 2 }))
     assert(adapter:embed(texts(3), { model = "m", limits = { body = 64 * 22 * 4 } }))
-    assert.are.same({ 3, 2, 1 }, inputs())
+    assert.are.same({ 3, 1, 2, 1 }, inputs())
   end)
 
   it("shows neither the key nor the texts in errors", function()
