@@ -115,10 +115,10 @@ function run.vectors()
   local function answer(vector)
     return '{"data":[' .. ('{"embedding":' .. vector .. "},"):rep(n - 1) .. '{"embedding":' .. vector .. "}]}"
   end
-  local function time(what, text, paths)
+  local function time(figure, text, paths)
     local before = os.clock()
     assert(core.vectors(text, { paths = paths, packed = true, normalise = true }))
-    report(what, (os.clock() - before) * 1e9 / n / 1536, "ns")
+    report(figure, (os.clock() - before) * 1e9 / n / 1536, "ns")
   end
   local text = answer("[" .. table.concat(words, ",") .. "]")
   time("_skipped_ns", text, {})

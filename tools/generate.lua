@@ -147,8 +147,8 @@ local function structured_table()
   local lines = {}
   for _, row in ipairs(rows) do
     local seen, apis = {}, row.apis or { [""] = {} }
-    local names = row.apis and apis_of(row) or row.chat ~= false and { "" } or {}
-    for _, name in ipairs(names) do
+    local keys = row.apis and apis_of(row) or row.chat ~= false and { "" } or {}
+    for _, name in ipairs(keys) do
       local api = apis[name]
       local line = line_of(structured_cells(api.quirks or row.quirks, api.models or row.models))
       local before = seen[#seen]

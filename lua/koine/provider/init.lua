@@ -37,8 +37,8 @@
 --                     of {model = pattern, part = what an address of the caller's may not have then, base_url,
 --                     express_base_url}. Addresses may have {host}, {location} and {project} in them
 --   variables         of auth "google": project, location → variable that is looked at before Google's own
---   failed_output     {code, field}: the code of a refusal of an answer that has not the shape asked for, and the member of
---                     the error that holds what the model wrote
+--   failed_output     {code, field}: the code of a refusal of an answer that has not the shape asked for, and the
+--                     member of the error that holds what the model wrote
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date
 --   source            "recordings" or "documentation"

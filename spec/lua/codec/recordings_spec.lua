@@ -32,7 +32,8 @@ local function tell_skipped()
   for folder in require("lfs").dir(directory) do
     local is_folder = require("lfs").attributes(directory .. "/" .. folder, "mode") == "directory"
     local embeds = folder:find "%-embed" -- call/embed/recordings_spec.lua
-    if is_folder and not folder:find "^%." and not replayed[folder] and not embeds then skipped[#skipped + 1] = folder end
+    local is_ours = is_folder and not folder:find "^%."
+    if is_ours and not replayed[folder] and not embeds then skipped[#skipped + 1] = folder end
   end
   table.sort(skipped)
   if #skipped == 0 then return end

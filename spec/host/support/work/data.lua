@@ -41,7 +41,7 @@ function turns.packing()
 end
 
 function turns.vectors()
-  local core, vector = require "koine.core", koine.vector
+  local vector = koine.vector
   local text = '{"data":[{"embedding":[3,4,0],"index":0},{"embedding":"AACAPwAAAMAAAAA\\/","index":1}],"model":"m"}'
   local function go()
     for _, packed in ipairs { true, false } do

@@ -3,6 +3,7 @@
 local kit = require("spec.lua.call.output.kit").new()
 local records = require "koine.data.records"
 
+local NATIVE = { schema = kit.PERSON, mode = "native" }
 local LIST = { type = "object", required = { "items" }, properties = { items = { type = "array",
   items = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } } } } }
 
@@ -29,7 +30,7 @@ describe("a value that grows", function()
   end
 
   it("is one table, changed in place, beside the deltas of the text", function()
-    local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 3 } }, { schema = kit.PERSON, mode = "native" })
+    local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 3 } }, NATIVE)
     local first, text, last = nil, {}, nil
     for delta in stream:deltas() do
       if delta.type == "text_delta" then text[#text + 1] = delta.text end
@@ -47,7 +48,7 @@ describe("a value that grows", function()
   end)
 
   it("shows no number before it is whole, and no key that goes away", function()
-    local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 1 } }, { schema = kit.PERSON, mode = "native" })
+    local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 1 } }, NATIVE)
     local had = {}
     for _, one in ipairs(grown(stream)) do
       for name in pairs(had) do assert.is_not_nil(one.value[name]) end
@@ -78,8 +79,9 @@ describe("a value that grows", function()
   end)
 
   it("begins behind the words before it where there may be some", function()
-    local stream <close> = open(kit.claude(), { { content = "Here it is:\n```json\n" .. kit.ADA .. "\n```", chunk = 5 } },
-      { schema = kit.PERSON, mode = "prompt" })
+    local text = "Here it is:\n```json\n" .. kit.ADA .. "\n```"
+    local wanted = { schema = kit.PERSON, mode = "prompt" }
+    local stream <close> = open(kit.claude(), { { content = text, chunk = 5 } }, wanted)
     local list = grown(stream)
     assert.are.same({ name = "Ada", age = 36 }, list[#list].value)
   end)
@@ -99,11 +101,12 @@ describe("a value that grows", function()
   end)
 
   it("stays with the error of an answer that breaks off", function()
-    kit.server:script { { content = kit.ADA, chunk = 2, fault = { end_after = 500 } } }
+    local breaks = { content = kit.ADA, chunk = 2,
+      stream_error = { type = "server_error", message = "no", after = 5 } }
     for _, streamed in ipairs { true, false } do
-      kit.server:script { { content = kit.ADA, chunk = 2, stream_error = { type = "server_error", message = "no", after = 5 } } }
-      local r, err = kit.gpt { retry = false }:chat("Who?", { stream = true, on_delta = streamed and function() end or nil,
-        output = { schema = kit.PERSON, mode = "native" } })
+      kit.server:script { breaks }
+      local r, err = kit.gpt { retry = false }:chat("Who?", { stream = true, output = NATIVE,
+        on_delta = streamed and function() end or nil })
       assert.is_nil(r)
       assert.are.equal("truncated", err.partial.output_error.code)
       assert.is_truthy(("Ada"):find(err.partial.output.name, 1, true))
@@ -111,11 +114,12 @@ describe("a value that grows", function()
   end)
 
   describe("by elements", function()
+    local WANTED = { schema = LIST, mode = "native" }
     local TEXT = '{"items":[{"n":1},{"n":"two"},{"n":3}]}'
 
     it("gives each once, when it is whole, and judges it alone", function()
       for chunk = 1, #TEXT do
-        local stream <close> = open(kit.gpt(), { { content = TEXT, chunk = chunk } }, { schema = LIST, mode = "native" })
+        local stream <close> = open(kit.gpt(), { { content = TEXT, chunk = chunk } }, WANTED)
         local seen = {}
         for element, why in stream:elements "/items" do seen[#seen + 1] = { element.n, why and "wrong" or nil } end
         assert.are.same({ { 1 }, { "two", "wrong" }, { 3 } }, seen)

@@ -37,8 +37,8 @@ local PLAIN <const> = { "anthropic-messages/structured-output", "openai-chat/str
   "mistral-chat/structured-output", "groq-chat/reasoning-json-schema", "openrouter-chat/structured-output",
   "bedrock-converse/structured-output", "bedrock-mantle-responses/structured-output",
   "ollama-native/structured-output-thinking" }
-local STREAMS <const> = { "openai-responses/stream-structured-output", "gemini-generatecontent/stream-structured-output",
-  "bedrock-converse/stream-structured-output" }
+local STREAMS <const> = { "openai-responses/stream-structured-output",
+  "gemini-generatecontent/stream-structured-output", "bedrock-converse/stream-structured-output" }
 
 -- True when `part` is a view of `whole` that arrived in part: strings are prefixes, everything else is equal or absent.
 local function is_part(part, whole)
@@ -138,8 +138,8 @@ describe("a recorded answer with a shape", function()
 
   it("is refused where the model refuses, and not asked for again", function()
     local recording = load "openai-chat/stream-refusal"
-    local r = assert(play(recording, { output = { schema = schema_of(recording.request), mode = "native", repair = 2 } })
-      .response)
+    local wanted = { schema = schema_of(recording.request), mode = "native", repair = 2 }
+    local r = assert(play(recording, { output = wanted }).response)
     assert.are.equal("refused", r.output_error.code)
     assert.is_true(#r.output_error.message > 0)
   end)

@@ -47,7 +47,9 @@ describe("repair", function()
   end)
 
   it("answers the call with an error in mode tool", function()
-    local function call(arguments) return { type = "tool_use", id = "call_1", name = "person", arguments = arguments } end
+    local function call(arguments)
+      return { type = "tool_use", id = "call_1", name = "person", arguments = arguments }
+    end
     local r = ask(kit.claude(), { { content = { call { name = "Ada" } } },
       { content = { call { name = "Ada", age = 36 } } } }, { mode = "tool", repair = 1 })
     assert.are.same({ name = "Ada", age = 36 }, r.output)

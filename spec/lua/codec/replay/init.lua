@@ -120,7 +120,8 @@ end
 
 --- Plays a recording from `server` (koine.testing) and returns the outcome {response, err, deltas, origin}; deltas only
 -- of a stream. opts: fault (see koine.testing), streaming (instead of what was recorded), output (the option of the
--- call), each (called with each delta as it comes). Fails when the loopback provider has something to say against the request.
+-- call), each (called with each delta as it comes). Fails when the loopback provider has something to say against the
+-- request.
 function replay.run(server, recording, opts)
   opts = opts or {}
   local streaming, call = opts.streaming, opts.output and { output = opts.output }
