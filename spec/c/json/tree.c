@@ -107,6 +107,15 @@ static void test_nodes(void) {
   node_remove(o, o->last);
   node_remove(o, o->last);
   CHECK(o->count == 0 && o->child == NULL && o->last == NULL);
+  node_remove_after(list, list->child);
+  node_remove_after(list, list->last); /* nothing is behind it */
+  CHECK(list->count == 3 && list->child->next->u.i == 9);
+  node_remove_after(list, list->child->next);
+  node_remove_after(list, NULL);
+  CHECK(list->count == 1 && list->child == list->last && list->child->u.i == 9);
+  node_remove_after(list, NULL);
+  node_remove_after(list, NULL);
+  CHECK(list->count == 0 && list->child == NULL && list->last == NULL);
   buf_free(&b);
   arena_free(&a);
 }

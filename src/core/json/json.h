@@ -75,7 +75,7 @@ enum node_type {
 /* One JSON value. Children of arrays and objects form a list; members carry their key. */
 struct node {
   enum node_type type;
-  unsigned mark;             /* free for the room that made the tree; 0 at first */
+  unsigned mark;             /* free for whoever changes the tree; 0 at first */
   struct str key;            /* as a member of an object */
   struct str s;              /* STRING: decoded bytes; BIG: its text */
   union { int64_t i; double d; } u;
@@ -106,8 +106,10 @@ int node_set(struct node *object, struct str key, struct node *v); /* replaces a
 /* The member, or NULL (also when o is NULL or no object). */
 struct node *node_get_(const struct node *o, const char *key, size_t n);
 #define node_get(o, literal) node_get_((o), (literal), sizeof(literal) - 1)
-/* Removes a child from its list (the node itself stays valid). */
+/* Removes a child from its list (the node itself stays valid). Takes the time of finding it among the children. */
 void node_remove(struct node *parent, struct node *v);
+/* Removes the child behind the child `before`, or the first one where that is NULL, without a search. */
+void node_remove_after(struct node *parent, struct node *before);
 /* What follows walks no deeper than JSON_DEPTH_MAX (no reader makes such a tree, but hands can): copying and writing
 ** fail below that, node_size is 0, nothing equals. */
 /* A deep copy in the arena: structure copied, strings borrowed. */

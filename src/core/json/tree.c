@@ -79,6 +79,17 @@ struct node *node_get_(const struct node *o, const char *key, size_t n) {
   return v;
 }
 
+/* Takes the child behind `before`, or the first, out of its parent's list. */
+void node_remove_after(struct node *parent, struct node *before) {
+  struct node *v = before != NULL ? before->next : parent->child;
+  if (v == NULL) return;
+  if (before != NULL) before->next = v->next;
+  else parent->child = v->next;
+  if (parent->last == v) parent->last = before;
+  parent->count--;
+  v->next = NULL;
+}
+
 /* Takes v out of its parent's list. */
 void node_remove(struct node *parent, struct node *v) {
   struct node *before = NULL, *c = parent->child;
@@ -86,12 +97,7 @@ void node_remove(struct node *parent, struct node *v) {
     before = c;
     c = c->next;
   }
-  if (c == NULL) return;
-  if (before != NULL) before->next = v->next;
-  else parent->child = v->next;
-  if (parent->last == v) parent->last = before;
-  parent->count--;
-  v->next = NULL;
+  if (c != NULL) node_remove_after(parent, before);
 }
 
 /* --- members with the same key --- */
