@@ -241,6 +241,9 @@ static void results_come_first(void) { /* N8 */
   GIVES(&BLOCKS, /* split over several messages */
         "[" MODEL(CALL("a") "," CALL("b")) "," USER(TEXT("x") "," RESULT("b")) "," USER(RESULT("a") "," TEXT("y")) "]",
         "[" MODEL(CALL("a") "," CALL("b")) "," USER(RESULT("a") "," RESULT("b") "," TEXT("x") "," TEXT("y")) "]");
+  GIVES(&BLOCKS, "[" MODEL(CALL("a") "," CALL("b") "," CALL("c")) "," USER(RESULT("c") "," TEXT("x") "," RESULT("b") ","
+                 RESULT("a")) "]", "[" MODEL(CALL("a") "," CALL("b") "," CALL("c")) "," USER(RESULT("a") "," RESULT("b")
+                 "," RESULT("c") "," TEXT("x")) "]");
 }
 
 static void merging_blocks(void) { /* N9, N10 */

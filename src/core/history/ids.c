@@ -145,6 +145,8 @@ int rules_ids(struct history *h, const struct norm *n) {
     if (id.p == NULL || rename_to(h->a, c->block, STR("id"), id) != 0 ||
         rename_to(h->a, c->result, STR("tool_use_id"), id) != 0 || rename_tool(h->a, c->block) != 0)
       return -1;
+    if (n->result_names &&
+        rename_to(h->a, c->result, STR("name"), node_str(node_get(c->block, "name"))) != 0) return -1;
   }
   return 0;
 }

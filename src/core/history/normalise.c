@@ -92,12 +92,15 @@ static int empty_text(const struct node *block, const struct norm *n) {
 }
 
 static void drop_blocks(struct node *content, const struct norm *n) {
-  struct node *block, *next;
+  struct node *block, *next, *before = NULL;
   for (block = content->child; block != NULL; block = next) {
     next = block->next;
     if (!replayable(block, n) || empty_text(block, n)) {
-      node_remove(content, block);
-    } else if (is_block(block, "tool_result")) {
+      node_remove_after(content, before);
+      continue;
+    }
+    before = block;
+    if (is_block(block, "tool_result")) {
       struct node *inner = content_of(block);
       empty_array(inner);
       if (node_is(inner, NODE_ARRAY)) drop_blocks(inner, n);
@@ -169,9 +172,10 @@ int normalise_system(struct arena *a, const struct node *request, struct node **
     if (copy == NULL) return err_memory(e);
     rules_append(list, copy);
   }
-  for (struct node *b = list->child, *next; b != NULL; b = next) {
+  for (struct node *b = list->child, *next, *before = NULL; b != NULL; b = next) {
     next = b->next;
-    if (rules_blank(node_str(node_get(b, "text")))) node_remove(list, b);
+    if (rules_blank(node_str(node_get(b, "text")))) node_remove_after(list, before);
+    else before = b;
   }
   if (list->count > 0) *system = list;
   return 0;

@@ -27,6 +27,7 @@ struct norm {
   int keep_signed_text;        /* N3 not: text without text goes back where provider_data.raw is the wire's own */
   int merge_text;              /* N11: same-role messages joined; assistant messages with calls stay apart */
   int results_first;           /* N8 inside a user message */
+  int result_names;            /* a tool_result gets the name of its call, as its member `name` */
   const char *id_chars;        /* N7: "word-" = [A-Za-z0-9_-], and what stands behind that; "alnum9" = exactly nine [A-Za-z0-9]; NULL = any */
   size_t id_max;               /* N7: longest id; 0 = no limit */
 };

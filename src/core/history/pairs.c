@@ -17,39 +17,51 @@ static int buckets_make(struct history *h) {
   return h->bucket == NULL ? -1 : 0;
 }
 
+/* The calls of this id, or NULL. */
+static struct tool_id *calls_of(const struct history *h, struct str id) {
+  struct tool_id *k = h->bucket[rules_hash(id) & h->mask];
+  while (k != NULL && !str_same(k->id, id)) k = k->next;
+  return k;
+}
+
 /*
-** The call that a result with this id answers: the newest of that id, if it has no result; among calls without any id
-** in one reply the first, for they are answered in order. NULL when there is none.
+** The call that a result with this id answers, which it takes: the newest of that id, if it has no result; among calls
+** without any id in one reply the first, for they are answered in order. NULL when there is none.
 */
-static struct tool_call *awaiting(const struct history *h, struct str id) {
-  struct tool_call *c = h->bucket[rules_hash(id) & h->mask], *found = NULL;
-  size_t reply = 0;
-  for (; c != NULL; c = c->older) {
-    if (!str_same(c->id, id)) continue;
-    if (reply == 0) reply = c->reply;
-    if (c->reply != reply) break;
-    if (c->result == NULL) found = c;
-  }
-  return found;
+static struct tool_call *take_waiting(const struct history *h, struct str id) {
+  struct tool_id *k = calls_of(h, id);
+  struct tool_call *c = k != NULL ? k->waiting : NULL;
+  if (c != NULL) k->waiting = c->twin;
+  return c;
 }
 
 /* True when the reply has a call of this id already: `content .. tool_calls` by hand says everything twice. */
 static int said_before(const struct history *h, struct str id, size_t reply) {
-  const struct tool_call *c = h->bucket[rules_hash(id) & h->mask];
-  if (id.n == 0) return 0;
-  while (c != NULL && !str_same(c->id, id)) c = c->older;
-  return c != NULL && c->reply == reply;
+  const struct tool_id *k = id.n > 0 ? calls_of(h, id) : NULL;
+  return k != NULL && k->newest->reply == reply;
+}
+
+/* The entry of the id, made if need be; NULL: memory. */
+static struct tool_id *id_entry(struct history *h, struct str id) {
+  struct tool_id *k = calls_of(h, id), **bucket = &h->bucket[rules_hash(id) & h->mask];
+  if (k != NULL || (k = arena_zero(h->a, sizeof *k)) == NULL) return k;
+  k->id = id;
+  k->next = *bucket;
+  *bucket = k;
+  return k;
 }
 
 static int call_add(struct history *h, struct node *block, struct str id, size_t at, size_t reply) {
-  struct tool_call *c = arena_zero(h->a, sizeof *c), **bucket = &h->bucket[rules_hash(id) & h->mask];
-  if (c == NULL) return -1;
+  struct tool_call *c = arena_zero(h->a, sizeof *c);
+  struct tool_id *k = id_entry(h, id);
+  if (c == NULL || k == NULL) return -1;
   c->id = id;
   c->block = block;
   c->at = at;
   c->reply = reply;
-  c->older = *bucket;
-  *bucket = c;
+  if (k->newest != NULL && k->newest->reply == reply) k->newest->twin = c;
+  else k->waiting = c;
+  k->newest = c;
   if (h->last == NULL) h->first = c;
   else h->last->next = c;
   h->last = c;
@@ -59,33 +71,36 @@ static int call_add(struct history *h, struct node *block, struct str id, size_t
 
 /* The calls of an assistant message; a call said twice in its reply is dropped, and a result, which cannot be there. */
 static int take_calls(struct history *h, size_t at, size_t reply) {
-  struct node *content = content_of(h->message[at]), *block, *next;
+  struct node *content = content_of(h->message[at]), *block, *next, *before = NULL;
   for (block = content->child; block != NULL; block = next) {
     struct str id = node_str(node_get(block, "id"));
+    int is_call = is_block(block, "tool_use");
     next = block->next;
-    if (is_block(block, "tool_result")) node_remove(content, block);
-    else if (!is_block(block, "tool_use")) continue;
-    else if (said_before(h, id, reply)) node_remove(content, block);
-    else if (call_add(h, block, id, at, reply) != 0) return -1;
+    if (is_block(block, "tool_result") || (is_call && said_before(h, id, reply))) {
+      node_remove_after(content, before);
+      continue;
+    }
+    if (is_call && call_add(h, block, id, at, reply) != 0) return -1;
+    before = block;
   }
   return 0;
 }
 
 /* N4: the results of a user message; those that answer no earlier call, or one that has its answer, are dropped. */
 static void take_results(struct history *h, size_t at) {
-  struct node *content = content_of(h->message[at]), *block, *next;
+  struct node *content = content_of(h->message[at]), *block, *next, *before = NULL;
   for (block = content->child; block != NULL; block = next) {
-    struct tool_call *c;
+    int is_result = is_block(block, "tool_result");
+    struct tool_call *c = is_result ? take_waiting(h, node_str(node_get(block, "tool_use_id"))) : NULL;
     next = block->next;
-    if (is_block(block, "tool_use")) node_remove(content, block);
-    if (!is_block(block, "tool_result")) continue;
-    c = awaiting(h, node_str(node_get(block, "tool_use_id")));
-    if (c == NULL) {
-      node_remove(content, block);
-    } else {
-      c->result = block;
-      c->where = at;
+    if (is_block(block, "tool_use") || (is_result && c == NULL)) {
+      node_remove_after(content, before);
+      continue;
     }
+    before = block;
+    if (c == NULL) continue;
+    c->result = block;
+    c->where = at;
   }
 }
 
@@ -111,20 +126,46 @@ static int pair(struct history *h) {
 
 /* {{{ every call its answer */
 
+/* Takes a block out of its list, which keeps it, marked and not counted, until sweep. */
+static void retire(struct history *h, struct node *content, struct node *block) {
+  block->mark = 1;
+  content->count--;
+  h->retired = 1;
+}
+
+/* Takes the marked blocks out of all messages. */
+static void sweep(struct history *h) {
+  for (size_t i = 0; i < h->n && h->retired; i++) {
+    struct node *content = h->message[i] != NULL ? content_of(h->message[i]) : NULL, *b, *next;
+    if (content == NULL) continue;
+    b = content->child;
+    content->child = content->last = NULL;
+    content->count = 0;
+    for (; b != NULL; b = next) {
+      next = b->next;
+      if (b->mark == 0) rules_append(content, b);
+    }
+  }
+}
+
 /* True when the block alone is worth an assistant message. */
 static int substance(const struct node *block) {
-  if (is_thinking(block)) return 0;
+  if (block->mark != 0 || is_thinking(block)) return 0;
   return !is_block(block, "text") || !rules_blank(node_str(node_get(block, "text")));
 }
 
-/* N5: the call goes; its message stays when it says anything else. */
-static void strip(struct history *h, struct tool_call *c) {
-  struct node *content = content_of(h->message[c->at]), *b;
-  node_remove(content, c->block);
-  c->block = NULL;
-  for (b = content->child; b != NULL; b = b->next)
-    if (substance(b)) return;
-  h->message[c->at] = NULL;
+/* N5: the calls c .. end (not included) go; their messages stay when they say anything else. */
+static void strip(struct history *h, struct tool_call *c, const struct tool_call *end) {
+  while (c != end) {
+    size_t at = c->at;
+    struct node *content = content_of(h->message[at]), *b;
+    for (; c != end && c->at == at; c = c->next) {
+      retire(h, content, c->block);
+      c->block = NULL;
+    }
+    for (b = content->child; b != NULL && !substance(b);) b = b->next;
+    if (b == NULL) h->message[at] = NULL;
+  }
 }
 
 /* N5: what stands for a result that was never recorded. */
@@ -174,12 +215,16 @@ static int say_outputs(struct history *h) {
   return 0;
 }
 
-/* Takes the call's result out of the message it is in, which is dropped when that empties it; `to` stays. */
-static void fetch(struct history *h, struct tool_call *c, size_t to) {
-  struct node *content = content_of(h->message[c->where]);
-  node_remove(content, c->result);
+/* Takes the call's result out of the message it is in, which is dropped when that empties it; `to` stays. The result is
+** a new node then: the old one stays in its list until sweep. 0, or -1 (memory). */
+static int fetch(struct history *h, struct tool_call *c, size_t to) {
+  struct node *content = content_of(h->message[c->where]), *moved = node_new(h->a, NODE_OBJECT);
+  if (moved == NULL) return -1;
+  *moved = *c->result;
+  retire(h, content, c->result);
   if (content->count == 0 && c->where != to) h->message[c->where] = NULL;
-  c->where = to;
+  c->result = moved;
+  return 0;
 }
 
 /* Puts the results of the calls c .. end (not included) into the message `to`; `first`: in call order, first (N8). */
@@ -195,8 +240,8 @@ static int answer(struct history *h, struct tool_call *c, const struct tool_call
       tail = c->result;
       continue;
     }
-    if (fresh) c->where = to;
-    else fetch(h, c, to);
+    if (!fresh && fetch(h, c, to) != 0) return -1;
+    c->where = to;
     insert(content, first ? tail : content->last, c->result);
     tail = c->result;
   }
@@ -216,9 +261,9 @@ int rules_pair(struct history *h, const struct norm *n) {
     size_t to = reply_end(h, c->at), answered = 0;
     for (end = c; end != NULL && end->at < to; end = end->next) answered += end->result != NULL;
     if (answered > 0 && answer(h, c, end, to, n->results_first) != 0) return -1;
-    if (answered == 0)
-      for (; c != end; c = c->next) strip(h, c);
+    if (answered == 0) strip(h, c, end);
   }
+  sweep(h);
   return 0;
 }
 

@@ -18,7 +18,15 @@ struct tool_call {
   size_t at, where;     /* index of the message that holds the call, the result */
   size_t reply;
   struct tool_call *next;    /* the call that appears after it */
-  struct tool_call *older;   /* the call before it in its bucket */
+  struct tool_call *twin;    /* the next of its id in its reply: only calls without any id have one */
+};
+
+/* The calls of one id. */
+struct tool_id {
+  struct str id;
+  struct tool_call *newest;
+  struct tool_call *waiting; /* the first of the newest reply without a result; NULL: each has one */
+  struct tool_id *next;      /* in the bucket */
 };
 
 struct history {
@@ -27,8 +35,9 @@ struct history {
   size_t n;
   struct tool_call *first, *last; /* in order of appearance */
   size_t calls;
-  struct tool_call **bucket;      /* by hash of the id, newest first */
+  struct tool_id **bucket;        /* by hash of the id */
   size_t mask;
+  int retired;                    /* blocks of messages are marked: they have to be taken out */
 };
 
 /* True when the block is of that type. */
@@ -56,8 +65,8 @@ void rules_append(struct node *list, struct node *v);
 /* N4, N5, N8: every call has exactly one result, in the message right after its reply; one that holds the answer itself
 ** and has none is text. 0, or -1 (memory). */
 int rules_pair(struct history *h, const struct norm *n);
-/* N7: every call has an id of its own that the wire accepts, and its result the same one; and a name (N18). 0, or -1
-** (memory). */
+/* N7: every call has an id of its own that the wire accepts, and its result the same one; and a name (N18), which the
+** result gets too where the wire wants it. 0, or -1 (memory). */
 int rules_ids(struct history *h, const struct norm *n);
 /* N9 with N10, or N11, or nothing. 0, or -1 (memory). */
 int rules_merge(struct history *h, const struct norm *n);

@@ -272,10 +272,11 @@ int writer_check_media(struct writer *w, unsigned can) {
 
 void writer_drop(struct writer *w, int (*is_unsendable)(struct writer *w, const struct node *block)) {
   for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
-    struct node *content = node_get(m, "content"), *b = node_is(content, NODE_ARRAY) ? content->child : NULL, *next;
-    for (; b != NULL; b = next) {
+    struct node *content = node_get(m, "content"), *before = NULL, *next;
+    for (struct node *b = node_is(content, NODE_ARRAY) ? content->child : NULL; b != NULL; b = next) {
       next = b->next;
-      if (is_unsendable(w, b)) node_remove(content, b);
+      if (is_unsendable(w, b)) node_remove_after(content, before);
+      else before = b;
     }
   }
 }
