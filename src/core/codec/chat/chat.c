@@ -145,6 +145,7 @@ static const char *const SERVER_TOOLS[] = { "custom", NULL };
 static int prepare(struct writer *w, struct node **system) {
   const struct norm norm = {
     .origin = codec_origin(w->r, &codec_chat), .merge_text = 1, .results_first = 1,
+    .result_names = w->r->quirks->tool_result_name,
     .id_chars = strcmp(w->r->quirks->tool_id, "alnum9") == 0 ? "alnum9" : NULL,
     .id_max = (size_t)w->r->quirks->tool_id_max
   };

@@ -66,15 +66,6 @@ static void put_text_part(struct writer *w, struct str text) {
 
 /* {{{ tool results */
 
-/* The name of the last call with this id before the results' message; empty when there is none. */
-static struct str call_name(const struct node *messages, const struct node *until, struct str id) {
-  struct str name = STR_NONE;
-  for (const struct node *m = messages->child; m != NULL && m != until; m = m->next)
-    for (const struct node *b = children(node_get(m, "content")); b != NULL; b = b->next)
-      if (is_type(b, "tool_use") && str_same(node_str(node_get(b, "id")), id)) name = node_str(node_get(b, "name"));
-  return name;
-}
-
 /* A result's text: its text blocks one per line. Media are refused here (OpenHands#7700) and go into the user message
 ** behind the results: a note says where. *media counts those of the message so far. */
 static struct str result_text(struct writer *w, const struct node *result, size_t *media) {
@@ -104,15 +95,14 @@ static struct str result_text(struct writer *w, const struct node *result, size_
 }
 
 /* One result as a message. */
-static void put_result(struct list *l, const struct node *message, const struct node *result, size_t *media) {
+static void put_result(struct list *l, const struct node *result, size_t *media) {
   struct writer *w = l->w;
-  struct str id = node_str(node_get(result, "tool_use_id"));
   begin_message(l, "tool");
   writer_json(w, ",\"tool_call_id\":");
-  writer_string(w, id);
+  writer_string(w, node_str(node_get(result, "tool_use_id")));
   if (w->r->quirks->tool_result_name) {
     writer_json(w, ",\"name\":");
-    writer_string(w, call_name(writer_given(w, "messages"), message, id));
+    writer_string(w, node_str(node_get(result, "name")));
   }
   writer_json(w, ",\"content\":");
   writer_string(w, result_text(w, result, media));
@@ -159,7 +149,7 @@ static void put_user(struct list *l, const struct node *message) {
   size_t media = 0;
   struct str text = writer_joined(w, content, SAY_TEXT, "\n\n");
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    if (is_type(b, "tool_result")) put_result(l, message, b, &media);
+    if (is_type(b, "tool_result")) put_result(l, b, &media);
     else if (is_media(b)) media++;
   }
   if (media == 0 && text.n == 0) return;

@@ -79,7 +79,6 @@ static void put_text(struct writer *w, const struct node *content, const char *b
 struct list {
   struct writer *w;
   size_t n;
-  const struct node *reply; /* the first message since the user's last */
 };
 
 /* Begins a message: {"role":ROLE,"content": */
@@ -91,14 +90,6 @@ static void begin_message(struct list *l, const char *role) {
 
 /* {{{ user */
 
-/* The name of the call with this id: it stands in the messages from the reply's first on. */
-static struct str call_name(const struct list *l, const struct node *until, struct str id) {
-  for (const struct node *m = l->reply; m != NULL && m != until; m = m->next)
-    for (const struct node *b = children(node_get(m, "content")); b != NULL; b = b->next)
-      if (is_type(b, "tool_use") && str_same(node_str(node_get(b, "id")), id)) return node_str(node_get(b, "name"));
-  return STR_NONE;
-}
-
 /* True when a result says something. */
 static int says(const struct node *content) {
   for (const struct node *c = node_is(content, NODE_ARRAY) ? content->child : NULL; c != NULL; c = c->next)
@@ -107,7 +98,7 @@ static int says(const struct node *content) {
 }
 
 /* One result as a message. Templates know a result by the tool's name or by the call's id. */
-static void put_result(struct list *l, const struct node *message, const struct node *result) {
+static void put_result(struct list *l, const struct node *result) {
   const struct node *content = node_get(result, "content");
   struct str id = node_str(node_get(result, "tool_use_id"));
   struct writer *w = l->w;
@@ -124,7 +115,7 @@ static void put_result(struct list *l, const struct node *message, const struct 
   }
   put_images(w, content, &images);
   writer_json(w, ",\"tool_name\":");
-  writer_string(w, call_name(l, message, id));
+  writer_string(w, node_str(node_get(result, "name")));
   writer_json(w, ",\"tool_call_id\":");
   writer_string(w, id);
   writer_json(w, "}");
@@ -135,10 +126,9 @@ static void put_user(struct list *l, const struct node *message) {
   const struct node *content = node_get(message, "content");
   int own = 0, images = 0;
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    if (is_type(b, "tool_result")) put_result(l, message, b);
+    if (is_type(b, "tool_result")) put_result(l, b);
     else own |= is_media(b) || writer_said(b, SAY_TEXT).n > 0;
   }
-  l->reply = message->next;
   if (!own) return;
   begin_message(l, "user");
   put_text(l->w, content, "\n\n", 0);
@@ -196,7 +186,7 @@ static void put_assistant(struct list *l, const struct node *message) {
 
 void ollama_put_messages(struct writer *w, const struct node *system) {
   const struct node *messages = writer_given(w, "messages");
-  struct list l = { .w = w, .reply = messages->child };
+  struct list l = { .w = w };
   struct str text = writer_joined(w, system, SAY_TEXT, "\n\n");
   writer_json(w, "[");
   if (text.n > 0) {

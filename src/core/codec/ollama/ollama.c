@@ -180,7 +180,9 @@ static const char *const SERVER_TOOLS[] = { NULL };
 
 /* Puts the tree in order: history, system prompt, schemas. */
 static int prepare(struct writer *w, struct node **system) {
-  const struct norm norm = { .origin = codec_origin(w->r, &codec_ollama), .merge_text = 1, .results_first = 1 };
+  const struct norm norm = {
+    .origin = codec_origin(w->r, &codec_ollama), .merge_text = 1, .results_first = 1, .result_names = 1
+  };
   if (normalise_check(w->r->request, w->e) != 0 || codec_server_tools(w->r->request, SERVER_TOOLS, w->e) != 0 ||
       writer_check_media(w, 0) != 0 || ollama_check_media(w) != 0)
     return -1;
