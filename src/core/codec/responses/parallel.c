@@ -114,14 +114,75 @@ static struct node *last_of(struct writer *w, const struct origin *here, struct 
   return last;
 }
 
-/* The result with that id in the messages that follow, up to the assistant's next; *in is its message's content. */
-static struct node *result_of(struct node *message, struct str id, struct node **in) {
+/* The results that answer a message's calls, sorted by id, equal ones in their order: each is a node with the id as its key,
+** the result as its child. Of equal ones the first counts in u.i how many were taken. */
+struct results {
+  struct node **v;
+  size_t n;
+  int taken_out; /* results are marked: they have to be taken out */
+};
+
+/* Counts the results in the messages behind this one, up to the assistant's next; v not NULL: lists them, too. 0 or -1. */
+static int each_result(struct arena *a, const struct node *message, struct results *t) {
+  t->n = 0;
   for (struct node *m = message->next; m != NULL && !str_eq(node_str(node_get(m, "role")), "assistant"); m = m->next) {
-    *in = node_get(m, "content");
-    for (struct node *b = node_is(*in, NODE_ARRAY) ? (*in)->child : NULL; b != NULL; b = b->next)
-      if (is_type(b, "tool_result") && str_same(node_str(node_get(b, "tool_use_id")), id)) return b;
+    const struct node *content = node_get(m, "content");
+    for (struct node *b = node_is(content, NODE_ARRAY) ? content->child : NULL; b != NULL; b = b->next) {
+      struct node *entry;
+      if (!is_type(b, "tool_result")) continue;
+      if (t->v != NULL) {
+        if ((entry = node_new(a, NODE_INT)) == NULL) return -1;
+        entry->key = node_str(node_get(b, "tool_use_id"));
+        entry->child = b;
+        t->v[t->n] = entry;
+      }
+      t->n++;
+    }
   }
-  return NULL;
+  return 0;
+}
+
+static int results_list(struct arena *a, const struct node *message, struct results *t) {
+  *t = (struct results){ .v = NULL };
+  if (each_result(a, message, t) != 0) return -1;
+  if ((t->v = arena_alloc(a, (2 * t->n + 1) * sizeof *t->v)) == NULL || each_result(a, message, t) != 0) return -1;
+  node_sort(t->v, t->v + t->n, t->n);
+  return 0;
+}
+
+/* Less than, equal to or greater than 0, as node_sort has keys. */
+static int compare(struct str a, struct str b) {
+  size_t n = a.n < b.n ? a.n : b.n;
+  int c = n == 0 ? 0 : memcmp(a.p, b.p, n);
+  return c != 0 ? c : a.n < b.n ? -1 : a.n > b.n;
+}
+
+/* The first result with that id that was not taken yet, or NULL. */
+static struct node *take_result(struct results *t, struct str id) {
+  size_t low = 0, high = t->n, at;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (compare(t->v[middle]->key, id) < 0) low = middle + 1;
+    else high = middle;
+  }
+  if (low == t->n || !str_same(t->v[low]->key, id)) return NULL;
+  at = low + (size_t)t->v[low]->u.i;
+  if (at >= t->n || !str_same(t->v[at]->key, id)) return NULL;
+  t->v[low]->u.i++;
+  return t->v[at]->child;
+}
+
+/* Takes the marked results out of the messages behind this one. */
+static void take_out(const struct results *t, const struct node *message) {
+  for (struct node *m = message->next; m != NULL && t->taken_out; m = m->next) {
+    struct node *content = node_get(m, "content"), *before = NULL, *next;
+    if (str_eq(node_str(node_get(m, "role")), "assistant")) break;
+    for (struct node *b = node_is(content, NODE_ARRAY) ? content->child : NULL; b != NULL; b = next) {
+      next = b->next;
+      if (b->mark != 0) node_remove_after(content, before);
+      else before = b;
+    }
+  }
 }
 
 /* Appends a text block. 0 or -1. */
@@ -139,7 +200,7 @@ static int move_content(struct arena *a, struct node *result, struct node *list)
     if (failed && add_text(a, list, normalise_error_text(a, STR_NONE)) != 0) return -1;
     for (struct node *b = content->child, *next; b != NULL; b = next) {
       next = b->next;
-      node_remove(content, b);
+      node_remove_after(content, NULL);
       if (node_add(list, b) != 0) return -1;
     }
     return 0;
@@ -148,16 +209,16 @@ static int move_content(struct arena *a, struct node *result, struct node *list)
 }
 
 /* Makes one result of those of the calls from `first` to `last`. 0 or -1 (memory). */
-static int join_results(struct writer *w, struct node *message, struct node *first, struct node *last,
+static int join_results(struct writer *w, struct results *results, struct node *first, struct node *last,
                         struct str call_id) {
-  struct node *list = node_new(w->r->a, NODE_ARRAY), *into = NULL, *in;
+  struct node *list = node_new(w->r->a, NODE_ARRAY), *into = NULL;
   if (list == NULL) return -1;
   for (struct node *b = first; b != last->next; b = b->next) {
-    struct node *r = result_of(message, node_str(node_get(b, "id")), &in);
+    struct node *r = take_result(results, node_str(node_get(b, "id")));
     if (r == NULL) continue;
     if (move_content(w->r->a, r, list) != 0) return -1;
-    if (into != NULL) node_remove(in, r);
-    else into = r;
+    if (into == NULL) into = r;
+    else r->mark = 1, results->taken_out = 1;
   }
   if (into == NULL) return 0;
   if (node_get(into, "is_error") != NULL) node_remove(into, node_get(into, "is_error"));
@@ -167,7 +228,7 @@ static int join_results(struct writer *w, struct node *message, struct node *fir
 
 /* Makes one call of those that begin with `first`, where they are still as they came. 0 or -1 (memory). */
 static int join_calls(struct writer *w, const struct origin *here, struct node *message, struct node *first,
-                      const struct node *raw) {
+                      const struct node *raw, struct results *results) {
   struct arena *a = w->r->a;
   const struct node *item = node_get(raw, "item");
   struct node *content = node_get(message, "content"), *data = node_get(first, "provider_data"), *arguments, *last;
@@ -177,9 +238,10 @@ static int join_calls(struct writer *w, const struct origin *here, struct node *
   const struct node *uses = uses_of(a, json, RAW_DEPTH, &scratch);
   if (uses == NULL) return scratch.kind == KIND_MEMORY ? -1 : 0;
   if (call_id.n == 0 || (last = last_of(w, here, first, uses, call_id)) == NULL) return 0;
-  if (join_results(w, message, first, last, call_id) != 0) return -1;
+  if (results->v == NULL && results_list(a, message, results) != 0) return -1;
+  if (join_results(w, results, first, last, call_id) != 0) return -1;
   after = last->next;
-  while (first->next != after) node_remove(content, first->next);
+  while (first->next != after) node_remove_after(content, first);
   if ((arguments = json_tree(a, json, RAW_DEPTH, &scratch)) == NULL) return -1;
   if (node_set(first, STR("id"), node_string(a, call_id)) != 0 ||
       node_set(first, STR("name"), node_string(a, node_str(node_get(item, "name")))) != 0 ||
@@ -191,12 +253,14 @@ static int join_calls(struct writer *w, const struct origin *here, struct node *
 int responses_collapse(struct writer *w, const struct origin *here) {
   for (struct node *m = writer_given(w, "messages")->child; m != NULL; m = m->next) {
     struct node *content = node_get(m, "content");
+    struct results results = { .v = NULL };
     if (!node_is(content, NODE_ARRAY)) continue;
     for (struct node *b = content->child; b != NULL; b = b->next) {
       const struct node *raw = kept(w, here, b);
-      if (node_is(node_get(raw, "item"), NODE_OBJECT) && join_calls(w, here, m, b, raw) != 0)
+      if (node_is(node_get(raw, "item"), NODE_OBJECT) && join_calls(w, here, m, b, raw, &results) != 0)
         return err_memory(w->e);
     }
+    take_out(&results, m);
   }
   return 0;
 }
