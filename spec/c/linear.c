@@ -1,6 +1,6 @@
 /*
-** linear.c: reads an input of a given shape and size, so that tools/linear.sh can count the instructions at n and 2n.
-** Usage: linear SHAPE BYTES. Without arguments every shape once, small, as a test.
+** linear.c: reads an input of a given shape and size, or renders a history of one for every wire, so that tools/linear.sh
+** can count the instructions at n and 2n. Usage: linear SHAPE BYTES. Without arguments every shape once, small, as a test.
 */
 #include <stdlib.h>
 
@@ -12,10 +12,12 @@
 #include "core/files/text.h"
 #include "core/history/normalise.h"
 #include "core/framing/sse.h"
+#include "codec/histories.h"
 #include "exchange/kit.h"
 #include "support/frame.h"
 
 #define PIECE 1460 /* what one network packet brings */
+#define ROUND 256  /* bytes of an input for which a history has one round */
 
 /* Appends the i-th unit: each # in it is a number that no other unit has, in no order. */
 static int add_unit(struct buf *b, const char *unit, size_t i) {
@@ -429,11 +431,23 @@ static size_t run(size_t shape, size_t n) {
   return got;
 }
 
+static void run_histories(int argc, char **argv, int *found) {
+  for (size_t i = 0; i < HISTORY_SHAPES; i++) {
+    const struct history_shape *shape = &history_shapes[i];
+    if (argc == 3 && strcmp(argv[1], shape->name) == 0)
+      *found = history_render_all(shape, strtoul(argv[2], NULL, 10) / ROUND) > 0;
+    if (argc == 2) puts(shape->name);
+    if (argc == 1) CHECK(history_render_all(shape, 100) > 0);
+  }
+}
+
 int main(int argc, char **argv) {
+  int found = 0;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     if (argc == 3 && strcmp(argv[1], shapes[i].name) == 0) return run(i, strtoul(argv[2], NULL, 10)) == 0;
     if (argc == 2) puts(shapes[i].name);
     if (argc == 1) CHECK(run(i, 100000) > 0);
   }
-  return argc == 1 ? test_done("linear") : argc != 2;
+  run_histories(argc, argv, &found);
+  return argc == 1 ? test_done("linear") : argc != 2 && !found;
 }
