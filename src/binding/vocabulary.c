@@ -1,7 +1,9 @@
 /*
-** vocabulary.c: core.vocabulary, the words that answers, histories and errors are made of, in the order of the core's enums.
+** vocabulary.c: core.vocabulary, the words that answers, histories and errors are made of, in the order of the core's enums;
+** core.check_source, a check of blocks that constructors and calls share.
 */
 #include "binding.h"
+#include "core/history/normalise.h"
 #include "core/message/event.h"
 
 static void set_word(lua_State *L, const char *key, const char *word) {
@@ -102,6 +104,19 @@ static void set_kinds(lua_State *L) {
   lua_setfield(L, -2, "kinds");
 }
 
+/* core.check_source(source, media_type, document): what is expected in the place of this source of an image or a document,
+** nil where it is fine. media_type may be nil. */
+static int f_check_source(lua_State *L) {
+  struct str source, type = STR_NONE;
+  const char *expected;
+  source.p = luaL_checklstring(L, 1, &source.n);
+  if (!lua_isnoneornil(L, 2)) type.p = luaL_checklstring(L, 2, &type.n);
+  expected = normalise_source(source, type, lua_toboolean(L, 3));
+  if (expected == NULL) lua_pushnil(L);
+  else lua_pushstring(L, expected);
+  return 1;
+}
+
 void open_vocabulary(lua_State *L) {
   lua_newtable(L);
   set_blocks(L);
@@ -109,4 +124,6 @@ void open_vocabulary(lua_State *L) {
   set_stops(L);
   set_kinds(L);
   lua_setfield(L, -2, "vocabulary");
+  lua_pushcfunction(L, f_check_source);
+  lua_setfield(L, -2, "check_source");
 }

@@ -111,9 +111,14 @@ local function optional(name, checker, default) return { name = name, check = ch
 local function fresh() return {} end
 local function fresh_list() return core.array {} end
 
-local function media(value, path)
-  if value.media_type == nil and not names_its_type(value.source) then
-    core.raise_argument(path .. ".media_type", "MIME type (source is base64 data)", "nothing")
+-- The data is checked as every call does it.
+local function media(is_document)
+  return function(value, path)
+    local expected = core.check_source(value.source, value.media_type, is_document)
+    if expected then errors.argument(path .. ".source", expected, value.source) end
+    if value.media_type == nil and not names_its_type(value.source) then
+      core.raise_argument(path .. ".media_type", "MIME type (source is no URL)", "nothing")
+    end
   end
 end
 
@@ -133,7 +138,7 @@ for type, block in next, vocabulary.blocks do
     specs[type] = spec
   end
 end
-specs.image.check, specs.document.check = media, media
+specs.image.check, specs.document.check = media(false), media(true)
 
 specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
 specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" },

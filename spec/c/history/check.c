@@ -111,9 +111,9 @@ static void blocks(void) {
   BLOCK(CITED("{\"enabled\":1}"), "x.citations.enabled: true or false expected, got 1");
   BLOCK("{\"type\":\"text\",\"text\":\"t\",\"citations\":7}", FINE);
   BLOCK("{\"type\":\"image\",\"source\":\"\"}", "x.source: non-empty string expected, got \"\"");
-  BLOCK("{\"type\":\"document\",\"source\":\"words\",\"media_type\":\"text/plain\",\"title\":\"t\",\"context\":\"c\"}",
+  BLOCK("{\"type\":\"document\",\"source\":\"word\",\"media_type\":\"text/plain\",\"title\":\"t\",\"context\":\"c\"}",
         FINE);
-  BLOCK("{\"type\":\"document\",\"source\":\"words\",\"media_type\":\"text/plain\",\"title\":[1]}",
+  BLOCK("{\"type\":\"document\",\"source\":\"word\",\"media_type\":\"text/plain\",\"title\":[1]}",
         "x.title: string expected, got an array");
   BLOCK("{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}", FINE);
   BLOCK("{\"type\":\"thinking\",\"signature\":\"s\"}", "x.thinking: string expected, got nothing");

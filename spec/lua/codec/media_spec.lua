@@ -211,7 +211,13 @@ describe("media", function()
       refused(adapter, image(5, "image/png"))
     end
     refused(openai(), image(PNG, "image/png"), "assistant")
-    refused(anthropic(), document("no base64!", "text/plain"))
+    for _, wire in pairs(WIRES) do -- as the constructors do
+      for _, bad in ipairs { "no base64!", "two words", "abcde", "data:text/plain,abc", ("A"):rep(4096) .. "!" } do
+        local block = document(bad, "text/plain")
+        refused(on(wire), block)
+        assert.is_false(pcall(koine.document, { source = bad, media_type = "text/plain" }))
+      end
+    end
     assert.are.equal(0, #assert(server:requests()))
   end)
 end)

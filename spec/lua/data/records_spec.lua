@@ -207,6 +207,28 @@ describe("messages and blocks", function()
       end
     end
   end)
+
+  it("image and document: what no call would send is refused by name", function()
+    for name, type in pairs { image = "image/png", document = "application/pdf" } do
+      for _, bad in ipairs { "/home/me/picture.png", "no base64!", "two words", "\0aGk=", "aGk=aGk=", "abcde",
+        "data:image/png,abc", "data:image/png;base64,!", "data:x" } do
+        local err = argument_error(records[name], { source = bad, media_type = type })
+        assert.are.equal(name .. ".source", err.field)
+        assert.is_truthy(err.expected:find "base64 data", err.expected)
+        err = argument_error(records.message, { role = "user", content = { { type = name, source = bad,
+          media_type = type } } })
+        assert.are.equal("message.content[1].source", err.field)
+      end
+      for _, good in ipairs { "aGk=", "aGk", "aG\r\nk=\n", "-_==", ("A"):rep(4096), "s3://bucket/key",
+        "gs://bucket/a b" } do
+        assert.are.equal(good, records[name] { source = good, media_type = type }.source)
+      end
+    end
+    local late = ("A"):rep(4096) .. "!"  -- wires read all of a text, and hand on what is none
+    assert.are.equal("document.source",
+      argument_error(records.document, { source = late, media_type = "text/plain" }).field)
+    assert.are.equal(late, records.document { source = late, media_type = "application/pdf" }.source)
+  end)
 end)
 
 describe("usage, deltas, models", function()

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define DATA_LOOKED_AT 1024 /* bytes of an image or a document */
+#define DATA_LOOKED_AT 1024 /* bytes of an image, or of a document that is no text */
 #define NAMES_MAX 128 /* bytes of the names of all types of blocks */
 
 /* {{{ blocks */
@@ -38,30 +38,50 @@ static int check_citations(struct check *c, const struct node *b, enum block_typ
   return 0;
 }
 
-/* Whether bare data may be base64, by its beginning: a path of a file is not. An address of a provider's own ("s3://…")
-** passes. */
-static int may_be_base64(struct str s) {
-  size_t n = s.n < DATA_LOOKED_AT ? s.n : DATA_LOOKED_AT;
-  if (str_contains((struct str){ s.p, n }, "://")) return 1;
+/* Whether data may be base64, as base64_decode reads it: by its beginning, or by all of it. */
+static int may_be_base64(struct str s, int all) {
+  size_t n = all || s.n < DATA_LOOKED_AT ? s.n : DATA_LOOKED_AT, digits = 0;
+  int ended = 0;
   for (size_t i = 0; i < n; i++) {
     char ch = s.p[i];
     int letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
-    if (!letter && (ch == '\0' || strchr("+/=-_ \t\r\n", ch) == NULL)) return 0;
+    if (ch == '\n' || ch == '\r') continue;
+    if (ch == '=') ended = 1;
+    else if (ended || (!letter && (ch == '\0' || strchr("+/-_", ch) == NULL))) return 0;
+    else digits++;
   }
-  return 1;
+  return n < s.n || digits % 4 != 1;
+}
+
+/* An address of a provider's own ("s3://…") passes, a path of a file does not. Wires read all of a text. */
+const char *normalise_source(struct str source, struct str type, int document) {
+  struct str data = source;
+  size_t head = source.n < DATA_LOOKED_AT ? source.n : DATA_LOOKED_AT;
+  if (str_begins(source, "data:")) {
+    const char *comma = memchr(source.p, ',', head);
+    size_t n = comma != NULL ? (size_t)(comma - source.p) : 0;
+    if (n < 12 || memcmp(comma - 7, ";base64", 7) != 0) return "data: URL of base64 data (data:TYPE;base64,DATA)";
+    data = (struct str){ comma + 1, source.n - n - 1 };
+    type = (struct str){ source.p + 5, n - 12 };
+    if (type.n == 0) type = STR("text/plain");
+  } else if (str_contains((struct str){ source.p, head }, "://")) {
+    return NULL;
+  }
+  if (may_be_base64(data, document && str_begins(type, "text/"))) return NULL;
+  return "base64 data, as koine.base64(bytes) gives, or a URL";
 }
 
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
 static int check_media(struct check *c, const struct node *b, enum block_type block) {
   const struct node *type = member(b, STR("media_type")), *source = member(b, STR("source"));
   struct str s = node_str(source);
-  int names_itself = str_begins(s, "data:") || str_begins(s, "http://") || str_begins(s, "https://");
+  const char *expected;
   if (node_is(source, NODE_OBJECT))
     return refuse_member(c, STR("source"), "string of base64 data or a URL, with media_type beside it", source);
   if (check_name(c, b, STR("source")) != 0) return -1;
-  if (!names_itself && !may_be_base64(s))
-    return refuse_member(c, STR("source"), "base64 data, as koine.base64(bytes) gives, or a URL", source);
-  if (!names_itself && type == NULL)
+  if ((expected = normalise_source(s, node_str(type), block == BLOCK_DOCUMENT)) != NULL)
+    return refuse_member(c, STR("source"), expected, source);
+  if (type == NULL && !str_begins(s, "data:") && !str_begins(s, "http://") && !str_begins(s, "https://"))
     return refuse_member(c, STR("media_type"), "MIME type (source is no URL)", NULL);
   if (check_string(c, b, STR("media_type"), OPTIONAL) != 0 || check_string(c, b, STR("title"), OPTIONAL) != 0)
     return -1;

@@ -41,6 +41,10 @@ int normalise_check(const struct node *request, struct err *e);
 /* One block or message alone, as the constructors check it; `path` begins the field's name. */
 int normalise_check_message(const struct node *message, const char *path, struct err *e);
 
+/* What is expected where this source of an image or a document is neither a URL nor base64 data; NULL: it may be. `type`: its
+** MIME type, empty where that is not said. */
+const char *normalise_source(struct str source, struct str type, int document);
+
 /* True for a tool that is the provider's own: its type is neither absent nor "function". */
 int normalise_is_server_tool(const struct node *tool);
 /* True when a tool_choice of that name means the tool: those of a provider's own may be without a name, the type

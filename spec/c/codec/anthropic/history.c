@@ -32,16 +32,16 @@ static void test_media(void) {
   RENDER(ONE("{'type':'document','source':'data:text/plain;charset=utf-8;base64,w6k='}"),
          ONE_SENT("{'type':'document','source':{'type':'text','media_type':'text/plain','data':'\xC3\xA9'}}"));
   REFUSE(ONE("{'type':'image','source':'data:image/png,abc'}"),
-         "messages[1].content[1].source: http(s) URL, base64 data: URL, or base64 data with a media_type expected, "
-         "got something else");
+         "messages[1].content[1].source: data: URL of base64 data (data:TYPE;base64,DATA) expected, "
+         "got \"data:image/png,abc\"");
   REFUSE(ONE("{'type':'document','source':'not base64!','media_type':'text/plain'}"),
          "messages[1].content[1].source: base64 data, as koine.base64(bytes) gives, or a URL expected, "
          "got \"not base64!\"");
   REFUSE("{'model':'m','messages':[" CALLED ",{'role':'assistant','content':[{'type':'tool_use','id':'c2',"
          "'name':'f','arguments':{}}]},{'role':'user','content':[{'type':'tool_result','tool_use_id':'c2',"
          "'content':[{'type':'image','source':'data:x'}]}]}]}",
-         "messages[4].content[1].content[1].source: http(s) URL, base64 data: URL, or base64 data with a media_type "
-         "expected, got something else");
+         "messages[4].content[1].content[1].source: data: URL of base64 data (data:TYPE;base64,DATA) expected, "
+         "got \"data:x\"");
 }
 
 static void test_calls(void) {

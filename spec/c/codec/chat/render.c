@@ -270,7 +270,7 @@ static void test_media(void) {
   REFUSES("{'image_data_only':true}", USER("[" IMAGE "]"), "messages[1].content[1]");
   MESSAGES("{'image_data_only':true}", USER("[" DATA_IMAGE "]"),
            USER("[{'type':'image_url','image_url':{'url':'data:image/png;base64,QQ=='}}]"));
-  REFUSES("{'no_documents':true}", USER("[{'type':'document','source':'data:,x'}]"), "messages[1].content[1]");
+  REFUSES("{'no_documents':true}", USER("[{'type':'document','source':'data:a/b;base64,QQ=='}]"), "messages[1].content[1]");
   REFUSES(NULL, HI "," ASSISTANT("[" DATA_IMAGE "]"), "messages[2].content[1].type");
   REFUSES("{'no_images':true}",
           HI "," ASSISTANT("[" USE("a", "f") "]") "," USER("[" RESULT("a", "[" DATA_IMAGE "]") "]"),
