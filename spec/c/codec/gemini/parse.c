@@ -105,7 +105,6 @@ static void test_ends(void) {
   STREAM("warning unknown_stop_reason stop_reason X\nstop end_turn X\n", CHUNK("'finishReason':'X'"));
   STREAM("warning prompt_blocked messages no\nstop sensitive OTHER\n",
          "{'promptFeedback':{'blockReason':'OTHER','blockReasonMessage':'no','safetyRatings':[]}}");
-  STREAM("text 0 a\nstop end_turn STOP\n", STOP(TEXT("a")), "{'promptFeedback':{'blockReason':'OTHER'}}");
   BODY("text 0 a\nstop end_turn \n", SAYS(TEXT("a")));
   BODY("error protocol 0  retryable\n", "{}");
   BODY("text 0 a\nwarning not_a_stream the answer is an array of chunks instead of a stream\nstop end_turn STOP\n",
@@ -144,6 +143,7 @@ static void test_blocks(void) {
   STREAM("text 0 a\nstop sensitive SAFETY\n", SAYS(TEXT("a")), BLOCK);
   STREAM(CALLED "stop sensitive SAFETY\n", SAYS(CALL("'name':'f'")), BLOCK, REASON("STOP"));
   STREAM("stop sensitive SAFETY\n", BLOCK, REASON("STOP"));
+  STREAM("text 0 a\nstop sensitive SAFETY\n", STOP(TEXT("a")), BLOCK);
   STREAM("text 0 a\nstop end_turn STOP\n", BLOCK, STOP(TEXT("a")));
   BODY("text 0 a\nstop sensitive SAFETY\n",
        "{'candidates':[{" PARTS(TEXT("a")) "}],'promptFeedback':{'blockReason':'SAFETY'}}");

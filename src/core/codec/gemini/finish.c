@@ -53,11 +53,11 @@ static int fails(const struct gemini *s, const struct reason *r) {
                        (r->meaning == FAILED_WHEN_EMPTY && s->parts == 0));
 }
 
-/* What each reason makes of the answer so far, from "it is whole" up. */
-enum rank { WHOLE, UNCLEAR, CUT, HELD_BACK, NO_ANSWER };
+/* What each reason makes of the answer so far, from "it is whole" up. That it was held back says why it is EMPTY. */
+enum rank { WHOLE, UNCLEAR, CUT, EMPTY, HELD_BACK, NO_ANSWER };
 
 static enum rank rank_of(const struct gemini *s, const struct reason *r) {
-  if (fails(s, r)) return NO_ANSWER;
+  if (fails(s, r)) return r->meaning == FAILED_WHEN_EMPTY ? EMPTY : NO_ANSWER;
   if (r == NULL || r->meaning != PLAIN) return UNCLEAR;
   return r->stop == STOP_SENSITIVE ? HELD_BACK : r->stop == STOP_MAX_TOKENS ? CUT : WHOLE;
 }
@@ -84,7 +84,7 @@ int gemini_finish(struct gemini *s, struct str reason, struct str message) {
 }
 
 int gemini_block(struct gemini *s, struct str reason, struct str message) {
-  return s->finished ? 0 : keep(s, reason, message, 1);
+  return HELD_BACK < known_rank(s) ? 0 : keep(s, reason, message, 1);
 }
 
 /* The answer is none: what the provider says about it is the error's message, its word the code. */

@@ -115,7 +115,8 @@ int gemini_part(struct gemini *s, struct json *j, int first);
 
 /* Keeps a finishReason, unless one before it says worse, and what the provider says about it (may be empty). 0 or -1. */
 int gemini_finish(struct gemini *s, struct str reason, struct str message);
-/* The same of the blockReason of a refused prompt, which says nothing about an answer that has ended. */
+/* The same of the blockReason of a refused prompt, which also counts behind a finishReason: it says worse than that the answer is
+** whole or cut. */
 int gemini_block(struct gemini *s, struct str reason, struct str message);
 /* Pushes how the answer ended, or fails where it is none. 0 or -1. */
 int gemini_end(struct gemini *s);
