@@ -183,7 +183,8 @@ local function decode(answer) return core.decode(answer.body) end
 -- The value that `parse` makes of an answer, or nil, err.
 local function read(row, answer, secrets, parse)
   if answer.status < 200 or answer.status > 299 then
-    return nil, errors.from_answer(row.name, answer, secrets, row.id_header, row.codec)
+    local codec = (row.quirks or {}).refusals or row.codec
+    return nil, errors.from_answer(row.name, answer, secrets, row.id_header, codec)
   end
   local value, problem = (parse or decode)(answer)
   if type(value) == "table" then return value end

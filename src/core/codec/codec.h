@@ -107,6 +107,9 @@ struct quirks {
                                 whole request that names its model */
   int no_tool_invocations;   /* refuses to be asked for what the provider's tools did */
   int openapi_schema;        /* takes a subset of OpenAPI's schemas alone, as `parameters` */
+  /* Any wire */
+  const char *refusals;      /* the wire in whose form requests are refused: "own" | "bedrock" (what stands before the
+                                wire's own server is AWS) */
 };
 
 /* Everything at its default. */
@@ -232,6 +235,8 @@ const struct remedy *codec_remedy(const struct codec *codec, unsigned mask, int 
 ** found no room.
 */
 void codec_error(struct arena *a, int status, struct str body, struct err *e);
+/* The codec that reads what is refused of this codec's requests. */
+const struct codec *codec_of_refusals(const struct codec *codec, const struct quirks *q);
 /* The same as the codec reads it; type: what its error_header says, empty where it is not there. */
 void codec_read_error(const struct codec *codec, struct arena *a, int status, struct str type, struct str body,
                       struct err *e);

@@ -10,6 +10,12 @@ const struct codec *codec_by_name(struct str name) {
   return NULL;
 }
 
+const struct codec *codec_of_refusals(const struct codec *codec, const struct quirks *q) {
+  const struct codec *other = strcmp(q->refusals, "own") == 0 ? NULL : codec_by_name((struct str){ q->refusals,
+                                                                                                  strlen(q->refusals) });
+  return other != NULL ? other : codec;
+}
+
 void codec_read_error(const struct codec *codec, struct arena *a, int status, struct str type, struct str body,
                       struct err *e) {
   if (codec->read_error != NULL) codec->read_error(a, status, type, body, e);

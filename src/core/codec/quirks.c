@@ -78,6 +78,7 @@ static const struct quirk QUIRKS[] = {
   BOOL(plain_count),
   BOOL(no_tool_invocations),
   BOOL(openapi_schema),
+  WORD(refusals, "own", "bedrock"),
 };
 
 #define QUIRK_COUNT (sizeof QUIRKS / sizeof QUIRKS[0])

@@ -109,8 +109,8 @@ int body_read_refusal(struct exchange *x) {
   body = redact(&x->spec.secrets, &x->scratch, buf_str(&x->body));
   if (x->transport != NULL && x->transport->kind == KIND_MEMORY) x->err = *x->transport;
   else if (body.p == NULL && x->body.n > 0) err_memory(&x->err);
-  else codec_read_error(x->spec.codec, &x->scratch, x->status, redact(&x->spec.secrets, &x->scratch, x->error_type), body,
-                        &x->err);
+  else codec_read_error(codec_of_refusals(x->spec.codec, &x->spec.quirks), &x->scratch, x->status,
+                        redact(&x->spec.secrets, &x->scratch, x->error_type), body, &x->err);
   return exchange_fail(x);
 }
 

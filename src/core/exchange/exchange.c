@@ -144,7 +144,7 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   head_read(&head, status, h, n, x->spec.id_header, clock_wall());
   x->typed = head_is_type(h, n, x->spec.framing->media_type);
   head.request_id = arena_dup(&x->arena, head.request_id);
-  x->error_type = arena_dup(&x->arena, head_find(h, n, x->spec.codec->error_header));
+  x->error_type = arena_dup(&x->arena, head_find(h, n, codec_of_refusals(x->spec.codec, &x->spec.quirks)->error_header));
   x->head = head;
   if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL && x->error_type.p != NULL) return 0;
   x->head.request_id = STR_NONE;

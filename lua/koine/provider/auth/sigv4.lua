@@ -255,6 +255,8 @@ local OVER = { "expired" }
 local ELSEWHERE = { "scoped to a valid region" }
 local UNKNOWN = { "security token included in the request is invalid" }
 local DIFFERENT = { "does not match the signature" }
+-- For good credentials that may not do what is asked: IAM's words, and Bedrock's for a model.
+local NOT_ALLOWED = { "not authorized", "access to the model" }
 
 local function is_about_time(err)
   return err.code == "RequestTimeTooSkewed" or err.code == "RequestExpired" or says(err, LATE)
@@ -283,9 +285,14 @@ end
 function sigv4.advise(adapter, err, applied)
   if err.class ~= "AuthenticationError" then return nil end
   local state = core.state(adapter)
-  if not applied.keys then
-    local over = applied.key and says(err, OVER)
-    return over and "make a new bearer key: one that is made of a login holds 12 hours at most" or nil
+  if err.kind == "permission" then
+    return says(err, NOT_ALLOWED) and "the credentials are good, but may not do this: check their IAM policies, and "
+      .. "that the account has access to the model" or "the provider does not say which: check the credentials, their "
+      .. "IAM policies and the account's access to the model"
+  elseif not applied.keys then
+    if not applied.key then return nil end
+    return says(err, OVER) and "make a new bearer key: one that is made of a login holds 12 hours at most"
+      or "check the bearer key: the option key, or AWS_BEARER_TOKEN_BEDROCK"
   elseif is_about_time(err) then
     state.clock_skew = nil -- what was learnt did not help
     return "the clock of this machine differs from the provider's: set it"

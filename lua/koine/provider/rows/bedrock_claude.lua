@@ -16,7 +16,7 @@ return {
   api = "anthropic",
   apis = {
     anthropic = { codec = "anthropic", base_url = MANTLE, list = false, service = "bedrock-mantle",
-      headers = anthropic.headers },
+      headers = anthropic.headers, quirks = { refusals = "bedrock" } },
     invoke = { codec = "bedrock_invoke", base_url = "https://bedrock-runtime.{region}.amazonaws.com",
       list_base_url = "https://bedrock.{region}.amazonaws.com", list = "/foundation-models?byProvider=anthropic",
       service = "bedrock", quirks = INVOKE },

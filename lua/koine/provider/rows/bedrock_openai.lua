@@ -21,6 +21,7 @@ return {
   env = { "AWS_BEARER_TOKEN_BEDROCK" },
   auth = "sigv4",
   service = "bedrock-mantle",
+  quirks = { refusals = "bedrock" },
   id_header = "x-amzn-requestid",
   source = "recordings",
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },

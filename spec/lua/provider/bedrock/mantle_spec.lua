@@ -2,6 +2,7 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local raw_server = require "spec.support.raw_server"
 
 describe("Mantle", function()
   local server
@@ -72,6 +73,65 @@ describe("Mantle", function()
         assert.is_truthy(err.message:find(words, 1, true), err.message)
       end
     end
+  end)
+
+  -- A body without a type, as AWS itself answers: the kind, and what the advice says. true: with a bearer key.
+  local REFUSALS = {
+    { '{"message":"The security token included in the request is invalid."}', "auth", "check the access key" },
+    { '{"message":"The security token included in the request is expired"}', "auth", "get new credentials" },
+    { '{"Message":"The request signature we calculated does not match the signature you provided."}', "auth",
+      "check the secret key" },
+    { '{"message":"Bearer Token has expired"}', "auth", "make a new bearer key", true },
+    { '{"error":{"message":"Bearer Token has expired","type":"permission_error"}}', "auth", "make a new bearer key",
+      true },
+    { '{"message":"Authentication failed: Please make sure your API Key is valid."}', "auth", "check the bearer key",
+      true },
+    { '{"message":"User: arn:aws:iam::1:user/x is not authorized to perform: bedrock:CallWithBearerToken"}',
+      "permission", "check their IAM policies", true },
+    { '{"message":"User: arn:aws:iam::1:role/credential-x is not authorized to perform: bedrock-mantle:Infer"}',
+      "permission", "check their IAM policies" },
+    { '{"message":"You don\'t have access to the model with the specified model ID."}', "permission",
+      "access to the model" },
+    { '{"message":"Forbidden"}', "permission", "does not say which" },
+    { "", "permission", "does not say which", true },
+  }
+
+  it("tells credentials that are refused from what they may not do", function()
+    for _, refusal in ipairs(REFUSALS) do
+      for _, way in ipairs(WAYS) do
+        local echo = raw_server.start(raw_server.answer(403, refusal[1]))
+        local adapter = koine[way[1]] { model = "m", api = way[3], base_url = echo.url, retry = false,
+          region = "eu-west-1", key = refusal[4] and "a-bearer-key" or nil,
+          credentials = not refusal[4] and KEYS or nil }
+        local _, err = adapter:chat("Hi", { stream = true })
+        echo:requests()
+        assert.are.same({ "AuthenticationError", refusal[2], 403, false },
+          { err.class, err.kind, err.status_code, err.retryable }, refusal[1])
+        assert.is_truthy(err.message:find(refusal[3], 1, true), err.message)
+      end
+    end
+    local echo = raw_server.start(raw_server.answer(403, REFUSALS[1][1]))
+    local _, err = koine.bedrock_openai { model = "m", base_url = echo.url, region = "eu-west-1",
+      credentials = KEYS, retry = false }:list_models()
+    echo:requests()
+    assert.are.same({ "auth", 403 }, { err.kind, err.status_code })
+  end)
+
+  it("reads the type of a refusal from its header, and errors of the models as their wires have them", function()
+    local function refused(status, body, type)
+      local more = type and "application/json\r\nx-amzn-ErrorType: " .. type
+      local echo = raw_server.start(raw_server.answer(status, body, more))
+      local _, err = koine.bedrock_claude { model = "m", base_url = echo.url, retry = false, region = "eu-west-1",
+        key = "a-bearer-key" }:chat "Hi"
+      echo:requests()
+      return { err.kind, err.code, err.status_code }
+    end
+    assert.are.same({ "auth", "ExpiredToken", 403 },
+      refused(403, "{}", "ExpiredTokenException:http://internal.amazon.com/"))
+    assert.are.same({ "rate_limit", "Throttling", 429 },
+      refused(429, '{"message":"Too many requests"}', "ThrottlingException"))
+    assert.are.same({ "context_overflow", "invalid_request_error", 400 }, refused(400,
+      '{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}'))
   end)
 
   it("learns the provider's clock", function()

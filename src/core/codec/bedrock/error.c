@@ -30,6 +30,8 @@ static const struct { const char *type; int status; enum kind kind; int retryabl
 
 static const char *const LOGIN[] = { "authentication failed", "api key", "bearer", NULL };
 static const char *const SIGNATURE[] = { "security token", "signature", "credential", "authorization header", NULL };
+/* The credentials are good: "… is not authorized to perform: bedrock:CallWithBearerToken" (IAM's words). */
+static const char *const NOT_ALLOWED[] = { "not authorized to perform", NULL };
 static const char *const OVERFLOW[] = {
   "input tokens exceeded", "too long", "maximum context", "exceeds the maximum number of tokens", "context window", NULL
 };
@@ -84,9 +86,14 @@ static void settle(struct err *e, enum kind kind, int retryable) {
   e->retryable = retryable;
 }
 
+/* True when the words are about credentials, not about what these may do. */
+static int is_login(struct str message, const char *const *phrases) {
+  return says(message, phrases) && !says(message, NOT_ALLOWED);
+}
+
 /* What the words of a refusal say beyond its type. */
 static void look_closer(struct err *e, struct str message) {
-  if (e->kind == KIND_PERMISSION && says(message, LOGIN)) settle(e, KIND_AUTH, 0);
+  if (e->kind == KIND_PERMISSION && is_login(message, LOGIN)) settle(e, KIND_AUTH, 0);
   else if (e->kind == KIND_RATE_LIMIT && says(message, SPENT)) settle(e, KIND_BILLING, 0);
   else if (e->kind != KIND_INVALID_REQUEST) return;
   else if (says(message, NO_MODEL)) settle(e, KIND_NOT_FOUND, 0);
@@ -115,17 +122,18 @@ static int by_type(struct err *e, struct str name) {
 
 static void read_error(struct arena *a, int status, struct str type, struct str body, struct err *e) {
   struct facts f = { .status = 0 };
-  struct str name;
+  struct str name, said;
   int known;
   body = str_trim(body);
   known = body.n > 0 && body.p[0] == '{' && read_body(a, body, &f);
   name = type.n > 0 || f.type.n > 0 ? name_of(type.n > 0 ? type : f.type) : STR_NONE;
   codec_error(a, f.status > 0 ? (int)f.status : status, body, e);
   if (e->kind == KIND_MEMORY) return;
+  said = f.message.n > 0 ? f.message : (struct str){ e->message, strlen(e->message) }; /* other wires' own form */
   if (f.status == 0 && status < 300) e->status = 0; /* the type says more than the words */
   if ((f.status == 0 || name.n == 0) && !by_type(e, name)) {
     if (e->status == 0) e->status = 500;
-    if (status == 403 && (says(f.message, LOGIN) || says(f.message, SIGNATURE))) settle(e, KIND_AUTH, 0);
+    if (status == 403 && (is_login(said, LOGIN) || is_login(said, SIGNATURE))) settle(e, KIND_AUTH, 0);
     if (status < 300) settle(e, KIND_SERVER, -1);
   }
   if (f.message.n > 0) {
