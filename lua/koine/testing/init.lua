@@ -12,8 +12,11 @@
 -- answer's path has; any other path is answered 404, which names it and those there are. It checks requests strictly:
 -- it lists what is wrong in the request's `problems` and answers 400
 -- in the wire's own shape; such a request uses up no answer. When the script is exhausted the answer is 500 and
--- says so. The child ends when its standard input closes: with `stop`, with the server object, or with this process. A
--- shell can also start it: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
+-- says so. An answer that the wire cannot play (arguments that are not JSON or an opaque block where it has no place
+-- for them, content for a path that is no chat's) is 500, too, and says which one and why: "the script
+-- cannot be played: answers[2]: …". Neither is retried: the call fails at once, and the next answer is left for the
+-- next call. The child ends when its standard input closes: with `stop`, with the server object, or with this process.
+-- A shell can also start it: `lua5.4 -l koine.testing.loopback.main` prints "PORT PID".
 --
 -- An ANSWER is a table with exactly one of
 --   content       string, or array of blocks: {type="text", text}, {type="thinking", thinking, signature},
