@@ -155,7 +155,11 @@ static void put_text(struct writer *w, const struct node *block) {
   writer_json(w, "}");
 }
 
-/* What the provider told of a call besides name and arguments: its id, where it gave one. */
+/*
+** What the provider told of a call besides name and arguments: its id, if and only if it gave one. Vertex AI refused any id
+** as an unknown field, and gave none (vercel/ai#15664); since September 2026 it gives ids, as the Gemini API does, and takes
+** them back (anomalyco/opencode#50504). An id that Koine made up has never gone out, nor one of the other service's (N13).
+*/
 static void put_call_members(struct writer *w, const struct node *raw) {
   for (const struct node *v = children(node_get(raw, "functionCall")); v != NULL; v = v->next) {
     if (str_eq(v->key, "name") || str_eq(v->key, "args")) continue;
