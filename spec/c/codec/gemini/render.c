@@ -50,6 +50,11 @@ static void test_order(void) {
 
 static void test_settings(void) {
   SETS(NULL, "", "");
+  WARNS(NULL, "'extra':{'parallel_tool_calls':false},'tools':[{'name':'f'}],",
+        "'tools':[{'functionDeclarations':[{'name':'f'}]}],", "extra");
+  WARNS(NULL, "'extra':{'parallel_tool_calls':true},'tools':[{'name':'f'}],",
+        "'tools':[{'functionDeclarations':[{'name':'f'}]}],", "");
+  WARNS(NULL, "'extra':{'parallel_tool_calls':false},", "", "");
   WARNS(NULL, "'metadata':{'user_id':'u'},'cache_retention':'long','tool_choice':'auto',", "",
         "cache_retention,tool_choice,metadata");
   WARNS(NULL, "'stop_sequences':['1','2','3','4','5','6'],", "'generationConfig':{'stopSequences':['1','2','3','4','5']},",

@@ -72,6 +72,11 @@ static void test_tools(void) {
         HEAD "'tools':[" TOOL("f") "," TOOL("g") "]," OUT, "tool_choice,tools");
   WARNS("{'model':'m','tools':[{'name':'f'},{'name':'g'}],'tool_choice':{'type':'tool','name':'g'}," ASKS "}",
         HEAD "'tools':[" TOOL("g") "]," OUT, "tool_choice");
+  WARNS("{'model':'m','tools':[{'name':'f'}],'extra':{'parallel_tool_calls':false}," ASKS "}",
+        HEAD "'tools':[" TOOL("f") "]," OUT, "extra");
+  BODY("{'model':'m','tools':[{'name':'f'}],'extra':{'parallel_tool_calls':true}," ASKS "}", HEAD "'tools':[" TOOL("f")
+       "]," OUT);
+  BODY("{'model':'m','extra':{'parallel_tool_calls':false}," ASKS "}", HEAD OUT);
   WARNS("{'model':'m','tools':[],'tool_choice':'any'," ASKS "}", HEAD OUT, "tool_choice");
   BODY("{'model':'m','tools':[{'type':'odd','x':1,'server_tool':true}]," ASKS "}",
        HEAD "'tools':[{'type':'odd','x':1}]," OUT);

@@ -169,12 +169,15 @@ static void put_metadata(struct writer *w) {
 }
 
 /* Warnings for options that cannot be sent. */
+#define NO_PARALLEL "the provider cannot be told to make one call at a time: parallel_tool_calls was left out"
+
 static void check_options(struct writer *w) {
   const struct node *cache = writer_given(w, "cache_retention");
   if (cache != NULL && !str_eq(node_str(cache), "none"))
     writer_warn(w, "cache_retention", "the provider caches by itself: left out");
   if (writer_given(w, "tool_choice") != NULL && children(writer_given(w, "tools")) == NULL)
     writer_warn(w, "tool_choice", "there are no tools to choose from: left out");
+  writer_no_parallel(w, NO_PARALLEL);
 }
 
 /* A cached content has a system prompt and tools already: a request with others is refused. */

@@ -202,6 +202,7 @@ static int ollama_render(struct render *r, struct err *e) {
   writer_json(&w, "{");
   put_settings(&w);
   put_tools(&w);
+  writer_no_parallel(&w, "the server cannot be told to make one call at a time: parallel_tool_calls was left out");
   writer_extra(&w, "messages");
   openai_unsupported(&w);
   if (children(writer_given(&w, "metadata")) != NULL)

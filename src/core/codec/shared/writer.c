@@ -130,6 +130,13 @@ void writer_ignored(struct writer *w, const char *in, struct str name) {
   else writer_warn_as(w, "extra_ignored", field.p, "the request has this field already: left out");
 }
 
+void writer_no_parallel(struct writer *w, const char *message) {
+  struct node *extra = writer_given(w, "extra"), *given = node_get(extra, "parallel_tool_calls");
+  if (!node_is(given, NODE_FALSE) && !node_is(given, NODE_TRUE)) return;
+  if (node_is(given, NODE_FALSE) && children(writer_given(w, "tools")) != NULL) writer_warn(w, "extra", message);
+  node_remove(extra, given);
+}
+
 /* Byte order of keys. */
 static int before(struct str a, struct str b) {
   size_t n = a.n < b.n ? a.n : b.n;
