@@ -82,8 +82,10 @@ static int keep_start(struct bedrock *s, struct open_block *b, struct str json, 
 
 int bedrock_begin(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {
   int call = str_eq(piece->start_name, "toolUse"), hosted = piece->type.n > 0;
-  struct open_block *b;
+  struct open_block *b = blocks_find(&s->blocks, piece->index);
   struct event *ev;
+  if (b != NULL && b->kind == BEDROCK_TOOL) /* what it has so far would be a call of its own */
+    return err_set(e, KIND_PROTOCOL, "a tool call begins twice");
   if (bedrock_stop(s, piece->index, out, e) != 0) return -1;
   if (!call && !str_eq(piece->start_name, "toolResult")) return 0; /* its pieces are unknown, too */
   b = blocks_add(&s->blocks, piece->index, call && !hosted ? BEDROCK_TOOL : BEDROCK_OTHER, e);
