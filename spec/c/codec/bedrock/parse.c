@@ -82,7 +82,21 @@ static void test_calls(void) {
          "usage in=1 out=2 unpriced=server_tools\ndone\nstop end_turn end_turn\n",
          START(0, "{'toolResult':{'toolUseId':'c'}}"), INPUT(0, "{\\'a\\'"), STOP(0),
          START(1, "{'toolUse':{'type':'t'}}"), DELTA(1, "{'toolResult':[7]}"), STOP(1), ENDED("end_turn"), USED);
-  STREAM(END, START(0, "{'image':{}}"), STOP(0), START(1, "7"), STOP(1), ENDED("end_turn"), USED);
+  STREAM(END, START(0, "{'image':{}}"), STOP(0), START(1, "null"), STOP(1), ENDED("end_turn"), USED);
+}
+
+/* What would be lost without a word. */
+static void test_odd_types(void) {
+#define ODD(...) STREAM("error protocol 0 \n", __VA_ARGS__)
+  STREAM("tool 0 a f\nerror protocol 0 \n", START(0, "{'toolUse':{'toolUseId':'a','name':'f'}}"),
+         START(0, "{'toolUse':{'toolUseId':'a','name':'f'}}"));
+  ODD(START(0, "7"));
+  ODD(START(0, "{'toolUse':[]}"));
+  ODD(DELTA(0, "'a'"));
+  ODD(DELTA(0, "{'text':7}"));
+  ODD(DELTA(0, "{'toolUse':'a'}"));
+  ODD(DELTA(0, "{'reasoningContent':'a'}"));
+  ODD(DELTA(0, "{'reasoningContent':{'text':{}}}"));
 }
 
 static void test_ends(void) {
@@ -183,6 +197,7 @@ int main(void) {
   test_text();
   test_reasoning();
   test_calls();
+  test_odd_types();
   test_ends();
   test_usage();
   test_body();

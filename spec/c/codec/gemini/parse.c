@@ -29,7 +29,7 @@ static void test_text(void) {
   STREAM("text 0 a\nraw 1 {'thoughtSignature':'c2ln'}\ntext 2 b\nstop end_turn STOP\n", SAYS(TEXT("a")),
          SAYS(SIGNED("")), STOP(TEXT("b")));
   STREAM("thinking 0 a\nraw 1 {'thoughtSignature':'c2ln'}\nstop end_turn STOP\n", SAYS(THOUGHT("a")), STOP(SIGNED("")));
-  STREAM("stop end_turn STOP\n", SAYS(TEXT("")), SAYS("{}"), SAYS("{'thought':true}"), STOP("7,null"));
+  STREAM("stop end_turn STOP\n", SAYS(TEXT("")), SAYS("{}"), SAYS("{'thought':true}"), STOP("null"), CHUNK("'content':null"));
 }
 
 static void test_calls(void) {
@@ -73,7 +73,7 @@ static void test_meta(void) {
          "{'index':2}]}");
   /* One that does not say which it is, behind another. */
   STREAM("warning further_candidates an answer is one message: the others were dropped\ntext 0 a\nstop end_turn STOP\n",
-         "{'candidates':[{" PARTS(TEXT("a")) ",'finishReason':'STOP'},{" PARTS(TEXT("x")) "},7]}");
+         "{'candidates':[{" PARTS(TEXT("a")) ",'finishReason':'STOP'},{" PARTS(TEXT("x")) "},null]}");
 }
 
 #define USAGE(counts) "{'usageMetadata':{" counts "}}"
@@ -158,6 +158,23 @@ static void test_errors(void) {
        "{'error':{'code':400,'message':'x','status':'INVALID_ARGUMENT','details':[{'reason':'API_KEY_INVALID'}]}}");
 }
 
+/* What would be lost without a word. */
+static void test_odd_types(void) {
+#define ODD(...) STREAM("error protocol 0 \n", __VA_ARGS__)
+  ODD("{'candidates':{}}");
+  ODD("{'candidates':[7]}");
+  ODD(CHUNK("'content':[]"));
+  ODD(CHUNK("'content':'a'"));
+  ODD(CHUNK("'content':{'parts':{}}"));
+  ODD(STOP("7"));
+  ODD(STOP("'a'"));
+  ODD(STOP("{'text':7}"));
+  ODD(STOP("{'text':['a']}"));
+  ODD(STOP("{'text':'a','thought':'true'}"));
+  STREAM("text 0 a\nerror protocol 0 \n", SAYS(TEXT("a")), STOP("{'text':{}}"));
+  STREAM("text 0 a\nstop end_turn STOP\n", "{'candidates':null}", SAYS("null,{'text':null,'thought':null}"), STOP(TEXT("a")));
+}
+
 static void test_limits(void) {
   static const struct limits TIGHT = { .blocks = 2, .argument_bytes = 8, .depth = 8 };
   CHECK(limited(&TIGHT, CHUNKS(SAYS(TEXT("a")))) == KIND_NONE);
@@ -187,6 +204,7 @@ int main(void) {
   test_order_of_ends();
   test_blocks();
   test_errors();
+  test_odd_types();
   test_limits();
   test_cut();
   return test_done("codec/gemini/parse");

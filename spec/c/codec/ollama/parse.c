@@ -24,10 +24,23 @@ static void test_text(void) {
          "{'done':true,'done_reason':'length','eval_count':2,'message':{'images':null,'content':'a','role':'assistant',"
          "'x':[{}]},'prompt_eval_count':1,'remote_model':'r','logprobs':[{'token':'a'}],'model':'m1'}");
   STREAM(META "text 0 a\n" END, "{'status':'loading'}", "{}", "{'message':null,'done':null}",
-         "{'message':{'content':null,'thinking':7,'tool_calls':null},'done':false}", TEXT("a"), DONE);
+         "{'message':{'content':null,'thinking':null,'tool_calls':null},'done':false}", TEXT("a"), DONE);
   STREAM(META "text~ 0 \xED\xA0\xBC\ntext~ 0 \xED\xBC\x8A\n" END, TEXT("\\ud83c"), TEXT("\\udf0a"), DONE);
   STREAM(META "text 0 a\nopen\n", TEXT("a"));
   STREAM("open\n", "{}");
+}
+
+/* What would be lost without a word. */
+static void test_odd_types(void) {
+#define ODD(message) STREAM("error protocol 0 \n", "{'message':" message ",'done':true,'done_reason':'stop'}")
+  ODD("'a'");
+  ODD("[]");
+  ODD("{'content':7}");
+  ODD("{'content':['a']}");
+  ODD("{'content':'a','thinking':true}");
+  STREAM("error protocol 0 \n", "{'message':{'content':'a','tool_calls':{}},'done':true}");
+  STREAM("error protocol 0 \n", "{'message':{'content':'','tool_calls':['f']},'done':true}");
+  STREAM("error protocol 0 \n", "{'message':{'content':'','tool_calls':[{'function':'f'}]},'done':true}");
 }
 
 static void test_calls(void) {
@@ -35,7 +48,7 @@ static void test_calls(void) {
   STREAM(META "tool 0  f\nargs 0 {'a':1}\nend 0\ntool 1 x g\nargs 1 {}\nend 1\ntool 2  f\nend 2\n" END_CALLS,
          CALLS("{'function':{'name':'f','arguments':{'a':1}}},{'id':' x ','function':{'index':0,'name':'g',"
                "'arguments':{}}}"),
-         CALLS("{'id':'','function':{'index':0,'name':'f'}},7,null"), DONE);
+         CALLS("{'id':'','function':{'index':0,'name':'f'}},null"), DONE);
   /* On a line with text; on the last line. Text behind a call is a block of its own. */
   STREAM(META "text 0 a\ntool 1 x f\nargs 1 { 'b' : [1, 2] }\nend 1\ntext 2 c\ntool 3 y f\nargs 3 {}\nend 3\n"
          "done\nstop tool_use stop\n",
@@ -179,6 +192,7 @@ static void test_limits(void) {
 
 int main(void) {
   test_text();
+  test_odd_types();
   test_calls();
   test_end();
   test_plain();

@@ -39,9 +39,9 @@ int bedrock_ended(const void *state) { return ((const struct bedrock *)state)->e
 
 /* reasoningContent: {reasoningText: {text, signature}}, {redactedContent}, and in deltas {text}, {signature}. */
 static int read_reasoning(struct json *j, struct arena *a, struct bedrock_piece *d, int depth) {
-  if (json_next(j) != J_OBJECT) return json_skip(j);
+  if (json_next(j) != J_OBJECT) return codec_odd(j, "reasoning is no object");
   while (json_next(j) == J_KEY) {
-    int r = json_is(j, "text") ? codec_text(j, a, &d->thinking, &d->thinking_flags)
+    int r = json_is(j, "text") ? codec_said(j, a, &d->thinking, &d->thinking_flags, "reasoning is no text")
           : json_is(j, "signature") ? codec_word(j, a, &d->signature)
           : json_is(j, "redactedContent") ? codec_word(j, a, &d->redacted)
           : json_is(j, "reasoningText") && depth == 0 ? read_reasoning(j, a, d, 1) : json_skip(j);
@@ -53,7 +53,7 @@ static int read_reasoning(struct json *j, struct arena *a, struct bedrock_piece 
 /* toolUse, of a start, a delta or a whole block. */
 static int read_call(struct bedrock *s, struct json *j, struct bedrock_piece *d) {
   struct arena *a = s->p->a;
-  if (json_next(j) != J_OBJECT) return json_skip(j);
+  if (json_next(j) != J_OBJECT) return codec_odd(j, "a call is no object");
   while (json_next(j) == J_KEY) {
     int r = json_is(j, "toolUseId") ? codec_word(j, a, &d->id)
           : json_is(j, "name") ? codec_word(j, a, &d->name)
@@ -67,15 +67,15 @@ static int read_call(struct bedrock *s, struct json *j, struct bedrock_piece *d)
 /* citationsContent: {content: [{text}], citations: […]}. */
 static int read_cited(struct bedrock *s, struct json *j, struct bedrock_piece *d, struct buf *text, struct err *e) {
   int more;
-  if (json_next(j) != J_OBJECT) return json_skip(j);
+  if (json_next(j) != J_OBJECT) return codec_odd(j, "cited content is no object");
   while (json_next(j) == J_KEY) {
     if (json_is(j, "citations")) { if (codec_raw(j, &d->citations) != 0) return -1; continue; }
     if (!json_is(j, "content")) { if (json_skip(j) != 0) return -1; continue; }
-    if (json_next(j) != J_ARRAY) { if (json_skip(j) != 0) return -1; continue; }
+    if (json_next(j) != J_ARRAY) { if (codec_odd(j, "cited content is no array") != 0) return -1; continue; }
     while ((more = codec_next_object(j)) == 1) {
       struct str piece = STR_NONE;
       while (json_next(j) == J_KEY)
-        if ((json_is(j, "text") ? codec_text(j, s->p->a, &piece, &d->text_flags) : json_skip(j)) != 0) return -1;
+        if ((json_is(j, "text") ? codec_said(j, s->p->a, &piece, &d->text_flags, "cited content is no text") : json_skip(j)) != 0) return -1;
       if (j->tok != J_OBJECT_END) return -1;
       if (buf_addstr(text, piece) != 0) return err_memory(e);
     }
@@ -116,7 +116,7 @@ struct members {
 
 /* {toolUse: {…}} or {toolResult: {…}}: how a block begins. */
 static int read_start(struct bedrock *s, struct json *j, struct bedrock_piece *d, struct err *e) {
-  if (json_next(j) != J_OBJECT) return json_skip(j);
+  if (json_next(j) != J_OBJECT) return codec_odd(j, "the start of a block is no object");
   while (json_next(j) == J_KEY) {
     struct json inner;
     struct str name = STR_NONE;
@@ -131,9 +131,9 @@ static int read_start(struct bedrock *s, struct json *j, struct bedrock_piece *d
 
 static int read_delta(struct bedrock *s, struct json *j, struct bedrock_piece *d) {
   struct arena *a = s->p->a;
-  if (json_next(j) != J_OBJECT) return json_skip(j);
+  if (json_next(j) != J_OBJECT) return codec_odd(j, "a delta is no object");
   while (json_next(j) == J_KEY) {
-    int r = json_is(j, "text") ? codec_text(j, a, &d->text, &d->text_flags)
+    int r = json_is(j, "text") ? codec_said(j, a, &d->text, &d->text_flags, "a delta's text is none")
           : json_is(j, "toolUse") ? read_call(s, j, d)
           : json_is(j, "reasoningContent") ? read_reasoning(j, a, d, 0)
           : json_is(j, "citation") ? codec_raw(j, &d->citation)
@@ -249,7 +249,7 @@ static int read_union(struct bedrock *s, struct json *j, struct bedrock_piece *d
   while (r == 0 && json_next(j) == J_KEY) {
     struct json key = *j;
     struct str name = STR_NONE, json = STR_NONE;
-    if (json_is(j, "text")) r = codec_text(j, a, &d->text, &d->text_flags);
+    if (json_is(j, "text")) r = codec_said(j, a, &d->text, &d->text_flags, "a block's text is none");
     else if (json_is(j, "reasoningContent")) r = read_reasoning(j, a, d, 0);
     else if (json_is(j, "citationsContent")) r = read_cited(s, j, d, text, e);
     else if (json_is(j, "toolUse")) r = read_call(s, j, d);
@@ -284,9 +284,9 @@ static int read_block(struct bedrock *s, struct json *j, int64_t index, struct e
 
 static int read_content(struct bedrock *s, struct json *j, struct events *out, struct err *e) {
   enum token t = json_next(j);
-  if (t != J_ARRAY) return json_skip(j);
+  if (t != J_ARRAY) return codec_odd(j, "the content is no array");
   for (int64_t i = 0; (t = json_next(j)) != J_ARRAY_END; i++) {
-    if (t == J_ERROR || (t != J_OBJECT ? json_skip(j) : read_block(s, j, i, out, e)) != 0) return -1;
+    if ((t != J_OBJECT ? codec_odd(j, "a block is no object") : read_block(s, j, i, out, e)) != 0) return -1;
   }
   return 0;
 }

@@ -63,11 +63,10 @@ static int read_candidate(struct gemini *s, struct json *j, struct candidate *c)
 static int read_candidates(struct gemini *s, struct json *j, struct candidate *first, int *others) {
   enum token t = json_next(j);
   first->is_there = *others = 0;
-  if (t != J_ARRAY) return t == J_ERROR ? -1 : json_skip(j);
+  if (t != J_ARRAY) return codec_odd(j, "candidates are no array");
   while ((t = json_next(j)) != J_ARRAY_END) {
     struct candidate c = { .is_there = 1 };
-    if (t == J_ERROR) return -1;
-    if ((t == J_OBJECT ? read_candidate(s, j, &c) : json_skip(j)) != 0) return -1;
+    if ((t == J_OBJECT ? read_candidate(s, j, &c) : codec_odd(j, "a candidate is no object")) != 0) return -1;
     if (t == J_OBJECT && c.index == 0 && !first->is_there) *first = c;
     else *others += t == J_OBJECT;
   }
@@ -78,10 +77,9 @@ static int read_candidates(struct gemini *s, struct json *j, struct candidate *f
 static int take_parts(struct gemini *s, struct json *j) {
   enum token t = json_next(j);
   int first = 1;
-  if (t != J_ARRAY) return t == J_ERROR ? -1 : json_skip(j);
+  if (t != J_ARRAY) return codec_odd(j, "a candidate's parts are no array");
   while ((t = json_next(j)) != J_ARRAY_END) {
-    if (t == J_ERROR) return -1;
-    if ((t == J_OBJECT ? gemini_part(s, j, first) : json_skip(j)) != 0) return -1;
+    if ((t == J_OBJECT ? gemini_part(s, j, first) : codec_odd(j, "a part is no object")) != 0) return -1;
     first = 0;
   }
   return 0;
@@ -89,9 +87,9 @@ static int take_parts(struct gemini *s, struct json *j) {
 
 static int take_content(struct gemini *s, struct str json) {
   struct json j;
-  if (json.n == 0 || json.p[0] != '{') return 0;
+  if (json.n == 0) return 0;
   json_open(&j, json, s->p->limits->depth, s->e);
-  (void)json_next(&j);
+  if (json_next(&j) != J_OBJECT) return codec_odd(&j, "a candidate's content is no object");
   while (json_next(&j) == J_KEY)
     if ((json_is(&j, "parts") ? take_parts(s, &j) : json_skip(&j)) != 0) return -1;
   return j.tok == J_OBJECT_END ? 0 : -1;

@@ -65,19 +65,14 @@ static int read_other(struct gemini *s, struct json *j, struct part *p) {
   return 0;
 }
 
-/* The text, where it is a string. */
 static int read_text(struct gemini *s, struct json *j, struct part *p) {
-  switch (json_next(j)) {
-    case J_ERROR: return -1;
-    case J_STRING: return json_text_wtf8(j, s->p->a, &p->text, &p->flags) == 0 ? 0 : err_memory(s->e);
-    default: return json_skip(j);
-  }
+  return codec_said(j, s->p->a, &p->text, &p->flags, "a part's text is none");
 }
 
 static int read_thought(struct json *j, int *thought) {
   enum token t = json_next(j);
   *thought = t == J_TRUE;
-  return t == J_ERROR ? -1 : json_skip(j);
+  return t == J_TRUE || t == J_FALSE ? 0 : codec_odd(j, "a part's thought is no boolean");
 }
 
 static int read_part(struct gemini *s, struct json *j, struct part *p) {

@@ -36,14 +36,14 @@ int ollama_ended(const void *state) { return ((const struct ollama *)state)->don
 
 /* {{{ reading */
 
-/* The value of `message`; anything but an object says nothing. */
+/* The value of `message`. */
 static int read_message(const struct ollama *s, struct json *j, struct line *l) {
   enum token t = json_next(j);
-  if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
+  if (t != J_OBJECT) return codec_odd(j, "a message is no object");
   l->has_message = 1;
   while ((t = json_next(j)) == J_KEY) {
-    int r = json_is(j, "content") ? codec_text(j, s->p->a, &l->content, &l->content_flags)
-          : json_is(j, "thinking") ? codec_text(j, s->p->a, &l->thinking, &l->thinking_flags)
+    int r = json_is(j, "content") ? codec_said(j, s->p->a, &l->content, &l->content_flags, "content is no text")
+          : json_is(j, "thinking") ? codec_said(j, s->p->a, &l->thinking, &l->thinking_flags, "thinking is no text")
           : json_is(j, "tool_calls") ? codec_raw(j, &l->calls) : json_skip(j);
     if (r != 0) return -1;
   }
@@ -122,7 +122,7 @@ static int read_arguments(const struct ollama *s, struct json *j, struct call *c
 /* The value of `function`. */
 static int read_function(const struct ollama *s, struct json *j, struct call *c) {
   enum token t = json_next(j);
-  if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
+  if (t != J_OBJECT) return codec_odd(j, "a function is no object");
   while ((t = json_next(j)) == J_KEY) {
     int r = json_is(j, "arguments") ? read_arguments(s, j, c)
           : json_is(j, "name") ? codec_word(j, s->p->a, &c->name) : json_skip(j);
@@ -161,10 +161,9 @@ static int push_calls(struct ollama *s, struct str calls) {
   enum token t;
   if (calls.n == 0) return 0;
   json_open(&j, calls, s->p->limits->depth, s->e);
-  if (json_next(&j) != J_ARRAY) return 0;
-  while ((t = json_next(&j)) != J_ARRAY_END) {
-    if (t == J_OBJECT ? push_call(s, &j) != 0 : t == J_ERROR || json_skip(&j) != 0) return -1;
-  }
+  if (json_next(&j) != J_ARRAY) return codec_odd(&j, "tool_calls are no array");
+  while ((t = json_next(&j)) != J_ARRAY_END)
+    if ((t == J_OBJECT ? push_call(s, &j) : codec_odd(&j, "a tool call is no object")) != 0) return -1;
   return 0;
 }
 

@@ -15,6 +15,16 @@ int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags
   }
 }
 
+int codec_odd(struct json *j, const char *what) {
+  if (j->tok == J_ERROR) return -1;
+  return j->tok == J_NULL ? 0 : err_set(j->e, KIND_PROTOCOL, "%s", what);
+}
+
+int codec_said(struct json *j, struct arena *a, struct str *out, unsigned *flags, const char *what) {
+  if (json_next(j) != J_STRING) return codec_odd(j, what);
+  return json_text_wtf8(j, a, out, flags) == 0 ? 0 : err_memory(j->e);
+}
+
 int codec_word(struct json *j, struct arena *a, struct str *out) {
   switch (json_next(j)) {
     case J_ERROR: return -1;

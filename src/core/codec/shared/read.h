@@ -13,6 +13,11 @@
 
 /* The next value as decoded text when it is a string; anything else is skipped and leaves *out. 0 or -1. */
 int codec_text(struct json *j, struct arena *a, struct str *out, unsigned *flags);
+/* A value whose first token was just read, and which is not of the type that its place is for: 0 where it is null, which says
+** nothing, else -1 and KIND_PROTOCOL with `what`: a part of the answer would be lost without a word. */
+int codec_odd(struct json *j, const char *what);
+/* The next value as decoded text, as codec_text; what is neither a string nor null is odd. */
+int codec_said(struct json *j, struct arena *a, struct str *out, unsigned *flags, const char *what);
 /* The next value decoded when it is a string; anything else is skipped and leaves *out. 0 or -1. Inline: every delta
 ** reads two of them. */
 static inline int codec_string(struct json *j, struct arena *a, struct str *out) {
