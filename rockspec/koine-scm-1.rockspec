@@ -320,6 +320,7 @@ build = {
     ["koine.provider.claude"] = "lua/koine/provider/claude.lua",
     ["koine.provider.credentials"] = "lua/koine/provider/credentials.lua",
     ["koine.provider.login_service"] = "lua/koine/provider/login_service.lua",
+    ["koine.provider.login_tokens"] = "lua/koine/provider/login_tokens.lua",
     ["koine.provider.names"] = "lua/koine/provider/names.lua",
     ["koine.provider.rows.alibaba"] = "lua/koine/provider/rows/alibaba.lua",
     ["koine.provider.rows.anthropic"] = "lua/koine/provider/rows/anthropic.lua",

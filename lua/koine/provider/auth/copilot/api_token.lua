@@ -4,34 +4,31 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local single_flight = require "koine.task.single_flight"
+local login_tokens = require "koine.provider.login_tokens"
 local service = require "koine.provider.login_service"
 local addresses = require "koine.provider.auth.copilot.addresses"
 
 local api_token = {}
 
 local PATH = "/copilot_internal/v2/token"
-local MARGIN = 300    -- seconds before its end in which a token is no longer used
 local LIFETIME = 1500 -- seconds, where the answer does not say
 local LIFETIME_MAX = 86400 -- seconds, whatever it says
-local WAIT_MAX = 60   -- seconds that a coroutine waits for another one's exchange
 
 --- Returns the Unix seconds that tokens expire in; specs put their own function here.
 api_token.clock = core.wall
 
--- Sets of accounts, {host = name, github = function → token, copilot = nil | {…}, models, closed}: those that other
--- code holds, and those that this file holds because their token is good.
-local known, good = setmetatable({}, { __mode = "k" }), {} -- luacheck: ignore 241
+-- The set of accounts, {host = name, github = function → token, token = nil | {…}, models, closed}, as long as somebody
+-- holds them.
+local known = setmetatable({}, { __mode = "k" }) -- luacheck: ignore 241
+local tokens = login_tokens.new(function() return api_token.clock() end)
 
 local function hidden(text) return function() return text end end
 
-local function fresh(copilot) return copilot and api_token.clock() < copilot.expires - MARGIN end
-
 --- The account of a GitHub token at a host (addresses.of).
 function api_token.of(host, token)
+  tokens:sweep()
   for one in next, known do
     if one.host == host.name and one.github() == token then return one end
-    if not fresh(one.copilot) then good[one] = nil end
   end
   local made = { host = host.name, github = hidden(token), models = {} }
   known[made] = true
@@ -40,8 +37,8 @@ end
 
 --- Forgets an account; adapters that have it look for a token again.
 function api_token.close(one)
-  one.closed, one.copilot = true, nil
-  known[one], good[one] = nil, nil
+  one.closed, known[one] = true, nil
+  tokens:reject(one, one.token)
 end
 
 local HINTS = {
@@ -72,7 +69,7 @@ end
 local function lifetime(reply)
   local said = LIFETIME
   if type(reply.expires_at) == "number" then said = reply.expires_at - api_token.clock()
-  elseif type(reply.refresh_in) == "number" then said = reply.refresh_in + MARGIN end
+  elseif type(reply.refresh_in) == "number" then said = reply.refresh_in + login_tokens.MARGIN end
   return math.min(said, LIFETIME_MAX)
 end
 
@@ -109,18 +106,10 @@ end
 -- expires = Unix seconds, base_url, or stranger = the URL that the answer named and that is not GitHub's}, or nil, err.
 -- A GitHub token that is refused closes the account. Ends at the deadline (a time of wait.now, nil = none).
 function api_token.access(state, one, deadline)
-  if fresh(one.copilot) then return one.copilot end
-  return single_flight(one, function()
-    if fresh(one.copilot) then return one.copilot end
-    local copilot, err = fetch(state, one, deadline)
-    one.copilot, good[one] = copilot, copilot and true
-    return copilot, err
-  end, service.within(deadline, WAIT_MAX))
+  return tokens:get(one, function() return fetch(state, one, deadline) end, deadline)
 end
 
 --- Takes back a Copilot token that was refused; another one in its place stays.
-function api_token.reject(one, copilot)
-  if one.copilot == copilot then one.copilot = nil end
-end
+function api_token.reject(one, token) tokens:reject(one, token) end
 
 return api_token

@@ -7,8 +7,8 @@ local assertion = require "koine.provider.auth.google.assertion"
 local calendar = require "koine.data.calendar"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local login_tokens = require "koine.provider.login_tokens"
 local service = require "koine.provider.login_service"
-local single_flight = require "koine.task.single_flight"
 local texts = require "koine.data.text"
 
 local account = {}
@@ -18,19 +18,17 @@ local TOKEN_URL = "https://oauth2.googleapis.com/token"
 local JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 local FILE_MAX = 1 << 16    -- bytes of a credentials file
-local MARGIN = 300          -- seconds before its end in which a token is no longer used
 local LIFETIME = 3600       -- seconds, where the answer does not say
 local LIFETIME_MAX = 86400  -- seconds, whatever it says
 local SKEW = 60             -- seconds that clocks may differ before an error tells
-local WAIT_MAX = 60         -- seconds that a coroutine waits for another one's token
 
 --- Returns the Unix seconds that tokens expire in; specs put their own function here.
 account.clock = core.wall
 
 -- Accounts, {path, kind, is_user, quota_project, fields = function → the file's fields, token_url, token = nil or
--- {value = function → token, expires}}: by the SHA-256 of their file's text those that an adapter holds, and as a set
--- those that are held here because their token is good.
-local known, good = setmetatable({}, { __mode = "v" }), {} -- luacheck: ignore 241
+-- {value = function → token, expires}}, by the SHA-256 of their file's text, as long as somebody holds them.
+local known = setmetatable({}, { __mode = "v" }) -- luacheck: ignore 241
+local tokens = login_tokens.new(function() return account.clock() end)
 
 local function hidden(value) return function() return value end end
 
@@ -98,8 +96,6 @@ local function quota_project(fields)
   return type(name) == "string" and not check.key_problem(name) and name or nil
 end
 
-local function fresh(token) return token and account.clock() < token.expires - MARGIN end
-
 --- The account of an adapter's credentials file: nil where none is named, or nil, err.
 function account.of(state)
   local path, name = path_of(state.settings)
@@ -110,9 +106,7 @@ function account.of(state)
   -- Koine neither writes the file nor chooses its mode: what mounts secrets gives links to files that others may read.
   local text, err = core.file_read_any(path, FILE_MAX)
   if not text then return nil, service.file_refusal(state.row, name, path, err) end
-  for other in next, good do
-    if not fresh(other.token) then good[other] = nil end
-  end
+  tokens:sweep()
   local digest = core.sha256(text)
   local one = known[digest]
   if one then return one end
@@ -199,18 +193,10 @@ end
 --- The account's token, asked for when there is none or it is about to expire: {value = function → token, expires =
 -- Unix seconds}, or nil, err. Ends at the deadline (a time of wait.now, nil = none).
 function account.token(state, one, deadline)
-  if fresh(one.token) then return one.token end
-  return single_flight(one, function()
-    if fresh(one.token) then return one.token end
-    local token, err = fetch(state, one, deadline)
-    one.token, good[one] = token, token and true
-    return token, err
-  end, service.within(deadline, WAIT_MAX))
+  return tokens:get(one, function() return fetch(state, one, deadline) end, deadline)
 end
 
 --- Takes back a token that was refused; another one in its place stays.
-function account.reject(one, token)
-  if one.token == token then one.token, good[one] = nil, nil end
-end
+function account.reject(one, token) tokens:reject(one, token) end
 
 return account
