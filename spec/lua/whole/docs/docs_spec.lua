@@ -336,7 +336,7 @@ describe("documentation: names", function()
   end)
 
   it("every word of a scripted answer is on the page about testing", function()
-    local page, source = texts["docs/testing.md"], read "lua/koine/testing/loopback/script.lua"
+    local page, source = texts["docs/testing.md"], read "lua/koine/testing/loopback/script/answers.lua"
     for _, pattern in ipairs { "ANSWER = set %[%[(.-)%]%]", "\nlocal ERROR = set \"(.-)\"",
       "STREAM_ERROR = set \"(.-)\"", "FAULT = set %[%[(.-)%]%]",
       "REASONING = set \"(.-)\"" } do

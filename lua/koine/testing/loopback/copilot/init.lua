@@ -9,6 +9,7 @@ local http_server = require "koine.net.http_server"
 local json = require "koine.testing.loopback.json"
 local responses = require "koine.testing.loopback.wire.responses"
 local script = require "koine.testing.loopback.script"
+local answers = require "koine.testing.loopback.script.answers"
 
 local reply, prose, refuse, accepts = data.reply, data.prose, data.refuse, data.accepts
 
@@ -49,7 +50,7 @@ function copilot.check(settings)
     local path = ("copilot.device_flow[%d]"):format(i)
     local problem = not (type(said) == "table" or data.device_errors[said])
       and path .. ": an error word of the device flow or a table expected"
-      or said.fault and script.check_fault(path .. ".fault", said.fault)
+      or said.fault and answers.check_fault(path .. ".fault", said.fault)
     if problem then
       return problem
     end

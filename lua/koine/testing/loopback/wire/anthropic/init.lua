@@ -4,7 +4,7 @@
 
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
-local pieces = require "koine.testing.loopback.pieces"
+local pieces = require "koine.testing.loopback.wire.pieces"
 
 local object, array = json.object, json.array
 

@@ -5,7 +5,7 @@
 local frame = require "koine.testing.loopback.wire.bedrock.frame"
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
-local pieces = require "koine.testing.loopback.pieces"
+local pieces = require "koine.testing.loopback.wire.pieces"
 local signature = require "koine.testing.loopback.wire.bedrock.signature"
 
 local object, array = json.object, json.array

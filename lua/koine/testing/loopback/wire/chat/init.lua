@@ -3,7 +3,7 @@
 
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
-local pieces = require "koine.testing.loopback.pieces"
+local pieces = require "koine.testing.loopback.wire.pieces"
 local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array

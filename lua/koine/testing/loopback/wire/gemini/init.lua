@@ -4,7 +4,7 @@
 -- token where the path names a project, else with a key.
 
 local json = require "koine.testing.loopback.json"
-local pieces = require "koine.testing.loopback.pieces"
+local pieces = require "koine.testing.loopback.wire.pieces"
 local script = require "koine.testing.loopback.script"
 local token = require "koine.testing.loopback.wire.gemini.token"
 

@@ -2,7 +2,7 @@
 -- own shape; lists of models, what it says of one, and downloads. Pure.
 
 local json = require "koine.testing.loopback.json"
-local pieces = require "koine.testing.loopback.pieces"
+local pieces = require "koine.testing.loopback.wire.pieces"
 
 local object, array = json.object, json.array
 
