@@ -1,9 +1,9 @@
 --- Items 22, 23, 26: what an adapter says about itself, and that the suite talks to its stub alone.
 
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
 local records = require "koine.data.records"
-local testing = require "koine.testing"
 
 -- A connection to an address that no host has (RFC 5737): the error, nil when there is none.
 local function connect_outside()
@@ -16,7 +16,7 @@ return {
   guard = function(kit)
     local assert = kit.assert
     kit:single(26, "nothing but the stub can be reached, and nothing comes that is not scripted", true, function(self)
-      testing.offline(true)
+      core.offline(true)
       local err = connect_outside()
       assert.is_not_nil(err, "a connection went out")
       assert.are.equal("ConnectionError", err.class, "err.class")
@@ -31,7 +31,7 @@ return {
   end,
 
   --- After the last test: allows all connections again.
-  release = function() testing.offline(false) end,
+  release = function() core.offline(false) end,
 
   items = function(kit)
     local assert = kit.assert
