@@ -321,6 +321,7 @@ build = {
     ["koine.provider.auth.sigv4"] = "lua/koine/provider/auth/sigv4.lua",
     ["koine.provider.claude"] = "lua/koine/provider/claude.lua",
     ["koine.provider.credentials"] = "lua/koine/provider/credentials.lua",
+    ["koine.provider.key_source"] = "lua/koine/provider/key_source.lua",
     ["koine.provider.login_service"] = "lua/koine/provider/login_service.lua",
     ["koine.provider.login_tokens"] = "lua/koine/provider/login_tokens.lua",
     ["koine.provider.names"] = "lua/koine/provider/names.lua",

@@ -26,8 +26,7 @@
 --   usage_report(adapter)     → a usage_report, or nil, err
 
 local base64 = require "koine.data.base64"
-local check = require "koine.data.check"
-local errors = require "koine.data.errors"
+local key_source = require "koine.provider.key_source"
 
 local credentials = {}
 
@@ -49,53 +48,16 @@ function credentials.module(row)
   return require("koine.provider.auth." .. row.auth)
 end
 
-local function refusal(row, message)
-  return nil, errors.new { kind = "auth", provider = row.name, message = row.title .. ": " .. message }
-end
-
--- The key out of the environment: the first of the row's variables that is set; nil when none is, or nil, err.
-local function from_environment(row)
-  for _, variable in ipairs(row.env or {}) do
-    local key = os.getenv(variable)
-    if key and key ~= "" then
-      local problem = check.key_problem(key)
-      if problem then return refusal(row, ("the key in %s is %s"):format(variable, problem)) end
-      return key
-    end
-  end
-end
-
 local function missing(row)
   local variables = table.concat(row.env or {}, " or ")
-  return refusal(row, "no key: " .. (variables ~= "" and ("set %s or give the option key"):format(variables)
+  return key_source.refusal(row, "no key: " .. (variables ~= "" and ("set %s or give the option key"):format(variables)
     or "give the option key"))
-end
-
---- What the caller's function `f`, the value of the option `name`, gives: what `checker` keeps of it (check.key), or
--- nil, err: the function's own error, else an AuthenticationError, which does not show what the function gave. What the
--- function raises goes on unchanged.
-function credentials.from_function(row, name, f, checker)
-  local given, why = f()
-  if given == nil then
-    if errors.is_error(why) then return nil, why end
-    return refusal(row, ("the function %s gave none%s"):format(name, why and ": " .. tostring(why) or ""))
-  end
-  local kept, unfit = errors.try(checker, given, name)
-  if kept ~= nil then return kept end
-  return refusal(row, "of what the function gave: " .. errors.words(unfit))
-end
-
---- The key that the caller gave: a string, nil when none was given, or nil, err when the function that gives it fails.
-function credentials.given(row, settings)
-  local given = settings.key
-  if type(given) == "function" then return credentials.from_function(row, "key", given, check.key) end
-  return given
 end
 
 -- The key for this attempt, nil when the row can do without, or nil, err.
 local function key_of(row, settings)
-  local key, err = credentials.given(row, settings)
-  if not key and not err then key, err = from_environment(row) end
+  local key, err = key_source.given(row, settings)
+  if not key and not err then key, err = key_source.from_environment(row) end
   if key or err then return key, err end
   if row.key_optional then return nil end
   return missing(row)
@@ -172,7 +134,7 @@ function credentials.authenticated(adapter, state)
   if state.auth then return not state.auth.authenticated or state.auth.authenticated(adapter) end
   local row, settings = state.row, state.settings
   return row.auth == "none" or row.key_optional or settings.key ~= nil or given_by_hand(settings.headers) == true
-    or from_environment(row) ~= nil
+    or key_source.from_environment(row) ~= nil
 end
 
 --- Forgets what a login left behind; nil, err when a part of it cannot be removed. Keys that the caller gave are the

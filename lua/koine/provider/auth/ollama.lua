@@ -3,7 +3,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local credentials = require "koine.provider.credentials"
+local key_source = require "koine.provider.key_source"
 local errors = require "koine.data.errors"
 
 local ollama = {}
@@ -56,7 +56,7 @@ end
 -- The key for this attempt: nil where none is needed, or nil, err. The variable's goes to the cloud alone.
 local function key_of(state)
   local row = state.row
-  local key, err = credentials.given(row, state.settings)
+  local key, err = key_source.given(row, state.settings)
   if key or err or not state.base_url:find(CLOUD) then return key, err end
   key = os.getenv(KEY)
   if not key or key == "" then

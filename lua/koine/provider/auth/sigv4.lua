@@ -9,7 +9,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local credentials = require "koine.provider.credentials"
+local key_source = require "koine.provider.key_source"
 local errors = require "koine.data.errors"
 
 local sigv4 = {}
@@ -32,7 +32,7 @@ local function variable(name)
 end
 
 local function refusal(row, message, ...)
-  return nil, errors.new { kind = "auth", provider = row.name, message = row.title .. ": " .. message:format(...) }
+  return key_source.refusal(row, message:format(...))
 end
 
 -- Region and addresses -----------------------------------------------------------------------------------------------
@@ -75,14 +75,9 @@ end
 
 -- The bearer key for this attempt, nil where there is none, or nil, err.
 local function bearer(row, settings)
-  local key, err = credentials.given(row, settings)
+  local key, err = key_source.given(row, settings)
   if key or err or settings.credentials then return key, err end
-  for _, name in ipairs(row.env) do
-    key = variable(name)
-    local problem = key and check.key_problem(key)
-    if problem then return refusal(row, "the key in %s is %s", name, problem) end
-    if key then return key end
-  end
+  return key_source.from_environment(row)
 end
 
 -- What the environment has, or nil, err.
@@ -109,7 +104,7 @@ local function keys_of(row, settings)
   local found, err = settings.credentials, nil
   if found == nil then return from_environment(row) end
   if type(found) == "function" then
-    found, err = credentials.from_function(row, "credentials", found, CREDENTIALS)
+    found, err = key_source.from_function(row, "credentials", found, CREDENTIALS)
   end
   if found and found.expires_at and found.expires_at <= core.wall() then
     return refusal(row, "the option credentials gave credentials that have expired: fresh ones are needed "

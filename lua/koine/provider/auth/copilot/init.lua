@@ -4,7 +4,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
-local credentials = require "koine.provider.credentials"
+local key_source = require "koine.provider.key_source"
 local device = require "koine.provider.auth.copilot.device"
 local endpoint = require "koine.provider.auth.copilot.endpoint"
 local single_flight = require "koine.task.single_flight"
@@ -153,7 +153,7 @@ local function credentials_of(state, deadline)
   local settings = state.settings
   local base_url = settings.api_base or settings.base_url
   if is_given(state) then
-    local key, err = credentials.given(state.row, settings)
+    local key, err = key_source.given(state.row, settings)
     if err then return nil, err end
     base_url = base_url or addresses.service(state.login.host, nil, key or "") or state.login.host.chat
     return { token = key, base_url = base_url }

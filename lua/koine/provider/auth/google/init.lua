@@ -8,7 +8,7 @@ local core = require "koine.core"
 local account = require "koine.provider.auth.google.account"
 local addresses = require "koine.provider.auth.google.addresses"
 local check = require "koine.data.check"
-local credentials = require "koine.provider.credentials"
+local key_source = require "koine.provider.key_source"
 local service = require "koine.provider.login_service"
 
 local google = {}
@@ -44,11 +44,11 @@ end
 -- The credentials of an attempt: {header, value, account, token}, or nil, err.
 local function found(state, deadline)
   local settings = state.settings
-  local key, err = credentials.given(state.row, settings)
+  local key, err = key_source.given(state.row, settings)
   if err then return nil, err end
   if key then return { header = "x-goog-api-key", value = key } end
   local given = settings.token
-  if type(given) == "function" then given, err = credentials.from_function(state.row, "token", given, check.key) end
+  if type(given) == "function" then given, err = key_source.from_function(state.row, "token", given, check.key) end
   if err then return nil, err end
   if given then return { header = "authorization", value = "Bearer " .. given } end
   local one, token
