@@ -51,7 +51,7 @@ help:
 	@echo 'make examples   the C program of examples/embed'
 	@echo 'make lint       luacheck, and the C code under extra warnings as errors'
 	@echo 'make generate   write what repeats the providers and files: lists, tables on pages, the rockspec; lint compares'
-	@echo 'make arch       the arrows between rooms; no circle of files in src; what files may do'
+	@echo 'make arch       the arrows between rooms; no circle of files; what files may do'
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'

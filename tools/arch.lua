@@ -199,15 +199,13 @@ local function is_own(path, name)
   return name == "koine.core" or (name == "koine." and path == "lua/koine/init.lua")
 end
 
--- A string behind `require` or `package` is an arrow to the module of that name, however it is written.
+-- A string behind `require` or `package` is an arrow to the module of that name.
 for _, path in ipairs(find "lua/koine -name '*.lua'") do
-  local code = source.read(path)
-  for at, name in code:gmatch "()[\"'%[](koine%.?[%w_.]*)[\"'%]]" do
-    local before = code:sub(math.max(at - 40, 1), at - 1)
-    if (before:find "require[%s(,%[]*$" or before:find "package%.%w+[%s(%[]*$") and not is_own(path, name) then
-      local to = file_of(name)
-      if to then arrow(path, source.line(code, at), to)
-      else complain("%s:%d: no such module: %s", path, source.line(code, at), name) end
+  for _, given in ipairs(source.requires(source.read(path))) do
+    local to = not is_own(path, given.name) and file_of(given.name)
+    if to then arrow(path, given.line, to)
+    elseif not is_own(path, given.name) then
+      complain("%s:%d: no such module: %s", path, given.line, given.name)
     end
   end
 end

@@ -1,13 +1,14 @@
--- circles.lua: no files of src call each other in a circle, so that each can be read with what stands below it alone. A
--- file calls another one when it names a function or a constant that the other defines, or an inline function or a
--- macro that does. The block "circles" of docs/architecture.md names the folders that still have circles inside, and
--- why; one that has none any more fails as well.
--- Usage: lua5.4 tools/circles.lua [PLAN [FOLDER]]   (from the project's root)
+-- circles.lua: no files of src, and none of lua, call each other in a circle, so that each can be read with what stands
+-- below it alone. A C file calls another one when it names a function or a constant that the other defines, or an
+-- inline function or a macro that does. A Lua file calls those that it requires, wherever in it; where the name is
+-- completed at run time, every module of that folder. The block "circles" of docs/architecture.md names the folders
+-- that still have circles inside, and why; one that has none any more fails as well.
+-- Usage: lua5.4 tools/circles.lua [PLAN [FOLDER [LUA_FOLDER]]]   (from the project's root)
 
 local source = dofile "tools/source.lua"
 local find = source.find
 
-local PAGE, FOLDER = arg[1] or "docs/architecture.md", arg[2] or "src"
+local PAGE, FOLDER, LUA_FOLDER = arg[1] or "docs/architecture.md", arg[2] or "src", arg[3] or arg[2] or "lua"
 local problems = 0
 
 local function complain(...)
@@ -57,7 +58,7 @@ for _, path in ipairs(find(FOLDER .. " -name '*.h'")) do
   for name, body in text:gsub("\\\n", " "):gmatch "\n#%s*define%s+([%a_][%w_]*)([^\n]*)" do expands[name] = body end
 end
 
--- What calls what ---------------------------------------------------------------------------------------------------
+-- What C files call ---------------------------------------------------------------------------------------------------
 
 -- Notes in `calls` what files this code calls, with one of the names that say so.
 local function note(calls, path, text, seen)
@@ -74,6 +75,32 @@ local calls = {} -- file → {file that it calls = a name of it}
 for _, path in ipairs(paths) do
   calls[path] = {}
   note(calls[path], path, code[path], {})
+end
+
+-- What Lua files require --------------------------------------------------------------------------------------------
+
+-- The directory's own list completes this name; the rooms' plan has its arrows.
+local DIRECTORY = LUA_FOLDER .. "/koine/init.lua"
+
+local lua_paths, module_of = find(LUA_FOLDER .. " -name '*.lua'"), {} -- file → the name that it is required by
+for _, path in ipairs(lua_paths) do
+  module_of[path] = path:sub(#LUA_FOLDER + 2):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
+end
+
+-- Whether a file is the module of a name, or one of those that a name with a dot at its end may be completed to.
+local function is_named(path, name)
+  local module = module_of[path]
+  if name:sub(-1) ~= "." then return module == name end
+  return module:sub(1, #name) == name and not module:find(".", #name + 1, true)
+end
+
+for _, path in ipairs(lua_paths) do
+  paths[#paths + 1], calls[path] = path, {}
+  for _, given in ipairs(source.requires(source.read(path))) do
+    for _, to in ipairs((path ~= DIRECTORY or given.name ~= "koine.") and lua_paths or {}) do
+      if to ~= path and is_named(to, given.name) then calls[path][to] = given.name end
+    end
+  end
 end
 
 -- Circles -----------------------------------------------------------------------------------------------------------

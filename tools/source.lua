@@ -70,6 +70,19 @@ function source.read(path)
   return source.code(file:read "a", path:find "%.[ch]$" ~= nil)
 end
 
+--- The modules of Koine that the code of a Lua file requires, as an array of {name, line}: every name behind `require`
+-- or `package`, however it is written. A name that ends in a dot is completed at run time.
+function source.requires(code)
+  local list = {}
+  for at, name in code:gmatch "()[\"'%[](koine%.?[%w_.]*)[\"'%]]" do
+    local before = code:sub(math.max(at - 40, 1), at - 1)
+    if before:find "require[%s(,%[]*$" or before:find "package%.%w+[%s(%[]*$" then
+      list[#list + 1] = { name = name, line = source.line(code, at) }
+    end
+  end
+  return list
+end
+
 --- The paths that find(1) prints for these arguments, sorted.
 function source.find(where)
   local list, pipe <close> = {}, assert(io.popen("find " .. where .. " | LC_ALL=C sort"))

@@ -1,4 +1,4 @@
--- The check of circles among the files of src: on the tree as it is, and on small ones made for it.
+-- The check of circles among the files of src and of lua: on the tree as it is, and on small ones made for it.
 
 local files = require "spec.support.files"
 
@@ -7,6 +7,7 @@ local folder, page
 
 -- What tools/circles.lua prints for these files (name → text) and known circles, and whether it was content.
 local function checked(sources, known)
+  assert(os.execute(("mkdir -p '%s/koine/rows/one'"):format(folder)))
   for name, text in pairs(sources) do files.write(folder .. "/" .. name, text) end
   files.write(page, known and ("\n```circles\n%s\n```\n"):format(known) or "")
   local pipe = assert(io.popen(("%s tools/circles.lua '%s' '%s' 2>&1"):format(LUA, page, folder)))
@@ -70,6 +71,15 @@ describe("the check of circles", function()
       ["b.c"] = "static int a(int x) {\n  return x;\n}\nint b(int x) {\n  return a(x);\n}\n",
       ["c.c"] = "int c(struct a *x) {\n  x->a = 1; x->y.a = '\"'; /* a() */\n  return d(\"a(\\\"\", x);\n}\n",
       ["d.c"] = "int d(int x) {\n  return \"c()\"[x];\n}\n" }
+  end)
+
+  it("finds Lua files that require each other, on first use or by a name completed at run time", function()
+    local b = 'return function() return require "koine.a" end\n'
+    is_fine { ["koine/a.lua"] = 'return { name = "koine.b" }\n', ["koine/b.lua"] = b }
+    finds(("%s/koine/a.lua calls koine.b of %s/koine/b.lua"):format(folder, folder),
+      { ["koine/a.lua"] = 'local b = require "koine.b"\nreturn b\n', ["koine/b.lua"] = b })
+    finds("a circle", { ["koine/a.lua"] = 'return function(name) return require("koine.rows." .. name) end\n',
+      ["koine/rows/one/init.lua"] = 'return require "koine.a"\n', ["koine/b.lua"] = "return 1\n" })
   end)
 
   it("lets a known circle of a folder pass, and fails when there is none", function()
