@@ -3,30 +3,20 @@
 
 local core = require "koine.core"
 local koine = require "koine"
-local sent_bodies = require "spec.support.sent_bodies"
+local loopback = require "spec.support.loopback"
 
 local BOX = { id = "container_011", expires_at = "2099-01-01T00:00:00Z" }
 local RAN = { type = "opaque", raw = { type = "server_tool_use", id = "srvtoolu_1", name = "code_execution",
   input = { code = "1+1" } } }
 
 describe("a container", function()
+  local kit = loopback.new()
+  local script, bodies = kit.script, kit.bodies
+  local claude = kit.maker("anthropic", { model = "claude-sonnet-4-5", key = "test-key" })
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-
-  local function claude(options)
-    local given = { model = "claude-sonnet-4-5", key = "test-key", base_url = server.url, retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.anthropic(given)
-  end
-
-  local function script(...)
-    assert(server:reset())
-    assert(server:script { ... })
-  end
-
-  local function bodies() return sent_bodies(server) end
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
 
   -- A history of one answered message, and its Response.
   local function begun(options)

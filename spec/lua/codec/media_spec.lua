@@ -1,6 +1,7 @@
 -- Images and documents on the wires, as the very bytes that go out.
 
 local koine = require "koine"
+local loopback = require "spec.support.loopback"
 
 local PNG, PDF = "iVBORw0KGgo=", "JVBERi0xLjQK"
 
@@ -93,18 +94,15 @@ local WIRES = {
 }
 
 describe("media", function()
+  local kit = loopback.new "echo"
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    assert(server:script "echo")
-  end)
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   local function adapter_of(name, model, api, base)
-    return koine[name] { model = model, api = api, key = "test-key", base_url = server.url .. (base or ""),
-      retry = false }
+    return kit.maker(name, { model = model, api = api, key = "test-key" }, base)()
   end
   local function anthropic() return adapter_of("anthropic", "claude-sonnet-4-5") end
   local function openai() return adapter_of("openai", "gpt-4.1", "chat") end
@@ -113,9 +111,7 @@ describe("media", function()
   -- The history that went out, as bytes: the last member of the body.
   local function sent(adapter, messages, field)
     assert(adapter:chat(messages, { max_tokens = 20 }))
-    local list = assert(server:requests())
-    assert.are.same({}, list[#list].problems)
-    return list[#list].body:match(('"%s":(.*)}$'):format(field or "messages"))
+    return kit.last().body:match(('"%s":(.*)}$'):format(field or "messages"))
   end
 
   local function in_message(block)

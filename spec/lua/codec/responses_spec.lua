@@ -3,26 +3,16 @@
 
 local core = require "koine.core"
 local koine = require "koine"
-local sent_bodies = require "spec.support.sent_bodies"
+local loopback = require "spec.support.loopback"
 
 describe("Responses", function()
+  local kit = loopback.new()
+  local script, bodies = kit.script, kit.bodies
+  local adapter = kit.maker("openai", { model = "gpt-5", key = "test-key" })
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-
-  local function adapter(options)
-    local given = { model = "gpt-5", key = "test-key", base_url = server.url, retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.openai(given)
-  end
-
-  local function script(...)
-    assert(server:reset())
-    assert(server:script { ... })
-  end
-
-  local function bodies() return sent_bodies(server) end
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
 
   local function types(items)
     local list = {}

@@ -1,38 +1,25 @@
 -- Claude on other providers' servers: addresses, keys, what is known of the models.
 
 local core = require "koine.core"
+local environment = require "spec.support.environment"
 local koine = require "koine"
+local loopback = require "spec.support.loopback"
 local raised = require "spec.support.raised"
 local rows = require "koine.provider"
 
--- f with these variables; a value that is false: without it.
-local function with_variables(variables, f)
-  local getenv = os.getenv
-  os.getenv = function(wanted) -- luacheck: ignore
-    if variables[wanted] ~= nil then return variables[wanted] or nil end
-    return getenv(wanted)
-  end
-  local results = table.pack(pcall(f))
-  os.getenv = getenv -- luacheck: ignore
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
-end
-
 describe("Claude on Azure", function()
+  local kit = loopback.new "echo"
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    assert(server:script "echo")
-  end)
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   local VARIABLE = "ANTHROPIC_FOUNDRY_RESOURCE"
 
   local function address(given, variable)
     given.model = "claude-sonnet-4-5"
-    return with_variables({ [VARIABLE] = variable or false }, function()
+    return environment.with({ [VARIABLE] = variable or false }, nil, function()
       return core.state(koine.azure_claude(given)).base_url
     end)
   end
@@ -68,8 +55,7 @@ describe("Claude on Azure", function()
     local adapter = koine.azure_claude(options)
     for _ = 1, 2 do assert(adapter:chat "Hi") end
     assert.is_true(assert(adapter:count_tokens "Hi") > 0)
-    local sent = assert(server:requests())
-    for _, request in ipairs(sent) do assert.are.same({}, request.problems) end
+    local sent = kit.requests()
     assert.are.same({ "/anthropic/v1/messages", "the-key" }, { sent[1].path, sent[1].headers["x-api-key"] })
     assert.are.same({ "Bearer token-1", "Bearer token-2" }, { sent[2].headers.authorization,
       sent[3].headers.authorization })
@@ -79,11 +65,15 @@ describe("Claude on Azure", function()
 end)
 
 describe("Claude on Vertex AI", function()
+  local kit = loopback.new()
+  local last = kit.last
+  local claude = kit.maker("vertex_claude", { model = "claude-sonnet-4-5@20250929", token = "ya29.test" },
+    "/v1/projects/p/locations/eu/publishers/anthropic")
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function() assert(server:reset()) end)
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   local NONE = { ANTHROPIC_VERTEX_PROJECT_ID = false, CLOUD_ML_REGION = false, GOOGLE_CLOUD_PROJECT = false,
     GOOGLE_CLOUD_LOCATION = false }
@@ -92,20 +82,7 @@ describe("Claude on Vertex AI", function()
     local all = {}
     for name, value in pairs(NONE) do all[name] = value end
     for name, value in pairs(variables or {}) do all[name] = value end
-    return with_variables(all, function() return core.state(koine.vertex_claude(given)).base_url end)
-  end
-
-  local function claude(options)
-    local given = { model = "claude-sonnet-4-5@20250929", token = "ya29.test", retry = false,
-      base_url = server.url .. "/v1/projects/p/locations/eu/publishers/anthropic" }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.vertex_claude(given)
-  end
-
-  local function last()
-    local requests = assert(server:requests())
-    assert.are.same({}, requests[#requests].problems)
-    return requests[#requests], core.decode(requests[#requests].body)
+    return environment.with(all, nil, function() return core.state(koine.vertex_claude(given)).base_url end)
   end
 
   it("is at a project and a location: of the options, of Anthropic's variables, of Google's", function()

@@ -2,37 +2,26 @@
 -- what an answer says of a history that did not fit.
 
 local core = require "koine.core"
+local environment = require "spec.support.environment"
 local koine = require "koine"
+local loopback = require "spec.support.loopback"
 local raised = require "spec.support.raised"
 
 local address = require("koine.provider.auth.ollama").address
 
 describe("koine.ollama", function()
-  local server, environment, getenv
+  local kit = loopback.new()
+  local last_request = kit.last
+  local adapter = kit.maker("ollama", { model = "loopback-01" })
+  local server, variables
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
   before_each(function()
-    assert(server:reset())
-    environment, getenv = {}, os.getenv
-    os.getenv = function(name) -- luacheck: ignore
-      if name:find "^OLLAMA_" then return environment[name] end
-      return getenv(name)
-    end
+    kit.reset()
+    variables = environment.replace({}, "^OLLAMA_")
   end)
-  after_each(function() os.getenv = getenv end) -- luacheck: ignore
-
-  local function adapter(options)
-    local given = { model = "loopback-01", base_url = server.url, retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.ollama(given)
-  end
-
-  local function last_request()
-    local list = assert(server:requests())
-    assert.are.same({}, list[#list].problems)
-    return list[#list], core.decode(list[#list].body)
-  end
+  after_each(environment.restore)
 
   describe("finds its server", function()
     local CASES = {
@@ -58,16 +47,16 @@ describe("koine.ollama", function()
     end)
 
     it("where the environment says, unless the caller does", function()
-      environment.OLLAMA_HOST = server.url
+      variables.OLLAMA_HOST = server.url
       assert(server:script { { content = "ok" } })
       assert.are.equal("ok", assert(koine.ollama { model = "m", retry = false }:chat "Hi"):text())
-      environment.OLLAMA_HOST = "127.0.0.1:1"
+      variables.OLLAMA_HOST = "127.0.0.1:1"
       assert(server:script { { content = "ok" } })
       assert.are.equal("ok", assert(adapter():chat "Hi"):text())
     end)
 
     it("or says which variable is wrong", function()
-      environment.OLLAMA_HOST = "user:hunter2hunter2@host"
+      variables.OLLAMA_HOST = "user:hunter2hunter2@host"
       local err = raised(koine.ollama, { model = "m" })
       assert.are.same({ "ArgumentError", "OLLAMA_HOST" }, { err.class, err.field })
       assert.is_nil(err.message:find "hunter2")
@@ -82,7 +71,7 @@ describe("koine.ollama", function()
     end
 
     it("where the caller gives one, and no other to one's own server", function()
-      environment.OLLAMA_API_KEY = "key-of-the-cloud"
+      variables.OLLAMA_API_KEY = "key-of-the-cloud"
       assert.is_nil(key_sent())
       assert.are.equal("Bearer own-key", key_sent { key = "own-key" })
       assert.are.equal("Bearer f-key", key_sent { key = function() return "f-key" end })
@@ -96,10 +85,10 @@ describe("koine.ollama", function()
       assert.are.same({ "auth", false }, { err.kind, cloud:authenticated() })
       assert.is_truthy(err.message:find("OLLAMA_API_KEY", 1, true))
       assert.is_nil((cloud:authenticate()))
-      environment.OLLAMA_API_KEY = "bad \n key"
+      variables.OLLAMA_API_KEY = "bad \n key"
       _, err = cloud:chat "Hi"
       assert.are.equal("auth", err.kind)
-      environment.OLLAMA_API_KEY = "key-of-the-cloud"
+      variables.OLLAMA_API_KEY = "key-of-the-cloud"
       assert.are.same({ true, true }, { cloud:authenticated(), (cloud:authenticate()) })
       _, err = cloud:chat "Hi"
       koine.testing.offline(false)

@@ -3,35 +3,21 @@
 
 local core = require "koine.core"
 local files = require "spec.support.files"
-local koine = require "koine"
+local loopback = require "spec.support.loopback"
 
 local recordings = os.getenv "KOINE_RECORDINGS"
 
 describe("Gemini", function()
+  local kit = loopback.new()
+  local bodies = kit.bodies
+  local gemini = kit.maker("gemini", { model = "gemini-3.5-flash", key = "secret-key-1" }, "/v1beta")
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function() assert(server:reset()) end)
-
-  local function gemini(options)
-    local given = { model = "gemini-3.5-flash", key = "secret-key-1", base_url = server.url .. "/v1beta",
-      retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.gemini(given)
-  end
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   local function text(words) return { type = "text", text = words } end
-
-  -- The decoded bodies of all chats; fails where the provider had something against one.
-  local function bodies()
-    local list = {}
-    for i, request in ipairs(assert(server:requests())) do
-      assert.are.same({}, request.problems)
-      list[i] = assert(core.decode(request.body))
-    end
-    return list
-  end
 
   local TOOLS = { { name = "topic", parameters = { type = "object", properties = {} } } }
 

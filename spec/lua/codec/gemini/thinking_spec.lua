@@ -1,6 +1,5 @@
 -- How much Gemini's models are told to think, by family: what the caller asks for, what goes out, what Koine warns of.
-local core = require "koine.core"
-local koine = require "koine"
+local loopback = require "spec.support.loopback"
 
 local NONE = "nothing"
 
@@ -34,23 +33,18 @@ local FAMILIES = {
 }
 
 describe("thinking on Gemini's wire", function()
-  local server
+  local kit = loopback.new "echo"
+  local gemini = kit.maker("gemini", { key = "test-key" }, "/v1beta")
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    assert(server:script "echo")
-  end)
+  setup(kit.start)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   -- Asks; checks what went out, and whether one warning came.
   local function check(model, thinking, expected, warned)
-    local adapter = koine.gemini { model = model, key = "test-key", base_url = server.url .. "/v1beta", retry = false }
-    local response = assert(adapter:chat("Hi.", { thinking = thinking }))
-    local requests = assert(server:requests())
-    local request = requests[#requests]
-    assert.are.same({}, request.problems)
-    local config = (assert(core.decode(request.body)).generationConfig or {}).thinkingConfig
+    local response = assert(gemini { model = model }:chat("Hi.", { thinking = thinking }))
+    local _, body = kit.last()
+    local config = (body.generationConfig or {}).thinkingConfig
     assert.are.same(expected, config or NONE)
     assert.are.equal(warned and 1 or 0, #response.warnings)
     if warned then assert.are.equal("thinking", response.warnings[1].field) end

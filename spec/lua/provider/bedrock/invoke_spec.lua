@@ -2,28 +2,20 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local loopback = require "spec.support.loopback"
 local raised = require "spec.support.raised"
 
 local MODEL = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 describe("invoke", function()
+  local kit = loopback.new()
+  local last = kit.last
+  local adapter = kit.maker("bedrock_claude", { api = "invoke", model = MODEL, key = "k" })
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function() assert(server:reset()) end)
-
-  local function adapter(options)
-    local given = { api = "invoke", model = MODEL, key = "k", base_url = server.url, retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.bedrock_claude(given)
-  end
-
-  local function last()
-    local requests = assert(server:requests())
-    assert.are.same({}, requests[#requests].problems)
-    return requests[#requests], core.decode(requests[#requests].body)
-  end
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   it("is one of two ways, Mantle the other", function()
     local function state(api, model)

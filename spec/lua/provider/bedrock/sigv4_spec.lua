@@ -2,29 +2,17 @@
 -- show. The loopback provider makes each signature anew.
 
 local core = require "koine.core"
+local environment = require "spec.support.environment"
 local koine = require "koine"
+local loopback = require "spec.support.loopback"
 local raised = require "spec.support.raised"
 local raw_server = require "spec.support.raw_server"
 local sigv4 = require "koine.provider.auth.sigv4"
 
 local MODEL = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
 local SECRET, TOKEN = "loopback/secret+key", "loopback-session-token"
-local VARIABLES = { "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-  "AWS_REGION", "AWS_DEFAULT_REGION" }
-
 -- f with these variables, and no others of ours.
-local function with_environment(variables, f, ...)
-  local getenv, ours = os.getenv, {}
-  for _, name in ipairs(VARIABLES) do ours[name] = true end
-  os.getenv = function(name) -- luacheck: ignore
-    if ours[name] then return variables[name] end
-    return getenv(name)
-  end
-  local results = table.pack(pcall(f, ...))
-  os.getenv = getenv -- luacheck: ignore
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
-end
+local function with_environment(variables, f, ...) return environment.with(variables, "^AWS_", f, ...) end
 
 describe("a signature", function()
   -- Of botocore 1.43.11 and a script of its own.
@@ -83,26 +71,17 @@ describe("a signature", function()
 end)
 
 describe("credentials of AWS", function()
+  local kit = loopback.new "echo"
+  local adapter = kit.maker("bedrock", { model = MODEL, region = "eu-west-1" })
   local server
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    assert(server:script "echo")
-  end)
-
-  local function adapter(options)
-    local given = { model = MODEL, base_url = server.url, region = "eu-west-1", retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.bedrock(given)
-  end
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
+  before_each(kit.reset)
 
   -- The Authorization header of the last request, which has to be without problems.
   local function sent()
-    local requests = assert(server:requests())
-    local last = requests[#requests]
-    assert.are.same({}, last.problems)
+    local last = kit.last()
     return last.headers.authorization, last.headers
   end
 
@@ -155,9 +134,9 @@ describe("credentials of AWS", function()
   end)
 
   it("come from the environment: a bearer key first", function()
-    local environment = { AWS_ACCESS_KEY_ID = "AKIDLOOPBACK", AWS_SECRET_ACCESS_KEY = SECRET,
+    local variables = { AWS_ACCESS_KEY_ID = "AKIDLOOPBACK", AWS_SECRET_ACCESS_KEY = SECRET,
       AWS_SESSION_TOKEN = TOKEN }
-    with_environment(environment, function()
+    with_environment(variables, function()
       local a = adapter()
       assert.is_true(a:authenticated())
       assert.is_true(a:authenticate())
@@ -165,7 +144,7 @@ describe("credentials of AWS", function()
       local authorization, headers = sent()
       assert.is_truthy(authorization:find("Credential=AKIDLOOPBACK/", 1, true))
       assert.are.equal(TOKEN, headers["x-amz-security-token"])
-      environment.AWS_BEARER_TOKEN_BEDROCK = "bedrock-api-key-abc"
+      variables.AWS_BEARER_TOKEN_BEDROCK = "bedrock-api-key-abc"
       assert(a:chat "Hi")
       assert.are.equal("Bearer bedrock-api-key-abc", (sent()))
       assert(adapter { credentials = KEYS }:chat "Hi") -- what the caller gives comes before the environment
@@ -178,8 +157,8 @@ describe("credentials of AWS", function()
   end)
 
   it("are missed by name", function()
-    local function failure(environment, options)
-      return with_environment(environment, function()
+    local function failure(variables, options)
+      return with_environment(variables, function()
         local a = adapter(options)
         local _, err = a:chat "Hi"
         assert.are.same({ "AuthenticationError", "auth" }, { err.class, err.kind })
@@ -201,8 +180,8 @@ describe("credentials of AWS", function()
   end)
 
   it("need a region where the address has one", function()
-    local function host(environment, options)
-      return with_environment(environment, function()
+    local function host(variables, options)
+      return with_environment(variables, function()
         return core.state(koine.bedrock(options or {})).base_url
       end)
     end

@@ -5,6 +5,7 @@ local account = require "koine.provider.auth.google.account"
 local adapter = require "koine.call.adapter"
 local core = require "koine.core"
 local deep = require "spec.support.deep"
+local environment = require "spec.support.environment"
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
 local koine = require "koine"
@@ -16,7 +17,7 @@ local kit = { KEY = pkey.new { type = "RSA", bits = 2048 }, SECRET = "client-sec
 local ROW = { name = "vertex", title = "Vertex AI", codec = "chat", base_url = "https://unused/v1", auth = "google",
   list = false, options = { token = "key", credentials_file = "path", project = "name", location = "name" } }
 
-local getenv, clock = os.getenv, account.clock
+local clock = account.clock
 
 kit.count = 0 -- files so far: the number stands in each
 
@@ -34,14 +35,12 @@ end
 --- For before_each: the variables that there are. For after_each.
 function kit.begin()
   assert(kit.server:reset())
-  local variables = {}
-  os.getenv = function(name) -- luacheck: ignore
-    if name:find "^GOOGLE_" then return variables[name] end
-    return getenv(name)
-  end
-  return variables
+  return environment.replace({}, "^GOOGLE_")
 end
-function kit.finish() os.getenv, account.clock = getenv, clock end -- luacheck: ignore
+function kit.finish()
+  environment.restore()
+  account.clock = clock
+end
 
 --- The path of a new credentials file with these fields; `mode`: octal digits.
 function kit.file(fields, mode)

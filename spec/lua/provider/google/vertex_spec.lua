@@ -4,7 +4,9 @@
 local core = require "koine.core"
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
+local environment = require "spec.support.environment"
 local koine = require "koine"
+local loopback = require "spec.support.loopback"
 local pkey = require "openssl.pkey"
 local raised = require "spec.support.raised"
 
@@ -16,37 +18,25 @@ local TOOLS = { { name = "topic", description = "d", strict = true,
     additionalProperties = false } } }
 
 describe("koine.vertex", function()
+  local kit = loopback.new()
+  local vertex = kit.maker("vertex", { model = "gemini-3.5-flash", token = "ya29.test", project = "p",
+    location = "global" }, PREFIX)
   local server, variables
-  local getenv = os.getenv
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
+  setup(function() server = kit.start() end)
+  teardown(kit.stop)
   before_each(function()
-    assert(server:reset())
-    variables = {}
-    os.getenv = function(name) -- luacheck: ignore
-      if name:find "^GOOGLE_" then return variables[name] end
-      return getenv(name)
-    end
+    kit.reset()
+    variables = environment.replace({}, "^GOOGLE_")
   end)
-  after_each(function() os.getenv = getenv end) -- luacheck: ignore
+  after_each(environment.restore)
 
   local function base_of(options) return core.state(koine.vertex(options)).base_url end
 
-  local function vertex(options)
-    local given = { model = "gemini-3.5-flash", token = "ya29.test", project = "p", location = "global",
-      base_url = server.url .. PREFIX, retry = false }
-    for name, value in pairs(options or {}) do given[name] = value end
-    return koine.vertex(given)
-  end
-
   -- The requests, decoded; fails where the provider had something against one.
   local function sent()
-    local list = assert(server:requests())
-    for _, request in ipairs(list) do
-      assert.are.same({}, request.problems)
-      request.json = core.decode(request.body)
-    end
+    local list = kit.requests()
+    for _, request in ipairs(list) do request.json = core.decode(request.body) end
     return list
   end
 
@@ -57,7 +47,8 @@ describe("koine.vertex", function()
         assert.are.equal(("https://%s/v1/projects/my-1/locations/%s/publishers/google"):format(host, location),
           base_of { project = "my-1", location = location })
       end
-      variables = { GOOGLE_CLOUD_PROJECT = "example.com:theirs", GOOGLE_CLOUD_LOCATION = "us" }
+      variables = environment.replace({ GOOGLE_CLOUD_PROJECT = "example.com:theirs",
+        GOOGLE_CLOUD_LOCATION = "us" }, "^GOOGLE_")
       assert.are.equal("https://aiplatform.us.rep.googleapis.com/v1/projects/example.com:theirs/locations/us"
         .. GOOGLE, base_of {})
       assert.are.equal("https://aiplatform.googleapis.com/v1/projects/mine/locations/global" .. GOOGLE,
@@ -65,7 +56,7 @@ describe("koine.vertex", function()
     end)
 
     it("nowhere without a project and a location, or with unfit ones", function()
-      variables = { GOOGLE_CLOUD_PROJECT = "" }
+      variables = environment.replace({ GOOGLE_CLOUD_PROJECT = "" }, "^GOOGLE_")
       for field, options in pairs { project = { location = "us" }, location = { project = "p" } } do
         local err = raised(koine.vertex, options)
         assert.are.same({ "ArgumentError", field }, { err.class, err.field })
@@ -74,12 +65,12 @@ describe("koine.vertex", function()
       assert.are.equal("project", raised(koine.vertex, { project = "a/b", location = "us" }).field)
       assert.are.equal("project", raised(koine.vertex, { project = "..", location = "us" }).field)
       assert.are.equal("location", raised(koine.vertex, { project = "p", location = "evil.example/" }).field)
-      variables = { GOOGLE_CLOUD_PROJECT = "p", GOOGLE_CLOUD_LOCATION = "a b" }
+      variables = environment.replace({ GOOGLE_CLOUD_PROJECT = "p", GOOGLE_CLOUD_LOCATION = "a b" }, "^GOOGLE_")
       assert.are.equal("location", raised(koine.vertex, {}).field)
     end)
 
     it("without a project and a location in express mode, which has a key", function()
-      variables = { GOOGLE_CLOUD_PROJECT = "p", GOOGLE_CLOUD_LOCATION = "us" }
+      variables = environment.replace({ GOOGLE_CLOUD_PROJECT = "p", GOOGLE_CLOUD_LOCATION = "us" }, "^GOOGLE_")
       assert.are.equal("https://aiplatform.googleapis.com/v1/publishers/google", base_of { key = "k" })
       assert.are.equal("https://aiplatform.googleapis.com/v1",
         base_of { key = "k", model = "publishers/google/models/gemini-3-flash" })
