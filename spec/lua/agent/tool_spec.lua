@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 local tool = require "koine.agent.tool"
 local wait = require "koine.task.wait"
 
@@ -16,12 +17,7 @@ local function call(arguments, name)
   return { type = "tool_use", id = "c1", name = name or "add", arguments = arguments or { a = 2, b = 3 } }
 end
 
-local function refused(given)
-  local ok, err = pcall(tool, given)
-  assert.is_false(ok)
-  assert.are.equal("ArgumentError", err.class)
-  return err
-end
+local function refused(given) return raised.as("ArgumentError", tool, given) end
 
 describe("a tool", function()
   it("is a table that adapters take, schema and all", function()

@@ -1,12 +1,8 @@
 -- The binding's conversions: Lua values to JSON and back, and where errors point.
 local core = require "koine.core"
+local raised_as = require("spec.support.raised").as
 
-local function raised(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  assert.are.equal("ArgumentError", err.class)
-  return err
-end
+local function raised(f, ...) return raised_as("ArgumentError", f, ...) end
 
 describe("core.encode", function()
   it("keeps integers, floats, null, arrays and objects apart", function()

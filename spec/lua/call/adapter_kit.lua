@@ -3,15 +3,16 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local environment = require "spec.support.environment"
 local retry = require "koine.net.retry"
-local wait = require "koine.task.wait"
+local sleeps = require "spec.lua.net.sleeps"
 
 local adapter_kit = {}
 
 --- A kit for the tests of one file.
 function adapter_kit.new()
   local kit, server = {}, nil
-  local getenv, park, random = os.getenv, wait.park, retry.random
+  local random = retry.random
 
   --- Starts the provider and returns it: for setup, with stop for teardown.
   function kit.start()
@@ -25,19 +26,15 @@ function adapter_kit.new()
   -- written to.
   function kit.begin()
     assert(server:reset())
-    local environment, slept = {}, {}
-    os.getenv = function(name) return environment[name] end -- luacheck: ignore
+    local variables = environment.replace {}
     retry.random = function() return 0 end
-    wait.park = function(token, seconds)
-      if type(token) ~= "table" then return park(token, seconds) end
-      slept[#slept + 1] = seconds
-      return false
-    end
-    return environment, slept
+    return variables, sleeps.record()
   end
 
   function kit.restore()
-    os.getenv, wait.park, retry.random = getenv, park, random -- luacheck: ignore
+    environment.restore()
+    sleeps.restore()
+    retry.random = random
   end
 
   --- An adapter on the Messages wire.

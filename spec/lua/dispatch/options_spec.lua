@@ -2,14 +2,13 @@
 
 local chat_lab = require "spec.lua.dispatch.kit"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 
 local thread, message = chat_lab.thread, chat_lab.message
 
--- What f(…) raises, an ArgumentError.
+-- Field and message of what f(…) raises, an ArgumentError.
 local function refused(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  assert.are.equal("ArgumentError", err.class)
+  local err = raised.as("ArgumentError", f, ...)
   return err.field, err.message
 end
 

@@ -1,12 +1,6 @@
 local custom_adapter = require "koine.call.custom_adapter"
 local koine = require "koine"
-
-local function raised(class, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "an error was expected")
-  assert.are.equal(class, err.class, tostring(err))
-  return err
-end
+local raised = require("spec.support.raised").as
 
 local EVERY_OPTION = {
   system = { { type = "text", text = "Be brief." } },

@@ -1,5 +1,6 @@
 local koine = require "koine"
 local retry = require "koine.net.retry"
+local sleeps = require "spec.lua.net.sleeps"
 local wait = require "koine.task.wait"
 local raised = require "spec.support.raised"
 
@@ -16,13 +17,8 @@ describe("a stream", function()
   before_each(function()
     assert(server:reset())
     claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-1" }
-    slept = {}
+    slept = sleeps.record()
     retry.random = function() return 0 end
-    wait.park = function(token, seconds)
-      if type(token) ~= "table" then return park(token, seconds) end
-      slept[#slept + 1] = seconds
-      return false
-    end
   end)
 
   after_each(function() wait.park, retry.random = park, random end)

@@ -2,9 +2,10 @@
 -- (the sessions of a process are shared), sleeps that are written down instead of slept, and what was sent.
 
 local core = require "koine.core"
+local environment = require "spec.support.environment"
 local koine = require "koine"
 local api_token = require "koine.provider.auth.copilot.api_token"
-local wait = require "koine.task.wait"
+local sleeps = require "spec.lua.net.sleeps"
 
 local copilot_kit = {}
 
@@ -16,7 +17,7 @@ copilot_kit.TOOL = { name = "add", description = "Adds.", parameters = { type = 
 --- A kit for the tests of one file, whose tokens carry `name`.
 function copilot_kit.new(name)
   local kit, server, token, count = {}, nil, nil, 0
-  local getenv, park, clock = os.getenv, wait.park, api_token.clock
+  local clock = api_token.clock
 
   --- Starts the provider and returns it: for setup, with stop for teardown.
   function kit.start()
@@ -30,20 +31,16 @@ function copilot_kit.new(name)
   function kit.begin()
     count = count + 1
     token = ("ghu_%s_%d"):format(name, count)
-    local slept = {}
     assert(server:reset())
     assert(server:copilot { github_tokens = { token }, editors = { "Koine", "vscode" }, plan = "individual" })
-    os.getenv = function() return nil end -- luacheck: ignore
-    wait.park = function(thing, seconds)
-      if type(thing) ~= "table" then return park(thing, seconds) end
-      slept[#slept + 1] = seconds
-      return false
-    end
-    return token, slept
+    environment.replace {}
+    return token, sleeps.record()
   end
 
   function kit.restore()
-    os.getenv, wait.park, api_token.clock = getenv, park, clock -- luacheck: ignore
+    environment.restore()
+    sleeps.restore()
+    api_token.clock = clock
   end
 
   --- An adapter with the test's token.

@@ -8,6 +8,7 @@ local errors = require "koine.data.errors"
 local find_saboteurs = require "spec.lua.testing.contract.kit.find_saboteurs"
 local on_playbook = require "spec.lua.testing.contract.kit.on_playbook"
 local records = require "koine.data.records"
+local raised = require "spec.support.raised"
 
 -- What a playbook answers: a primitive for koine.custom_adapter that passes everything on to it.
 local function passing_on(book)
@@ -280,12 +281,7 @@ describe("the contract", function()
   end)
 
   it("names what is missing or unknown in its own arguments", function()
-    local function field(spec)
-      local ok, err = pcall(contract.describe, "x", spec)
-      assert.is_false(ok)
-      assert.are.equal("ArgumentError", err.class, tostring(err))
-      return err.field
-    end
+    local function field(spec) return raised.as("ArgumentError", contract.describe, "x", spec).field end
     local function nothing() end
     assert.are.equal("contract", field(5))
     assert.are.equal("contract.new", field { script = nothing })

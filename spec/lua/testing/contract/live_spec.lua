@@ -6,6 +6,7 @@ local core = require "koine.core"
 local find_saboteurs = require "spec.lua.testing.contract.kit.find_saboteurs"
 local free_port = require "spec.support.free_port"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 
 local contract = koine.testing.contract
 
@@ -170,12 +171,7 @@ describe("the contract, live", function()
 
   it("names what belongs to the other mode", function()
     local function nothing() end
-    local function field(spec)
-      local ok, err = pcall(contract.describe, "x", spec)
-      assert.is_false(ok)
-      assert.are.equal("ArgumentError", err.class, tostring(err))
-      return err.field
-    end
+    local function field(spec) return raised.as("ArgumentError", contract.describe, "x", spec).field end
     assert.are.equal("contract.live", field { live = "yes", new = nothing })
     assert.are.equal("contract.new", field { live = true })
     assert.are.equal("contract.script", field { live = true, new = nothing, script = nothing })

@@ -2,18 +2,12 @@
 
 local playbook = require "koine.testing.playbook"
 local failures = require "koine.testing.playbook.errors"
+local raised = require("spec.support.raised").as
 
 local ADD = { id = "call_1", name = "add", arguments = { a = 2, b = 3 } }
 
 local function message(id, content) return { step = id, type = "message", content = content or "text " .. id } end
 local function calls(id, list) return { step = id, type = "tool_calls", tool_calls = list or { ADD } } end
-
-local function raised(class, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "an error was expected")
-  assert.are.equal(class, err.class, tostring(err))
-  return err
-end
 
 -- The error for a step that cannot be; its text names the field and what was expected.
 local function invalid(step)
