@@ -159,6 +159,15 @@ function script.plan(answer, where)
   }
 end
 
+--- Why a plan fits no plain answer of a wire that has arguments as JSON values; nil where it does.
+function script.bad_arguments(plan)
+  for _, block in ipairs(plan.blocks) do
+    if block.type == "tool_use" and block.json ~= "" and json.decode(block.json) == nil then
+      return "a plain answer of this wire cannot carry arguments that are not JSON"
+    end
+  end
+end
+
 --- The history in a decoded request of any wire: an array of messages or items.
 function script.history(request)
   local history = request.messages or request.input or request.contents

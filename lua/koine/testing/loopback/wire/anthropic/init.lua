@@ -5,6 +5,7 @@
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
 local pieces = require "koine.testing.loopback.wire.pieces"
+local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
 
@@ -114,12 +115,13 @@ end
 
 --- The body of the plain answer. nil and the reason when it cannot be a plain one.
 function anthropic.plain(plan)
+  local why = script.bad_arguments(plan)
+  if why then
+    return nil, why
+  end
   local content = array {}
-  for _, block in ipairs(plan.blocks) do
-    if block.type == "tool_use" and block.json ~= "" and json.decode(block.json) == nil then
-      return nil, "a plain answer of this wire cannot carry arguments that are not JSON"
-    end
-    content[#content + 1] = wire_block(block)
+  for i, block in ipairs(plan.blocks) do
+    content[i] = wire_block(block)
   end
   local message = add_stop(wire_message(plan, content), plan)
   json.put(message, "usage", usage_object(plan.usage))

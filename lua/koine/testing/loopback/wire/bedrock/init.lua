@@ -6,6 +6,7 @@ local frame = require "koine.testing.loopback.wire.bedrock.frame"
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
 local pieces = require "koine.testing.loopback.wire.pieces"
+local script = require "koine.testing.loopback.script"
 local signature = require "koine.testing.loopback.wire.bedrock.signature"
 
 local object, array = json.object, json.array
@@ -124,12 +125,13 @@ end
 
 --- The body of the plain answer. nil and the reason when it cannot be a plain one.
 function bedrock.plain(plan)
+  local why = script.bad_arguments(plan)
+  if why then
+    return nil, why
+  end
   local content = array {}
-  for _, block in ipairs(plan.blocks) do
-    if block.type == "tool_use" and block.json ~= "" and json.decode(block.json) == nil then
-      return nil, "a plain answer of this wire cannot carry arguments that are not JSON"
-    end
-    content[#content + 1] = wire_block(block)
+  for i, block in ipairs(plan.blocks) do
+    content[i] = wire_block(block)
   end
   local answer = object("metrics", object("latencyMs", 1),
     "output", object("message", object("role", "assistant", "content", content)))
