@@ -51,7 +51,8 @@ local function answer_chat(state, endpoint, request, record)
   elseif #problems > 0 then
     return response.error(endpoint, 400, { message = table.concat(problems, "; "), code = code }, record)
   end
-  local answer = state.script:take(request.path, true) or state.script.echo and script.echo(body)
+  local answer = state.script:take(request.path, true)
+    or state.script.echo and script.echo(script.history(body, endpoint.history))
   if not answer then
     local message = ("the script is exhausted: it has %d answers, this is one request more"):format(state.script.count)
     return response.script_error(endpoint, message, record)

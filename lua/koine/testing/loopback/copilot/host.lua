@@ -66,7 +66,7 @@ local function has_image(v)
 end
 
 --- Checks a body as the chat host does: adds lines to `problems` and returns the code of the first, or nil.
-local function judge(self, path, request, body, problems)
+local function judge(self, path, request, body, history, problems)
   local model, code
   for _, known in ipairs(self.settings.models) do
     model = known.id == body.model and known or model
@@ -91,7 +91,7 @@ local function judge(self, path, request, body, problems)
   elseif path == "/responses" and body.store ~= false then
     refused("invalid_request_body", "store: false expected, nothing is stored here")
   end
-  if has_image(script.history(body)) and request.headers["copilot-vision-request"] ~= "true" then
+  if has_image(history) and request.headers["copilot-vision-request"] ~= "true" then
     refused("", "missing required Copilot-Vision-Request header for vision requests")
   end
   return code
@@ -122,9 +122,9 @@ function host.endpoint(self, path, endpoint)
     check = function(request, count, issued)
       local body, problems, code = endpoint.check(request, count, issued)
       if body then
-        local history = script.history(body)
+        local history = script.history(body, endpoint.history)
         seen.model, seen.stream, seen.image = body.model, body.stream == true, has_image(history)
-        code = judge(self, path, request, body, problems) or code
+        code = judge(self, path, request, body, history, problems) or code
       end
       return body, problems, code
     end,

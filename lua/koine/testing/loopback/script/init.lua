@@ -168,14 +168,14 @@ function script.bad_arguments(plan)
   end
 end
 
---- The history in a decoded request of any wire: an array of messages or items.
-function script.history(request)
-  local history = request.messages or request.input or request.contents
+--- The history in a decoded request: an array of messages or items. `field`: the endpoint's name for it; nil: messages.
+function script.history(request, field)
+  local history = request[field or "messages"]
   return type(history) == "string" and json.array { { role = "user", content = history } } or history
 end
 
---- The answer that the "echo" script gives for a decoded request of any wire: it repeats the last user's text.
-function script.echo(request)
+--- The answer that the "echo" script gives for a history of any wire: it repeats the last user's text.
+function script.echo(history)
   local function text_of(content)
     if type(content) == "string" then
       return content
@@ -188,7 +188,6 @@ function script.echo(request)
     end
     return table.concat(parts, "\n")
   end
-  local history = script.history(request)
   for i = #history, 1, -1 do
     local message = history[i]
     if message.role == "user" or message.role == "tool" or message.type == "function_call_output" then

@@ -68,7 +68,7 @@ local function replayed(answer)
 end
 
 local function scripted_content(state, endpoint, answer, body, record)
-  local history = script.history(body)
+  local history = script.history(body, endpoint.history)
   local plan = script.plan(answer, { messages = #history, bytes = #json.encode(history), model = body.model,
                                    tool_prefix = endpoint.tool_prefix, id_prefix = endpoint.id_prefix,
                                    reasoning_field = endpoint.reasoning_field, rotate_ids = endpoint.rotate_ids })

@@ -13,7 +13,7 @@ local object, array = json.object, json.array
 local gemini = {
   check = require "koine.testing.loopback.wire.gemini.check", tool_prefix = "unsaid_", id_prefix = "gem-",
   paths = { "/models/MODEL:generateContent", "/models/MODEL:streamGenerateContent" },
-  count_path = "/models/MODEL:countTokens", stream_type = "text/event-stream",
+  history = "contents", count_path = "/models/MODEL:countTokens", stream_type = "text/event-stream",
 }
 
 local STOPS = {

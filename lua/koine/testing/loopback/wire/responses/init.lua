@@ -10,7 +10,7 @@ local object, array = json.object, json.array
 
 local responses = {
   check = require "koine.testing.loopback.wire.responses.check", tool_prefix = "call_", id_prefix = "resp_",
-  paths = { "/responses" }, count_path = "/responses/input_tokens", stream_type = chat.stream_type,
+  history = "input", paths = { "/responses" }, count_path = "/responses/input_tokens", stream_type = chat.stream_type,
   error_body = chat.error_body, id_header = chat.id_header, missing_key = chat.missing_key, status = chat.status,
 }
 
