@@ -75,6 +75,8 @@ function cells.key(row)
   return variables .. (row.key_optional and ", not needed" or "")
 end
 
+function cells.recorded(row) return row.seen and row.seen[1] or "none" end
+function cells.documented(row) return row.seen and row.seen[2] or "everything" end
 function cells.checked(row) return row.source == "recordings" and "recordings" or "from documentation" end
 
 -- The cell of a column: what the row says itself, or what follows from its other fields.
@@ -83,7 +85,7 @@ local function cell(row, column) return row.says and row.says[column] or cells[c
 local function line_of(...) return "| " .. table.concat({ ... }, " | ") .. " |\n" end
 
 local HEADINGS = { speaks = "speaks", base_url = "`base_url` by default", key = "key from",
-  checked = "checked against" }
+  checked = "checked against", recorded = "recorded answers", documented = "from documentation alone" }
 
 -- A table of all rows with these columns; `folder`: what links to other pages begin with.
 local function rows_table(folder, ...)
@@ -252,7 +254,7 @@ local LISTS = {
   ["README.md"] = { providers = rows_table("docs/", "speaks", "key", "checked") },
   ["docs/adapter.md"] = { constructors = rows_table("", "base_url", "key"), apis = apis_table(),
     default_models = default_models() },
-  ["docs/providers.md"] = { structured = structured_table() },
+  ["docs/providers.md"] = { seen = rows_table("", "recorded", "documented"), structured = structured_table() },
   ["llms.txt"] = { providers = rows_text() },
   ["lua/koine/testing/loopback/paths.lua"] = { prefixes = prefixes() },
   ["rockspec/koine-scm-1.rockspec"] = { sources = sources(), modules = modules() },

@@ -42,6 +42,8 @@
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date
 --   source            "recordings" or "documentation"
+--   seen              what recorded answers show, and what is from documentation alone, in words; nil: nothing, and
+--                     everything
 --   says              cells of the pages' tables that do not follow from the other fields: tools/generate.lua
 -- `models` is an array of {prefix, context, max_output, thinking, efforts, vision, price, multiplier, quirks}: the
 -- longest prefix of the model id counts; thinking is "budget", "adaptive", "effort", "level" or "none"; price is USD

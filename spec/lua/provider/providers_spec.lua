@@ -19,7 +19,7 @@ end
 local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blanks", "list", "show", "loaded", "pull",
   "counts", "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens",
   "options", "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
-  "variables", "models", "models_checked", "source", "says", "failed_output", "chat",
+  "variables", "models", "models_checked", "source", "seen", "says", "failed_output", "chat",
   "embed")
 local EMBED = set("path", "base_url", "dialect", "model", "batch", "tokens", "base64", "dtype", "dimensions",
   "truncation", "purposes", "wrap", "in_path", "head", "tokens_header", "not_found", "hint", "substitutes", "models",

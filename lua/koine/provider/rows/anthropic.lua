@@ -73,4 +73,6 @@ return {
   },
   models_checked = "2026-11-21",
   source = "recordings",
+  seen = { "text, signed thinking, tools, Anthropic's tools, citations, caching, refusals, errors",
+    "prices, limits of models" },
 }

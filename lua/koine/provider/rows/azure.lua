@@ -21,4 +21,5 @@ return {
     structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   embed = { path = "/embeddings", dialect = "openai", batch = 2048, tokens = 300000, base64 = true },
   source = "documentation",
+  seen = { "a 429 error only", "everything else" },
 }

@@ -20,4 +20,5 @@ return {
   models = require "koine.provider.claude",
   models_checked = anthropic.models_checked,
   source = "documentation",
+  seen = { "none", "everything: the format is Anthropic's" },
 }

@@ -76,5 +76,7 @@ return {
       { prefix = "cohere.embed", dialect = "cohere", batch = 96, in_path = true },
     } },
   source = "recordings",
+  seen = { "Claude, Nova, gpt-oss: text, thinking, tools, errors and more; embeddings (not Titan's)",
+    "other families" },
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

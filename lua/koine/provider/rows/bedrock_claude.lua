@@ -32,5 +32,6 @@ return {
   models = require "koine.provider.claude",
   models_checked = anthropic.models_checked,
   source = "recordings",
+  seen = { '`api = "invoke"`: calls, plain and streamed', "Mantle: the format is Anthropic's" },
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

@@ -24,5 +24,6 @@ return {
   quirks = { refusals = "bedrock" },
   id_header = "x-amzn-requestid",
   source = "recordings",
+  seen = { "Responses: a call, a JSON answer", '`api = "chat"`' },
   says = { key = "`AWS_BEARER_TOKEN_BEDROCK`, or [others](bedrock.md)" },
 }

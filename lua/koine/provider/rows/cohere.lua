@@ -19,4 +19,5 @@ return {
   embed = { base_url = "https://api.cohere.com/v2", path = "/embed", dialect = "cohere", model = "embed-v4.0",
     batch = 96 },
   source = "documentation",
+  seen = { "embeddings, an error", "chats" },
 }

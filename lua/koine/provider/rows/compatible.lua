@@ -19,5 +19,6 @@ return {
   quirks = { structured = "none" }, -- who knows
   embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
+  seen = { "none of its own: what the wire format knows", "the server's own ways" },
   says = { checked = "depends on the server" },
 }

@@ -73,5 +73,6 @@ return {
   models_checked = "2026-11-21",
   embed = { path = "/embeddings", dialect = "openai", model = "text-embedding-3-small" },
   source = "recordings",
+  seen = { "Chat, Responses, the list of models", "the login, quotas: from the behaviour of public clients" },
   says = { speaks = "Chat or Responses, as the model wants" },
 }

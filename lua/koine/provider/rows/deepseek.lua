@@ -33,4 +33,5 @@ return {
   models = models(V4),
   models_checked = "2026-11-21",
   source = "recordings",
+  seen = { "Chat: reasoning, tools, errors; Responses: a call", "limits of models" },
 }

@@ -65,4 +65,6 @@ return {
   embed = { path = "/models/{model}:batchEmbedContents", dialect = "gemini", model = "gemini-embedding-001",
     batch = 100, head = "^models/", models = { { prefix = "gemini-embedding-2", wrap = PURPOSES } } },
   source = "recordings",
+  seen = { "text, signed thoughts, tools, Google's tools, images, blocks, errors, the list of models",
+    "`count_tokens`, limits" },
 }

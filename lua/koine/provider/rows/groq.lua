@@ -23,4 +23,5 @@ return {
   },
   models_checked = "2026-11-21",
   source = "recordings",
+  seen = { "reasoning, tools, errors in a stream", "prices, limits of models" },
 }

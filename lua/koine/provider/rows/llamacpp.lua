@@ -25,4 +25,5 @@ return {
   key_optional = true,
   embed = { path = "/embeddings", dialect = "openai", hint = "start the server with --embeddings" },
   source = "recordings",
+  seen = { "Chat: reasoning, tools, errors", '`api = "responses"` and `"anthropic"`' },
 }

@@ -21,4 +21,5 @@ return {
   embed = { path = "/embeddings", dialect = "openai", model = "mistral-embed", batch = 32, tokens = 16384,
     dimensions = "output_dimension", base64 = true },
   source = "recordings",
+  seen = { "thinking, tools, a JSON answer, an error", "limits of models" },
 }

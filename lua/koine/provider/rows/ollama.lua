@@ -18,6 +18,7 @@ return {
   models_checked = "2026-08-21",
   embed = { path = "/api/embed", dialect = "ollama", batch = 64 }, -- one by one inside: a timeout costs little
   source = "recordings",
+  seen = { "text, thinking, tools, a JSON answer, the cloud, an error, the list of models", "downloads, `model_info`" },
   says = {
     base_url = "what `OLLAMA_HOST` says, else `http://127.0.0.1:11434`",
     key = "`OLLAMA_API_KEY`, for the cloud alone: [Ollama](ollama.md)",

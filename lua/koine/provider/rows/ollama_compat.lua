@@ -14,4 +14,5 @@ return {
     structured = "schema", schema_dialect = "ollama" },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "recordings",
+  seen = { "reasoning and a tool call, from the cloud", "everything else" },
 }

@@ -74,4 +74,6 @@ return {
   embed = { path = "/embeddings", dialect = "openai", model = "text-embedding-3-small", batch = 2048, tokens = 300000,
     base64 = true },
   source = "recordings",
+  seen = { "Responses and Chat: text, reasoning, tools, OpenAI's tools, refusals, errors",
+    "`count_tokens`, prices, limits" },
 }

@@ -20,4 +20,6 @@ return {
   own_ids = { "^openrouter/[^/]+$" },
   embed = { path = "/embeddings", dialect = "openai", model = "openai/text-embedding-3-small" },
   source = "recordings",
+  seen = { "Chat: signed reasoning, tools, annotations, errors in a stream; Responses: reasoning",
+    "the list of models" },
 }

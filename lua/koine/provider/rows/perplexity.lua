@@ -19,4 +19,5 @@ return {
   embed = { path = "/v1/embeddings", dialect = "openai", model = "pplx-embed-v1-0.6b", batch = 512, tokens = 120000,
     dtype = "int8" },
   source = "documentation",
+  seen = { "embeddings", "chats" },
 }

@@ -36,6 +36,7 @@ return {
         wrap = gemini.embed.models[1].wrap },
     } },
   source = "recordings",
+  seen = { "blocked prompts, an unexpected call, an error", "logins, `count_tokens`, express mode" },
   says = { base_url = "[by location](vertex.md#project-and-location)",
     key = "`GOOGLE_APPLICATION_CREDENTIALS`, or [others](vertex.md)" },
 }

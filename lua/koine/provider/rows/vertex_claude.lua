@@ -34,6 +34,7 @@ return {
   models = models,
   models_checked = anthropic.models_checked,
   source = "recordings",
+  seen = { "a stream with text and a call", "logins, `count_tokens`, errors" },
   says = { base_url = "[by location](vertex.md#project-and-location)",
     key = "`GOOGLE_APPLICATION_CREDENTIALS`, or [others](vertex.md)" },
 }

@@ -17,4 +17,5 @@ return {
   quirks = { reasoning_field = "reasoning", no_documents = true, structured = "schema", schema_dialect = "gbnf" },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "recordings",
+  seen = { "Chat: text, reasoning, tools; Responses: a cut answer", "the list of models" },
 }

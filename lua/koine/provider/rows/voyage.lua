@@ -13,5 +13,6 @@ return {
     base64 = true, truncation = "truncation", not_found = { "is not supported" },
     purposes = { query = "query", document = "document", code_query = "query" } },
   source = "recordings",
+  seen = { "embeddings, an error", "packed integers" },
   says = { speaks = "embeddings alone" },
 }

@@ -30,4 +30,5 @@ return {
   },
   models_checked = "2026-11-21",
   source = "recordings",
+  seen = { "Chat: reasoning, tools; Responses: text, an error", "prices, limits of models" },
 }

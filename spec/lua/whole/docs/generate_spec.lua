@@ -49,7 +49,7 @@ describe("make generate", function()
   end)
 
   it("makes one new file a provider on every list", function()
-    local WRITTEN = { "README.md", "docs/adapter.md", "llms.txt", "lua/koine/provider/names.lua",
+    local WRITTEN = { "README.md", "docs/adapter.md", "docs/providers.md", "llms.txt", "lua/koine/provider/names.lua",
       "lua/koine/testing/loopback/paths.lua", "rockspec/koine-scm-1.rockspec" }
     files.write(directory .. "/lua/koine/provider/rows/toy.lua", ROW)
     local printed, content = generate(directory, "--check")
@@ -61,6 +61,7 @@ describe("make generate", function()
     for path, text in pairs {
       ["README.md"] = "\n| `koine.toy` | Chat | `TOY_API_KEY` | from documentation |\n",
       ["docs/adapter.md"] = "\n| `koine.toy` | `https://api.toy.example/toys/v1` | `TOY_API_KEY` |\n",
+      ["docs/providers.md"] = "\n| `koine.toy` | none | everything |\n",
       ["llms.txt"] = "`koine.toy`",
       ["lua/koine/provider/names.lua"] = '"together", "toy",',
       ["lua/koine/testing/loopback/paths.lua"] = '"/toys/v1"',
