@@ -149,8 +149,9 @@ static void test_error(void) {
 
 /* However far behind the beginning of a message a secret stands, no codec cuts it so that more than seven bytes are shown. */
 static void test_codecs(void) {
-  static const char *const CODECS[] = { "anthropic", "bedrock", "bedrock_invoke", "chat", "gemini", "ollama",
-    "responses" };
+#define NAME(name) #name,
+  static const char *const CODECS[] = { CODEC_LIST(NAME) };
+#undef NAME
   static const char *const HEADS[] = { "", "Invocation with on-demand throughput isn't supported. ", "unauthorized " };
   static const char *const BODIES[] = { "{\"message\":\"%s%.*s%s%s\"}", "{\"error\":{\"message\":\"%s%.*s%s%s\"}}",
     "{\"error\":\"%s%.*s%s%s\",\"signin_url\":\"https://x/y\"}", "{\"error\":\"%s\",\"signin_url\":\"https://x/%.*s%s%s\"}",
