@@ -271,7 +271,7 @@ describe("cancel", function()
 end)
 
 describe("options", function()
-  it("that nobody knows are named with their path, before anything is asked", function()
+  it("that do not exist are named with their path, before anything is asked", function()
     local book = play { content = "x" }
     local err = raised(agent, { adapter = book, options = { max_tokens = 1, max_token = 1 } })
     assert.are.same({ "ArgumentError", "options.max_token", "max_tokens" }, { err.class, err.field, err.expected })

@@ -126,7 +126,7 @@ describe("an agent", function()
   end)
 end)
 
-describe("what cannot be kept", function()
+describe("a value that cannot be kept", function()
   it("from a tool is an error result, and the run can be saved", function()
     for _, value in ipairs(unfit()) do
       local tool = add(function() return { { type = "text", text = "x", more = value } } end)

@@ -15,7 +15,7 @@ describe("an adapter", function()
   before_each(function() kit.begin() end)
   after_each(kit.restore)
 
-  describe("what comes back", function()
+  describe("an answer", function()
     it("is a Response with all that the wire said, plain and streamed, on both wires", function()
       for _, adapter in ipairs { claude(), gpt() } do
         for _, streaming in ipairs { false, true } do

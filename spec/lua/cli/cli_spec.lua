@@ -150,7 +150,7 @@ describe("koine", function()
   end)
 
   describe("says in one line", function()
-    it("what was used wrongly", function()
+    it("wrong use of options and commands", function()
       refuses(2, "a command is required (see koine --help)", run {})
       refuses(2, "unknown command 'aks' Did you mean 'ask'? (see koine --help)", run { "aks" })
       refuses(2, "unknown option '--jsn' Did you mean '--json'? (see koine --help)", run { "ask", "--jsn" })
@@ -187,7 +187,7 @@ describe("koine", function()
       end
     end)
 
-    it("what was said twice, or elsewhere", function()
+    it("an option given twice, or of another command", function()
       refuses(2, "-o model: -m PROVIDER/MODEL chooses the model", run { "ask", "-o", "model=zz", "Hm?" })
       refuses(2, "-o base_url and --base-url: only one of them",
         run { "ask", "-o", "base_url=http://127.0.0.1:1", "--base-url", server.url, "Hm?" })
@@ -221,13 +221,13 @@ describe("koine", function()
         run_there({ "ask", "Hm?" }, { { content = "x", fault = { echo_authorization = true } } }))
     end)
 
-    it("that nobody answers", function()
+    it("that is not answered", function()
       local r = run { "ask", "--base-url", "http://127.0.0.1:" .. cli.closed_port(), "--retries", "0", "Hm?" }
       assert.are.same({ 1, "" }, { r.code, r.out })
       assert.is_truthy(r.err:find "^koine: Failed to connect to 127%.0%.0%.1 port %d+[^\n]*\n$")
     end)
 
-    it("what the provider says, after as many attempts as were asked for", function()
+    it("the provider's error, after as many attempts as were asked for", function()
       local overloaded = { error = { status = 529, message = "Too\nmuch.", headers = { ["retry-after-ms"] = "1" } } }
       refuses(1, "Too much. (overloaded, status 529, 2 attempts)",
         run_there({ "ask", "--retries", "1", "Hm?" }, { overloaded, overloaded }))
@@ -248,7 +248,7 @@ describe("koine", function()
       assert.is_truthy(r.err:find "^koine: [^\n]+\n$")
     end)
 
-    it("what is wrong with a file", function()
+    it("a fault of a file", function()
       refuses(2, home .. "/none: " .. strerror "ENOENT", run { "ask", "-f", home .. "/none", "Hm?" })
       refuses(2, home .. ": " .. strerror "EISDIR", run { "ask", "-f", home, "Hm?" })
       refuses(2, "/dev/zero: it is no regular file", run { "ask", "-f", "/dev/zero", "Hm?" })
@@ -260,7 +260,7 @@ describe("koine", function()
         run { "ask", "-f", binary, "Hm?" })
     end)
 
-    it("what is wrong with the standard input", function()
+    it("a fault of the standard input", function()
       refuses(2, "standard input: neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
         run({ "ask", "Hm?" }, nil, { input = "a\0b" }))
       refuses(2, "standard input: " .. strerror "EBADF", run({ "ask", "Hm?" }, nil, { shell = "%s <&-" }))

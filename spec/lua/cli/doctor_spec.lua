@@ -19,7 +19,7 @@ describe("koine", function()
   after_each(cli.clean_up)
 
   describe("doctor", function()
-    it("names every provider's variable as its row has it, and asks nobody offline", function()
+    it("names every provider's variable as its row has it, and sends no request offline", function()
       local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = home } })
       assert.are.same({ 0, "" }, { r.code, r.err })
       local versions = ("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl)

@@ -1,5 +1,5 @@
--- What is special about the Responses wire, against the loopback provider: encrypted reasoning that goes back, the seal
--- that nobody can open, and what is asked for so that it comes.
+-- The Responses wire against the loopback provider: encrypted reasoning that is asked for and goes back, and reasoning
+-- that cannot be decrypted.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -49,7 +49,7 @@ describe("Responses", function()
     end
   end)
 
-  it("keeps what it was given of a model that nobody knows, though nobody asked to think", function()
+  it("keeps the reasoning of an unknown model that was not asked to think", function()
     script(REASONED, { content = "At noon." })
     local grok = koine.xai { model = "grok-9", key = "test-key", base_url = server.url, api = "responses",
       retry = false }
@@ -154,7 +154,7 @@ describe("Responses", function()
     assert.are.equal("msg_4", sent[5].id)
   end)
 
-  it("sends a part that nobody knows back in a message of the same form", function()
+  it("sends an unknown part back in a message of the same form", function()
     local part = { type = "output_audio", data = "AAAA" }
     script({ reply = { body = { id = "resp_1", object = "response", status = "completed", model = "gpt-5",
       output = core.array { { type = "message", id = "msg_a", status = "completed", role = "assistant",

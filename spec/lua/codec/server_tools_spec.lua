@@ -98,7 +98,7 @@ describe("tools of a provider's own", function()
         end)
       end
 
-      it("of a type that nobody knows are refused, with those known", function()
+      it("of an unknown type are refused, with those known", function()
         local ok, err = pcall(asked, wire, { TIDE, { type = wire.unknown, name = "x" } })
         assert.is_false(ok)
         assert.are.same({ "ArgumentError", "tools[2].type" }, { err.class, err.field })

@@ -376,7 +376,7 @@ describe("to_table", function()
   end)
 end)
 
-describe("what print shows of a record", function()
+describe("a printed record", function()
   it("has the fields in their order, escapes and cuts texts, and stays on one line", function()
     assert.are.equal('koine.usage {input_tokens = 1, output_tokens = 2, cache_read_tokens = 0, '
       .. 'cache_creation_tokens = 0, reasoning_tokens = 0}',

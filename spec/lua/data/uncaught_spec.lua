@@ -1,4 +1,4 @@
--- What the user of a script sees of an error that nobody catches: the interpreter runs the script as a child process.
+-- The report of an uncaught error that the user of a script sees: the interpreter runs the script as a child process.
 
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
@@ -6,7 +6,7 @@ local free_port = require "spec.support.free_port"
 
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 
-describe("an error that nobody catches", function()
+describe("an uncaught error", function()
   local home
 
   setup(function() home = folder.new() end)

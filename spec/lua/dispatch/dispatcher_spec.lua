@@ -60,7 +60,7 @@ describe("a message", function()
       .. "queued:m2 turn:m2 end:m2 done:m2:answer record:ok", lab:words())
   end)
 
-  it("50: for a full lane is given back where nobody can wait", function()
+  it("50: for a full lane is given back where the caller cannot wait", function()
     local lab = chat_lab.new { max_buffered_messages = 2 }
     for i = 1, 2 do assert.is_true(lab:say("T1", "alice", "m" .. i)) end
     local accepted, why = lab:say("T1", "alice", "m3")

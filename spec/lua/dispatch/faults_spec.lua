@@ -277,7 +277,7 @@ describe("a host's cancel", function()
   end)
 end)
 
-describe("what a caller gave", function()
+describe("the caller's options", function()
   it("may be changed: hooks stay those that were given", function()
     local lab
     local given = { target = { run_turn = function() return "answer" end } }

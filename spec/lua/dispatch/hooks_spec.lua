@@ -14,7 +14,7 @@ describe("hooks", function()
     assert.are.equal("queued:m1 queued:m2 queued:m3 turn:m1+m2+m3", lab:words())
   end)
 
-  it("D8: nobody waits for them; they stay in order", function()
+  it("D8: run beside the turns, in their order", function()
     local seen, open = {}, false
     local lab
     lab = chat_lab.new { on_queued = function(m)

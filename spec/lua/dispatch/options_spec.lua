@@ -49,7 +49,7 @@ describe("the dispatcher's options", function()
     assert.are.equal("options", refused(koine.dispatcher, nil))
   end)
 
-  it("what is submitted is checked before anything is kept", function()
+  it("checks a message before it keeps a part of it", function()
     local d = new { mode = "per-lane" }
     local good = message("alice", "hello")
     local function submit(at, what) return refused(d.submit, d, at, what) end
@@ -72,7 +72,7 @@ describe("the dispatcher's options", function()
     assert.are.equal(1, d:stats().queued)
   end)
 
-  it("of several faults of a message always the same is named", function()
+  it("names the same one of several faults, always", function()
     local d, bad = new {}, { estimated_tokens = -1, other_bot_present = 1, sender_name = 5 }
     assert.are.equal("message.sender_name", refused(d.submit, d, thread "T1", message("alice", "", bad)))
     bad.sender_name = nil

@@ -361,7 +361,7 @@ describe("run", function()
     end)
   end)
 
-  it("D8: hooks wait as tasks, and nobody waits for them", function()
+  it("D8: hooks wait as tasks, and hold up no turn", function()
     local gate, lab = {}, nil
     lab = chat_lab.new { on_queued = function(message)
       if message.prompt == "m1" then wait.park(gate) end

@@ -108,7 +108,7 @@ describe("koine.llamacpp", function()
     end)
   end)
 
-  it("gets its unsigned thinking back, and nobody else's", function()
+  it("gets its unsigned thinking back, and no other provider's", function()
     for api, mark in pairs { chat = '"reasoning_content":"Hm."', responses = '"text":"Hm."',
       anthropic = '"thinking":"Hm."' } do
       local _, response = chat(api, "Hello?")

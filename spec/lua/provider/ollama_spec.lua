@@ -303,7 +303,7 @@ describe("koine.ollama", function()
         body.messages[4].tool_call_id })
     end)
 
-    it("what the caller changed, and no other model's thinking", function()
+    it("the text that the caller changed, and no other model's thinking", function()
       local bytes = after(function(message)
         message.content[1].provider_data.model = "other"
         message.content[3].arguments.city = "Bonn"

@@ -245,7 +245,7 @@ describe("session", function()
       assert.are.equal(1, #result.audit_log)
     end)
 
-    it("what an adapter raises in the middle is an error too", function()
+    it("an adapter's own raise is an error too", function()
       local result = run { { content = { call("c1", "x") } } } -- the playbook raises beyond its end
       assert.are.equal("error", result.outcome)
       assert.is_truthy(result.error:is "PlaybookError")

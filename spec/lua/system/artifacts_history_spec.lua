@@ -139,7 +139,7 @@ describe("artifacts", function()
     assert.are.same({ "sub" }, (changed(function() point "2" end)))
   end)
 
-  it("95: a repository within, known to nobody", function()
+  it("95: a repository within, unknown to the outer one", function()
     assert.are.same({ "nested" }, (changed(function()
       assert(lfs.mkdir(repo.dir .. "/nested"))
       repo:git_in("nested", "init", "--quiet")

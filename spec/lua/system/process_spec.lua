@@ -94,7 +94,7 @@ describe("process", function()
     end)
   end)
 
-  describe("what cannot be started", function()
+  describe("a program that cannot be started", function()
     local function refusal(...)
       local r, err = process.run(...)
       assert.is_nil(r)
@@ -173,7 +173,7 @@ describe("process", function()
       assert.equal(3, assert(sh("echo hi", { output_max = 0 })).dropped.stdout)
     end)
 
-    it("flows while 1 MiB goes in: nobody waits for the other", function()
+    it("flows while 1 MiB goes in: neither waits for the other", function()
       local bytes = ("0123456789abcdef"):rep(1 << 16)
       local r = assert(sh("head -c 1048576 /dev/zero; cat; head -c 1048576 /dev/zero >&2",
         { stdin = bytes, output_max = 4 << 20 }))

@@ -159,7 +159,7 @@ describe("koine.run", function()
     assert.are.same({ "outer", "inner", "inner's result" }, log)
   end)
 
-  it("blocks in a coroutine of the user's own, and loses nobody's turn", function()
+  it("blocks in a coroutine of the user's own, and loses no other wake-up", function()
     local log = {}
     koine.run(function()
       local side = koine.spawn(function()

@@ -213,7 +213,7 @@ describe("tasks that wait for each other in a ring", function()
     end)
   end)
 
-  it("end the run once nobody else is left", function()
+  it("end the run once no other task is left", function()
     local slept = false
     refused(function(first)
       koine.spawn(function() slept = koine.sleep(0.001) end)
@@ -287,7 +287,7 @@ describe("tasks", function()
     end)
   end)
 
-  it("go with a run that nobody finishes", function()
+  it("end with a run that is not finished", function()
     local streams = setmetatable({}, { __mode = "k" })
     for _ = 1, 10 do
       coroutine.wrap(function()

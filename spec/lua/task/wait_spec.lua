@@ -115,7 +115,7 @@ describe("wait", function()
       assert.are.equal(other, woken[1])
     end)
 
-    it("wakes a token that a caller made up; plain Lua has nobody to wake", function()
+    it("wakes a token that a caller made up; plain Lua has no coroutine to wake", function()
       local mine, woken = {}, {}
       wait.wake(mine)
       wait.set_host { park = function() end, wake = function(token) woken[#woken + 1] = token end }

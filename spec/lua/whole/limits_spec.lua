@@ -213,7 +213,7 @@ describe("a timeout", function()
   end
 
   for name, wire in pairs(WIRES) do
-    it("of the first byte ends a call that nobody answers: " .. name, function()
+    it("of the first byte ends a call that is not answered: " .. name, function()
       assert(server:script { { content = "Hello.", fault = { stall_after = 0 } } })
       assert_timeout("first_byte", adapter_of(wire, { first_byte = 0.05, idle = 20 }):chat "Hi")
     end)

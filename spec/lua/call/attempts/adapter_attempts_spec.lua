@@ -73,7 +73,7 @@ describe("an adapter", function()
       assert.are.same({}, slept)
     end)
 
-    it("of a chat go on after deltas that nobody saw", function()
+    it("of a chat go on after deltas that were not delivered", function()
       assert(server:script { { content = "Hello there.", stream_error = { type = "overloaded_error", after = 3 } },
         { content = "Hello." } })
       local response = assert(claude():chat("Hi", { stream = true }))

@@ -127,7 +127,7 @@ describe("Gemini", function()
   local FOLDER = recordings .. "/gemini-generatecontent/"
   local function recorded(name) return assert(core.decode(files.read(FOLDER .. name .. ".json"))) end
 
-  it("replays recorded calls as the recorded client did, but for ids that nobody gave", function()
+  it("replays recorded calls as the recorded client did, but for ids that were not given", function()
     local want = recorded("parallel-calls-gemini-3-replay").request.body.contents
     assert(server:script { { replay = FOLDER .. "parallel-calls-gemini-3.json" }, { content = "ok" } })
     local adapter = gemini { model = "gemini-3-flash-preview" }

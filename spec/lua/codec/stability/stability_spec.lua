@@ -160,7 +160,7 @@ describe("a growing history", function()
   end
 end)
 
-describe("what the caller hands in", function()
+describe("the caller's table", function()
   local server
   setup(function() server = assert(koine.testing.start()) end)
   teardown(function() server:stop() end)

@@ -279,7 +279,7 @@ describe("validate", function()
 end)
 
 describe("check", function()
-  it("refuses what can be nobody's intention, and says where", function()
+  it("refuses schemas that must be a mistake, and says where", function()
     for given, field in pairs {
       ['{"type":"text"}'] = "schema.type",
       ['{"type":["string","nil"]}'] = "schema.type",

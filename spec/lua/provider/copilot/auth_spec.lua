@@ -181,7 +181,7 @@ describe("the login of koine.copilot:", function()
   end)
 
   describe("authenticate", function()
-    it("asks nobody when all is well", function()
+    it("shows no prompt when the login is good", function()
       keep(token())
       local adapter = copilot()
       assert.is_true(adapter:authenticated())

@@ -82,7 +82,7 @@ describe("koine.copilot", function()
       assert.is_nil(odd["copilot:chat"].window.resets_at)
     end)
 
-    it("reports what goes wrong, and asks nobody to log in", function()
+    it("reports errors, and starts no login", function()
       local result, err = copilot({ github_token = "ghu_unknown" }):usage_report()
       assert.is_nil(result)
       assert.are.equal("AuthenticationError", err.class)

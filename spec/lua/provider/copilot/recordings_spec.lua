@@ -54,7 +54,7 @@ local EXPECTED = {
   },
 }
 
-describe("what is expected of Copilot's list", function()
+describe("the expectations about Copilot's list", function()
   it("names entries in full that may be picked", function()
     local picked = {}
     for _, id in ipairs(PICKED) do

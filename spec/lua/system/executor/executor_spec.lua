@@ -309,7 +309,7 @@ describe("koine.executor", function()
       assert.are.same({}, ex:tools {})
     end)
 
-    it("raise for a name that nobody knows", function()
+    it("raise for an unknown name", function()
       local err = raised(new().tools, new(), { "bash", "bush" })
       assert.are.equal("names[2]", err.field)
       assert.is_truthy(err.expected:find("read_file", 1, true))

@@ -77,7 +77,7 @@ describe("koine.executor.serve", function()
     for _, value in pairs(err) do assert.is_nil(tostring(value):find("wr0ng-s3cret", 1, true)) end
   end)
 
-  it("108: without a token it lets nobody in", function()
+  it("108: without a token it refuses every request", function()
     local open <close> = services.start(("{ executor = assert(koine.executor { workdir = %q }) }"):format(repo.dir))
     assert.are.equal(200, (ask("GET", "/health", nil, nil, open.url)))
     for _, headers in ipairs { {}, bearer "", bearer "nil" } do

@@ -171,7 +171,7 @@ describe("koine.testing: the Copilot endpoint", function()
       assert.are.equal("2026-12-01", body.limited_user_reset_date)
     end)
 
-    it("is nobody's without a token", function()
+    it("is refused without a token", function()
       assert.are.equal(401, exchange(server, "GET", "/copilot_internal/user", {}).status)
     end)
   end)

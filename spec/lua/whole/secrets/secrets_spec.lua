@@ -289,7 +289,7 @@ describe("a credential", function()
   end
 
   describe("in an address", function()
-    it("does not show when nobody answers there", function()
+    it("does not show when the server does not answer", function()
       for _, options in ipairs {
         { base_url = ("http://user:%s@127.0.0.1:%d"):format("koine-secret-pw", free_port()) },
         { base_url = ("http://127.0.0.1:%d/?key=koine-secret-pw"):format(free_port()) },
