@@ -98,7 +98,7 @@ local function recover(self)
     if thread.turn and thread.turn.ended then turns.settle(thread.turn) end
     for _, lane in ipairs(threads.lanes(thread)) do
       local _, parked = lanes.counts(lane)
-      if parked > 0 then lanes.admit(lane, self.cap, self.now_ms()) end
+      if parked > 0 then lanes.refill(lane, self.cap, self.now_ms()) end
       if lanes.has_work(lane) then session.want(self, lane) end
     end
     if hooks.waits(thread) or thread.turn and not thread.turn.begun then due.add(self, thread) end

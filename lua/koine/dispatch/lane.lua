@@ -82,7 +82,7 @@ end
 
 --- Takes the events of submitters into the queue as long as there is room, the oldest first; from `now` on they wait.
 -- Called once the session has the events that left the queue. After a lack of memory the caller calls it again.
-function lane.admit(self, cap, now)
+function lane.refill(self, cap, now)
   local waiter = self.waiters and self.waiters:peek()
   while waiter and (waiter.state or self.events:count() < cap) do
     if not waiter.state then

@@ -59,7 +59,7 @@ function session.grant(self, thread)
     elseif lanes.has_work(lane) then
       local ok, turn = pcall(turns.form, self, lane)
       if ok then
-        lanes.admit(lane, self.cap, turn.began)
+        lanes.refill(lane, self.cap, turn.began)
         return turn
       end
       if check.is_memory(turn) then error(turn, 0) end
