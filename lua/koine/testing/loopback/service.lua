@@ -38,7 +38,7 @@ local function reset(state)
 end
 
 local function answer_chat(state, endpoint, request, record)
-  local refusal = endpoint.admit and endpoint.admit(request, record)
+  local refusal = endpoint.refusal and endpoint.refusal(request, record)
   if refusal then
     return refusal
   end

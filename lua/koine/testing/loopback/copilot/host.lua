@@ -12,7 +12,7 @@ local host = {}
 local EXPIRED = "IDE token expired: unauthorized: token expired"
 
 --- The refusal of a request by its headers, or nil.
-local function admit(self, request, record)
+local function refusal_of(self, request, record)
   local headers, settings = request.headers, self.settings
   local token = (headers["authorization"] or ""):match("^Bearer (%S+)$")
   local editor, integration = headers["editor-version"], headers["copilot-integration-id"]
@@ -37,7 +37,7 @@ end
 
 --- The answer to GET /models.
 function host.models(self, request, record)
-  local refusal = admit(self, request, record)
+  local refusal = refusal_of(self, request, record)
   if refusal then
     return refusal
   elseif not (request.headers["x-github-api-version"] or ""):find("^%d%d%d%d%-%d%d%-%d%d$") then
@@ -106,11 +106,11 @@ function host.endpoint(self, path, endpoint)
     id_header = function(id)
       return { "x-request-id", id }, { "x-github-request-id", id }
     end,
-    admit = function(request, record)
+    refusal = function(request, record)
       seen = { record = record }
       self.chats[#self.chats + 1] = seen
       local initiator = request.headers["x-initiator"]
-      local refusal = admit(self, request, record)
+      local refusal = refusal_of(self, request, record)
       if refusal then
         return refusal
       elseif initiator ~= "user" and initiator ~= "agent" then
