@@ -1,4 +1,4 @@
---- One call: which provider's endpoint, in which manner, what happens to it, under which options; and what came of it.
+--- One call: which provider's endpoint, in which way, what happens to it, under which options; and what came of it.
 
 local koine = require "koine"
 
@@ -18,7 +18,7 @@ local ENDPOINTS = {
 }
 
 -- What the caller does with a stream: {streamed = whether the provider is asked for one}.
-local MANNERS = {
+local WAYS = {
   { name = "chat" },
   { name = "chat, streamed", streamed = true },
   { name = "next", streamed = true },
@@ -47,7 +47,7 @@ local function key_of(die)
   return "sk-chaos-" .. table.concat(letters)
 end
 
---- A call of this number; `where` = {raw, tls, closed = ports, ca = path, loopback = URL}. Fields: endpoint, manner,
+--- A call of this number; `where` = {raw, tls, closed = ports, ca = path, loopback = URL}. Fields: endpoint, way,
 -- fault, key, text (the right answer), options, seconds (that it may take), adapter, answers (of the loopback provider;
 -- may be absent), recovers (true: a further attempt gets the right answer).
 function calls.new(die, number, where)
@@ -55,7 +55,7 @@ function calls.new(die, number, where)
   repeat fault = die:pick(faults) until not calls.only or fault.name:find(calls.only, 1, true)
   local call = { number = number, fault = fault, key = key_of(die), text = answers.text(number) }
   repeat call.endpoint = die:pick(ENDPOINTS) until fault.script or call.endpoint.wire
-  repeat call.manner = die:pick(MANNERS) until fault.only ~= "streamed" or call.manner.streamed
+  repeat call.way = die:pick(WAYS) until fault.only ~= "streamed" or call.way.streamed
   call.options, call.seconds = options_of(die, fault)
   local base = fault.url and fault.url(where):format(number)
     or fault.act and ("http://127.0.0.1:%d/%s/%d"):format(where.raw, fault.act, number)
@@ -77,13 +77,13 @@ function calls.new(die, number, where)
   return call
 end
 
--- Manners ------------------------------------------------------------------------------------------------------------
+-- Ways ----------------------------------------------------------------------------------------------------------------
 
-local manners = {}
+local ways = {}
 
-function manners.chat(call) return call.adapter:chat("Hi", call.options) end
+function ways.chat(call) return call.adapter:chat("Hi", call.options) end
 
-manners["chat, streamed"] = function(call)
+ways["chat, streamed"] = function(call)
   call.options.stream = true
   return call.adapter:chat("Hi", call.options)
 end
@@ -93,7 +93,7 @@ local function note(call, delta)
   if delta.type == "text_delta" then call.heard = (call.heard or "") .. delta.text end
 end
 
-function manners.next(call)
+function ways.next(call)
   local stream <close>, err = call.adapter:open("Hi", call.options)
   if not stream then return nil, err end
   while true do
@@ -104,7 +104,7 @@ function manners.next(call)
   end
 end
 
-manners["for"] = function(call)
+ways["for"] = function(call)
   local ok, err = pcall(function()
     for delta in call.adapter:stream("Hi", call.options) do note(call, delta) end
   end)
@@ -112,7 +112,7 @@ manners["for"] = function(call)
   call.over = true
 end
 
-function manners.leave(call)
+function ways.leave(call)
   local stream <close>, err = call.adapter:open("Hi", call.options)
   if not stream then return nil, err end
   for _ = 1, 3 do
@@ -124,7 +124,7 @@ function manners.leave(call)
   call.over = true
 end
 
-function manners.cancel(call)
+function ways.cancel(call)
   local _, err = koine.timeout(0.02, function()
     call.response, call.err = call.adapter:chat("Hi", call.options)
   end)
@@ -137,7 +137,7 @@ end
 -- (the text of all deltas), raised (what must not be raised), hung (true: it was not over long after its time).
 function calls.play(call)
   local _, late = koine.timeout(call.seconds + SLACK, function()
-    local ok, response, err = pcall(manners[call.manner.name], call)
+    local ok, response, err = pcall(ways[call.way.name], call)
     if ok then call.response, call.err = response, err else call.raised = response end
     call.ended = true
   end)

@@ -62,7 +62,7 @@ end
 
 -- A loop that ended without an error has heard everything, unless it was left.
 local function check_over(call)
-  if call.manner.name == "for" and call.heard ~= call.text then return "a loop that ended early" end
+  if call.way.name == "for" and call.heard ~= call.text then return "a loop that ended early" end
 end
 
 --- What is wrong with the outcome of a call; nil when nothing is. And the outcome in a word.
@@ -70,7 +70,7 @@ function judge.outcome(call)
   if call.hung then return ("it goes on long after %g s"):format(call.seconds), "hung" end
   if call.raised then return "raised: " .. tostring(call.raised), "raised" end
   local word = call.err and call.err.kind or call.response and "answer"
-    or call.manner.name == "for" and "answer" or "left"
+    or call.way.name == "for" and "answer" or "left"
   local wrong
   if call.err then
     wrong = check_error(call, call.err)

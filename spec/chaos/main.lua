@@ -110,7 +110,7 @@ end
 local function complain(seed, call, what)
   wrongs = wrongs + 1
   print(("WRONG  seed %d, call %d, %s, %s, %s: %s"):format(seed, call and call.number or 0,
-    call and call.fault.name or "-", call and call.endpoint.name or "-", call and call.manner.name or "-", what))
+    call and call.fault.name or "-", call and call.endpoint.name or "-", call and call.way.name or "-", what))
 end
 
 -- Hands the answers of all calls to the loopback provider; an answer serves one path.
