@@ -183,13 +183,13 @@ describe("response.usage.cost", function()
       service_tier = more.service_tier, output = more.output or core.array {} }
   end
 
-  -- The usage of an answer that reports these figures beside 1000 tokens in and 500 out.
-  local function reported(wire, name, model, figures, more)
+  -- The usage of an answer that reports these counts beside 1000 tokens in and 500 out.
+  local function reported(wire, name, model, token_counts, more)
     local chat, none = wire == "chat", { cached_tokens = 0 }
     local said = chat and { prompt_tokens = 1000, completion_tokens = 500, prompt_tokens_details = none }
       or { input_tokens = 1000, output_tokens = 500, input_tokens_details = none, cache_read_input_tokens = 0,
         cache_creation_input_tokens = 0 }
-    for field, value in pairs(figures) do said[field] = value end
+    for field, value in pairs(token_counts) do said[field] = value end
     more = more or {}
     assert(server:script { { path = PATHS[wire], reply = {
       body = ANSWERS[wire](more.model or model, said, more) } } })
@@ -198,8 +198,8 @@ describe("response.usage.cost", function()
     return assert(adapter:chat("Hi", { max_tokens = 1000 })).usage
   end
 
-  local function sonnet(figures, more)
-    return reported("anthropic", "anthropic", "claude-sonnet-4-5", figures, more)
+  local function sonnet(token_counts, more)
+    return reported("anthropic", "anthropic", "claude-sonnet-4-5", token_counts, more)
   end
 
   it("is at the price of the model that answered", function()
@@ -257,12 +257,12 @@ describe("response.usage.cost", function()
   end)
 
   it("of Anthropic's streams knows the lifetimes that message_start said", function()
-    local figures = { input_tokens = 1000, cache_creation_input_tokens = 300, cache_read_input_tokens = 0,
+    local token_counts = { input_tokens = 1000, cache_creation_input_tokens = 300, cache_read_input_tokens = 0,
       output_tokens = 1,
       cache_creation = { ephemeral_5m_input_tokens = 300, ephemeral_1h_input_tokens = 0 } }
     local events = {}
     for i, event in ipairs {
-      { type = "message_start", message = ANSWERS.anthropic("claude-sonnet-4-5", figures, {}) },
+      { type = "message_start", message = ANSWERS.anthropic("claude-sonnet-4-5", token_counts, {}) },
       { type = "message_delta", delta = { stop_reason = "end_turn" },
         usage = { output_tokens = 500, cache_creation_input_tokens = 300 } },
       { type = "message_stop" },
@@ -308,8 +308,8 @@ describe("response.usage.cost", function()
         { "openrouter", { cost = core.null } }, { "openrouter", { cost = -1 } }, { "openrouter", {} },
         { "xai", { cost_in_usd_ticks = 5596400 }, 5596400 / 1e10 },
       } do
-        local name, figures, expected = table.unpack(case)
-        local said = reported(wire, name, "some/model", figures)
+        local name, token_counts, expected = table.unpack(case)
+        local said = reported(wire, name, "some/model", token_counts)
         if expected then close(expected, said.cost.total) end
         assert.are.equal(expected and "provider", said.cost and said.cost_source)
         if not expected then assert.is_nil(said.cost) end
