@@ -46,7 +46,7 @@ void *mem_grow(const struct mem *m, void *v, size_t n, size_t *cap, size_t size)
 /* Frees p of n bytes; NULL is fine. */
 void mem_free(const struct mem *m, void *p, size_t n);
 
-/* Empty, no memory yet; and its memory given back. */
+/* Initialises an empty one without memory; frees its memory. */
 void buf_init(struct buf *b, const struct mem *m);
 void buf_free(struct buf *b);
 /* Makes room for `extra` more bytes (amortised doubling): 0, or -1 and nothing changed. */

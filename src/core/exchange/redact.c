@@ -4,7 +4,7 @@
 #include "core/base/utf8.h"
 #include "redact.h"
 
-static const struct str BLOT = { "[redacted]", 10 };
+static const struct str REPLACEMENT = { "[redacted]", 10 };
 
 /* Marks in s all that is a secret; marks NULL: only looks. 1: there is one; 0: none. */
 static int find(const struct secrets *k, struct str s, unsigned char *marks) {
@@ -18,7 +18,7 @@ static int clean(struct buf *out, struct str s, const unsigned char *marks) {
   for (size_t i = 0, from = 0; i <= s.n; i++) {
     if (i < s.n && marks[i] == 0) continue;
     if (buf_add(out, s.p + from, i - from) != 0) return -1;
-    if (i < s.n && marks[i] == FINDER_BEGINS && buf_addstr(out, BLOT) != 0) return -1;
+    if (i < s.n && marks[i] == FINDER_BEGINS && buf_addstr(out, REPLACEMENT) != 0) return -1;
     from = i + 1;
   }
   return 0;
@@ -85,7 +85,7 @@ void redact_inplace(const struct secrets *k, char *z, size_t size) {
   len = strlen(z);
   if (find(k, (struct str){ z, len }, marks)) {
     for (; from < len && n < size - 1; from++) {
-      struct str add = marks[from] == 0 ? (struct str){ z + from, 1 } : marks[from] == FINDER_BEGINS ? BLOT : STR_NONE;
+      struct str add = marks[from] == 0 ? (struct str){ z + from, 1 } : marks[from] == FINDER_BEGINS ? REPLACEMENT : STR_NONE;
       if (add.n > size - 1 - n) add.n = size - 1 - n;
       if (add.n > 0) memcpy(out + n, add.p, add.n);
       n += add.n;

@@ -6,7 +6,7 @@
 */
 #include "text.h"
 
-#define PATIENCE 4 /* bytes compared in vain, for each byte of the text */
+#define WASTED_MAX 4 /* bytes compared in vain, for each byte of the text */
 
 /* The two halves in which a part is compared: the right one, from `cut` on, forwards; then the left one, backwards. */
 struct halves {
@@ -78,7 +78,7 @@ size_t text_find(struct str text, struct str part, size_t from) {
     while (same < part.n && text.p[at + same] == part.p[same]) same++;
     if (same == part.n) return at;
     wasted += same;
-    if (wasted / PATIENCE > at - from + part.n) return find_two_way(text, part, at + 1);
+    if (wasted / WASTED_MAX > at - from + part.n) return find_two_way(text, part, at + 1);
   }
   return TEXT_NONE;
 }

@@ -29,7 +29,7 @@ struct sse {
   unsigned long comments;     /* comment lines seen: a keep-alive counter */
 };
 
-/* A reader at the beginning of a stream, with its caps; and its memory given back. */
+/* Initialises a reader at the beginning of a stream, with its caps; frees its memory. */
 void sse_init(struct sse *s, const struct mem *m, size_t line_max, size_t event_max);
 void sse_free(struct sse *s);
 /* Takes bytes in: 0, or -1. */

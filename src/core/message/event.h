@@ -85,7 +85,7 @@ struct events {
   const struct mem *m;
 };
 
-/* An empty queue; and its memory given back. */
+/* Initialises an empty queue; frees its memory. */
 void events_init(struct events *q, const struct mem *m);
 void events_free(struct events *q);
 /* Appends a zeroed event of this type and returns it, or NULL when out of memory. */

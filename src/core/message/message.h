@@ -40,7 +40,7 @@ struct message {
   struct usage usage;
 };
 
-/* An empty message; and its memory given back. The origin's strings stay the caller's. */
+/* Initialises an empty message; frees its memory. The origin's strings stay the caller's. */
 void message_init(struct message *msg, const struct mem *m, const struct limits *l, const struct origin *from,
                   size_t request_messages);
 void message_free(struct message *msg);

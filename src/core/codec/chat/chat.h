@@ -47,7 +47,7 @@ struct chat_tools {
   struct buf ids;
 };
 
-/* Empty; and what it holds given back. */
+/* Initialises an empty one; frees what it holds. */
 void chat_tools_init(struct chat_tools *t, const struct mem *m);
 void chat_tools_free(struct chat_tools *t, const struct mem *m);
 /* Takes a choice's tool_calls (JSON, an array; anything else is ignored) and pushes their parts. whole: complete calls,
@@ -80,7 +80,7 @@ struct chat_keep {
   struct buf annotations;           /* elements, comma-separated */
 };
 
-/* Empty; and what it holds given back. */
+/* Initialises an empty one; frees what it holds. */
 void chat_keep_init(struct chat_keep *k, const struct mem *m);
 void chat_keep_free(struct chat_keep *k, const struct mem *m);
 /* Takes reasoning_details (JSON, an array; anything else is ignored); whole: entries, not fragments of them.

@@ -22,7 +22,7 @@ struct chunk {
   int other_wire;           /* an event or object of the Responses API */
 };
 
-/* A block of its own: what is opaque here, or reasoning that nobody can read. */
+/* A block of its own: what is opaque here, or encrypted reasoning. */
 static int push_block(struct chat *c, enum event_type type, struct str name, struct str text) {
   struct event *ev = chat_text_pause(c) != 0 ? NULL : events_push(c->out, type, c->next_key);
   if (ev == NULL) return err_memory(c->e);

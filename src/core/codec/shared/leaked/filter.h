@@ -28,7 +28,7 @@ struct leaked_filter {
   int waited;            /* text came behind its last part, and waits */
 };
 
-/* Readies zeroed state; p outlives it. And its memory given back. */
+/* Initialises zeroed state, which p outlives; frees its memory. */
 void leaked_filter_init(struct leaked_filter *f, const struct parse *p);
 void leaked_filter_free(struct leaked_filter *f);
 /* Gives on what the codec pushed to `parts`, which it does where the filter is used. 0 or -1. */

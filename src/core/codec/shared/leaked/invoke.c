@@ -51,7 +51,7 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* Where a value that nobody closes ends: before the next tag of a call. */
+/* Where a value without a closing tag ends: before the next tag of a call. */
 static size_t open_end(struct reader *r, size_t i) {
   size_t calls = least(reader_find(r, INVOKE, i), reader_find(r, INVOKE_END, i));
   size_t ends = least(reader_find(r, CALL_END, i), reader_find(r, MINIMAX_END, i));

@@ -29,7 +29,7 @@ struct leaked_call {
   struct leaked_call *next;
 };
 
-/* Nothing kept back; and its memory given back. */
+/* Initialises a filter that keeps nothing back; frees its memory. */
 void leaked_init(struct leaked *k, const struct mem *m);
 void leaked_free(struct leaked *k);
 /* Takes text (WTF-8); *out is what may be shown by now: borrowed from s, or in the arena. 0 or -1. */
@@ -38,7 +38,7 @@ int leaked_feed(struct leaked *k, struct arena *a, struct str s, struct str *out
 int leaked_release(struct leaked *k, struct arena *a, struct str *out);
 /* The message is complete: reads the calls of tools in `names` (an array of strings). *calls is NULL when there is none, and
 ** nothing changed; else *text is what is left of the text kept back, without markup and trimmed. `cut`: the answer was
-** cut off at its end; a call that stands open there is given incomplete JSON, so that nobody makes it. 0 or -1. */
+** cut off at its end; a call that stands open there is given incomplete JSON, so that it is not made. 0 or -1. */
 int leaked_recover(struct leaked *k, struct arena *a, const struct node *names, int depth, int cut,
                    struct leaked_call **calls, struct str *text);
 

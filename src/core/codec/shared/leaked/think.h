@@ -32,7 +32,7 @@ struct think {
   size_t tag;       /* how many of held's last bytes may be a tag */
 };
 
-/* A splitter at the beginning of an answer; and its memory given back. */
+/* Initialises a splitter at the beginning of an answer; frees its memory (think_free). */
 void think_init(struct think *t, const struct mem *m);
 /* The same for a model that writes <thinking>. */
 void think_init_thinking(struct think *t, const struct mem *m);
