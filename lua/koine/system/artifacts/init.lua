@@ -181,6 +181,12 @@ local function relative(path, prefix)
   return up .. path:sub(#shared + 1)
 end
 
+-- Adds the paths whose state differs between `before` and `after` to a set.
+local function add_states(set, before, after)
+  for path, state in next, before do set[path] = set[path] or state ~= after[path] or nil end
+  for path in next, after do set[path] = set[path] or before[path] == nil or nil end
+end
+
 --- What has changed since the snapshot: a sorted array of paths with forward slashes, and {head_before, head_after}
 -- (commits, nil where there is none); or nil, err as from `snapshot`. `opts`: timeout; relative_to = "root" (default:
 -- the top of the working tree) or "workdir" (the snapshot's directory; what is outside begins with "../"). Raises an
@@ -203,8 +209,7 @@ function artifacts.compare(before, opts)
   local set = {}
   done, err = add_commits(set, repo, before.head, after.head)
   if not done then return nil, err end
-  for path, state in next, before.states do set[path] = set[path] or state ~= after.states[path] or nil end
-  for path in next, after.states do set[path] = set[path] or before.states[path] == nil or nil end
+  add_states(set, before.states, after.states)
   local paths = {}
   for path in next, set do paths[#paths + 1] = to == "workdir" and relative(path, before.prefix) or path end
   table.sort(paths)
