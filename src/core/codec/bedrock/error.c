@@ -120,6 +120,14 @@ static int by_type(struct err *e, struct str name) {
   return 0;
 }
 
+/* Kind and status where the body names no status: by the type, else by the words and the status of the answer. */
+static void settle_kind(struct err *e, int status, struct str name, struct str message) {
+  if (by_type(e, name)) return;
+  if (e->status == 0) e->status = 500;
+  if (status == 403 && (is_login(message, LOGIN) || is_login(message, SIGNATURE))) settle(e, KIND_AUTH, 0);
+  if (status < 300) settle(e, KIND_SERVER, -1);
+}
+
 static void read_error(struct arena *a, int status, struct str type, struct str body, struct err *e) {
   struct facts f = { .status = 0 };
   struct str name, said;
@@ -131,11 +139,7 @@ static void read_error(struct arena *a, int status, struct str type, struct str 
   if (e->kind == KIND_MEMORY) return;
   said = f.message.n > 0 ? f.message : (struct str){ e->message, strlen(e->message) }; /* other wires' own form */
   if (f.status == 0 && status < 300) e->status = 0; /* the type says more than the words */
-  if ((f.status == 0 || name.n == 0) && !by_type(e, name)) {
-    if (e->status == 0) e->status = 500;
-    if (status == 403 && (is_login(said, LOGIN) || is_login(said, SIGNATURE))) settle(e, KIND_AUTH, 0);
-    if (status < 300) settle(e, KIND_SERVER, -1);
-  }
+  if (f.status == 0 || name.n == 0) settle_kind(e, status, name, said);
   if (f.message.n > 0) {
     look_closer(e, f.message);
     set_message(e, f.message);

@@ -204,41 +204,53 @@ static int gather(struct subset *x, struct node *schema, const struct open **ope
 
 /* {{{ types and values */
 
+/* The types of an enum's values, as a mask. */
+enum { ENUM_STRINGS = 1, ENUM_NUMBERS = 2, ENUM_BOOLS = 4, ENUM_NULLS = 8, ENUM_OTHERS = 16 };
+
+static unsigned enum_type(const struct node *v) {
+  switch (v->type) {
+    case NODE_STRING: return ENUM_STRINGS;
+    case NODE_INT: case NODE_DOUBLE: case NODE_BIG: return ENUM_NUMBERS;
+    case NODE_TRUE: case NODE_FALSE: return ENUM_BOOLS;
+    case NODE_NULL: return ENUM_NULLS;
+    default: return ENUM_OTHERS;
+  }
+}
+
+/* A value as its JSON text. 0 or -1. */
+static int make_string(struct subset *x, struct node *v) {
+  struct buf b;
+  int bad;
+  buf_init(&b, x->a->m);
+  bad = json_write(&b, v, x->e) != 0;
+  v->s = bad ? STR_NONE : arena_dup(x->a, buf_str(&b));
+  buf_free(&b);
+  if (v->s.p == NULL) return bad ? -1 : err_memory(x->e);
+  v->type = NODE_STRING;
+  return 0;
+}
+
 /* An enum's values as strings: null makes it nullable, numbers and booleans become text. 0 or -1. */
 static int take_enum(struct subset *x, struct node *schema) {
   struct node *list = schema_get(schema, "enum"), *v, *next;
-  int strings = 0, numbers = 0, bools = 0, nulls = 0;
+  unsigned seen = 0, values;
   if (list == NULL) return 0;
   for (v = schema_first(list); v != NULL; v = next) {
     next = v->next;
-    if (v->type == NODE_STRING) {
-      strings = 1;
-      if (v->s.n == 0) node_remove(list, v); /* refused */
-      continue;
-    }
-    numbers |= v->type == NODE_INT || v->type == NODE_DOUBLE || v->type == NODE_BIG;
-    bools |= v->type == NODE_TRUE || v->type == NODE_FALSE;
-    nulls |= v->type == NODE_NULL;
-    if (v->type == NODE_ARRAY || v->type == NODE_OBJECT) strings = numbers = 1;
-    if (v->type == NODE_NULL) node_remove(list, v);
+    seen |= enum_type(v);
+    if (v->type == NODE_NULL || (v->type == NODE_STRING && v->s.n == 0)) node_remove(list, v); /* "" is refused */
   }
-  if (strings + numbers + bools > 1) return refuse(x, "the values of an enum of one type", STR("different types"));
-  if (nulls && set_nullable(x, schema) != 0) return -1;
+  values = seen & ~(unsigned)ENUM_NULLS;
+  if ((values & (values - 1)) != 0 || (values & ENUM_OTHERS))
+    return refuse(x, "the values of an enum of one type", STR("different types"));
+  if ((seen & ENUM_NULLS) && set_nullable(x, schema) != 0) return -1;
   if (list->count == 0) {
     node_remove(schema, list);
     return 0;
   }
-  for (v = list->child; v != NULL && !strings; v = v->next) {
-    struct buf b;
-    int bad;
-    buf_init(&b, x->a->m);
-    bad = json_write(&b, v, x->e) != 0;
-    v->s = bad ? STR_NONE : arena_dup(x->a, buf_str(&b));
-    buf_free(&b);
-    if (v->s.p == NULL) return bad ? -1 : err_memory(x->e);
-    v->type = NODE_STRING;
-  }
-  if (!strings && set_word(x, schema, "format", STR("enum")) != 0) return -1;
+  for (v = list->child; v != NULL && values != ENUM_STRINGS; v = v->next)
+    if (make_string(x, v) != 0) return -1;
+  if (values != ENUM_STRINGS && set_word(x, schema, "format", STR("enum")) != 0) return -1;
   schema_drop(schema, "anyOf");
   return set_word(x, schema, "type", STR("string"));
 }
