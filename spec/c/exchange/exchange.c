@@ -55,7 +55,7 @@ static int grammar(const struct event *d, int *run, char ids[][80], int *open) {
 }
 
 static void note(struct buf *b, const struct event *d) {
-  buf_adds(b, event_name(d->type));
+  buf_adds(b, event_form(d->type)->name);
   buf_addc(b, '|');
   buf_addstr(b, d->id);
   buf_addc(b, '|');

@@ -61,10 +61,10 @@ static void test_names(void) {
   CHECK(stop_by_name(STR("end_turn ")) == STOP_NONE);
   CHECK(stop_by_name(STR_NONE) == STOP_NONE);
   CHECK_STR(stop_name(STOP_SEQUENCE), strlen(stop_name(STOP_SEQUENCE)), "stop_sequence");
-  for (int t = EV_NONE; t <= PART_DONE; t++) CHECK(event_name((enum event_type)t) == NULL);
-  for (int t = EV_TEXT_START; t < EV_COUNT; t++) CHECK(event_name((enum event_type)t) != NULL);
-  CHECK(event_name(EV_COUNT) == NULL);
-  CHECK_STR(event_name(EV_TOOL_DELTA), strlen(event_name(EV_TOOL_DELTA)), "tool_use_delta");
+  for (int t = EV_NONE; t <= PART_DONE; t++) CHECK(event_form((enum event_type)t) == NULL);
+  for (int t = EV_TEXT_START; t < EV_COUNT; t++) CHECK(event_form((enum event_type)t) != NULL);
+  CHECK(event_form(EV_COUNT) == NULL);
+  CHECK_STR(event_form(EV_TOOL_DELTA)->name, strlen(event_form(EV_TOOL_DELTA)->name), "tool_use_delta");
 }
 
 int main(void) {

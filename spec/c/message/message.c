@@ -35,7 +35,7 @@ static void run_free(struct run *r) {
 static void take(struct run *r) {
   const struct event *d;
   while ((d = events_take(&r->deltas)) != NULL) {
-    buf_adds(&r->said, event_name(d->type));
+    buf_adds(&r->said, event_form(d->type)->name);
     if (d->id.n > 0) { buf_addc(&r->said, '@'); buf_addstr(&r->said, d->id); }
     if (d->name.n > 0) { buf_addc(&r->said, '='); buf_addstr(&r->said, d->name); }
     if (d->text.n > 0) { buf_addc(&r->said, ':'); buf_addstr(&r->said, d->text); }

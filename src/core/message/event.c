@@ -104,8 +104,3 @@ static const struct delta_form DELTAS[EV_COUNT] = {
 const struct delta_form *event_form(enum event_type t) {
   return t >= EV_COUNT || DELTAS[t].name == NULL ? NULL : &DELTAS[t];
 }
-
-const char *event_name(enum event_type t) {
-  const struct delta_form *form = event_form(t);
-  return form == NULL ? NULL : form->name;
-}

@@ -106,7 +106,6 @@ struct delta_form {
                                    NULL: they do not */
 };
 const struct delta_form *event_form(enum event_type t); /* NULL for parts */
-const char *event_name(enum event_type t);              /* "text_delta", … for deltas; NULL for parts */
 
 #pragma GCC visibility pop
 

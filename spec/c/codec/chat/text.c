@@ -61,7 +61,7 @@ static int pass_on(struct message *msg, struct events *parts, struct events *del
   while ((ev = events_take(parts)) != NULL)
     if (message_add(msg, ev, deltas, e) != 0) return -1;
   while ((ev = events_take(deltas)) != NULL) {
-    if (ev->text.n == 0) add(log, event_name(ev->type));
+    if (ev->text.n == 0) add(log, event_form(ev->type)->name);
     CHECK(buf_addstr(log, ev->text) == 0);
     if (ev->text.n == 0) add(log, "\n");
   }
