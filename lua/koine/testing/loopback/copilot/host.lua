@@ -65,15 +65,8 @@ local function has_image(v)
   return false
 end
 
---- Checks a body as the chat host does: adds lines to `problems` and returns the code of the first, or nil.
-local function judge(self, path, request, body, history, problems)
-  local model, code
-  for _, known in ipairs(self.settings.models) do
-    model = known.id == body.model and known or model
-  end
-  local function refused(because, text, ...)
-    problems[#problems + 1], code = text:format(...), code or because
-  end
+-- Checks what a body asks of its model (nil: unknown): refused(code, format, …) for the first thing that is wrong.
+local function judge_model(model, path, body, refused)
   local effort = body.reasoning_effort or json.is_object(body.reasoning) and body.reasoning.effort or nil
   if not model or (model.policy or "enabled") ~= "enabled" then
     refused("model_not_supported", "The requested model is not supported.")
@@ -91,6 +84,18 @@ local function judge(self, path, request, body, history, problems)
   elseif path == "/responses" and body.store ~= false then
     refused("invalid_request_body", "store: false expected, nothing is stored here")
   end
+end
+
+--- Checks a body as the chat host does: adds lines to `problems` and returns the code of the first, or nil.
+local function judge(self, path, request, body, history, problems)
+  local model, code
+  for _, known in ipairs(self.settings.models) do
+    model = known.id == body.model and known or model
+  end
+  local function refused(because, text, ...)
+    problems[#problems + 1], code = text:format(...), code or because
+  end
+  judge_model(model, path, body, refused)
   if has_image(history) and request.headers["copilot-vision-request"] ~= "true" then
     refused("", "missing required Copilot-Vision-Request header for vision requests")
   end

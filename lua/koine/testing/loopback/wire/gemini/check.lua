@@ -90,11 +90,8 @@ local function check_signature(ctx, path, part)
   end
 end
 
--- A part of a turn; `streamed`: the turn is one of several of the model's, as a client has them of a stream's chunks.
-local function check_part(ctx, path, part, role, streamed)
-  if not ctx.check:object(path, part, ctx.vertex and VERTEX_PART or PART) then
-    return
-  end
+-- The content of a part: exactly one of its kinds. `streamed`: as in check_part.
+local function check_content(ctx, path, part, streamed)
   local contents = 0
   for _, key in ipairs(CONTENT) do
     contents = contents + (part[key] ~= nil and 1 or 0)
@@ -116,6 +113,14 @@ local function check_part(ctx, path, part, role, streamed)
   elseif part.fileData ~= nil then
     check_blob(ctx, path .. ".fileData", part.fileData, "fileUri")
   end
+end
+
+-- A part of a turn; `streamed`: the turn is one of several of the model's, as a client has them of a stream's chunks.
+local function check_part(ctx, path, part, role, streamed)
+  if not ctx.check:object(path, part, ctx.vertex and VERTEX_PART or PART) then
+    return
+  end
+  check_content(ctx, path, part, streamed)
   if role == "user" and (part.functionCall or part.thought or part.thoughtSignature) then
     ctx.check:add(path, "a part of the model's in a turn of the user")
   elseif role == "model" and part.functionResponse then
