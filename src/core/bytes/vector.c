@@ -102,10 +102,11 @@ static int read_array(struct json *j, struct vector *v, struct err *e) {
     double d;
     if (t == J_DOUBLE) d = j->d;
     else if (t == J_INT) d = (double)j->i;
+    else if (t == J_BIG) d = json_double(j->text); /* an integer of many digits, or beyond double */
     else if (t == J_ARRAY_END) return 0;
     else if (t == J_ERROR) return -1; /* the reader filled its err, which is e or the caller's own */
-    else if (t == J_BIG && isfinite(d = json_double(j->text))) ; /* an integer of many digits */
-    else return t == J_BIG ? beyond(j, e) : unexpected(j, "a number", e);
+    else return unexpected(j, "a number", e);
+    if (!isfinite(d)) return beyond(j, e);
     if (v->n == v->cap && vector_reserve(v, v->n + 1, e) != 0) return -1;
     v->v[v->n++] = d;
   }
