@@ -1,5 +1,6 @@
 /* text.c: strings: read with every escape and every kind of bad byte, written, and text that goes out as it came. */
 #include "core/json/json.h"
+#include "core/json/scan.h"
 #include "core/message/event.h"
 #include "support/test.h"
 #include "support/text.h"
@@ -85,10 +86,30 @@ static void test_write_text(struct buf *b) {
   CHECK(json_write_text(b, STR_NONE) == 0);
 }
 
+/* Every byte at every place of texts of up to three blocks, none of which begins where memory is aligned. */
+static void test_scan(void) {
+  char text[1 + 48];
+  size_t wrong = 0;
+  memset(text, 'x', sizeof text);
+  for (size_t n = 0; n < sizeof text; n++) {
+    const char *first = text + 1, *end = first + n;
+    wrong += scan_plain(first, end) != end;
+    for (size_t i = 0; i < n; i++) {
+      for (int c = 0; c <= 0xFF; c++) {
+        text[1 + i] = (char)c;
+        wrong += scan_plain(first, end) != (scan_special((unsigned char)c) ? first + i : end);
+      }
+      text[1 + i] = 'x';
+    }
+  }
+  CHECK(wrong == 0);
+}
+
 int main(void) {
   struct mem m = mem_libc();
   struct buf b;
   buf_init(&b, &m);
+  test_scan();
   test_strings();
   test_write_string(&b);
   test_write_text(&b);

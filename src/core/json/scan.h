@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "core/base/utf8.h"
 
@@ -22,8 +25,25 @@ static inline int scan_special(unsigned char c) {
   return c < 0x20 || c >= 0x80 || c == '"' || c == '\\';
 }
 
-/* The first special byte in [p, end), or end; eight bytes at a time. */
+#if defined(__SSE2__)
+/* The first special byte of the 16 at p: its place, or 16. */
+static inline int scan_block(const char *p) {
+  __m128i bytes = _mm_loadu_si128((const __m128i *)p);
+  __m128i hit = _mm_subs_epi8(bytes, _mm_set1_epi8(0x20)); /* negative for control bytes and, being signed, from 0x80 on */
+  hit = _mm_or_si128(hit, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+  hit = _mm_or_si128(hit, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+  return __builtin_ctz((unsigned)_mm_movemask_epi8(hit) | 1u << 16);
+}
+#endif
+
+/* The first special byte in [p, end), or end; sixteen bytes at a time where the machine can, else eight. */
 static inline const char *scan_plain(const char *p, const char *end) {
+#if defined(__SSE2__)
+  for (; end - p >= 16; p += 16) {
+    int n = scan_block(p);
+    if (n < 16) return p + n;
+  }
+#endif
   while (end - p >= 8) {
     uint64_t w;
     memcpy(&w, p, 8);
