@@ -29,6 +29,7 @@ struct json {
   struct err *e;
   int depth, max_depth;
   int state;                 /* private: what may come next */
+  int after;                 /* private: the same once the value at hand is complete */
   size_t invalid;            /* private: malformed UTF-8 sequences in text, each of which decodes to one U+FFFD */
   enum token tok;            /* the last token */
   /* of the last token: */

@@ -7,12 +7,18 @@
 #include "json.h"
 #include "scan.h"
 
-enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER, S_END, S_FAILED, S_FAILED_WITHIN /* a word or an escape */ };
+/* What may come next: a value, or an array's or object's first; what stands behind an element, a member, the whole. From
+** S_FAILED on nothing: S_FAILED_WITHIN a word or an escape. */
+enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER_ELEMENT, S_AFTER_MEMBER, S_END, S_FAILED, S_FAILED_WITHIN };
+
+#define NO_BYTE (-1) /* peek at the end of the text */
 
 #if defined(__GNUC__)
 #define COLD __attribute__((cold, noinline)) /* keeps the registers of errors out of the way of tokens */
+#define APART __attribute__((noinline))      /* keeps those of keys out of the way of other tokens */
 #else
 #define COLD
+#define APART
 #endif
 
 COLD static enum token fail(struct json *j, const char *p, const char *expected) {
@@ -26,17 +32,20 @@ COLD static enum token fail(struct json *j, const char *p, const char *expected)
   return j->tok = J_ERROR;
 }
 
-/* One comparison where no space is, as in most JSON. */
-static inline const char *skip_space(const char *p, const char *end) {
-  while (p < end && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
-  return p;
-}
-
 /* The same of a word or an escape, which begins at p. */
 COLD static enum token fail_within(struct json *j, const char *p, const char *expected) {
   fail(j, p, expected);
   j->state = S_FAILED_WITHIN;
   return J_ERROR;
+}
+
+/* Moves *at past white space: the byte there, or NO_BYTE. One comparison where no space is, as in most JSON. */
+static inline int peek(const char **at, const char *end) {
+  for (const char *p = *at;; p++) {
+    *at = p;
+    if (p == end) return NO_BYTE;
+    if ((unsigned char)*p > ' ' || !str_is_space(*p)) return (unsigned char)*p;
+  }
 }
 
 /* Starts reading s; a byte-order mark is skipped. */
@@ -48,6 +57,7 @@ void json_open(struct json *j, struct str s, int max_depth, struct err *e) {
   j->depth = 0;
   j->max_depth = max_depth < JSON_DEPTH_MAX ? max_depth : JSON_DEPTH_MAX;
   j->state = S_VALUE;
+  j->after = S_END;
   j->tok = J_EOF;
   j->text = STR_NONE;
   j->plain = 0;
@@ -213,11 +223,6 @@ static inline enum token read_number(struct json *j, const char *p, int build) {
 
 /* --- structure --- */
 
-static inline int in_object(const struct json *j) {
-  int i = j->depth - 1;
-  return j->is_object[i >> 3] >> (i & 7) & 1;
-}
-
 static enum token open_container(struct json *j, const char *p, int object) {
   int i = j->depth;
   if (i >= j->max_depth) {
@@ -231,20 +236,22 @@ static enum token open_container(struct json *j, const char *p, int object) {
   j->depth = i + 1;
   j->p = p + 1;
   j->state = object ? S_FIRST_KEY : S_FIRST_VALUE;
+  j->after = object ? S_AFTER_MEMBER : S_AFTER_ELEMENT;
   return j->tok = object ? J_OBJECT : J_ARRAY;
 }
 
 static inline enum token close_container(struct json *j, const char *p, enum token t) {
-  j->depth--;
+  int i = --j->depth - 1; /* the container that this one stands in */
+  j->after = i < 0 ? S_END : j->is_object[i >> 3] >> (i & 7) & 1 ? S_AFTER_MEMBER : S_AFTER_ELEMENT;
   j->start = p;
   j->p = p + 1;
-  j->state = j->depth > 0 ? S_AFTER : S_END;
+  j->state = j->after;
   return j->tok = t;
 }
 
 static inline enum token scalar(struct json *j, enum token t) {
   if (t == J_ERROR) return t;
-  j->state = j->depth > 0 ? S_AFTER : S_END;
+  j->state = j->after;
   return j->tok = t;
 }
 
@@ -254,11 +261,11 @@ static enum token read_word(struct json *j, const char *p, const char *word, siz
   return scalar(j, t);
 }
 
-static inline enum token read_value(struct json *j, const char *p, int build) {
+/* The value that begins with c at p. */
+static enum token read_value(struct json *j, const char *p, int c, int build) {
   j->start = p;
-  if (p == j->end) return fail(j, p, "a JSON value");
-  switch (*p) {
-    case '"': return read_string(j, p) < 0 ? J_ERROR : scalar(j, J_STRING);
+  if (c == '"') return read_string(j, p) < 0 ? J_ERROR : scalar(j, J_STRING);
+  switch (c) {
     case '{': return open_container(j, p, 1);
     case '[': return open_container(j, p, 0);
     case 't': return read_word(j, p, "true", 4, J_TRUE);
@@ -270,46 +277,45 @@ static inline enum token read_value(struct json *j, const char *p, int build) {
   }
 }
 
-/* A key and its colon. */
-static inline enum token read_key(struct json *j, const char *p) {
+/* What begins with c at p where a member may stand: a key, read with its colon, or the object's end. */
+APART static enum token read_member(struct json *j, const char *p, int c) {
+  if (c == '}') return close_container(j, p, J_OBJECT_END);
+  if (j->state == S_AFTER_MEMBER) {
+    if (c != ',') return fail(j, p, "',' or '}'");
+    p++;
+    c = peek(&p, j->end);
+  }
   j->start = p;
-  if (p == j->end || *p != '"') return fail(j, p, "a key");
+  if (c != '"') return fail(j, p, "a key");
   if (read_string(j, p) < 0) return J_ERROR;
-  p = skip_space(j->p, j->end);
-  if (p == j->end || *p != ':') return fail(j, p, "':'");
+  p = j->p;
+  if (peek(&p, j->end) != ':') return fail(j, p, "':'");
   j->p = p + 1;
   j->state = S_VALUE;
   return j->tok = J_KEY;
 }
 
-static inline enum token next(struct json *j, int build) {
-  const char *p = skip_space(j->p, j->end);
-  int more = p < j->end;
-  switch (j->state) {
-    case S_FAILED: case S_FAILED_WITHIN: return J_ERROR;
-    case S_END:
-      if (more) return fail(j, p, "nothing more");
-      j->start = j->p = p;
-      return j->tok = J_EOF;
-    case S_FIRST_KEY:
-      if (more && *p == '}') return close_container(j, p, J_OBJECT_END);
-      return read_key(j, p);
-    case S_FIRST_VALUE:
-      if (more && *p == ']') return close_container(j, p, J_ARRAY_END);
-      break;
-    case S_AFTER:
-      if (in_object(j)) {
-        if (more && *p == ',') return read_key(j, skip_space(p + 1, j->end));
-        if (more && *p == '}') return close_container(j, p, J_OBJECT_END);
-        return fail(j, p, "',' or '}'");
-      }
-      if (more && *p == ']') return close_container(j, p, J_ARRAY_END);
-      if (!more || *p != ',') return fail(j, p, "',' or ']'");
-      p = skip_space(p + 1, j->end);
-      break;
-    default: break;
+/* What begins with c at p where an element may stand: a value, or the array's end. */
+static enum token read_element(struct json *j, const char *p, int c, int build) {
+  if (c == ']') return close_container(j, p, J_ARRAY_END);
+  if (j->state == S_AFTER_ELEMENT) {
+    if (c != ',') return fail(j, p, "',' or ']'");
+    p++;
+    c = peek(&p, j->end);
   }
-  return read_value(j, p, build);
+  return read_value(j, p, c, build);
+}
+
+static inline enum token next(struct json *j, int build) {
+  const char *p = j->p;
+  int c = peek(&p, j->end);
+  if (j->state == S_VALUE) return read_value(j, p, c, build);
+  if (j->state == S_AFTER_MEMBER || j->state == S_FIRST_KEY) return read_member(j, p, c);
+  if (j->state == S_AFTER_ELEMENT || j->state == S_FIRST_VALUE) return read_element(j, p, c, build);
+  if (j->state >= S_FAILED) return J_ERROR;
+  if (c != NO_BYTE) return fail(j, p, "nothing more");
+  j->start = j->p = p;
+  return j->tok = J_EOF;
 }
 
 /* The next token. */
@@ -320,7 +326,11 @@ enum token json_next(struct json *j) {
 /* Skips the value at hand: 0, or -1 on an error in it. */
 int json_skip(struct json *j) {
   enum token t = j->tok;
-  if (t == J_KEY) t = read_value(j, skip_space(j->p, j->end), 0);
+  if (t == J_KEY) {
+    const char *p = j->p;
+    int c = peek(&p, j->end);
+    t = read_value(j, p, c, 0);
+  }
   if (t == J_OBJECT || t == J_ARRAY) {
     const char *start = j->start;
     int outside = j->depth - 1;
@@ -353,7 +363,7 @@ int json_is_cut(struct str s) {
   struct err scratch;
   err_clear(&scratch);
   json_open(&j, s, JSON_DEPTH_MAX, &scratch);
-  if (skip_space(j.p, j.end) == j.end) return 0;
+  if (peek(&j.p, j.end) == NO_BYTE) return 0;
   if (json_next(&j) != J_ERROR && json_skip(&j) == 0) return 0;
   if (scratch.kind != KIND_PROTOCOL) return 0;
   size_t left = s.n - scratch.offset;
