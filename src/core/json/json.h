@@ -55,13 +55,20 @@ int json_skip(struct json *j);
 int json_raw(struct json *j, struct str *raw);
 /* True for text that begins a JSON value and ends before it does: all there is of it is right. False for blank text. */
 int json_is_cut(struct str s);
-/* The text of the last J_KEY or J_STRING, decoded: borrowed when plain, else copied into the arena. Invalid UTF-8 and
-** lone surrogates become U+FFFD. 0, or -1 when out of memory. */
-int json_text(struct json *j, struct arena *a, struct str *out);
-/* As json_text, but a lone surrogate stays in the text as three WTF-8 bytes (ED A0..BF xx) and sets JSON_SURROGATE in
-** *flags: for text cut in deltas, whose next piece may hold the other half. */
+/* The text of the last J_KEY or J_STRING, decoded: borrowed when plain, else copied into the arena. Invalid UTF-8
+** becomes U+FFFD. A lone surrogate too, where flags is NULL; else it stays in the text as three WTF-8 bytes (ED A0..BF xx)
+** and sets JSON_SURROGATE in *flags: for text cut in deltas, whose next piece may hold the other half. 0, or -1 when out
+** of memory. Inline: most strings are plain. */
 #define JSON_SURROGATE 1u
-int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags);
+int json_decode(struct json *j, struct arena *a, struct str *out, unsigned *flags);
+static inline int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
+  if (!j->plain) return json_decode(j, a, out, flags);
+  *out = j->text;
+  return 0;
+}
+static inline int json_text(struct json *j, struct arena *a, struct str *out) {
+  return json_text_wtf8(j, a, out, NULL);
+}
 /* WTF-8 to UTF-8 in place: a high surrogate and the low one behind it become their character, one alone U+FFFD.
 ** Returns the new length, never more than n. */
 size_t json_join_surrogates(char *p, size_t n);

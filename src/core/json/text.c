@@ -44,13 +44,8 @@ static size_t decode_step(const char **p, const char *end, char *out, unsigned *
   return utf8_put(out, c);
 }
 
-/* Decodes the last string into the arena unless it can be borrowed. An escape is never shorter than what it stands for,
-** a malformed sequence is up to two bytes shorter. */
-static int decode(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
-  if (j->plain) {
-    *out = j->text;
-    return 0;
-  }
+/* An escape is never shorter than what it stands for, a malformed sequence is up to two bytes shorter. */
+int json_decode(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
   const char *p = j->text.p, *end = p + j->text.n;
   char *copy = j->invalid > SIZE_MAX / 4 - j->text.n ? NULL : arena_alloc(a, j->text.n + 2 * j->invalid);
   if (copy == NULL) return err_memory(j->e);
@@ -70,16 +65,6 @@ static int decode(struct json *j, struct arena *a, struct str *out, unsigned *fl
   }
   *out = (struct str){ copy, (size_t)(o - copy) };
   return 0;
-}
-
-/* The last key or string, decoded: 0, or -1 when out of memory. */
-int json_text(struct json *j, struct arena *a, struct str *out) {
-  return decode(j, a, out, NULL);
-}
-
-/* The same, with surrogates that have no partner kept as WTF-8 and JSON_SURROGATE set in *flags. */
-int json_text_wtf8(struct json *j, struct arena *a, struct str *out, unsigned *flags) {
-  return decode(j, a, out, flags);
 }
 
 /* True when a surrogate in WTF-8 begins at p: a low one, or a high one. */
