@@ -45,14 +45,6 @@ struct event *events_push(struct events *q, enum event_type type, int32_t key) {
   return ev;
 }
 
-/* The oldest waiting event, removed; NULL when none. Valid until the next push. */
-const struct event *events_take(struct events *q) {
-  if (q->head == q->n) return NULL;
-  const struct event *ev = &q->v[q->head++];
-  if (q->head == q->n) q->head = q->n = 0;
-  return ev;
-}
-
 /* Forgets the waiting events; keeps the array. */
 void events_clear(struct events *q) {
   q->head = q->n = 0;

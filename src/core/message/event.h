@@ -91,7 +91,12 @@ void events_free(struct events *q);
 /* Appends a zeroed event of this type and returns it, or NULL when out of memory. */
 struct event *events_push(struct events *q, enum event_type type, int32_t key);
 /* The oldest waiting event, removed; NULL when none. Valid until the next push. */
-const struct event *events_take(struct events *q);
+static inline const struct event *events_take(struct events *q) {
+  if (q->head == q->n) return NULL;
+  const struct event *ev = &q->v[q->head++];
+  if (q->head == q->n) q->head = q->n = 0;
+  return ev;
+}
 void events_clear(struct events *q);
 
 void usage_clear(struct usage *u);            /* all unknown */
