@@ -1,0 +1,57 @@
+/*
+** stream.h: the userdata koine.stream, for the files of this folder.
+** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is
+** one, 4 the attempt, a userdata of its own.
+** The attempt is freed as soon as the answer is complete: one Response remains, which the collector can see. It is freed
+** by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle longer, and all it
+** refers to with it, the Response too; each cycle would then be longer than the one before.
+*/
+#ifndef KOINE_BINDING_STREAM_H
+#define KOINE_BINDING_STREAM_H
+
+#include "binding/binding.h"
+
+#pragma GCC visibility push(hidden)
+
+enum phase { CLOSED, OPEN, ENDED, BROKEN };
+
+struct stream {
+  struct attempt *attempt;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
+  enum phase phase;
+  int delivered;            /* a delta was handed out */
+  int busy;                /* values are being made of what the attempt holds: a finalizer must leave it alone */
+  int taken;               /* `delta` was taken from the attempt, and has no table yet */
+  struct event delta;      /* borrowed from the attempt until the next one is taken */
+  unsigned long events;
+  size_t peak;             /* most bytes held at once */
+};
+
+/* {{{ outcome.c; each wants the stream at index 1 */
+
+/* That stream. Raises ArgumentError. */
+struct stream *stream_check(lua_State *L);
+/* True in a finalizer that interrupts poll. */
+int stream_is_read(lua_State *L, const struct stream *s);
+/* Bytes that the attempt holds. */
+size_t stream_held(const struct attempt *c);
+/* Brings `events` and `peak` up to date. */
+void stream_note(struct stream *s);
+/* Frees the attempt. */
+void stream_release(struct stream *s);
+/* The answer is complete: makes the Response, frees the attempt. Raises on memory. */
+void stream_end(lua_State *L, struct stream *s);
+/* The attempt failed: makes the error, with the part that had arrived as `partial`, frees the attempt. Raises on memory. */
+void stream_break(lua_State *L, struct stream *s);
+/* Pushes the outcome, or nil. */
+void stream_push_outcome(lua_State *L);
+/* Pushes nil and the error, the same every time: 2. A closed stream was cancelled. */
+int stream_push_failure(lua_State *L, struct stream *s);
+
+/* }}} */
+
+/* poll.c: adds the methods that make deltas to the methods on top of the stack. */
+void stream_open_poll(lua_State *L);
+
+#pragma GCC visibility pop
+
+#endif
