@@ -34,10 +34,10 @@ local function recover(self, call, err)
   return again, err
 end
 
--- The next delta, or nil at the end; when discarding, the end alone. nil, err when the answer failed.
-local function advance(self, discard)
+-- What poll said, and what it says after waiting and new attempts, until that is for the caller: the next delta, or nil at
+-- the end; when discarding, the end alone. nil, err when the answer failed.
+local function proceed(self, discard, delta, err, first)
   while true do
-    local delta, err, first = poll(self, discard)
     if delta == true then -- much was read, and it gave no delta
       local _, interrupted = wait.sleep(0)
       if interrupted then return nil, interrupted end
@@ -55,8 +55,11 @@ local function advance(self, discard)
       forget_request(core.state(self).call)
       return nil
     end
+    delta, err, first = poll(self, discard)
   end
 end
+
+local function advance(self, discard) return proceed(self, discard, poll(self, discard)) end
 
 --- The next delta, waiting for it; nil at the end of the answer; nil, err when the answer failed, the same error from
 -- then on. Attempts that fail before the first delta are made again as the option `retry` says.
@@ -94,11 +97,12 @@ function methods:response()
   return response
 end
 
-local function iterate(self)
-  local delta, err = advance(self)
+-- Most deltas are there when they are asked for: these come from the core without a Lua function.
+local iterate = core.stream_iterator(function(self, ...)
+  local delta, err = proceed(self, false, ...)
   if err then error(err, 0) end
   return delta
-end
+end)
 
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
 -- stream. An answer that fails raises its error.

@@ -30,6 +30,11 @@ struct stream {
 
 /* That stream. Raises ArgumentError. */
 struct stream *stream_check(lua_State *L);
+/* The same of a value that is one. */
+static inline struct stream *stream_checked(struct stream *s) {
+  if (s->phase == OPEN && s->attempt->exchange == NULL) s->phase = CLOSED;
+  return s;
+}
 /* True in a finalizer that interrupts poll. */
 int stream_is_read(lua_State *L, const struct stream *s);
 /* Bytes that the attempt holds. */
@@ -49,7 +54,7 @@ int stream_push_failure(lua_State *L, struct stream *s);
 
 /* }}} */
 
-/* poll.c: adds the methods that make deltas to the methods on top of the stack. */
+/* poll.c: adds poll to the methods on top of the stack, and stream_iterator to the table core below them. */
 void stream_open_poll(lua_State *L);
 
 #pragma GCC visibility pop

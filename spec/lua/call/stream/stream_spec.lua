@@ -111,6 +111,19 @@ describe("a stream", function()
     assert.are.equal(err, again)
   end)
 
+  it("raises from its iterator when that gets anything else", function()
+    assert(server:script { LONG_AND_STUCK })
+    local stream <close> = assert(claude:open "Hi")
+    local iterate = stream:deltas()
+    for _, other in ipairs { {}, claude, 7, setmetatable({}, getmetatable(stream)) } do
+      local err = raised(function() iterate(other) end)
+      assert.are.equal("ArgumentError", err.class)
+      assert.are.equal("self", err.field)
+      assert.matches("^spec/lua/call/stream/stream_spec%.lua:%d+: ", err.message)
+    end
+    assert.are.equal("text_start", iterate(stream).type)
+  end)
+
   it("is made again as long as no delta was handed out", function()
     assert(server:script { { error = { status = 529 } },
       { content = "x", stream_error = { type = "api_error", after = 0 } },
