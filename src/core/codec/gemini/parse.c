@@ -1,6 +1,6 @@
 /*
-** parse.c: chunks of a stream and whole answers, which look alike, as parts. The content is read last: the id, an error
-** and the candidate's index may stand behind it.
+** parse.c: chunks of a stream and whole answers, which look alike, as parts. The content's are read last: the id, an
+** error and the candidate's index may stand behind them.
 ** Nothing on the wire says that nothing more comes: a finishReason may stand in the middle. Parts borrow from the chunk's
 ** bytes and the arena. Failure: -1 and an err.
 */
@@ -34,7 +34,7 @@ int gemini_ended(const void *state) {
 /* {{{ candidates */
 
 struct candidate {
-  struct str content, reason, message; /* content: raw */
+  struct str parts, reason, message;   /* parts: those of the content, raw */
   struct str extras[GEMINI_EXTRAS];    /* raw */
   int64_t index;
   int is_there;
@@ -47,10 +47,19 @@ static int read_extra(struct json *j, struct candidate *c) {
   return json_skip(j);
 }
 
+/* The value of `content`. */
+static int read_content(struct json *j, struct str *parts) {
+  *parts = STR_NONE;
+  if (json_next(j) != J_OBJECT) return codec_odd(j, "a candidate's content is no object");
+  while (json_next(j) == J_KEY)
+    if ((json_is(j, "parts") ? codec_raw(j, parts) : json_skip(j)) != 0) return -1;
+  return j->tok == J_OBJECT_END ? 0 : -1;
+}
+
 static int read_candidate(struct gemini *s, struct json *j, struct candidate *c) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
-    int r = json_is(j, "content") ? codec_raw(j, &c->content)
+    int r = json_is(j, "content") ? read_content(j, &c->parts)
           : json_is(j, "index") ? codec_integer(j, &c->index)
           : json_is(j, "finishReason") ? codec_word(j, a, &c->reason)
           : json_is(j, "finishMessage") ? codec_word(j, a, &c->message) : read_extra(j, c);
@@ -73,26 +82,18 @@ static int read_candidates(struct gemini *s, struct json *j, struct candidate *f
   return 0;
 }
 
-/* The elements of an array of parts. */
-static int take_parts(struct gemini *s, struct json *j) {
-  enum token t = json_next(j);
+static int take_parts(struct gemini *s, struct str json) {
+  struct json j;
+  enum token t;
   int first = 1;
-  if (t != J_ARRAY) return codec_odd(j, "a candidate's parts are no array");
-  while ((t = json_next(j)) != J_ARRAY_END) {
-    if ((t == J_OBJECT ? gemini_part(s, j, first) : codec_odd(j, "a part is no object")) != 0) return -1;
+  if (json.n == 0) return 0;
+  json_open(&j, json, s->p->limits->depth, s->e);
+  if (json_next(&j) != J_ARRAY) return codec_odd(&j, "a candidate's parts are no array");
+  while ((t = json_next(&j)) != J_ARRAY_END) {
+    if ((t == J_OBJECT ? gemini_part(s, &j, first) : codec_odd(&j, "a part is no object")) != 0) return -1;
     first = 0;
   }
   return 0;
-}
-
-static int take_content(struct gemini *s, struct str json) {
-  struct json j;
-  if (json.n == 0) return 0;
-  json_open(&j, json, s->p->limits->depth, s->e);
-  if (json_next(&j) != J_OBJECT) return codec_odd(&j, "a candidate's content is no object");
-  while (json_next(&j) == J_KEY)
-    if ((json_is(&j, "parts") ? take_parts(s, &j) : json_skip(&j)) != 0) return -1;
-  return j.tok == J_OBJECT_END ? 0 : -1;
 }
 
 /* Keeps what stands beside the content, as {name: value}; the last of each. */
@@ -106,7 +107,7 @@ static int keep_extra(struct gemini *s, int at, struct str json) {
 
 static int take_candidate(struct gemini *s, const struct candidate *c) {
   if (!c->is_there) return 0;
-  if (take_content(s, c->content) != 0) return -1;
+  if (take_parts(s, c->parts) != 0) return -1;
   for (int i = 0; i < GEMINI_EXTRAS; i++)
     if (keep_extra(s, i, c->extras[i]) != 0) return -1;
   if (c->extras[0].n > 0) s->hosted = 1; /* a search grounds the answer */
