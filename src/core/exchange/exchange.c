@@ -288,7 +288,8 @@ static int redact_names(struct exchange *x) {
 /* Keeps the secrets out of all of a message that failed. Of one that succeeded out of our own warnings, which may quote: what
 ** the answer says is left as it came. 0 or -1. */
 static int keep_secrets(struct exchange *x, struct node *o) {
-  if (x->stage != FAILED) return redact_node(&x->spec.secrets, &x->arena, node_get(o, "warnings"));
+  if (x->stage != FAILED)
+    return x->message.warning_count == 0 ? 0 : redact_node(&x->spec.secrets, &x->arena, node_get(o, "warnings"));
   return redact_names(x) < 0 ? -1 : redact_node(&x->spec.secrets, &x->arena, o);
 }
 
