@@ -42,6 +42,11 @@ static void test_queue(void) {
   CHECK(events_push(&q, PART_DONE, 0) != NULL);
   events_clear(&q);
   CHECK(events_take(&q) == NULL);
+  memset(q.v, 0x55, q.cap * sizeof *q.v); /* what events before left */
+  struct event *ev = events_push(&q, PART_USAGE, 7);
+  CHECK(ev != NULL && ev->type == PART_USAGE && ev->key == 7 && ev->flags == 0 && ev->stop == STOP_NONE);
+  CHECK(ev != NULL && ev->text.n == 0 && ev->id.n == 0 && ev->name.n == 0);
+  CHECK(ev != NULL && ev->usage.input == -1 && ev->usage.output == -1 && ev->usage.cost < 0 && ev->usage.unpriced == NULL);
   events_free(&q);
   events_free(&q);
   CHECK(f.live == 0 && f.wrong == 0);

@@ -35,13 +35,15 @@ static int make_room(struct events *q) {
   return 0;
 }
 
-/* Appends an event with everything zero but type and key; NULL when out of memory. */
 struct event *events_push(struct events *q, enum event_type type, int32_t key) {
   if (q->n == q->cap && make_room(q) < 0) return NULL;
   struct event *ev = &q->v[q->n++];
-  memset(ev, 0, sizeof *ev);
   ev->type = type;
+  ev->flags = 0;
   ev->key = key;
+  ev->stop = STOP_NONE;
+  ev->text = ev->id = ev->name = STR_NONE;
+  if (type == PART_USAGE) usage_clear(&ev->usage);
   return ev;
 }
 

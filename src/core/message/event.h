@@ -75,7 +75,7 @@ struct event {
   int32_t key;
   enum stop stop;
   struct str text, id, name;
-  struct usage usage;
+  struct usage usage; /* PART_USAGE's; of another it is not set */
 };
 
 /* A queue of events: push at the end, take from the front. */
@@ -88,7 +88,7 @@ struct events {
 /* Initialises an empty queue; frees its memory. */
 void events_init(struct events *q, const struct mem *m);
 void events_free(struct events *q);
-/* Appends a zeroed event of this type and returns it, or NULL when out of memory. */
+/* Appends an event that says nothing yet and returns it, or NULL when out of memory. */
 struct event *events_push(struct events *q, enum event_type type, int32_t key);
 /* The oldest waiting event, removed; NULL when none. Valid until the next push. */
 static inline const struct event *events_take(struct events *q) {
