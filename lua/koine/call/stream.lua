@@ -34,8 +34,8 @@ local function recover(self, call, err)
   return again, err
 end
 
--- What poll said, and what it says after waiting and new attempts, until that is for the caller: the next delta, or nil at
--- the end; when discarding, the end alone. nil, err when the answer failed.
+-- What poll said, and what it says after waiting and new attempts, until that is for the caller: the next delta, or nil
+-- at the end; when discarding, the end alone. nil, err when the answer failed.
 local function proceed(self, discard, delta, err, first)
   while true do
     if delta == true then -- much was read, and it gave no delta

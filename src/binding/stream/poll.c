@@ -12,7 +12,7 @@ enum { UP_META = 1, UP_TYPE, UP_NAMES, UP_PROCEED = UP_NAMES + EV_COUNT - EV_TEX
 static void push_upvalues(lua_State *L) {
   luaL_getmetatable(L, TYPE_STREAM);
   lua_pushliteral(L, "type");
-  for (int t = EV_TEXT_START; t < EV_COUNT; t++) lua_pushstring(L, event_name((enum event_type)t));
+  for (int t = EV_TEXT_START; t < EV_COUNT; t++) lua_pushstring(L, event_form((enum event_type)t)->name);
 }
 
 /* The stream at index 1. Raises ArgumentError. */

@@ -6,8 +6,11 @@ local anthropic = require "koine.provider.rows.anthropic"
 
 local MANTLE = "https://bedrock-mantle.{region}.api.aws/anthropic"
 
-local INVOKE = { image_data_only = true }
-for name, value in pairs(anthropic.quirks) do INVOKE[name] = value end
+-- Anthropic's quirks and these.
+local function quirks(own)
+  for name, value in pairs(anthropic.quirks) do own[name] = value end
+  return own
+end
 
 return {
   name = "bedrock_claude",
@@ -16,13 +19,12 @@ return {
   api = "anthropic",
   apis = {
     anthropic = { codec = "anthropic", base_url = MANTLE, list = false, service = "bedrock-mantle",
-      headers = anthropic.headers, quirks = { refusals = "bedrock" } },
+      headers = anthropic.headers, quirks = quirks { refusals = "bedrock" } },
     invoke = { codec = "bedrock_invoke", base_url = "https://bedrock-runtime.{region}.amazonaws.com",
       list_base_url = "https://bedrock.{region}.amazonaws.com", list = "/foundation-models?byProvider=anthropic",
-      service = "bedrock", quirks = INVOKE },
+      service = "bedrock", quirks = quirks { image_data_only = true } },
   },
   base_url = MANTLE,
-  quirks = anthropic.quirks,
   env = { "AWS_BEARER_TOKEN_BEDROCK" },
   auth = "sigv4",
   id_header = "x-amzn-requestid",
