@@ -126,8 +126,8 @@ end
 -- container}.
 local FIELDS = { text = STRING, cache_control = CACHE_CONTROL, source = NAME, media_type = MIME, title = STRING,
   context = STRING, citations = CITATIONS, id = STRING, name = NAME, arguments = TABLE, arguments_json = STRING,
-  arguments_error = STRING, tool_use_id = STRING, content = CONTENT, is_error = BOOLEAN, thinking = STRING,
-  signature = STRING, data = STRING, provider_data = TABLE }
+  arguments_error = STRING, output = BOOLEAN, tool_use_id = STRING, content = CONTENT, is_error = BOOLEAN,
+  thinking = STRING, signature = STRING, data = STRING, provider_data = TABLE }
 local DEFAULTS = { is_error = false }
 
 for type, block in next, vocabulary.blocks do
@@ -275,7 +275,8 @@ records.image = constructor "image"
 records.document = constructor "document"
 
 --- A tool call: {id = string, name = string, arguments = table}. `arguments_json` holds the model's own bytes and
--- `arguments_error` says why they are no JSON object; both come with answers, callers have no need to set them.
+-- `arguments_error` says why they are no JSON object; `output` = true marks a call that holds the answer itself. They
+-- come with answers, callers have no need to set them.
 records.tool_use = constructor "tool_use"
 
 --- The answer to a tool call: {tool_use_id = the call's id, content = string or array of text blocks,
