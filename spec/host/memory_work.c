@@ -48,6 +48,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("coroutines of the host poll", "hosts.poll"), 3, 0 },
   { WORK("a dispatcher", "dispatch.stepped"), 29, 0 },
   { WORK("a dispatcher in a run", "dispatch.tasks"), 37, 0 },
+  { WORK("loading the dispatcher", "dispatch.loading"), 3, 0 },
   { WORK("turns that step", "dispatch.nested"), 1, 0 },
   { WORK("the shutdown of a dispatcher", "dispatch.shutdown"), 3, 0 },
   { WORK("a thread that is cancelled", "dispatch.cancelled"), 3, 0 },

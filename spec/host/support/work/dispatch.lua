@@ -80,7 +80,7 @@ end
 -- room there. `stop(d, extra)` ends that; without the text of `extra` no message can be packed. It returns how many
 -- messages it dropped from lanes, nil where that cannot be told. Each submitter is told, each message comes to one end.
 local function stopped_turn(stop)
-  local run, sleep, spawn = koine.run, koine.sleep, koine.spawn
+  local run, sleep, spawn, dispatcher = koine.run, koine.sleep, koine.spawn, koine.dispatcher -- loaded: turns.loading
   local function go()
     local told, taken, dispatched, buried, extra, d = 0, 0, 0, 0, { type = "text", text = "Hi" }, nil
     local function submit(i)
@@ -88,7 +88,7 @@ local function stopped_turn(stop)
       if ok or why == "consumer_dead" then taken = taken + 1 end -- of such a message a hook tells, too
       told = told + 1
     end
-    d = koine.dispatcher { mode = "per-thread", max_buffered_messages = 2,
+    d = dispatcher { mode = "per-thread", max_buffered_messages = 2,
       on_dispatch = function(record) dispatched = dispatched + record.events_per_dispatch end,
       on_error = function(_, _, err) if err.message:find "consumer" then buried = buried + 1 end end,
       target = { run_turn = function(_, _, _, ctx)
@@ -115,6 +115,16 @@ local function stopped_turn(stop)
     return true
   end
   return go, go
+end
+
+-- The first use of the dispatcher loads its modules.
+function turns.loading()
+  assert(koine.run) -- loaded before, as in the turns below
+  local function go() return koine.dispatcher ~= nil end
+  return go, function()
+    local d = koine.dispatcher { mode = "per-thread", target = { run_turn = function() return "answer" end } }
+    return go() and d:submit(THREADS[1], { prompt = "Hi", sender_json = "{}" }) and d:step() and #d:shutdown() == 0
+  end
 end
 
 -- It reports every lane, also those before memory ended.
