@@ -76,7 +76,7 @@ static void test_dropped(const char *function, int times) {
 int main(void) {
   alarm(200); /* a hang is a failure */
   provider_start(&provider);
-  test_dropped("chat", 5000);
+  test_dropped("chat", 1000);
   test_dropped("stream", 500);
   test_dropped("deltas", 500);
   test_dropped("wrapped", 500);
