@@ -172,6 +172,10 @@ static void test_odd_types(void) {
   ODD(STOP("{'text':['a']}"));
   ODD(STOP("{'text':'a','thought':'true'}"));
   STREAM("text 0 a\nerror protocol 0 \n", SAYS(TEXT("a")), STOP("{'text':{}}"));
+  /* of a candidate that counts alone; an error says more */
+  STREAM("warning further_candidates an answer is one message: the others were dropped\ntext 0 a\nstop end_turn STOP\n",
+         "{'candidates':[{'index':0,'content':{'parts':[{'text':'a'}]},'finishReason':'STOP'},{'index':1,'content':7}]}");
+  STREAM("error server 500  retryable\n", "{'candidates':[{'content':7}],'error':'x'}");
   STREAM("text 0 a\nstop end_turn STOP\n", "{'candidates':null}", SAYS("null,{'text':null,'thought':null}"), STOP(TEXT("a")));
 }
 

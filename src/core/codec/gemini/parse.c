@@ -37,7 +37,7 @@ struct candidate {
   struct str parts, reason, message;   /* parts: those of the content, raw */
   struct str extras[GEMINI_EXTRAS];    /* raw */
   int64_t index;
-  int is_there;
+  int is_there, is_odd;                /* odd: its content is no object */
 };
 
 /* What may stand beside the content, by the key at hand. */
@@ -47,19 +47,21 @@ static int read_extra(struct json *j, struct candidate *c) {
   return json_skip(j);
 }
 
-/* The value of `content`. */
-static int read_content(struct json *j, struct str *parts) {
-  *parts = STR_NONE;
-  if (json_next(j) != J_OBJECT) return codec_odd(j, "a candidate's content is no object");
+/* The value of `content`. What is no object is refused later: the candidate may not count. */
+static int read_content(struct json *j, struct candidate *c) {
+  enum token t = json_next(j);
+  c->parts = STR_NONE;
+  c->is_odd = t != J_OBJECT && t != J_NULL;
+  if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
   while (json_next(j) == J_KEY)
-    if ((json_is(j, "parts") ? codec_raw(j, parts) : json_skip(j)) != 0) return -1;
+    if ((json_is(j, "parts") ? codec_raw(j, &c->parts) : json_skip(j)) != 0) return -1;
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
 
 static int read_candidate(struct gemini *s, struct json *j, struct candidate *c) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
-    int r = json_is(j, "content") ? read_content(j, &c->parts)
+    int r = json_is(j, "content") ? read_content(j, c)
           : json_is(j, "index") ? codec_integer(j, &c->index)
           : json_is(j, "finishReason") ? codec_word(j, a, &c->reason)
           : json_is(j, "finishMessage") ? codec_word(j, a, &c->message) : read_extra(j, c);
@@ -107,6 +109,7 @@ static int keep_extra(struct gemini *s, int at, struct str json) {
 
 static int take_candidate(struct gemini *s, const struct candidate *c) {
   if (!c->is_there) return 0;
+  if (c->is_odd) return err_set(s->e, KIND_PROTOCOL, "a candidate's content is no object");
   if (take_parts(s, c->parts) != 0) return -1;
   for (int i = 0; i < GEMINI_EXTRAS; i++)
     if (keep_extra(s, i, c->extras[i]) != 0) return -1;
