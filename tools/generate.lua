@@ -133,15 +133,15 @@ local STRUCTURED = { schema = "JSON Schema", object = "any JSON object", none = 
 -- What the quirks of a row, or of one of its apis, say about structured output; with the models that differ.
 local function structured_cells(quirks, models)
   local q = quirks or {}
-  local differs
+  local held, differs = q.structured or "none", nil
   for _, model in ipairs(models or {}) do
     local own = model.quirks and model.quirks.structured
-    differs = differs or own and own ~= q.structured
+    differs = differs or own and own ~= held
   end
-  local none = q.structured == "none" and not differs
-  return STRUCTURED[q.structured] .. (differs and ", by model" or ""),
+  local none = held == "none" and not differs
+  return STRUCTURED[held] .. (differs and ", by model" or ""),
     none and "" or q.structured_tools and "yes" or "no", q.structured_strict and "yes" or "",
-    q.structured == "schema" and "`" .. (q.schema_dialect or "plain") .. "`" or ""
+    held == "schema" and "`" .. (q.schema_dialect or "plain") .. "`" or ""
 end
 
 -- A table of what the rows know about structured output; of apis that differ, a line each.
