@@ -1,5 +1,5 @@
 /* normalise.c: every rule on histories written as JSON; well-formed ones unchanged, twice the same as once, no leak. */
-#include "test.h"
+#include "messages.h"
 
 static const struct norm BARE = { .origin = { { "p", 1 }, { "m", 1 }, { "w", 1 } } };
 static const struct norm BLOCKS = { /* an Anthropic-shaped wire */
@@ -10,56 +10,6 @@ static const struct norm TEXTS = { /* an OpenAI-shaped wire */
   .origin = { { "p", 1 }, { "m", 1 }, { "w", 1 } }, .merge_text = 1, .results_first = 1
 };
 
-/* {{{ running */
-
-/* The request with these messages. */
-static struct node *request_of(struct arena *a, const char *messages) {
-  struct err e;
-  struct node *request = node_new(a, NODE_OBJECT), *list;
-  err_clear(&e);
-  list = json_tree(a, (struct str){ messages, strlen(messages) }, DEPTH, &e);
-  if (list == NULL) fprintf(stderr, "test input: %s: %s\n", e.message, messages);
-  return request != NULL && node_set(request, STR("messages"), list) == 0 ? request : NULL;
-}
-
-/* Runs the rules twice over the messages; both times they must be `out`, "" meaning that nothing is left to send. */
-static void expect_messages(const char *file, int line, const struct norm *n, const char *in, const char *out) {
-  struct mem m = mem_libc();
-  struct arena a;
-  struct err e;
-  struct node *request;
-  arena_init(&a, &m);
-  request = request_of(&a, in);
-  for (int i = 0; i < 2 && request != NULL; i++) {
-    int got;
-    err_clear(&e);
-    got = normalise_messages(&a, request, n, &e);
-    if (*out != '\0' && got == 0) expect_json(file, line, &a, node_get(request, "messages"), out);
-    else test_str(file, line, e.message, strlen(e.message),
-                  *out != '\0' ? "success" : "messages: a message with content (results without their calls are not sent) expected, got nothing to send");
-    if (got != 0) break;
-  }
-  arena_free(&a);
-}
-
-#define GIVES(n, in, out) expect_messages(__FILE__, __LINE__, (n), (in), (out))
-#define SAME(n, in) GIVES((n), (in), (in))
-
-/* Shorthands for histories. */
-#define MSG(role, blocks) "{\"role\":\"" role "\",\"content\":[" blocks "]}"
-#define USER(blocks) MSG("user", blocks)
-#define MODEL(blocks) MSG("assistant", blocks)
-#define TEXT(s) "{\"type\":\"text\",\"text\":\"" s "\"}"
-#define CALL(id) "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"f\",\"arguments\":{}}"
-#define RESULT(id) "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"r\"}"
-#define MISSING(id) \
-  "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"no result recorded\",\"is_error\":true}"
-#define THINK(s) "{\"type\":\"thinking\",\"thinking\":\"" s "\",\"signature\":\"sig\"}"
-#define HIDDEN "{\"type\":\"redacted_thinking\",\"data\":\"d\"}"
-#define FROM(p, m) "\"provider_data\":{\"provider\":\"" p "\",\"model\":\"" m "\",\"raw\":\"{}\"}"
-#define IMAGE "{\"type\":\"image\",\"source\":\"https://h/i.png\"}"
-
-/* }}} */
 
 static void content_to_blocks(void) { /* N1 */
   GIVES(&BARE, "[{\"role\":\"user\",\"content\":\"hi\"}]", "[" USER(TEXT("hi")) "]");
@@ -74,21 +24,6 @@ static void content_to_blocks(void) { /* N1 */
   GIVES(&BARE, "[{\"role\":\"user\"}]", "");
   GIVES(&BARE, "[{\"name\":\"x\",\"role\":\"user\",\"content\":\"hi\",\"more\":1}]",
         "[{\"name\":\"x\",\"role\":\"user\",\"content\":[" TEXT("hi") "],\"more\":1}]");
-}
-
-/* A call that holds the answer itself is text, but where a result was given for it. */
-static void outputs(void) {
-#define OUTPUT_OF(id) "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"o\",\"arguments\":{\"a\":1},\"output\":true}"
-  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(OUTPUT_OF("a")) "," USER(TEXT("r")) "]",
-        "[" USER(TEXT("q")) "," MODEL(TEXT("{\\\"a\\\":1}")) "," USER(TEXT("r")) "]");
-  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(TEXT("so") "," OUTPUT_OF("a")) "]",
-        "[" USER(TEXT("q")) "," MODEL(TEXT("so") "," TEXT("{\\\"a\\\":1}")) "]");
-  SAME(&BARE, "[" USER(TEXT("q")) "," MODEL(OUTPUT_OF("a")) "," USER(RESULT("a")) "]");
-  /* a call beside it that was left undone goes: nothing answers it */
-  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(CALL("b") "," OUTPUT_OF("a")) "," USER(TEXT("r")) "]",
-        "[" USER(TEXT("q")) "," MODEL(TEXT("{\\\"a\\\":1}")) "," USER(TEXT("r")) "]");
-  GIVES(&BARE, "[" USER(TEXT("q")) "," MODEL(OUTPUT_OF("a") "," CALL("b")) "," USER(RESULT("b")) "]",
-        "[" USER(TEXT("q")) "," MODEL(TEXT("{\\\"a\\\":1}") "," CALL("b")) "," USER(RESULT("b")) "]");
 }
 
 static void empty_content(void) { /* N3 */
@@ -391,7 +326,6 @@ static int texts(const struct mem *m) { return everything(m, &TEXTS); }
 
 int main(void) {
   content_to_blocks();
-  outputs();
   empty_content();
   orphan_results();
   unanswered_calls();
