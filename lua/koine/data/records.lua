@@ -381,8 +381,7 @@ records.usage_amount = constructor "usage_amount"
 -- notes = {}}; scope says what it applies to, in the provider's own form.
 records.usage_limit_entry = constructor "usage_limit_entry"
 
---- All quotas: {provider, limits = array of usage_limit_entry, fetched_at = now (Unix seconds), metadata = {},
--- raw = nil}.
+--- All quotas: {provider, limits = usage_limit_entries, fetched_at = now (Unix seconds), metadata = {}, raw = nil}.
 records.usage_report = constructor "usage_report"
 
 --- Checks a hand-written message as the constructor does, other keys tolerated; `path` begins the field's name in
@@ -392,14 +391,10 @@ function records.check_message(message, path)
   check_fields(specs.message, message, path)
 end
 
---- Checks an array of hand-written messages, which has neither holes nor other keys, and each of them; `path` is the
--- array's name in errors. Raises an ArgumentError, returns nothing.
-function records.check_messages(messages, path)
-  if type(messages) ~= "table" then errors.argument(path, "array of messages", messages) end
-  if not check.is_list(messages) then
-    core.raise_argument(path, "array of messages", "a table with holes or other keys")
-  end
-  for i, message in ipairs(messages) do records.check_message(message, path .. "[" .. i .. "]") end
-end
+local MESSAGES = check.list(function(message, path) return records.check_message(message, path) or message end,
+  "array of messages")
+
+--- The same for an array of messages, which has neither holes nor other keys; `path` is the array's name.
+function records.check_messages(messages, path) MESSAGES(messages, path) end
 
 return records

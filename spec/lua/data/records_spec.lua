@@ -395,7 +395,6 @@ describe("a printed record", function()
     for i = 1, 100 do many[i] = i end
     local text = tostring(records.tool_use { id = "i", name = "n", arguments = { loop = loop, many = many } })
     assert.is_true(#text < 500, text)
-    assert.is_truthy(text:find("{…}", 1, true))
-    assert.is_truthy(text:find("19, 20, …}", 1, true))
+    assert.is_truthy(text:find("{…}", 1, true) and text:find("19, 20, …}", 1, true))
   end)
 end)

@@ -2,6 +2,7 @@
 
 local embed = require "spec.lua.whole.embed"
 local files = require "spec.support.files"
+local folder = require "spec.support.folder"
 local kit = require "spec.lua.whole.examples_kit"
 local koine = require "koine"
 local lfs = require "lfs"
@@ -330,9 +331,9 @@ describe("the example", function()
       "Name a sea.\tYou said: Name a sea." }, lines)
   end
 
-  it("cqueues asks three at once", function() assert_three("cqueues", LUA .. " examples/cqueues.lua") end)
-
-  it("luv asks three at once", function() assert_three("luv", LUA .. " examples/luv.lua") end)
+  for _, name in ipairs { "cqueues", "luv" } do
+    it(name .. " asks three at once", function() assert_three(name, ("%s examples/%s.lua"):format(LUA, name)) end)
+  end
 
   it("embed asks three at once, from C, and tells what went wrong", function()
     local program = embed()
@@ -372,27 +373,21 @@ describe("the example", function()
 
   -- lua-sql-sqlite3 is optional: without it the example names the package.
   it("semantic_search finds a paragraph, and embeds none twice", function()
-    local path = os.tmpname()
-    os.remove(path)
-    assert(lfs.mkdir(path))
+    local path = folder.new()
     files.write(path .. "/notes.md", "Lua is a small language\nfor scripts.\n\nBread needs flour.\n")
-    local function search()
-      tested.semantic_search = true
-      return output_of(("env OPENAI_API_KEY=test-key-2 KOINE_BASE_URL=%s %s examples/semantic_search.lua %s "
-        .. "'a small language for scripts'"):format(server.url .. "/v1", LUA, path))
-    end
-    local text, ok = search()
+    local command = ("env OPENAI_API_KEY=test-key-2 KOINE_BASE_URL=%s %s examples/semantic_search.lua %s "
+      .. "'a small language for scripts'"):format(server.url .. "/v1", LUA, path)
+    tested.semantic_search = true
+    local text, ok = output_of(command)
     if not pcall(require, "luasql.sqlite3") then
       assert.is_false(ok)
       assert.is_truthy(text:find("needs the package lua-sql-sqlite3", 1, true), text)
     else
       local hit = "%d%.%d+  " .. path:gsub("%p", "%%%0") .. "/notes%.md\n  Lua is a small language for scripts%."
       assert.is_truthy(text:find("^2 new paragraphs\n" .. hit), text)
-      assert.is_truthy(search():find("^0 new paragraphs\n" .. hit))
-      os.remove(path .. "/.search.sqlite")
+      assert.is_truthy(output_of(command):find("^0 new paragraphs\n" .. hit))
     end
-    os.remove(path .. "/notes.md")
-    lfs.rmdir(path)
+    folder.remove(path)
   end)
 
   it("that has no key says which variable to set", function()
