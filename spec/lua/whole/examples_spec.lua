@@ -1,5 +1,4 @@
 -- Every example, run as a reader would run it, with the loopback provider in the place of the real ones.
-
 local embed = require "spec.lua.whole.embed"
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
@@ -42,8 +41,8 @@ describe("the example", function()
   end
 
   it("ask asks", function()
-    local usage = { input_tokens = 7, output_tokens = 9 }
-    local text = run("ask", { { content = "Rayleigh scattering.", usage = usage, model = "m-1" } })
+    local text = run("ask", { { content = "Rayleigh scattering.", usage = { input_tokens = 7, output_tokens = 9 },
+      model = "m-1" } })
     assert.are.equal("Rayleigh scattering.\n[m-1, end_turn: 7 tokens in, 9 out]\n", text)
     local _, requests = run("ask", { { content = "Yes." } }, "openai/gpt-4.1 'Is it?'")
     assert.is_truthy(requests[2].body:find("Is it?", 1, true))
@@ -51,8 +50,7 @@ describe("the example", function()
   end)
 
   it("stream prints the answer as it is written", function()
-    local text = run("stream", { { content = "A small language.", chunk = 3 } })
-    assert.are.equal("A small language.\n", text)
+    assert.are.equal("A small language.\n", (run("stream", { { content = "A small language.", chunk = 3 } })))
   end)
 
   it("tools runs what the model calls until it is done", function()
@@ -298,9 +296,8 @@ describe("the example", function()
     assert.are.equal(expected:format("Perhaps.", "No."), text)
     assert.are.equal(2, #requests)
     local second = require("cjson").decode(requests[2].body).messages
-    assert.are.equal(3, #second)
-    assert.are.equal("I would rather not. Why not?", second[3].content[2].text)
-    assert.are.equal("build 117 failed", second[3].content[4].text)
+    assert.are.same({ 3, "I would rather not. Why not?", "build 117 failed" },
+      { #second, second[3].content[2].text, second[3].content[4].text })
     assert.is_truthy(second[3].content[3].text:find('"is_bot":true', 1, true))
     assert.are.equal(expected:format("Only if the build is green, Alice. Is it?",
       "Then no, Bob: build 117 failed, as ci says. Let us wait for 118."),
@@ -330,7 +327,6 @@ describe("the example", function()
     assert.are.same({ "Name a mountain.\tYou said: Name a mountain.", "Name a river.\tYou said: Name a river.",
       "Name a sea.\tYou said: Name a sea." }, lines)
   end
-
   for _, name in ipairs { "cqueues", "luv" } do
     it(name .. " asks three at once", function() assert_three(name, ("%s examples/%s.lua"):format(LUA, name)) end)
   end
@@ -380,8 +376,7 @@ describe("the example", function()
     tested.semantic_search = true
     local text, ok = output_of(command)
     if not pcall(require, "luasql.sqlite3") then
-      assert.is_false(ok)
-      assert.is_truthy(text:find("needs the package lua-sql-sqlite3", 1, true), text)
+      assert.is_true(not ok and text:find("needs the package lua-sql-sqlite3", 1, true) ~= nil, text)
     else
       local hit = "%d%.%d+  " .. path:gsub("%p", "%%%0") .. "/notes%.md\n  Lua is a small language for scripts%."
       assert.is_truthy(text:find("^2 new paragraphs\n" .. hit), text)
@@ -399,7 +394,7 @@ describe("the example", function()
   it("is here for every file", function()
     for file in lfs.dir "examples" do
       local name = file:match "^(.*)%.lua$"
-      if name then assert.is_true(tested[name], file .. " is not run by this spec") end
+      assert.is_true(not name or tested[name], file .. " is not run by this spec")
     end
   end)
 end)

@@ -41,8 +41,8 @@ end
 
 -- A value that fits a field of a block.
 local FITS = { arguments = {}, content = "x", provider_data = { provider = "p", model = "m", raw = {} },
-  cache_control = { type = "ephemeral" }, citations = { enabled = true }, is_error = true, media_type = "image/png", source = "eA==",
-  output = true }
+  cache_control = { type = "ephemeral" }, citations = { enabled = true }, is_error = true,
+  media_type = "image/png", source = "eA==", output = true }
 
 -- A block of this type with these fields.
 local function block_of(type, fields)
