@@ -1,6 +1,8 @@
 --- Regular expressions of JSON Schema (ECMA-262's) as tests of text. All alternatives are followed at the same time, a
 -- character after the other: no expression takes longer than its length times the text's.
 -- Look-around, back-references and properties of Unicode (\p) are not supported: such an expression is not compiled.
+-- Written here: the engines that Lua has (PCRE, Oniguruma) go back, which takes time without end for some expressions,
+-- and models write the texts.
 
 local pattern = {}
 
