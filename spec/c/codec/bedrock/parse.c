@@ -149,6 +149,8 @@ static void test_body(void) {
   BODY("opaque 0 toolUse {'toolUse':{'toolUseId':'c','name':'g','type':'server_tool_use','input':{}}}\n"
        "usage in=1 out=2 unpriced=server_tools\nstop end_turn end_turn\n",
        ANSWER("{'toolUse':{'toolUseId':'c','name':'g','type':'server_tool_use','input':{}}}", TURN));
+  /* a name in need of escapes */
+  BODY("opaque 0 a\"\nb {'a\\\"\\nb':{}}\nusage in=1 out=2\nstop end_turn end_turn\n", ANSWER("{'a\\\"\\nb':{}}", TURN));
   BODY("stop stop_sequence END stop_sequence\n",
        ANSWER("", ",'stopReason':'stop_sequence','additionalModelResponseFields':{'stop_sequence':'END'}"));
   BODY("error server 500 malformed_model_output retryable\n", ANSWER("", ",'stopReason':'malformed_model_output'"));

@@ -246,7 +246,10 @@ static int push_opaque(struct bedrock *s, int32_t key, struct str name, struct s
   struct str raw = STR_NONE;
   int bad;
   buf_init(&whole, s->p->m);
-  bad = codec_member(&whole, name, json, e) != 0 || codec_extra_end(s->p, &whole, &raw, e) != 0;
+  bad = buf_addc(&whole, '{') != 0 || json_write_string(&whole, name) != 0 || buf_addc(&whole, ':') != 0 ||
+        buf_addstr(&whole, json) != 0;
+  if (bad) err_memory(e);
+  else bad = codec_extra_end(s->p, &whole, &raw, e) != 0;
   buf_free(&whole);
   if (bad || (ev = codec_push(out, PART_OPAQUE, key, raw, e)) == NULL) return -1;
   ev->name = name;
