@@ -269,6 +269,15 @@ describe("a schema of which nothing has to be rewritten", function()
     assert.are.equal('{"additionalProperties":false,"properties":{"value":true},"required":["value"],"type":"object"}',
       select(2, rewritten("true", "plain")))
   end)
+
+  it("is never refused: a root that does not say what it is stands in an object", function()
+    for _, text in ipairs { '{"$ref":"https://example.com/a.json"}', '{"$ref":"#/$defs/t","$defs":{"t":true}}',
+      '{"$ref":"#/$defs/a","type":"object","$defs":{"a":{"type":["object","null"]}}}' } do
+      local made = assert(rewrite(json(text), "plain"))
+      assert.is_true(made.wrapped)
+      assert.are.equal(json(text)["$ref"], made.schema.properties.value["$ref"])
+    end
+  end)
 end)
 
 describe("an optional property", function()

@@ -42,9 +42,16 @@ local function put_defs(c, made)
   return made
 end
 
+-- The same where the schema goes out as it is: nil for a root that cannot say itself what it is; nothing is refused.
+local function gathered_if_plain(c, root, path)
+  local ok, made = pcall(gathered, c, root, path)
+  if not ok and getmetatable(made) ~= Refusal then error(made, 0) end
+  return ok and made or nil
+end
+
 local function rewritten(c, root, path)
-  local whole = gathered(c, root, path)
   local as_it_is = c.dialect == dialects.plain
+  local whole = (as_it_is and gathered_if_plain or gathered)(c, root, path)
   if type(whole) == "table" and is_object(whole) then
     whole.type = "object"
     c.open[root] = true
