@@ -1,5 +1,5 @@
 --- Finds schemas that their author cannot mean: unknown words as type, limits that are no numbers, references to
--- nothing.
+-- nothing or to themselves, tables that hold themselves.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -22,6 +22,36 @@ local function check_type(given, path)
       errors.argument(path .. ".type", "string, number, integer, boolean, null, array or object", name)
     end
   end
+end
+
+local LEVELS <const> = 512        -- of tables in tables
+local TABLES_MAX <const> = 200000 -- each counted wherever it stands, as it is when the schema is copied or written
+
+-- Raises for a schema that has no end as a tree, or none that is worth waiting for: all who go through it rely on that.
+local function check_size(given, path)
+  local count = 0
+  local function walk(value, level)
+    count = count + 1
+    if level > LEVELS then
+      core.raise_argument(path, ("at most %d tables in each other"):format(LEVELS), "more, or one that holds itself")
+    end
+    if count > TABLES_MAX then core.raise_argument(path, ("at most %d tables"):format(TABLES_MAX), "more") end
+    for _, member in next, value do
+      if type(member) == "table" then walk(member, level + 1) end
+    end
+  end
+  if type(given) == "table" then walk(given, 1) end
+end
+
+-- Whether references lead from one to the next in a circle, and to nothing else.
+local function is_circle(root, s)
+  local seen = {}
+  while type(s) == "table" and type(s["$ref"]) == "string" do
+    if seen[s] then return true end
+    seen[s] = true
+    s = parts.resolve(root, s["$ref"])
+  end
+  return false
 end
 
 local NUMBER, ARRAY = check.number(), check.list(check.any)
@@ -48,8 +78,15 @@ local function check_schema(root, s, path, seen)
   if reference ~= nil and (type(reference) ~= "string" or parts.resolve(root, reference) == nil) then
     errors.argument(path .. ".$ref", "reference to a part of the schema", reference)
   end
+  if is_circle(root, s) then
+    core.raise_argument(path .. ".$ref", "reference to a schema", "one that leads back to itself")
+  end
   parts.each(s, function(part, where) check_schema(root, part, path .. "." .. where, seen) end)
 end
 
 --- Raises an ArgumentError for such a schema; `name` (default "schema") begins the path of what is wrong.
-return function(given, name) check_schema(given, given, name or "schema", {}) end
+return function(given, name)
+  name = name or "schema"
+  check_size(given, name)
+  check_schema(given, given, name, {})
+end

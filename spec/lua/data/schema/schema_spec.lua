@@ -291,11 +291,24 @@ describe("check", function()
       ['{"enum":3}'] = "schema.enum",
       ['{"properties":"a"}'] = "schema.properties",
       ['{"multipleOf":0}'] = "schema.multipleOf",
+      ['{"$ref":"#"}'] = "schema.$ref",
+      ['{"items":{"$ref":"#/items/not","not":{"$ref":"#/items"}}}'] = "schema.items.$ref",
     } do
       local ok, err = pcall(schema.check, json(given))
       assert.is_false(ok, given)
       assert.are.equal("ArgumentError", err.class)
       assert.are.equal(field, err.field)
+    end
+  end)
+
+  it("refuses tables that hold themselves, and ones that grow without bounds when they are written", function()
+    local circle, doubled, deep = { type = "object" }, { type = "string" }, { type = "string" }
+    circle.properties = { a = circle }
+    for _ = 1, 60 do doubled = { anyOf = { doubled, doubled } } end
+    for _ = 1, 100000 do deep = { items = deep } end
+    for _, given in ipairs { circle, { enum = { circle } }, doubled, deep } do
+      local ok, err = pcall(schema.check, given)
+      assert.are.same({ false, "ArgumentError", "schema" }, { ok, err.class, err.field })
     end
   end)
 end)
