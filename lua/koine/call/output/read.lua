@@ -3,6 +3,7 @@
 -- where the wire did not promise JSON alone (`loose`). Pure; nothing here raises.
 
 local core = require "koine.core"
+local nulls = require "koine.data.schema.nulls"
 
 local read = {}
 
@@ -75,32 +76,33 @@ function read.text(text, loose)
   return nil, "not_json", err.message
 end
 
--- Whether a schema at hand wants integers: `s.type` is or holds "integer".
-local function wants_integer(s)
-  if s.type == "integer" then return true end
-  if type(s.type) ~= "table" then return false end
-  for _, name in ipairs(s.type) do
-    if name == "integer" then return true end
+-- Whether one of the schemas of a place wants integers: `type` is or holds "integer".
+local function wants_integer(place)
+  for _, s in ipairs(place) do
+    if s.type == "integer" then return true end
+    for _, name in ipairs(type(s.type) == "table" and s.type or {}) do
+      if name == "integer" then return true end
+    end
   end
   return false
+end
+
+local function with_integers(value, place)
+  if math.type(value) == "float" then return wants_integer(place) and math.tointeger(value) or value end
+  if #place == 0 then return value end
+  for name, member in next, value do
+    if math.type(member) == "float" or type(member) == "table" then
+      value[name] = with_integers(member, nulls.step(place, name))
+    end
+  end
+  return value
 end
 
 --- `value` with 1 in place of 1.0 wherever `schema` (a JSON Schema) wants an integer: JSON Schema takes both. Changes
 -- tables in place.
 function read.integers(value, schema)
-  if type(schema) ~= "table" then return value end
-  if math.type(value) == "float" then return wants_integer(schema) and math.tointeger(value) or value end
-  if type(value) ~= "table" then return value end
-  for name, member in next, value do
-    local part
-    if math.type(name) == "integer" then
-      part = type(schema.prefixItems) == "table" and schema.prefixItems[name] or schema.items
-    else
-      part = type(schema.properties) == "table" and schema.properties[name] or schema.additionalProperties
-    end
-    value[name] = read.integers(member, part)
-  end
-  return value
+  if math.type(value) ~= "float" and type(value) ~= "table" then return value end
+  return with_integers(value, nulls.root(schema))
 end
 
 return read

@@ -75,9 +75,10 @@ local function value_of(plan, response, text, is_call)
   value = unwrapped(plan, value)
   if value == nil then return nil, { code = "invalid", message = "an object with the member value expected" } end
   if plan.nullable then value = nulls.strip(plan.spec.schema, value) end
+  if plan.spec.schema ~= nil then value = read.integers(value, plan.spec.schema) end
   local problem = judge(plan, value)
   if problem then return nil, problem end
-  return plan.spec.schema ~= nil and read.integers(value, plan.spec.schema) or value
+  return value
 end
 
 -- Notes that calls beside the answer were left undone.

@@ -27,6 +27,20 @@ describe("output", function()
     assert.are.equal("integer", math.type(r.output.age))
   end)
 
+  it("makes 1 of 1.0 behind references and alternatives too, before the caller's check", function()
+    local maybe = { anyOf = { { ["$ref"] = "#/$defs/n" }, { type = "null" } } }
+    local checked
+    local r = ask(kit.gpt(), { { content = '{"a":1.0,"b":[2.0],"c":3.0}' } }, { mode = "prompt", schema = { type = "object",
+      properties = { a = maybe, b = { type = "array", items = maybe }, c = { type = "number" } },
+      ["$defs"] = { n = { type = "integer" } } }, check = function(value)
+        checked = math.type(value.a)
+        return true
+      end })
+    assert.are.same({ "integer", "integer", "float" }, { math.type(r.output.a), math.type(r.output.b[1]),
+      math.type(r.output.c) })
+    assert.are.equal("integer", checked)
+  end)
+
   it("says what is wrong with a value that does not fit, and is no error of the call", function()
     local r = ask(kit.gpt(), { { content = '{"name":"Ada","age":"36"}' } }, { mode = "native" })
     assert.is_nil(r.output)
