@@ -1,6 +1,7 @@
 --- Settles an answer: reads its value, judges it by the caller's schema, and notes on the Response what came of it.
 
 local core = require "koine.core"
+local cut = require("koine.data.text").cut
 local grow = require "koine.call.output.grow"
 local nulls = require "koine.data.schema.nulls"
 local read = require "koine.call.output.read"
@@ -99,7 +100,7 @@ function settle.response(plan, response)
   if not problem and not is_call and GOES_ON[response.stop_reason] then return nil end
   if not problem then value, problem = value_of(plan, response, text, is_call) end
   if problem then
-    problem.text = #text <= TEXT_MAX and text or text:sub(1, TEXT_MAX)
+    problem.text = (cut(text, TEXT_MAX))
     core.annotate(response, "output_error", problem)
     return problem
   end
@@ -115,7 +116,8 @@ function settle.partial(plan, response)
   view:feed(text)
   core.annotate(response, "output", view:value())
   core.annotate(response, "output_mode", plan.mode)
-  core.annotate(response, "output_error", { code = "truncated", message = "the answer broke off", text = text })
+  core.annotate(response, "output_error", { code = "truncated", message = "the answer broke off",
+    text = (cut(text, TEXT_MAX)) })
 end
 
 return settle

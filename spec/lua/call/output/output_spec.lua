@@ -41,6 +41,13 @@ describe("output", function()
     assert.are.equal("integer", checked)
   end)
 
+  it("keeps whole characters of a long text that does not fit", function()
+    local r = ask(kit.gpt(), { { content = "x" .. ("é"):rep(40000) } }, { mode = "native" })
+    assert.are.equal("not_json", r.output_error.code)
+    assert.is_truthy(utf8.len(r.output_error.text))
+    assert.is_true(#r.output_error.text > 65000)
+  end)
+
   it("says what is wrong with a value that does not fit, and is no error of the call", function()
     local r = ask(kit.gpt(), { { content = '{"name":"Ada","age":"36"}' } }, { mode = "native" })
     assert.is_nil(r.output)
