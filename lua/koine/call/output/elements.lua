@@ -22,11 +22,19 @@ function elements.at(value, path, index)
   return value[index]
 end
 
+-- The place one step below: a number is a member's name or an item's index, whichever the schemas know.
+local function below(place, step)
+  local made, index = nulls.step(place, step), math.tointeger(tonumber(step))
+  if not index then return made end
+  local items = nulls.step(place, index + 1)
+  return table.move(items, 1, #items, #made + 1, made)
+end
+
 --- A function that judges an element of the array at `path` by the schema (nil: none): nil, or what is wrong.
 function elements.judge(schema, path)
   if schema == nil then return function() end end
   local place = nulls.root(schema)
-  for _, step in ipairs(steps(path)) do place = nulls.step(place, math.tointeger(tonumber(step)) or step) end
+  for _, step in ipairs(steps(path)) do place = below(place, step) end
   return function(element)
     for _, s in ipairs(place) do
       if s.items ~= nil then

@@ -134,6 +134,18 @@ describe("a value that grows", function()
       assert.are.same({ "a", "b" }, seen)
     end)
 
+    it("may be below a number, of an item or as a name", function()
+      local list = { type = "array", items = { type = "integer" } }
+      local wanted = { mode = "prompt", schema = { type = "object", properties = { ["2024"] = list,
+        rows = { type = "array", prefixItems = { list, { type = "null" } } } } } }
+      for _, path in ipairs { "/2024", "/rows/0" } do
+        local stream <close> = open(kit.gpt(), { { content = '{"2024":[1,"a"],"rows":[[1,"a"]]}', chunk = 3 } }, wanted)
+        local seen = {}
+        for element, why in stream:elements(path) do seen[#seen + 1] = { element, why and "wrong" or nil } end
+        assert.are.same({ { 1 }, { "a", "wrong" } }, seen)
+      end
+    end)
+
     it("raises the error of an answer that fails", function()
       local stream <close> = open(kit.gpt { retry = false }, { { content = TEXT, chunk = 2,
         stream_error = { type = "server_error", message = "no", after = 12 } } }, { schema = LIST, mode = "native" })
