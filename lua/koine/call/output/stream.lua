@@ -45,7 +45,7 @@ local function ask_again(self, messages)
   self.messages = messages
   local source, err = self.begin(self.messages)
   if not source then return finish(self, err) end
-  self.source = source
+  self.source, self.call, self.fed = source, nil, 0
   if self.shown then self.waiting:push { type = "output_reset" } end
   self.shown, self.view = false, grow(self.plan)
   if self.watched then self.view:watch(self.watched) end
@@ -90,7 +90,9 @@ end
 local function text_of(self, delta)
   local tool = self.plan.tool
   if not tool then return delta.type == "text_delta" and delta.text or nil end
-  if delta.type == "tool_use_start" and delta.tool_name == tool then self.call = delta.tool_call_id end
+  if delta.type == "tool_use_start" and delta.tool_name == tool then
+    self.call = self.call or delta.tool_call_id -- the first one's arguments are the answer
+  end
   if delta.type == "tool_use_delta" and delta.tool_call_id == self.call then return delta.argument_delta end
 end
 
@@ -99,6 +101,7 @@ local function observe(self, delta)
   self.shown = true
   local text = text_of(self, delta)
   local grown = text and self.view:feed(text)
+  if text then self.fed = self.fed + #text end
   for _, one in ipairs(grown or NOTHING) do self.waiting:push(one) end
 end
 
@@ -126,8 +129,21 @@ function methods:response()
   return self.result, self.err
 end
 
+-- Reads into the view what the answer says beyond the deltas that were taken: response() reads the rest by itself, and
+-- a model may write text where a call was asked for.
+local function catch_up(self)
+  local text = settle.said(self.result)
+  if self.fed >= #text then return end
+  self.view:feed(text:sub(self.fed + 1))
+  self.fed = #text
+  if self.plan.nullable and self.result.output ~= nil then self.view:complete(self.result.output) end
+end
+
 --- The value so far, the same table every time until an output_reset; nil before there is one.
-function methods:output() return self.view:value() end
+function methods:output()
+  if self.result then catch_up(self) end
+  return self.view:value()
+end
 
 local function step(self)
   local delta, err = self:next()
@@ -184,5 +200,5 @@ return function(begin, messages, plan, state)
   local source, err = begin(messages)
   if not source then return nil, err end
   return setmetatable({ begin = begin, messages = messages, plan = plan, state = state, source = source,
-    view = grow(plan), waiting = queue.new(), round = 0, usage = usage.zero(), attempts = {} }, stream_mt)
+    view = grow(plan), waiting = queue.new(), round = 0, fed = 0, usage = usage.zero(), attempts = {} }, stream_mt)
 end

@@ -1,6 +1,7 @@
 -- Values that grow in the stream of an answer with a shape, by loopback and by the recordings.
 
 local kit = require("spec.lua.call.output.kit").new()
+local open_view = require "koine.call.output.stream"
 local records = require "koine.data.records"
 
 local NATIVE = { schema = kit.PERSON, mode = "native" }
@@ -28,6 +29,32 @@ describe("a value that grows", function()
     end
     return list
   end
+
+  it("is whole after the response, however many deltas were taken", function()
+    for taken = 0, 3 do
+      local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 5 } }, NATIVE)
+      for _ = 1, taken do stream:next() end
+      local before = stream:output()
+      assert(stream:response())
+      assert.are.same({ name = "Ada", age = 36 }, stream:output())
+      assert.are.equal(before or stream:output(), stream:output())
+    end
+  end)
+
+  it("is that of the first call where the model answers by several at once", function()
+    local deltas = { { type = "tool_use_start", tool_name = "person", tool_call_id = "a" },
+      { type = "tool_use_start", tool_name = "person", tool_call_id = "b" },
+      { type = "tool_use_delta", tool_call_id = "a", argument_delta = '{"name":"Ada"' },
+      { type = "tool_use_delta", tool_call_id = "b", argument_delta = '{"name":"Bob"}' },
+      { type = "tool_use_delta", tool_call_id = "a", argument_delta = ',"age":36}' } }
+    local source = { next = function() return table.remove(deltas, 1) end, close = function() end }
+    local stream <close> = assert(open_view(function() return source end, {}, { tool = "person" },
+      { row = {} }))
+    for _ = 1, 5 do
+      while stream:next().type == "output_delta" do end
+    end
+    assert.are.same({ name = "Ada", age = 36 }, stream:output())
+  end)
 
   it("is one table, changed in place, beside the deltas of the text", function()
     local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 3 } }, NATIVE)
