@@ -39,12 +39,26 @@ local function whole(self, response)
   return finish(self)
 end
 
+-- Ends the call with the error of a round: its attempts, and what its partial Response used, count all rounds.
+local function fail(self, err)
+  local partial = err.partial
+  if self.round > 0 then
+    local own = err.attempts or {}
+    err.attempts = table.move(own, 1, #own, #self.attempts + 1, self.attempts)
+    if partial then
+      usage.add(self.usage, partial.usage)
+      core.annotate(partial, "usage", usage.copy(self.usage))
+    end
+  end
+  return finish(self, err)
+end
+
 -- Begins the next round with these messages: true; nil, err where it cannot begin.
 local function ask_again(self, messages)
   self.round = self.round + 1
   self.messages = messages
   local source, err = self.begin(self.messages)
-  if not source then return finish(self, err) end
+  if not source then return fail(self, err) end
   self.source, self.call, self.fed = source, nil, 0
   if self.shown then self.waiting:push { type = "output_reset" } end
   self.shown, self.view = false, grow(self.plan)
@@ -66,7 +80,7 @@ local function fail_round(self, err)
   local text = self.round < self.plan.spec.repair and refused_text(self, err)
   if not text then
     settle.partial(self.plan, err.partial)
-    return finish(self, err)
+    return fail(self, err)
   end
   for _, attempt in ipairs(err.attempts or {}) do self.attempts[#self.attempts + 1] = attempt end
   return ask_again(self, repair.texts(self.messages, text, { message = err.message }))

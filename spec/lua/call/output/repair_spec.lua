@@ -101,4 +101,17 @@ describe("repair", function()
     assert.is_nil(r)
     assert.are.equal("invalid_request", err.kind)
   end)
+
+  it("has the attempts of all rounds, and what they used, in the error of one that fails", function()
+    local usage = { input_tokens = 10, output_tokens = 5 }
+    kit.server:script { { content = WRONG, usage = usage }, { content = ADA, usage = usage, chunk = 4,
+      fault = { end_after = 400 } } }
+    local r, err = kit.gpt { retry = false }:chat("Who?", { stream = true,
+      output = { schema = PERSON, mode = "native", repair = 1 } })
+    assert.is_nil(r)
+    assert.are.equal("stream_truncated", err.kind)
+    assert.are.equal(2, #err.attempts)
+    assert.are.equal(10, err.partial.usage.input_tokens)
+  end)
+
 end)
