@@ -58,6 +58,10 @@ local function ask_again(self, messages)
   self.round = self.round + 1
   self.messages = messages
   local source, err = self.begin(self.messages)
+  if self.over then -- closed meanwhile
+    if source then source:close() end
+    return nil, self.err
+  end
   if not source then return fail(self, err) end
   self.source, self.call, self.fed = source, nil, 0
   if self.shown then self.waiting:push { type = "output_reset" } end
@@ -92,6 +96,7 @@ local function end_round(self)
   if self.over then return nil, self.err end -- closed meanwhile
   if not response then return fail_round(self, err) end
   local problem = settle.response(self.plan, response)
+  if self.over then return nil, self.err end -- closed by the caller's check
   if self.plan.nullable and not problem then self.view:complete(response.output) end
   enter(self, response)
   if self.round < self.plan.spec.repair and repair.may_help(problem) then

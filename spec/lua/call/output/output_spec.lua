@@ -30,8 +30,8 @@ describe("output", function()
   it("makes 1 of 1.0 behind references and alternatives too, before the caller's check", function()
     local maybe = { anyOf = { { ["$ref"] = "#/$defs/n" }, { type = "null" } } }
     local checked
-    local r = ask(kit.gpt(), { { content = '{"a":1.0,"b":[2.0],"c":3.0}' } }, { mode = "prompt", schema = { type = "object",
-      properties = { a = maybe, b = { type = "array", items = maybe }, c = { type = "number" } },
+    local r = ask(kit.gpt(), { { content = '{"a":1.0,"b":[2.0],"c":3.0}' } }, { mode = "prompt", schema = {
+      type = "object", properties = { a = maybe, b = { type = "array", items = maybe }, c = { type = "number" } },
       ["$defs"] = { n = { type = "integer" } } }, check = function(value)
         checked = math.type(value.a)
         return true

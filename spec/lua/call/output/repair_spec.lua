@@ -114,4 +114,17 @@ describe("repair", function()
     assert.are.equal(10, err.partial.usage.input_tokens)
   end)
 
+  it("sends nothing more once the caller's check closed the stream", function()
+    kit.server:script { { content = ADA }, { content = ADA } }
+    local stream
+    local function check()
+      stream:close()
+      return false, "no"
+    end
+    local output = { schema = PERSON, mode = "native", repair = 1, check = check }
+    stream = assert(kit.gpt():open("Who?", { output = output }))
+    local _, err = stream:response()
+    assert.are.equal("cancelled", err.kind)
+    assert.are.equal(1, #kit.requests())
+  end)
 end)
