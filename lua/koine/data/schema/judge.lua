@@ -9,6 +9,7 @@ local records = require "koine.data.records"
 local judges = {}
 
 local DEPTH = 128        -- of schemas within schemas while one value is judged; a reference to itself ends here
+local STEPS = 50         -- of a regular expression that take as long as a judgement, at least
 local BUDGET = 1000000   -- of schemas that one value is judged by; references in several ways end here
 
 local is_array, is_integer, is_object = parts.is_array, parts.is_integer, parts.is_object
@@ -93,7 +94,7 @@ end
 local function matches(text, value, context)
   local program = pattern.compile(text)
   if not program then return nil end
-  context.left = context.left - #value * program.size // 1000
+  context.left = context.left - #value * program.size // STEPS
   return context.left >= 0 and program.fits(value)
 end
 

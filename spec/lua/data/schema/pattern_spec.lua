@@ -1,6 +1,7 @@
 -- Regular expressions of schemas: what they match, what is not supported, and that none takes forever.
 
 local pattern = require "koine.data.schema.pattern"
+local schema = require "koine.data.schema"
 
 -- expression → {texts with a match, texts without one}
 local CASES = {
@@ -61,5 +62,11 @@ describe("a regular expression", function()
 
   it("does not match text that is no UTF-8", function()
     assert.is_false(pattern.compile("a").fits "a\xFF")
+  end)
+
+  it("is given up where it would take too long for one value", function()
+    local fits, why = schema.validate({ pattern = (".*"):rep(500) .. "z" }, ("a"):rep(100000))
+    assert.is_nil(fits)
+    assert.is_truthy(why:find("judgements", 1, true))
   end)
 end)
