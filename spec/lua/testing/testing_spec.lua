@@ -113,6 +113,7 @@ describe("koine.testing", function()
         ["answers%[1%]%.fault%.split_at"] = { { content = "x", fault = { split_at = { 3, 2 } } } },
         ["answers%[1%]%.fault: unknown field"] = { { content = "x", fault = { stall = 1 } } },
         ["answers%[1%]%.replay"] = { { replay = "/nonexistent/recording.json" } },
+        ["answers%[1%]%.embeddings: true expected"] = { { embeddings = { { 1, 2 } } } },
         ["answers%[1%]%.usage%.input_tokens"] = { { content = "x", usage = { input_tokens = -1 } } },
       } do
         local ok, err = pcall(server.script, server, script)
@@ -209,6 +210,18 @@ describe("koine.testing", function()
       local answer = exchange(server, "POST", "/other", nil, "")
       assert.are.same({ 500, "false" }, { answer.status, answer.headers["x-should-retry"] })
       assert.is_truthy(answer.body:find("answers[1]: this path is no chat's", 1, true))
+    end)
+
+    it("has answers for chats and for embeddings, and does not take one for the other", function()
+      local adapter = koine.openai { base_url = server.url, key = "k", retry = false }
+      assert(server:script { { embeddings = true }, { content = "x" }, { embeddings = true } })
+      local r, err = adapter:chat "Hi"
+      assert.is_nil(r)
+      assert.are.equal("the script cannot be played: answers[1]: embeddings are no answer to a chat", err.message)
+      r, err = adapter:embed "Hi"
+      assert.is_nil(r)
+      assert.is_truthy(err.message:find("answers[2]: this path is no chat's: embeddings or a reply expected", 1, true))
+      assert.are.equal(1, #assert(adapter:embed "Hi").vectors)
     end)
 
     it("is refused where a block's field has the wrong type", function()

@@ -144,11 +144,14 @@ local function check_tables(path, answer)
     or check_numbers(path, answer, "chunk")
 end
 
--- What is wrong with the container and the booleans of an answer, or nil.
+-- What is wrong with the container, the embeddings and the booleans of an answer, or nil.
 local function check_values(path, answer)
   local container = answer.container
   if container ~= nil and not (type(container) == "table" and type(container.id) == "string") then
     return path .. ".container: a table with a string id expected"
+  end
+  if answer.embeddings ~= nil and answer.embeddings ~= true then
+    return path .. ".embeddings: true expected"
   end
   for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
     if answer[field] ~= nil and type(answer[field]) ~= "boolean" then

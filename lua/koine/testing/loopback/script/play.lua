@@ -106,7 +106,9 @@ return function(state, endpoint, answer, request, body, record)
     local refusal = { error = { status = 401, message = "invalid key" }, fault = answer.fault }
     return scripted_error(endpoint, refusal, request, record)
   elseif not body then
-    return not_playable(state, endpoint, answer, "this path is no chat's: a reply expected", record)
+    return not_playable(state, endpoint, answer, "this path is no chat's: embeddings or a reply expected", record)
+  elseif answer.embeddings then
+    return not_playable(state, endpoint, answer, "embeddings are no answer to a chat", record)
   end
   return scripted_content(state, endpoint, answer, body, record)
 end
