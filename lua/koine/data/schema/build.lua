@@ -17,6 +17,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local parts = require "koine.data.schema.parts"
 local short = require "koine.data.schema.short"
 
 local build = {}
@@ -73,10 +74,24 @@ local function described(schema, description, path)
   return made
 end
 
+local FIELD <const> = { true, true, true } -- the keys of a field
+
+-- Raises for a table of name = schema, whose names would pass as keywords: it has no fields, and a name that is no
+-- keyword with a value that a schema may be.
+local function refuse_map(given)
+  for name, value in next, given do
+    if type(name) == "string" and name:find "^[%w_]" and parts.unjudged { [name] = value }
+        and (type(value) == "string" or type(value) == "table") then
+      core.raise_argument("object." .. name, "array of {name, schema}", "a name as key: its fields would have no order")
+    end
+  end
+end
+
 --- An object: an array of fields {name, schema, description (nil: none)}, in the order in which the model shall write
 -- them; "?" ends the name of a field that may be missing. Named members of the table are more keywords.
 function build.object(given)
   if type(given) ~= "table" then errors.argument("object", "array of {name, schema}", given) end
+  if given[1] == nil then refuse_map(given) end
   local made = { type = "object", properties = {}, required = core.array {}, propertyOrdering = core.array {} }
   for key, value in next, given do
     if type(key) == "string" then made[key] = value end
@@ -84,6 +99,9 @@ function build.object(given)
   for i, field in ipairs(given) do
     local at = ("object[%d]"):format(i)
     if type(field) ~= "table" or type(field[1]) ~= "string" then errors.argument(at, "{name, schema}", field) end
+    for key in next, field do
+      if not FIELD[key] then core.raise_argument(at, "{name, schema, description}", "the key " .. tostring(key)) end
+    end
     local name, optional = field[1]:match "^(.-)(%??)$"
     local path = "object." .. name
     if made.properties[name] ~= nil then core.raise_argument(path, "every name once", "it twice") end

@@ -1,5 +1,5 @@
 --- Finds schemas that their author cannot mean: unknown words as type, limits that are no numbers, references to
--- nothing or to themselves, tables that hold themselves.
+-- nothing or to themselves, tables that hold themselves, an array of fields where an object of keywords belongs.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -66,6 +66,9 @@ end
 local function check_schema(root, s, path, seen)
   if type(s) == "boolean" then return end
   if type(s) ~= "table" then errors.argument(path, "schema", s) end
+  if s[1] ~= nil then
+    core.raise_argument(path, "schema (koine.schema.object makes one of an array of fields)", "an array")
+  end
   if seen[s] then return end
   seen[s] = true
   check_type(s.type, path)

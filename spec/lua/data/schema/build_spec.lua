@@ -43,6 +43,19 @@ describe("object", function()
       assert.are.equal(field, err.field)
     end
   end)
+
+  it("is refused where it would lose what the caller wrote", function()
+    for field, given in pairs {
+      ["object.name"] = { name = "string" }, ["object.age"] = { age = schema.integer() },
+      ["object[1]"] = { { "a", "string", minLength = 1 } }, ["object[2]"] = { { "a", "int" }, { "b", "int", "B", 4 } },
+    } do
+      local err = raised(schema.object, given)
+      assert.are.equal("ArgumentError", err.class)
+      assert.are.equal(field, err.field)
+    end
+    assert.are.equal("integer", schema.object { additionalProperties = schema.integer() }.additionalProperties.type)
+    assert.are.equal("note", schema.object { ["x-note"] = "note", ["$anchor"] = "a" }["x-note"])
+  end)
 end)
 
 describe("the builders of values", function()

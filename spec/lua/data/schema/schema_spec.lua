@@ -293,6 +293,8 @@ describe("check", function()
       ['{"multipleOf":0}'] = "schema.multipleOf",
       ['{"$ref":"#"}'] = "schema.$ref",
       ['{"items":{"$ref":"#/items/not","not":{"$ref":"#/items"}}}'] = "schema.items.$ref",
+      ['[["name","string"]]'] = "schema",
+      ['{"properties":[["name","string"]]}'] = "schema.properties[1]",
     } do
       local ok, err = pcall(schema.check, json(given))
       assert.is_false(ok, given)
