@@ -215,8 +215,11 @@ local HINTS = { url = "base_url", endpoint = "base_url", host = "base_url", base
   max_completion_tokens = "max_tokens", max_output_tokens = "max_tokens", max_new_tokens = "max_tokens",
   max_retries = "retry = {max = n}", retries = "retry = {max = n}", system_prompt = "system", instructions = "system",
   functions = "tools", callback = "on_delta", on_token = "on_delta", on_chunk = "on_delta",
+  schema = "output = {schema = …}", json_schema = "output = {schema = …}", output_schema = "output = {schema = …}",
+  response_schema = "output = {schema = …}", response_format = "output = {schema = …}",
+  format = "output = {schema = …}",
   max_steps = "koine.agent with stop = koine.agent.steps(n)" }
-for _, name in ipairs { "response_format", "seed", "top_k", "n", "frequency_penalty", "presence_penalty", "logprobs",
+for _, name in ipairs { "seed", "top_k", "n", "frequency_penalty", "presence_penalty", "logprobs",
   "logit_bias", "parallel_tool_calls", "service_tier", "user" } do
   HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
 end
@@ -224,7 +227,7 @@ end
 for _, name in ipairs { "num_ctx", "num_predict", "repeat_penalty" } do
   HINTS[name] = ("extra = {options = {%s = …}} with Ollama"):format(name)
 end
-for _, name in ipairs { "keep_alive", "format", "options" } do
+for _, name in ipairs { "keep_alive", "options" } do
   HINTS[name] = ("extra = {%s = …} with Ollama"):format(name)
 end
 
@@ -237,7 +240,8 @@ local OWN_HINTS = { credentials = "credentials_file", region = "location", acces
 local function hints_for(name, known, elsewhere, where)
   local hint = HINTS[name] or known[OWN_HINTS[name]] and OWN_HINTS[name]
   if not hint then return nil end
-  local misplaced = not known[hint] and elsewhere[hint]
+  local option = hint:match "^[%w_]+"
+  local misplaced = not known[option] and elsewhere[option]
   return { [name] = misplaced and ("%s, an option of %s"):format(hint, where) or hint }
 end
 

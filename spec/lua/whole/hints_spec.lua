@@ -46,7 +46,8 @@ describe("a hint is given for", function()
     for name, words in pairs { url = "base_url", endpoint = "base_url", api_key = "key",
       max_output_tokens = "max_tokens", stop = "stop_sequences",
       reasoning_effort = "thinking", max_retries = "retry = {max = n}",
-      response_format = "extra = {response_format = …}", seed = "extra = {seed = …}",
+      response_format = "output = {schema = …}, an option of chat", json_schema = "output = {schema = …}",
+      seed = "extra = {seed = …}",
       max_steps = "koine.agent with stop = koine.agent.steps(n)", system_prompt = "system, an option of chat" } do
       hinted(name, words, koine.anthropic, { model = "m", [name] = 1 })
       hinted(name, "did you mean ", claude.chat, claude, "Hi.", { [name] = 1 })
@@ -57,7 +58,7 @@ describe("a hint is given for", function()
 
   it("options of one provider that are called otherwise elsewhere", function()
     for name, words in pairs { num_ctx = "extra = {options = {num_ctx = …}} with Ollama", keep_alive =
-      "extra = {keep_alive = …}", format = "extra = {format = …}", options = "extra = {options = …}" } do
+      "extra = {keep_alive = …}", format = "output = {schema = …}?", options = "extra = {options = …}" } do
       hinted(name, words, claude.chat, claude, "Hi.", { [name] = 1 })
     end
     for _, name in ipairs { "access_key", "secret_key", "session_token" } do
@@ -107,7 +108,7 @@ describe("a hint is given for", function()
     end
     hinted("instructions", 'did you mean "system"?', koine.agent, { adapter = book, instructions = "x" })
     hinted("model", "adapter = koine.PROVIDER", koine.agent, { model = "m" })
-    hinted("options.response_format", "extra = {response_format", koine.agent, { adapter = book,
+    hinted("options.response_format", "output = {schema = …}?", koine.agent, { adapter = book,
       options = { response_format = {} } })
   end)
 

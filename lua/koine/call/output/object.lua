@@ -2,11 +2,14 @@
 -- Lua.
 
 local errors = require "koine.data.errors"
+local options = require "koine.call.options"
 
---- The value and the Response, or nil, err: see adapter.lua. Raises an ArgumentError where `opts` has no `output`.
+--- The value and the Response, or nil, err: see adapter.lua. Raises an ArgumentError where `opts` has no `output`: of
+-- an option that calls do not have, where there is one.
 return function(adapter, messages, opts)
   if type(opts) ~= "table" or opts.output == nil then
-    errors.argument("output", "table: {schema = JSON Schema}", type(opts) == "table" and opts.output or nil)
+    for name in next, type(opts) == "table" and opts or {} do options.check_name(name, name) end
+    errors.argument("output", "table: {schema = JSON Schema}", nil)
   end
   local response, err = adapter:chat(messages, opts)
   if not response then return nil, err end
