@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local errors = require "koine.data.errors"
 local name_url = require "koine.data.name_url"
 local pricing = require "koine.call.pricing"
 local rows = require "koine.provider"
@@ -107,6 +108,12 @@ end)
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
 -- stream. An answer that fails raises its error.
 function methods:deltas() return iterate, self, nil, self end
+
+local function no_output() errors.argument("output", "option of this call: {schema = JSON Schema}", nil) end
+
+--- Raise an ArgumentError: only the stream of a call with the option `output` has a value that grows
+-- (output/stream.lua).
+methods.output, methods.elements = no_output, no_output
 
 local close = methods.close
 

@@ -74,6 +74,17 @@ describe("a stream", function()
     assert.is_nil(stream:next())
   end)
 
+  it("has a value only where the call asks for one, and says so", function()
+    server:script { { content = "Hello." } }
+    local stream <close> = assert(claude:open "Hi")
+    for _, name in ipairs { "output", "elements" } do
+      local err = raised(stream[name], stream, "/a")
+      assert.are.equal("ArgumentError", err.class)
+      assert.are.equal("output", err.field)
+    end
+    assert.are.equal("Hello.", assert(stream:response()):text())
+  end)
+
   it("runs in a generic for, which closes it", function()
     assert(server:script { { content = "Hello." }, LONG_AND_STUCK })
     local text = {}
