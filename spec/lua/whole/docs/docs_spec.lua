@@ -47,6 +47,7 @@ local SCRIPTS = { ["README.md"] = {
   { content = "A small language that is easy to embed." },
   CALL, { content = "42" },
   CALL, { content = "42" },
+  { content = '{"name":"Ada Lovelace","born":1815,"works":["Notes"]}' },
   { content = "Because." }, { content = "Because." },
   { content = "Quarante-deux." },
 } }
