@@ -28,6 +28,9 @@ local function refuse(reader, expected)
     rest == "" and "its end" or ("%q"):format(rest))
 end
 
+-- What other notations put behind a type, by its first byte.
+local BEHIND = { ["?"] = 'comma ("?" belongs behind the name)', ["["] = "comma (an array is [TYPE])" }
+
 local function skip(reader, pattern)
   local _, last = reader.text:find(pattern, reader.at)
   reader.at = (last or reader.at - 1) + 1
@@ -58,7 +61,8 @@ local function of_words(reader, words)
       if not WORDS[word] then unknown = word end
     end
     local near = check.nearest(unknown, WORDS)
-    local expected = near and ("type (did you mean %q?)"):format(near) or "type"
+    local expected = near and ("type (did you mean %q?)"):format(near)
+      or types > 0 and 'words alone or types alone between "|" (the builder any_of takes both)' or "type"
     core.raise_argument(reader.name, expected, ("%q"):format(unknown))
   end
   for i, word in ipairs(words) do
@@ -119,7 +123,9 @@ function read_fields(reader, stop)
     part.description = read_description(reader)
     made.properties[name] = part
     blanks(reader)
-    if reader.at <= #reader.text and not reader.text:find("^[,}\n]", reader.at) then refuse(reader, "comma") end
+    if reader.at <= #reader.text and not reader.text:find("^[,}\n]", reader.at) then
+      refuse(reader, BEHIND[reader.text:sub(reader.at, reader.at)] or "comma")
+    end
   end
   return made
 end

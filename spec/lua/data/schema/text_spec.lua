@@ -59,7 +59,8 @@ describe("fields in short", function()
       [""] = "fields expected", [" , "] = "fields expected", ["a itn"] = 'did you mean "int"', ["a b c"] = '"b"',
       ["a int b"] = "comma at byte 7", ["a, b, a"] = "a twice", ["a ["] = "type at byte 4", ["a [int"] = "] at byte 7",
       ["a {b"] = "} at byte 5", ["a}"] = "end of the text at byte 2", ["a x|int"] = '"x"',
-      ["é int"] = "name of a field",
+      ["é int"] = "name of a field", ["a int?"] = '"?" belongs behind the name', ["a int[]"] = "an array is [TYPE]",
+      ["a celsius|kelvin|null"] = "words alone or types alone", ["a int|nul"] = 'did you mean "null"',
       ["a int |"] = "type at byte 8", ["a " .. ("["):rep(100)] = "at most 64 types",
     } do
       local err = raised(schema.parse, text, "schema")
