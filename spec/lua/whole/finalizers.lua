@@ -37,6 +37,7 @@ local function read_again(object, check)
   local closed_before = closed
   for i = 1, 100000 do
     local _ = ("x"):rep(i % 997) -- or the collector might come at one place of the loop each time
+    if i % 1000 == 0 then collectgarbage() end -- or not at all
     local result, err = object:poll()
     if result then check(result) elseif result == false then note "not over any more"
     elseif err.kind ~= "cancelled" then note(err) end
