@@ -1,9 +1,12 @@
 -- What the specs of embeddings share: the loopback provider, an adapter of each dialect on it, an environment without
 -- keys, retries that do not sleep.
 
+local environment = require "spec.support.environment"
 local koine = require "koine"
 local retry = require "koine.net.retry"
-local wait = require "koine.task.wait"
+local sleeps = require "spec.lua.net.sleeps"
+
+local recordings = os.getenv "KOINE_RECORDINGS"
 
 local kit = {}
 
@@ -36,7 +39,7 @@ table.sort(kit.names)
 --- A kit for the tests of one file.
 function kit.new()
   local one, server = {}, nil
-  local getenv, park, random = os.getenv, wait.park, retry.random
+  local random = retry.random
 
   function one.start()
     server = assert(koine.testing.start())
@@ -48,19 +51,15 @@ function kit.new()
   --- Begins a test: an array of the sleeps (seconds) that were not slept.
   function one.begin()
     assert(server:reset())
-    local slept = {}
-    os.getenv = function() end -- luacheck: ignore
+    environment.replace {}
     retry.random = function() return 0 end
-    wait.park = function(token, seconds)
-      if type(token) ~= "table" then return park(token, seconds) end
-      slept[#slept + 1] = seconds
-      return false
-    end
-    return slept
+    return sleeps.record()
   end
 
   function one.restore()
-    os.getenv, wait.park, retry.random = getenv, park, random -- luacheck: ignore
+    retry.random = random
+    environment.restore()
+    sleeps.restore()
   end
 
   --- The adapter of that name, and the model that it embeds with.
@@ -97,9 +96,8 @@ function kit.new()
 
   --- Has the server replay a recording; false where there are none here.
   function one.replay(name)
-    local folder = getenv "KOINE_RECORDINGS"
-    if not folder then return false end
-    assert(server:script { { replay = ("%s/%s.json"):format(folder, name) } })
+    if not recordings then return false end
+    assert(server:script { { replay = ("%s/%s.json"):format(recordings, name) } })
     return true
   end
 
