@@ -18,6 +18,7 @@ local function feed(growing, text, n, f)
 end
 
 local DOCUMENTS = {
+  '{"":[{"":1}]}',
   '{"a":[1,-2.5,1e300,true,false,null,"x\\ny"],"b":{},"c":[],"d":{"":{"e":[[],[{}]]}},"f":9223372036854775807}',
   ' {"k\\u00e9/~":"\\ud83d\\ude00 \\ud83d \u{20AC}","big":9223372036854775808,"huge":1e999,"minus":-0} ',
   '[{"name":"one","tags":["a","b"]},{"name":"two","tags":[]},{"name":"","tags":["\xFF\xED\xA0\x80"]}]',

@@ -134,9 +134,10 @@ static void add_step(lua_State *L, struct reader *r, const struct growth *s) {
     need(L, json_write_int(&r->path, level->count++));
     return;
   }
-  for (const char *p = s->key.p, *end = p + s->key.n; p < end; p++) {
-    if (*p == '~' || *p == '/') need(L, buf_adds(&r->path, *p == '~' ? "~0" : "~1"));
-    else need(L, buf_addc(&r->path, *p));
+  for (size_t i = 0; i < s->key.n; i++) {
+    char c = s->key.p[i];
+    if (c == '~' || c == '/') need(L, buf_adds(&r->path, c == '~' ? "~0" : "~1"));
+    else need(L, buf_addc(&r->path, c));
   }
 }
 
