@@ -53,7 +53,7 @@ struct state {
   int offline, closed;
 };
 
-/* What the core keeps for this Lua state, pushed when `push` is set. Raises on memory. */
+/* Returns the core's data of this Lua state; pushes it when `push` is set. Raises on memory. */
 struct state *state_get(lua_State *L, int push);
 /* Its engine, and its HTTP, made if need be; raise the error when that fails. */
 struct engine *state_engine(lua_State *L, struct state *st);
@@ -80,9 +80,9 @@ int raise_argument(lua_State *L, const char *field, const char *expected, const 
 int raise_type(lua_State *L, const char *field, const char *expected, int idx);
 /* Raises an ArgumentError: `what` is in use by the code that the running finalizer interrupts. Never returns. */
 int raise_busy(lua_State *L, const char *what);
-/* What a function returns when the world failed it: nil, e. Raises on memory. */
+/* Pushes nil, e for a function that failed without its caller's fault; returns their number. Raises on memory. */
 int return_error(lua_State *L, const struct err *e);
-/* What one returns that has no more to say than that it did its work: true, or nil, e when r is negative. */
+/* Pushes true for a function that has no other result, or nil, e when r is negative; returns their number. */
 int return_done(lua_State *L, int r, const struct err *e);
 void open_vocabulary(lua_State *L); /* adds core.vocabulary to the table on top */
 void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the table on top */

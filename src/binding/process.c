@@ -121,7 +121,7 @@ static void release(struct running *r) {
   r->process = NULL;
 }
 
-/* What poll says of a process that is open. */
+/* Pushes the results of poll for a process that is open; returns their number. */
 static int poll(lua_State *L) {
   struct running *r = lua_touserdata(L, 1);
   const struct err *failure;

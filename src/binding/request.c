@@ -255,7 +255,7 @@ static void push_headers(lua_State *L, const struct header *v, size_t n) {
   }
 }
 
-/* What poll says of a request that is open. */
+/* Pushes the results of poll for a request that is open; returns their number. */
 static int poll(lua_State *L) {
   struct request *q = lua_touserdata(L, 1);
   const struct err *failure;

@@ -48,7 +48,8 @@ static enum progress take(struct stream *s) {
   return r;
 }
 
-/* What m_poll says of the stream at 1, which is busy. Nothing is lost where this raises for want of memory: it can be called again. */
+/* Pushes the results of m_poll for the stream at 1, which is busy; returns their number. Loses nothing where it raises
+** for want of memory: it can be called again. */
 static int poll_busy(lua_State *L, struct stream *s, int discard) {
   int first = !s->delivered;
   while (s->phase == OPEN) {
@@ -78,7 +79,7 @@ static int poll_busy(lua_State *L, struct stream *s, int discard) {
   return stream_push_failure(L, s);
 }
 
-/* What m_poll says of the stream at 1. */
+/* Pushes the results of m_poll for the stream at 1; returns their number. */
 static int poll(lua_State *L, int discard) {
   struct stream *s = check_stream(L);
   int n;

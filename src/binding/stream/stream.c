@@ -6,8 +6,8 @@
 
 #define TYPE_ATTEMPT "koine.attempt"
 
-/* What a stream holds outside of Lua is told to the collector, in KiB, from Lua 5.5 on in bytes: dropped ones are then
-** collected soon. */
+/* The memory of a stream outside of Lua, told to the collector in KiB, from Lua 5.5 on in bytes: dropped streams are
+** then collected soon. */
 #if LUA_VERSION_NUM >= 505
 #define STREAM_HELD ((size_t)16 * 1024)
 #else

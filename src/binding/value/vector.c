@@ -12,7 +12,7 @@
 
 /* {{{ answers */
 
-/* What is left of each path to the vectors, below the value at hand: "[].embedding"; "" for a vector. */
+/* The rest of each path to the vectors, below the value at hand: "[].embedding"; "" for a vector. */
 struct places {
   const char *rest[PLACES_MAX];
   int n;
