@@ -29,7 +29,7 @@ local FIELDS = { adapter = check.adapter, tools = tool.list, system = check_syst
   options = check_options, parallel = check.boolean, prepare = check.func, on_event = check.func,
   on_delta = check.func, checkpoint = check.func }
 
--- What other libraries call these fields, or have in their place.
+-- The names that other libraries give these fields, or have in their place.
 local STEPS = "stop = koine.agent.steps(n)"
 local HINTS = { max_steps = STEPS, max_iterations = STEPS, max_turns = STEPS, max_rounds = STEPS,
   max_tool_calls = STEPS, model = "adapter = koine.PROVIDER { model = … }", instructions = "system",

@@ -217,7 +217,7 @@ local function pending(self)
   return list
 end
 
---- What the run has come to, at any time: a table of
+--- Returns a summary of the run, at any time: a table of
 --   status       "completed" (the model ended its answer), "stopped" (by a condition), "paused" (waits for approval),
 --                "cancelled"; before the end "running", or "failed" after a step that failed
 --   reason       the condition's word, when stopped

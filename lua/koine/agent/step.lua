@@ -18,7 +18,7 @@ local LEVELS = 4      -- of tables around the content of a message in a dump
 
 -- Preparing ---------------------------------------------------------------------------------------------------------
 
--- What `prepare` may return; agent/fields.lua checks what goes into it.
+-- The fields that `prepare` may return; agent/fields.lua checks their values.
 local PREPARED = { adapter = true, tools = true, system = true, messages = true, options = true }
 
 -- The tools that the model is sent, nil when there are none.
@@ -48,7 +48,7 @@ local function call_options(given, system, tools, on_delta)
   return all
 end
 
--- What the user's `prepare` returns for the step, checked; an empty table for nil.
+-- Returns the checked result of the user's `prepare` for the step; an empty table for nil.
 local function prepared(spec, self)
   if not spec.prepare then return {} end
   local said = spec.prepare { number = self.steps + 1, messages = state.history(self, "running"),
@@ -108,7 +108,7 @@ local function judge(call, block, tools)
   call.approval = wanted and "asked" or nil
 end
 
--- What of a call is known before it is run.
+-- Returns the members of a call that are known before it is run.
 local function judged(block, tools)
   local call = { id = block.id, name = block.name, arguments = block.arguments,
     arguments_json = block.arguments_json or core.encode(block.arguments) }
@@ -215,8 +215,8 @@ local function take_output(draft, response)
   return true
 end
 
--- What follows from the answer: calls to run, another part of it, or the end of the run. `has_output`: it holds the
--- value that was asked for.
+-- Enters what follows from the answer: calls to run, another part of it, or the end of the run. `has_output`: it holds
+-- the value that was asked for.
 local function follow(draft, reason, uses, calls, has_output)
   if has_output then calls = nil end
   if calls then
@@ -261,7 +261,7 @@ end
 -- Kinds of errors after which the usage is unknown: the provider may have answered in part, and counted that.
 local UNTOLD = { stream_truncated = true, timeout = true, protocol = true, limit = true, cancelled = true }
 
---- What had arrived when a model call failed with this error, or nil.
+--- Returns the response that had arrived when a model call failed with this error, or nil.
 function step.partial(err)
   local partial = errors.is_error(err) and err.partial
   return is_response(partial) and partial or nil

@@ -22,7 +22,7 @@ local vocabulary = require "koine.data.vocabulary"
 
 local tool = {}
 
--- What other libraries call these fields.
+-- The names that other libraries give these fields.
 local HINTS = { input_schema = "parameters", inputSchema = "parameters", schema = "parameters", args = "parameters",
   handler = "run", execute = "run", fn = "run", func = "run", callback = "run", call = "run", ["function"] = "run",
   desc = "description" }
@@ -158,7 +158,7 @@ local function ends_the_loop(err)
   return errors.is_error(err) and (err.kind == "executor" or err.kind == "cancelled")
 end
 
--- What went wrong, for the model: a text without places in files, the message of a table, else its JSON.
+-- Returns an error's words for the model: a text without places in files, the message of a table, else its JSON.
 local function words_of(err)
   local mt = debug.getmetatable(err)
   if type(err) == "table" and not (mt and mt.__tostring) then
@@ -172,7 +172,7 @@ local function words_of(err)
   return ok and words or "the tool failed with " .. errors.describe(err)
 end
 
--- What a failing tool is answered, or nil, err. `traceback` is the author's: text, nil where nothing was raised.
+-- Returns the outcome of a failing tool, or nil, err. `traceback` is the author's: text, nil where nothing was raised.
 local function failed(err, traceback)
   if ends_the_loop(err) then return nil, err end
   return { content = capped(words_of(err)), is_error = true, traceback = traceback and capped(traceback) }
@@ -198,7 +198,7 @@ local function problem_of(blocks)
   return parts.unfit(blocks, LEVELS)
 end
 
--- What the model is told of a table: the blocks, or JSON, the same bytes for the same table; nil and why there is none.
+-- Returns a table's content for the model: the blocks, or JSON, the same bytes for the same table; or nil, the reason.
 local function told(value)
   if is_blocks(value) then
     local problem = problem_of(value)
@@ -221,7 +221,7 @@ local function content_of(value)
   return content, why and "what cannot be sent: " .. why
 end
 
--- What a tool returned, as an outcome.
+-- Makes an outcome of a tool's results.
 local function outcome(value, info)
   if not value and info ~= nil and (type(info) ~= "table" or getmetatable(info)) then return failed(info) end
   local content, why = content_of(value)
