@@ -181,7 +181,7 @@ function methods:object(messages, opts) return require "koine.call.output.object
 -- Raises a NotImplementedError where the provider has no such list.
 function methods:list_models() return require("koine.call.models").list(self) end
 
---- What the provider says of one model (nil: the adapter's own): a ModelInfo, or nil, err. Raises a NotImplementedError
+--- Asks the provider about one model (nil: the adapter's own): a ModelInfo, or nil, err. Raises a NotImplementedError
 -- where it cannot be asked about one.
 function methods:model_info(model) return require("koine.call.models").info(self, model) end
 

@@ -12,7 +12,7 @@ local wait = require "koine.task.wait"
 
 local EFFORTS = check.list(check.name, "array of strings")
 
--- What an author's functions return ---------------------------------------------------------------------------------
+-- The results of an author's functions ------------------------------------------------------------------------------
 
 -- The error of an author's method: the adapter's name, the method's, and what is wrong.
 local function problem(name, method, what)
@@ -85,7 +85,7 @@ function stream:close()
   source:close()
 end
 
---- What the primitive's object counts, a table; empty when it counts nothing.
+--- Returns the counts of the primitive's object, a table; empty when it counts nothing.
 function stream:stats() return self.source.stats and self.source:stats() or {} end
 
 local function step(self)
@@ -140,7 +140,7 @@ local function start_plain(adapter, primitive, messages, all)
   return opened
 end
 
--- What is known of an author's adapter where an answer shall have a shape: the model is asked for it in words.
+-- The quirks of an author's adapter where an answer shall have a shape: the model is asked for it in words.
 local IN_WORDS = { structured = "none", no_tools = true }
 
 -- The same, of an answer with a shape too; `settings` are those of the call.

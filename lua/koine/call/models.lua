@@ -1,4 +1,4 @@
---- What providers say about their models: the list of them, and how many tokens a request has.
+--- Asks providers about their models: the list of them, and how many tokens a request has.
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
@@ -177,8 +177,8 @@ local function context_of(details)
   end
 end
 
--- What the model runs with, among those that the server has loaded: {loaded_context = tokens}. nil where it is not
--- loaded, or the server does not say.
+-- Finds the model among those that the server has loaded: {loaded_context = tokens}. nil where it is not loaded, or
+-- the server does not say.
 local function loaded(call, path, model)
   local answer, latest = attempt.fetch(call, "GET", path), model .. ":latest"
   for _, entry in ipairs(answer and type(answer.models) == "table" and answer.models or {}) do
@@ -190,7 +190,7 @@ local function loaded(call, path, model)
   end
 end
 
---- What the adapter's provider says of one model (nil: the adapter's own): a records.model_info, or nil, err. Raises a
+--- Asks the adapter's provider about one model (nil: the adapter's own): a records.model_info, or nil, err. Raises a
 -- NotImplementedError where it cannot be asked. `extra.loaded_context`: the size of the context that the server loaded
 -- it with, nil where it is not loaded.
 function models.info(adapter, model)

@@ -209,7 +209,7 @@ for name in next, merge(SENT, CALL_SENT) do REQUEST[#REQUEST + 1] = name end
 -- Where options are tables of their own, the layers combine name by name.
 local MERGED = { timeout = true, limits = true, retry = true, headers = true }
 
--- What providers and other libraries call these options, or have in their place.
+-- The names that providers and other libraries give these options, or have in their place.
 local HINTS = { url = "base_url", endpoint = "base_url", host = "base_url", baseURL = "base_url", api_key = "key",
   apiKey = "key", stop = "stop_sequences", reasoning = "thinking", reasoning_effort = "thinking", effort = "thinking",
   max_completion_tokens = "max_tokens", max_output_tokens = "max_tokens", max_new_tokens = "max_tokens",

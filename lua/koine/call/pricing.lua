@@ -1,4 +1,4 @@
---- What a call cost: counts of tokens times prices. Pure arithmetic: calls nothing but the record of its result.
+--- The cost of a call: counts of tokens times prices. Pure arithmetic: calls nothing but the record of its result.
 
 local records = require "koine.data.records"
 

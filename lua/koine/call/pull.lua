@@ -13,8 +13,8 @@ local OPTIONS = check.options { on_progress = check.func,
 local function text(value) return type(value) == "string" and value or nil end
 local function bytes(value) return math.type(value) and math.tointeger(value) end
 
--- What a line of progress says: {status, digest, total, completed}, and `delta`, the bytes that came since the last
--- line about the same digest. `seen`: digest → bytes.
+-- Reads a line of progress: {status, digest, total, completed}, and `delta`, the bytes that came since the last line
+-- about the same digest. `seen`: digest → bytes.
 local function progress_of(line, seen)
   local said = core.decode(line)
   local progress = { status = text(said.status), digest = text(said.digest), total = bytes(said.total),

@@ -1,4 +1,4 @@
---- What a stream does in Lua: it waits for deltas and, as long as none was handed out, makes failed attempts again.
+--- Waits for the deltas of a stream and, as long as none was handed out, makes failed attempts again.
 -- Adds next, response and deltas to the methods of the core's `koine.stream` userdata (stats, __close are C's).
 
 local core = require "koine.core"
@@ -35,8 +35,8 @@ local function recover(self, call, err)
   return again, err
 end
 
--- What poll said, and what it says after waiting and new attempts, until that is for the caller: the next delta, or nil
--- at the end; when discarding, the end alone. nil, err when the answer failed.
+-- Takes poll's results, then waits, polls and makes new attempts until one is for the caller: the next delta, or nil at
+-- the end; when discarding, the end alone. nil, err when the answer failed.
 local function proceed(self, discard, delta, err, first)
   while true do
     if delta == true then -- much was read, and it gave no delta
@@ -66,8 +66,8 @@ local function advance(self, discard) return proceed(self, discard, poll(self, d
 -- then on. Attempts that fail before the first delta are made again as the option `retry` says.
 function methods:next() return advance(self) end
 
--- What an answer cost: as the provider says, else at the row's price for the model that answered, which is looked up
--- when it is another one than in the adapter's last answer.
+-- Sets the cost of an answer: as the provider says, else at the row's price for the model that answered, which is
+-- looked up when it is another one than in the adapter's last answer.
 local function set_cost(response, state)
   local usage, priced = response.usage, state.priced
   if usage.cost then return end

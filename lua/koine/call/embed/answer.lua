@@ -1,4 +1,4 @@
---- What the dialects share in reading answers: lists of the right length, counts, the order of vectors.
+--- The functions that the dialects share for reading answers: lists of the right length, counts, the order of vectors.
 
 local answer = {}
 

@@ -1,5 +1,5 @@
---- What a call of embed is asked: its inputs and options checked, with the row's facts about the model. Everything is
--- checked before any traffic; no error shows a text.
+--- Checks the inputs and options of a call of embed, with the row's facts about the model. Everything is checked before
+-- any traffic; no error shows a text.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -17,7 +17,7 @@ local function embedding_rows()
   return table.concat(list, ", ")
 end
 
---- What the row knows of a model for embeddings: the row's `embed` with the model's own entry over it. Raises a
+--- Returns the row's facts about a model for embeddings: `row.embed` with the model's own entry over it. Raises a
 -- NotImplementedError that names those who have embeddings where this provider has none.
 function checks.facts(row, model)
   if not row.embed then
@@ -40,7 +40,7 @@ function checks.model(state, given)
   core.raise_argument("model", "name of an embedding model (the adapter's is for chats)", "nothing")
 end
 
--- What one input is in words, where it is no text; nil where it is one.
+-- Describes one input in words, where it is no text; nil where it is one.
 local function problem_of(input)
   if type(input) == "string" then
     if input == "" then return "an empty string" end
@@ -70,7 +70,7 @@ end
 -- Words of the options that ask for integers, and what base64 holds then.
 local PACKINGS = { int8 = "int8", binary = "int8", uint8 = "uint8", ubinary = "uint8" }
 
--- What vectors are made of where `extra` asks for integers; nil where it does not.
+-- Returns the type of a vector's numbers where `extra` asks for integers; nil where it does not.
 local function integers_of(extra)
   local types = extra and extra.embedding_types
   local word = type(types) == "table" and types[1] or extra and extra.output_dtype
@@ -92,7 +92,7 @@ local function dressed(texts, settings, facts)
   return whole
 end
 
---- What a dialect is asked to render, and the texts as they go out: {model, dimensions, purpose, title, truncate (false
+--- Returns the request for a dialect to render, its texts as sent: {model, dimensions, purpose, title, truncate (false
 -- where not given), normalize, extra, facts, packing (what base64 holds), integers (true where `extra` asks for them),
 -- warnings = the array that warn(code, field, message) and unsupported(field[, message]) fill, each thing once}. Raises
 -- an ArgumentError where the options cannot be combined.

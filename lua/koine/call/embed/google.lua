@@ -1,4 +1,4 @@
---- What Google's models are told of a purpose and a title, on either of its services.
+--- Tells Google's models a purpose and a title, on either of its services.
 
 local PURPOSES = { query = "RETRIEVAL_QUERY", document = "RETRIEVAL_DOCUMENT", similarity = "SEMANTIC_SIMILARITY",
   classification = "CLASSIFICATION", clustering = "CLUSTERING", code_query = "CODE_RETRIEVAL_QUERY" }

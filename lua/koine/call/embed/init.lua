@@ -23,7 +23,7 @@ local INPUTS = 256           -- of a request, where the row says nothing
 local IN_TASKS = 4           -- requests in flight at once within koine.run
 local BODY = 64 << 20        -- bytes of an answer, where the option limits says nothing
 
--- What a login module that looks at a chat's messages finds: the user asks.
+-- The request for a login module that looks at a chat's messages: the user asks.
 local REQUEST = { messages = { { role = "user", content = "" } } }
 
 local function escape(c) return ("%%%02X"):format(c:byte()) end
@@ -128,8 +128,8 @@ local function run(job)
   scheduler.gather(table.unpack(workers))
 end
 
--- The settings of a call for its requests: embedding twice does no harm, so that also those are made again of which
--- nobody knows whether they arrived; a refusal for too many requests holds for all.
+-- The settings of a call for its requests: embedding twice does no harm, so that also those are made again that may
+-- have arrived; a refusal for too many requests holds for all.
 local function with_retries(job, settings)
   local policy = {}
   for name, value in pairs(settings.retry) do policy[name] = value end
@@ -150,7 +150,7 @@ local function limits_of(job)
     body = settings.limits and settings.limits.body or BODY, width = settings.dimensions or learnt.width }
 end
 
--- What an adapter learnt of a model: {batch, tokens, width}.
+-- Returns the facts that an adapter learnt of a model: {batch, tokens, width}.
 local function learnt_of(state, model)
   state.embeddings = state.embeddings or {}
   state.embeddings[model] = state.embeddings[model] or {}

@@ -9,8 +9,8 @@ local FLOAT = 4 -- bytes of a packed number
 
 local function width_of(vector) return type(vector) == "string" and #vector // FLOAT or #vector end
 
---- What is wrong with the vectors of an answer: one of another width than was asked for, or than those before; nil
--- where nothing is. Integers, of which eight may be packed into one, have any width.
+--- Returns the problem of an answer's vectors: one of another width than was asked for, or than those before; nil
+-- where there is none. Integers, of which eight may be packed into one, have any width.
 function results.problem(job, found)
   for _, vector in ipairs(found.vectors) do
     local width = width_of(vector)

@@ -5,7 +5,7 @@
 --   prompt  the system prompt holds the schema
 --   object  any JSON object: the wire's own field for that, else the system prompt
 --
--- What row and model say stands in their quirks: structured, structured_tools, structured_strict, no_json_object,
+-- Row and model say it in their quirks: structured, structured_tools, structured_strict, no_json_object,
 -- forced_choice, schema_dialect (src/core/codec/codec.h).
 
 local core = require "koine.core"

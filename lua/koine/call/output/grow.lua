@@ -14,7 +14,7 @@ local function new(plan)
     grown = core.growing { without_nulls = plan.nullable } }, mt)
 end
 
--- What is under the wrapping, if there is one, of the value that grew.
+-- Returns the value that grew, without its wrapping if there is one.
 local function seen(self, root)
   if not self.plan.wrapped then return root end
   if type(root) == "table" then return root.value end
@@ -34,7 +34,7 @@ local function delta_of(self, path, complete)
   return { type = "output_delta", value = seen(self, self.root), path = path, complete = complete }
 end
 
--- What of a piece belongs to the value: words before the first bracket do not, where there may be some.
+-- Returns a piece's part that belongs to the value: words before the first bracket do not, where there may be some.
 local function begun(self, piece)
   if not self.waits then return piece end
   local from = piece:find "[{%[]"

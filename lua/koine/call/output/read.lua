@@ -45,7 +45,7 @@ local function first_of_two(text)
   if first ~= nil and rest ~= nil then return first end
 end
 
--- What stands in the one fenced block that the text is, or nil.
+-- Returns the content of the one fenced block that the text is, or nil.
 local function unfenced(text)
   local info, inside = text:match "^```([^\n`]*)\n(.*)\n?```$"
   if info and not inside:find("\n```", 1, true) then return trimmed(inside) end

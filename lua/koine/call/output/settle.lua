@@ -14,7 +14,7 @@ local TEXT_MAX = 65536 -- bytes of an answer that an error keeps
 
 local settle = {}
 
---- What the answer says: the text, and whether it is the arguments of the call that holds the answer.
+--- Returns the answer's text, and whether it is the arguments of the call that holds the answer.
 function settle.said(response)
   for _, block in ipairs(response.content) do
     if block.type == "tool_use" and block.output then return block.arguments_json, true end

@@ -70,7 +70,7 @@ local function ask_again(self, messages)
   return true
 end
 
--- What the model wrote where the provider itself refuses an answer that does not fit (row.failed_output), or nil.
+-- Returns the model's text where the provider itself refuses an answer that does not fit (row.failed_output), or nil.
 local function refused_text(self, err)
   local known = self.state.row.failed_output
   if not known or err.code ~= known.code then return nil end
@@ -203,7 +203,7 @@ function methods:close()
   self.source:close()
 end
 
---- What the adapter's stream of this round counts, a table.
+--- Returns the counts of the adapter's stream of this round, a table.
 function methods:stats() return self.source:stats() end
 
 --- The four values of a generic for over the deltas; leaving the loop closes the stream, and a failing answer raises
