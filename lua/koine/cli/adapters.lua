@@ -73,7 +73,7 @@ function adapters.whole_name(args, name)
   return name
 end
 
---- What was named as the model: -m, KOINE_MODEL, or the default model of the first provider with a key or a login.
+--- Returns the model's name: -m, KOINE_MODEL, or the default model of the first provider with a key or a login.
 -- Fails when there is none.
 function adapters.named(args)
   if args.model or adapters.is_set "KOINE_MODEL" then return args.model or os.getenv "KOINE_MODEL" end
@@ -93,7 +93,7 @@ end
 --- "provider/model" of what was named.
 function adapters.model_of(args) return adapters.whole_name(args, adapters.named(args)) end
 
--- What is wrong with an option, in the words of the command line where a flag stands for it. An address is not shown.
+-- Words an option's error as the command line does, where a flag stands for it. An address is not shown.
 local function by_flag(err, flags)
   local name = err.expected and err.field:match "^[^.]*"
   local option = flags[name] or name == "base_url" and { flag = "--base-url" }

@@ -119,7 +119,7 @@ local function joined(words)
   return words
 end
 
---- What the words mean: a table with `command`, its options and arguments, and for commands that talk to providers
+--- Parses the words: a table with `command`, its options and arguments, and for commands that talk to providers
 -- `given`, an array of {option of the constructor, value, flag =, word =}. Fails as wrong use. --help and --version end
 -- the program.
 function arguments.parse(words)

@@ -18,8 +18,8 @@ set -- ${stat##*) }
 ! (exec 3</proc/$2/mem) || echo memory
 ]]
 
--- What a command that Koine starts can read of Koine, in words. It is tried, not guessed: that depends on the user, the
--- system and its capabilities.
+-- Returns words for the parts of Koine that a command which it starts can read. It is tried, not guessed: that depends
+-- on the user, the system and its capabilities.
 local function exposure()
   local run = koine.process.run({ "sh", "-c", LOOK }, { env = { PATH = os.getenv "PATH" }, timeout = TIMEOUT })
   if not run or run.code ~= 0 or run.stdout:find "unknown" then return "not known what they can read here" end

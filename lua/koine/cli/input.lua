@@ -1,4 +1,4 @@
---- What the command line reads: files, the standard input, the words of a prompt.
+--- Reads the command line's input: files, the standard input, the words of a prompt.
 
 local failure = require "koine.cli.failure"
 local json = require "koine.cli.json"
@@ -62,8 +62,8 @@ function input.piped()
   return input.as_text(terminal.input and "" or read("standard input", io.stdin), "standard input")
 end
 
---- What the user says, as an array of blocks: the files, the standard input where it is no terminal, the words of the
--- command line. Fails as wrong use when that is nothing.
+--- Returns the user's message, an array of blocks: the files, the standard input where it is no terminal, the words of
+-- the command line. Fails as wrong use when there is none.
 function input.said_by(args)
   local blocks = {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end

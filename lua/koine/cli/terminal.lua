@@ -1,4 +1,4 @@
---- What the command line writes, and where: answers to the standard output, everything else to the standard error
+--- Writes the command line's output: answers to the standard output, everything else to the standard error
 -- output, a line each.
 
 local failure = require "koine.cli.failure"
