@@ -4,7 +4,7 @@
 --   local OPTIONS = check.options { model = check.required(check.name), steps = check.default(check.integer(1), 50) }
 --   local kept = OPTIONS(given)
 --
--- What a checker made of others keeps is a new table; the caller's is never changed.
+-- A checker made of others keeps a new table; the caller's is never changed.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -203,7 +203,7 @@ function check.method(name, expected)
   end))
 end
 
---- What fits one of the checkers, asked in their order; `expected` says it for all of them.
+--- Makes a checker for values that fit one of the checkers, asked in their order; `expected` says it for all of them.
 function check.either(expected, ...)
   local keeps = {}
   for i, c in ipairs { ... } do keeps[i] = parts[c].keep end
@@ -349,7 +349,7 @@ end
 -- for an answer raises this one again.
 function check.is_memory(err) return err == "not enough memory" end
 
---- What can be asked as an adapter can.
+--- The checker for a value that can be asked as an adapter can.
 check.adapter = check.method("chat", "adapter")
 
 --- Says what is wrong with a credential, in words that do not show it; nil when it is fit for a header.

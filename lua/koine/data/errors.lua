@@ -64,8 +64,8 @@ core.error_mt.__concat = function(left, right) return tostring(left) .. tostring
 -- How Lua writes a place before a message: a file, a file without the usual ending, a chunk without a file.
 local PLACES = { "^[^\n:]+%.lua:%d+: ", "^[^\n:]*/[^\n:]*:%d+: ", '^%[string "[^\n]-"%]:%d+: ' }
 
---- What an error says (of any type), for people and models: without the place in a source file before it, and without a
--- traceback behind it.
+--- Returns an error's words (of any type), for people and models: without the place in a source file before it, and
+-- without a traceback behind it.
 function errors.words(err)
   local words = tostring(err)
   local where = errors.is_error(err) and err.where

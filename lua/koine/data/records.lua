@@ -232,8 +232,8 @@ end
 
 local shown_first = {} -- record name → names of its fields in order
 
---- What print shows of a record, or of a table with the same fields: `koine.text {text = "Hello."}`. `name` is the
--- record's, nil for a block, whose type says it.
+--- Returns the text that print shows of a record, or of a table with the same fields: `koine.text {text = "Hello."}`.
+-- `name` is the record's, nil for a block, whose type says it.
 function records.show(value, name)
   name = name or tostring(value.type)
   if not shown_first[name] and specs[name] then

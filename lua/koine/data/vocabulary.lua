@@ -2,7 +2,7 @@
 
 local core = require "koine.core"
 
--- What stands in a list of the core's by name, and the names in their order.
+-- Returns the entries of a list of the core's by name, and the names in their order.
 local function by_name(list)
   local map, names = {}, {}
   for i, entry in ipairs(list) do

@@ -11,7 +11,7 @@
 -- An object's fields are an array: tables of Lua have no order, and models write the fields in the order in which a
 -- schema lists them. Where a schema belongs there may be a table (a JSON Schema, built or not), true or false, or a
 -- type in short: "int", "[string]", "string|null" (short.lua).
--- What a builder makes is new, but for the schemas in it, which are the caller's own tables. It raises an ArgumentError
+-- A builder makes a new table, but for the schemas in it, which are the caller's own tables. It raises an ArgumentError
 -- whose field says where: `object.answer`. Values of keywords are judged by schema.check, which knows the whole schema.
 
 local core = require "koine.core"
@@ -124,7 +124,7 @@ function build.enum(values, given)
   return made
 end
 
---- What fits any of the schemas of an array. `given`: more keywords, or the description.
+--- Makes a schema for values that fit any of the schemas of an array. `given`: more keywords, or the description.
 function build.any_of(schemas, given)
   if not check.is_list(schemas) or #schemas == 0 then errors.argument("any_of", "array of schemas", schemas) end
   local made = keywords(given, "any_of")

@@ -43,7 +43,7 @@ end
 -- reference to nowhere. `name` (default "schema") begins the path of what is wrong.
 schema.check = check
 
---- What in a schema is not judged: an array of {path, keyword}, sorted by path; empty when everything is. `name`
+--- Lists the keywords that are not judged: an array of {path, keyword}, sorted by path; empty when all are. `name`
 -- (default "schema") begins the paths.
 function schema.unjudged(given, name)
   local found, seen = {}, {}

@@ -30,7 +30,7 @@ end
 
 local judge
 
--- What a value is called in messages.
+-- Returns the name of a value in messages.
 local function described(value)
   if type(value) ~= "table" then return errors.describe(value) end
   return is_object(value) and "an object" or "an array"
@@ -178,7 +178,7 @@ end
 local NONE = {}
 local DEPENDENT = { "dependencies", "dependentRequired", "dependentSchemas" }
 
--- What members demand that others be there, or that the whole fit.
+-- Judges the members that demand that others be there, or that the whole fit.
 local function judge_dependencies(s, value, path, context)
   for _, key in ipairs(DEPENDENT) do
     for _, name in ipairs(s[key] and sorted_names(s[key]) or NONE) do
@@ -303,7 +303,7 @@ local function judge_all(s, value, path, context)
     or judge_combined(s, value, path, context)
 end
 
--- What is wrong with a value, or nil.
+-- Judges a value: words for its first problem, or nil.
 function judge(s, value, path, context)
   if s == true then return nil end
   if s == false then return at(path) .. ": no value is allowed here" end

@@ -1,4 +1,4 @@
---- What schemas and values are made of: the kinds of values that JSON Schema tells apart, the schemas within a schema,
+--- The parts of schemas and values: the kinds of values that JSON Schema tells apart, the schemas within a schema,
 -- references, and which keywords are judged.
 
 local core = require "koine.core"

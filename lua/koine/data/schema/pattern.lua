@@ -71,7 +71,7 @@ local function hex(reader, shape)
   return tonumber((digits:gsub("[{}]", "")), 16)
 end
 
--- What a backslash begins, which is passed: a code point, or nil and a set.
+-- Reads the escape that a backslash begins, and passes it: a code point, or nil and a set.
 local function read_escape(reader)
   local c = reader.text:sub(reader.at, reader.at)
   if CLASSES[c] then
@@ -146,7 +146,7 @@ local function read_group(reader)
   return node
 end
 
--- What one atom is; nil at the end of an alternative.
+-- Reads one atom: its node; nil at the end of an alternative.
 local function read_atom(reader)
   local c = reader.text:sub(reader.at, reader.at)
   if c == "" or c == "|" or c == ")" then return nil end

@@ -28,7 +28,7 @@ local function refuse(reader, expected)
     rest == "" and "its end" or ("%q"):format(rest))
 end
 
--- What other notations put behind a type, by its first byte.
+-- The hints for signs that other notations put behind a type, by the sign's first byte.
 local BEHIND = { ["?"] = 'comma ("?" belongs behind the name)', ["["] = "comma (an array is [TYPE])" }
 
 local function skip(reader, pattern)
@@ -36,7 +36,7 @@ local function skip(reader, pattern)
   reader.at = (last or reader.at - 1) + 1
 end
 
--- What stands next and fits, which is passed over; nil when nothing does.
+-- Returns the text that stands next and fits, and passes over it; nil when none does.
 local function take(reader, pattern)
   local found = reader.text:match(pattern, reader.at)
   reader.at = reader.at + #(found or "")

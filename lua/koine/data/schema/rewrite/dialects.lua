@@ -1,5 +1,5 @@
---- What schemas a provider's constrained decoding takes, as data. A row's quirk names its dialect; nothing here knows a
--- provider. A dialect is a table of
+--- The schemas that a provider's constrained decoding takes, as data. A row's quirk names its dialect; nothing here
+-- knows a provider. A dialect is a table of
 --   keywords      keyword → what becomes of it, a word below; keywords without an entry are removed, for they say
 --                 nothing about a value
 --   formats       set of the values of `format` that are kept; true: all

@@ -13,7 +13,7 @@ local SCHEMAS_MAX = 20000 -- that references may put in place, so that some that
 --- Why a reference is refused that leads back to where it stands.
 gather.RECURSIVE = "$ref leads back to itself"
 
--- What says nothing about values: the first one counts.
+-- The keywords that say nothing about values: the first one counts.
 local ANNOTATIONS = { title = true, description = true, default = true, examples = true, deprecated = true,
   readOnly = true, writeOnly = true, ["$schema"] = true, ["$id"] = true, ["$comment"] = true, ["$defs"] = true,
   definitions = true, propertyOrdering = true }
@@ -61,8 +61,8 @@ local function merge(c, into, from, path, keyword)
   into.propertyOrdering = #order > 1 and order or nil
 end
 
---- What a reference names in the root schema: a table, true or false. Refuses one to nowhere, to another document, or
--- to an anchor.
+--- Finds a reference's target in the root schema: a table, true or false. Refuses a reference to nowhere, to another
+-- document, or to an anchor.
 function gather.target(c, reference, path)
   local target
   if type(reference) == "string" and parts.is_local(reference) then target = parts.resolve(c.root, reference) end

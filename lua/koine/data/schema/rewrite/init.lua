@@ -3,8 +3,8 @@
 --
 --   local r, refusal = rewrite(given, "openai_strict")
 --
--- What a dialect (dialects.lua) cannot say is told to the model in the description, `{minLength: 3}`. A schema that
--- cannot be rewritten without another meaning is refused.
+-- Keywords that a dialect (dialects.lua) lacks are told to the model in the description, `{minLength: 3}`. A schema
+-- that cannot be rewritten without another meaning is refused.
 
 local core = require "koine.core"
 local dialects = require "koine.data.schema.rewrite.dialects"

@@ -47,7 +47,7 @@ local KEYWORDS = { properties = { "properties", "properties" }, levels = { "prop
   optional = { "required", "optional properties" }, unions = { "anyOf", "union types" } }
 local ORDER = { "properties", "levels", "characters", "enum_values", "optional", "unions" }
 
---- What is beyond the limits: the keyword and words for it; nil when nothing is.
+--- Returns the keyword of the first limit that is exceeded, and words for it; nil when none is.
 function limits.beyond(counts, most)
   for _, name in ipairs(ORDER) do
     if most[name] and counts[name] > most[name] then

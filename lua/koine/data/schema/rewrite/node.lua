@@ -221,7 +221,7 @@ local function free_name(c, reference)
   return free
 end
 
--- What a reference goes out as; its target is rewritten when it is met first.
+-- Returns the schema that a reference goes out as; its target is rewritten when it is met first.
 local function reference_to(c, reference, path)
   local target = gather.target(c, reference, path)
   if type(target) == "boolean" then return rewrite(c, target, path) end
@@ -263,7 +263,7 @@ end
 
 -- The whole ---------------------------------------------------------------------------------------------------------
 
--- What was lost, as text behind the description.
+-- Appends the lost keywords to the description, as text.
 local function tell(c, node)
   if next(node.lost) == nil then return end
   local told = {}
