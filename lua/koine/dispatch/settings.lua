@@ -1,4 +1,4 @@
---- What users hand to a dispatcher, checked: its options, the address of a thread, a message.
+--- Checks the values that users hand to a dispatcher: its options, the address of a thread, a message.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -85,7 +85,7 @@ local NAMES = { "sender", "sender_name", "estimated_tokens", "other_bot_present"
 local MESSAGE = { sender = check.called(check.table, "table of the sender"), sender_name = check.string,
   estimated_tokens = check.integer(0), other_bot_present = check.boolean }
 
--- What is kept of these fields.
+-- Checks these fields; returns a table of those that are kept.
 local function check_message(message)
   check.table(message, "message")
   local kept = {}

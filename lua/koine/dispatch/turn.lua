@@ -42,7 +42,7 @@ local function new_record(dispatcher, lane, batch, now)
   return record
 end
 
--- What the target is told beside the blocks.
+-- Makes the context that the target is given beside the blocks.
 local function new_context(turn, spans)
   local last, messages = turn.batch[#turn.batch], {}
   for i, event in ipairs(turn.batch) do messages[i] = event.message end
@@ -83,7 +83,7 @@ local function error_of(err)
   return errors.is_error(err) and err or errors.new { kind = "other", message = tostring(err) }
 end
 
--- What a method of the target returns, or nil and an error of Koine's; one that it raises counts as returned.
+-- Calls a method of the target: its result, or nil and an error of Koine's; one that it raises counts as returned.
 local function call(target, method, ...)
   local ok, result, err = pcall(target[method], target, ...)
   if ok and result then return result end

@@ -70,10 +70,10 @@ function packing.envelope(event)
   return envelope_of(event, "event")
 end
 
---- What the envelope of an event costs, in estimated tokens: a quarter of its bytes, and one. Raises as envelope does.
+--- The cost of an event's envelope, in estimated tokens: a quarter of its bytes, and one. Raises as envelope does.
 function packing.envelope_tokens(event) return tokens_of(packing.envelope(event)) end
 
---- What the content of an event costs, without its envelope, in estimated tokens: for the prompt and for each text
+--- The cost of an event's content, without its envelope, in estimated tokens: for the prompt and for each text
 -- extra a quarter of its bytes and one, for each other block 512. Raises an ArgumentError naming the bad field.
 function packing.estimate(event)
   local prompt, extras = parts(event, "event")

@@ -1,4 +1,4 @@
---- What packed turns cost: the nearest-rank percentile, and the alarm for envelopes that cost too much.
+--- The costs of packed turns: the nearest-rank percentile, and the alarm for envelopes that cost too much.
 -- The alarm is fed a dispatcher's records and told the time; it reads no clock.
 
 local check = require "koine.data.check"

@@ -10,7 +10,7 @@ local timestamp = require "koine.dispatch.packing.timestamp"
 local SCHEMA = "openab.sender.v1"
 local ANGLES = { ["<"] = "\\u003c", [">"] = "\\u003e" }
 
--- What every sender has, in order, and all the names that are not the caller's own.
+-- The fields that every sender has, in order, and all the names that are not the caller's own.
 local NAMES = { "sender_id", "sender_name", "display_name", "channel", "channel_id" }
 local KNOWN = { schema = true, thread_id = true, thread_key = true, is_bot = true, timestamp = true }
 for _, name in ipairs(NAMES) do KNOWN[name] = true end
