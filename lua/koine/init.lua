@@ -46,7 +46,7 @@ elseif tostring(cjson):find("not enough memory", 1, true) then
   error(cjson, 0)
 end
 
--- What print shows of what Responses are made of.
+-- Sets the text that print shows for the parts of Responses.
 core.block_mt.__tostring = function(block) return require("koine.data.records").show(block) end
 core.usage_mt.__tostring = function(usage) return require("koine.data.records").show(usage, "usage") end
 
