@@ -73,7 +73,7 @@ end
 --- The credentials of an attempt: {headers, base_url, codec}, of which all may be nil: the row says then.
 -- The same table as long as the key is the same.
 -- `request` and `deadline` are what goes to a login module. nil, err: an AuthenticationError that names the variable to
--- set, or the module's error. What a function of the caller's raises goes on unchanged.
+-- set, or the module's error. An error that a function of the caller's raises goes on unchanged.
 function credentials.apply(adapter, state, settings, request, deadline)
   local row = state.row
   if state.auth then return state.auth.prepare(adapter, request, deadline) end

@@ -77,7 +77,7 @@ local function whose(id)
   return best and best.name .. "/" .. id
 end
 
--- What users call providers elsewhere, and the constructors that are meant.
+-- The names of providers elsewhere, and the constructors that are meant.
 local ELSEWHERE = { google = "koine.gemini or koine.vertex", google_vertex = "koine.vertex", vertexai = "koine.vertex",
   aws = "koine.bedrock", openai_responses = "koine.openai",
   github_copilot = "koine.copilot", azure_openai = "koine.azure",
@@ -106,7 +106,7 @@ function rows.load(name)
       .. (meant and ("; did you mean %s?"):format(meant:find " " and meant or '"' .. meant .. '"') or "") })
 end
 
---- What is known of each provider, for programs that let their users choose: an array, sorted by name, of new tables
+--- The facts about each provider, for programs that let their users choose: an array, sorted by name, of new tables
 -- {name, title, env = array of the variables that may hold the key, default_model, base_url (nil where it has none),
 -- key_optional (true where it goes without a key), login (true where a user logs in), rank (1, 2, …: whose key is
 -- looked for first; nil: after these), pulls (true where models can be downloaded), embeds (true where texts can be
@@ -141,7 +141,7 @@ local function bare(row, id)
   return id
 end
 
---- What the row knows of a model: the entry with the longest prefix, or an empty table.
+--- The row's facts about a model: the entry with the longest prefix, or an empty table.
 function rows.model(row, id)
   local best = NOTHING_KNOWN
   id = bare(row, id)
@@ -152,10 +152,10 @@ function rows.model(row, id)
   return best
 end
 
--- What may follow the id of a model that has a price: the date of a version, as providers write it.
+-- The dates of versions, as providers write them, that may follow the id of a model that has a price.
 local DATES = { "^[-@]%d%d%d%d%-[01]%d%-[0-3]%d$", "^[-@]%d%d%d%d[01]%d[0-3]%d$" }
 
---- What the row knows of exactly this model, whatever its date: rows.model's entry, or an empty table. A longer name
+--- The row's facts about exactly this model, whatever its date: rows.model's entry, or an empty table. A longer name
 -- that begins the same is another model, at another price.
 function rows.family(row, id)
   local info = rows.model(row, id)

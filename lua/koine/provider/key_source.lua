@@ -22,9 +22,9 @@ function key_source.from_environment(row)
   end
 end
 
---- What the caller's function `f`, the value of the option `name`, gives: what `checker` keeps of it (check.key), or
--- nil, err: the function's own error, else an AuthenticationError, which does not show what the function gave. What the
--- function raises goes on unchanged.
+--- Calls the caller's function `f`, the value of the option `name`: returns what `checker` keeps of its result
+-- (check.key), or nil, err: the function's own error, else an AuthenticationError, which does not show the result. An
+-- error that the function raises goes on unchanged.
 function key_source.from_function(row, name, f, checker)
   local given, why = f()
   if given == nil then

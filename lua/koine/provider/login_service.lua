@@ -65,8 +65,8 @@ function login_service.call(state, call, deadline)
   return answer.status, login_service.object(answer.body), answer
 end
 
---- What no error of an answer may show, for core.redact: `secrets` (an array, nil for none) and what the answer names
--- as a code or a token, in JSON or in a form: a login's answers hold such. 16 at most.
+--- Lists, for core.redact, the secrets that no error of an answer may show: `secrets` (an array, nil for none) and what
+-- the answer names as a code or a token, in JSON or in a form: a login's answers hold such. 16 at most.
 function login_service.secrets_of(answer, secrets)
   local list = table.move(secrets or {}, 1, #(secrets or {}), 1, {})
   local function add(value)

@@ -80,7 +80,7 @@ local function bearer(row, settings)
   return key_source.from_environment(row)
 end
 
--- What the environment has, or nil, err.
+-- Reads the keys from the environment; nil, err where that fails.
 local function from_environment(row)
   local found = { access_key = variable(ACCESS_KEY), secret_key = variable(SECRET_KEY),
     session_token = variable(TOKEN) }
@@ -99,7 +99,7 @@ local function from_environment(row)
   return found
 end
 
--- What to sign with, or nil, err.
+-- The keys to sign with, or nil, err.
 local function keys_of(row, settings)
   local found, err = settings.credentials, nil
   if found == nil then return from_environment(row) end
@@ -243,8 +243,8 @@ local function says(err, phrases)
   return false
 end
 
--- What refusals say: for the time of a signature; for credentials that are over; for a region that the signature names
--- and the address is not in; for keys that do not exist; for a signature that is another one.
+-- Phrases of refusals: for the time of a signature; for credentials that are over; for a region that the signature
+-- names and the address is not in; for keys that do not exist; for a signature that is another one.
 local LATE = { "signature expired", "not yet current", "too skewed", "request time" }
 local OVER = { "expired" }
 local ELSEWHERE = { "scoped to a valid region" }
@@ -275,8 +275,8 @@ local function source(settings)
   return type(given) == "function" and "what the function credentials returns" or "the option credentials"
 end
 
---- What to do about a refusal of credentials that the call ends with, in words; nil where there is nothing to say. A
--- difference of clocks that did not help is forgotten.
+--- Advice, in words, on a refusal of credentials that the call ends with; nil where there is none. Forgets a difference
+-- of clocks that did not help.
 function sigv4.advise(adapter, err, applied)
   if err.class ~= "AuthenticationError" then return nil end
   local state = core.state(adapter)

@@ -1,4 +1,4 @@
--- Amazon Bedrock, Converse. What a model takes of the format follows from its family; ids may have a group of regions
+-- Amazon Bedrock, Converse. A model's family decides what it takes of the format; ids may have a group of regions
 -- or an ARN before them. Of an application's own profile nothing is known: the option quirks = {family = …} says it.
 -- The date is that of Claude's entries, which are Anthropic's: the others were not compared with AWS's pages yet.
 

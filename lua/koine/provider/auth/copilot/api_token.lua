@@ -47,7 +47,7 @@ local HINTS = {
   [404] = "; the account has no Copilot plan, or the token is of a kind that is not exchanged: give such a one as key",
 }
 
--- What an answer outside 200–299 means: the server's fault or a limit as always, anything else a refusal of the token.
+-- The error of an answer outside 200–299: the server's fault or a limit as always, else a refusal of the token.
 local function refusal(state, answer, secrets)
   local err = service.answer_error(state.row, answer, secrets)
   local what = "GitHub cannot exchange the token now"
@@ -73,7 +73,7 @@ local function lifetime(reply)
   return math.min(said, LIFETIME_MAX)
 end
 
--- What a successful answer holds, as api_token.access returns it, or nil, err.
+-- Reads a successful answer into the table that api_token.access returns; nil, err where that fails.
 local function read(state, status, reply)
   if not reply then return nil, nonsense(state, status, "gave no JSON object") end
   if reply.chat_enabled == false then

@@ -17,7 +17,7 @@ local CODE_MAX = 64               -- bytes of GitHub's word for an error
 
 local function text(value) return type(value) == "string" and value ~= "" and not value:find "%c" and value or nil end
 
--- What is shown on a terminal: a text of printable ASCII.
+-- Returns a value that a terminal may show, a text of printable ASCII; nil for any other.
 local function plain(value) return text(value) and value:find "^[\32-\126]+$" and value or nil end
 
 local function seconds(value, default)
@@ -38,7 +38,7 @@ local function refused(state, reply, answer, secrets)
   return service.refusal(state.row, core.redact(why, unshown), word)
 end
 
--- What an answer that is no reply means.
+-- The error of an answer that is no reply.
 local function unexpected(state, status, answer, secrets)
   if status < 200 or status > 299 then return service.from_answer(state, answer, secrets) end
   return service.failure(state.row, { kind = "protocol", status_code = status,

@@ -7,11 +7,11 @@ local endpoint = {}
 
 local REMEMBERED = 1800 -- seconds that the provider's list of models counts
 
--- What the list of models calls a format.
+-- The names of the formats in the list of models.
 local PATHS = { chat = "/chat/completions", responses = "/responses" }
 local OTHER = { chat = "responses", responses = "chat" }
 
--- What the list said of the adapter's model, as long as that counts; else nil.
+-- The list's entry for the adapter's model, as long as that counts; else nil.
 local function known_of(state)
   local one = state.login.account
   local entry = one and one.models[state.model]

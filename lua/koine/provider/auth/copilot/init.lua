@@ -147,8 +147,8 @@ local function account_of(state, quietly, deadline)
   return login.account
 end
 
--- What lets a request in: {token = string, base_url; where it was exchanged account, copilot = what that holds}, or
--- nil, err.
+-- The credentials of a request: {token = string, base_url; where it was exchanged account, copilot = the table of
+-- api_token.access}, or nil, err.
 local function credentials_of(state, deadline)
   local settings = state.settings
   local base_url = settings.api_base or settings.base_url
@@ -170,7 +170,7 @@ local function credentials_of(state, deadline)
       :format(held.stranger:sub(1, 100)) })
 end
 
---- What an attempt is made with: see credentials. `api`, `account` and `copilot` in it are for `rejected`.
+--- Builds headers and base URL of an attempt: see credentials. `api`, `account` and `copilot` in it are for `rejected`.
 function copilot.prepare(adapter, request, deadline)
   local state = core.state(adapter)
   local headers = headers_for(state, request)

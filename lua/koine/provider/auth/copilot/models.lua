@@ -1,4 +1,4 @@
---- What an entry of Copilot's list of models says, as the fields of a ModelInfo.
+--- Turns an entry of Copilot's list of models into the fields of a ModelInfo.
 
 local core = require "koine.core"
 
@@ -35,7 +35,7 @@ local function pick(from, ...)
   return picked
 end
 
--- What a ModelInfo has no field for, under the wire's own names.
+-- The members that a ModelInfo has no field for, under the wire's own names.
 local function extra(entry, capabilities, billing)
   local kept = pick(entry, "supported_endpoints", "vendor", "preview", "is_chat_default") or {}
   kept.tokenizer = text(capabilities.tokenizer)
@@ -53,8 +53,8 @@ local function multiplier(billing, info)
   return next(billing) ~= nil and info.multiplier or nil
 end
 
---- The fields of a ModelInfo for an entry with an id; nil when the entry is none to choose or is malformed. What it
--- does not say of the context, `info` (the row's entry) may know.
+--- The fields of a ModelInfo for an entry with an id; nil when the entry is none to choose or is malformed.
+-- `info` (the row's entry) may know the context where the entry does not say it.
 function models.fields(entry, info)
   local capabilities, billing = object(entry.capabilities), object(entry.billing)
   if entry.model_picker_enabled ~= true or not converses(capabilities.type) then return nil end

@@ -33,7 +33,7 @@ local function status(left)
   return left <= 0 and "exhausted" or left <= WARNING and "warning" or "ok"
 end
 
--- What a paid plan says of a quota.
+-- Reads a quota of a paid plan: limit, remaining, the fraction left, status, notes.
 local function paid(snapshot)
   local limit, remaining = number(snapshot.entitlement), number(snapshot.remaining)
   local left = number(snapshot.percent_remaining)
@@ -46,7 +46,7 @@ local function paid(snapshot)
   return limit, remaining, left and math.max(left, 0), status(left), notes
 end
 
--- What a free plan says of a quota: the month's number and what is left of it.
+-- The same for a quota of a free plan, given as the month's number and what is left of it.
 local function free(limit, remaining)
   local left = limit and remaining and limit > 0 and remaining / limit or remaining == 0 and 0 or nil
   return limit, remaining, left, status(left), {}

@@ -69,7 +69,7 @@ local function is_fit(url)
   return url:find "^https://[%w.-]+[/:]" or url:find "^http://127%.0%.0%.1[/:]" or url:find "^http://localhost[/:]"
 end
 
--- What a file's text says: {kind, fields, token_url}, or nil and what is wrong.
+-- Reads the text of a credentials file: {kind, fields, token_url}, or nil and what is wrong.
 local function read(text)
   local value = service.object(text)
   if not value then return nil, "no JSON object" end
@@ -135,7 +135,7 @@ local function ahead(answer)
   return account.clock() - (days * 86400 + hour * 3600 + minute * 60 + second)
 end
 
--- What a refusal comes from, in words.
+-- The cause of a refusal, in words; empty where it is not known.
 local function hint_for(one, code, answer)
   local seconds = ahead(answer)
   if seconds and math.abs(seconds) >= SKEW then

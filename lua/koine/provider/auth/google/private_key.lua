@@ -40,7 +40,7 @@ local function is_key(der, at)
   return count == INTEGERS
 end
 
--- What stands between BEGIN and END, without white space; nil where more than white space is around them.
+-- The text between BEGIN and END, without white space; nil where more than white space is around them.
 local function inside(pem)
   local text = pem:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
   if text:sub(1, #BEGIN + 1) ~= BEGIN .. " " or text:sub(-#END) ~= END then return nil end
