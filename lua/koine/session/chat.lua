@@ -35,7 +35,7 @@ local function watched(work, adapter)
   }
 end
 
--- What ends a run between two rounds: a reason, or nil.
+-- Makes the stop condition of a run: between two rounds it returns a reason to end, or nil.
 local function limit(work, input)
   local too_many = input.max_tokens_total and agents.tokens(input.max_tokens_total)
   return function(state)
@@ -72,7 +72,7 @@ end
 
 function STOPPED.blocked() end
 
--- What the end of the run means for the session.
+-- Enters the end of the run into the session's facts and outcome.
 local function judge(self, runner)
   local summary = self.run:summary()
   runner.facts.stop_reason = summary.stop_reason

@@ -1,4 +1,4 @@
---- What a session is given: every input is checked before any work.
+--- The inputs of a session: every one is checked before any work.
 --
 --   workdir          path of the working directory (string); like all paths, a relative one begins at the directory of
 --                    this process
@@ -37,7 +37,7 @@ local input = {}
 
 local ROLES = { types.ROLE.ORCHESTRATOR, types.ROLE.IMPLEMENTOR }
 
--- What can be called: a function, or an object that acts as one.
+-- Checks that a value can be called: a function, or an object that acts as one.
 local CALLBACK = check.that("function", function(value)
   local mt = type(value) == "table" and getmetatable(value)
   if type(value) == "function" or mt and mt.__call then return value end

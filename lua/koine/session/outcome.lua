@@ -32,7 +32,7 @@ end
 local FINE = { end_turn = true, stop_sequence = true, max_tokens = true }
 local BLOCKS = { refusal = true, sensitive = true }
 
---- What a model's stop reason (canonical; nil: none was given) means.
+--- Enters a model's stop reason (canonical; nil: none was given).
 function methods:stopped(stop_reason)
   if stop_reason == "max_tokens" then self.truncated = true end
   if BLOCKS[stop_reason] then

@@ -43,8 +43,8 @@ end
 
 -- For the work ------------------------------------------------------------------------------------------------------
 
---- Enters an event (its fields: types.event), and tells the user's on_event. What that raises changes nothing; its
--- first error is in the result. Nothing is entered into a session that is over.
+--- Enters an event (its fields: types.event), and tells the user's on_event. An error raised there changes nothing; the
+-- first one is in the result. Nothing is entered into a session that is over.
 function runner.tell(self, fields)
   if self.over then return end
   local event = types.event(fields)
@@ -110,7 +110,7 @@ local ONE_READER = { field = "session", expected = "one reader at a time",
 --- Holds a session for one reader: a value for <close>. Raises an ArgumentError where there is a reader already.
 function runner.hold(self) return exclusive(self, ONE_READER) end
 
--- One step of the work. What is raised is the session's failure; wrong use before anything was done is the caller's.
+-- One step of the work. An error raised is the session's failure; wrong use before anything was done is the caller's.
 -- A session that was closed meanwhile is over: what the interrupted step says does not count.
 local function advance(self)
   local held <close> = runner.hold(self) -- luacheck: ignore held

@@ -7,13 +7,13 @@ local errors = require "koine.data.errors"
 
 local types = {}
 
---- What a session is for.
+--- The roles of a session.
 types.ROLE = { ORCHESTRATOR = "orchestrator", IMPLEMENTOR = "implementor" }
 
 --- How a session ended.
 types.OUTCOME = { COMPLETED = "completed", BLOCKED = "blocked", ERROR = "error" }
 
---- What an event tells.
+--- The kinds of events.
 types.KIND = { REASONING = "reasoning", TOOL_CALL = "tool_call", TOOL_RESULT = "tool_result", OUTPUT = "output" }
 
 -- The words of such a table, sorted.
