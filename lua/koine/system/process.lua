@@ -7,7 +7,7 @@
 -- for a password. When it ends, its time is over or the caller is cancelled, everything it started is ended too:
 -- SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever signal. On
 -- Linux this also ends processes in sessions of their own and those of double forks; elsewhere it ends the program's
--- process group. What a program can still do against it: docs/process.md.
+-- process group. For what a program can still do against it see docs/process.md.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -47,7 +47,7 @@ local OPTIONS = check.options { cwd = check.called(check.text, "path of a direct
   grace = check.default(check.seconds, GRACE),
   output_max = check.default(check.integer(0), OUTPUT_MAX), protect = check.default(check.boolean, true) }
 
--- What core.process takes.
+-- Builds the table that core.process takes.
 local function spec_of(argv, opts)
   if opts == nil then opts = {} end
   local spec = OPTIONS(opts)

@@ -46,7 +46,7 @@ local function copy_variables(names, env)
   return env
 end
 
--- What holds for every git: nothing is locked, asked, fetched or traced.
+-- The environment of every git: nothing is locked, asked, fetched or traced.
 local function base_environment()
   return copy_variables(INHERITED, { LC_ALL = "C", GIT_OPTIONAL_LOCKS = "0", GIT_TERMINAL_PROMPT = "0",
     GIT_ALLOW_PROTOCOL = "none", GIT_NO_LAZY_FETCH = "1", GIT_TRACE2 = "0", GIT_TRACE2_PERF = "0",
@@ -89,7 +89,7 @@ end
 
 -- The first look ----------------------------------------------------------------------------------------------------
 
--- What rev-parse says to each of the options: array; or nil, err.
+-- The answers of rev-parse, one to each of the options: array; or nil, err.
 local function ask(directory, env, options, opts)
   local said, err = run(FIND, { "rev-parse", table.unpack(options) }, directory, env, opts)
   if not said then return nil, err end

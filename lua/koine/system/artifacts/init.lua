@@ -18,7 +18,7 @@ local git = require "koine.system.artifacts.git"
 
 local artifacts = {}
 
--- What the working tree holds -------------------------------------------------------------------------------------
+-- State of the working tree ---------------------------------------------------------------------------------------
 
 -- One record of git status: path, state, the file's mode in the working tree (nil: untracked). The hash of the commit
 -- is part of the state, the file's own content is not.
@@ -81,8 +81,8 @@ local function add_submodules(repo, set, modes)
   return true
 end
 
--- What there is now: {head = the commit, nil where there is none yet, states = {path → state of everything that differs
--- from the last commit, is untracked, or is a repository}}; or nil, err.
+-- Reads the present state: {head = the commit, nil where there is none yet, states = {path → state of everything that
+-- differs from the last commit, is untracked, or is a repository}}; or nil, err.
 function look(repo)
   local listed, err = repo:run { "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames",
     "--ignore-submodules=dirty" }
@@ -128,7 +128,7 @@ local function add_difference(set, repo, from, to)
   return true
 end
 
--- What two HEADs have in common: the commit both build on; the old one where they share none; where one of them has no
+-- The common base of two HEADs: the commit both build on; the old one where they share none; where one of them has no
 -- commit, the empty tree.
 local function base_of(repo, before, after)
   local args, stdin = { "merge-base", before, after }, nil
@@ -187,7 +187,7 @@ local function add_states(set, before, after)
   for path in next, after do set[path] = set[path] or before[path] == nil or nil end
 end
 
---- What has changed since the snapshot: a sorted array of paths with forward slashes, and {head_before, head_after}
+--- The changes since the snapshot: a sorted array of paths with forward slashes, and {head_before, head_after}
 -- (commits, nil where there is none); or nil, err as from `snapshot`. `opts`: timeout; relative_to = "root" (default:
 -- the top of the working tree) or "workdir" (the snapshot's directory; what is outside begins with "../"). Raises an
 -- ArgumentError for wrong options.

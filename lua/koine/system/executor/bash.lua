@@ -10,7 +10,7 @@ local bash = {}
 
 --- Bytes of a command: what Linux takes for one argument of a program, but for its end.
 bash.COMMAND_MAX = (128 << 10) - 1
---- What a model may do about a longer one.
+--- The advice to a model about a longer one.
 bash.ADVICE = "; put it into a file"
 
 local GRACE = 2  -- seconds between asking a command to end and killing it
@@ -55,7 +55,7 @@ local function ending(done, timeout)
   if done.code ~= 0 then return ("[exit code %d]"):format(done.code) end
 end
 
--- What a finished command becomes: text, info. `max` bytes of output are shown.
+-- Reports a finished command: text, info. `max` bytes of output are shown.
 local function report(done, timeout, max)
   local out, err = text.repair(done.stdout), text.repair(done.stderr)
   local for_out, for_err = shares(out, err, max)

@@ -12,7 +12,7 @@ files.FILE_MAX = 16 << 20
 files.PATH_MAX = 4095
 --- Entries of a directory that tools list.
 files.ENTRIES_MAX = 20000
---- What stands behind text whose bytes had to be repaired.
+--- The note behind text whose bytes had to be repaired.
 files.REPAIRED = "\n[bytes that are no UTF-8 are shown as U+FFFD]"
 
 local LINES_MAX = 2000 -- lines that read_file returns by default

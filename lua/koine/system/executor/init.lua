@@ -111,7 +111,7 @@ local function without_nulls(input)
   return copy
 end
 
--- What a call is denied with.
+-- The result of a denied call: text, info.
 local function denial(reason)
   return "Permission denied: " .. reason, { is_error = true, blocked = true, reason = reason }
 end
@@ -132,7 +132,7 @@ local function finish(machine, capped, said, info)
   return capped and said or text.capped(said, machine.output_max), info
 end
 
--- What is wrong with arguments that are too long for their use, before any other check; nil when they are not.
+-- Names an argument that is too long for its use, before any other check; nil when none is.
 local function too_long(input)
   for field, max in next, LONGEST do
     if type(input[field]) == "string" and #input[field] > max then
@@ -164,8 +164,8 @@ end
 local methods = {}
 local metatable = { __index = methods, __name = "koine.executor" }
 
--- What an executor works with: {files, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect,
--- denied}; of a remote one {allowed}. Not in the object, which a program may print.
+-- The state of an executor: {files, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect, denied};
+-- of a remote one {allowed}. Not in the object, which a program may print.
 local machines = setmetatable({}, { __mode = "k" })
 
 --- The tools of these names (array; nil: all that are allowed) as an array of koine.tool, for an agent. Raises an

@@ -59,7 +59,7 @@ local function send(service, name, input)
   return trouble(err.message, { code = err.kind })
 end
 
--- What an answer says beside its text, or nil.
+-- The info that an answer has beside its text, or nil.
 local function info_of(reply)
   local info = { is_error = reply.is_error == true or nil, blocked = reply.blocked == true or nil,
     reason = type(reply.reason) == "string" and reply.reason or nil,

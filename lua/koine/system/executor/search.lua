@@ -73,7 +73,7 @@ end
 -- "1 file", "2 files".
 local function counted(n, one, many) return ("%d %s"):format(n, n == 1 and one or many) end
 
--- What was found, one a line, with notes about what was not looked at.
+-- Lists all that was found, one a line, with notes about what was not looked at.
 local function result(search, whole, notes)
   if search.unread > 0 then
     notes[#notes + 1] = counted(search.unread, "directory", "directories") .. " could not be read"

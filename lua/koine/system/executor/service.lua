@@ -60,7 +60,7 @@ local function run(conn, executor, name, input)
   end)
 end
 
--- What a call comes to, as status and body.
+-- Turns the results of a call into status and body.
 local function outcome(ok, said, info)
   if not ok then return 500, { error = tostring(said) } end
   if type(said) ~= "string" then return 500, { error = tostring(info or "the executor gave no text") } end
