@@ -60,7 +60,7 @@ function waiter_mt:__close()
   if parked then owner.changed() end
 end
 
---- What a host's park does in a coroutine that can yield. Raises an ArgumentError when other code resumes it.
+--- Parks a host's coroutine that can yield. Raises an ArgumentError when other code resumes it.
 function pool:park(token, seconds)
   local waiter <close> = new_waiter(self, coroutine.running(), token, false)
   self.count = self.count + 1

@@ -1,5 +1,5 @@
 --- Timers: which is due first. A binary heap of {at = seconds, …}, earliest first; among equals, the one that was added
--- first. What is turned off stays until its turn comes or until half of the heap is off. Where memory is short for the
+-- first. A timer turned off stays until its turn comes or until half of the heap is off. Where memory is short for the
 -- calls within, nothing has changed yet.
 
 local wait = require "koine.task.wait"

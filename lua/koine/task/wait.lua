@@ -144,8 +144,8 @@ local function checked(f)
   end
 end
 
---- What koine.park, koine.block and koine.wake are: park, block and wake with their arguments checked. `token` is any
--- table of the caller's own, `seconds` a number or nil (no limit). Raise an ArgumentError for others.
+--- The functions koine.park, koine.block and koine.wake: park, block and wake with their arguments checked. `token` is
+-- any table of the caller's own, `seconds` a number or nil (no limit). Raise an ArgumentError for others.
 wait.public = { park = checked(function(...) return wait.park(...) end), block = checked(wait.block),
   wake = checked(wait.wake) }
 

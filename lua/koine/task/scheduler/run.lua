@@ -56,7 +56,7 @@ local function round(run)
 end
 
 -- Whether every task of the run, and of the runs within, waits for another one, for any length of time: nothing that
--- comes from outside would end that. What waits for anything else may be woken, by a signal's handler for instance.
+-- comes from outside would end that. A task that waits for anything else may be woken, e.g. by a signal's handler.
 local function is_ring(run)
   if run.outside > 0 or run.first or run.timers:first() then return false end
   local task = run.oldest

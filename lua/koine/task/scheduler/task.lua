@@ -3,8 +3,8 @@
 -- queued, following (behind it in the queue), older, newer (of the tasks that are left), answer, streams, done, failed,
 -- cancelled, doomed (it is to be cancelled), dismissed, closing, origin (the task of a group whose error it was
 -- handed), depth}
--- What is set while others wait is there from the start, false: waking, ending and closing a task makes nothing new, so
--- that where memory ends none is lost. All that these may lack is room for their calls: see cancel_doomed.
+-- Fields that are set while others wait exist from the start, as false: waking, ending and closing a task makes nothing
+-- new, so that where memory ends none is lost. All that these may lack is room for their calls: see cancel_doomed.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -100,7 +100,7 @@ local function settle(task)
   if run.idle and (run.alive == 0 or run.failure) then wait.wake(run) end
 end
 
--- Closes what the task leaves open: its coroutine's variables, then its streams. What coroutine.close returns.
+-- Closes what the task leaves open: its coroutine's variables, then its streams. Returns as coroutine.close does.
 local function close_all(task)
   task.closing = true
   local before = wait.switch(task)
@@ -149,8 +149,8 @@ local function go_on(task, ...)
   return settled(task, step(task, ...))
 end
 
--- What a resume gave: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to the coroutine
--- that resumed the run where that is possible; elsewhere it lets the others run.
+-- Handles the results of a resume: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to
+-- the coroutine that resumed the run where that is possible; elsewhere it lets the others run.
 function settled(task, ok, ...)
   if rawequal((...), KOINE) then
     if task.cancelled then return unwind(task) end
