@@ -39,8 +39,8 @@
 --   reasoning_field  where the Chat wire puts thinking: reasoning_content (default), reasoning, reasoning_text,
 --                 reasoning_details (with signatures) or content (an array)
 --   rotate_ids    true: on the Responses wire an item has another id in every event (Copilot's way, and the default
---                 there: false turns it off). What can be sent back is the id of output_item.done or of the
---                 last event
+--                 there: false turns it off). Only the id of output_item.done or of the last event can
+--                 be sent back
 --   split_choices  true: on the Chat wire tool calls come in a choice of their own, as Copilot's Claude models do it
 --   stream_error  {type=, code=, message=, param=, status=, after = number of deltas first}: an error inside the 200
 --                 stream; a plain answer gets the status that it maps to. On the Responses wire `shape` says how the

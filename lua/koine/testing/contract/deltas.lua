@@ -1,4 +1,4 @@
---- What the deltas of a stream have to be: their grammar, and that they agree with the Response.
+--- Checks the deltas of a stream: their grammar, and that they agree with the Response.
 
 local core = require "koine.core"
 local records = require "koine.data.records"

@@ -29,7 +29,7 @@ local HOOKS = {
   live = { new = true, unreachable = false, refused = false },
 }
 
--- What an adapter can do unless its spec says otherwise.
+-- The abilities of an adapter unless its spec says otherwise.
 local SUPPORTS = {
   wire = false,            -- it speaks HTTP to what `script` scripts: faults and raw bodies can be played
   errors = false,          -- `script` plays answers with `error` and `stream_error`

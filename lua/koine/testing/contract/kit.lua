@@ -1,4 +1,4 @@
---- What the items of the contract are written with: playing an answer in either mode, looking at what was sent.
+--- The functions that the contract's items use: playing an answer in either mode, looking at what was sent.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"

@@ -5,7 +5,7 @@
 
 local paths = {}
 
--- What stands before an endpoint, by wire: the paths of the rows' base URLs, with NAME where a part is the caller's.
+-- The prefixes of an endpoint, by wire: the paths of the rows' base URLs, with NAME where a part is the caller's.
 local PREFIXES = {
   -- generated: prefixes, by `make generate`
   anthropic = { "/v1", "/anthropic/v1" },
@@ -87,8 +87,8 @@ function paths.add(own, path)
   end
 end
 
---- What is at a path: the wire, and true when it counts tokens, else false. nil
--- when nothing is. `own`: what was added.
+--- Looks up a path: the wire, and true when it counts tokens, else false. nil
+-- when nothing is there. `own`: what was added.
 function paths.endpoint(path, own)
   local endpoint, prefix = split(path)
   if endpoint and (is_known(endpoint.wire, prefix) or own[endpoint.wire .. " " .. prefix]) then

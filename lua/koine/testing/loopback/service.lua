@@ -1,5 +1,5 @@
---- What the loopback provider answers: the control paths under /__koine, the endpoints, scripted plain paths. Holds the
--- state of one server: the script, the log of requests, what was handed out.
+--- The answers of the loopback provider: the control paths under /__koine, the endpoints, scripted plain paths. Holds
+-- the state of one server: the script, the log of requests, what was handed out.
 
 local copilot = require "koine.testing.loopback.copilot"
 local embeddings = require "koine.testing.loopback.embeddings"
@@ -17,7 +17,7 @@ local service = {}
 
 local endpoints = paths.endpoints
 
--- What there is beside chats: "METHOD PATH" → its endpoint.
+-- The paths served beside chats: "METHOD PATH" → its endpoint.
 local BESIDE = {}
 for _, endpoint in pairs(endpoints) do
   for path in pairs(endpoint.beside or {}) do
@@ -114,7 +114,7 @@ local function answer_models(endpoint, request, record, id)
   return response.plain(200, body, endpoint.id_header(record.request_id))
 end
 
---- What an endpoint answers beside its chats: nil when the path is none of those.
+--- The answer of an endpoint beside its chats: nil when the path is none of those.
 local function answer_beside(request, record)
   local action = request.method .. " " .. request.path
   local endpoint = BESIDE[action]
@@ -172,7 +172,7 @@ local function scripted(state, request, record)
   end
 end
 
--- What a path is for: the endpoint of its chats, or nil, and the endpoint whose counts it asks for, or nil. `others`:
+-- Finds the endpoints of a path: that of its chats, or nil, and the one whose counts it asks for, or nil. `others`:
 -- whether it may be of another service than Copilot.
 local function find_endpoints(state, request, others)
   local chats = state.copilot and state.copilot:endpoint(request)

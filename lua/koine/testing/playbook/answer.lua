@@ -1,4 +1,4 @@
---- What a scripted answer looks like to the caller of an adapter: its deltas in the canonical grammar, its Response,
+--- A scripted answer as the caller of an adapter sees it: its deltas in the canonical grammar, its Response,
 -- its error. Deterministic: the same answer gives the same deltas and the same Response, streamed or not.
 
 local core = require "koine.core"
@@ -136,7 +136,7 @@ local function cut_after(deltas, limit)
   return #deltas
 end
 
--- What the first n deltas amount to: the content of a partial Response. Its tool calls are not to be executed.
+-- Joins the first n deltas: the content of a partial Response. Its tool calls are not to be executed.
 local function content_after(deltas, n)
   local blocks, calls = {}, {}
   for i = 1, n do

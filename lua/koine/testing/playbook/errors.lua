@@ -1,4 +1,4 @@
---- What can be wrong with a playbook: three classes under PlaybookError, raised at the line of the caller.
+--- The errors of a playbook: three classes under PlaybookError, raised at the line of the caller.
 -- err:is "PlaybookError" holds for all three, err:is "Error" as for every error.
 
 local core = require "koine.core"

@@ -11,7 +11,7 @@ local vocabulary = require "koine.data.vocabulary"
 
 local steps = {}
 
--- What f(...) returns; wrong use that it raises is an InvalidPlaybookError.
+-- Returns the result of f(...); wrong use that it raises is an InvalidPlaybookError.
 local function checked(f, ...)
   local kept, err = errors.try(f, ...)
   if err then failures.invalid(err) end

@@ -93,7 +93,7 @@ function data.error(err)
   return whole
 end
 
---- What GitHub says beside the error words of the device flow.
+--- GitHub's descriptions of the error words of the device flow.
 data.device_errors = {
   authorization_pending = "The authorization request is still pending.",
   slow_down = "Too many requests have been made in the same timeframe.",

@@ -34,7 +34,7 @@ local TYPES = {
 local methods = {}
 local Copilot = { __index = methods, __name = "koine.testing.copilot" }
 
---- What is wrong with settings: one line naming the field, or nil.
+--- The problem with settings: one line naming the field, or nil.
 function copilot.check(settings)
   if not json.is_object(settings) then
     return "copilot: a table expected"
@@ -98,7 +98,7 @@ function methods:configure(settings)
   end
 end
 
---- What was counted, for GET /__koine/copilot.
+--- The counts and the chats seen, for GET /__koine/copilot.
 function methods:counters()
   local counters, chats = {}, json.array {}
   for name, count in pairs(self.counts) do

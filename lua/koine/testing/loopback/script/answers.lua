@@ -54,7 +54,7 @@ local function check_numbers(path, t, fields)
   end
 end
 
--- What is wrong with the fields that a block may leave out, or nil.
+-- The problem with the fields that a block may leave out, or nil.
 local function check_optional(at, block)
   for field, kind in pairs(OPTIONAL[block.type] or {}) do
     if block[field] ~= nil and type(block[field]) ~= kind then
@@ -94,7 +94,7 @@ local function check_content(path, content)
   end
 end
 
--- What is wrong with the offsets that a fault splits at, or nil.
+-- The problem with the offsets that a fault splits at, or nil.
 local function check_offsets(path, offsets)
   if type(offsets) ~= "table" then
     return path .. ": an array of offsets expected"
@@ -106,7 +106,7 @@ local function check_offsets(path, offsets)
   end
 end
 
---- What is wrong with a fault table, or nil.
+--- The problem with a fault table, or nil.
 function answers.check_fault(path, fault)
   local problem = known(path, fault, FAULT)
     or check_numbers(path, fault, "delay_ms write_bytes stall_after reset_after truncate_after end_after gzip_bomb")
@@ -130,7 +130,7 @@ end
 -- The tables of an answer that have named fields.
 local TABLES = { { "error", ERROR }, { "reply", REPLY }, { "stream_error", STREAM_ERROR } }
 
--- What is wrong with the tables and numbers of an answer, or nil.
+-- The problem with the tables and numbers of an answer, or nil.
 local function check_tables(path, answer)
   local problem = answer.content ~= nil and check_content(path .. ".content", answer.content) or nil
   for _, entry in ipairs(TABLES) do
@@ -144,7 +144,7 @@ local function check_tables(path, answer)
     or check_numbers(path, answer, "chunk")
 end
 
--- What is wrong with the container, the embeddings and the booleans of an answer, or nil.
+-- The problem with the container, the embeddings and the booleans of an answer, or nil.
 local function check_values(path, answer)
   local container = answer.container
   if container ~= nil and not (type(container) == "table" and type(container.id) == "string") then
@@ -160,7 +160,7 @@ local function check_values(path, answer)
   end
 end
 
--- What is wrong with the words of an answer, or nil.
+-- The problem with the words of an answer, or nil.
 local function check_words(path, answer)
   local shape, refusal = (answer.stream_error or {}).shape, (answer.error or {}).copilot
   if answer.reasoning_field ~= nil and not REASONING[answer.reasoning_field] then

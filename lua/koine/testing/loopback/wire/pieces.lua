@@ -1,4 +1,4 @@
---- What the streams of the wires share: the steps of a plan, and pieces that end where the script wants an error. Pure.
+--- Parts that the wires' streams share: the steps of a plan, and pieces that end where the script wants an error. Pure.
 
 local pieces = {}
 

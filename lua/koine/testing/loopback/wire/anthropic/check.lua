@@ -118,7 +118,7 @@ local function check_headers(c, headers, host)
   check_betas(c, "anthropic-beta", names)
 end
 
---- What of the body depends on the host: the version in it, the model and the stream out of it, the betas.
+--- Checks the body where it depends on the host: the version in it, the model and the stream out of it, the betas.
 local function check_host(c, body, host, count)
   local known = {}
   for key in pairs(count and COUNT_KEYS or KEYS) do

@@ -154,7 +154,7 @@ function CHECKS.reasoningContent(ctx, path, content)
   end
 end
 
---- What may stand beside what in one message of the user.
+--- Checks which blocks stand beside each other in one message of the user.
 local function check_company(ctx, path, content)
   local seen, others = {}, false
   for i, block in ipairs(content) do

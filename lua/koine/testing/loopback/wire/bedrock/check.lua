@@ -154,7 +154,7 @@ local function unescape(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
--- What a count wraps the request in.
+-- Returns the request that a count wraps, or nil.
 local function unwrap(c, body)
   if not c:object("request", body, set "input", "input")
     or not c:object("input", body.input, set "converse", "converse") then

@@ -1,5 +1,5 @@
---- What a request to Converse says beside tools and history: the part of check.lua that looks at it. Each function adds
--- what is wrong to the collector. Pure.
+--- Checks the fields of a request to Converse beside tools and history, as a part of check.lua. Each function adds what
+-- is wrong to the collector. Pure.
 
 local check = require "koine.testing.loopback.check"
 local json = require "koine.testing.loopback.json"
@@ -40,7 +40,7 @@ local function check_own_choice(ctx, choice, config)
   end
 end
 
---- What goes to the model as it is: of Claude's fields those that thinking rules out.
+--- Checks the fields that go to the model as they are: of Claude's those that thinking rules out.
 function settings.more(ctx, body, forced)
   local more = body.additionalModelRequestFields
   if more == nil or not ctx.check:object("additionalModelRequestFields", more) or ctx.family ~= "claude" then

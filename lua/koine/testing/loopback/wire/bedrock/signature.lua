@@ -58,8 +58,8 @@ local function expected(request, fields, stamp)
   return hex(core.hmac_sha256(key, ("AWS4-HMAC-SHA256\n%s\n%s\n%s"):format(stamp, scope, hex(core.sha256(canonical)))))
 end
 
---- What is wrong with a request that claims to be signed: the type of the error without "Exception", and its message;
--- nil when nothing is.
+--- The problem with a request that claims to be signed: the type of the error without "Exception", and its message; nil
+-- when there is none.
 function signature.problem(request)
   local headers, fields = request.headers, {}
   local stamp = headers["x-amz-date"]

@@ -34,7 +34,7 @@ function invoke.check(request, _, issued)
   return body, problems
 end
 
--- What stands in the message that ends one of Anthropic's streams here.
+-- The metrics in the message that ends one of Anthropic's streams here.
 local METRICS = ',"amazon-bedrock-invocationMetrics":{"inputTokenCount":1,"outputTokenCount":1,'
   .. '"invocationLatency":2,"firstByteLatency":1}}'
 

@@ -248,7 +248,7 @@ local function check_tools(ctx, body)
   end
 end
 
---- What form the answer is to have.
+--- Checks the form that the answer is to have.
 local function check_format(ctx, format)
   if format == nil or not ctx.check:object("response_format", format, set "type json_schema", "type") then
     return

@@ -322,7 +322,7 @@ local function check_config(ctx, config)
   schema.check(ctx.check, "generationConfig.responseJsonSchema", config.responseJsonSchema)
 end
 
--- What a request is billed under: words in lower case.
+-- Checks the labels that a request is billed under: words in lower case.
 local function check_labels(ctx, labels)
   if labels == nil or not ctx.check:object("labels", labels) then
     return

@@ -246,7 +246,7 @@ function gemini.model(id)
   return json.encode(model_object(id))
 end
 
---- What is asked for beside chats: access tokens.
+--- The answers beside chats: access tokens.
 gemini.beside = {
   ["POST /token"] = function(_, request)
     return token(request)

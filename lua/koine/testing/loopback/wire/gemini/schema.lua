@@ -36,7 +36,7 @@ local function type_of(value)
   return json.is_object(value) and type(value.type) == "string" and value.type:lower() or nil
 end
 
--- What only schemas of one type have.
+-- The keys that only schemas of one type have, and that type.
 local OF = { properties = "OBJECT", required = "OBJECT", propertyOrdering = "OBJECT", minProperties = "OBJECT",
   maxProperties = "OBJECT", items = "ARRAY", minItems = "ARRAY", maxItems = "ARRAY", enum = "STRING" }
 
@@ -92,7 +92,7 @@ function schema.check_subset(c, path, value, whole)
   end
 end
 
--- What stands beside a $ref begins with $.
+-- Checks that all keys beside a $ref begin with $.
 local function check_refs(c, path, value)
   for key in pairs(json.is_object(value) and value["$ref"] ~= nil and value or {}) do
     if key:sub(1, 1) ~= "$" then

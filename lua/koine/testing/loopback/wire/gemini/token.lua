@@ -25,7 +25,7 @@ local function part_of(text)
   return json.is_object(value) and value or nil
 end
 
--- What is wrong with an assertion, nil when nothing is.
+-- The problem with an assertion, nil when there is none.
 local function problem_of(assertion)
   local first, second, third = (assertion or ""):match("^([%w_-]+)%.([%w_-]+)%.([%w_-]+)$")
   local header, claims = first and part_of(first), second and part_of(second)

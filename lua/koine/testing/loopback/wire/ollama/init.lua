@@ -99,7 +99,7 @@ local function class_of(block)
   return block.type
 end
 
--- What the message of a line says at one step, or nil: a call is told whole, at its end. `index` counts the calls.
+-- A line's field at one step, or nil, and its value: a call is told whole, at its end. `index` counts the calls.
 local function step_fields(kind, block, fragment, index)
   if block.type == "tool_use" then
     return kind == "end" and "tool_calls" or nil, array { call_object(block, index) }
@@ -198,8 +198,8 @@ local function pull(ids, request)
   return 200, table.concat(out), ollama.stream_type
 end
 
---- What this server answers beside chats, by method and path: function(ids of its models, request) → status, body, and
--- its content type where it is not JSON.
+--- The answers of this server beside chats, by method and path: function(ids of its models, request) → status, body,
+-- and its content type where it is not JSON.
 ollama.beside = { ["GET /api/tags"] = tags, ["GET /api/ps"] = ps, ["POST /api/show"] = show,
   ["POST /api/pull"] = pull }
 

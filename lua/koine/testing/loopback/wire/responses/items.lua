@@ -204,7 +204,7 @@ function ITEMS.function_call_output(ctx, path, item)
   end
 end
 
---- What was issued with an encrypted content goes back as it was: model, id, summary.
+--- Checks that an item issued with an encrypted content goes back as it was: model, id, summary.
 local function check_encrypted(ctx, path, item)
   local known = ctx.issued.encrypted[item.encrypted_content]
   if not known or known.model ~= ctx.body.model then
