@@ -18,7 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 /*
-** What a row (or a model's row) may say about its dialect. A name here is a quirk's name in the row; strings are
+** All that a row (or a model's row) may say about its dialect. A name here is a quirk's name in the row; strings are
 ** NUL-terminated and borrowed from quirks.c's own table of allowed words. quirks.c: QUIRKS[] lists them with type,
 ** default and meaning; an unknown name or word is an error.
 */
@@ -156,8 +156,9 @@ struct render {
 };
 
 /*
-** What a request can do without when the provider refuses it: sent once more with the member `without` set. It fits a
-** refusal (400 to 499, or the `status` named) with that code, or whose message has these words, whatever their case.
+** A feature that a request can do without when the provider refuses it: the request is sent once more with the member
+** `without` set. It fits a refusal (400 to 499, or the `status` named) with that code, or whose message has these
+** words, whatever their case.
 */
 struct remedy {
   const char *without;         /* NULL: the end of the list */
@@ -166,7 +167,7 @@ struct remedy {
   int lasts;                   /* what was refused is refused always: the adapter's later requests go without it */
 };
 
-/* What parsing needs to know about the call. */
+/* The facts of the call that parsing needs. */
 struct parse {
   const struct mem *m;
   struct arena *a;             /* scratch, emptied by the caller once the parts were taken */
@@ -206,7 +207,7 @@ struct codec {
   int (*parse_end)(void *state, struct events *out, struct err *e);
   /* Reads a refusal where codec_error is not enough: type is what error_header says; NULL: codec_error. */
   void (*read_error)(struct arena *a, int status, struct str type, struct str body, struct err *e);
-  /* What a close of the stream would be now: an enum ended. */
+  /* Returns what a close of the stream would be now: an enum ended. */
   int (*ended)(const void *state);
 };
 

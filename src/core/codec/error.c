@@ -14,7 +14,7 @@
 #define TITLE_MAX 100   /* of an HTML page's title */
 #define DEPTH 64        /* of an error body that is read as JSON */
 
-/* What an error object says. */
+/* The members of an error object. */
 struct facts {
   struct str message, code, type, word; /* word: the upper-case `status` of Google's errors */
   struct str request_id;
@@ -46,7 +46,7 @@ static void copy(char *to, size_t room, struct str s) {
   (void)snprintf(to, room, "%.*s", (int)s.n, s.p);
 }
 
-/* What was written to b, moved into the arena; empty when memory ran out. */
+/* Moves the bytes written to b into the arena, frees b and returns them; empty when memory ran out. */
 static struct str settle(struct arena *a, struct buf *b, int bad) {
   struct str s = bad ? STR_NONE : arena_dup(a, buf_str(b));
   buf_free(b);
@@ -240,7 +240,7 @@ static const char *const CREDIT[] = { "credit balance is too low", NULL };
 static const char *const MEDIA[] = {
   "could not process image", "unsupported image", "invalid image", "unsupported media", NULL
 };
-/* What models may not take, and the words for that they do not: "image input is not supported" (llama.cpp). */
+/* Media that models may not take, and the words for that they do not: "image input is not supported" (llama.cpp). */
 static const char *const MEDIUM[] = { "image", "audio", "video", "vision", "multimodal", NULL };
 static const char *const UNSUPPORTED[] = { "not supported", "not support", "unsupported", NULL };
 static const char *const ALLOWANCE[] = { "quota", "weekly", "monthly", NULL };

@@ -95,7 +95,7 @@ void quirks_default(struct quirks *q) {
     if (QUIRKS[i].type == QUIRK_WORD) *word_at(q, &QUIRKS[i]) = QUIRKS[i].words[0];
 }
 
-/* What a row gave, for an error message. */
+/* Describes the value that a row gave, for an error message. */
 static const char *describe(const struct node *v, char *scratch, size_t n) {
   switch (v == NULL ? NODE_NULL : v->type) {
     case NODE_FALSE: return "false";

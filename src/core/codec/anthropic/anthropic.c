@@ -1,7 +1,7 @@
 /*
 ** anthropic.c: a canonical request as the body of POST /v1/messages, and the table of the Anthropic Messages
 ** format. Fields go out in a fixed order, static first, messages last, so that the same request gives the same bytes
-** and a longer history only extends them. What the wire cannot carry is left out with a warning.
+** and a longer history only extends them. A field that the wire cannot carry is left out with a warning.
 ** Scratch lies in the render's arena. Failure: -1 and an err.
 */
 #include "anthropic.h"
@@ -152,7 +152,7 @@ static int forces_tool(const struct writer *w) {
 
 /* {{{ the rest */
 
-/* What llama.cpp's server tells the model's template: of `thinking` it only heeds a budget. */
+/* Writes the field that llama.cpp's server hands to the model's template: of `thinking` it only heeds a budget. */
 static void put_template(struct writer *w, const struct anthropic_thinking *t) {
   if (t->mode == THINKING_UNSAID || !effort_is_templated(w->r->quirks)) return;
   writer_field(w, "chat_template_kwargs");
@@ -208,7 +208,7 @@ static void put_metadata(struct writer *w) {
     writer_warn(w, "metadata", "only user_id, a string, can be sent: the rest was left out");
 }
 
-/* The caller's own fields. What cannot be written there is a number. */
+/* Writes the caller's own fields. Only a number can fail to be written there. */
 static void put_extra(struct writer *w) {
   int failed = w->failed;
   writer_extra(w, "messages");
@@ -250,7 +250,7 @@ static int prepare(struct writer *w, const struct anthropic_host *host, struct n
   return anthropic_cache(r, *system, e);
 }
 
-/* What stands between the model's thinking and the messages; counting tokens takes none of it. */
+/* Writes the fields between the model's thinking and the messages; counting tokens takes none of them. */
 static void put_rest(struct writer *w, const struct anthropic_host *host, struct str container) {
   put_metadata(w);
   if (!host->stream_in_path && node_is(writer_given(w, "stream"), NODE_TRUE)) {
@@ -264,7 +264,7 @@ static void put_rest(struct writer *w, const struct anthropic_host *host, struct
   put_extra(w);
 }
 
-/* What the body is for: the model, unless the path says it, and what stands for it then. */
+/* Writes the target of the body: the model, unless the path says it, and what stands for it then. */
 static int put_target(struct writer *w, const struct anthropic_host *host, int count) {
   if (host->version != NULL) writer_field_word(w, "anthropic_version", host->version);
   if (host->version == NULL || count) {

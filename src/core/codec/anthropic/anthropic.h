@@ -98,7 +98,7 @@ struct anthropic {
   struct buf stop_reason, stop_sequence;
 };
 
-/* What the codec fills its table with: see struct codec. */
+/* The functions that the codec fills its table with: see struct codec. */
 void anthropic_init(void *state, const struct parse *p);
 void anthropic_free(void *state);
 int anthropic_parse_record(void *state, const struct record *r, struct events *out, struct err *e);

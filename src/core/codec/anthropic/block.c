@@ -8,7 +8,7 @@
 
 /* {{{ beginning */
 
-/* What a block says when it begins; strings are decoded, input and citations raw. */
+/* The members of a block when it begins; strings are decoded, input and citations raw. */
 struct start {
   struct str type, text, thinking, signature, data, id, name, input, citations;
   int extras; /* there are members besides these */

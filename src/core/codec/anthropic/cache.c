@@ -9,7 +9,7 @@
 #define LEAP_FROM 20  /* a history longer than this gets a second marker, */
 #define LEAP 15       /* this many blocks before its end */
 
-/* What is being marked. */
+/* The members of a request that are being marked. */
 struct marking {
   struct arena *a;
   struct node *tools, *system;     /* may be NULL */

@@ -1,6 +1,6 @@
 /*
 ** content.c: blocks of the history as the Anthropic Messages format has them.
-** What came from this wire and has no canonical name goes back as the bytes that came (provider_data.raw).
+** A block that came from this wire and has no canonical name goes back as the bytes that came (provider_data.raw).
 ** Scratch lies in the render's arena. Failure: kept in the writer.
 */
 #include "anthropic.h"

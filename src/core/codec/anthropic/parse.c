@@ -34,7 +34,7 @@ int anthropic_ended(const void *state) { return ((const struct anthropic *)state
 
 /* {{{ readers */
 
-/* What a message or a message_delta says about the end of the message; the container is raw. */
+/* The members of a message or a message_delta about the end of the message; the container is raw. */
 struct ending { struct str reason, sequence, category, explanation, container; };
 
 /* After the key "stop_details": why a refusal was one. */
@@ -73,7 +73,7 @@ static int keep_ending(struct anthropic *s, const struct ending *end, struct eve
 
 /* {{{ whole messages: message_start's, and a plain answer */
 
-/* What a message object says; content and usage are raw. */
+/* The members of a message object; content and usage are raw. */
 struct whole {
   struct str type, id, model, content, usage;
   struct ending end;

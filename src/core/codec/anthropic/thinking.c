@@ -1,6 +1,6 @@
 /*
 ** thinking.c: whether and how the model thinks (N19). Older models take a budget of tokens, newer ones
-** an effort and decide for themselves (adaptive). What cannot be combined with thinking wins over it, with one warning.
+** an effort and decide for themselves (adaptive). A field that cannot go with thinking wins over it, with one warning.
 ** Owns nothing. Failure: -1 and an err.
 */
 #include "anthropic.h"
@@ -26,7 +26,7 @@ static int warn(struct render *r, const char *code, const char *message, struct 
   return codec_warn(r->a, r->warnings, code, "thinking", message) == 0 ? 0 : err_memory(e);
 }
 
-/* What the model's row says; a model that no row knows is taken for a new one, unless a budget is asked of it. */
+/* The mode by the model's row; a model that no row knows is taken for a new one, unless a budget is asked of it. */
 static enum mode mode_of(const struct render *r) {
   struct str s = node_str(node_get(r->request, "thinking_mode"));
   if (str_eq(s, "budget") || (s.n == 0 && effort_is_templated(r->quirks))) return MODE_BUDGET;
@@ -60,7 +60,7 @@ static int read_budget(const struct node *v, int64_t *budget, struct err *e) {
   return 0;
 }
 
-/* What was asked for, before anything stands against it. */
+/* Reads the thinking that was asked for, before anything stands against it. */
 static int read_wish(struct render *r, enum mode mode, struct anthropic_thinking *t, struct err *e) {
   const struct node *v = node_get(r->request, "thinking");
   const struct level *level = NULL;

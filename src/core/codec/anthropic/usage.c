@@ -15,8 +15,8 @@ static int read_thinking_tokens(struct json *j, int64_t *to) {
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
 
-/* cache_creation, by lifetime: its sum, and what is kept for an hour. What would make the sum more than a count can be
-** is left out; a lifetime that is not known leaves the hour unknown. */
+/* cache_creation, by lifetime: its sum, and what is kept for an hour. A number that would make the sum more than a
+** count can be is left out; a lifetime that is not known leaves the hour unknown. */
 static int read_cache_creation(struct json *j, int64_t *sum, int64_t *hour) {
   int strange = 0;
   if (json_next(j) != J_OBJECT) return json_skip(j);
@@ -48,7 +48,7 @@ static int read_iterations(struct json *j, struct arena *a, const char **unprice
   return more;
 }
 
-/* server_tool_use: how often a tool ran at the provider. What it fetches costs tokens alone, the rest has fees. */
+/* server_tool_use: how often a tool ran at the provider. A fetch costs tokens alone, the rest has fees. */
 static int read_server_tools(struct json *j, const char **unpriced) {
   if (json_next(j) != J_OBJECT) return json_skip(j);
   while (json_next(j) == J_KEY) {

@@ -1,8 +1,8 @@
 /*
 ** bedrock.c: a canonical request as the body of POST /model/ID/converse, …/converse-stream or …/count-tokens of Amazon
 ** Bedrock, and the table of the format. The path says model and stream. Fields go out in a fixed order, static first,
-** messages last, so that the same request gives the same bytes and a longer history only extends them. What the wire or
-** the model's family cannot carry is left out with a warning.
+** messages last, so that the same request gives the same bytes and a longer history only extends them. A field that the
+** wire or the model's family cannot carry is left out with a warning.
 ** Scratch lies in the render's arena. Failure: -1 and an err.
 */
 #include "bedrock.h"
@@ -64,7 +64,7 @@ static int has_setting(const struct inference *c, struct str name) {
   return 0;
 }
 
-/* What `extra.inferenceConfig` has besides, sorted; it is taken out of `extra`. Returns how many members were written. */
+/* Writes the other members of `extra.inferenceConfig`, sorted; takes it out of `extra`. Returns how many it wrote. */
 static int put_extra_settings(const struct inference *c) {
   struct writer *w = c->w;
   struct node *extra = writer_given(w, "extra"), *more = node_get(extra, "inferenceConfig");

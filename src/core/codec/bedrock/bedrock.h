@@ -35,7 +35,7 @@ enum family_can {
   CAN_TELL_SEQUENCE = 128 /* says which stop sequence it met, when asked */
 };
 
-/* What the family of the request's model can. */
+/* Returns the abilities of the family of the request's model. */
 unsigned bedrock_family(const struct quirks *q);
 /* True when it is that family. */
 #define is_family(q, literal) (strcmp((q)->family, literal) == 0)
@@ -113,7 +113,7 @@ int bedrock_parse_end(void *state, struct events *out, struct err *e);
 /* True once messageStop came. */
 int bedrock_ended(const void *state);
 
-/* What a piece of a block says, streamed or whole; empty = nothing. `raw`: JSON. */
+/* The members of a piece of a block, streamed or whole; empty = nothing. `raw`: JSON. */
 struct bedrock_piece {
   int64_t index;
   int has_text, has_thinking;

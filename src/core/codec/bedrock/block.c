@@ -54,7 +54,7 @@ static int say(struct bedrock *s, struct open_block *b, struct str text, unsigne
   return 0;
 }
 
-/* What the filter holds back, where the text pauses or ends: THINK_NONE in both when it is not used. */
+/* Passes on the text that the filter holds back, where the text pauses or ends; nothing when it is not used. */
 static int let_go(struct bedrock *s, int end, struct events *out, struct err *e) {
   struct str piece;
   int kind;

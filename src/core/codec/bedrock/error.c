@@ -41,7 +41,7 @@ static const char *const NO_PROFILE[] = {
 };
 static const char *const SPENT[] = { "too many tokens per day", NULL };
 
-/* What a body says. */
+/* The members of a body. */
 struct facts { struct str type, message; int64_t status; };
 
 static int says(struct str s, const char *const *phrases) {
@@ -91,7 +91,7 @@ static int is_login(struct str message, const char *const *phrases) {
   return says(message, phrases) && !says(message, NOT_ALLOWED);
 }
 
-/* What the words of a refusal say beyond its type. */
+/* Settles an error by the words of a refusal, where they say more than its type. */
 static void look_closer(struct err *e, struct str message) {
   if (e->kind == KIND_PERMISSION && is_login(message, LOGIN)) settle(e, KIND_AUTH, 0);
   else if (e->kind == KIND_RATE_LIMIT && says(message, SPENT)) settle(e, KIND_BILLING, 0);

@@ -30,7 +30,7 @@ static int set_word(struct writer *w, struct node *o, const char *in, const char
   return set_field(w, o, in, name, node_string(w->r->a, (struct str){ word, strlen(word) }));
 }
 
-/* What the caller has for the model, taken out of `extra`; made if need be. NULL and *e. */
+/* Returns the caller's fields for the model, taken out of `extra`; made if need be. NULL and *e. */
 static struct node *fields_of(struct writer *w) {
   struct node *extra = writer_given(w, "extra"), *given = node_get(extra, FIELDS);
   if (given != NULL) node_remove(extra, given);

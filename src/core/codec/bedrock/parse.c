@@ -305,7 +305,7 @@ static int read_output(struct bedrock *s, struct json *j, struct events *out, st
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
 
-/* What is no answer: an error with status 200, or another wire's. */
+/* Refuses a body that is no answer: an error with status 200, or another wire's. */
 static int reject(struct bedrock *s, struct str body, struct err *e) {
   struct node *v = json_tree(s->p->a, body, s->p->limits->depth, e);
   if (v == NULL) return -1;

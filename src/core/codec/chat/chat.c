@@ -1,5 +1,5 @@
 /*
-** chat.c: renders a canonical request as the body of POST /chat/completions. What differs between the providers
+** chat.c: renders a canonical request as the body of POST /chat/completions. A difference between the providers
 ** of this format is a quirk. Known fields go out in a fixed order, static first and the messages last, so that the same
 ** request gives the same bytes and a longer history only extends them.
 ** Writes to the caller's body; scratch lies in the caller's arena. Failure: -1 and an err.

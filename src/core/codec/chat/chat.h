@@ -70,7 +70,7 @@ struct chat_detail {
   struct buf text, summary, data;
 };
 
-/* What goes back to where it came from. */
+/* Data of an answer that goes back to where it came from. */
 struct chat_keep {
   struct arena a;
   struct chat_detail *v;            /* reasoning_details */
@@ -135,7 +135,7 @@ struct chat {
   size_t recovered;                 /* calls that this made */
 };
 
-/* As in struct codec. What comes at the message's end comes in two steps: text that was kept back, then the rest. */
+/* As in struct codec. The parts of the message's end come in two steps: text that was kept back, then the rest. */
 void chat_init(struct chat *c, const struct parse *p);
 void chat_free(struct chat *c);
 int chat_parse_record(struct chat *c, const struct record *r, struct events *out, struct err *e);

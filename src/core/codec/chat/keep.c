@@ -133,7 +133,7 @@ static int join(struct chat_keep *k, struct chat_detail *d, const struct node *x
   return 0;
 }
 
-/* What the entry says to a reader. */
+/* Returns the text that the entry has for a reader. */
 static struct str readable(const struct node *x) {
   struct str s = node_str(node_get(x, "text"));
   return s.n > 0 ? s : node_str(node_get(x, "summary"));

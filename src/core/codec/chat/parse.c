@@ -7,14 +7,14 @@
 
 #include <stdio.h>
 
-/* What one delta (or message) says. Strings are decoded, the rest is JSON; empty = absent. */
+/* The members of one delta (or message). Strings are decoded, the rest is JSON; empty = absent. */
 struct delta {
   struct str content, refusal, reasoning[3], opaque;
   unsigned content_flags, refusal_flags, reasoning_flags[3];
   struct str parts, details, annotations, tool_calls;
 };
 
-/* What one chunk (or body) is, besides its choices. */
+/* The members of one chunk (or body) besides its choices. */
 struct chunk {
   int has_choices;
   struct str failure;       /* the error it carries, as JSON; p NULL = none */

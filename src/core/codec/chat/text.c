@@ -1,6 +1,6 @@
 /*
 ** text.c: text on its way to the parts, streamed and plain alike: which block it belongs to, and, where the dialect
-** asks for it, reasoning written into the answer's text taken apart (think.h). What is kept back is lost only where a
+** asks for it, reasoning written into the answer's text taken apart (think.h). Text kept back is lost only where a
 ** message breaks off: no partial answer holds it.
 ** Failure: -1 and an err.
 */
@@ -30,7 +30,7 @@ int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, 
   return 0;
 }
 
-/* What the filter of reasoning gave. */
+/* Pushes a piece that the filter of reasoning gave. */
 static int pass_piece(struct chat *c, int kind, struct str piece, unsigned flags) {
   switch (kind) {
     case THINK_NONE: return 0;

@@ -1,6 +1,6 @@
 /*
-** contents.c: the history as contents: messages as turns of `user` and `model`, blocks as parts. What came from this wire
-** and has no canonical name goes back with its part (provider_data.raw), a thought signature above all.
+** contents.c: the history as contents: messages as turns of `user` and `model`, blocks as parts. A member that came
+** from this wire and has no canonical name goes back with its part (provider_data.raw), a thought signature above all.
 ** Scratch lies in the render's arena. Failure: kept in the writer; -1 and an err before anything was written.
 */
 #include "gemini.h"
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* What stands for a signature that is not there; the provider does not check it. */
+/* The word that stands for a signature that is not there; the provider does not check it. */
 #define NO_SIGNATURE "skip_thought_signature_validator"
 
 /* {{{ media */
@@ -41,7 +41,7 @@ static int is_video_page(struct str url) {
          str_begins(url, "https://youtu.be/");
 }
 
-/* What a block's source is: 0, or -1 when it is nothing that can be sent. */
+/* Reads a block's source: 0, or -1 when it is nothing that can be sent. */
 static int read_media(const struct node *block, struct media *m) {
   struct str source = node_str(node_get(block, "source"));
   if (str_begins(source, "gs://")) *m = (struct media){ .type = node_str(node_get(block, "media_type")), .url = source };
@@ -156,9 +156,10 @@ static void put_text(struct writer *w, const struct node *block) {
 }
 
 /*
-** What the provider told of a call besides name and arguments: its id, if and only if it gave one. Vertex AI refused any id
-** as an unknown field, and gave none (vercel/ai#15664); since September 2026 it gives ids, as the Gemini API does, and takes
-** them back (anomalyco/opencode#50504). An id that Koine made up has never gone out, nor one of the other service's (N13).
+** Writes the provider's members of a call besides name and arguments: its id, if and only if it gave one. Vertex AI
+** refused any id as an unknown field, and gave none (vercel/ai#15664); since September 2026 it gives ids, as the Gemini
+** API does, and takes them back (anomalyco/opencode#50504). An id that Koine made up has never gone out, nor one of the
+** other service's (N13).
 */
 static void put_call_members(struct writer *w, const struct node *raw) {
   for (const struct node *v = children(node_get(raw, "functionCall")); v != NULL; v = v->next) {

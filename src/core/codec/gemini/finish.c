@@ -53,7 +53,7 @@ static int fails(const struct gemini *s, const struct reason *r) {
                        (r->meaning == FAILED_WHEN_EMPTY && s->parts == 0));
 }
 
-/* What each reason makes of the answer so far, from "it is whole" up. That it was held back says why it is EMPTY. */
+/* Ranks that reasons give the answer so far, from "it is whole" up. That it was held back says why it is EMPTY. */
 enum rank { WHOLE, UNCLEAR, CUT, EMPTY, HELD_BACK, NO_ANSWER };
 
 static enum rank rank_of(const struct gemini *s, const struct reason *r) {
@@ -103,7 +103,7 @@ static int warn(struct gemini *s, struct str code, struct str field) {
   return gemini_warn(s, code, field, s->message.n > 0 ? buf_str(&s->message) : buf_str(&s->reason));
 }
 
-/* What stood beside the content, each as a block that is never sent back. */
+/* Pushes the members that stood beside the content, each as a block that is never sent back. */
 static int push_extras(struct gemini *s) {
   for (int i = 0; i < GEMINI_EXTRAS; i++) {
     struct event *ev;

@@ -10,7 +10,7 @@
 
 /* {{{ path */
 
-/* What stands before a model's name: nothing where the name says where it is. */
+/* Returns the prefix of a model's name: nothing where the name says where it is. */
 static const char *collection(struct str model) {
   return model.n > 0 && memchr(model.p, '/', model.n) != NULL ? "" : "models/";
 }
@@ -100,7 +100,7 @@ static int has_field(const struct gemini_config *c, struct str name) {
   return 0;
 }
 
-/* What `extra.generationConfig` has besides, sorted. */
+/* Writes the other members of `extra.generationConfig`, sorted. */
 static void put_extra_config(struct gemini_config *c) {
   struct node *extra = writer_given(c->w, "extra"), *more = node_get(extra, "generationConfig");
   int n = 0;

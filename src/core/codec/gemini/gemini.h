@@ -75,7 +75,7 @@ void gemini_put_thinking(struct gemini_config *c);
 
 /* {{{ parsing */
 
-/* What stands beside the content of an answer: the last of each is kept. */
+/* The members beside the content of an answer: the last of each is kept. */
 enum { GEMINI_EXTRAS = 5 };
 extern const struct str gemini_extras[GEMINI_EXTRAS];
 
@@ -133,7 +133,7 @@ int gemini_read_usage(struct gemini *s, struct json *j, struct gemini_counts *c)
 /* Pushes the counts as a part; none say nothing. 0 or -1. */
 int gemini_push_usage(struct gemini *s, const struct gemini_counts *c);
 
-/* What the codec fills its table with: see struct codec. */
+/* The functions that the codec fills its table with: see struct codec. */
 void gemini_init(void *state, const struct parse *p);
 void gemini_free(void *state);
 int gemini_parse_record(void *state, const struct record *r, struct events *out, struct err *e);

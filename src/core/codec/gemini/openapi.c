@@ -1,7 +1,7 @@
 /*
 ** openapi.c: a tool's JSON Schema in the subset of OpenAPI's that every model and gateway takes (quirk openapi_schema),
 ** changed in place. A keyword without a place there is left out, a value that the service refuses is said another way.
-** What is put in place of references is bounded. New nodes lie in the arena. Failure: -1 and an err.
+** References add a bounded number of nodes. New nodes lie in the arena. Failure: -1 and an err.
 */
 #include "core/json/schema.h"
 #include "schema.h"
@@ -30,7 +30,7 @@ struct subset {
 
 enum { OF_ANY = 1, OF_STRING = 2, OF_NUMBER = 4, OF_ARRAY = 8, OF_OBJECT = 16 };
 
-/* What the subset has, and with which types; what is dropped says a type, but has no place. */
+/* The keywords of the subset, and their types; a keyword that is dropped says a type, but has no place. */
 static const struct { const char *key; int of, dropped; } KEYWORDS[] = {
   { "type", OF_ANY, 0 }, { "title", OF_ANY, 0 }, { "description", OF_ANY, 0 }, { "nullable", OF_ANY, 0 },
   { "anyOf", OF_ANY, 0 }, { "default", OF_ANY, 0 }, { "example", OF_ANY, 0 }, { "enum", OF_STRING, 0 },
@@ -110,7 +110,7 @@ static int names(struct str reference, struct str key) {
   return k == key.n;
 }
 
-/* What #/$defs/NAME or #/definitions/NAME stands for; NULL where there is nothing. */
+/* Returns the schema that #/$defs/NAME or #/definitions/NAME stands for; NULL where there is none. */
 static const struct node *resolve(const struct subset *x, struct str ref) {
   static const struct { const char *start, *key; } PLACES[] = {
     { "#/$defs/", "$defs" }, { "#/definitions/", "definitions" }
@@ -333,7 +333,7 @@ static int settle_type(struct subset *x, struct node *schema) {
   return schema_tell(x->a, schema, "format", format) == 0 ? 0 : err_memory(x->e);
 }
 
-/* What is in an array: of a tuple, any of its schemas; strings where nothing is said. 0 or -1. */
+/* Sets the items of an array: of a tuple, any of its schemas; strings where nothing is said. 0 or -1. */
 static int settle_items(struct subset *x, struct node *schema) {
   struct node *items = schema_get(schema, "items"), *tuple = schema_get(schema, "prefixItems");
   if (!str_eq(node_str(schema_get(schema, "type")), "array") || node_is(items, NODE_OBJECT)) return 0;

@@ -40,14 +40,14 @@ struct candidate {
   int is_there, is_odd;                /* odd: its content is no object */
 };
 
-/* What may stand beside the content, by the key at hand. */
+/* Reads a member that may stand beside the content, by the key at hand; skips any other. */
 static int read_extra(struct json *j, struct candidate *c) {
   for (int i = 0; i < GEMINI_EXTRAS; i++)
     if (json_is_(j, gemini_extras[i].p, gemini_extras[i].n)) return codec_raw(j, &c->extras[i]);
   return json_skip(j);
 }
 
-/* The value of `content`. What is no object is refused later: the candidate may not count. */
+/* The value of `content`. One that is no object is refused later: the candidate may not count. */
 static int read_content(struct json *j, struct candidate *c) {
   enum token t = json_next(j);
   c->parts = STR_NONE;

@@ -7,7 +7,7 @@
 
 /* {{{ reading */
 
-/* What may be the content of a part, besides text and functionCall: the first of these that is there. */
+/* The members that may be the content of a part, besides text and functionCall: the first of these that is there. */
 static const struct str CONTENT[] = {
   { "inlineData", 10 }, { "executableCode", 14 }, { "codeExecutionResult", 19 }, { "toolCall", 8 },
   { "toolResponse", 12 }, { "fileData", 8 }
@@ -244,7 +244,7 @@ static int add_call(struct gemini *s, const struct part *p) {
 
 /* }}} */
 
-/* What is kept whole. What ran at the provider may be charged for. */
+/* Pushes a part that is kept whole. A tool that ran at the provider may be charged for. */
 static int add_opaque(struct gemini *s, const struct part *p) {
   struct event *ev = gemini_push(s, PART_OPAQUE, s->next_key++, p->json);
   if (ev == NULL) return -1;

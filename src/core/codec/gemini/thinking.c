@@ -10,7 +10,7 @@
 
 enum mode { MODE_NONE, MODE_BUDGET, MODE_LEVEL };
 
-/* What the row says of the model; of one that it does not know, the name: a new Gemini takes a level. */
+/* Returns the mode by the model's row; of a model that it does not know, by the name: a new Gemini takes a level. */
 static enum mode mode_of(const struct writer *w) {
   struct str s = node_str(writer_given(w, "thinking_mode")), name = node_str(writer_given(w, "model"));
   if (s.n > 0) return str_eq(s, "none") ? MODE_NONE : str_eq(s, "budget") ? MODE_BUDGET : MODE_LEVEL;

@@ -77,7 +77,7 @@ static void put_server_tool(struct writer *w, const struct node *tool) {
   writer_json(w, "}}");
 }
 
-/* What is in the request. */
+/* The tools of the request. */
 struct offered {
   const struct node *more;  /* extra.tools */
   int server, own, strict;  /* tools of the provider's, of the caller's; strict ones */
@@ -137,7 +137,7 @@ static const char *mode_of(struct writer *w, const struct offered *o, struct str
   return o->strict > 0 || mixed ? "VALIDATED" : NULL;
 }
 
-/* What `extra.toolConfig` has besides, sorted. */
+/* Writes the other members of `extra.toolConfig`, sorted. */
 static void put_more_config(struct writer *w, int n, int has_mode, int has_invocations) {
   struct node *extra = writer_given(w, "extra"), *more = node_get(extra, "toolConfig");
   if (!node_is(more, NODE_OBJECT)) return;

@@ -12,7 +12,7 @@
 #define MESSAGE_MAX 200 /* bytes of a message that the address to log in at follows */
 #define URL_MAX 250     /* bytes of that */
 
-/* What the words of a message mean. status: those that it is looked for under, and that it has where none was said; 0:
+/* Meanings of the words of a message. status: the one they are looked for under, and get where none was said; 0:
 ** whatever the status. */
 static const struct {
   const char *says;
@@ -38,7 +38,7 @@ static const struct {
   { "not found", 404, KIND_NOT_FOUND, 0, "" },
 };
 
-/* What a whole body says besides its message. */
+/* The members of a whole body besides its message. */
 struct more {
   struct str url;  /* where to log in */
   int status;      /* 0 = not said */

@@ -34,7 +34,7 @@ int ollama_schema(struct arena *a, struct node *parameters, struct err *e);
 
 /* {{{ answers */
 
-/* What is known of a request whose history the server may have cut. */
+/* The known facts of a request whose history the server may have cut. */
 struct ollama_sent {
   int64_t context;   /* tokens that the model was asked to have room for; 0 = not known */
   size_t characters; /* of the text of its messages: those that repeat the one before are not counted */
@@ -43,7 +43,7 @@ struct ollama_sent {
 /* Reads the body that was sent; one that is no such request says nothing. */
 void ollama_sent_read(struct ollama_sent *s, struct str body);
 /*
-** What the server's counts (negative = not said) say against that: {code, message} of a warning, or {NULL, NULL}.
+** The warning where the server's counts (negative = not said) contradict that: {code, message}, or {NULL, NULL}.
 */
 struct ollama_cut { const char *code, *message; };
 struct ollama_cut ollama_cut_of(const struct ollama_sent *s, int64_t input, int64_t output);

@@ -5,7 +5,7 @@
 */
 #include "ollama.h"
 
-/* What one line says. Strings are decoded; calls and error are JSON. */
+/* The members of one line. Strings are decoded; calls and error are JSON. */
 struct line {
   struct str model, thinking, content, calls, error, reason;
   unsigned thinking_flags, content_flags;

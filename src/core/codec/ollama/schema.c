@@ -1,7 +1,7 @@
 /*
 ** schema.c: tool schemas for a server that keeps of each property only type, description, enum, anyOf, items, properties
 ** and required, and drops the rest before the model sees it.
-** In place; new nodes lie in the arena. What is put in place of references is bounded. Failure: -1 and an err (memory).
+** In place; new nodes lie in the arena. References add a bounded number of nodes. Failure: -1 and an err (memory).
 */
 #include "ollama.h"
 
@@ -38,7 +38,7 @@ static size_t nodes_of(const struct node *v, size_t most) {
   return n;
 }
 
-/* What "#", "#/$defs/NAME" or any other path from the root stands for; NULL where there is nothing. */
+/* Returns the value that "#", "#/$defs/NAME" or any other path from the root stands for; NULL where there is none. */
 static const struct node *resolve(const struct rewrite *x, struct str ref) {
   const struct node *v = x->root;
   if (ref.n == 0 || ref.p[0] != '#') return NULL;

@@ -233,7 +233,7 @@ static void put_part(struct input *in, const struct node *raw) {
   end_message(in->w, raw);
 }
 
-/* What goes back as it came. */
+/* Writes an opaque block, which goes back as it came. */
 static void put_opaque(struct input *in, const struct node *block, const struct node *raw) {
   struct str type = node_str(node_get(raw, "type")), role = node_str(node_get(raw, "role"));
   if (str_eq(role, "assistant") && (type.n == 0 || str_eq(type, "message"))) put_part(in, raw);

@@ -154,7 +154,7 @@ int responses_add(struct responses *s, const struct responses_text *t) {
 
 /* {{{ reading items */
 
-/* What an item says; strings are decoded, the rest is JSON. */
+/* The members of an item; strings are decoded, the rest is JSON. */
 struct item {
   struct str json;               /* all of it */
   struct str type, role, id, call_id, name, phase, encrypted, arguments, content, summary;

@@ -94,7 +94,7 @@ int responses_expand(struct responses *s, struct str call_id, struct str argumen
 
 /* {{{ together */
 
-/* What was kept with a call that came out of another one, from where the request goes; else NULL. */
+/* Returns the data kept with a call that came out of another one, from where the request goes; else NULL. */
 static const struct node *kept(struct writer *w, const struct origin *here, const struct node *block) {
   const struct node *data = node_get(block, "provider_data");
   if (!is_type(block, "tool_use") || !str_begins(node_str(node_get(data, "raw")), "{\"parallel\":")) return NULL;

@@ -1,6 +1,6 @@
 /*
 ** parse.c: events and whole answers of the Responses format as parts. One pass with the pull reader;
-** text is not copied. What ends a stream: response.completed, response.incomplete, response.failed, error.
+** text is not copied. Events that end a stream: response.completed, response.incomplete, response.failed, error.
 ** Failure: -1 and an err.
 */
 #include "responses.h"
@@ -34,7 +34,7 @@ int responses_ended(const void *state) { return ((const struct responses *)state
 
 /* {{{ whole responses: those of the first and last events, and a plain answer */
 
-/* What a response object says; strings are decoded, error, output and usage are JSON. */
+/* The members of a response object; strings are decoded, error, output and usage are JSON. */
 struct whole {
   struct str id, model, object, status, reason, error, output, usage, tier;
 };
@@ -142,7 +142,7 @@ static int not_final(struct responses *s, struct str status) {
   return err_set(s->e, KIND_PROTOCOL, "the response is not final: its status is \"%.*s\"", (int)status.n, status.p);
 }
 
-/* A response that is over, in this status. What it holds is told even when it failed. */
+/* A response that is over, in this status. Its contents are reported even when it failed. */
 static int end_message(struct responses *s, const struct whole *w, struct str status) {
   int incomplete = str_eq(status, "incomplete");
   struct str reason = incomplete && w->reason.n > 0 ? w->reason : status;

@@ -51,7 +51,7 @@ static void put_reasoning(struct writer *w) {
   }
 }
 
-/* What the answer shall hold besides: encrypted reasoning, and what the caller adds. */
+/* Writes `include`, which names what the answer shall hold besides: encrypted reasoning, and what the caller adds. */
 static void put_include(struct writer *w) {
   static const struct str ENCRYPTED = { "reasoning.encrypted_content", 27 };
   struct node *more = extra_of(w, "include");
@@ -69,7 +69,7 @@ static void put_include(struct writer *w) {
   if (more != NULL) node_remove(writer_given(w, "extra"), more); /* it is written */
 }
 
-/* What a model is told about how to answer. */
+/* Writes the settings that tell a model how to answer. */
 static void put_settings(struct writer *w) {
   const struct node *max = writer_given(w, "max_tokens");
   if (max != NULL) {
@@ -107,7 +107,7 @@ static void put_text(struct writer *w) {
   if (more != NULL) node_remove(writer_given(w, "extra"), more); /* it is written */
 }
 
-/* What becomes of the answer. */
+/* Writes the fields that decide what becomes of the answer. */
 static void put_delivery(struct writer *w) {
   if (extra_of(w, "store") == NULL) {
     writer_field(w, "store");

@@ -73,7 +73,7 @@ static inline struct event *responses_push(struct responses *s, enum event_type 
   return codec_push(s->out, type, key, text, s->e);
 }
 
-/* What the codec fills its table with: see struct codec. */
+/* The functions that the codec fills its table with: see struct codec. */
 void responses_init(void *state, const struct parse *p);
 void responses_free(void *state);
 int responses_parse_record(void *state, const struct record *r, struct events *out, struct err *e);

@@ -13,7 +13,7 @@ struct media {
   struct str type, data, url; /* url, or MIME type and base64 data */
 };
 
-/* What media_read takes, in words. */
+/* The sources that media_read takes, in words. */
 #define MEDIA_SOURCES "http(s) URL, base64 data: URL, or base64 data with a media_type"
 
 /* The media_type of a block, by its registered name. */

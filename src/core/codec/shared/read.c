@@ -271,7 +271,7 @@ static int64_t first_known(int64_t a, int64_t b, int64_t c) {
   return a >= 0 ? a : b >= 0 ? b : c;
 }
 
-/* What the answer cost, and what it was charged for besides tokens. 1 when the key at hand is one of these and was
+/* Reads the answer's cost, and what it was charged for besides tokens. 1 when the key at hand is one of these and was
 ** read, 0, or -1. */
 static int read_cost(struct json *j, struct token_counts *f) {
   enum token t;
@@ -300,7 +300,7 @@ static int said(int64_t *to, int64_t v) {
 /* True when the key at hand is this one. */
 static int is(const struct json *j, struct str key) { return json_is_(j, key.p, key.n); }
 
-/* What one usage object says. */
+/* The members of one usage object. */
 struct reading {
   struct token_counts top, details;
   int64_t hit;               /* DeepSeek's count of cached tokens */

@@ -1,5 +1,5 @@
 /*
-** read.h: small readers that the parsers share. What is read is borrowed from the input or lies in the scratch arena.
+** read.h: small readers that the parsers share. They borrow results from the input or put them in the scratch arena.
 ** Failure: -1 and an err.
 */
 #ifndef KOINE_CODEC_SHARED_READ_H
@@ -98,7 +98,7 @@ struct token_counts {
   const char *unpriced;      /* as in struct usage */
 };
 
-/* What a format calls the two totals, and the objects that split them up. */
+/* The names that a format gives the two totals, and the objects that split them up. */
 struct token_count_names {
   struct str prompt, prompt_details, completion, completion_details;
 };

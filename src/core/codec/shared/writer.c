@@ -250,7 +250,7 @@ int writer_each_media(struct writer *w, media_check check, void *context) {
   return 0;
 }
 
-/* What the dialect can do with media, and whether the caller asks for a document's citations. */
+/* The abilities of the dialect with media, and whether the caller asks for a document's citations. */
 struct dialect {
   unsigned can;
   int cited;

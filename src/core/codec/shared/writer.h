@@ -67,8 +67,8 @@ void writer_ignored(struct writer *w, const char *in, struct str name);
 void writer_no_parallel(struct writer *w, const char *message);
 /* The member of an object with the smallest key above that of `last` (NULL = any), or NULL. */
 const struct node *writer_next_extra(const struct node *extra, const struct node *last);
-/* What the caller adds, sorted, never over a field that was written, nor over the history that is `last`: then a
-** warning. */
+/* Writes the fields that the caller adds, sorted, never over a field that was written, nor over the history that is
+** `last`: then a warning. */
 void writer_extra(struct writer *w, const char *last);
 
 /* }}} */
@@ -87,9 +87,9 @@ static inline int is_media(const struct node *b) { return is_type(b, "image") ||
 /* provider_data.raw as an object, or NULL: none, or no JSON. N13 left it only where it came from. */
 const struct node *writer_raw(struct writer *w, const struct node *block);
 enum say { SAY_TEXT, SAY_THINKING };
-/* What one block says to a reader, or of the model's thinking; empty when nothing. */
+/* Returns the text that one block has for a reader, or of the model's thinking; empty when nothing. */
 struct str writer_said(const struct node *block, enum say what);
-/* What the blocks say, joined; empty when nothing. Borrowed where one block says it all. */
+/* Returns such texts of the blocks, joined; empty when nothing. Borrowed where one block says it all. */
 struct str writer_joined(struct writer *w, const struct node *content, enum say what, const char *between);
 /* A medium's source as a URL: as it is, or base64 data as a data: URL. */
 void writer_url(struct writer *w, const struct node *block);
@@ -98,7 +98,7 @@ typedef int (*media_check)(struct writer *w, const struct node *block, const cha
 /* Calls check for the media of the messages, those of tool results too, up to the first that it refuses. Called before
 ** anything is moved: paths are the caller's. 0 or -1. */
 int writer_each_media(struct writer *w, media_check check, void *context);
-/* What a format can do with a document: take it as an http URL; be asked to cite it. */
+/* The abilities of a format with a document: take it as an http URL; be asked to cite it. */
 enum { MEDIA_FILE_URLS = 1, MEDIA_CITATIONS = 2 };
 /* Media that the dialect cannot carry are an argument error, never dropped (N17). `can`: MEDIA_*.
 ** Called before anything is moved. 0 or -1. */

@@ -84,7 +84,7 @@ static int pass_block(struct leaked_filter *f, const struct event *part, struct 
   return give(part, part->key, out, e);
 }
 
-/* What belongs to a block that was begun; to text that was never shown, nothing does. */
+/* Passes on a part that belongs to a block that was begun; drops one that belongs to text that was never shown. */
 static int pass_raw(struct leaked_filter *f, const struct event *part, struct events *out, struct err *e) {
   if (part->key == f->from) return f->text == 0 ? 0 : give(part, f->text, out, e);
   return give(part, f->run != EV_NONE && part->key == f->run_from ? f->run_key : part->key, out, e);

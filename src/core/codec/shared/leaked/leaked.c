@@ -4,7 +4,7 @@
 */
 #include "private.h"
 
-/* What shows that a call may follow. */
+/* Markers that show that a call may follow. */
 static const char *const MARKERS[] = {
   LEAKED_TOKEN, LEAKED_LIST, "<minimax:tool_call>", "<tool_call>", "<invoke name="
 };

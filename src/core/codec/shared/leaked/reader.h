@@ -48,7 +48,7 @@ int reader_at(const struct reader *r, int tag, size_t i);
 void reader_cut(struct reader *r, size_t begin, size_t end);
 /* Adds a call of a tool that was offered: 1; 0: it was not, or out of memory. */
 int reader_add(struct reader *r, struct chain *c, struct str name, struct str arguments);
-/* What is left between the gaps; nothing when out of memory. */
+/* Returns the text that is left between the gaps; nothing when out of memory. */
 struct str reader_remainder(struct reader *r);
 
 /* Reads <invoke name="f">…, which stands at i, into `invokes`: returns where it ends. invoke.c */

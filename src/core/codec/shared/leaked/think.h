@@ -40,7 +40,8 @@ void think_free(struct think *t);
 /* Takes a piece from the front of *in: its kind, or -1. *out borrows from *in or lies in the arena. Called again until
 ** it says THINK_NONE; then *in is empty. */
 int think_next(struct think *t, struct arena *a, struct str *in, struct str *out);
-/* What is held back where the text pauses for another block (a tag that has begun stays held), or ends for good. */
+/* Gives out the text held back where the text pauses for another block (a tag that has begun stays held), or ends for
+** good. */
 int think_pause(struct think *t, struct arena *a, struct str *out);
 int think_end(struct think *t, struct arena *a, struct str *out);
 
