@@ -149,7 +149,7 @@ static enum growth_type read_word(struct growing *g, struct growth *out) {
 /* How far a number is; those that may end are marked. */
 enum { N_NONE, N_MINUS, N_ZERO /* . */, N_DIGITS /* . */, N_POINT, N_FRACTION /* . */, N_E, N_SIGN, N_POWER /* . */ };
 
-/* What the number is with c behind it; N_NONE where c is no part of it. */
+/* Returns the state of the number with c behind it; N_NONE where c is no part of it. */
 static int extend_number(int numeral, char c) {
   int digit = c >= '0' && c <= '9', e = c == 'e' || c == 'E';
   switch (numeral) {

@@ -5,7 +5,7 @@
 **   - an object or array is shown when its bracket came, a key with the beginning of its value;
 **   - a string from its quote on; an escape, a surrogate pair and a character of several bytes only when whole;
 **   - a number when the byte behind it came, true, false and null when they are whole.
-** What a whole value says is what json.h reads of the same text: numbers, repaired UTF-8 and lone surrogates too.
+** A whole value says what json.h reads of the same text: numbers, repaired UTF-8 and lone surrogates too.
 ** Owns a key and a number. Failure: bytes that can no longer become JSON (KIND_PROTOCOL), more than a limit allows
 ** (KIND_LIMIT), no memory; the reader then stays in error, and what it has shown remains as it is.
 */

@@ -64,7 +64,7 @@ static enum text_step read_character(struct growing *g, struct str *text) {
 
 /* --- escapes --- */
 
-/* What the escape \c stands for, or 0. */
+/* Returns the character that the escape \c stands for, or 0. */
 static char plain_escape(char c) {
   switch (c) {
     case '"': case '\\': case '/': return c;

@@ -118,8 +118,8 @@ struct node *node_get_(const struct node *o, const char *key, size_t n);
 void node_remove(struct node *parent, struct node *v);
 /* Removes the child behind the child `before`, or the first one where that is NULL, without a search. */
 void node_remove_after(struct node *parent, struct node *before);
-/* What follows walks no deeper than JSON_DEPTH_MAX (no reader makes such a tree, but hands can): copying and writing
-** fail below that, node_size is 0, nothing equals. */
+/* The functions below walk no deeper than JSON_DEPTH_MAX (no reader makes such a tree, but hands can): copying and
+** writing fail below that, node_size is 0, nothing equals. */
 /* A deep copy in the arena: structure copied, strings borrowed. */
 struct node *node_copy(struct arena *a, const struct node *v);
 /* A deep copy into ONE block: size first, then the copy; everything, strings too, lies inside the block. */

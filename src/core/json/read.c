@@ -7,8 +7,8 @@
 #include "json.h"
 #include "scan.h"
 
-/* What may come next: a value, or an array's or object's first; what stands behind an element, a member, the whole. From
-** S_FAILED on nothing: S_FAILED_WITHIN a word or an escape. */
+/* The states, by what may come next: a value, or an array's or object's first; what stands behind an element, a member,
+** the whole. From S_FAILED on nothing: S_FAILED_WITHIN a word or an escape. */
 enum { S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_AFTER_ELEMENT, S_AFTER_MEMBER, S_END, S_FAILED, S_FAILED_WITHIN };
 
 #define NO_BYTE (-1) /* peek at the end of the text */
@@ -277,7 +277,7 @@ static enum token read_value(struct json *j, const char *p, int c, int build) {
   }
 }
 
-/* What begins with c at p where a member may stand: a key, read with its colon, or the object's end. */
+/* Reads the token that begins with c at p where a member may stand: a key, read with its colon, or the object's end. */
 APART static enum token read_member(struct json *j, const char *p, int c) {
   if (c == '}') return close_container(j, p, J_OBJECT_END);
   if (j->state == S_AFTER_MEMBER) {
@@ -295,7 +295,7 @@ APART static enum token read_member(struct json *j, const char *p, int c) {
   return j->tok = J_KEY;
 }
 
-/* What begins with c at p where an element may stand: a value, or the array's end. */
+/* Reads the token that begins with c at p where an element may stand: a value, or the array's end. */
 static enum token read_element(struct json *j, const char *p, int c, int build) {
   if (c == ']') return close_container(j, p, J_ARRAY_END);
   if (j->state == S_AFTER_ELEMENT) {

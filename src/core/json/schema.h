@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a keyword holds: a list of values or, with HOLDS_SCHEMAS, of schemas; one schema, or a list of them; an object
+/* The value of a keyword: a list of values or, with HOLDS_SCHEMAS, of schemas; one schema, or a list of them; an object
 ** of schemas by name. 0: data, in which no schema is looked for. */
 enum { HOLDS_LIST = 1, HOLDS_SCHEMAS = 2, HOLDS_SCHEMA = 4, HOLDS_MAP = 8 };
 int json_schema_holds(struct str keyword);
@@ -27,8 +27,8 @@ int json_schema_keep_names(struct arena *a, struct node *list, const struct node
 
 /* Appends a schema as compact JSON: `properties` in the order above, at every level, all other members sorted, arrays as
 ** they are. propertyOrdering is left out; with `ordering` a schema of several properties has the whole order under this
-** name, behind them. What is no schema is written as json_write_sorted does. Takes the time of sorting the names. 0, or -1 and
-** *e; the buffer is as long as before then. */
+** name, behind them. Other values are written as json_write_sorted does. Takes the time of sorting the names. 0, or -1
+** and *e; the buffer is as long as before then. */
 int json_write_schema(struct buf *b, const struct node *schema, int ordering, struct err *e);
 
 #pragma GCC visibility pop
