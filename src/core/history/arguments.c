@@ -1,6 +1,6 @@
 /*
 ** arguments.c: the arguments of a tool call, from a model and back to it (N14), and the text of a failed call
-** (N22). What a model wrote is kept byte for byte; what cannot be read is said, never made `{}`.
+** (N22). Text that a model wrote is kept byte for byte; arguments that cannot be read are reported, never made `{}`.
 ** Results lie in the arena or borrow from the input. Failure: -1 or p NULL (memory).
 */
 #include "normalise.h"

@@ -135,7 +135,7 @@ static int check_fields(struct check *c, const struct node *b, enum block_type t
   }
 }
 
-/* What may stand where: NULL, or what is expected instead. */
+/* Checks that the block may stand in this place: NULL, or what is expected instead. */
 static const char *misplaced(enum block_type type, unsigned place) {
   if ((block_form(type)->places & place) == place) return NULL;
   if (place == IN_RESULT) return "text, image or document (in a tool_result)";

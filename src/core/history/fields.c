@@ -29,7 +29,7 @@ size_t push_key(struct check *c, struct str key) {
 
 size_t push_index(struct check *c, size_t i) { return push(c, "[%zu]", i + 1); }
 
-/* What was given, in the caller's words. */
+/* Describes the value that was given, in the caller's words. */
 static const char *describe(const struct node *v, char *s, size_t size) {
   if (v == NULL) return "nothing";
   switch (v->type) {

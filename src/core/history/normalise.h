@@ -17,7 +17,7 @@ struct origin {
   struct str provider, model, wire;
 };
 
-/* What a wire format asks of a history. */
+/* The rules that a wire format sets for a history. */
 struct norm {
   struct origin origin;        /* what may be replayed (N13) */
   int signed_thinking;         /* thinking without provider_data but with a signature is this wire's own */
@@ -41,8 +41,8 @@ int normalise_check(const struct node *request, struct err *e);
 /* One block or message alone, as the constructors check it; `path` begins the field's name. */
 int normalise_check_message(const struct node *message, const char *path, struct err *e);
 
-/* What is expected where this source of an image or a document is neither a URL nor base64 data; NULL: it may be. `type`: its
-** MIME type, empty where that is not said. */
+/* Returns what is expected where this source of an image or a document is neither a URL nor base64 data; NULL: it may
+** be. `type`: its MIME type, empty where that is not said. */
 const char *normalise_source(struct str source, struct str type, int document);
 
 /* True for a tool that is the provider's own: its type is neither absent nor "function". */
