@@ -92,7 +92,7 @@ static int feed(void *state, struct buf *b, struct err *e) {
 
 /* {{{ messages */
 
-/* What the headers say that matters. */
+/* The values of the headers that matter. */
 struct headers {
   struct str message_type, event_type, exception_type, error_code, error_message;
 };

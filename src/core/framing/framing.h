@@ -35,7 +35,7 @@ struct framing {
   /* Readies zeroed state; m outlives it. Heeds l->line and l->event (bytes). */
   void (*init)(void *state, const struct mem *m, const struct limits *l);
   void (*free)(void *state);
-  /* What an answer's body is: 1 a stream of this framing, 0 none, or FRAMING_*. first: its first byte that is
+  /* Returns what an answer's body is: 1 a stream of this framing, 0 none, or FRAMING_*. first: its first byte that is
   ** no white space, NUL while there is none, or where it is NUL; typed: 1 when its content type is media_type. */
   int (*begins)(char first, int typed);
   /* Takes over the bytes of b: 0 and b is empty, or -1. */
