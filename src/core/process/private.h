@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What the supervisor tells the host, over a stream socket. BLIND: it cannot find what is to be killed (its
+/* The supervisor's report to the host, over a stream socket. BLIND: it cannot find what is to be killed (its
 ** descriptors were closed, say); the host does it, if it can. */
 enum report_kind { REPORT_ENDED = 1, REPORT_BLIND, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
 struct report {
@@ -24,11 +24,11 @@ struct report {
   int left;       /* -1: not known */
 };
 
-/* What the host tells the supervisor, one byte each; the end of file means that the host is gone. */
+/* The host's orders to the supervisor, one byte each; the end of file means that the host is gone. */
 #define ASK_STOP 's'
 #define ASK_KILL 'k'
 
-/* What is to be run: everything the supervisor needs, made before the fork. */
+/* The command to be run: everything the supervisor needs, made before the fork. */
 struct launch {
   const struct mem *m;
   char **argv, **paths;         /* paths: the files to try, in order */

@@ -7,9 +7,9 @@
 ** command ends, its time is over, the host asks for it or is dead (also by SIGKILL), whatever is left gets SIGTERM, and
 ** after the grace period SIGKILL. On Linux the supervisor is the subreaper of all it started, so that none gets away:
 ** not by a session of its own, not by a double fork. Elsewhere it ends the command's process group, no more.
-** What the supervisor may not signal (a descendant of another user) survives, and so does what another service starts
-** on the command's behalf. The supervisor shares the host's memory copy-on-write: it costs page tables (5 ms to start
-** where the host holds 100 MB), and a copy of what the host overwrites meanwhile.
+** A process that the supervisor may not signal (a descendant of another user) survives, and so does one that another
+** service starts on the command's behalf. The supervisor shares the host's memory copy-on-write: it costs page tables
+** (5 ms to start where the host holds 100 MB), and a copy of what the host overwrites meanwhile.
 **
 ** The command runs as the same user and may turn on its supervisor. On Linux it may not trace it (without `protect`,
 ** root may), and where it stops it, takes its descriptors or covers /proc, the host does the work instead: once a second
@@ -67,7 +67,7 @@ struct process *process_start(struct engine *g, const struct process_spec *s, vo
 ** when not NULL then: the command could not be started (KIND_OTHER; code "absent": there is no such program), or not be
 ** watched to its end, or its output not be kept (KIND_MEMORY). */
 int process_done(const struct process *p, const struct err **failure);
-/* What came of it, once it is done without a failure. */
+/* Fills in the result, once the process is done without a failure. */
 void process_result(const struct process *p, struct process_result *r);
 /* Begins the end: SIGTERM, grace, SIGKILL. Any number of times; the news is process_done. */
 void process_stop(struct process *p);

@@ -223,7 +223,7 @@ static int all_gone(const struct supervisor *s) {
   return s->childless && (s->adopts || kill(-s->family.command, 0) < 0);
 }
 
-/* What the host wants. */
+/* Reads the host's order, to end or to kill; where the socket closes or fails, ends. */
 static void listen_to_host(struct supervisor *s, double now) {
   char what;
   ssize_t n = recv(s->socket, &what, 1, 0);
