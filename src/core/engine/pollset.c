@@ -23,7 +23,7 @@
 
 #define BATCH 128 /* events taken from the system at a time */
 
-/* What is known of one descriptor. `round` tells an entry from an earlier one of the same number. */
+/* The entry of one descriptor. `round` tells an entry from an earlier one of the same number. */
 struct entry {
   pollset_handler handler; /* NULL = no entry */
   void *ud;
@@ -206,7 +206,7 @@ void pollset_remove(struct pollset *p, int fd) {
   n->ud = NULL;
 }
 
-/* What a wait that failed returns: 0 after EINTR, else -1 and *e. */
+/* Returns the result of a wait that failed: 0 after EINTR, else -1 and *e. */
 static int fail_wait(int *interrupted, struct err *e) {
   if (errno != EINTR) return err_system(e, "cannot wait for descriptors");
   *interrupted = 1;
