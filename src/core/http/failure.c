@@ -69,7 +69,7 @@ static const char *words(const struct transfer *t, CURLcode code) {
   return t->text[0] == '\0' || strchr(t->text, '@') != NULL ? curl_easy_strerror(code) : t->text;
 }
 
-/* What a failed transfer's code means. */
+/* Translates a failed transfer's code to an error. */
 static void translate(const struct transfer *t, CURLcode code, struct err *e) {
   const char *text = words(t, code);
   double limit = t->timeouts.connect;

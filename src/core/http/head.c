@@ -16,7 +16,7 @@ static void begin_head(struct transfer *t) {
   t->encoded = t->in_header = 0;
 }
 
-/* What cannot be an answer of HTTP: 0, which the callback returns. */
+/* Fails a transfer whose answer cannot be HTTP: 0, which the callback returns. */
 static int refuse(struct transfer *t, const char *why) {
   struct err e;
   err_clear(&e);

@@ -10,7 +10,7 @@
 
 /*
 ** The multi ran out of memory and cannot be trusted from then on (libcurl 7.88.1 divides by zero when a socket's number
-** comes again). What is in flight fails, its connections close; the next transfer gets a fresh multi.
+** comes again). Transfers in flight fail, their connections close; the next transfer gets a fresh multi.
 */
 static void give_up(struct http *http) {
   struct err e;

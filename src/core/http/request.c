@@ -107,7 +107,7 @@ static int is_loopback(const char *host) {
   return inet_pton(AF_INET6, inner, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* What the URL says: CURLUE_OK and whether its host is loopback, its scheme https. Else: no usable URL, or memory. */
+/* Reads the URL: CURLUE_OK and whether its host is loopback, its scheme https. Else: no usable URL, or memory. */
 static CURLUcode url_facts(CURLU *u, int *loopback, int *https) {
   char *scheme = NULL, *host = NULL;
   CURLUcode code = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0);

@@ -5,7 +5,7 @@
 #include "core/base/clock.h"
 #include "private.h"
 
-/* What only some builds of libcurl can do. Others go without: docs/security.md says what they then do. */
+/* Sets what only some builds of libcurl can do. Others go without: docs/security.md says what they then do. */
 static void prepare_tls(struct http *http, CURL *easy) {
   if (http->ssl_ctx_ctrl == NULL) return;
   curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, tls_on_context);

@@ -36,7 +36,7 @@ static int is_too_large(struct transfer *t) {
 /*
 ** Decoded bytes. All of them are taken, or none and the transfer pauses, or none and it fails.
 ** A pause in the middle of what one read inflated to makes libcurl keep the rest, and copy it again at every further
-** pause. What one read may inflate to is taken whole therefore, and the pause comes after it (transfer_pause_full).
+** pause. The bytes of one read are therefore taken whole, inflated, and the pause comes after it (transfer_pause_full).
 */
 size_t transfer_on_body(char *p, size_t size, size_t count, void *ud) {
   struct transfer *t = ud;
