@@ -3,7 +3,7 @@
 ** descriptor; the kernel never follows a link for us. `..`, absolute paths and symbolic links work as long as they stay
 ** below the root; whatever is swapped meanwhile, nothing outside is read, written, made or listed. Hard links and
 ** mounts below the root count as below it. Only regular files and directories are opened; nothing blocks on a pipe.
-** What is git's own can be read and is never written: nothing at or below a `.git`, however it is spelled and whatever
+** Git's own files can be read and are never written: nothing at or below a `.git`, however it is spelled and whatever
 ** link leads there, nor below a repository's directory under another name, and no write makes one.
 ** Every descriptor is close-on-exec and, but for the root's, closed before a function returns. Failure: -1 and an err
 ** with the path as it was asked for. KIND_LIMIT beyond a cap; else KIND_OTHER with the code "absent", "outside", "git"
@@ -53,7 +53,7 @@ void workdir_close(struct workdir *t);
 
 /* 0 while the root's path leads to the root; -1 (code "kind") when another directory has taken its place. */
 int workdir_in_place(const struct workdir *t, struct err *e);
-/* What the path leads to, links followed: its kind and, of a file, its size. */
+/* Reads the kind of what the path leads to, links followed, and, of a file, its size. */
 int workdir_stat(const struct workdir *t, struct str path, enum workdir_kind *kind, unsigned long long *size, struct err *e);
 /* Appends the regular file's bytes to b, at most `max`; b is as before when that fails. */
 int workdir_read(const struct workdir *t, struct str path, size_t max, struct buf *b, struct err *e);

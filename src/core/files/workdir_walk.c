@@ -54,7 +54,7 @@ static const char *skip(const char *p) {
 
 static size_t length(const char *p) { return strcspn(p, "/"); }
 
-/* What of an absolute path lies below `root` ("" for the root itself), or NULL: components are compared, not bytes. */
+/* The part of an absolute path below `root` ("" for the root itself), or NULL: compares components, not bytes. */
 static const char *below(const char *path, const char *root) {
   path = skip(path);
   for (root = skip(root); *root != '\0'; root = skip(root)) {
