@@ -28,7 +28,7 @@ struct head {
 void head_read(struct head *h, int status, const struct header *v, size_t n, struct str id_header, double now);
 /* The value of the header of that name (lower case; NULL: none); empty when there is none. */
 struct str head_find(const struct header *v, size_t n, const char *name);
-/* What the headers add to an error: when to try again, and where credentials were refused the time. */
+/* Adds the facts of the headers to an error: when to try again, and where credentials were refused the time. */
 void head_complete(const struct head *h, struct err *e);
 /* 1 when the content type begins with `type`, which is lower case, in whatever case; else 0. */
 int head_is_type(const struct header *v, size_t n, const char *type);

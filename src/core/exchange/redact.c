@@ -71,7 +71,7 @@ static size_t cut_secret(const struct secrets *k, const char *z, size_t len) {
   return at;
 }
 
-/* What a cut may have left of a secret at the end of z goes. */
+/* Removes what a cut may have left of a secret at the end of z. */
 static void end_clean(const struct secrets *k, char *z) {
   z[cut_secret(k, z, strlen(z))] = '\0';
 }

@@ -1,6 +1,6 @@
 /*
 ** redact.h: the bytes of a credential become "[redacted]" in what tells of a failure, however they are spelled (finder.h),
-** and also cut off by the end of the text after 8 bytes or more. What a successful answer says is not for these functions.
+** and also cut off by the end of the text after 8 bytes or more. A successful answer is not for these functions.
 */
 #ifndef KOINE_EXCHANGE_REDACT_H
 #define KOINE_EXCHANGE_REDACT_H
