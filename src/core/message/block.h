@@ -91,7 +91,7 @@ static inline int is_output(const struct message *msg, const struct block *b) {
   return b->type == BLOCK_TOOL && msg->output_tool.n > 0 && str_same(buf_str(&b->name), msg->output_tool);
 }
 
-/* What stands for half a surrogate pair whose other half did not come. */
+/* The character that stands for half a surrogate pair whose other half did not come. */
 #define REPLACEMENT ((struct str){ "\xEF\xBF\xBD", 3 })
 
 #pragma GCC visibility pop

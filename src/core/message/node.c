@@ -83,7 +83,7 @@ static void set_count(struct arena *a, struct node *o, struct str key, int64_t v
   if (v >= 0 && node_set(o, key, node_int(a, v)) != 0) *bad = 1;
 }
 
-/* What the answer cost where the provider says so, else why its counts alone do not tell. */
+/* Sets the cost of the answer where the provider says it, else why its counts alone do not tell. */
 static void set_cost(const struct usage *u, struct arena *a, struct node *o, int *bad) {
   const char *why = u->unpriced;
   struct node *cost;
