@@ -101,7 +101,7 @@ int err_memory(struct err *e) {
   return err_set(e, KIND_MEMORY, "not enough memory");
 }
 
-/* What errno says; -1. */
+/* Fills e from errno; returns -1. */
 int err_system(struct err *e, const char *what) {
   if (errno == ENOMEM) return err_memory(e);
   return err_set(e, KIND_OTHER, "%s: %s", what, strerror(errno));

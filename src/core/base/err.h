@@ -54,7 +54,7 @@ int err_argument(struct err *e, const char *field, const char *expected, const c
 int err_memory(struct err *e);
 /* KIND_TIMEOUT: code `which`, message "WHAT so many s (WHICH)"; returns -1. */
 int err_timeout(struct err *e, const char *which, const char *what, double seconds);
-/* What errno says: KIND_MEMORY for ENOMEM, else KIND_OTHER, "WHAT: the system's reason"; returns -1. */
+/* Fills e from errno: KIND_MEMORY for ENOMEM, else KIND_OTHER, "WHAT: the system's reason"; returns -1. */
 int err_system(struct err *e, const char *what);
 
 const char *kind_name(enum kind k);               /* "rate_limit", … */
