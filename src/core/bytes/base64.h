@@ -1,6 +1,6 @@
 /*
-** base64.h: base64 (RFC 4648) to bytes and back. What is read may have the URL alphabet, line ends and no padding; what
-** is written has padding and no line ends.
+** base64.h: base64 (RFC 4648) to bytes and back. Text that is read may have the URL alphabet, line ends and no padding;
+** text that is written has padding and no line ends.
 ** The decoded bytes lie in the caller's arena. Failure: see each.
 */
 #ifndef KOINE_BYTES_BASE64_H

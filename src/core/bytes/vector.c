@@ -123,7 +123,7 @@ static const signed char DIGITS[256] = {
 #undef NO16
 };
 
-/* What is left of base64 text. */
+/* The rest of base64 text. */
 struct base64 { const char *p, *end; };
 
 /* A group that holds white space or is the last: its bytes into out; how many there are, 0 at the end, -1 for what is no

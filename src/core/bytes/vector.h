@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What base64 holds. */
+/* The numbers that base64 holds. */
 enum packing { PACKED_FLOAT32, PACKED_INT8, PACKED_UINT8 };
 
 /* How the machine stores a number: the byte that comes first. */
