@@ -132,7 +132,7 @@ static int slow_group(struct base64 *b, char *out) {
   unsigned bits = 0;
   int digits = 0;
   for (; digits < 4 && b->p < b->end; b->p++) {
-    int d = DIGITS[(unsigned char)*b->p];
+    int d = (int)DIGITS[(unsigned char)*b->p];
     if (d == -1) return -1;
     if (d < 0) continue;
     bits = bits << 6 | (unsigned)d;

@@ -57,7 +57,7 @@ static int may_be_base64(struct str s, int all) {
 const char *normalise_source(struct str source, struct str type, int document) {
   struct str data = source;
   size_t head = source.n < DATA_LOOKED_AT ? source.n : DATA_LOOKED_AT;
-  if (str_begins(source, "data:")) {
+  if (source.p != NULL && str_begins(source, "data:")) {
     const char *comma = memchr(source.p, ',', head);
     size_t n = comma != NULL ? (size_t)(comma - source.p) : 0;
     if (n < 12 || memcmp(comma - 7, ";base64", 7) != 0) return "data: URL of base64 data (data:TYPE;base64,DATA)";

@@ -278,7 +278,7 @@ static int take_types(struct subset *x, struct node *schema) {
     node_remove(list, v);
     if (set_nullable(x, schema) != 0) return -1;
   }
-  if (list->count == 0 || (list->count > 1 && schema_get(schema, "anyOf") != NULL)) return 0;
+  if (list->child == NULL || (list->count > 1 && schema_get(schema, "anyOf") != NULL)) return 0;
   if (list->count == 1) return set_word(x, schema, "type", node_str(list->child));
   any = node_new(x->a, NODE_ARRAY);
   for (v = list->child; v != NULL; v = v->next)
