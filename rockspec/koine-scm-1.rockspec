@@ -229,6 +229,7 @@ build = {
     ["koine.call.embed.vector"] = "lua/koine/call/embed/vector.lua",
     ["koine.call.embed.write"] = "lua/koine/call/embed/write.lua",
     ["koine.call.fallback"] = "lua/koine/call/fallback.lua",
+    ["koine.call.member"] = "lua/koine/call/member.lua",
     ["koine.call.models"] = "lua/koine/call/models.lua",
     ["koine.call.options"] = "lua/koine/call/options.lua",
     ["koine.call.output"] = "lua/koine/call/output/init.lua",

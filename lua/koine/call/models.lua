@@ -4,6 +4,7 @@ local core = require "koine.core"
 local attempt = require "koine.call.attempt"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local member = require "koine.call.member"
 local records = require "koine.data.records"
 local rows = require "koine.provider"
 
@@ -58,14 +59,6 @@ local WIRES = {
   responses = { count = "input_tokens" },
 }
 WIRES.bedrock_invoke = WIRES.bedrock
-
-local function member(value, ...)
-  for _, name in ipairs { ... } do
-    if type(value) ~= "table" then return nil end
-    value = value[name]
-  end
-  return value
-end
 
 local function or_else(value, default)
   if value == nil then return default end

@@ -8,14 +8,8 @@ function answer.count(value)
   return whole and whole >= 0 and whole or nil
 end
 
---- The member at the end of these names, nil where there is none.
-function answer.member(value, ...)
-  for _, name in ipairs { ... } do
-    if type(value) ~= "table" then return nil end
-    value = value[name]
-  end
-  return value
-end
+--- See call/member.lua.
+answer.member = require "koine.call.member"
 
 --- `list` where it is an array of n members, else nil and what is wrong. `name` is what it is called on the wire.
 function answer.list(list, n, name)
