@@ -183,7 +183,7 @@ static const char CANCEL[] =
   "end\n"
   "function cancel(way, wire, moment) ways[way](wire, moment) end\n";
 
-/* What the state keeps until it closes. */
+/* The memory that the state keeps until it closes. */
 static const char KEEP[] =
   "local core = require 'koine.core'\n"
   "function keep(wire, moment) kept = { opened(wire, moment) } end\n"
@@ -322,8 +322,8 @@ static void cancel(lua_State *L, const char *way, int wire, int moment) {
   collect(L); /* what the check itself needed */
 }
 
-/* Every way at every moment in one state. What the engine keeps is there from the first times: a spare handle, and the
-** last URL, of one length for all of a wire. */
+/* Every way at every moment in one state. The engine's own memory is there from the first times: a spare handle, and
+** the last URL, of one length for all of a wire. */
 static void test_ways(lua_State *L, int wire) {
   int last = (int)state_call(L, "deltas", wire);
   for (size_t w = 0; w < COUNT(WAYS); w++) {

@@ -1,5 +1,5 @@
 /*
-** rss.c: answers of a megabyte that nobody keeps: the collector sees them, and the process stays small though no one
+** rss.c: answers of a megabyte that are not kept: the collector sees them, and the process stays small though no one
 ** ever calls collectgarbage; so too with streams that are dropped unread.
 */
 #include <errno.h>

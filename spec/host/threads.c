@@ -1,7 +1,7 @@
 /*
 ** threads.c: eight threads, each with a Lua state of its own, chatting at once; and states, two hundred one after the
 ** other and then eight side by side in random order, closed while their streams are in flight and their tasks are
-** parked, in every way that a host can get there. What `make tsan` and `make valgrind` watch.
+** parked, in every way that a host can get there. `make tsan` and `make valgrind` watch them.
 */
 #include <errno.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ static const char CHUNK[] =
   "  koine.spawn(koine.timeout, 1000, task, n, 1)\n"
   "end\n"
   "local moments = {}\n"
-  /* a stream that nobody reads; one in the middle; several, some of them closed */
+  /* a stream without a reader; one in the middle; several, some of them closed */
   "moments[0] = function(n) return stuck(n, 0) end\n"
   "moments[1] = function(n) return stuck(n, 1) end\n"
   "moments[2] = function(n)\n"
@@ -104,7 +104,7 @@ static const char CHUNK[] =
   "  assert(not ok and tostring(err):find 'on purpose')\n"
   "  return stream\n"
   "end\n"
-  /* from here on it waits as plain Lua does; what it began goes on, with nobody who reads it */
+  /* from here on it waits as plain Lua does; its streams go on, without a reader */
   "function stop() wait.set_host(nil) end\n"
   "function start(n)\n"
   "  kept = nil\n"

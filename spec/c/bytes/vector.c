@@ -91,7 +91,7 @@ static void test_base64(void) {
   vector_free(&v);
 }
 
-/* What was packed reads back, as base64 too, at any address. */
+/* A packed vector reads back, as base64 too, at any address. */
 static void test_packed(void) {
   struct mem m = mem_libc();
   struct vector v, back;

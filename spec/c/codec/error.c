@@ -1,4 +1,4 @@
-/* What an error answer means: every shape, every status, the phrases. In the bodies here ' stands for ". */
+/* The meaning of error answers: every shape, every status, the phrases. In the bodies here ' stands for ". */
 #include "support/test.h"
 #include "support/failing.h"
 #include "core/codec/codec.h"

@@ -7,8 +7,8 @@
 
 #include "kit.h"
 
-/* What is written again and again, or once: ' stands for ", # for the number of the round, ~ for the same from the last
-** one down. */
+/* Pieces that are written again and again, or once: ' stands for ", # for the number of the round, ~ for the same from
+** the last one down. */
 struct repeated {
   const char *head, *unit, *tail;
   int once;

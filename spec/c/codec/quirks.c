@@ -1,4 +1,4 @@
-/* What all wire formats share: caps, quirks, warnings. */
+/* The common parts of all wire formats: caps, quirks, warnings. */
 #include "codec/kit.h"
 
 static void test_limits(void) {
@@ -86,7 +86,7 @@ static void test_warnings(void) {
   }
 }
 
-/* What the codec cannot send is warned of, what it reads and what is no option is not. */
+/* Options that the codec cannot send are warned of; those that it reads, and other members, are not. */
 static void test_options(void) {
   static const char *const OPTIONS[] = { "thinking", "tools", NULL };
   static const struct codec codec = { .name = "a", .options = OPTIONS };

@@ -6,8 +6,8 @@
 
 /* {{{ running the codec */
 
-/* What a render gave: the path, the body, the fields warned of (comma-separated), the warnings and then the headers as
-** JSON; or the error. */
+/* The result of a render: the path, the body, the fields warned of (comma-separated), the warnings and then the headers
+** as JSON; or the error. */
 struct result {
   char path[64], body[8192], warnings[256], rest[1024];
   struct err e;

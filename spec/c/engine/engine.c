@@ -12,7 +12,7 @@
 #include "support/test.h"
 #include "support/ticks.h"
 
-/* What was served in which order: 'd' a descriptor, else a source's name for each piece. */
+/* The order of service: 'd' a descriptor, else a source's name for each piece. */
 static char trace[64];
 
 static void note(char what) {

@@ -9,7 +9,7 @@
 #include "support/test.h"
 #include "support/ticks.h"
 
-/* What the handlers saw and what they are told to do. */
+/* The events that the handlers saw, and their orders. */
 struct seen {
   struct pollset *p;
   int calls, fd, events;
@@ -238,7 +238,7 @@ static void test_one(const struct mem *m) {
   pollset_free(p);
 }
 
-/* An event of a descriptor that was closed and replaced behind the set's back costs nobody a turn. */
+/* An event of a descriptor that was closed and replaced behind the set's back takes no other one's turn. */
 static void test_one_stale(const struct mem *m) {
   struct seen s;
   struct err e;

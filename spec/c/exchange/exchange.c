@@ -7,7 +7,7 @@
 #include "kit.h"
 #include "support/file.h"
 
-/* What an answer gave: the deltas as lines, the message or the error as JSON. */
+/* The result of an answer: the deltas as lines, the message or the error as JSON. */
 struct outcome {
   struct buf deltas, message;
   enum progress end;

@@ -5,7 +5,7 @@
 #include "core/exchange/exchange.h"
 #include "support/test.h"
 
-/* What an exchange with this codec is about, with the defaults of everything else. */
+/* The facts of an exchange with this codec, with the defaults of everything else. */
 static inline struct exchange_spec spec_of(const struct codec *codec) {
   struct exchange_spec spec;
   memset(&spec, 0, sizeof spec);

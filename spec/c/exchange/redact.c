@@ -13,7 +13,7 @@ static struct secrets secrets(const char *a, const char *b) {
   return k;
 }
 
-/* What becomes of a text, in an arena and in place. */
+/* Redacts a text, in an arena and in place. */
 static void check_text(const struct secrets *k, const char *text, const char *expect) {
   struct mem m = mem_libc();
   struct arena a;

@@ -41,7 +41,7 @@ static int make_remains(const char *dir, int i, int lock) {
   return fd;
 }
 
-/* What a killed process left goes with the next writing; what somebody is writing stays, and so do links. */
+/* The file that a killed process left goes with the next writing; one that is being written stays, and so do links. */
 static void test_remains(const char *dir) {
   struct err e;
   char path[200], name[200];

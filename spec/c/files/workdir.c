@@ -67,7 +67,7 @@ static void test_outside(const struct workdir *t) {
   buf_free(&b);
 }
 
-/* What is there but no regular file, and paths that name nothing. */
+/* Entries that are no regular files, and paths that name nothing. */
 static void test_kinds(const struct workdir *t) {
   static const char *const NONE[] = { "pipe", "socket", "a", ".", "self", "a/b/.." };
   struct mem m = mem_libc();

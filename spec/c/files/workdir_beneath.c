@@ -47,7 +47,7 @@ static void grow(const char *dir, int depth) {
   }
 }
 
-/* What the kernel finds: appends the file's bytes to b, 0; -1 when it finds none; -2 when it has no openat2. */
+/* Asks the kernel: appends the file's bytes to b, 0; -1 when it finds none; -2 when it has no openat2. */
 static int kernel_read(int root, const char *path, struct buf *b) {
   struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_BENEATH };
   struct stat st;

@@ -1,6 +1,6 @@
 /*
 ** Tests of tree: nothing is written at or below a `.git`, by whatever name or way, nor into a repository's own
-** directory under another name. What is next to them can be written, and all of it can be read.
+** directory under another name. Files next to them can be written, and all can be read.
 */
 #include "workdir_test.h"
 

@@ -13,7 +13,7 @@ static const struct mem *libc_mem(void) {
   return &m;
 }
 
-/* What reading a body came to: the number of records, then the end: 0, or -1 and e. `out` (or NULL) gets "name|data;". */
+/* The result of reading a body: the number of records; then 0, or -1 and e. `out` (or NULL) gets "name|data;". */
 static int run(const struct mem *m, struct str body, size_t cap, int *records, struct buf *out, struct err *e) {
   struct limits limits = { .line = 16, .event = cap };
   void *state = calloc(1, framing_eventstream.state_size);
@@ -160,7 +160,7 @@ static void test_headers_cut(void) {
   buf_free(&b);
 }
 
-/* What is no text does not count as a type; an error's payload wins over its message. */
+/* A header that is no text does not count as a type; an error's payload wins over its message. */
 static void test_kinds(void) {
   struct buf headers, b, out;
   struct err e;
@@ -186,7 +186,7 @@ static void test_kinds(void) {
   buf_free(&out);
 }
 
-/* What is kept is no more than what waits, however much came. */
+/* The framing keeps no more than waits, however much came. */
 static void test_bounded(void) {
   void *state = calloc(1, framing_eventstream.state_size);
   struct limits limits;

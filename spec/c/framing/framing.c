@@ -175,7 +175,7 @@ static void test_list(void) {
   }
 }
 
-/* What event streams begin with, and what is none whatever its content type says. */
+/* Beginnings of event streams, and bodies that are none whatever their content type says. */
 static void test_begins(void) {
   for (int c = 1; c < 256; c++) {
     int json = strchr("{[<", c) != NULL, field = strchr("deir:", c) != NULL;

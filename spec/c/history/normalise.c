@@ -154,7 +154,7 @@ static void tool_ids(void) { /* N7 */
 #define NAMED(name) "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"" name "\",\"arguments\":{}}"
 #define TEN "0123456789"
 
-/* A model may call a tool by a name that nobody declared and no wire takes back (N18). */
+/* A model may call a tool by an undeclared name that no wire takes back (N18). */
 static void tool_names(void) {
   const struct norm *wires[] = { &BARE, &BLOCKS, &TEXTS };
   for (size_t i = 0; i < 3; i++) {

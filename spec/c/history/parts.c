@@ -121,7 +121,7 @@ static void reading_arguments(void) {
   READ("{} {}", "{}", "{} {}", "invalid JSON: ");
 }
 
-/* What is left without its null members is a list like any other: it can be appended to. */
+/* A list without its null members is like any other: it can be appended to. */
 static void without_nulls(void) {
   static const char *const IN[] = { "{\"a\":null}", "{\"a\":1,\"b\":null}", "{\"a\":null,\"b\":1}" };
   static const char *const OUT[] = { "{\"z\":9}", "{\"a\":1,\"z\":9}", "{\"b\":1,\"z\":9}" };

@@ -160,7 +160,7 @@ static void test_locale(struct buf *b) {
   setlocale(LC_ALL, "C");
 }
 
-/* What the reader makes of a number's text. */
+/* The reader's value of a number's text. */
 static double read_double(const char *text, size_t n) {
   struct err e;
   struct json j;

@@ -107,7 +107,7 @@ static void test_host_killed(void) {
   CHECK(waitpid(host, NULL, 0) == host && kill(holder, SIGKILL) == 0);
 }
 
-/* Somebody kills the supervisor: that is told, and the command dies with it; what else there was nobody finds. */
+/* Somebody kills the supervisor: that is told, and the command dies with it; other processes are not found. */
 static void test_supervisor_killed(void) {
   struct run x;
   struct process_spec s = spec(SH("echo $PPID > parent; echo $$ > child; exec sleep 1000"));
@@ -188,7 +188,7 @@ static void test_traced(void) {
   else gives(&s, 1, "");
 }
 
-/* A tracer that is out of reach: nobody waits for the supervisor for ever. */
+/* A tracer that is out of reach: the wait for the supervisor ends. */
 static void test_traced_from_outside(int closing) {
   struct run x;
   struct process_spec s = spec(SH("echo $PPID > parent; echo $$ > holder; exec sleep 1000"));
@@ -228,7 +228,7 @@ static int covered_by_command(void) {
   return 0;
 }
 
-/* Where nobody can see /proc, what is left cannot be counted, and that is told. */
+/* Without a view of /proc the processes left cannot be counted, and that is told. */
 static int covered_before(void) {
   struct run x;
   struct process_spec s = spec(SH(LEAVE));

@@ -74,7 +74,7 @@ static void open_to_all(void) {
   drop(&x);
 }
 
-/* What a command of this host says; its own getenv goes on working. */
+/* Checks the output of a command of this host; its own getenv goes on working. */
 static void says(int protect, const char *const *env, const char *expect) {
   struct process_spec s = spec(ARGV("/proc/self/exe", "look"));
   s.protect = protect;

@@ -17,7 +17,7 @@
 enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING = 6, GOAWAY, WINDOW_UPDATE, CONTINUATION };
 enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4, PADDED = 8 };
 
-/* What the server does with a request. */
+/* The server's ways with a request. */
 enum act { ANSWER, SILENCE, PINGS, EMPTY_DATA, PADDING, PRIORITIES, UNKNOWN, UPDATES, CONTINUATIONS, INTERIM, REFUSE, DEMAND_1_1, TURN, CUT,
            LEAVE };
 

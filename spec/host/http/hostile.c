@@ -191,7 +191,7 @@ static void test_distrust(void) {
   close_world(&w);
 }
 
-/* What inflates well holds no step for long: one read of libcurl's at a time, and no copies of what waits. */
+/* A body that inflates well holds no step for long: one read of libcurl's at a time, and no copies of what waits. */
 static void test_inflated(void) {
   struct world w;
   enum { ZEROS = 258 * 200000 };
@@ -252,8 +252,8 @@ static void test_folded(void) {
   close_world(&w);
 }
 
-/* What was not asked for is not unpacked: a read of libcurl's could become gigabytes. Newer libcurls refuse a coded transfer
-** themselves. */
+/* A coding that was not asked for is not unpacked: a read of libcurl's could become gigabytes. Newer libcurls refuse a
+** coded transfer themselves. */
 static void test_codings(void) {
   static const char REFUSED[] = "Unsolicited Transfer-Encoding";
   static const struct { const char *headers, *why; } CASES[] = {

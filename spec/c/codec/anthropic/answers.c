@@ -99,7 +99,7 @@ static void test_round_trip(void) {
   rendering_close(&x);
 }
 
-/* What no other case has, for the allocations that it makes. */
+/* Parts that no other case has, for the allocations that they make. */
 static void test_parse_memory(void) {
   STREAM(STARTED "text 0 A\ntext 0 B\nraw 0 {'citations':[{},{}]}\nend 0\n"
          "opaque 1 server_tool_use {'type':'server_tool_use','input':{'INVALID_JSON':'{\\'a'}}\n"

@@ -26,7 +26,7 @@ static void test_stream_usage(void) {
 #define SPENT(parts, u) STREAM("meta m model c\n" parts "done\n", \
                                "{'type':'message_start','message':{'id':'m','model':'c','usage':" u "}}", END)
 
-/* What the counts do not price; values of other kinds say nothing. */
+/* Fees that the counts do not price; values of other kinds say nothing. */
 static void test_unpriced(void) {
   SPENT("usage in=1 out=2\n", "{'input_tokens':1,'output_tokens':2,'iterations':[{'type':'message','input_tokens':1,"
         "'cache_creation':{'a':[1]}},{'x':{}},7,[8],null],'server_tool_use':{'web_search_requests':0,"

@@ -29,7 +29,7 @@ static void replay_stream(struct replay *s, struct str body) {
   }
 }
 
-/* The kind of a recorded error, read by hand in the recording of that name; KIND_NONE: nobody has read it. */
+/* The kind of a recorded error, read by hand in the recording of that name; KIND_NONE: not read yet. */
 static enum kind recorded_kind(const char *path) {
   static const struct { const char *name; enum kind kind; } READ[] = {
     { "/error-401.json", KIND_AUTH },

@@ -73,7 +73,7 @@ static void test_stream_others(void) {
          BLOCK(2, "{'citations':[],'type':'text','text':''}"),
          DELTA(2, "{'type':'citations_delta','citation':{ 'a':1}}"), TEXT(2, "T"),
          DELTA(2, "{'type':'citations_delta','citation':{'b':'\\u00e9'}}"), STOP(2), ENDING("end_turn"), END);
-  /* a member that the block did not begin with; input cut short; a delta that nobody knows */
+  /* a member that the block did not begin with; input cut short; a delta of an unknown type */
   STREAM(STARTED "opaque 0 compaction {'type':'compaction','content':'sum'}\n"
          "opaque 1 mcp_tool_use {'type':'mcp_tool_use','input':{'INVALID_JSON':'{\\'q'}}\n"
          "opaque 2 fallback {'type':'fallback','x':{}}\n" ENDED("end_turn"),

@@ -60,7 +60,7 @@ static void test_faults(void) {
   FAULT("rate_limit 429 throttling retryable", "event:!throttlingException {'message':'Too many requests'}");
   FAULT("server 424 modelStreamError retryable", "event:!modelStreamErrorException {'message':'x'}");
   FAULT("context_overflow 400 validation", "event:!validationException {'message':'prompt is too long'}");
-  /* What the model's own server says comes in its own words. */
+  /* Errors of the model's own server come in its own words. */
   FAULT("overloaded 529 overloaded_error retryable",
         chunk("{'type':'error','error':{'type':'overloaded_error','message':'Overloaded'}}"));
 }

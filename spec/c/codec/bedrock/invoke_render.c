@@ -33,7 +33,7 @@ static void test_fields(void) {
 
 static void test_messages(void) {
 #define MESSAGES(in, out) expect(__FILE__, __LINE__, NULL, REQUEST("", in), "{" VERSION MAX "'messages':[" out "]}", "")
-  /* What Mantle signed does not come back here, what came from here does. */
+  /* Blocks that Mantle signed do not come back here, those from here do. */
   MESSAGES(HI "," THOUGHT("bedrock_invoke") "," HI, OUT_HI ",{'role':'assistant','content':[" RAW ","
            TEXT("a") "]}," OUT_HI);
   MESSAGES(HI "," THOUGHT("anthropic") "," HI, OUT_HI "," ASSISTANT("[" TEXT("a") "]") "," OUT_HI);

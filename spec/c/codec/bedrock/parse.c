@@ -85,7 +85,7 @@ static void test_calls(void) {
   STREAM(END, START(0, "{'image':{}}"), STOP(0), START(1, "null"), STOP(1), ENDED("end_turn"), USED);
 }
 
-/* What would be lost without a word. */
+/* Values of another type, which would be lost without a word. */
 static void test_odd_types(void) {
 #define ODD(...) STREAM("error protocol 0 \n", __VA_ARGS__)
   STREAM("tool 0 a f\nerror protocol 0 \n", START(0, "{'toolUse':{'toolUseId':'a','name':'f'}}"),

@@ -62,7 +62,7 @@ static void test_call_fields(void) {
   /* No arguments at all. */
   STREAM("tool 0 a f\nstop tool_use tool_calls\n",
          F("{'tool_calls':[{'index':0,'id':'a','function':{'name':'f'}}]}", "tool_calls"));
-  /* What has no canonical name is kept. */
+  /* Fields without a canonical name are kept. */
   STREAM("tool 0 a f\nargs 0 {}\nraw 0 {'extra_content':{'google':{'thought_signature':'s'}}}\nopen\n",
          CALL("{'index':0,'id':'a','type':'function','extra_content':{'google':{'thought_signature':'s'}},"
               "'custom':null,'function':{'name':'f','arguments':'{}'}}"));

@@ -143,7 +143,7 @@ static void test_errors(void) {
   /* The other wire of the same house. */
   STREAM("error protocol 0 wrong_endpoint\n", "{'type':'response.created','response':{}}");
   BODY("error protocol 0 wrong_endpoint\n", "{'id':'resp_1','object':'response','output':[]}");
-  /* What is no JSON, or none of this wire's. */
+  /* Answers that are no JSON, or none of this wire's. */
   STREAM("error protocol 0 \n", "{'choices':[");
   STREAM("text 0 a\nerror protocol 0 \n", D("{'content':'a'}"), D("{'content':'b'}") "x");
   STREAM("error protocol 0 \n", "true");

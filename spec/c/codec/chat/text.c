@@ -75,7 +75,7 @@ struct machine {
   struct buf log;
 };
 
-/* What the codec has read goes on to the message. */
+/* The parts that the codec has read go on to the message. */
 static int hand_on(struct machine *k) { return pass_on(&k->msg, &k->x.parts, &k->deltas, &k->log, &k->x.e); }
 
 static int event(struct machine *k, const struct buf *data) {

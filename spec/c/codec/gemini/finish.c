@@ -3,7 +3,7 @@
 #define CODEC codec_gemini
 #include "codec/parts.h"
 
-/* What a reason means for an answer, from bad to worse; EMPTY: that of an answer that says nothing. */
+/* The meaning of a reason for an answer, from bad to worse; EMPTY: that of an answer that says nothing. */
 enum news { WHOLE, UNCLEAR, CUT, EMPTY, HELD_BACK, NONE };
 
 enum content { NOTHING, TEXT, CALL, CONTENTS };
@@ -48,7 +48,7 @@ static const char *chunk(char *to, size_t size, const char *word) {
   return to;
 }
 
-/* What an answer with this content gives that ends with these reasons. */
+/* Logs the outcome of an answer with this content that ends with these reasons. */
 static void answer(struct log *log, enum content content, const char *first, const char *second) {
   static char says[128], a[128], b[128];
   struct mem m = mem_libc();
@@ -69,7 +69,7 @@ static void check_news(enum content content, size_t i) {
   CHECK(strstr(log.s, SHOWN[REASONS[i].of[content]]) != NULL && strstr(log.s, word) != NULL);
 }
 
-/* What is told between two reasons may make the first one moot. */
+/* A part between two reasons may make the first one moot. */
 static void test_more_between(void) {
 #define REASON(word) "{'candidates':[{'finishReason':'" word "'}]}"
 #define SAYS "{'candidates':[{'content':{'parts':[{'text':'a'}]}}]}"

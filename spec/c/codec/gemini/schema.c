@@ -45,7 +45,7 @@ static void test_json_schema(void) {
          "'properties':{'const':{'enum':[4]}}}");
   SCHEMA("{'items':[{'const':1},{}]}", "{'prefixItems':[{'enum':[1]},{}]}");
   SCHEMA("{'items':[{}],'prefixItems':[{'const':1}]}", "{'prefixItems':[{'enum':[1]}]}");
-  /* What the service does not know is no error to it. */
+  /* Keywords unknown to the service are no error to it. */
   SCHEMA("{'type':'string','format':'uri','pattern':'^a','not':{},'default':'b'}",
          "{'default':'b','format':'uri','not':{},'pattern':'^a','type':'string'}");
   /* Definitions under their older name. */
@@ -186,7 +186,7 @@ static void test_containers(void) {
   SUBSET("{'type':'array','prefixItems':[{'type':'string'},{'const':'x'}]}",
          "{'items':{'anyOf':[{'type':'string'},{'enum':['x'],'type':'string'}]},'type':'array'}");
   SUBSET("{'items':[{'type':'integer'}]}", "{'items':{'type':'integer'},'type':'array'}");
-  /* What has no place. */
+  /* Keywords without a place. */
   SUBSET("{'type':'object','$schema':'x','$id':'y','additionalProperties':{'type':'string'},'examples':[{}],"
          "'patternProperties':{'a':{}},'not':{},'if':{},'then':{},'else':{},'discriminator':{},'propertyNames':{},"
          "'$comment':'c','properties':{'b':{'type':'null'}},'minProperties':1,'multipleOf':2}",

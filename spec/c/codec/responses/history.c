@@ -63,7 +63,7 @@ static void test_results(void) {
            OUTPUT("c", "[" TEXT_PART("Error: a") "," IMAGE_PART "," TEXT_PART("b") "]"));
   ANSWERED("{'type':'tool_result','tool_use_id':'c','content':[" IMAGE "],'is_error':true}",
            OUTPUT("c", "[" TEXT_PART("Error: ") "," IMAGE_PART "]"));
-  /* A call that nobody answered goes, and the reasoning that led to it. */
+  /* A call without a result goes, and the reasoning that led to it. */
   INPUT(NULL, HI "," ASSISTANT("[" TEXT("a") "," THINKING(ENCRYPTED) "," USE("c", "f") "]") "," HI,
         HI "," SAID(1, "a") "," HI);
 }
@@ -98,7 +98,7 @@ static void test_media(void) {
   REFUSES(NULL, HI "," ASSISTANT("[" IMAGE "]") "," HI, "messages[2].content[1].type");
 }
 
-/* What the provider has is not sent again. */
+/* Messages that the provider has are not sent again. */
 static void test_continued(void) {
   expect(__FILE__, __LINE__, NULL, "{'model':'m','extra':{'store':true,'previous_response_id':'r'},'messages':[" HI ","
          ASSISTANT("[" TEXT("a") "," USE("c", "f") "]") "," USER("[" RESULT("c", "'r'") "," TEXT("b") "]") "]}",

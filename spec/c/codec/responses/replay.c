@@ -44,7 +44,7 @@ static void test_unclean(void) {
   rendering_close(&s);
 }
 
-/* What a provider may be unable to open, and how it says so. */
+/* Reasoning that a provider may be unable to open, and how it says so. */
 static void test_encrypted(void) {
   static const struct { const char *message; unsigned remedies; } CASES[] = {
     { ASSISTANT("[" THINKING(ENCRYPTED) "," TEXT("a") "]"), REMEDY_REASONING | REMEDY_ENCRYPTED },
@@ -63,7 +63,7 @@ static void test_encrypted(void) {
   }
 }
 
-/* What came from the same model of the same provider over another wire is not this wire's. */
+/* Blocks from the same model of the same provider over another wire are not this wire's. */
 static void test_wires(void) {
 #define OVER(wire, raw) "'provider_data':{'provider':'here','model':'m','wire':'" wire "','raw':'" raw "'}"
 #define ENCRYPTED_OVER(wire) "{'type':'thinking','thinking':'t'," OVER(wire, ENCRYPTED) "}"
@@ -96,7 +96,7 @@ static void test_opaque(void) {
         HI "," ENCRYPTED_ITEM ",{'type':'web_search_call', 'id':'ws_1'}," SAID(3, "a") "," HI);
   INPUT(NULL, HI "," ASSISTANT("[{'type':'opaque','kind':'web_search_call'," FROM("there", SEARCH) "}," TEXT("a") "]")
         "," HI, HI "," SAID(1, "a") "," HI);
-  /* What answers a custom tool's call is the caller's to write. */
+  /* The result of a custom tool's call is the caller's to write. */
   INPUT(NULL, HI "," ASSISTANT("[{'type':'opaque','kind':'custom_tool_call',"
               MINE("{\\'type\\':\\'custom_tool_call\\'}") "}]") ","
         USER("[" TEXT("b") ",{'type':'opaque','kind':'custom_tool_call_output',"

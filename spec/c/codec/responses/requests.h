@@ -15,10 +15,10 @@
   expect(__FILE__, __LINE__, quirks, "{'model':'m','messages':[" in "]}", \
          "{'model':'m'," ASKED "'input':[" out "]}", "")
 
-/* What the model said, as the item of that number. */
+/* The model's message, as the item of that number. */
 #define ITEM(at) "{'type':'message','id':'msg_" #at "','status':'completed','role':'assistant','content':"
 #define SAID(at, s) ITEM(at) "[{'type':'output_text','text':'" s "','annotations':[]}]}"
-/* What every body asks for that the quirk does not forbid. */
+/* The fields of every body that the quirk does not forbid. */
 #define ASKED "'store':false,'include':['reasoning.encrypted_content'],"
 #define CALL(id, name) "{'type':'function_call','call_id':'" id "','name':'" name "','arguments':'{}'}"
 #define OUTPUT(id, output) "{'type':'function_call_output','call_id':'" id "','output':" output "}"

@@ -110,7 +110,7 @@ static void test_invoke_bare_children(void) {
        "{f {\"a\":\"1\",\"b\":\"2\"}}");
 }
 
-/* What looks like another type stays a string; markup in a value is the value's. */
+/* A text that looks like another type stays a string; markup in a value is the value's. */
 static void test_values_stay_strings(void) {
   CASE("<invoke name=\"f\"><a>1</a><b>true</b><c>{\"x\":[1]}</c><d></d><e> \n</e></invoke>",
        "{f {\"a\":\"1\",\"b\":\"true\",\"c\":\"{\\\"x\\\":[1]}\",\"d\":\"\",\"e\":\" \\n\"}}");
@@ -227,7 +227,7 @@ static void test_not_offered(void) {
   CASE("<invoke name=\"F\"></invoke>", "<invoke name=\"F\"></invoke>");
 }
 
-/* What a thought holds is not called. One that was shown in part stays whole, later ones go. */
+/* Calls within a thought are not made. One that was shown in part stays whole, later ones go. */
 static void test_thoughts(void) {
   CASE("<think><invoke name=\"g\"></invoke></think>yes <invoke name=\"f\"></invoke>",
        "<think><invoke name=\"g\"></invoke></think>yes{f {}}");
@@ -248,7 +248,7 @@ static void test_text(void) {
   CASE("<tool_call>{\"name\":\"f\"}</tool_call>", "{f }");
 }
 
-/* What has been shown when all but the end has come. */
+/* The text shown when all but the end has come. */
 static void shown(const char *file, int line, const char *s, const char *wanted) {
   struct mem m = mem_libc();
   struct leaked k;

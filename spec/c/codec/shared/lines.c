@@ -3,7 +3,7 @@
 #include "support/test.h"
 #include "support/text.h"
 
-/* What a reader was handed: [name|data]… */
+/* The records that a reader was handed: [name|data]… */
 struct seen {
   struct buf text;
   const char *fails; /* the data at which it fails; NULL = never */

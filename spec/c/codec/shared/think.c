@@ -4,7 +4,7 @@
 #include "support/failing.h"
 #include "core/codec/shared/leaked/think.h"
 
-/* What came out: "T" and "R" before a run of text or reasoning, "/" where a block of reasoning was closed. */
+/* The output: "T" and "R" before a run of text or reasoning, "/" where a block of reasoning was closed. */
 struct log {
   char s[1024];
   size_t n;
