@@ -1,4 +1,4 @@
--- What an agent makes of the calls of an answer, and of answers that are paused, cut or refused.
+-- How an agent handles the calls of an answer, and answers that are paused, cut or refused.
 
 local errors = require "koine.data.errors"
 local koine = require "koine"
@@ -10,7 +10,7 @@ local kinds, roles, use = kit.kinds, kit.roles, kit.use
 local shape = kit.shape
 
 describe("a call", function()
-  -- What the model is told of one call, and how often the tool ran.
+  -- Returns the result of one call that the model is sent, and how often the tool ran.
   local function answered(block, tool, more)
     local ran = 0
     local counted = add(function(...)

@@ -1,4 +1,4 @@
---- What the specs of the command line share: a loopback provider, a folder to live in, and runs beside them.
+--- Helpers of the specs of the command line: a loopback provider, a folder to live in, and runs beside them.
 
 local cli = require "spec.support.cli"
 local folder = require "spec.support.folder"
@@ -9,7 +9,7 @@ local KEY = "cli-test-key-1"
 
 local kit = { KEY = KEY } -- which no output may hold
 
---- What the specs of one file run with.
+--- Returns the environment that the specs of one file run in.
 function kit.new()
   local bench, server, home = {}, nil, nil
 
@@ -24,7 +24,7 @@ function kit.new()
     folder.remove(home)
   end
 
-  --- What a run printed; `answers` are what the provider answers, `options` those of cli.run.
+  --- Returns the output of a run; `answers` are what the provider answers, `options` those of cli.run.
   function bench.run(arguments, answers, options)
     options = options or {}
     options.env = options.env or { ANTHROPIC_API_KEY = KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", HOME = home }

@@ -142,7 +142,7 @@ describe("citations of a document", function()
       citations = citations }
   end
 
-  -- What the wire was sent for the document, and the answer's warnings.
+  -- Returns the block that was sent for the document, and the answer's warnings.
   local function sent(adapter, document)
     local question = { role = "user", content = { document, { type = "text", text = "Is it?" } } }
     local response = assert(adapter:chat({ question }, { max_tokens = 100 }))

@@ -12,7 +12,7 @@ describe("an uncaught error", function()
   setup(function() home = folder.new() end)
   teardown(function() folder.remove(home) end)
 
-  -- What the interpreter writes about a script that fails; ADAPTER in it is an adapter whose server is not there.
+  -- Returns the interpreter's message about a script that fails; ADAPTER in it is an adapter whose server is not there.
   local function said_of(text)
     local path = home .. "/app.lua"
     local adapter = ('require "koine".anthropic { model = "m", key = "k", retry = false, base_url = "%s:%d" }')

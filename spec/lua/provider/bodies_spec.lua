@@ -1,4 +1,4 @@
--- What the rows change in the bodies that adapters send.
+-- The rows' changes to the bodies that adapters send.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -153,7 +153,7 @@ describe("a row", function()
   end)
 end)
 describe("thinking = false", function()
-  -- What the call sends, and what it warns of.
+  -- Returns the body that the call sends, and its warnings.
   local function off(name, model)
     local server <close> = assert(koine.testing.start { script = { { content = "a" } } })
     local adapter = koine[name] { model = model, base_url = server.url, key = "k",

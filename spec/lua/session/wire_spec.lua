@@ -160,7 +160,7 @@ describe("a session over the wire", function()
     assert.are.same({}, assert(server:requests())[2].problems)
   end)
 
-  -- What a session of one call with that usage costs.
+  -- Returns the cost of a session of one call with that usage.
   local function cost(model, input, output)
     assert(server:script { { content = "x", usage = { input_tokens = input, output_tokens = output,
       cache_read_tokens = 0, cache_creation_tokens = 0 } } })

@@ -51,7 +51,7 @@ describe("artifacts start nothing that is planted as", function()
 
   local function config(...) repo:git("config", ...) end
 
-  -- What a repository's configuration file says to set up these programs.
+  -- Returns the lines of a repository's configuration file that set up these programs.
   local function settings()
     return ("[core]\n\tfsmonitor = %s\n[filter \"evil\"]\n\tclean = %s\n\tsmudge = cat\n"):format(evil "monitor",
       evil "clean")

@@ -57,7 +57,7 @@ describe("Ctrl-C", function()
     assert(os.execute("kill -INT " .. pid))
   end
 
-  -- What the child still says, and how it ends.
+  -- Returns the rest of the child's output, and how it ends.
   local function ending()
     local said = child:read "a"
     local ok, how, status = child:close()

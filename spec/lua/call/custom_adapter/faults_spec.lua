@@ -13,7 +13,7 @@ describe("a primitive that breaks its word", function()
       open = function() return table.unpack(values, 1, values.n) end }
   end
 
-  -- What chat and stream say, which is the same.
+  -- Returns the error of chat and stream, which is the same.
   local function said(adapter)
     local response, err = adapter:chat "hi"
     assert.is_nil(response)

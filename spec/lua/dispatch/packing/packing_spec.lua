@@ -132,7 +132,7 @@ describe("sender_context", function()
 end)
 
 describe("timestamp", function()
-  -- What a test is about, and pairs of value and time.
+  -- The subject of a test, and pairs of value and time.
   local CASES = {
     { "29 Slack, zero", { { slack = "0.000000" }, "1970-01-01T00:00:00.000Z" } },
     { "29 Slack, six digits", { { slack = "1714204397.123456" }, "2024-04-27T07:53:17.123Z" } },

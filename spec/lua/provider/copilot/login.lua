@@ -1,4 +1,4 @@
---- What the specs of koine.copilot's login share: a loopback provider that is GitHub and Copilot, an environment and a
+--- Helpers of the specs of koine.copilot's login: a loopback provider that is GitHub and Copilot, an environment and a
 -- folder of the test's own, two GitHub tokens that no other test has (the sessions of a process are shared), a clock
 -- that stands still, and what was asked.
 
@@ -85,7 +85,7 @@ function copilot_login.new(name)
   --- How often the provider was asked for what: server:copilot().
   function kit.counted() return assert(server:copilot()) end
 
-  --- What the n-th exchange was asked with.
+  --- Returns the request of the n-th exchange.
   function kit.exchanged_with(n)
     local request = kit.requests(copilot_login.EXCHANGE)[n or 1]
     return request and request.headers.authorization

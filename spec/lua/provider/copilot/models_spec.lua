@@ -43,7 +43,7 @@ describe("koine.copilot", function()
     end
     assert.are.equal(1, select(2, effort_of("claude-sonnet-4.5", "low")))
     assert.are.equal("low", (effort_of("gpt-5-mini", "low")))
-    -- nobody knows: the refusal says it, once per adapter, plain and streamed, on either wire
+    -- an unknown model: the refusal says it, once per adapter, plain and streamed, on either wire
     with_models({ id = "newest", endpoints = { "/chat/completions" } },
       { id = "gpt-5-plain", endpoints = { "/responses" } }, { id = "moved", endpoints = { "/responses" } },
       { id = "gpt-4.1", endpoints = { "/chat/completions" }, efforts = { "low" } })

@@ -290,7 +290,7 @@ describe("the executor's bash (107)", function()
 
   describe("and the keys of this process", function()
     -- A host with a key in its environment, whose command looks for it: the environment of its supervisor, which is its
-    -- parent, and that one's parent, which is the host. What the host's own os.getenv says then, behind it.
+    -- parent, and that one's parent, which is the host. Behind it stands the value of the host's own os.getenv then.
     local HOST = [[
       local koine = require "koine"
       local ex = assert(koine.executor { workdir = os.getenv "WORKDIR", policy = {}, protect = %s })

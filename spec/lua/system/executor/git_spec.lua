@@ -35,7 +35,7 @@ describe("the executor's file tools and git:", function()
   end)
   after_each(function() repo:close() end)
 
-  -- What lies below the working directory: name, type and time of every entry.
+  -- Returns the files below the working directory: name, type and time of every entry.
   local function state()
     local command = "cd '%s' && find . ! -name . -printf '%%p %%y %%T@ %%i\\n' | sort"
     local pipe <close> = assert(io.popen(command:format(place)))

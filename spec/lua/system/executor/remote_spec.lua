@@ -20,7 +20,7 @@ describe("koine.executor.remote", function()
     return koine.executor.remote(opts)
   end
 
-  -- What a call of bash comes to when the server's answer is this one.
+  -- Returns the result of a call of bash when the server's answer is this one.
   local function answered(reply, opts, fault)
     assert(server:script { { path = "/v1/bash", reply = reply, fault = fault } })
     return remote(opts).run("bash", { command = "ls" })
@@ -46,7 +46,7 @@ describe("koine.executor.remote", function()
       assert.are.equal("options", raised(koine.executor.remote).field)
     end)
 
-    -- What a program prints in an environment with these variables.
+    -- Returns the output of a program in an environment with these variables.
     local function printed(env, source)
       env.PATH, env.LUA_PATH, env.LUA_CPATH = os.getenv "PATH", package.path, package.cpath
       for _, name in ipairs { "LD_PRELOAD", "ASAN_OPTIONS" } do env[name] = os.getenv(name) end

@@ -45,7 +45,7 @@ describe("koine.testing", function()
       assert.is_true(core.monotonic() - before >= 0.045)
     end)
 
-    -- What the server says about the last request's end; it may learn of it a moment after the peer left.
+    -- Returns how the last request ended for the server; it may learn of it a moment after the peer left.
     local function closed_after()
       for _ = 1, 1000 do
         local seen = last_request()

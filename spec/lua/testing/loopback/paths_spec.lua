@@ -53,7 +53,7 @@ describe("koine.testing: paths", function()
     end
   end)
 
-  -- What a base URL without its version, or with it twice, and what a typing error make.
+  -- Paths of a base URL without its version, of one with it twice, and of a typing error.
   local WRONG = {
     { "anthropic", "/v1", "/v1/v1/messages" }, { "anthropic", "/v1/messages", "/v1/messages/v1/messages" },
     { "anthropic", "/claude", "/claude/v1/messages" },

@@ -22,7 +22,7 @@ return function()
     end
   end
 
-  -- What a playbook "sends" is its log of calls.
+  -- The requests of a playbook are its log of calls.
   function on.requests()
     local list = {}
     for _, book in ipairs(books) do
