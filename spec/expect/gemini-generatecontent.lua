@@ -1,4 +1,4 @@
--- What the recordings of Gemini say, read by hand. A part's signature is kept with its block; the parts of the
+-- Gemini as recorded, read by hand. A part's signature is kept with its block; the parts of the
 -- provider's own tools are kept whole. Counts that are left out where there is a total are 0. Ids that the server did
 -- not give are made from the answer's id.
 
@@ -13,7 +13,7 @@ return {
     model = "gemini-2.5-flash", id = "id_REDACTED_1", warnings = {},
   },
 
-  -- What the tool read is input: 85 + 149. The signature belongs to the last text.
+  -- The tool's reading counts as input: 85 + 149. The signature belongs to the last text.
   ["code-execution"] = {
     content = {
       { type = "opaque", kind = "executableCode", raw = { length = 617, starts = "{\n            \"executabl",

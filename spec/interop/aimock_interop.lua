@@ -135,7 +135,7 @@ describe("aimock", function()
   end)
 
   describe("the example", function()
-    -- What examples/NAME.lua prints, with every provider at aimock; `base` is the path of the base URL.
+    -- Returns the output of examples/NAME.lua, with every provider at aimock; `base` is the path of the base URL.
     local function run(name, answers, arguments, base, input)
       server:script(answers)
       local command = ("printf '%s' | env KOINE_BASE_URL=%s%s KOINE_SECOND_BASE_URL=%s/v1 ANTHROPIC_API_KEY=k-1234 "

@@ -26,7 +26,7 @@ describe("nginx", function()
     return koine.anthropic(given)
   end
 
-  -- What can be seen of an error, which may not hold the key.
+  -- Everything that shows of an error, which may not hold the key.
   local function assert_no_secret(err)
     assert.is_nil(deep.text(err):find(KEY, 1, true))
   end

@@ -29,7 +29,7 @@
 #define PROVIDER_BIG ((size_t)1 << 20)
 #define PROVIDER_TEXT "Hello, héllo!"
 
-/* What the provider saw. */
+/* The requests that the provider saw. */
 struct provider_counts { atomic_int opened, closed, requests; };
 
 struct provider {

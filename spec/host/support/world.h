@@ -53,7 +53,7 @@ static inline void add(struct ask *a, const char *name, const char *value) {
   h->value = (struct str){ value, strlen(value) };
 }
 
-/* What came back. */
+/* The answer to a request. */
 struct answer { int status, connection; struct buf body; struct err failure; struct transfer *t; };
 
 static inline void take(struct answer *a) {
@@ -78,7 +78,7 @@ static inline int step(struct world *w) {
   return engine_step(w->g, -1, -1, &interrupted, &w->e);
 }
 
-/* What has news, its owner in it; NULL when nothing has. */
+/* Returns the token that has news, its owner in it; NULL when none has. */
 static inline struct news *ready(struct engine *g) { return pollset_ready(engine_pollset(g)); }
 
 static inline int over(const struct transfer *t) {
