@@ -184,6 +184,7 @@ build = {
         "src/core/json/write.c",
         "src/core/message/block.c",
         "src/core/message/event.c",
+        "src/core/message/logprobs.c",
         "src/core/message/message.c",
         "src/core/message/node.c",
         "src/core/message/run.c",

@@ -1,83 +1,5 @@
 /* message.c: parts in, deltas out, one message at the end. */
-#include "core/message/message.h"
-#include "support/failing.h"
-#include "support/test.h"
-#include "support/text.h"
-
-static const struct origin HERE = { { "row", 3 }, { "m-1", 3 }, { "wire", 4 } };
-
-static struct mem libc;
-static struct limits limits;
-
-/* A message with what it gave so far as text: "text_start;text_delta:hi;text_end;". */
-struct run {
-  struct message msg;
-  struct events deltas;
-  struct buf said;
-  struct err e;
-  int failed;
-};
-
-static void run_begin(struct run *r, const struct mem *m) {
-  memset(r, 0, sizeof *r);
-  message_init(&r->msg, m, &limits, &HERE, 3);
-  events_init(&r->deltas, m);
-  buf_init(&r->said, &libc);
-  err_clear(&r->e);
-}
-
-static void run_free(struct run *r) {
-  message_free(&r->msg);
-  events_free(&r->deltas);
-  buf_free(&r->said);
-}
-
-static void take(struct run *r) {
-  const struct event *d;
-  while ((d = events_take(&r->deltas)) != NULL) {
-    buf_adds(&r->said, event_form(d->type)->name);
-    if (d->id.n > 0) { buf_addc(&r->said, '@'); buf_addstr(&r->said, d->id); }
-    if (d->name.n > 0) { buf_addc(&r->said, '='); buf_addstr(&r->said, d->name); }
-    if (d->text.n > 0) { buf_addc(&r->said, ':'); buf_addstr(&r->said, d->text); }
-    buf_addc(&r->said, ';');
-  }
-}
-
-static void add(struct run *r, struct event part) {
-  if (r->failed) return;
-  if (message_add(&r->msg, &part, &r->deltas, &r->e) != 0) r->failed = 1;
-  take(r);
-}
-
-static void text(struct run *r, enum event_type type, int key, const char *s) {
-  add(r, (struct event){ .type = type, .key = key, .text = z(s) });
-}
-
-static void tool(struct run *r, int key, const char *id, const char *name) {
-  add(r, (struct event){ .type = PART_TOOL, .key = key, .id = z(id), .name = z(name) });
-}
-
-static void end(struct run *r) {
-  if (!r->failed && message_end(&r->msg, &r->deltas, &r->e) != 0) r->failed = 1;
-  take(r);
-}
-
-/* The deltas said so far, and the message's content as JSON. */
-static void check(struct run *r, const char *said, const char *content) {
-  struct arena a;
-  struct buf json;
-  struct node *message;
-  arena_init(&a, &libc);
-  buf_init(&json, &libc);
-  CHECK_STR(r->said.p ? r->said.p : "", r->said.n, said);
-  message = message_node(&r->msg, &a, 0);
-  CHECK(message != NULL && json_write(&json, node_get(message, "content"), &r->e) == 0);
-  CHECK_STR(json.p, json.n, content);
-  buf_free(&json);
-  arena_free(&a);
-}
-
-#define RUN(...) do { struct run R; run_begin(&R, &libc); __VA_ARGS__ run_free(&R); } while (0)
+#include "kit.h"
 
 static void test_runs(void) {
   RUN(text(&R, PART_TEXT, 0, "a"); text(&R, PART_TEXT, 0, "b"); text(&R, PART_END, 0, ""); end(&R);
@@ -236,7 +158,7 @@ static void test_container_limit(void) {
       CHECK(R.failed && R.e.kind == KIND_LIMIT););
 }
 
-/* What a call goes by is short. */
+/* The id and the name of a call are short. */
 static void test_labels(void) {
   char long_one[TOOL_CALL_ID_MAX + 2];
   memset(long_one, 'x', sizeof long_one);
@@ -333,6 +255,8 @@ static void everything(struct run *r) {
   tool(r, 6, "call", "h");
   text(r, PART_TEXT, 4, "after");
   text(r, PART_OPAQUE, 5, "{\"type\":\"x\"}");
+  add(r, (struct event){ .type = PART_LOGPROBS,
+                         .text = z("[{\"token\":\"\\n\",\"bytes\":[1],\"top_logprobs\":[{\"token\":\"b\",\"logprob\":1}]}]") });
   add(r, (struct event){ .type = PART_STOP, .stop = STOP_MAX_TOKENS, .text = z("length"), .name = z("seq") });
   end(r);
 }

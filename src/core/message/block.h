@@ -86,6 +86,13 @@ int tool_end(struct message *msg, struct block *b, struct events *deltas, struct
 
 /* }}} */
 
+/* {{{ logprobs.c */
+
+/* The logprobs of the answer's tokens: an array, as message.h says. NULL: memory. */
+struct node *logprobs_node(const struct message *msg, struct arena *a);
+
+/* }}} */
+
 /* True for the call of the tool that the answer itself comes in. */
 static inline int is_output(const struct message *msg, const struct block *b) {
   return b->type == BLOCK_TOOL && msg->output_tool.n > 0 && str_same(buf_str(&b->name), msg->output_tool);

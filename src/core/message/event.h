@@ -36,6 +36,8 @@ enum event_type {
   PART_END,        /* key: this block is finished */
   PART_USAGE,      /* usage: overwrites per field where known */
   PART_CONTAINER,  /* text = JSON object with an `id`: where the provider ran code; replaces an earlier one */
+  PART_LOGPROBS,   /* text = JSON array of {token, logprob, bytes?, top_logprobs?}, OpenAI's form: of tokens that come
+                      behind those of an earlier one */
   PART_STOP,       /* stop, text = raw_stop_reason, name = stop_sequence */
   PART_WARNING,    /* id = code, name = field, text = message */
   PART_DONE,       /* the wire says that nothing more comes: stop reading */

@@ -18,6 +18,7 @@ void message_init(struct message *msg, const struct mem *m, const struct limits 
   buf_init(&msg->raw_stop, m);
   buf_init(&msg->stop_sequence, m);
   buf_init(&msg->container, m);
+  buf_init(&msg->logprobs, m);
   buf_init(&msg->warnings, m);
   buf_init(&msg->scratch, m);
 }
@@ -32,13 +33,14 @@ void message_free(struct message *msg) {
   buf_free(&msg->raw_stop);
   buf_free(&msg->stop_sequence);
   buf_free(&msg->container);
+  buf_free(&msg->logprobs);
   buf_free(&msg->warnings);
   buf_free(&msg->scratch);
 }
 
 size_t message_held(const struct message *msg) {
   size_t n = msg->cap * sizeof *msg->blocks + msg->id.cap + msg->reported_model.cap + msg->raw_stop.cap +
-             msg->stop_sequence.cap + msg->container.cap + msg->warnings.cap + msg->scratch.cap;
+             msg->stop_sequence.cap + msg->container.cap + msg->logprobs.cap + msg->warnings.cap + msg->scratch.cap;
   for (size_t i = 0; i < msg->n; i++) {
     const struct block *b = &msg->blocks[i];
     n += b->text.cap + b->id.cap + b->name.cap + b->signature.cap + b->raw.cap;
@@ -83,6 +85,12 @@ static int add_raw(struct message *msg, const struct event *part, struct events 
 static int add_container(struct message *msg, const struct event *part, struct err *e) {
   if (part->text.n > CONTAINER_MAX) return err_set(e, KIND_LIMIT, "the container exceeds %d bytes", CONTAINER_MAX);
   return block_replace(&msg->container, part->text, e);
+}
+
+static int add_logprobs(struct message *msg, const struct event *part, struct err *e) {
+  if (part->text.n > LOGPROBS_MAX - msg->logprobs.n)
+    return err_set(e, KIND_LIMIT, "the answer's logprobs exceed %d bytes", LOGPROBS_MAX);
+  return block_keep(&msg->logprobs, part->text, e);
 }
 
 static int add_meta(struct message *msg, const struct event *part, struct err *e) {
@@ -149,6 +157,7 @@ int message_add(struct message *msg, const struct event *part, struct events *de
     case PART_STOP: return add_stop(msg, part, e);
     case PART_USAGE: add_usage(&msg->usage, &part->usage); return 0;
     case PART_CONTAINER: return add_container(msg, part, e);
+    case PART_LOGPROBS: return add_logprobs(msg, part, e);
     case PART_RAW: return add_raw(msg, part, deltas, e);
     case PART_WARNING: return warn(msg, part->id, part->name, part->text) == 0 ? 0 : err_memory(e);
     default: return 0; /* PART_DONE is the exchange's */

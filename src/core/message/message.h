@@ -17,6 +17,8 @@
 #define TOOL_CALL_NAME_MAX 4096
 /* Bytes of the container's JSON; more is KIND_LIMIT. */
 #define CONTAINER_MAX 65536
+/* Bytes of the JSON of all logprobs; more is KIND_LIMIT: 20 alternatives for each of 20,000 tokens take as many. */
+#define LOGPROBS_MAX (32 << 20)
 
 struct block;
 
@@ -33,6 +35,7 @@ struct message {
   int tools, tools_open;        /* tool calls so far; those that started and did not end */
   struct buf id, reported_model, raw_stop, stop_sequence;
   struct buf container;         /* JSON object; empty = none */
+  struct buf logprobs;          /* JSON arrays, one behind the other; empty = none */
   struct buf warnings;          /* NUL-separated triples */
   struct buf scratch;           /* the last fragment, rewritten */
   size_t warning_count;
@@ -55,10 +58,11 @@ size_t message_held(const struct message *msg);
 int message_warn(struct message *msg, const char *code, const char *field, const char *text);
 /*
 ** The message as a canonical tree: {id?, model, content, stop_reason, raw_stop_reason?, stop_sequence?, usage, container?,
-** warnings, degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments
+** logprobs?, warnings, degenerate?}; with partial set: stop_reason "error", partial = true. Strings borrow from the message. Arguments
 ** beyond JSON_VALUES_MAX values, all calls together, are not read: an arguments_error. NULL: memory. usage: {input_tokens?,
 ** output_tokens?, cache_read_tokens?, cache_creation_tokens?, reasoning_tokens?, cache_creation_1h_tokens? (more than
-** none), cost? = {total} and cost_source = "provider", unpriced?}.
+** none), cost? = {total} and cost_source = "provider", unpriced?}. logprobs: array of {token, logprob?, bytes?, top =
+** array of {token, logprob?, bytes?}}, bytes a string of just these bytes.
 */
 struct node *message_node(struct message *msg, struct arena *a, int partial);
 

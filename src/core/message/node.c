@@ -139,6 +139,12 @@ static int degenerate(const struct message *msg) {
   return 1;
 }
 
+static void set_logprobs(const struct message *msg, struct arena *a, struct node *o, int *bad) {
+  struct node *list = msg->logprobs.n > 0 ? logprobs_node(msg, a) : NULL;
+  if (msg->logprobs.n > 0 && list == NULL) *bad = 1;
+  if (list != NULL && list->count > 0 && node_set(o, STR("logprobs"), list) != 0) *bad = 1;
+}
+
 struct node *message_node(struct message *msg, struct arena *a, int partial) {
   struct node *o = node_new(a, NODE_OBJECT), *content = node_new(a, NODE_ARRAY);
   const char *stop = stop_name(partial ? STOP_ERROR : msg->stop);
@@ -155,6 +161,7 @@ struct node *message_node(struct message *msg, struct arena *a, int partial) {
   if (msg->raw_stop.n > 0) set(a, o, STR("raw_stop_reason"), buf_str(&msg->raw_stop), &bad);
   if (msg->stop_sequence.n > 0) set(a, o, STR("stop_sequence"), buf_str(&msg->stop_sequence), &bad);
   set_container(msg, a, o, content, &bad);
+  set_logprobs(msg, a, o, &bad);
   if (node_set(o, STR("usage"), usage_node(&msg->usage, a, &bad)) != 0) bad = 1;
   if (msg->id.n > 0) set(a, o, STR("id"), buf_str(&msg->id), &bad);
   if (node_set(o, STR("warnings"), warnings_node(msg, a, &bad)) != 0) bad = 1;
