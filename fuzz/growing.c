@@ -54,12 +54,17 @@ static void check_whole(struct reading *r, struct arena *a, struct str text, int
   struct err e;
   err_clear(&e);
   struct node *v = json_tree(a, text, DEPTH, &e);
+  int too_large = v != NULL && node_doubles(v) != 0;
   int open = growing_state(&r->g) == GROWING_OPEN, failed = growing_state(&r->g) == GROWING_FAILED;
   end(r);
+  if (too_large) { /* json_tree keeps the text of a number beyond double */
+    REQUIRE(growing_state(&r->g) == GROWING_FAILED && r->e.kind == KIND_PROTOCOL);
+    return;
+  }
   REQUIRE((v != NULL) == (growing_state(&r->g) == GROWING_WHOLE && r->g.behind == 0));
   if (v != NULL) REQUIRE(r->w.depth == 0 && node_equal(v, r->w.root) && node_equal(r->w.root, v));
   else if (open && e.kind == KIND_PROTOCOL) REQUIRE(is_bom || str_trim(text).n == 0 || json_is_cut(text));
-  if (failed && r->e.kind == KIND_PROTOCOL) REQUIRE(e.kind != KIND_NONE && (e.kind == KIND_LIMIT || !json_is_cut(text)));
+  if (failed && r->e.kind == KIND_PROTOCOL && strcmp(r->e.message, "JSON: a number is too large") != 0) REQUIRE(e.kind != KIND_NONE && (e.kind == KIND_LIMIT || !json_is_cut(text)));
 }
 
 /* Nothing, or a byte-order mark that may have white space behind it, of which json_is_cut knows only the whole one. */

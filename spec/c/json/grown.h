@@ -35,16 +35,11 @@ static inline void grown_put(struct grown *w, const struct growth *s, struct nod
 }
 
 static inline struct node *grown_scalar(struct grown *w, const struct growth *s) {
-  struct node *v;
   switch (s->token) {
     case J_INT: return node_int(w->a, s->i);
     case J_DOUBLE: return node_double(w->a, s->d);
     case J_TRUE: case J_FALSE: return node_bool(w->a, s->token == J_TRUE);
     case J_NULL: return node_new(w->a, NODE_NULL);
-    case J_BIG:
-      v = node_new(w->a, NODE_BIG);
-      if (v != NULL) v->s = arena_dup(w->a, s->text);
-      return v;
     default: abort();
   }
 }

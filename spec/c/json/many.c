@@ -154,7 +154,7 @@ static void test_cap(void) {
   json_open(&j, buf_str(&more), 4, &e);
   CHECK(json_next(&j) == J_ARRAY && json_node(&j, &a) == NULL && e.kind == KIND_LIMIT);
   arena_reset(&a);
-  struct node *v = json_tree_within(&a, buf_str(&more), 4, NULL, &e); /* nobody counts */
+  struct node *v = json_tree_within(&a, buf_str(&more), 4, NULL, &e); /* without a count */
   CHECK(v != NULL && v->count == JSON_VALUES_MAX);
   arena_reset(&a);
   CHECK(json_tree_within(&a, STR("[1,{\"a\":2}]"), 4, &values, &e) != NULL && values == 4);

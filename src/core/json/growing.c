@@ -6,6 +6,8 @@
 #include "growing_text.h"
 #include "scan.h"
 
+#include <math.h>
+
 enum {
   S_START, S_LEAD, S_FENCE_LINE, S_VALUE, S_FIRST_VALUE, S_FIRST_KEY, S_KEY, S_COLON, S_AFTER, S_WORD, S_NUMBER,
   S_STRING, S_KEY_TEXT, S_END, S_BEHIND, S_FAILED
@@ -168,15 +170,20 @@ static int may_end(int numeral) {
   return numeral == N_ZERO || numeral == N_DIGITS || numeral == N_FRACTION || numeral == N_POWER;
 }
 
-/* The number is whole: what json.h reads of its text. */
+/* The number is whole: an integer, or the double that stands for it. */
 static enum growth_type take_number(struct growing *g, struct growth *out) {
   struct json j;
   json_open(&j, buf_str(&g->number), 1, g->e);
-  enum growth_type type = show(g, out, GROWTH_SCALAR, json_next(&j));
+  enum token token = json_next(&j);
+  double d = token == J_BIG ? json_double(buf_str(&g->number)) : j.d;
+  if (token == J_BIG && !isfinite(d)) {
+    err_set(g->e, KIND_PROTOCOL, "JSON: a number is too large");
+    return failed(g);
+  }
+  enum growth_type type = show(g, out, GROWTH_SCALAR, token == J_BIG ? J_DOUBLE : token);
   if (type == GROWTH_FAILED) return type;
-  out->text = buf_str(&g->number);
   out->i = j.i;
-  out->d = j.d;
+  out->d = d;
   whole(g);
   return type;
 }

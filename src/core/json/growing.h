@@ -5,9 +5,10 @@
 **   - an object or array is shown when its bracket came, a key with the beginning of its value;
 **   - a string from its quote on; an escape, a surrogate pair and a character of several bytes only when whole;
 **   - a number when the byte behind it came, true, false and null when they are whole.
-** A whole value says what json.h reads of the same text: numbers, repaired UTF-8 and lone surrogates too.
-** Owns a key and a number. Failure: bytes that can no longer become JSON (KIND_PROTOCOL), more than a limit allows
-** (KIND_LIMIT), no memory; the reader then stays in error, and what it has shown remains as it is.
+** A whole value says what json.h reads of the same text: numbers, repaired UTF-8 and lone surrogates too. But an integer
+** beyond int64 is a double, and a number beyond double fails.
+** Owns a key and a number. Failure: bytes that can no longer become JSON, a number that is too large (KIND_PROTOCOL), more
+** than a limit allows (KIND_LIMIT), no memory; the reader then stays in error, and what it has shown remains as it is.
 */
 #ifndef KOINE_JSON_GROWING_H
 #define KOINE_JSON_GROWING_H
@@ -31,7 +32,7 @@ struct growth {
   int depth;        /* containers round the value */
   int is_member;    /* of an object; else of an array, or the root */
   struct str key;   /* of a member; not at the CLOSED of a container */
-  struct str text;  /* TEXT: what came, decoded; SCALAR: a number's text */
+  struct str text;  /* TEXT: what came, decoded */
   int64_t i;        /* J_INT */
   double d;         /* J_DOUBLE */
 };

@@ -107,6 +107,9 @@ struct node *node_new(struct arena *a, enum node_type t);
 struct node *node_string(struct arena *a, struct str s);
 struct node *node_int(struct arena *a, int64_t i);
 struct node *node_double(struct arena *a, double d);
+/* Makes doubles of the integers beyond int64 in a value, which have their text else: 0, or -1 where a number is beyond
+** double. */
+int node_doubles(struct node *v);
 struct node *node_bool(struct arena *a, int b);
 /* Appends; v may be NULL (out of memory earlier): returns -1 then, else 0. A node lives in one list only. */
 int node_add(struct node *array, struct node *v);

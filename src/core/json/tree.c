@@ -5,6 +5,8 @@
 */
 #include "json.h"
 
+#include <math.h>
+
 /* --- by hand --- */
 
 /* A node of this type with everything else zero. */
@@ -24,6 +26,19 @@ struct node *node_int(struct arena *a, int64_t i) {
   struct node *v = node_new(a, NODE_INT);
   if (v != NULL) v->u.i = i;
   return v;
+}
+
+int node_doubles(struct node *v) {
+  if (v->type == NODE_BIG) {
+    double d = json_double(v->s);
+    if (!isfinite(d)) return -1;
+    v->type = NODE_DOUBLE;
+    v->u.d = d;
+  }
+  if (v->type != NODE_ARRAY && v->type != NODE_OBJECT) return 0;
+  for (struct node *c = v->child; c != NULL; c = c->next)
+    if (node_doubles(c) != 0) return -1;
+  return 0;
 }
 
 struct node *node_double(struct arena *a, double d) {
@@ -209,6 +224,22 @@ static struct node *token_node(struct json *j, struct arena *a, enum token t, si
   return v;
 }
 
+/* Ends the innermost container, whose bracket was just read: it, or NULL with the reader's err set. */
+static struct node *end_container(struct json *j, struct arena *a, struct node **open) {
+  struct node *v = *open;
+  if (v == NULL) {
+    err_set(j->e, KIND_OTHER, "JSON: no value at hand");
+    return NULL;
+  }
+  *open = v->next;
+  v->next = NULL;
+  if (v->type == NODE_OBJECT && merge_members(v, a) < 0) {
+    err_memory(j->e);
+    return NULL;
+  }
+  return v;
+}
+
 /* The value at hand as a tree, or NULL with the reader's err set. While a container is open, its `next` names the one
 ** that it stands in. */
 static struct node *read_node(struct json *j, struct arena *a, size_t *values) {
@@ -222,16 +253,7 @@ static struct node *read_node(struct json *j, struct arena *a, size_t *values) {
     }
     if (t == J_ERROR) return NULL;
     if (t == J_OBJECT_END || t == J_ARRAY_END || t == J_EOF) {
-      if ((v = open) == NULL) {
-        err_set(j->e, KIND_OTHER, "JSON: no value at hand");
-        return NULL;
-      }
-      open = v->next;
-      v->next = NULL;
-      if (t == J_OBJECT_END && merge_members(v, a) < 0) {
-        err_memory(j->e);
-        return NULL;
-      }
+      if ((v = end_container(j, a, &open)) == NULL) return NULL;
     } else {
       if ((v = token_node(j, a, t, values)) == NULL) return NULL;
       if (open != NULL) {
