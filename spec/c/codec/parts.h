@@ -10,8 +10,8 @@
 
 #define LOG_MAX 8192
 
-/* What came out, one line per part: behind its name "!" when it replaces what was there, "~" when it ends or begins
-** with half a surrogate pair. */
+/* The parts that came out, one line for each: behind its name "!" when it replaces what was there, "~" when it ends or
+** begins with half a surrogate pair. */
 struct log {
   char s[LOG_MAX];
   size_t n;
@@ -53,6 +53,7 @@ static void say_part(struct log *log, const struct event *p) {
     case PART_TOOL: say(log, "tool %d %.*s %.*s\n", (int)p->key, BYTES(p->id), BYTES(p->name)); return;
     case PART_OPAQUE: say(log, "opaque %d %.*s %.*s\n", (int)p->key, BYTES(p->name), BYTES(p->text)); return;
     case PART_CONTAINER: say(log, "container %.*s\n", BYTES(p->text)); return;
+    case PART_LOGPROBS: say(log, "logprobs %.*s\n", BYTES(p->text)); return;
     case PART_WARNING:
       say(log, "warning %.*s", BYTES(p->id));
       say_bytes(log, " ", p->name);

@@ -71,6 +71,13 @@ struct quirks {
   int no_effort_with_tools;      /* tools are refused unless reasoning_effort is "none": sent so, thinking left out */
   int no_stop;                   /* stop sequences are refused or not heeded: dropped with a warning */
   int no_strict;                 /* `strict` on tools is refused: dropped */
+  const char *seed_field;        /* name of the seed: "seed" | "random_seed" | "none" (dropped with a warning) */
+  int top_k;                     /* takes top_k, which is none of OpenAI's: else dropped with a warning */
+  int min_p;                     /* the same of min_p */
+  const char *logprobs;          /* how logprobs are asked for (Responses and Gemini heed "none"): "top_logprobs" (as
+                                    the format has it) | "count" (`logprobs` is the number of alternatives) | "none"
+                                    (dropped with a warning) */
+  int logprobs_most;             /* the most alternatives there are to a token; 0 = 20 (Responses and Gemini too) */
   int bare_output;               /* response_format takes a schema alone, without name, description or strict */
   int dedup_reasoning;           /* identical consecutive reasoning deltas are one */
   int reasoning_outside_output;  /* completion_tokens excludes reasoning tokens */
@@ -129,13 +136,14 @@ int quirks_set(struct quirks *q, struct str name, const struct node *value, stru
 **   max_tokens     integer
 **   thinking       false | string | {budget_tokens = n}
 **   tool_choice    "auto" | "any" | "none" | {type = "tool", name}
-**   temperature, top_p  number    stop_sequences  array of strings
+**   temperature, top_p, min_p  number    seed, top_k  integer    stop_sequences  array of strings
+**   logprobs       integer, from 0 to 20: alternatives to each token of the answer whose likelihood is to be told, too
 **   cache_retention "none" | "short" | "long"     metadata object     betas array of strings
 **   output         {name, description?, schema?, strict?}: what shape the answer shall have; without a schema any JSON
 **                  object. Set only where the wire has a field for that (chosen before, by row and model)
 **   extra          object: merged in sorted order just before the messages, never over a field already written
 ** and what is known besides:
-**   no_reasoning, no_encrypted, no_container, no_thinking
+**   no_reasoning, no_encrypted, no_container, no_thinking, no_logprobs, no_seed
 **                  true: what a remedy (below) leaves out
 **   thinking_mode  "budget" | "adaptive" | "effort" | "level" | "none": from the model's row; absent = not known
 **   max_output     integer, from the model's row

@@ -68,7 +68,8 @@ static int is_one_of(struct str name, const char *const *list) {
 
 int codec_warn_options(const struct codec *codec, const struct render *r) {
   static const char *const OTHERS[] = { "model", "messages", "stream", "thinking_mode", "max_output", "no_reasoning",
-                                        "no_encrypted", "no_container", "no_thinking", NULL };
+                                        "no_encrypted", "no_container", "no_thinking", "no_logprobs", "no_seed",
+                                        NULL };
   for (const struct node *v = r->request->child; v != NULL; v = v->next) {
     struct str name;
     if (is_one_of(v->key, OTHERS) || is_one_of(v->key, codec->options)) continue;

@@ -68,7 +68,8 @@ const char *normalise_source(struct str source, struct str type, int document) {
     return NULL;
   }
   if (may_be_base64(data, document && str_begins(type, "text/"))) return NULL;
-  return "base64 data, as koine.base64(bytes) gives, or a URL";
+  return "base64 data, as koine.base64(bytes) gives, or a URL "
+         "(koine.image.file and koine.document.file read files)";
 }
 
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */

@@ -33,10 +33,10 @@ static int is_number(const struct node *v) {
   return v->type == NODE_INT || (v->type == NODE_DOUBLE && v->u.d - v->u.d == 0); /* neither NaN nor infinite */
 }
 
-/* temperature and top_p, where the model takes them. */
+/* temperature, top_p and top_k, where the model takes them. */
 static void put_sampling(struct writer *w, const struct anthropic_thinking *t) {
-  static const char *const SAMPLING[] = { "temperature", "top_p" };
-  for (int i = 0; i < 2; i++) {
+  static const char *const SAMPLING[] = { "temperature", "top_p", "top_k" };
+  for (int i = 0; i < 3; i++) {
     const struct node *v = writer_given(w, SAMPLING[i]);
     if (v == NULL) continue;
     if (w->r->quirks->no_sampling) writer_warn(w, SAMPLING[i], "the model does not take it: left out");
@@ -351,7 +351,7 @@ const struct remedy anthropic_remedies[] = {
 
 const char *const anthropic_options[] = {
   "betas", "cache_retention", "extra", "max_tokens", "metadata", "output", "stop_sequences", "system", "temperature",
-  "thinking", "tool_choice", "tools", "top_p", NULL
+  "thinking", "tool_choice", "tools", "top_k", "top_p", NULL
 };
 
 const struct codec codec_anthropic = {

@@ -367,7 +367,8 @@ static int render_count(struct render *r, struct err *e) {
 /* }}} */
 
 static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
-                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools",
+                                       "top_k", "top_p", NULL };
 
 const struct codec codec_bedrock = {
   .name = "bedrock",

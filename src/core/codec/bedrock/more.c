@@ -119,14 +119,32 @@ static int think(struct writer *w, struct node *fields, int forced, struct bedro
 
 /* }}} */
 
-/* extra.top_k goes to where the family looks for it. */
-static int put_top_k(struct writer *w, struct node *fields) {
+static int is_nova(const struct writer *w) { return is_family(w->r->quirks, "nova") || is_family(w->r->quirks, "nova2"); }
+
+/* The option top_k as the model may have it, or NULL. */
+static const struct node *top_k(struct writer *w, const struct bedrock_more *more) {
+  const struct node *k = writer_given(w, "top_k");
+  if (k == NULL) return NULL;
+  if (w->r->quirks->no_sampling) writer_warn(w, "top_k", "the model does not take it: left out");
+  else if (!is_family(w->r->quirks, "claude") && !is_nova(w))
+    writer_warn(w, "top_k", "the model has no setting for it: left out");
+  else if (more->no_sampling)
+    writer_warn_as(w, "conflicting_options", "top_k", "a model that thinks does not take it: left out");
+  else return k;
+  return NULL;
+}
+
+/* top_k goes to where the family looks for it; extra.top_k too, whatever the model, unless the option is there. 0, or -1
+** (memory). */
+static int put_top_k(struct writer *w, struct node *fields, const struct bedrock_more *more) {
+  const struct node *given = top_k(w, more);
   struct node *extra = writer_given(w, "extra"), *k = node_get(extra, "top_k"), *o = fields;
-  int nova = is_family(w->r->quirks, "nova") || is_family(w->r->quirks, "nova2");
+  if (k != NULL) node_remove(extra, k);
+  if (k != NULL && given != NULL) writer_ignored(w, NULL, k->key);
+  if (given != NULL && (k = node_copy(w->r->a, given)) == NULL) return -1;
   if (k == NULL) return 0;
-  node_remove(extra, k);
-  if (nova && (o = object_in(w->r->a, fields, STR("inferenceConfig"))) == NULL) return -1;
-  return set_field(w, o, nova ? FIELDS ".inferenceConfig" : FIELDS, nova ? "topK" : "top_k", k);
+  if (is_nova(w) && (o = object_in(w->r->a, fields, STR("inferenceConfig"))) == NULL) return -1;
+  return set_field(w, o, is_nova(w) ? FIELDS ".inferenceConfig" : FIELDS, is_nova(w) ? "topK" : "top_k", k);
 }
 
 /* extra.parallel_tool_calls: Claude is told to make one call at a time as part of its own choice of a tool. Where the
@@ -169,7 +187,7 @@ int bedrock_more(struct writer *w, int forced, struct bedrock_more *more) {
   struct node *fields = fields_of(w);
   *more = (struct bedrock_more){ .fields = fields };
   if (fields == NULL || read_ceiling(w, &more->max_tokens) != 0 || think(w, fields, forced, more) != 0) return -1;
-  if (put_top_k(w, fields) != 0 || put_parallel(w, fields, forced) != 0 || put_betas(w, fields) != 0)
+  if (put_top_k(w, fields, more) != 0 || put_parallel(w, fields, forced) != 0 || put_betas(w, fields) != 0)
     return err_memory(w->e);
   return w->failed ? -1 : 0;
 }

@@ -64,22 +64,29 @@ static int read_call(struct bedrock *s, struct json *j, struct bedrock_piece *d)
   return j->tok == J_OBJECT_END ? 0 : -1;
 }
 
+/* [{text}], joined. */
+static int read_cited_texts(struct bedrock *s, struct json *j, struct bedrock_piece *d, struct buf *text, struct err *e) {
+  int more;
+  if (json_next(j) != J_ARRAY) return codec_odd(j, "cited content is no array");
+  while ((more = codec_next_object(j)) == 1) {
+    struct str piece = STR_NONE;
+    while (json_next(j) == J_KEY) {
+      int r = json_is(j, "text") ? codec_said(j, s->p->a, &piece, &d->text_flags, "cited content is no text") : json_skip(j);
+      if (r != 0) return -1;
+    }
+    if (j->tok != J_OBJECT_END) return -1;
+    if (buf_addstr(text, piece) != 0) return err_memory(e);
+  }
+  return more;
+}
+
 /* citationsContent: {content: [{text}], citations: […]}. */
 static int read_cited(struct bedrock *s, struct json *j, struct bedrock_piece *d, struct buf *text, struct err *e) {
-  int more;
   if (json_next(j) != J_OBJECT) return codec_odd(j, "cited content is no object");
   while (json_next(j) == J_KEY) {
-    if (json_is(j, "citations")) { if (codec_raw(j, &d->citations) != 0) return -1; continue; }
-    if (!json_is(j, "content")) { if (json_skip(j) != 0) return -1; continue; }
-    if (json_next(j) != J_ARRAY) { if (codec_odd(j, "cited content is no array") != 0) return -1; continue; }
-    while ((more = codec_next_object(j)) == 1) {
-      struct str piece = STR_NONE;
-      while (json_next(j) == J_KEY)
-        if ((json_is(j, "text") ? codec_said(j, s->p->a, &piece, &d->text_flags, "cited content is no text") : json_skip(j)) != 0) return -1;
-      if (j->tok != J_OBJECT_END) return -1;
-      if (buf_addstr(text, piece) != 0) return err_memory(e);
-    }
-    if (more < 0) return -1;
+    int r = json_is(j, "citations") ? codec_raw(j, &d->citations)
+          : json_is(j, "content") ? read_cited_texts(s, j, d, text, e) : json_skip(j);
+    if (r != 0) return -1;
   }
   return j->tok == J_OBJECT_END ? 0 : -1;
 }

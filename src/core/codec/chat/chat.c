@@ -9,6 +9,9 @@
 #include "core/codec/shared/effort.h"
 #include "core/history/normalise.h"
 
+/* Bits of render.remedies: what the body asks for and the provider may refuse. In the order of REMEDIES. */
+enum { REMEDY_LOGPROBS = 1, REMEDY_SEED = 2 };
+
 /* {{{ settings */
 
 /* Stop sequences, where the model takes any. */
@@ -18,6 +21,36 @@ static void put_stop(struct writer *w) {
   if (w->r->quirks->no_stop) { writer_warn(w, "stop_sequences", "the model refuses stop sequences: left out"); return; }
   writer_field(w, "stop");
   writer_sorted(w, v);
+}
+
+/* A sampling setting that OpenAI's own format has not. */
+static void put_more_sampling(struct writer *w, const char *name, int taken) {
+  if (taken) openai_number(w, name);
+  else if (writer_given(w, name) != NULL) writer_warn(w, name, "the provider is not known to take it: left out");
+}
+
+static void put_seed(struct writer *w) {
+  const struct node *v = writer_given(w, "seed");
+  const char *field = w->r->quirks->seed_field;
+  if (v == NULL) return;
+  if (strcmp(field, "none") == 0) { writer_warn(w, "seed", "the provider takes none: left out"); return; }
+  if (writer_given(w, "no_seed") != NULL) { writer_warn(w, "seed", "the provider refused it: left out"); return; }
+  w->r->remedies |= REMEDY_SEED;
+  writer_field(w, field);
+  writer_sorted(w, v);
+}
+
+/* Whether likelihoods are told, and of how many alternatives to each token. */
+static void put_logprobs(struct writer *w) {
+  int n = writer_logprobs(w), count = strcmp(w->r->quirks->logprobs, "count") == 0;
+  if (n < 0) return;
+  w->r->remedies |= REMEDY_LOGPROBS;
+  writer_field(w, "logprobs");
+  if (count) writer_int(w, n > 0 ? n : 1); /* 0 would be none at all */
+  else writer_json(w, "true");
+  if (count || n == 0) return;
+  writer_field(w, "top_logprobs");
+  writer_int(w, n);
 }
 
 /* OpenRouter: {effort}, {max_tokens}, or {enabled = false}. */
@@ -98,6 +131,10 @@ static void put_settings(struct writer *w) {
   }
   openai_number(w, "temperature");
   openai_number(w, "top_p");
+  put_more_sampling(w, "top_k", w->r->quirks->top_k);
+  put_more_sampling(w, "min_p", w->r->quirks->min_p);
+  put_seed(w);
+  put_logprobs(w);
   put_stop(w);
   put_thinking(w);
   if (!node_is(writer_given(w, "stream"), NODE_TRUE)) return;
@@ -164,7 +201,7 @@ static int chat_render(struct render *r, struct err *e) {
   struct node *system = NULL;
   if (buf_adds(r->path, "/chat/completions") != 0) return err_memory(e);
   if (prepare(&w, &system) != 0) return -1;
-  if (openai_wants_word(&w)) system = openai_add_word(&w, system);
+  if (openai_wants_word(&w, system, children(writer_given(&w, "messages")))) system = openai_add_word(&w, system);
   writer_json(&w, "{");
   put_settings(&w);
   put_tools(&w);
@@ -220,14 +257,23 @@ static int parse_end(void *state, struct events *out, struct err *e) {
 
 /* }}} */
 
-static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
-                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+/* Whether a model tells logprobs, rows do not know. */
+static const struct remedy REMEDIES[] = {
+  { .without = "no_logprobs", .says = "logprobs", .lasts = 1 },
+  { .without = "no_seed", .says = "seed" },
+  { NULL, NULL, NULL, 0, 0 }
+};
+
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "logprobs", "max_tokens", "metadata", "min_p",
+                                       "output", "seed", "stop_sequences", "system", "temperature", "thinking",
+                                       "tool_choice", "tools", "top_k", "top_p", NULL };
 
 const struct codec codec_chat = {
   .name = "chat",
   .state_size = sizeof(struct chat),
   .framing = &framing_sse,
   .options = OPTIONS,
+  .remedies = REMEDIES,
   .render = chat_render,
   .render_count = NULL,
   .init = init,

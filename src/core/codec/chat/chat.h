@@ -6,6 +6,7 @@
 **   text.c      text and the blocks it belongs to; reasoning written into the answer's text
 **   tools.c     tool calls and their fragments
 **   keep.c      token counts, and the fields that go back as they came
+**   logprobs.c  how likely tokens were
 ** The state owns its buffers; parts borrow as event.h says: from the data and the scratch arena of `struct parse`,
 ** those of the message's end from the state too. Failure: -1 and an err.
 */
@@ -105,6 +106,13 @@ int chat_text_pause(struct chat *c);
 int chat_text_calls(struct chat *c, struct str calls);
 /* The message is complete: the text kept back. */
 int chat_text_end(struct chat *c);
+
+/* }}} */
+
+/* {{{ logprobs.c */
+
+/* Takes a choice's logprobs (JSON, an object; anything else is ignored) and pushes them. 0 or -1. */
+int chat_logprobs(struct chat *c, struct str json);
 
 /* }}} */
 

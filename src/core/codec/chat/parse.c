@@ -273,32 +273,47 @@ static int note_finish(struct chat *c, struct str word) {
   return buf_addstr(&c->finish, word) == 0 ? 0 : err_memory(c->e);
 }
 
-/* The members of a choice. A message is kept as JSON: it counts only where there is no delta. */
+/* The members of a choice. Message and logprobs are kept as JSON: a message counts only where there is no delta. */
 struct choice {
   int64_t index;
   int has_delta;
   struct delta delta;
-  struct str message, finish;
+  struct str message, finish, logprobs;
 };
+
+/* `index`: what is no integer says nothing. */
+static int read_index(struct json *j, int64_t *index) {
+  enum token t = json_next(j);
+  if (t == J_INT) *index = j->i;
+  return t == J_ERROR ? -1 : json_skip(j);
+}
+
+/* `delta`: null where there is a message. */
+static int read_choice_delta(struct chat *c, struct json *j, struct choice *v) {
+  enum token t = json_next(j);
+  if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
+  v->has_delta = 1;
+  return read_delta(c, j, &v->delta);
+}
+
+/* `logprobs`, as they stand there. */
+static int keep_logprobs(struct json *j, struct str *logprobs) {
+  if (json_skip(j) != 0) return -1;
+  if (*j->start == '{') *logprobs = (struct str){ j->start, (size_t)(j->p - j->start) };
+  return 0;
+}
 
 /* The members of a choice; j stands behind its opening brace. */
 static int read_choice(struct chat *c, struct json *j, struct choice *v, struct chunk *k) {
   enum token t;
   while ((t = json_next(j)) == J_KEY) {
-    int r;
-    if (json_is(j, "index")) {
-      r = (t = json_next(j)) == J_ERROR ? -1 : json_skip(j);
-      if (t == J_INT) v->index = j->i;
-    } else if (json_is(j, "delta")) {
-      if ((t = json_next(j)) == J_OBJECT) {
-        v->has_delta = 1;
-        r = read_delta(c, j, &v->delta);
-      } else r = t == J_ERROR ? -1 : json_skip(j);
-    } else if (json_is(j, "finish_reason")) r = codec_word(j, c->p->a, &v->finish);
-    else if (json_is(j, "message")) r = codec_raw(j, &v->message);
-    else if (json_is(j, "usage")) r = emit_usage(c, j);
-    else if (json_is(j, "error")) r = read_failure(j, k);
-    else r = json_skip(j);
+    int r = json_is(j, "index") ? read_index(j, &v->index)
+          : json_is(j, "delta") ? read_choice_delta(c, j, v)
+          : json_is(j, "finish_reason") ? codec_word(j, c->p->a, &v->finish)
+          : json_is(j, "logprobs") ? keep_logprobs(j, &v->logprobs)
+          : json_is(j, "message") ? codec_raw(j, &v->message)
+          : json_is(j, "usage") ? emit_usage(c, j)
+          : json_is(j, "error") ? read_failure(j, k) : json_skip(j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 0;
@@ -320,6 +335,7 @@ static int parse_choice(struct chat *c, struct json *j, int ordinal, int whole, 
     if (json_next(&m) == J_OBJECT && read_delta(c, &m, &v.delta) != 0) return -1;
     whole = 1;
   }
+  if (v.logprobs.n > 0 && (v.has_delta || !(c->spoke & bit)) && chat_logprobs(c, v.logprobs) != 0) return -1;
   if (says_something(&v.delta)) c->spoke |= bit;
   if (emit_delta(c, (int)v.index, &v.delta, whole) != 0) return -1;
   if (v.finish.n == 0) return 0;

@@ -8,6 +8,10 @@
 
 #define STOPS_MAX 5 /* stop sequences */
 
+/* The bit of render.remedies: that logprobs were asked for, which some models refuse ("Logprobs is not supported for this
+** model", GoogleCloudPlatform/generative-ai#2947). */
+enum { REMEDY_LOGPROBS = 1 };
+
 /* {{{ path */
 
 /* Returns the prefix of a model's name: nothing where the name says where it is. */
@@ -67,7 +71,25 @@ static void put_stops(struct gemini_config *c) {
   if (n > 0) writer_json(c->w, "]");
 }
 
-/* Settings that have no option: `extra` may have them by the names other wires give them, where they would be refused. */
+static int has_field(const struct gemini_config *c, struct str name) {
+  for (int i = 0; i < c->n; i++)
+    if (str_is(name, c->fields[i], strlen(c->fields[i]))) return 1;
+  return 0;
+}
+
+/* Whether likelihoods are told, and of how many alternatives to each token. */
+static void put_logprobs(struct gemini_config *c) {
+  int n = writer_logprobs(c->w);
+  if (n < 0) return;
+  c->w->r->remedies |= REMEDY_LOGPROBS;
+  gemini_config_field(c, "responseLogprobs");
+  writer_json(c->w, "true");
+  if (n == 0) return;
+  gemini_config_field(c, "logprobs");
+  writer_int(c->w, n);
+}
+
+/* Settings that `extra` may have by the names that other wires give them, where they would be refused. */
 static void put_more_settings(struct gemini_config *c) {
   static const struct { const char *option, *name; } MORE[] = {
     { "top_k", "topK" }, { "seed", "seed" }, { "presence_penalty", "presencePenalty" },
@@ -77,8 +99,12 @@ static void put_more_settings(struct gemini_config *c) {
   for (size_t i = 0; i < sizeof MORE / sizeof *MORE; i++) {
     struct node *v = node_get_(extra, MORE[i].option, strlen(MORE[i].option));
     if (v == NULL) continue;
-    gemini_config_field(c, MORE[i].name);
-    writer_sorted(c->w, v);
+    if (has_field(c, (struct str){ MORE[i].name, strlen(MORE[i].name) })) {
+      writer_ignored(c->w, NULL, v->key);
+    } else {
+      gemini_config_field(c, MORE[i].name);
+      writer_sorted(c->w, v);
+    }
     node_remove(extra, v);
   }
 }
@@ -92,12 +118,6 @@ static void put_output(struct gemini_config *c) {
   if (schema == NULL) return;
   gemini_config_field(c, c->w->r->quirks->openapi_schema ? "responseSchema" : "responseJsonSchema");
   writer_schema(c->w, schema, 1);
-}
-
-static int has_field(const struct gemini_config *c, struct str name) {
-  for (int i = 0; i < c->n; i++)
-    if (str_is(name, c->fields[i], strlen(c->fields[i]))) return 1;
-  return 0;
 }
 
 /* Writes the other members of `extra.generationConfig`, sorted. */
@@ -125,7 +145,10 @@ static void put_config(struct writer *w) {
   put_setting(&c, "max_tokens", "maxOutputTokens");
   put_setting(&c, "temperature", "temperature");
   put_setting(&c, "top_p", "topP");
+  put_setting(&c, "top_k", "topK");
+  put_setting(&c, "seed", "seed");
   put_stops(&c);
+  put_logprobs(&c);
   put_more_settings(&c);
   put_output(&c);
   gemini_put_thinking(&c);
@@ -264,14 +287,21 @@ static int render_count(struct render *r, struct err *e) {
 
 /* }}} */
 
-static const char *const OPTIONS[] = { "cache_retention", "extra", "max_tokens", "metadata", "output", "stop_sequences",
-                                       "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const struct remedy REMEDIES[] = {
+  { .without = "no_logprobs", .says = "logprobs", .lasts = 1 },
+  { NULL, NULL, NULL, 0, 0 }
+};
+
+static const char *const OPTIONS[] = { "cache_retention", "extra", "logprobs", "max_tokens", "metadata", "output", "seed",
+                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools",
+                                       "top_k", "top_p", NULL };
 
 const struct codec codec_gemini = {
   .name = "gemini",
   .state_size = sizeof(struct gemini),
   .framing = &framing_sse,
   .options = OPTIONS,
+  .remedies = REMEDIES,
   .render = render,
   .render_count = render_count,
   .init = gemini_init,

@@ -11,6 +11,7 @@
 **   part.c      one part of the model's content
 **   finish.c    how an answer ended
 **   usage.c     what it used
+**   logprobs.c  how likely its tokens were
 ** The state owns its buffers; parts borrow as event.h says: from the data and the scratch arena of `struct parse`,
 ** those of the message's end from the state too. Failure: -1 and an err.
 */
@@ -24,7 +25,7 @@
 
 /* {{{ rendering */
 
-#define GEMINI_CONFIG_MAX 12 /* members of generationConfig that a renderer writes */
+#define GEMINI_CONFIG_MAX 16 /* members of generationConfig that a renderer writes */
 
 /* The object of generationConfig: the members written so far, and how many of `extra` follow them. */
 struct gemini_config {
@@ -118,6 +119,8 @@ int gemini_finish(struct gemini *s, struct str reason, struct str message);
 /* The same of the blockReason of a refused prompt, which also counts behind a finishReason: it says worse than that the answer is
 ** whole or cut. */
 int gemini_block(struct gemini *s, struct str reason, struct str message);
+/* Takes a candidate's logprobsResult (JSON) and pushes it. 0 or -1. */
+int gemini_logprobs(struct gemini *s, struct str json);
 /* Pushes how the answer ended, or fails where it is none. 0 or -1. */
 int gemini_end(struct gemini *s);
 

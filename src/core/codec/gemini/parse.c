@@ -34,14 +34,18 @@ int gemini_ended(const void *state) {
 /* {{{ candidates */
 
 struct candidate {
-  struct str parts, reason, message;   /* parts: those of the content, raw */
+  struct str parts, logprobs;          /* parts: those of the content; raw */
+  struct str reason, message;
   struct str extras[GEMINI_EXTRAS];    /* raw */
   int64_t index;
   int is_there, is_odd;                /* odd: its content is no object */
+  int has_extras;                      /* it has further members, which may be those above */
 };
 
 /* Reads a member that may stand beside the content, by the key at hand; skips any other. */
 static int read_extra(struct json *j, struct candidate *c) {
+  c->has_extras = 1;
+  if (json_is(j, "logprobsResult")) return codec_raw(j, &c->logprobs);
   for (int i = 0; i < GEMINI_EXTRAS; i++)
     if (json_is_(j, gemini_extras[i].p, gemini_extras[i].n)) return codec_raw(j, &c->extras[i]);
   return json_skip(j);
@@ -107,13 +111,17 @@ static int keep_extra(struct gemini *s, int at, struct str json) {
   return buf_addc(b, '}') == 0 ? 0 : err_memory(s->e);
 }
 
-static int take_candidate(struct gemini *s, const struct candidate *c) {
-  if (!c->is_there) return 0;
-  if (c->is_odd) return err_set(s->e, KIND_PROTOCOL, "a candidate's content is no object");
-  if (take_parts(s, c->parts) != 0) return -1;
+static int take_extras(struct gemini *s, const struct candidate *c) {
   for (int i = 0; i < GEMINI_EXTRAS; i++)
     if (keep_extra(s, i, c->extras[i]) != 0) return -1;
   if (c->extras[0].n > 0) s->hosted = 1; /* a search grounds the answer */
+  return c->logprobs.n > 0 ? gemini_logprobs(s, c->logprobs) : 0;
+}
+
+static int take_candidate(struct gemini *s, const struct candidate *c) {
+  if (!c->is_there) return 0;
+  if (c->is_odd) return err_set(s->e, KIND_PROTOCOL, "a candidate's content is no object");
+  if (take_parts(s, c->parts) != 0 || (c->has_extras && take_extras(s, c) != 0)) return -1;
   return c->reason.n > 0 ? gemini_finish(s, c->reason, c->message) : 0;
 }
 

@@ -56,9 +56,10 @@ static void begin_option(struct writer *w, struct node *more, const char *name, 
 }
 
 static const struct { const char *given, *name; } OPTIONS[] = {
-  { "max_tokens", "num_predict" }, { "stop_sequences", "stop" }, { "temperature", "temperature" }, { "top_p", "top_p" }
+  { "max_tokens", "num_predict" }, { "stop_sequences", "stop" }, { "seed", "seed" }, { "temperature", "temperature" },
+  { "top_p", "top_p" }, { "top_k", "top_k" }, { "min_p", "min_p" }
 };
-enum { SAMPLING = 2 }; /* the first of those that a model may refuse */
+enum { SAMPLING = 3 }; /* the first of those that a model may refuse */
 
 /* The options that the call has, but for those that the model refuses. */
 static void put_given(struct writer *w, struct node *more, int *any) {
@@ -102,6 +103,17 @@ static void put_options(struct writer *w) {
   if (more != NULL) (void)take_extra(w, "options");
 }
 
+/* Whether likelihoods are told, and of how many alternatives to each token. */
+static void put_logprobs(struct writer *w) {
+  int n = writer_logprobs(w);
+  if (n < 0) return;
+  writer_field(w, "logprobs");
+  writer_json(w, "true");
+  if (n == 0) return;
+  writer_field(w, "top_logprobs");
+  writer_int(w, n);
+}
+
 /* The answer's shape: a schema, or any object. */
 static void put_output(struct writer *w) {
   const struct node *output = writer_given(w, "output"), *schema = node_get(output, "schema");
@@ -120,6 +132,7 @@ static void put_settings(struct writer *w) {
   put_output(w);
   put_extra(w, "keep_alive");
   put_options(w);
+  put_logprobs(w);
 }
 
 /* }}} */
@@ -221,8 +234,9 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
-static const char *const SENT[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
-                                    "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const SENT[] = { "betas", "cache_retention", "extra", "logprobs", "max_tokens", "metadata", "min_p",
+                                    "output", "seed", "stop_sequences", "system", "temperature", "thinking",
+                                    "tool_choice", "tools", "top_k", "top_p", NULL };
 
 const struct codec codec_ollama = {
   .name = "ollama",

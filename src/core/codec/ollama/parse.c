@@ -5,9 +5,9 @@
 */
 #include "ollama.h"
 
-/* The members of one line. Strings are decoded; calls and error are JSON. */
+/* The members of one line. Strings are decoded; calls, error and logprobs are JSON. */
 struct line {
-  struct str model, thinking, content, calls, error, reason;
+  struct str model, thinking, content, calls, error, reason, logprobs;
   unsigned thinking_flags, content_flags;
   int has_message, done;
   int64_t input, output;
@@ -71,11 +71,13 @@ static int read_line(const struct ollama *s, struct str data, struct line *l) {
     int r = json_is(&j, "message") ? read_message(s, &j, l)
           : json_is(&j, "model") ? (s->has_model ? json_skip(&j) : codec_word(&j, s->p->a, &l->model))
           : json_is(&j, "done") ? read_done(&j, l)
+          : json_is(&j, "created_at") ? json_skip(&j) /* in every line */
           : json_is(&j, "done_reason") ? codec_word(&j, s->p->a, &l->reason)
           : json_is(&j, "prompt_eval_count") ? codec_count(&j, &l->input)
           : json_is(&j, "eval_count") ? codec_count(&j, &l->output)
           : json_is(&j, "error") ? codec_raw(&j, &l->error)
-          : json_is(&j, "total_duration") || json_is(&j, "eval_duration") ? read_duration(&j, l) : json_skip(&j);
+          : json_is(&j, "total_duration") || json_is(&j, "eval_duration") ? read_duration(&j, l)
+          : json_is(&j, "logprobs") ? codec_raw(&j, &l->logprobs) : json_skip(&j);
     if (r != 0) return -1;
   }
   return j.tok == J_OBJECT_END && json_next(&j) == J_EOF ? 0 : -1;
@@ -167,6 +169,15 @@ static int push_calls(struct ollama *s, struct str calls) {
   return 0;
 }
 
+/* How likely the tokens of a line were: in OpenAI's form. */
+static int push_logprobs(struct ollama *s, struct str array) {
+  struct event *ev;
+  if (array.n == 0 || array.p[0] != '[') return 0;
+  if ((ev = push(s, PART_LOGPROBS, 0)) == NULL) return -1;
+  ev->text = array;
+  return 0;
+}
+
 static int push_model(struct ollama *s, struct str model) {
   struct event *ev;
   if (model.n == 0) return 0;
@@ -196,7 +207,8 @@ static int take_line(struct ollama *s, struct str data, const struct line *l) {
     return -1;
   }
   if (push_model(s, l->model) != 0 || push_text(s, OLLAMA_THINKING, l->thinking, l->thinking_flags) != 0 ||
-      push_text(s, OLLAMA_TEXT, l->content, l->content_flags) != 0 || push_calls(s, l->calls) != 0) return -1;
+      push_text(s, OLLAMA_TEXT, l->content, l->content_flags) != 0) return -1;
+  if (l->calls.n + l->logprobs.n > 0 && (push_calls(s, l->calls) != 0 || push_logprobs(s, l->logprobs) != 0)) return -1;
   if (!l->done) return 0;
   s->done = 1;
   if (buf_addstr(&s->reason, l->reason) != 0) return err_memory(s->e);

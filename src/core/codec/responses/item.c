@@ -193,7 +193,7 @@ static int is_foreign(const struct item *it) {
 
 /* An element of a message's content, or of a reasoning item's content or summary. */
 struct element {
-  struct str json, type, text, refusal, annotations;
+  struct str json, type, text, refusal, annotations, logprobs;
   unsigned flags;
 };
 
@@ -210,7 +210,8 @@ static int next_element(struct responses *s, struct json *j, struct element *x) 
     int r = json_is(j, "type") ? codec_word(j, a, &x->type)
           : json_is(j, "text") ? codec_text(j, a, &x->text, &x->flags)
           : json_is(j, "refusal") ? codec_text(j, a, &x->refusal, &x->flags)
-          : json_is(j, "annotations") ? codec_raw(j, &x->annotations) : json_skip(j);
+          : json_is(j, "annotations") ? codec_raw(j, &x->annotations)
+          : json_is(j, "logprobs") ? codec_raw(j, &x->logprobs) : json_skip(j);
     if (r != 0) return -1;
   }
   x->json.n = (size_t)(j->p - x->json.p);
@@ -293,6 +294,12 @@ static int keep_text(struct responses *s, const struct responses_piece *x, struc
   return responses_push(s, PART_RAW, x->key, raw) != NULL ? 0 : -1;
 }
 
+/* How likely the tokens of a text were: in OpenAI's form. Deltas say it too, which is not looked at. */
+static int push_logprobs(struct responses *s, struct str array) {
+  if (array.n <= 2 || array.p[0] != '[') return 0;
+  return responses_push(s, PART_LOGPROBS, 0, array) != NULL ? 0 : -1;
+}
+
 /* A part of a message that has no canonical form: kept as a message that holds nothing else. */
 static int keep_part(struct responses *s, int64_t item, int64_t at, const struct element *c) {
   struct responses_piece *x = new_piece(s, item, at, RESPONSES_OTHER);
@@ -326,7 +333,7 @@ static int finish_message(struct responses *s, int64_t item, const struct item *
     }
     x = piece(s, item, at, refusal ? RESPONSES_REFUSAL : RESPONSES_TEXT);
     if (x == NULL || settle(s, x, 0, refusal ? c.refusal : c.text, c.flags) != 0) return -1;
-    if (keep_text(s, x, it->phase, c.annotations) != 0) return -1;
+    if (keep_text(s, x, it->phase, c.annotations) != 0 || push_logprobs(s, c.logprobs) != 0) return -1;
   }
   return r;
 }

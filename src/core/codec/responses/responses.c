@@ -51,22 +51,38 @@ static void put_reasoning(struct writer *w) {
   }
 }
 
-/* Writes `include`, which names what the answer shall hold besides: encrypted reasoning, and what the caller adds. */
-static void put_include(struct writer *w) {
-  static const struct str ENCRYPTED = { "reasoning.encrypted_content", 27 };
+/* The names of what an answer holds only when asked to. */
+static const struct str ENCRYPTED = { "reasoning.encrypted_content", 27 }, LOGPROBS = { "message.output_text.logprobs", 28 };
+
+/* Writes `include`, which names what the answer shall hold besides: encrypted reasoning, logprobs, and what the caller
+** adds. */
+static void put_include(struct writer *w, int logprobs) {
   struct node *more = extra_of(w, "include");
-  if (!wants_encrypted(w)) return;
-  w->r->remedies |= REMEDY_ENCRYPTED;
+  int encrypted = wants_encrypted(w);
+  if (!encrypted && !logprobs) return;
+  w->r->remedies |= (encrypted ? REMEDY_ENCRYPTED : 0u) | (logprobs ? REMEDY_LOGPROBS : 0u);
   writer_field(w, "include");
   writer_json(w, "[");
-  writer_string(w, ENCRYPTED);
+  if (encrypted) writer_string(w, ENCRYPTED);
+  if (encrypted && logprobs) writer_json(w, ",");
+  if (logprobs) writer_string(w, LOGPROBS);
   for (const struct node *v = children(more); v != NULL; v = v->next) {
-    if (str_same(node_str(v), ENCRYPTED)) continue;
+    if ((encrypted && str_same(node_str(v), ENCRYPTED)) || (logprobs && str_same(node_str(v), LOGPROBS))) continue;
     writer_json(w, ",");
     writer_sorted(w, v);
   }
   writer_json(w, "]");
   if (more != NULL) node_remove(writer_given(w, "extra"), more); /* it is written */
+}
+
+/* Asks for how likely the tokens of the answer were. Returns whether it did. */
+static int put_logprobs(struct writer *w) {
+  int n = writer_logprobs(w);
+  if (n > 0) {
+    writer_field(w, "top_logprobs");
+    writer_int(w, n);
+  }
+  return n >= 0;
 }
 
 /* Writes the settings that tell a model how to answer. */
@@ -109,11 +125,12 @@ static void put_text(struct writer *w) {
 
 /* Writes the fields that decide what becomes of the answer. */
 static void put_delivery(struct writer *w) {
+  int logprobs = put_logprobs(w);
   if (extra_of(w, "store") == NULL) {
     writer_field(w, "store");
     writer_json(w, "false");
   }
-  put_include(w);
+  put_include(w, logprobs);
   if (!node_is(writer_given(w, "stream"), NODE_TRUE)) return;
   writer_field(w, "stream");
   writer_json(w, "true");
@@ -181,10 +198,10 @@ static int continues(const struct writer *w) {
 static void put_input(struct writer *w, struct node *system) {
   const struct node *messages = writer_given(w, "messages"), *from = messages->child;
   struct node *first = w->r->quirks->system_in_input ? system : NULL; /* what stands before the messages */
-  if (openai_wants_word(w)) first = openai_add_word(w, first); /* `instructions` do not count */
   if (continues(w))
     for (const struct node *m = from; m != NULL; m = m->next)
       if (m->next != NULL && str_eq(node_str(node_get(m, "role")), "assistant")) from = m->next;
+  if (openai_wants_word(w, first, from)) first = openai_add_word(w, first); /* `instructions` do not count */
   writer_field(w, "input");
   responses_put_input(w, first, from);
 }
@@ -223,11 +240,13 @@ static int responses_render_count(struct render *r, struct err *e) { return rend
 static const struct remedy REMEDIES[] = {
   { .without = "no_reasoning", .code = "invalid_encrypted_content" },
   { .without = "no_encrypted", .says = "encrypted content is not supported", .lasts = 1 },
+  { .without = "no_logprobs", .says = "logprobs", .lasts = 1 },
   { NULL, NULL, NULL, 0, 0 }
 };
 
-static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
-                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools", "top_p", NULL };
+static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "logprobs", "max_tokens", "metadata", "output",
+                                       "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools",
+                                       "top_p", NULL };
 
 const struct codec codec_responses = {
   .name = "responses",

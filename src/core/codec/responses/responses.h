@@ -19,8 +19,8 @@
 /* {{{ rendering */
 
 /* Bits of render.remedies: reasoning in the body that the provider may be unable to open; that it was asked to
-** encrypt some. */
-enum responses_remedy { REMEDY_REASONING = 1, REMEDY_ENCRYPTED = 2 };
+** encrypt some; that it was asked for logprobs. */
+enum responses_remedy { REMEDY_REASONING = 1, REMEDY_ENCRYPTED = 2, REMEDY_LOGPROBS = 4 };
 
 /* Writes the array of input items for a normalised message and those behind it. system: text blocks that go first, or
 ** NULL. */

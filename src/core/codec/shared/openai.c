@@ -103,13 +103,16 @@ static int has_word(struct str s) {
   return 0;
 }
 
-int openai_wants_word(struct writer *w) {
+static int blocks_have_word(const struct node *blocks) {
+  for (const struct node *b = children(blocks); b != NULL; b = b->next)
+    if (has_word(node_str(node_get(b, "text")))) return 1;
+  return 0;
+}
+
+int openai_wants_word(struct writer *w, const struct node *system, const struct node *first) {
   const struct node *output = writer_given(w, "output");
   if (output == NULL || node_get(output, "schema") != NULL) return 0;
-  for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next)
-    for (const struct node *b = children(node_get(m, "content")); b != NULL; b = b->next)
-      if (has_word(node_str(node_get(b, "text")))) return 0;
-  return 1;
+  return !blocks_have_word(system) && !blocks_have_word(node_get(first, "content"));
 }
 
 struct node *openai_add_word(struct writer *w, struct node *system) {

@@ -32,8 +32,9 @@ void openai_unsupported(struct writer *w);
 
 /* The members of a schema's format: name, description, schema, strict; with `bare` the schema alone. */
 void openai_format(struct writer *w, const struct node *output, int bare);
-/* True when any JSON object is asked for and no message says "json" in some way, which both formats require. */
-int openai_wants_word(struct writer *w);
+/* True when any JSON object is asked for and neither the system prompt nor the first message that goes out says "json"
+** in some way, which both formats require of one. Later ones do not count: with them the first bytes would change. */
+int openai_wants_word(struct writer *w, const struct node *system, const struct node *first);
 /* The system prompt with a last block that says it, made if need be. */
 struct node *openai_add_word(struct writer *w, struct node *system);
 

@@ -130,6 +130,22 @@ void writer_ignored(struct writer *w, const char *in, struct str name) {
   else writer_warn_as(w, "extra_ignored", field.p, "the request has this field already: left out");
 }
 
+#define LOGPROBS_MOST 20 /* alternatives to a token, on any wire */
+
+int writer_logprobs(struct writer *w) {
+  const struct node *given = writer_given(w, "logprobs");
+  const struct quirks *q = w->r->quirks;
+  int most = q->logprobs_most > 0 ? q->logprobs_most : LOGPROBS_MOST;
+  const char *why = strcmp(q->logprobs, "none") == 0 ? "the provider does not tell them: left out"
+                  : q->no_sampling ? "the model refuses it: left out"
+                  : writer_given(w, "no_logprobs") != NULL ? "the provider refused to tell them: left out" : NULL;
+  if (!node_is(given, NODE_INT)) return -1;
+  if (why != NULL) { writer_warn(w, "logprobs", why); return -1; }
+  if (given->u.i <= most) return (int)given->u.i;
+  writer_adjusted(w, "logprobs", "the provider tells of fewer alternatives: as many as it does were asked for");
+  return most;
+}
+
 void writer_no_parallel(struct writer *w, const char *message) {
   struct node *extra = writer_given(w, "extra"), *given = node_get(extra, "parallel_tool_calls");
   if (!node_is(given, NODE_FALSE) && !node_is(given, NODE_TRUE)) return;

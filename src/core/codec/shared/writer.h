@@ -63,6 +63,9 @@ void writer_adjusted(struct writer *w, const char *name, const char *message);
 void writer_warn_as(struct writer *w, const char *code, const char *name, const char *message);
 /* The warning extra_ignored: the request has this member of `extra`, or of the object `in` there (NULL: none), already. */
 void writer_ignored(struct writer *w, const char *in, struct str name);
+/* Returns the number of alternatives to each token whose likelihood is wanted; -1: not even the token's is, or it cannot
+** be asked for: then a warning. */
+int writer_logprobs(struct writer *w);
 /* Takes extra.parallel_tool_calls out, for which the wire has no field; warns where the calls of tools were to come singly. */
 void writer_no_parallel(struct writer *w, const char *message);
 /* The member of an object with the smallest key above that of `last` (NULL = any), or NULL. */
