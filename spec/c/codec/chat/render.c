@@ -59,6 +59,32 @@ static void test_settings(void) {
   SETS(NULL, "'extra':{'n':1,'stream_options':{}},", "'n':1,'stream_options':{},");
 }
 
+static void test_sampling(void) {
+  SETS(NULL, "'seed':7,", "'seed':7,");
+  SETS("{'seed_field':'random_seed'}", "'seed':7,'top_p':1,", "'top_p':1,'random_seed':7,");
+  WARNS("{'seed_field':'none'}", "'seed':7,", "", "seed");
+  WARNS(NULL, "'seed':7,'no_seed':true,", "", "seed");
+  SETS("{'no_sampling':true}", "'seed':7,", "'seed':7,");
+  SETS("{'top_k':true,'min_p':true}", "'min_p':0.05,'top_k':40,'seed':1,", "'top_k':40,'min_p':0.05,'seed':1,");
+  WARNS(NULL, "'min_p':0.05,'top_k':40,", "", "top_k,min_p");
+  WARNS("{'top_k':true,'no_sampling':true}", "'min_p':0.05,'top_k':40,", "", "top_k,min_p");
+  WARNS(NULL, "'seed':7,'extra':{'seed':8,'top_k':9},", "'seed':7,'top_k':9,", "extra.seed");
+}
+
+static void test_logprobs(void) {
+  SETS(NULL, "'logprobs':0,", "'logprobs':true,");
+  SETS(NULL, "'logprobs':20,'seed':1,", "'seed':1,'logprobs':true,'top_logprobs':20,");
+  SETS("{'logprobs':'count'}", "'logprobs':3,", "'logprobs':3,");
+  SETS("{'logprobs':'count'}", "'logprobs':0,", "'logprobs':1,");
+  WARNS("{'logprobs_most':8}", "'logprobs':9,", "'logprobs':true,'top_logprobs':8,", "logprobs");
+  SETS("{'logprobs_most':8}", "'logprobs':8,", "'logprobs':true,'top_logprobs':8,");
+  WARNS("{'logprobs':'none'}", "'logprobs':3,", "", "logprobs");
+  WARNS("{'no_sampling':true}", "'logprobs':3,", "", "logprobs");
+  WARNS(NULL, "'logprobs':3,'no_logprobs':true,", "", "logprobs");
+  WARNS(NULL, "'logprobs':0,'extra':{'logprobs':false,'top_logprobs':2},", "'logprobs':true,'top_logprobs':2,",
+        "extra.logprobs");
+}
+
 static void test_thinking(void) {
   SETS(NULL, "'thinking':'xhigh',", "'reasoning_effort':'xhigh',");
   SETS(NULL, "'thinking':false,", "");
@@ -215,7 +241,7 @@ static void test_results(void) {
          TOOL("a", "'shot\\n[attachment 1 of the next user message]'") ","
          USER("[{'type':'image_url','image_url':{'url':'data:image/png;base64,QUJD'}},"
               TEXT("look") ",{'type':'image_url','image_url':{'url':'data:image/png;base64,QQ=='}}]"));
-  /* A call that nobody answered, in the middle of a history. */
+  /* A call without a result, in the middle of a history. */
   MESSAGES(NULL, USER("'q'") "," ASSISTANT("[" TEXT("ok") "," USE("a", "f") "]") "," USER("'stop'"),
            USER("'q'") "," ASSISTANT("'ok'") "," USER("'stop'"));
   REFUSES(NULL, USER("'q'") "," ASSISTANT("[" USE("a", "f") "]"), "messages[2].content[1]");
@@ -319,7 +345,7 @@ static void test_reasoning(void) {
   REPLAY("{'reasoning_field':'content'}",
          "{'type':'thinking','thinking':'hm'," MINE("{\\'closed\\':true}") "}," TEXT("t"),
          "[{'type':'thinking','thinking':[" TEXT("hm") "],'closed':true}," TEXT("t") "]", "");
-  /* What this wire does not know goes back whole, in its place. */
+  /* Blocks unknown to this wire go back whole, in their place. */
   REPLAY(NULL, TEXT("t") ",{'type':'opaque','kind':'reference'," MINE("{\\'type\\':\\'reference\\',\\'ids\\':[1]}") "}",
          "[" TEXT("t") ",{'type':'reference','ids':[1]}]", "");
   REPLAY(NULL, TEXT("t") ",{'type':'opaque','kind':'x','provider_data':{'provider':'there','model':'m','raw':'{}'}}",
@@ -343,6 +369,8 @@ static void test_arguments(void) {
 int main(void) {
   test_order();
   test_settings();
+  test_sampling();
+  test_logprobs();
   test_thinking();
   test_tools();
   test_text();
