@@ -1,4 +1,4 @@
-/* parse.c: events and answers of the Responses format as parts. What a whole message looks like is in
+/* parse.c: events and answers of the Responses format as parts. Whole messages are in
 ** spec/wire/responses; here is what only parts show, and that every allocation may fail. */
 #define CODEC codec_responses
 #include "codec/parts.h"
@@ -33,6 +33,22 @@ static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "responses", 9 
 /* }}} */
 
 /* {{{ text */
+
+/* How likely the tokens of a text were, once for each part of it: what deltas say of that is not looked at. */
+static void test_logprobs(void) {
+#define LIKELY(s, list) "{'type':'output_text','text':'" s "','logprobs':[" list "]}"
+  STREAM(META "text 0 a\nlogprobs [{'token':'a','logprob':-0.5}]\ntext 1 b\nlogprobs [{'token':'b'}]\nend 0\nend 1\n" END,
+         CREATED, "{'type':'response.output_text.delta','output_index':0,'content_index':0,'delta':'a',"
+         "'logprobs':[{'token':'a','logprob':-0.5}]}",
+         DONE(0, "{'type':'message','content':[" LIKELY("a", "{'token':'a','logprob':-0.5}") "," LIKELY("b", "{'token':'b'}")
+              "]}"),
+         "{'type':'response.completed','response':{'id':'r2','model':'m2','status':'completed','output':["
+         "{'type':'message','content':[" LIKELY("a", "{'token':'a','logprob':-0.5}") "]}]}}");
+  BODY("text 0 a\nlogprobs [{'token':'a'}]\nend 0\nstop end_turn completed\n",
+       "{'output':[{'type':'message','content':[" LIKELY("a", "{'token':'a'}") "]}]}");
+  BODY("text 0 a\nend 0\nstop end_turn completed\n",
+       "{'output':[{'type':'message','content':[{'type':'output_text','text':'a','logprobs':null}]}]}");
+}
 
 static void test_text(void) {
   STREAM(META "text 0 a\ntext 0 b\nend 0\n" END,
@@ -245,6 +261,7 @@ static void test_limits(void) {
 
 int main(void) {
   test_text();
+  test_logprobs();
   test_corrections();
   test_corrected_turn();
   test_kept();

@@ -29,6 +29,22 @@ static void test_settings(void) {
         "extra.input,extra.model,extra.stream");
 }
 
+#define INCLUDES(names) "'store':false,'include':[" names "],"
+
+static void test_logprobs(void) {
+#define BOTH "'reasoning.encrypted_content','message.output_text.logprobs'"
+  SETS(NULL, "'logprobs':0,", INCLUDES(BOTH));
+  SETS(NULL, "'logprobs':5,", "'top_logprobs':5," INCLUDES(BOTH));
+  SETS("{'no_encrypted_reasoning':true}", "'logprobs':5,", "'top_logprobs':5," INCLUDES("'message.output_text.logprobs'"));
+  SETS(NULL, "'logprobs':0,'extra':{'include':['x','message.output_text.logprobs'],'top_logprobs':2},",
+       INCLUDES(BOTH ",'x'") "'top_logprobs':2,");
+  WARNS(NULL, "'logprobs':5,'extra':{'top_logprobs':2},", "'top_logprobs':5," INCLUDES(BOTH), "extra.top_logprobs");
+  WARNS("{'logprobs_most':2}", "'logprobs':5,", "'top_logprobs':2," INCLUDES(BOTH), "logprobs");
+  WARNS("{'logprobs':'none'}", "'logprobs':5,", ASKED, "logprobs");
+  WARNS("{'no_sampling':true}", "'logprobs':5,", ASKED, "logprobs");
+  WARNS(NULL, "'logprobs':5,'no_logprobs':true,", ASKED, "logprobs");
+}
+
 static void test_thinking(void) {
   SETS(NULL, "'thinking':'xhigh',", "'reasoning':{'effort':'xhigh','summary':'auto'}," ASKED);
   SETS(NULL, "'thinking':'none',", "'reasoning':{'effort':'none'}," ASKED);
@@ -109,6 +125,7 @@ int main(void) {
   expect_path(__FILE__, __LINE__, NULL, 0, "/responses");
   test_order();
   test_settings();
+  test_logprobs();
   test_thinking();
   test_tools();
   test_system();
