@@ -1,4 +1,4 @@
-/* parse.c: Gemini's chunks and answers as parts. What whole answers show is in spec/wire/gemini; here is what only
+/* parse.c: Gemini's chunks and answers as parts. Whole answers are in spec/wire/gemini; here is what only
 ** parts show, and that every allocation may fail. */
 #define CODEC codec_gemini
 #include "codec/parts.h"
@@ -60,6 +60,25 @@ static void test_others(void) {
   STREAM("text 0 a\nraw 0 {'fileData':1}\nend 0\nstop end_turn STOP\n", STOP("{'text':'a','fileData':1}"));
   STREAM("opaque 0 safetyRatings {'safetyRatings':[2]}\nstop end_turn STOP\n", CHUNK("'safetyRatings':[1]"),
          CHUNK("'safetyRatings':[2],'finishReason':'STOP'"));
+}
+
+/* How likely tokens were, chunk by chunk: those chosen, and beside each the likeliest. */
+static void test_logprobs(void) {
+#define CHOSEN(list) "'logprobsResult':{'chosenCandidates':[" list "]"
+  STREAM("text 0 a\nlogprobs [{'token':'a','logprob':-0.5}]\ntext 0 bc\n"
+         "logprobs [{'token':'b','logprob':-1,'top_logprobs':[{'token':'x','logprob':-0.5},{'token':'b','logprob':-1}]},"
+         "{'token':'c','logprob':-2}]\nstop end_turn STOP\n",
+         CHUNK(PARTS(TEXT("a")) "," CHOSEN("{'token':'a','tokenId':1,'logProbability':-0.5}") ",'logProbabilitySum':-0.5}"),
+         CHUNK(CHOSEN("{'token':'b','logProbability':-1},{'token':'c','logProbability':-2}")
+               ",'topCandidates':[{'candidates':[{'token':'x','logProbability':-0.5},{'token':'b','logProbability':-1}]},"
+               "{}]}," PARTS(TEXT("bc")) ",'finishReason':'STOP'"));
+  STREAM("text 0 a\nstop end_turn STOP\n", CHUNK(PARTS(TEXT("a")) ",'logprobsResult':null,'avgLogprobs':-0.5"),
+         CHUNK(PARTS(TEXT("")) ",'logprobsResult':{'topCandidates':[]}"),
+         CHUNK(PARTS(TEXT("")) ",'logprobsResult':7,'finishReason':'STOP'"));
+  /* What is no candidate is left out; a token that is left out is an empty one. */
+  STREAM("text 0 a\nlogprobs [{'token':'b','top_logprobs':[{'token':'','logprob':-1}]}]\nstop end_turn STOP\n",
+         CHUNK(PARTS(TEXT("a")) "," CHOSEN("5,null,[],{'token':7},{'token':'b'}")
+               ",'topCandidates':[7,7,7,7,{'candidates':[5,{'token':null},{'logProbability':-1}]}]},'finishReason':'STOP'"));
 }
 
 static void test_meta(void) {
@@ -158,7 +177,7 @@ static void test_errors(void) {
        "{'error':{'code':400,'message':'x','status':'INVALID_ARGUMENT','details':[{'reason':'API_KEY_INVALID'}]}}");
 }
 
-/* What would be lost without a word. */
+/* Values of another type, which would be lost without a word. */
 static void test_odd_types(void) {
 #define ODD(...) STREAM("error protocol 0 \n", __VA_ARGS__)
   ODD("{'candidates':{}}");
@@ -185,7 +204,7 @@ static void test_limits(void) {
   CHECK(limited(&TIGHT, CHUNKS("{'a':[[[[[[[[1]]]]]]]]}")) == KIND_LIMIT);
 }
 
-/* What the end of the body cut is no answer, even behind a STOP. */
+/* A chunk that the end of the body cut makes no answer, even behind a STOP. */
 static void test_cut(void) {
   struct mem m = mem_libc();
   struct parsing x;
@@ -202,6 +221,7 @@ int main(void) {
   test_calls();
   test_names();
   test_others();
+  test_logprobs();
   test_meta();
   test_usage();
   test_ends();

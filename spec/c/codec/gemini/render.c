@@ -68,6 +68,17 @@ static void test_settings(void) {
          "{'contents':[" TURN("{'text':'s\\n\\n'}," PART("hi")) "]}", "");
 }
 
+static void test_sampling(void) {
+  SETS(NULL, "'seed':7,'top_k':40,", "'generationConfig':{'topK':40,'seed':7},");
+  WARNS(NULL, "'seed':7,'top_k':40,'extra':{'seed':8,'top_k':9,'generationConfig':{'topK':1,'x':2}},",
+        "'generationConfig':{'topK':40,'seed':7,'x':2},", "extra.top_k,extra.seed,extra.generationConfig.topK");
+  SETS(NULL, "'logprobs':0,", "'generationConfig':{'responseLogprobs':true},");
+  SETS(NULL, "'logprobs':20,'stop_sequences':['a'],",
+       "'generationConfig':{'stopSequences':['a'],'responseLogprobs':true,'logprobs':20},");
+  WARNS("{'logprobs':'none'}", "'logprobs':5,", "", "logprobs");
+  WARNS(NULL, "'logprobs':5,'no_logprobs':true,", "", "logprobs");
+}
+
 #define THINKS(quirks, mode, in, out, warnings) \
   WARNS(quirks, "'thinking_mode':'" mode "','thinking':" in ",", out, warnings)
 #define CONFIG(thinking) "'generationConfig':{'thinkingConfig':{" thinking "}},"
@@ -93,7 +104,7 @@ static void test_thinking(void) {
   THINKS(LITE, "budget", "{'budget_tokens':99999}", SHOWN("'thinkingBudget':24576"), "thinking");
   THINKS(NULL, "none", "'low'", "", "thinking");
   THINKS(NULL, "none", "false", "", "");
-  SETS(NULL, "'thinking':'low',", SHOWN("'thinkingLevel':'LOW'")); /* a Gemini that nobody knows */
+  SETS(NULL, "'thinking':'low',", SHOWN("'thinkingLevel':'LOW'")); /* an unknown Gemini */
   expect_error(__FILE__, __LINE__, NULL, "{'model':'gemini-9','thinking':'extreme','messages':[" HI "]}", "thinking");
 }
 
@@ -123,7 +134,7 @@ static void test_history(void) {
            TURN(PART("a") "," PART("b")) "," MODEL(PART("c") "," PART("d")));
   CONTENTS(HI "," ASSISTANT("[{'type':'refusal','text':'no'},{'type':'thinking','thinking':'t','signature':'s'}]"),
            HI_OUT "," MODEL(PART("no")));
-  /* What is the model's own: thoughts and signatures of both of two merged messages. */
+  /* The model's own parts: thoughts and signatures of both of two merged messages. */
   CONTENTS(HI "," ASSISTANT("[{'type':'thinking','thinking':'t'"
                             OWN("{\\'thought\\':true,\\'thoughtSignature\\':\\'a\\'}") "}]")
            "," ASSISTANT("[{'type':'thinking','thinking':'u'" OWN("") "},{'type':'text','text':''"
@@ -255,6 +266,7 @@ static void test_count(void) {
 int main(void) {
   test_order();
   test_settings();
+  test_sampling();
   test_thinking();
   test_tools();
   test_history();
