@@ -1,4 +1,4 @@
-/* parse.c: lines and answers of Ollama's native format as parts. What a whole message looks like is in
+/* parse.c: lines and answers of Ollama's native format as parts. Whole messages are in
 ** spec/wire/ollama-native; here is what only parts show, and that every allocation may fail. */
 #define CODEC codec_ollama
 #include "codec/parts.h"
@@ -20,7 +20,7 @@ static void test_text(void) {
   STREAM(META "thinking 0 a\nthinking 0 b\ntext 1 c\nthinking 2 d\ntext 3 e\n" END,
          THINKING("a"), THINKING("b"), TEXT("c"), LINE("'content':'e','thinking':'d'"), DONE);
   /* The members of a line come in any order; what is not known says nothing. */
-  STREAM(META "text 0 a\nusage in=1 out=2\ndone\nstop max_tokens length\n",
+  STREAM(META "text 0 a\nlogprobs [{'token':'a'}]\nusage in=1 out=2\ndone\nstop max_tokens length\n",
          "{'done':true,'done_reason':'length','eval_count':2,'message':{'images':null,'content':'a','role':'assistant',"
          "'x':[{}]},'prompt_eval_count':1,'remote_model':'r','logprobs':[{'token':'a'}],'model':'m1'}");
   STREAM(META "text 0 a\n" END, "{'status':'loading'}", "{}", "{'message':null,'done':null}",
@@ -30,7 +30,14 @@ static void test_text(void) {
   STREAM("open\n", "{}");
 }
 
-/* What would be lost without a word. */
+/* How likely tokens were, line by line: an array, or nothing. */
+static void test_logprobs(void) {
+  STREAM(META "text 0 a\nlogprobs [{'token':'a','logprob':-0.5}]\nlogprobs []\n" END,
+         LINE("'content':'a'},'logprobs':[{'token':'a','logprob':-0.5}],'x':{"), TEXT(""),
+         "{'logprobs':null}", "{'logprobs':{}}", "{'logprobs':7}", "{'logprobs':[]}", DONE);
+}
+
+/* Values of another type, which would be lost without a word. */
 static void test_odd_types(void) {
 #define ODD(message) STREAM("error protocol 0 \n", "{'message':" message ",'done':true,'done_reason':'stop'}")
   ODD("'a'");
@@ -192,6 +199,7 @@ static void test_limits(void) {
 
 int main(void) {
   test_text();
+  test_logprobs();
   test_odd_types();
   test_calls();
   test_end();

@@ -22,6 +22,17 @@ static void test_settings(void) {
   BODY("{'model':'m','stop_sequences':[],'extra':{'options':[]}," ASKS "}", HEAD "'options':{}," OUT);
 }
 
+static void test_sampling(void) {
+  BODY("{'model':'m','min_p':0.05,'top_k':40,'seed':7,'temperature':0," ASKS "}",
+       HEAD "'options':{'seed':7,'temperature':0,'top_k':40,'min_p':0.05}," OUT);
+  BODY_Q("{'no_sampling':true}", "{'model':'m','min_p':0.05,'top_k':40,'seed':7," ASKS "}",
+         HEAD "'options':{'seed':7}," OUT, "top_k,min_p");
+  WARNS("{'model':'m','seed':7,'extra':{'options':{'seed':8,'x':1}}," ASKS "}", HEAD "'options':{'seed':7,'x':1}," OUT,
+        "extra.options.seed");
+  BODY("{'model':'m','logprobs':0," ASKS "}", HEAD "'logprobs':true," OUT);
+  BODY("{'model':'m','logprobs':3," ASKS "}", HEAD "'logprobs':true,'top_logprobs':3," OUT);
+}
+
 static void test_extra(void) {
   BODY("{'model':'m','extra':{'truncate':false,'keep_alive':-1,'format':'json','logprobs':true,"
        "'options':{'top_k':7,'seed':1}},'max_tokens':2," ASKS "}",
@@ -117,7 +128,7 @@ static void test_references(void) {
          "'$defs':{'p':{'type':'string','description':'its','maxLength':3},'q':{'$ref':'#/$defs/p'}}}",
          "{'properties':{'a':{'description':'mine {maxLength: 3}','type':'string'},"
          "'b':{'description':'its {maxLength: 3}','type':'string'}},'type':'object'}");
-  /* What leads to itself ends there; so does what leads nowhere. */
+  /* A reference to itself ends there; so does one to nothing. */
   SCHEMA("{'type':'object','properties':{'t':{'$ref':'#/definitions/t'},'u':{'$ref':'#/none'},'v':{'$ref':'other.json'},"
          "'w':{'$ref':'#'}},'definitions':{'t':{'type':'object','properties':{'next':{'$ref':'#/definitions/t'}}}}}",
          "{'properties':{'t':{'properties':{'next':{}},'type':'object'},'u':{},'v':{},'w':{}},'type':'object'}");
@@ -217,6 +228,7 @@ static void test_pull(void) {
 int main(void) {
   expect_path(__FILE__, __LINE__, NULL, 0, "/api/chat");
   test_settings();
+  test_sampling();
   test_extra();
   test_thinking();
   test_unsupported();
