@@ -86,6 +86,14 @@ static void test_thinking(void) {
 static void test_more(void) {
   FIELDS(CLAUDE, "'extra':{'top_k':5},'betas':['a','b'],",
          "'additionalModelRequestFields':{'anthropic_beta':['a','b'],'top_k':5}," SEQUENCES, "");
+  FIELDS(CLAUDE, "'top_k':5,", "'additionalModelRequestFields':{'top_k':5}," SEQUENCES, "");
+  FIELDS(CLAUDE, "'top_k':5,'extra':{'top_k':6},", "'additionalModelRequestFields':{'top_k':5}," SEQUENCES, "extra.top_k");
+  FIELDS(CLAUDE, "'top_k':5,'thinking':{'budget_tokens':2000},",
+         "'additionalModelRequestFields':{'thinking':{'budget_tokens':2000,'type':'enabled'}}," SEQUENCES, "top_k");
+  FIELDS("{'family':'claude','no_sampling':true}", "'top_k':5,", SEQUENCES, "top_k");
+  FIELDS(NOVA, "'top_k':5,", "'additionalModelRequestFields':{'inferenceConfig':{'topK':5}},", "");
+  FIELDS(LLAMA, "'top_k':5,", "", "top_k");
+  FIELDS(NULL, "'top_k':5,'extra':{'top_k':6},", "'additionalModelRequestFields':{'top_k':6},", "top_k");
   FIELDS(NOVA, "'extra':{'top_k':5},'betas':['a'],", "'additionalModelRequestFields':{'inferenceConfig':{'topK':5}},", "betas");
   FIELDS(NULL, "'extra':{'top_k':5,'additionalModelRequestFields':{'top_k':6,'x':{'y':1}}},",
          "'additionalModelRequestFields':{'top_k':5,'x':{'y':1}},", "extra.additionalModelRequestFields.top_k");
