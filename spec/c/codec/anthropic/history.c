@@ -35,8 +35,8 @@ static void test_media(void) {
          "messages[1].content[1].source: data: URL of base64 data (data:TYPE;base64,DATA) expected, "
          "got \"data:image/png,abc\"");
   REFUSE(ONE("{'type':'document','source':'not base64!','media_type':'text/plain'}"),
-         "messages[1].content[1].source: base64 data, as koine.base64(bytes) gives, or a URL expected, "
-         "got \"not base64!\"");
+         "messages[1].content[1].source: base64 data, as koine.base64(bytes) gives, or a URL "
+         "(koine.image.file and koine.document.file read files) expected, got \"not base64!\"");
   REFUSE("{'model':'m','messages':[" CALLED ",{'role':'assistant','content':[{'type':'tool_use','id':'c2',"
          "'name':'f','arguments':{}}]},{'role':'user','content':[{'type':'tool_result','tool_use_id':'c2',"
          "'content':[{'type':'image','source':'data:x'}]}]}]}",

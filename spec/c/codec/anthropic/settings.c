@@ -21,6 +21,9 @@ static void test_settings(void) {
   RENDER_QUIRK(ASK("'temperature':0.2,'top_p':1,"), "{'no_sampling':true}", SENT(""),
                "[{'code':'unsupported_option','field':'temperature','message':'the model does not take it: left out'},"
                "{'code':'unsupported_option','field':'top_p','message':'the model does not take it: left out'}]{}");
+  RENDER(ASK("'top_k':40,'top_p':0.9,"), SENT("'top_p':0.9,'top_k':40,"));
+  RENDER_QUIRK(ASK("'top_k':40,"), "{'no_sampling':true}", SENT(""),
+               WARNED("unsupported_option", "top_k", "the model does not take it: left out"));
 }
 
 #define IGNORED(name) \

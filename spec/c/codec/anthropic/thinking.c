@@ -55,6 +55,8 @@ static void test_thinking_off(void) {
 static void test_thinking_conflicts(void) {
   RENDER_REST(ASK("'temperature':0.2,'thinking_mode':'adaptive','thinking':'low',"), ADAPTIVE("low"),
               WARNED("conflicting_options", "temperature", "a model that thinks does not take it: left out"));
+  RENDER_REST(ASK("'top_k':40,'thinking_mode':'adaptive','thinking':'low',"), ADAPTIVE("low"),
+              WARNED("conflicting_options", "top_k", "a model that thinks does not take it: left out"));
   RENDER_REST(ASK(FORCED "'thinking_mode':'budget','thinking':'low',"), SENT(FORCED_SENT),
               WARNED("conflicting_options", "thinking", "tool_choice forces a call: thinking was left off"));
   RENDER_QUIRK(ASK(FORCED "'thinking_mode':'adaptive','temperature':1,'thinking':'low',"), "{'thinking_default':true}",
