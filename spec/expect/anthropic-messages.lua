@@ -1,4 +1,4 @@
--- What the recordings of Anthropic's Messages API say, read by hand.
+-- Anthropic's Messages API as recorded, read by hand.
 
 local DIRECT = { caller = { type = "direct" } } -- a field of tool_use without a canonical name: must go back
 

@@ -1,4 +1,4 @@
--- What the recording of Azure's Chat Completions says, read by hand.
+-- Azure's Chat Completions as recorded, read by hand.
 
 return {
   -- retry-after-ms: 0 beside retry-after: 1; the finer header counts.

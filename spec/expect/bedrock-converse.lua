@@ -1,4 +1,4 @@
--- What the recordings of Amazon Bedrock's Converse say, read by hand. An answer has no id of its own: it is the
+-- Amazon Bedrock's Converse as recorded, read by hand. An answer has no id of its own: it is the
 -- request's, which not every recorder kept. Cached tokens are not among the input's.
 
 return {

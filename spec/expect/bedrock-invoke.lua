@@ -1,4 +1,4 @@
--- What the recordings of Claude through Amazon Bedrock's invoke say, read by hand.
+-- Claude through Amazon Bedrock's invoke as recorded, read by hand.
 
 return {
   ["anthropic-stream-tool-use"] = {

@@ -1,4 +1,4 @@
--- What the recordings of Responses at Amazon Bedrock's Mantle say, read by hand. Every call is call_0; what was written
+-- Responses at Amazon Bedrock's Mantle as recorded, read by hand. Every call is call_0; what was written
 -- to the cache is among the input's tokens.
 
 return {

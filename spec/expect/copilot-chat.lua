@@ -1,4 +1,4 @@
--- What the recordings of Copilot's chat say, read by hand. Two of its streams carry no usage at all: no count is known.
+-- Copilot's chat as recorded, read by hand. Two of its streams carry no usage at all: no count is known.
 
 return {
   -- One turn over two choices: the text in the first, the call in the second.

@@ -1,4 +1,4 @@
--- What the recording of Claude behind Copilot's Messages address says, read by hand.
+-- Claude behind Copilot's Messages address as recorded, read by hand.
 
 return {
   ["tool-use"] = {

@@ -1,4 +1,4 @@
--- What the recordings of Copilot's Responses say, read by hand. Every event has new ids: the first response id counts,
+-- Copilot's Responses as recorded, read by hand. Every event has new ids: the first response id counts,
 -- items are known by their place, and the item that is kept is the one of output_item.done.
 
 return {

@@ -1,4 +1,4 @@
--- What the recordings of DeepSeek's chat say, read by hand.
+-- DeepSeek's chat as recorded, read by hand.
 
 return {
   ["error-400-context"] = {

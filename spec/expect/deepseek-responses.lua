@@ -1,4 +1,4 @@
--- What the recording of DeepSeek's Responses says, read by hand. Reasoning is not sealed: its item has the text itself.
+-- DeepSeek's Responses as recorded, read by hand. Reasoning is not sealed: its item has the text itself.
 
 return {
   ["stream-function-call"] = {

@@ -1,4 +1,4 @@
--- What the recordings of Groq's chat say, read by hand. A call that its parser rejects may come out right next time:
+-- Groq's chat as recorded, read by hand. A call that its parser rejects may come out right next time:
 -- both errors advise to try again, and keep what the model wrote (failed_generation).
 
 return {

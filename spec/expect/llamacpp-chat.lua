@@ -1,4 +1,4 @@
--- What the recordings of llama.cpp's server say, read by hand. Its `code` is the status; `type` says what is wrong.
+-- llama.cpp's server as recorded, read by hand. Its `code` is the status; `type` says what is wrong.
 
 return {
   ["error-400-context-stream"] = {

@@ -1,4 +1,4 @@
--- What the recordings of Mistral's chat say, read by hand. `closed` on a thinking part goes back with it.
+-- Mistral's chat as recorded, read by hand. `closed` on a thinking part goes back with it.
 
 local THOUGHT = "The user is asking for the product of 12 multiplied by 12. I know that 12 times 12 is a basic " ..
   "multiplication fact. Let me calculate it:\n\n12 * 12 = 144\n\nSo, the answer is 144."

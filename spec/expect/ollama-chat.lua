@@ -1,4 +1,4 @@
--- What the recording of Ollama's OpenAI-compatible chat says, read by hand.
+-- Ollama's OpenAI-compatible chat as recorded, read by hand.
 
 return {
   ["stream-reasoning-tool-call"] = {

@@ -1,4 +1,4 @@
--- What the recordings of Ollama's native API say, read by hand: the increments of all lines joined, the counts of the
+-- Ollama's native API as recorded, read by hand: the increments of all lines joined, the counts of the
 -- last. Without ids of its own (stream-tools) a call gets one that depends on the request and its place alone.
 
 return {

@@ -1,4 +1,4 @@
--- What the recordings of OpenAI's Chat Completions say, read by hand. prompt_tokens_details without cache_write_tokens
+-- OpenAI's Chat Completions as recorded, read by hand. prompt_tokens_details without cache_write_tokens
 -- means that nothing was written to a cache.
 
 return {

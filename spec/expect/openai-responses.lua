@@ -1,4 +1,4 @@
--- What the recordings of OpenAI's Responses say, read by hand. Reasoning is kept as its item was when it was done; a
+-- OpenAI's Responses as recorded, read by hand. Reasoning is kept as its item was when it was done; a
 -- call keeps the id of its item, a text its phase and citations. input_tokens_details without cache_write_tokens means
 -- that nothing was written to a cache.
 

@@ -1,4 +1,4 @@
--- What the recordings of OpenRouter's chat say, read by hand.
+-- OpenRouter's chat as recorded, read by hand.
 
 local function citation(url, title, length, starts, ends)
   return { type = "url_citation", url_citation = { url = url, title = title, start_index = 0, end_index = 0,

@@ -1,4 +1,4 @@
--- What the recording of OpenRouter's Responses says, read by hand. It ends with [DONE], which means nothing here.
+-- OpenRouter's Responses as recorded, read by hand. It ends with [DONE], which means nothing here.
 
 return {
   ["stream-reasoning"] = {

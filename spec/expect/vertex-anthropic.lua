@@ -1,4 +1,4 @@
--- What the recording of Claude on Vertex AI says, read by hand. Its data lines have blanks before their last brace.
+-- Claude on Vertex AI as recorded, read by hand. Its data lines have blanks before their last brace.
 
 return {
   ["stream-tool-use"] = {

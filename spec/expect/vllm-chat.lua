@@ -1,4 +1,4 @@
--- What the recordings of vLLM's server say, read by hand.
+-- vLLM's server as recorded, read by hand.
 
 return {
   -- `stop_reason` beside finish_reason is vLLM's own: the token that ended the turn, no stop sequence of the caller's.

@@ -1,4 +1,4 @@
--- What the recording of vLLM's Responses says, read by hand. The server was started without a reasoning parser: the tag
+-- vLLM's Responses as recorded, read by hand. The server was started without a reasoning parser: the tag
 -- stays in the text. It stopped at max_output_tokens, yet says "completed".
 
 return {

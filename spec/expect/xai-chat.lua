@@ -1,4 +1,4 @@
--- What the recording of xAI's chat says, read by hand. 466 + 68 + 266 = 800 tokens in total: completion_tokens leaves
+-- xAI's chat as recorded, read by hand. 466 + 68 + 266 = 800 tokens in total: completion_tokens leaves
 -- the reasoning out.
 
 return {

@@ -1,4 +1,4 @@
--- What the recordings of xAI's Responses say, read by hand. Here output_tokens has the reasoning in it (199 + 160 =
+-- xAI's Responses as recorded, read by hand. Here output_tokens has the reasoning in it (199 + 160 =
 -- 359).
 
 return {

@@ -106,11 +106,31 @@ describe("the word JSON", function()
     holds(text, HINT)
   end)
 
-  it("is not added where a message has it, in capitals or not", function()
+  it("is not added where the first message has it, in capitals or not, or the system prompt of Chat", function()
     for _, api in ipairs { "chat", "responses" } do
       for _, word in ipairs { "JSON", "json", "Json" } do
         assert.is_nil(asked(api, "as " .. word .. " please"):find(HINT, 1, true))
       end
     end
+    assert.is_nil(asked("chat", "Give me a person", "Answer in JSON."):find(HINT, 1, true))
+  end)
+
+  it("stays when a later message has it, so that a longer history begins with the same bytes", function()
+    for _, api in ipairs { "chat", "responses" } do
+      local function text(...)
+        return body("openai", { output = ANY, messages = { { role = "user", content = "Hi" }, ... } }, { api = api })
+      end
+      local short, long = text(), text({ role = "assistant", content = "{" }, { role = "user", content = "As JSON" })
+      holds(long, HINT)
+      assert.are.equal(short:match "^(.*)%]", long:sub(1, #short:match "^(.*)%]"))
+    end
+  end)
+
+  it("is in what goes out where the history begins with an answer's id", function()
+    local text = body("openai", { output = ANY, extra = { previous_response_id = "resp_1" }, messages = {
+      { role = "user", content = "as JSON" }, { role = "assistant", content = "{}" },
+      { role = "user", content = "And now?" } } }, { api = "responses" })
+    assert.is_nil(text:find("as JSON", 1, true))
+    holds(text, HINT)
   end)
 end)

@@ -1,5 +1,5 @@
--- What an answer holds goes back with the next request as it came: the bytes that left this side are compared with the
--- bytes that the provider had sent. What the caller changed goes out changed.
+-- The content of an answer goes back with the next request as it came: the bytes that left this side are compared with
+-- the bytes that the provider had sent. Changes by the caller go out.
 
 local core = require "koine.core"
 local koine = require "koine"

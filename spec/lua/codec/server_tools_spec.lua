@@ -13,7 +13,7 @@ local NEW = { type = "brand_new_20270101", name = "new", options = { x = koine.a
 local function in_order(own, server) return own and { own, server } or { server } end
 local function tools_of(body) return body.tools end
 
--- Per wire: a tool that it knows (`bare`), how that and one that nobody knows (`new`) are written, a caller's own,
+-- Per wire: a tool that it knows (`bare`), how that and one of an unknown type (`new`) are written, a caller's own,
 -- and the list of both; `known` and `unknown` types. `open`: it knows none, so koine.server_tool alone makes them.
 local WIRES = {
   { api = "anthropic", bare = { type = "web_search_20250305", name = "web_search", max_uses = 2,

@@ -7,8 +7,9 @@ local koine = require "koine"
 
 local GIF = "R0lGODlhAwADAIAAAP///wAAACH5BAAAAAAALAAAAAADAAMAAAIDhI9WADs="
 
--- What differs between the adapters: their options, how thinking comes, and whether it can be signed or encrypted. One
--- model is there of two providers, and of each on two wires: what one of them encrypted must not reach another either.
+-- The differences between the adapters: their options, how thinking comes, and whether it can be signed or encrypted.
+-- One model is there of two providers, and of each on two wires: what one of them encrypted must not reach another
+-- either.
 local ROWS = {
   { name = "anthropic", model = "claude-sonnet-4-5", redacted = true, signed = true, root = true },
   { name = "anthropic", model = "claude-opus-4-1", redacted = true, signed = true, root = true },
@@ -67,7 +68,7 @@ local function answers(row, mark)
   }
 end
 
--- What the user says before each of them; `calls` are the calls of the answer before.
+-- The user's message before each of them; `calls` are the calls of the answer before.
 local function user(n, calls)
   if n == 1 then
     return { text "What is this, and the weather there?", { type = "image", source = GIF, media_type = "image/gif" } }

@@ -1,5 +1,5 @@
 -- Reasoning and tool calls that a model wrote into its text, through the whole stack: the quirks inline_think and
--- leaked_calls against the loopback provider. What a streamed and a plain answer give is the same, whatever the cuts.
+-- leaked_calls against the loopback provider. A streamed and a plain answer give the same, whatever the cuts.
 
 local koine = require "koine"
 

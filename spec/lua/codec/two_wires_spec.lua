@@ -4,8 +4,9 @@
 local core = require "koine.core"
 local koine = require "koine"
 
--- What each wire has of its own: in its first answer, around a text or in it, and with the call of its second; and
--- how that is seen in a request. `row`: a provider that speaks this wire, and others elsewhere; `model`: one of its.
+-- Fields that only one of the wires has: in its first answer, around a text or in it, and with the call of its second;
+-- and how that is seen in a request. `row`: a provider that speaks this wire, and others elsewhere; `model`: one of
+-- its.
 local WIRES = {
   { api = "anthropic", block = { type = "server_tool_use", id = "srvtoolu_1", name = "web_search",
     input = { query = "moon" } }, text = { citations = core.array { { type = "char_location", cited_text = "x" } } },

@@ -53,7 +53,7 @@ local function with_ids(expected, response)
   return copy
 end
 
--- A call that the end of the body cut says so: nobody may take it for a call without arguments.
+-- A call that the end of the body cut says so: it must not be taken for a call without arguments.
 local function check_partial(err)
   if not err or err.kind ~= "stream_truncated" or not err.partial then return end
   for _, call in ipairs(err.partial.tool_calls) do assert.is_string(call.arguments_error) end
@@ -81,7 +81,8 @@ for at = 1, #body, %d do peer:send(body:sub(at, at + %d - 1)) end
 peer:close()
 ]]
 
--- What replay.run needs of a server, in front of a child that answers one request with these bytes, `step` at a time.
+-- The part of a server that replay.run needs, in front of a child that answers one request with these bytes, `step` at
+-- a time.
 local function byte_server(body, step)
   local name <const> = os.tmpname()
   local file = assert(io.open(name, "wb"))

@@ -22,7 +22,7 @@ local function chunks_of(body)
   return list
 end
 
--- What the first n chunks say: {text, said (whether there is a partial), complete, failed}.
+-- Returns the reading of the first n chunks: {text, said (whether there is a partial), complete, failed}.
 local function told(chunks, n)
   local seen = { text = "", said = false, complete = false, failed = false }
   for i = 1, n do

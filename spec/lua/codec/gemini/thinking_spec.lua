@@ -6,7 +6,7 @@ local NONE = "nothing"
 local function level(word) return { thinkingLevel = word, includeThoughts = true } end
 local function budget(tokens) return { thinkingBudget = tokens, includeThoughts = true } end
 
--- What the families share: from 3 on a level, of 2.5 a budget.
+-- Both families take the option: from 3 on a level, of 2.5 a budget.
 local LEVELS = { low = level "LOW", medium = level "MEDIUM", high = level "HIGH" }
 local BUDGETS = { low = budget(2048), medium = budget(8192), high = budget(24576) }
 

@@ -6,7 +6,8 @@
 --   content    every block in the order of the wire, with its canonical fields; of provider_data only `raw`: true (it
 --              is there), a table (it holds at least these fields) or a string (these very bytes).
 --              `arguments_error = true` stands for any text
---   stop_reason, raw_stop_reason, stop_sequence, usage, model, id, degenerate: exactly; warnings: the codes, sorted
+--   stop_reason, raw_stop_reason, stop_sequence, logprobs, usage, model, id, degenerate: exactly; warnings: the
+--              codes, sorted
 -- or {error = {class, kind, status_code, code, message = a part of it, retry_after, retryable, raw = a part of it;
 -- partial_text, partial_thinking, partial_usage: what had arrived}}. A field left out must be absent, except raw.
 -- Any string of more than 200 bytes is written {length = bytes, starts = its first 24 bytes, ends = its last 24}.
@@ -80,7 +81,7 @@ table.sort(replay.folders)
 --- The expectations of a folder: file name without ".json" → expectation.
 function replay.expectations(folder) return require("spec.expect." .. folder) end
 
---- What is wrong with the expectations of a folder: an array of lines, empty when they are well-formed.
+--- Returns the mistakes in the expectations of a folder: an array of lines, empty when they are well-formed.
 function replay.problems(folder) return replay_problems(folder, replay.expectations(folder)) end
 
 local function unescape(text)
@@ -174,7 +175,7 @@ function replay.check(expected, response, err, deltas, origin)
   luassert(#problems == 0, table.concat(problems, "\n"))
 end
 
--- What of an outcome must not depend on how the bytes came.
+-- Returns the part of an outcome that must not depend on how the bytes came.
 local function essence(outcome)
   local function answer(response)
     local t = response:to_table()

@@ -54,7 +54,7 @@ local ERROR_FIELDS = { "class", "kind", "status_code", "code", "retryable" }
 
 local COST = { "cost", "cost_source", "unpriced", "cache_creation_1h_tokens" }
 
--- What the wire said of tokens; what they cost is looked at elsewhere.
+-- The counts of tokens; other specs look at their cost.
 local function counts(usage)
   local copy = {}
   for name, value in pairs(usage) do copy[name] = value end
@@ -128,7 +128,7 @@ local function warning_codes(response)
   return codes
 end
 
-local FIELDS = { "stop_reason", "raw_stop_reason", "stop_sequence", "model", "id", "degenerate" }
+local FIELDS = { "stop_reason", "raw_stop_reason", "stop_sequence", "logprobs", "model", "id", "degenerate" }
 
 
 --- Adds where a Response is not as expected. `origin`: see replay.check.

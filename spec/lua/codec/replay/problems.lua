@@ -10,7 +10,8 @@ local function set(words)
   return t
 end
 
-local ANSWER = set [[content stop_reason raw_stop_reason stop_sequence usage model id warnings degenerate]]
+local ANSWER = set [[content stop_reason raw_stop_reason stop_sequence usage model id warnings degenerate
+  logprobs]]
 local ERROR = set [[class kind status_code code message retry_after retryable raw partial_text partial_thinking
   partial_usage]]
 local USAGE = set [[input_tokens output_tokens cache_read_tokens cache_creation_tokens reasoning_tokens]]
@@ -66,8 +67,8 @@ local function check_answer(problems, path, answer, folder)
   end
 end
 
---- What is wrong with the expectations (file name → expectation) of a folder: an array of lines, empty when they are
--- well-formed.
+--- Returns the mistakes in the expectations (file name → expectation) of a folder: an array of lines, empty when they
+-- are well-formed.
 return function(folder, expectations)
   local problems, count = {}, 0
   for name, expected in pairs(expectations) do

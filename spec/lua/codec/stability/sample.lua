@@ -72,20 +72,20 @@ function sample.history(provider, model)
   }
 end
 
--- What each wire takes beside what all of them know.
+-- Fields that only one of the wires takes.
 local EXTRA = {
   anthropic = { service_tier = "auto", container = { id = "c", skills = koine.array {}, a = koine.null,
     b = { x = 1 } } },
-  chat = { seed = 7, logit_bias = { ["50256"] = -100, ["11"] = 1.5, ["198"] = 3, ["7"] = 0 }, user = "u" },
+  chat = { n = 1, logit_bias = { ["50256"] = -100, ["11"] = 1.5, ["198"] = 3, ["7"] = 0 }, user = "u" },
   responses = { seed = 7, truncation = "auto", prompt = { id = "p", variables = { b = "2", a = "1", c = "3" } } },
-  gemini = { seed = 7, top_k = 3, generationConfig = { responseModalities = { "TEXT" },
+  gemini = { presence_penalty = 0.1, frequency_penalty = 0.2, generationConfig = { responseModalities = { "TEXT" },
     speechConfig = { b = { x = 1 }, a = 0.5, languageCode = "de" } },
     toolConfig = { retrievalConfig = { b = 1, a = 2 } },
     safetySettings = { { threshold = "BLOCK_NONE", category = "HARM_CATEGORY_HARASSMENT" } }, z = 1 },
   bedrock = { additionalModelRequestFields = { top_k = 3, b = { y = 1, x = 2.5 }, a = koine.array {} },
     performanceConfig = { latency = "standard" },
     guardrailConfig = { guardrailVersion = "1", guardrailIdentifier = "g" } },
-  ollama = { keep_alive = "5m", options = { num_ctx = 4096, seed = 7, mirostat = 0, repeat_penalty = 1.1 } },
+  ollama = { keep_alive = "5m", options = { num_ctx = 4096, num_keep = 7, mirostat = 0, repeat_penalty = 1.1 } },
 }
 
 --- The options of the call, on a wire: anthropic, chat, ….
@@ -93,7 +93,7 @@ function sample.options(wire)
   return {
     system = { { type = "text", text = "Be brief." }, { type = "text", text = "Be kind." } },
     tools = sample.tools, tool_choice = "auto", max_tokens = 300, temperature = 0.7, top_p = 0.95,
-    stop_sequences = { "END", "STOP" },
+    seed = 7, top_k = 40, min_p = 0.05, logprobs = 3, stop_sequences = { "END", "STOP" },
     metadata = wire == "anthropic" and { user_id = "u-1" }
       or { user_id = "u-1", team = "blue", zone = "eu", a = "1", b = "2" },
     betas = { "beta-one-2026-01-01", "beta-two-2026-01-01" },
