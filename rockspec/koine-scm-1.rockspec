@@ -146,6 +146,7 @@ build = {
         "src/core/exchange/finder.c",
         "src/core/exchange/head.c",
         "src/core/exchange/redact.c",
+        "src/core/files/journal.c",
         "src/core/files/private_file.c",
         "src/core/files/text.c",
         "src/core/files/workdir.c",

@@ -23,9 +23,13 @@
 
 #define BESIDE 8 /* names beside a file, for as many processes that write it at the same time */
 
-static int fail(struct err *e, const char *path, int reason) {
+/* A disk, a quota or a limit on files that leaves no room. */
+static int is_full(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
+
+int file_fail(struct err *e, const char *path, int reason) {
   if (reason == ENOENT || reason == ENOTDIR) memcpy(e->code, "absent", sizeof "absent");
-  return err_set(e, KIND_OTHER, "%s: %s", path, strerror(reason));
+  if (is_full(reason)) memcpy(e->code, "full", sizeof "full");
+  return err_set(e, is_full(reason) ? KIND_LIMIT : KIND_OTHER, "%s: %s", path, strerror(reason));
 }
 
 /* Appends all that the descriptor has: 0, or -1. */
@@ -34,7 +38,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *b, struct 
     case IO_DONE: return 0;
     case IO_LARGER: return err_set(e, KIND_LIMIT, "%s: larger than %zu bytes", path, max);
     case IO_MEMORY: return err_memory(e);
-    default: return fail(e, path, errno);
+    default: return file_fail(e, path, errno);
   }
 }
 
@@ -43,8 +47,8 @@ static int open_private(const char *path, int flags, struct err *e) {
   struct stat st;
   int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe would block */
   if (fd < 0 && errno == ELOOP) return err_set(e, KIND_OTHER, "%s: refused: it is a symbolic link", path);
-  if (fd < 0) return fail(e, path, errno);
-  if (fstat(fd, &st) < 0) fail(e, path, errno);
+  if (fd < 0) return file_fail(e, path, errno);
+  if (fstat(fd, &st) < 0) file_fail(e, path, errno);
   else if (!S_ISREG(st.st_mode)) err_set(e, KIND_OTHER, "%s: refused: it is no regular file", path);
   else if (st.st_uid != geteuid()) err_set(e, KIND_OTHER, "%s: refused: it belongs to another user", path);
   else if ((st.st_mode & 077) != 0)
@@ -70,9 +74,9 @@ int private_file_read(const char *path, size_t max, struct buf *b, struct err *e
 static int open_regular(const char *path, size_t *size, struct err *e) {
   struct stat st;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
-  if (fd < 0) return fail(e, path, errno);
-  if (fstat(fd, &st) < 0) fail(e, path, errno);
-  else if (S_ISDIR(st.st_mode)) fail(e, path, EISDIR);
+  if (fd < 0) return file_fail(e, path, errno);
+  if (fstat(fd, &st) < 0) file_fail(e, path, errno);
+  else if (S_ISDIR(st.st_mode)) file_fail(e, path, EISDIR);
   else if (!S_ISREG(st.st_mode)) err_set(e, KIND_OTHER, "%s: it is no regular file", path);
   else {
     *size = (size_t)st.st_size;
@@ -215,7 +219,7 @@ static void flush_directory(char *path) {
 static int check_replaced(const char *path, struct err *e) {
   struct stat st;
   if (lstat(path, &st) < 0 || S_ISREG(st.st_mode)) return 0;
-  if (S_ISDIR(st.st_mode)) return fail(e, path, EISDIR);
+  if (S_ISDIR(st.st_mode)) return file_fail(e, path, EISDIR);
   return err_set(e, KIND_OTHER, "%s: refused: it is %s", path,
                  S_ISLNK(st.st_mode) ? "a symbolic link" : "no regular file");
 }
@@ -226,12 +230,12 @@ static int replace(const char *path, struct str bytes, struct err *e) {
   if (check_replaced(path, e) < 0) return -1;
   remove_remains(path);
   int fd = make_beside(path, bytes, name);
-  if (fd < 0) return fail(e, path, errno == EEXIST ? EBUSY : errno);
+  if (fd < 0) return file_fail(e, path, errno == EEXIST ? EBUSY : errno);
   if (rename(name, path) < 0) {
     int reason = errno;
     unlink(name);
     close(fd);
-    return fail(e, path, reason);
+    return file_fail(e, path, reason);
   }
   flush_directory(name);
   return fd;
@@ -241,13 +245,13 @@ static int replace(const char *path, struct str bytes, struct err *e) {
 int private_file_write(const char *path, struct str bytes, struct err *e) {
   int fd = replace(path, bytes, e);
   if (fd < 0) return -1;
-  return close(fd) < 0 ? fail(e, path, errno) : 0;
+  return close(fd) < 0 ? file_fail(e, path, errno) : 0;
 }
 
 /* Removes the file, and what was left beside it: 0, also where there is none, or -1. */
 int private_file_remove(const char *path, struct err *e) {
   remove_remains(path);
-  return unlink(path) == 0 || errno == ENOENT ? 0 : fail(e, path, errno);
+  return unlink(path) == 0 || errno == ENOENT ? 0 : file_fail(e, path, errno);
 }
 
 /* }}} */
@@ -267,20 +271,37 @@ static int make_directory(const char *path) {
 int private_directory(const char *path, struct err *e) {
   char part[PATH_MAX];
   size_t n = strlen(path);
-  if (n >= sizeof part) return fail(e, path, ENAMETOOLONG);
+  if (n >= sizeof part) return file_fail(e, path, ENAMETOOLONG);
   memcpy(part, path, n + 1);
   for (size_t i = 1; i <= n; i++) {
     if (part[i] != '/' && part[i] != '\0') continue;
     char end = part[i];
     part[i] = '\0';
-    if (make_directory(part) < 0) return fail(e, part, errno);
+    if (make_directory(part) < 0) return file_fail(e, part, errno);
     part[i] = end;
   }
   return 0;
 }
 
+int private_directory_only(const char *path, struct err *e) {
+  struct stat st;
+  if (private_directory(path, e) < 0) return -1;
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = -1;
+  if (fd < 0 && (errno == ELOOP || (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))))
+    return err_set(e, KIND_OTHER, "%s: refused: it is a symbolic link", path);
+  if (fd < 0) return file_fail(e, path, errno);
+  if (fstat(fd, &st) < 0) file_fail(e, path, errno);
+  else if (st.st_uid != geteuid()) err_set(e, KIND_OTHER, "%s: refused: it belongs to another user", path);
+  else if ((st.st_mode & 077) != 0)
+    err_set(e, KIND_OTHER, "%s: refused: others may read or write it (its mode is %04o, 0700 is needed)", path,
+            (unsigned)(st.st_mode & 07777));
+  else r = 0;
+  close(fd);
+  return r;
+}
+
 int file_link(const char *target, const char *path, struct err *e) {
-  return symlink(target, path) < 0 ? fail(e, path, errno) : 0;
+  return symlink(target, path) < 0 ? file_fail(e, path, errno) : 0;
 }
 
 /* 1 when the file is ours alone from now on, 0 when it is someone else's, or -1. */
@@ -293,13 +314,13 @@ int file_lock(const char *path, struct file_lock *l, struct err *e) {
     return 1;
   }
   close(fd);
-  return locked || reason == EWOULDBLOCK || reason == EINTR ? 0 : fail(e, path, reason);
+  return locked || reason == EWOULDBLOCK || reason == EINTR ? 0 : file_fail(e, path, reason);
 }
 
 /* Appends the locked file to b: 0, or -1 and b as long as before. */
 int file_lock_read(const struct file_lock *l, const char *path, size_t max, struct buf *b, struct err *e) {
   size_t before = b->n;
-  if (lseek(l->fd, 0, SEEK_SET) < 0) return fail(e, path, errno);
+  if (lseek(l->fd, 0, SEEK_SET) < 0) return file_fail(e, path, errno);
   if (read_all(l->fd, path, max, b, e) == 0) return 0;
   b->n = before;
   return -1;

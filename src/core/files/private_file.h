@@ -1,6 +1,7 @@
 /*
 ** private_file.h: files that must not be half-written or readable by others. Every descriptor is close-on-exec.
-** Failure: -1 and an err (KIND_OTHER, the path and the system's reason; code "absent" when there is no such file).
+** Failure: -1 and an err (KIND_OTHER, the path and the system's reason; code "absent" when there is no such file;
+** KIND_LIMIT with code "full" where the disk, a quota or a limit leaves no room).
 */
 #ifndef KOINE_FILES_PRIVATE_FILE_H
 #define KOINE_FILES_PRIVATE_FILE_H
@@ -10,6 +11,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The err of a file operation that failed for `reason` (errno): -1. */
+int file_fail(struct err *e, const char *path, int reason);
 /* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). Follows links; refuses what is no regular file, so
 ** that nothing is waited for. */
 int file_read(const char *path, size_t max, struct buf *b, struct err *e);
@@ -27,6 +30,9 @@ int private_file_write(const char *path, struct str bytes, struct err *e);
 int private_file_remove(const char *path, struct err *e);
 /* Makes the directory and those above it that are missing, with mode 0700; what is there stays as it is. */
 int private_directory(const char *path, struct err *e);
+/* The same for a directory that is ours alone: refuses a symbolic link, one of another user, and one that others may read
+** or write. */
+int private_directory_only(const char *path, struct err *e);
 /* Makes a symbolic link at `path`; fails where something is there. */
 int file_link(const char *target, const char *path, struct err *e);
 
