@@ -139,6 +139,7 @@ build = {
         "src/core/codec/shared/read.c",
         "src/core/codec/shared/writer.c",
         "src/core/engine/engine.c",
+        "src/core/engine/pipe.c",
         "src/core/engine/pollset.c",
         "src/core/exchange/body.c",
         "src/core/exchange/exchange.c",
