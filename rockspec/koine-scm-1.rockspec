@@ -172,6 +172,7 @@ build = {
         "src/core/http/head.c",
         "src/core/http/http.c",
         "src/core/http/library.c",
+        "src/core/http/link.c",
         "src/core/http/request.c",
         "src/core/http/socket.c",
         "src/core/http/start.c",

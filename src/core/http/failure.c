@@ -93,6 +93,13 @@ static void translate(const struct transfer *t, CURLcode code, struct err *e) {
   }
 }
 
+/* For what happens on a link that is there. */
+int transfer_explain(const struct transfer *t, CURLcode code, struct err *e) {
+  translate(t, code, e);
+  e->code[0] = '\0'; /* something may have been sent */
+  return -1;
+}
+
 /* Notes what the code means. */
 void transfer_fail_code(struct transfer *t, CURLcode code) {
   struct err e;

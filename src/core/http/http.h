@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/header.h"
 #include "core/engine/engine.h"
+#include "core/engine/pipe.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -36,6 +37,18 @@ struct http_request {
   size_t body_max;               /* bytes on the wire (compressed); 0 = no cap */
   size_t decoded_max;            /* bytes after decoding; 0 = no cap */
   size_t high_water;             /* unread bytes at which the transfer pauses; 0 = never */
+  int link;                      /* see link_start, which sets both: nothing is sent */
+  const char *unix_path;         /* the socket to connect to in place of the URL's host; NULL = none */
+};
+
+/* Where a link leads. Strings are NUL-terminated and copied. */
+struct link_address {
+  const char *host;              /* a name or an address; with path the name that a certificate must have */
+  int port;
+  const char *path;              /* of a UNIX socket; NULL = none */
+  int tls;
+  const char *ca_file;           /* NULL = the system's store */
+  double timeout;                /* seconds for name, connection and TLS; 0 = no limit */
 };
 
 /* The version of the libcurl that is running, "7.88.1". */
@@ -76,6 +89,17 @@ void transfer_release(struct transfer *t, double seconds);
 void transfer_distrust(struct transfer *t);
 /* Cancels if need be and frees. NULL is fine. Legal at any time, also while DNS hangs. */
 void transfer_close(struct transfer *t);
+
+/* A link is a transfer without a request: libcurl looks the name up, connects and does TLS as for any other, offline too, but
+** by no proxy. Once that is done it has news, and the bytes are the caller's. Failures: KIND_ARGUMENT (host), and those of
+** transfer_start. transfer_done is true once it failed, in the beginning or, for want of memory, later. */
+struct transfer *link_start(struct http *http, const struct link_address *a, void *owner, struct err *e);
+/* Its socket, once it is there; -1 before, and when it failed. Nothing watches it: the caller may, in the engine's pollset. It
+** is taken out there when the link fails or is closed. */
+int link_socket(const struct transfer *t);
+/* As pipe_io says. With TLS, bytes may be there while the socket is quiet: it is to be watched after PIPE_AGAIN only. */
+long link_read(struct transfer *t, char *p, size_t n, struct err *e);
+long link_write(struct transfer *t, const char *p, size_t n, struct err *e);
 
 #pragma GCC visibility pop
 

@@ -2,7 +2,8 @@
 ** private.h: what the files of the http room share. Each calls only those before it, in this order: library.c (which
 ** libcurl is running), tls.c (what OpenSSL is asked without libcurl), failure.c (why a transfer fails), request.c
 ** (checks and libcurl's options), deadline.c (heap of deadlines), head.c (status and headers), socket.c (connections),
-** transfer.c (body, end, reading), http.c (multi, source), start.c (how a transfer begins).
+** transfer.c (body, end, reading), http.c (multi, source), start.c (how a transfer begins), link.c (connections without a
+** request).
 */
 #ifndef KOINE_HTTP_PRIVATE_H
 #define KOINE_HTTP_PRIVATE_H
@@ -15,6 +16,7 @@
 
 #define SPARE_MAX 8          /* easy handles kept for the next transfers */
 #define READ_MAX 4096        /* bytes that libcurl reads at once */
+#define LINK_READ_MAX 16384  /* the same of a link: a record of TLS */
 #define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
@@ -73,6 +75,7 @@ struct transfer {
   double grace_at;              /* end of the grace period, 0 = none */
   size_t heap_i;                /* place in the heap + 1, 0 = not in it */
   int port;                     /* of this end of its connection, 0 = there was none yet */
+  int socket;                   /* of a link that is there, else -1 */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
   unsigned in_head : 1, in_header : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
@@ -80,6 +83,7 @@ struct transfer {
   unsigned full : 1;            /* it is in http.full */
   unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
   unsigned http2 : 1;           /* may be */
+  unsigned link : 1;            /* there is no request */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */
@@ -106,6 +110,8 @@ void transfer_fail_code(struct transfer *t, CURLcode code);
 /* The same because more than `max` bytes came, and for want of memory: 0, what a callback then returns. */
 size_t transfer_too_much(struct transfer *t, const char *what, const char *code, size_t max);
 size_t transfer_no_memory(struct transfer *t);
+/* Says in *e what the code of curl_easy_recv or curl_easy_send means: -1. */
+int transfer_explain(const struct transfer *t, CURLcode code, struct err *e);
 /* Why t failed; NULL when it did not. */
 const struct err *transfer_failure(const struct transfer *t);
 /* The err of what is forbidden offline. */

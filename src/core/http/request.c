@@ -156,7 +156,7 @@ static int learn_url(struct http *http, const char *url, struct err *e) {
 /* Checks the URL and the offline rule: 0, or -1 and *e. */
 static int check_route(struct http *http, const struct http_request *r, struct err *e) {
   if ((http->url == NULL || strcmp(http->url, r->url) != 0) && learn_url(http, r->url, e) < 0) return -1;
-  if (!http->offline) return 0;
+  if (!http->offline || r->unix_path != NULL) return 0;
   if (http->url_loopback && (r->proxy == NULL || r->proxy[0] == '\0' || proxy_is_loopback(r->proxy))) return 0;
   failure_offline(e);
   return -1;
@@ -277,12 +277,25 @@ static int set_route(struct transfer *t, const struct http_request *r) {
   return 0;
 }
 
+/* A connection of its own, without a request and without the protocols that TLS would offer for one. */
+static int set_link(struct transfer *t, const struct http_request *r) {
+  CURL *c = t->easy;
+  t->plain = 0;
+  SET(CURLOPT_CONNECT_ONLY, 1L);
+  SET(CURLOPT_FRESH_CONNECT, 1L);
+  SET(CURLOPT_SSL_ENABLE_ALPN, 0L);
+  SET(CURLOPT_BUFFERSIZE, (long)LINK_READ_MAX);
+  if (r->unix_path != NULL) SET(CURLOPT_UNIX_SOCKET_PATH, r->unix_path);
+  return 0;
+}
+
 /* 0, or -1 and *e; the handle is then of no use. */
 int request_apply(struct transfer *t, const struct http_request *r, struct err *e) {
   char *body = NULL;
   if (check_route(t->http, r, e) < 0) return -1;
   t->plain = 1;
-  if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0)
+  if (copy(t, r, &body) < 0 || set_message(t, r, body) < 0 || set_route(t, r) < 0 ||
+      (r->link && set_link(t, r) < 0))
     return err_memory(e);
   return 0;
 }

@@ -19,6 +19,7 @@
 static int address_is_loopback(const struct curl_sockaddr *a) {
   const struct sockaddr *s = &a->addr;
   if (a->family == AF_INET) return ntohl(((const struct sockaddr_in *)(const void *)s)->sin_addr.s_addr) >> 24 == 127;
+  if (a->family == AF_UNIX) return 1;
   if (a->family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)s)->sin6_addr);
   return 0;
 }

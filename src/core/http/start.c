@@ -60,7 +60,8 @@ static struct transfer *create(struct http *http, const struct http_request *r, 
   t->decoded_max = r->decoded_max;
   t->high_water = r->high_water;
   t->http2 = r->http2 != 0;
-  t->sent_before = -1;
+  t->link = r->link != 0;
+  t->sent_before = t->socket = -1;
   t->started = t->last = clock_monotonic();
   buf_init(&t->body, http->m);
   buf_init(&t->head, http->m);

@@ -112,6 +112,9 @@ static void retire(struct http *http, CURL *easy, int again) {
 /* Takes the easy handle from libcurl; what was received stays. */
 static void detach(struct transfer *t, int whole) {
   struct http *http = t->http;
+  int in_flight = t->socket < 0;
+  if (!in_flight) pollset_remove(http->poll, t->socket);
+  t->socket = -1;
   t->received = wire_bytes(t);
   if (whole && !t->failed) curl_multi_remove_handle(http->multi, t->easy);
   else break_off(t);
@@ -119,6 +122,7 @@ static void detach(struct transfer *t, int whole) {
   t->easy = NULL;
   deadline_drop(http, t);
   request_forget(t);
+  if (!in_flight) return;
   http->flying--;
   if (!t->released) http->active--;
 }
@@ -141,12 +145,28 @@ static int start_afresh(struct transfer *t) {
          curl_multi_add_handle(t->http->multi, t->easy) == CURLM_OK ? 0 : -1;
 }
 
+/* The connection of a link is there. Its handle stays with libcurl, which closes both together. */
+static void establish(struct transfer *t) {
+  curl_socket_t fd = CURL_SOCKET_BAD;
+  curl_easy_getinfo(t->easy, CURLINFO_ACTIVESOCKET, &fd);
+  deadline_drop(t->http, t);
+  request_forget(t);
+  t->http->flying--;
+  t->http->active--;
+  t->socket = (int)fd;
+  pollset_news(t->http->poll, &t->news);
+}
+
 /* Says what the code means, unless a failure was noted before, and ends t. */
 void transfer_finished(struct transfer *t, CURLcode code, int whole) {
   struct err e;
   if (t->stale && !t->failed) {
     if (start_afresh(t) == 0) return;
     transfer_no_memory(t);
+  }
+  if (t->link && !t->failed && code == CURLE_OK) {
+    establish(t);
+    return;
   }
   if (!t->failed && code == CURLE_OK && !t->head_done) {
     err_clear(&e);
