@@ -14,7 +14,7 @@
 #include "core/json/json.h"
 #include "core/bytes/vector.h"
 #include "core/http/http.h"
-#include "core/attempt.h"
+#include "core/attempt/attempt.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,6 +28,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_STREAM "koine.stream"
 #define TYPE_RESPONSE "koine.response"
 #define TYPE_REQUEST "koine.request"
+#define TYPE_CONNECTION "koine.connection"
 #define TYPE_PROCESS "koine.process"
 #define TYPE_GROWING "koine.growing"
 #define TYPE_ERROR "koine.error"
@@ -116,6 +117,11 @@ static inline int to_int(lua_Integer n) {
 }
 /* The cap at idx, an integer: bytes or entries; 0 when it is negative. */
 static inline size_t check_max(lua_State *L, int idx) { return to_size(luaL_checkinteger(L, idx)); }
+/* Fields of a table, at idx or on top. Raise ArgumentError for another type. A string without NUL, borrowed, NULL when there
+** is none; a number; a cap, 1 or more. */
+const char *field_string(lua_State *L, int idx, const char *key);
+double field_number(lua_State *L, int idx, const char *key, double otherwise);
+size_t field_size(lua_State *L, const char *key, size_t otherwise);
 
 /* }}} */
 
@@ -159,6 +165,7 @@ void open_stream(lua_State *L);
 void open_response(lua_State *L);
 void open_response_fields(lua_State *L);
 void open_request(lua_State *L);
+void open_connection(lua_State *L);
 void open_file(lua_State *L);
 void open_workdir(lua_State *L);
 void open_text(lua_State *L);

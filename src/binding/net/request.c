@@ -2,7 +2,7 @@
 ** request.c: HTTP requests as Lua tables, and userdata koine.request: the one raw HTTP call (lists, counts, log-in).
 ** A request owns its transfer; created closed, closed by close, __close and __gc alike.
 */
-#include "binding.h"
+#include "binding/binding.h"
 #include "core/base/clock.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct request {
 
 /* {{{ tables */
 
-static double field_number(lua_State *L, int idx, const char *key, double otherwise) {
+double field_number(lua_State *L, int idx, const char *key, double otherwise) {
   double v = otherwise;
   if (lua_getfield(L, idx, key) == LUA_TNUMBER) v = lua_tonumber(L, -1);
   else if (!lua_isnil(L, -1)) raise_type(L, key, "a number", -1);
@@ -26,8 +26,7 @@ static double field_number(lua_State *L, int idx, const char *key, double otherw
   return v;
 }
 
-/* A string without NUL, borrowed; NULL when absent. */
-static const char *field_string(lua_State *L, int idx, const char *key) {
+const char *field_string(lua_State *L, int idx, const char *key) {
   const char *z = NULL;
   if (lua_getfield(L, idx, key) == LUA_TSTRING) {
     z = c_string(L, -1, key);
@@ -82,7 +81,7 @@ static lua_Integer field_cap(lua_State *L, const char *key, lua_Integer otherwis
   return v;
 }
 
-static size_t field_size(lua_State *L, const char *key, size_t otherwise) {
+size_t field_size(lua_State *L, const char *key, size_t otherwise) {
   return to_size(field_cap(L, key, (lua_Integer)otherwise));
 }
 
