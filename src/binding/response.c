@@ -3,10 +3,10 @@
 ** all of it. User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always,
-** but for one that holds the answer itself: `output`),
-** model (string), stop_reason (string), raw_stop_reason, stop_sequence, usage (table), container (table), id, request_id,
-** provider, status_code, headers (table), warnings (array, always), attempts (array), partial (true), degenerate (true); where an
-** answer of a shape was asked for: output (a value), output_error (table), output_mode (string).
+** but for one that holds the answer itself: `output`), model (string), stop_reason (string), raw_stop_reason,
+** stop_sequence, usage (table), container (table), logprobs (array), id, request_id, provider, status_code, headers (table),
+** warnings (array, always), attempts (array), partial (true), degenerate (true); where an answer of a shape was asked for:
+** output (a value), output_error (table), output_mode (string).
 */
 #include "binding.h"
 
@@ -96,7 +96,7 @@ static void push_field(lua_State *L, int self, const char *key) {
   if (strcmp(key, "tool_calls") == 0) push_tool_calls(L, self);
   else if (v == NULL) lua_pushnil(L);
   else {
-    push_node(L, v, 0);
+    push_node(L, v, strcmp(key, "output") == 0);
     name_tables(L, key);
   }
   lua_pushvalue(L, -1);
@@ -176,7 +176,17 @@ static int m_raw(lua_State *L) {
   return 1;
 }
 
-/* Pushes a deep copy of the value at idx, without metatables. */
+/* Whether the table at idx is marked as an array. */
+static int is_array(lua_State *L, int idx) {
+  int same;
+  if (!lua_getmetatable(L, idx)) return 0;
+  luaL_getmetatable(L, TYPE_ARRAY);
+  same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+/* Pushes a deep copy of the value at idx, without metatables but the mark of arrays. */
 static void push_copy(lua_State *L, int idx, int depth) {
   idx = lua_absindex(L, idx);
   luaL_checkstack(L, 4, "too many nested values");
@@ -190,6 +200,7 @@ static void push_copy(lua_State *L, int idx, int depth) {
     push_copy(L, -2, depth + 1);
     lua_rawset(L, -5);
   }
+  if (is_array(L, idx)) luaL_setmetatable(L, TYPE_ARRAY);
 }
 
 /* Adds to the table at `copy` what Lua noted in the tables at `made`: fields that the message has none of, what stands
@@ -214,7 +225,7 @@ static int m_to_table(lua_State *L) {
   for (const struct node *v = o->child; v != NULL; v = v->next) {
     if (str_eq(v->key, "raw")) continue;
     push_str(L, v->key);
-    push_node(L, v, 0);
+    push_node(L, v, str_eq(v->key, "output"));
     lua_rawset(L, 2);
   }
   lua_getiuservalue(L, 1, 1);

@@ -20,6 +20,7 @@ static const struct field {
   { "stop_sequence", LUA_TSTRING, 0, "a string" },
   { "usage", LUA_TTABLE, 0, "a table" },
   { "container", LUA_TTABLE, 0, "a table" },
+  { "logprobs", LUA_TTABLE, 0, "a table" },
   { "id", LUA_TSTRING, 0, "a string" },
   { "request_id", LUA_TSTRING, 0, "a string" },
   { "provider", LUA_TSTRING, 0, "a string" },
@@ -144,12 +145,25 @@ static void check_usage(lua_State *L) {
   }
 }
 
+/* Raises unless the elements of the table on top are tables with a token. */
+static void check_logprobs(lua_State *L) {
+  for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
+    const char *field = lua_pushfstring(L, "logprobs[%I].token", (LUAI_UACINT)i);
+    if (!lua_istable(L, -2)) raise_type(L, field, "a string", -2);
+    lua_pushliteral(L, "token");
+    if (lua_rawget(L, -3) != LUA_TSTRING) raise_type(L, field, "a string", -1);
+    lua_pop(L, 3);
+  }
+  lua_pop(L, 1);
+}
+
 /* Adds the field of the table at 1 to o, checked. usage and warnings are there also when nothing was given. */
 static void add_field(lua_State *L, struct arena *a, struct node *o, const struct field *f) {
   int type = field(L, f->name), usage = strcmp(f->name, "usage") == 0, list = strcmp(f->name, "warnings") == 0;
   if (f->type != LUA_TNONE && type != f->type && (f->required || type != LUA_TNIL)) raise_type(L, f->name, f->expected, -1);
   if (strcmp(f->name, "stop_reason") == 0) check_stop(L);
   if (usage && type != LUA_TNIL) check_usage(L);
+  if (strcmp(f->name, "logprobs") == 0 && type != LUA_TNIL) check_logprobs(L);
   if (type != LUA_TNIL) {
     struct node *v = value_node(L, -1, a, f->name);
     if (list && is_empty(v)) v = node_new(a, NODE_ARRAY);

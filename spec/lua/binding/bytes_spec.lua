@@ -52,10 +52,15 @@ describe("digests", function()
     assert.are.equal(0xCBF43926, core.crc32 "123456789")
     assert.are.equal("foobar", core.base64_decode "Zm9vYmFy")
     assert.is_nil(core.base64_decode "not base64!")
+    for text in ("Zg== Zm8= Zm9v Zm9vYg=="):gmatch "%S+" do
+      assert.are.equal(text, core.base64_encode(core.base64_decode(text)))
+    end
   end)
 
   it("take strings alone", function()
-    for _, name in ipairs { "sha256", "crc32", "base64_decode" } do assert.has_error(function() core[name]({}) end) end
+    for _, name in ipairs { "sha256", "crc32", "base64_encode", "base64_decode" } do
+      assert.has_error(function() core[name]({}) end)
+    end
     assert.has_error(function() core.hmac_sha256("key") end)
   end)
 

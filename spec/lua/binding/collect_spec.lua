@@ -1,4 +1,4 @@
--- What nobody holds any more is collected: nothing of Koine's keeps a stream or a Response alive, and the provider sees
+-- Values without a reference are collected: Koine does not keep a stream or a Response alive, and the provider sees
 -- a dropped stream end.
 
 local koine = require "koine"

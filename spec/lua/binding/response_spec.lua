@@ -39,8 +39,10 @@ describe("a Response", function()
   it("holds every field that it is made of", function()
     local given = { content = {}, model = "m", stop_reason = "stop_sequence", raw_stop_reason = "stop",
       stop_sequence = "END", usage = { input_tokens = 1, output_tokens = 2, cache_read_tokens = 3,
-      cache_creation_tokens = 4, reasoning_tokens = 5 }, id = "i", request_id = "r", provider = "p", status_code = 200,
-      headers = { ["x-a"] = "b" }, warnings = { { code = "c", field = "f", message = "m" } },
+      cache_creation_tokens = 4, reasoning_tokens = 5 }, logprobs = { { token = "a", logprob = -0.5,
+      bytes = "\xE2\0", top = { { token = "a", logprob = -0.5 } } }, { token = "" } },
+      id = "i", request_id = "r", provider = "p", status_code = 200, headers = { ["x-a"] = "b" },
+      warnings = { { code = "c", field = "f", message = "m" } },
       attempts = { { status_code = 200, waited = 0 } }, partial = true, degenerate = true }
     local r = koine.response(given)
     for field, value in pairs(given) do assert.are.same(value, r[field], field) end
@@ -59,7 +61,7 @@ describe("a Response", function()
   it("has for absent fields nil, but arrays where there are arrays", function()
     local r = koine.response { model = "m", stop_reason = "end_turn" }
     for _, field in ipairs { "raw_stop_reason", "stop_sequence", "id", "request_id", "provider", "status_code",
-      "headers", "attempts", "partial", "degenerate" } do
+      "headers", "attempts", "partial", "degenerate", "logprobs" } do
       assert.is_nil(r[field], field)
     end
     for _, count in ipairs { "input_tokens", "output_tokens", "cache_read_tokens" } do assert.is_nil(r.usage[count]) end
@@ -133,8 +135,11 @@ describe("a Response", function()
     end
     for field, value in pairs { model = 5, stop_reason = false, raw_stop_reason = 5, stop_sequence = {}, usage = "5",
       id = 7, request_id = true, provider = {}, status_code = "200", headers = "x", warnings = "none", attempts = 1,
-      partial = 1, degenerate = "yes" } do
+      partial = 1, degenerate = "yes", logprobs = "a" } do
       assert.are.equal(field, refused({ [field] = value }).field)
+    end
+    for _, token in ipairs { "a", 7, {}, { token = 7 } } do
+      assert.are.equal("logprobs[2].token", refused({ logprobs = { { token = "a" }, token } }).field)
     end
     for _, count in ipairs { -1, 1.5, "7" } do
       assert.are.equal("usage.output_tokens", refused({ usage = { output_tokens = count } }).field)

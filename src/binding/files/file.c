@@ -4,7 +4,7 @@
 ** refuses; err.code is "absent" when there is no such file.
 */
 #include "binding/binding.h"
-#include "core/files/private_file.h"
+#include "core/files/journal.h"
 
 #define TYPE_LOCK "koine.lock"
 
@@ -79,6 +79,25 @@ static int f_directory(lua_State *L) {
   return return_done(L, private_directory(path, &e), &e);
 }
 
+/* core.file_directory_only(path): the same, and refuses one that is not this user's alone: true, or nil, err. */
+static int f_directory_only(lua_State *L) {
+  const char *path = check_path(L, 1);
+  struct err e;
+  err_clear(&e);
+  return return_done(L, private_directory_only(path, &e), &e);
+}
+
+/* core.file_stamp(path): a string that changes when the file grows or is replaced, or nil, err. */
+static int f_stamp(lua_State *L) {
+  const char *path = check_path(L, 1);
+  char stamp[STAMP_MAX];
+  struct err e;
+  err_clear(&e);
+  if (journal_stamp(path, stamp, &e) < 0) return return_error(L, &e);
+  lua_pushstring(L, stamp);
+  return 1;
+}
+
 /* core.file_link(target, path): makes a symbolic link, whether there is such a target or not: true, or nil, err. */
 static int f_link(lua_State *L) {
   const char *target = check_path(L, 1), *path = check_path(L, 2);
@@ -107,11 +126,11 @@ static int f_lock(lua_State *L) {
   return 1;
 }
 
-/* The lock at 1, its path pushed behind one argument. Raises when it was closed. */
+/* The lock at 1, its path pushed behind at most three arguments. Raises when it was closed. */
 static struct file_lock *check_lock(lua_State *L, const char **path) {
   struct file_lock *l = luaL_checkudata(L, 1, TYPE_LOCK);
   if (!l->held) raise_argument(L, "lock", "a lock that is held", "a closed one");
-  lua_settop(L, 2);
+  lua_settop(L, 4);
   lua_getiuservalue(L, 1, 1);
   *path = lua_tostring(L, -1);
   return l;
@@ -141,6 +160,39 @@ static int m_write(lua_State *L) {
   return return_done(L, file_lock_write(l, path, bytes, &e), &e);
 }
 
+/* An offset in a file: an integer, 0 or more. */
+static size_t check_offset(lua_State *L, int idx) {
+  lua_Integer n = luaL_checkinteger(L, idx);
+  luaL_argcheck(L, n >= 0, idx, "0 or more expected");
+  return (size_t)n;
+}
+
+/* lock:read_from(offset, max): the file's bytes from there on, at most so many, or nil, err. */
+static int m_read_from(lua_State *L) {
+  const char *path;
+  size_t offset = check_offset(L, 2), max = check_max(L, 3);
+  struct file_lock *l = check_lock(L, &path);
+  struct scratch *s = state_scratch(L);
+  struct err e;
+  err_clear(&e);
+  if (journal_read(l, path, offset, max, &s->text, &e) < 0) return return_error(L, &e);
+  push_str(L, buf_str(&s->text));
+  return 1;
+}
+
+/* lock:append(mark, offset, bytes): makes the bytes the file's end, behind its first `offset` bytes, and enters at `mark`
+** that these are whole: true, or nil, err. */
+static int m_append(lua_State *L) {
+  const char *path;
+  size_t mark = check_offset(L, 2), offset = check_offset(L, 3);
+  struct str bytes;
+  struct err e;
+  err_clear(&e);
+  bytes.p = luaL_checklstring(L, 4, &bytes.n);
+  struct file_lock *l = check_lock(L, &path);
+  return return_done(L, journal_append(l, path, mark, offset, bytes, &e), &e);
+}
+
 /* lock:close(): gives the lock and its descriptor back; any number of times. */
 static int m_close(lua_State *L) {
   file_unlock(luaL_checkudata(L, 1, TYPE_LOCK));
@@ -154,13 +206,17 @@ static const luaL_Reg FUNCTIONS[] = {
   { "file_write", f_write },
   { "file_remove", f_remove },
   { "file_directory", f_directory },
+  { "file_directory_only", f_directory_only },
   { "file_link", f_link },
   { "file_lock", f_lock },
+  { "file_stamp", f_stamp },
   { NULL, NULL }
 };
 
 static const luaL_Reg METHODS[] = {
   { "read", m_read },
+  { "read_from", m_read_from },
+  { "append", m_append },
   { "write", m_write },
   { "close", m_close },
   { NULL, NULL }

@@ -38,16 +38,27 @@ static int f_hmac_sha256(lua_State *L) {
   return push_digest(L, digest);
 }
 
+static int raise_memory(lua_State *L) {
+  struct err e;
+  err_clear(&e);
+  err_memory(&e);
+  return raise_error(L, &e);
+}
+
+/* core.base64_encode(bytes): the base64 text, with padding, in one line. */
+static int f_base64_encode(lua_State *L) {
+  struct str bytes = check_bytes(L, 1);
+  struct buf *text = &state_scratch(L)->text;
+  if (base64_encode(text, bytes) != 0) return raise_memory(L);
+  push_str(L, buf_str(text));
+  return 1;
+}
+
 /* core.base64_decode(text): the bytes, or nil where the text is no base64. */
 static int f_base64_decode(lua_State *L) {
   struct str text = check_bytes(L, 1), bytes = STR_NONE;
   int bad = base64_decode(&state_scratch(L)->arena, text, &bytes);
-  if (bad == -2) {
-    struct err e;
-    err_clear(&e);
-    err_memory(&e);
-    return raise_error(L, &e);
-  }
+  if (bad == -2) return raise_memory(L);
   if (bad != 0) lua_pushnil(L);
   else lua_pushlstring(L, bytes.p, bytes.n);
   return 1;
@@ -57,6 +68,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "crc32", f_crc32 },
   { "sha256", f_sha256 },
   { "hmac_sha256", f_hmac_sha256 },
+  { "base64_encode", f_base64_encode },
   { "base64_decode", f_base64_decode },
   { NULL, NULL }
 };

@@ -3,11 +3,13 @@
 ** Containers and whole values are set as they come. The string that is open is collected in C, since a Lua string cannot
 ** grow: in its place stands a string of its first bytes, which is made anew as soon as it lacks more than a RENEWAL-th of
 ** them. So each byte is copied RENEWAL times at most, on average, and what lacks is never more than 0.1 % of a string
-** (docs/adr/020-strings-that-grow.md). A string that is whole, and any string after value(), lacks nothing.
+** (docs/adr/020-strings-that-grow.md). A string that is whole, and any string after value(), lacks nothing. An integer
+** beyond int64 is a float; a number beyond double is no JSON here.
 ** User values: 1 the value, 2 the array of containers that are open, 3 the last path that was told, 4 the piece where a
 ** part of it is still to be read, 5 the reader, a userdata of its own: it has the finalizer, so that this one and the
 ** value do not live a cycle longer; 6 the key of the string that is open.
 */
+
 #include "binding/binding.h"
 #include "core/json/growing.h"
 
@@ -114,7 +116,6 @@ static void push_scalar(lua_State *L, const struct growth *s) {
   switch (s->token) {
     case J_INT: lua_pushinteger(L, s->i); return;
     case J_DOUBLE: lua_pushnumber(L, s->d); return;
-    case J_BIG: push_str(L, s->text); return;
     case J_NULL: lua_pushlightuserdata(L, NULL); return;
     default: lua_pushboolean(L, s->token == J_TRUE); return;
   }
@@ -298,8 +299,8 @@ static int m_value(lua_State *L) {
 }
 
 /* growing:state(): "open": all there is of the value is right; "whole", and the offset of the first byte behind it that is
-** no white space, if any; "not_json" and the offset of the byte that cannot be there; "limit" and the offset where one was
-** passed; "memory". Offsets count from 0. The last three are final. */
+** no white space, if any; "not_json" and the offset of the byte that cannot be there, or behind a number beyond double;
+** "limit" and the offset where one was passed; "memory". Offsets count from 0. The last three are final. */
 static int m_state(lua_State *L) {
   struct reader *r = check_growing(L);
   enum growing_state state = growing_state(&r->g);

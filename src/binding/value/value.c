@@ -226,8 +226,9 @@ static int f_encode(lua_State *L) {
   return 1;
 }
 
-/* core.decode(text): the value, arrays marked, null as core.null; nil, err for what is no JSON, its code "cut" where the
-** text only ends too early. */
+/* core.decode(text[, doubles]): the value, arrays marked, null as core.null; nil, err for what is no JSON, its code "cut"
+** where the text only ends too early. An integer beyond int64 and a number beyond double are strings of their text; with
+** `doubles` the one is a float, the other an error. */
 static int f_decode(lua_State *L) {
   struct scratch *scratch = state_scratch(L);
   struct node *v;
@@ -237,6 +238,10 @@ static int f_decode(lua_State *L) {
   err_clear(&e);
   v = json_tree_within(&scratch->arena, s, VALUE_DEPTH, NULL, &e);
   if (v == NULL && e.kind == KIND_PROTOCOL && json_is_cut(s)) memcpy(e.code, "cut", sizeof "cut");
+  if (v != NULL && lua_toboolean(L, 2) && node_doubles(v) != 0) {
+    err_set(&e, KIND_PROTOCOL, "JSON: a number is too large");
+    v = NULL;
+  }
   if (v == NULL) return return_error(L, &e);
   push_node(L, v, 1);
   return 1;
