@@ -398,6 +398,7 @@ build = {
     ["koine.task.hosts.cqueues"] = "lua/koine/task/hosts/cqueues.lua",
     ["koine.task.hosts.luv"] = "lua/koine/task/hosts/luv.lua",
     ["koine.task.hosts.poll"] = "lua/koine/task/hosts/poll.lua",
+    ["koine.task.mutex"] = "lua/koine/task/mutex.lua",
     ["koine.task.pool"] = "lua/koine/task/pool.lua",
     ["koine.task.queue"] = "lua/koine/task/queue.lua",
     ["koine.task.scheduler"] = "lua/koine/task/scheduler/init.lua",

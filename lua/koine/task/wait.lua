@@ -172,7 +172,7 @@ end
 -- For schedulers ----------------------------------------------------------------------------------------------------
 
 --- Makes `new` (nil: none) the task that runs, and returns the one before. A task has yields() (whether it runs in its
--- own coroutine), park(token, seconds), woken() (as a waiter has it), adopt(closable).
+-- own coroutine), park(token, seconds), woken() (as a waiter has it), adopt(closable), disown(closable).
 function wait.switch(new)
   local before = task
   task = new
@@ -211,6 +211,11 @@ end
 -- closes it.
 function wait.adopt(closable)
   if task then task:adopt(closable) end
+end
+
+--- Tells it that something it opened belongs to an object that it may only use: cancelling the task leaves it open.
+function wait.disown(closable)
+  if task then task:disown(closable) end
 end
 
 return wait

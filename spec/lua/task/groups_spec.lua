@@ -150,6 +150,120 @@ describe("koine.gather", function()
   end)
 end)
 
+describe("koine.gather of a table", function()
+  -- n functions of which each sleeps a few times and returns its number, and the counts of those that began, that run,
+  -- and of the most that ran at once.
+  local function counted(n)
+    local jobs, count = {}, { begun = 0, running = 0, most = 0 }
+    for i = 1, n do
+      jobs[i] = function()
+        count.begun, count.running = count.begun + 1, count.running + 1
+        count.most = math.max(count.most, count.running)
+        local mark <close> = setmetatable({}, { __close = function() count.running = count.running - 1 end }) -- luacheck: ignore
+        for _ = 0, i * 7 % 5 do koine.sleep(0) end
+        return i, "lost"
+      end
+    end
+    return jobs, count
+  end
+
+  it("runs at most `limit` at once, always as many as it may, and keeps the order", function()
+    for limit = 1, 12 do
+      local jobs, count = counted(10)
+      jobs.limit = limit
+      local results = koine.gather(jobs)
+      assert.are.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, n = 10 }, results)
+      assert.are.same({ begun = 10, running = 0, most = math.min(limit, 10) }, count)
+    end
+  end)
+
+  it("starts the next as soon as one has ended", function()
+    local first, order = gate(), {}
+    koine.gather { limit = 2,
+      function() first.wait() order[#order + 1] = 1 end,
+      function() order[#order + 1] = 2 end,
+      function() order[#order + 1] = 3 end,
+      function() order[#order + 1] = 4 first.open() end }
+    assert.are.same({ 2, 3, 4, 1 }, order)
+  end)
+
+  it("runs all at once without a limit, and none of none", function()
+    local jobs, count = counted(30)
+    assert.are.equal(30, koine.gather(jobs).n)
+    assert.are.equal(30, count.most)
+    assert.are.same({ n = 0 }, koine.gather {})
+    assert.are.same({ n = 0 }, koine.gather { limit = 3 })
+  end)
+
+  it("counts results that are nil", function()
+    local results = koine.gather { limit = 1, function() return nil end, function() return nil, "why" end }
+    assert.are.same({ n = 2 }, results)
+  end)
+
+  it("starts no more after one raised, cancels those that run, and raises the same value", function()
+    koine.run(function()
+      local jobs, count = counted(10)
+      local mine = {}
+      jobs[4], jobs.limit = function() error(mine) end, 3
+      local ok, err = pcall(koine.gather, jobs)
+      assert.is_false(ok)
+      assert.are.equal(mine, err)
+      assert.are.equal(0, count.running)
+      local begun = count.begun
+      assert.is_true(begun < 9)
+      koine.sleep(0.001)
+      assert.are.equal(begun, count.begun)
+    end)
+  end)
+
+  it("ends with its caller: those that run are cancelled, the others never start", function()
+    koine.run(function()
+      local jobs, count = counted(10)
+      for i = 1, 10 do
+        local job = jobs[i]
+        jobs[i] = function() job() koine.sleep(1000) end
+      end
+      jobs.limit = 2
+      local task = koine.spawn(koine.gather, jobs)
+      while count.begun < 2 do koine.sleep(0) end
+      task:cancel()
+      koine.sleep(0.001)
+      assert.are.same({ begun = 2, running = 0, most = 2 }, count)
+    end)
+    assert.are.equal("timeout", select(2, koine.timeout(0.001, koine.gather, { limit = 1,
+      function() koine.sleep(1000) end, error })).kind)
+  end)
+
+  it("bounds groups one in the other, each by itself", function()
+    local running, most = 0, 0
+    local function inner()
+      running = running + 1
+      most = math.max(most, running)
+      koine.sleep(0)
+      running = running - 1
+    end
+    local function outer() koine.gather { inner, inner, inner, limit = 2 } end
+    koine.gather { outer, outer, outer, limit = 2 }
+    assert.are.same({ 0, 4 }, { running, most })
+  end)
+
+  it("refuses what is wrong before it starts any", function()
+    local begun = false
+    local function job() begun = true end
+    for field, given in pairs { ["functions[2]"] = { job, 5 }, functions = { job, nil, job },
+      limits = { job, limits = 2 } } do
+      local ok, err = pcall(koine.gather, given)
+      assert.are.same({ false, "ArgumentError", field }, { ok, err.class, err.field })
+    end
+    for _, limit in ipairs { 0, -1, 1.5, "2", false, math.huge, 0 / 0 } do
+      local ok, err = pcall(koine.gather, { job, limit = limit })
+      assert.are.same({ false, "ArgumentError", "limit" }, { ok, err.class, err.field })
+    end
+    assert.are.equal("function 1", select(2, pcall(koine.gather, { job }, job)).field)
+    assert.is_false(begun)
+  end)
+end)
+
 describe("koine.timeout", function()
   it("returns what the function returns in time", function()
     assert.are.same({ 1, nil, 3, n = 3 }, table.pack(koine.timeout(1000, function() return 1, nil, 3 end)))

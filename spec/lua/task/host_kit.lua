@@ -1,4 +1,4 @@
---- What the specs of hosts share: a loopback provider, adapters that talk to it, and turns that fall silent. The time
+--- Helpers of the specs of hosts: a loopback provider, adapters that talk to it, and turns that fall silent. The time
 -- limits are nets, not measures.
 
 local koine = require "koine"

@@ -152,7 +152,7 @@ describe("hosts", function()
       assert(controller:step(0))
       assert.are.equal(2, controller:count())
       assert(coroutine.close(sleeper))
-      wait.wake(token) -- nobody is there any more
+      wait.wake(token) -- the waiter is gone
       local turns = 0
       while controller:count() > 1 and turns < 5 do -- cqueues itself keeps the one that was closed
         assert(controller:step(0))
@@ -221,7 +221,7 @@ describe("hosts", function()
       local co = coroutine.create(function() woken = wait.park({}, 3600) end)
       assert(coroutine.resume(co))
       assert(coroutine.close(co))
-      uv.run() -- nobody is parked any more
+      uv.run() -- no coroutine is parked any more
       assert.is_false(woken)
     end)
 
@@ -231,7 +231,7 @@ describe("hosts", function()
       local ok, err = coroutine.resume(co)
       assert.is_false(ok)
       assert.are.equal("coroutine", err.field)
-      uv.run() -- nobody is parked any more
+      uv.run() -- no coroutine is parked any more
     end)
 
     it("lets the other handles of the loop work meanwhile", function()

@@ -1,5 +1,5 @@
 -- Koine inside other event loops, what is the same in all of them: cqueues, luv, and the loop of its own on select.
--- What a host's coroutines do here would never end if one of them blocked the others.
+-- The coroutines of the hosts here would never end if one of them blocked the others.
 
 local cqueues = require "cqueues"
 local host_kit = require "spec.lua.task.host_kit"

@@ -5,6 +5,7 @@ local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
 local koine = require "koine"
+local mutex = require "koine.task.mutex"
 local queue = require "koine.task.queue"
 local single_flight = require "koine.task.single_flight"
 local wait = require "koine.task.wait"
@@ -217,8 +218,36 @@ describe("koine.task.exclusive", function()
   end)
 end)
 
+describe("koine.task.mutex", function()
+  it("lets one work at a time, in any order, also behind one that raised or was cancelled", function()
+    local one, inside, done = mutex(), 0, 0
+    local function work(seconds, fail)
+      local held <close> = assert(one:hold()) -- luacheck: ignore held
+      inside = inside + 1
+      local left <close> = defer(function() inside = inside - 1 end) -- luacheck: ignore left
+      assert.are.equal(1, inside)
+      koine.sleep(seconds)
+      if fail then error("broken", 0) end
+      done = done + 1
+    end
+    koine.run(function()
+      local tasks = { koine.spawn(work, 60) }
+      for _ = 1, 5 do tasks[#tasks + 1] = koine.spawn(work, 0) end
+      tasks[#tasks + 1] = koine.spawn(pcall, work, 0, true)
+      tasks[#tasks + 1] = koine.spawn(work, 0)
+      koine.sleep(0)
+      assert.are.same({ 1, 0 }, { inside, done })
+      tasks[1]:cancel()
+      for i = 2, #tasks do tasks[i]:wait() end
+    end)
+    assert.are.same({ 0, 6 }, { inside, done })
+    work(0)
+    assert.are.equal(7, done)
+  end)
+end)
+
 describe("koine.task.single_flight: a flight", function()
-  -- What a first coroutine's flight, which takes 0.05 s and ends with `err`, leaves to two others: their results, and
+  -- A first coroutine's flight takes 0.05 s and ends with `err`. Returns the results of two others, and
   -- how many flights there were.
   local function after(err)
     local slot, flights, results = {}, 0, {}

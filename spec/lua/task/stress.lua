@@ -33,7 +33,7 @@ end
 
 local BEGUN, RETURNED, RAISED, CANCELLED, FRAGILE = 1, 2, 3, 4, 5
 
---- What a schedule counts: each has to come up.
+--- The counters of a schedule: each has to come up.
 stress.KINDS = { BEGUN, RETURNED, RAISED, CANCELLED, FRAGILE, "runs", "failures" }
 
 local function new_scope(kind, owner)
@@ -49,7 +49,7 @@ local function new_node(self, scope, depth)
   return node
 end
 
--- What becomes of a task --------------------------------------------------------------------------------------------
+-- The end of a task -----------------------------------------------------------------------------------------------
 
 -- An error of a task on its way to whom it belongs.
 local function arrive(node, err)
@@ -118,7 +118,8 @@ local function body(self, node, f)
   end
 end
 
--- What a task does ----------------------------------------------------------------------------------------------------
+-- The work of a task
+-- ---------------------------------------------------------------------------------------------------
 
 -- Waits for a scope by calling f(…): pcall's results. Whatever comes out must be what the scope was told first.
 local function within(self, node, scope, f, ...)
@@ -160,11 +161,32 @@ function acts.spawn(self, node)
   child.task, child.refused = ok and task or nil, not ok
 end
 
+-- koine.gather of a list, with a limit: the results as of arguments. Raises what is wrong with their number.
+local function gather_some(functions, limit)
+  local running, list = 0, { limit = limit }
+  for i, f in ipairs(functions) do
+    list[i] = function()
+      running = running + 1
+      local mark <close> = setmetatable({}, { __close = function() running = running - 1 end }) -- luacheck: ignore
+      if running > limit then error "more than the limit run" end
+      return f()
+    end
+  end
+  local results = koine.gather(list)
+  if results.n ~= #functions or running ~= 0 then error "a list was gathered in part" end
+  return table.unpack(results, 1, results.n)
+end
+
 function acts.gather(self, node)
   if node.depth == DEEPEST then return end
   local scope, functions = new_scope("gather", node), {}
   for i = 1, self.random(5) do functions[i] = body(self, new_node(self, scope, node.depth + 1)) end
-  local results = within(self, node, scope, koine.gather, table.unpack(functions))
+  local results
+  if self.random(2) == 1 then
+    results = within(self, node, scope, koine.gather, table.unpack(functions))
+  else
+    results = within(self, node, scope, gather_some, functions, self.random(3))
+  end
   for i, child in ipairs(results[1] and scope.nodes or {}) do
     local result = results[i + 1]
     self:check(result == child.id or result == nil, "gather mixed its results up", node)

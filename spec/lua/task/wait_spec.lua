@@ -103,7 +103,7 @@ describe("wait", function()
       assert.is_false((pcall(wait.pump, 5)))
       wait.pump(5)
       assert.are.same({ b, c }, woken)
-      assert.are.same({ 5, 0 }, asked) -- nobody sleeps on news
+      assert.are.same({ 5, 0 }, asked) -- no caller sleeps on news
     end)
 
     it("wakes others while a caller blocks", function()

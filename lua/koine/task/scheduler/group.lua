@@ -1,6 +1,9 @@
 --- Groups: tasks that one task waits for, and that end with its wait. A group is an array of its tasks, with the fields
--- run, left (how many have not ended), failed (the first that failed), gone (the task that waited has left).
+-- run, left (how many have not ended), full (the task that waits goes on when fewer than so many are left), failed (the
+-- first that failed), gone (the task that waited has left).
 
+local check = require "koine.data.check"
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local runs = require "koine.task.scheduler.run"
 local tasks = require "koine.task.scheduler.task"
@@ -11,7 +14,9 @@ local groups = {}
 local group_mt = {}
 tasks.inside[group_mt] = true
 
-local function new(run) return setmetatable({ run = run, left = 0, failed = false, gone = false }, group_mt) end
+local function new(run)
+  return setmetatable({ run = run, left = 0, full = 1, failed = false, gone = false }, group_mt)
+end
 
 -- The task whose own coroutine is running, or nil.
 local function here()
@@ -33,33 +38,82 @@ end
 
 group_mt.__close = cancel_all
 
--- Waits until all of the group have ended or one has failed (true), or the time is over (false). Raises what a task of
--- the group raised.
+-- Waits until fewer than `full` of the group are left or one has failed (true), or the time is over (false). Raises
+-- what a task of the group raised.
 local function join(group, seconds)
-  while group.left > 0 and not group.failed do
+  while group.left >= group.full and not group.failed do
     local woken, err = wait.park(group, seconds)
     if err then error(err, 0) end
     if woken == false then break end
   end
   local failed = group.failed
-  if not failed then return group.left == 0 end
+  if not failed then return group.left < group.full end
   wait.task().origin = failed
   error(failed.err, 0)
 end
 
---- Runs the functions at once, each as a task: the first result of each, in order. When one raises, the others are
--- cancelled and its error is raised (so wrap in assert what should count as a failure). Outside of koine.run, blocks.
-function groups.gather(...)
-  for i = 1, select("#", ...) do tasks.check_function("function " .. i, (select(i, ...))) end
+-- Runs the functions (an array of n), each as a task, at most `limit` at once: a table of the first result of each.
+local function run_all(functions, n, limit)
   local task = here()
-  if not task then return runs.run(groups.gather, ...) end
+  if not task then return runs.run(run_all, functions, n, limit) end
   local group <close> = new(task.run)
-  local n = select("#", ...)
-  for i = 1, n do tasks.spawn(task.run, group, task.depth + 1, (select(i, ...))) end
+  for i = 1, n do
+    if group.left == limit then
+      group.full = limit
+      join(group)
+    end
+    tasks.spawn(task.run, group, task.depth + 1, functions[i])
+  end
+  group.full = 1
   join(group)
   local results = {}
   for i = 1, n do results[i] = group[i]:wait() end
-  return table.unpack(results, 1, n)
+  return results
+end
+
+local LIMIT = check.integer(1)
+
+-- Raises for what is no function: often what it would return, or options behind functions.
+local function check_member(field, f)
+  if type(f) == "function" then return end
+  local expected = "function (not its result)"
+  if type(f) == "table" and f.limit ~= nil then expected = "function (or one table: {f, g, …, limit = n})" end
+  errors.argument(field, expected, f)
+end
+
+-- The functions of {f, g, …, limit = n}, a new array, how many they are, and the limit.
+local function checked(given)
+  local functions = {}
+  for name, value in next, given do
+    if math.type(name) == "integer" then
+      functions[name] = value
+    elseif name ~= "limit" then
+      core.raise_argument(tostring(name), "functions, and no field but limit", "an unknown field")
+    end
+  end
+  if not check.is_list(functions) then
+    core.raise_argument("functions", "array of functions", "a table with holes or other keys")
+  end
+  local n = #functions
+  for i = 1, n do check_member(("functions[%d]"):format(i), functions[i]) end
+  return functions, n, given.limit == nil and math.huge or LIMIT(given.limit, "limit")
+end
+
+--- Runs the functions at once, each as a task: the first result of each, in order. When one raises, the others are
+-- cancelled and its error is raised (so wrap in assert what should count as a failure). Outside of koine.run, blocks.
+-- Of one table {f, g, …, limit = n} it runs at most n at once (nil: all), in their order, and returns the results in a
+-- table too, with their number as `n`; after an error the functions that were not started are not. Raises an
+-- ArgumentError for what is no function, another field, and a limit that is no integer above 0.
+function groups.gather(...)
+  local n, given = select("#", ...), ...
+  if n == 1 and type(given) == "table" then
+    local functions, count, limit = checked(given)
+    local results = run_all(functions, count, limit)
+    results.n = count
+    return results
+  end
+  for i = 1, n do check_member("function " .. i, (select(i, ...))) end
+  return table.unpack(run_all({ ... }, n, n), 1, n)
 end
 
 --- Runs f(…) for at most `seconds`: its results, or nil, err (kind "timeout") after cancelling it. Raises what f

@@ -83,18 +83,29 @@ function methods:adopt(closable)
   self.streams[closable] = true
 end
 
+--- Forgets what the task opened for somebody else.
+function methods:disown(closable)
+  if self.streams then self.streams[closable] = nil end
+end
+
+-- Takes the task out of its run's list.
+local function unlink(task)
+  local run = task.run
+  if task.older then task.older.newer = task.newer else run.oldest = task.newer end
+  if task.newer then task.newer.older = task.older else run.newest = task.older end
+  task.older, task.newer = false, false -- who keeps a task keeps no others
+end
+
 -- Ends the task: tells its group, or fails the run where the group no longer waits.
 local function settle(task)
   local run, group = task.run, task.group
   task.done, run.alive = true, run.alive - 1
-  if task.older then task.older.newer = task.newer else run.oldest = task.newer end
-  if task.newer then task.newer.older = task.older else run.newest = task.older end
-  task.older, task.newer = false, false -- who keeps a task keeps no others
+  unlink(task)
   if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
   if group then
     group.left = group.left - 1
     if task.failed and not task.dismissed and not group.failed then group.failed = task end
-    if group.left == 0 or group.failed then wait.wake(group) end
+    if group.left < group.full or group.failed then wait.wake(group) end
   end
   wait.wake(task)
   if run.idle and (run.alive == 0 or run.failure) then wait.wake(run) end
