@@ -310,6 +310,7 @@ build = {
     ["koine.dispatch.settings"] = "lua/koine/dispatch/settings.lua",
     ["koine.dispatch.threads"] = "lua/koine/dispatch/threads.lua",
     ["koine.dispatch.turn"] = "lua/koine/dispatch/turn.lua",
+    ["koine.net.connect"] = "lua/koine/net/connect.lua",
     ["koine.net.connection"] = "lua/koine/net/connection.lua",
     ["koine.net.http"] = "lua/koine/net/http.lua",
     ["koine.net.http_server"] = "lua/koine/net/http_server.lua",

@@ -90,8 +90,8 @@ local function answers()
   return list
 end
 
--- What curl says of each: {status, exit code, headers (name → array of values), body}. One process each: after some
--- failures the tool asks for nothing more.
+-- Returns curl's reading of each: {status, exit code, headers (name → array of values), body}. One process each: after
+-- some failures the tool asks for nothing more.
 local function ask_curl(directory, port)
   local pipe <close> = assert(io.popen(([[
 unset LD_PRELOAD # a sanitizer's library, in which the tool may wait for ever
@@ -110,7 +110,7 @@ done]]):format(COUNT, directory, port)))
   return found
 end
 
--- What the tool lets pass where no body follows: an unknown coding of it, a NUL that ends the head without its end.
+-- The tool lets these pass where no body follows: an unknown coding of it, a NUL that ends the head without its end.
 local STRICTER <const> = {
   ["not a valid HTTP answer: its body is packed in a way that was not asked for"] = true,
   ["not a valid HTTP answer: it has no head"] = true,
@@ -119,8 +119,9 @@ local STRICTER <const> = {
 -- True for what the tools of 7.88 and 8.14 do not write alike: bytes beyond printable ASCII, an empty value.
 local function is_odd(text) return text:find "u0?[0f]%x%x" or text:find "[\r\n\x80-\xFF]" end
 
--- What differs in one answer, nil for nothing. The tool keeps the tab of a folded line, and leaves out some headers
--- behind doubled ones; a header without a name is none here. A CR alone ends a folded line for the tool of 8.14.
+-- Returns the difference in one answer, nil for none. The tool keeps the tab of a folded line, and leaves out some
+-- headers behind doubled ones; a header without a name is none here. A CR alone ends a folded line for the tool of
+-- 8.14.
 local function difference(theirs, got, err, answered)
   if theirs.code ~= 0 then return got and "an answer here, a failure there" or nil end
   if not got then return not (#theirs.body == 0 and STRICTER[err.message]) and err.message or nil end

@@ -1,4 +1,4 @@
--- The HTTP server with bounds: how long a peer may take, and how many may be there that nobody has let in. Raw sockets
+-- The HTTP server with bounds: how long a peer may take, and how many may wait to be let in. Raw sockets
 -- against a server in a process of its own.
 
 local client = require "spec.support.raw_client"
