@@ -1,4 +1,4 @@
---- Whole files: a reader never sees half of a written one, and reading never waits.
+--- Whole files: a reader never sees half of a written one, and reading never waits; and which kind their bytes are.
 --
 --   local files = koine.files
 --   assert(files.write("run.json", run:dump()))
@@ -7,13 +7,15 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 
-local files = {}
+--- The MIME type of a file's bytes, or nil: see files/media_type.lua.
+local files = { media_type = require "koine.data.files.media_type" }
 
 local READ_MAX = 64 << 20 -- bytes
 
 local BYTES = check.integer(0)
 
---- Replaces the file at `path` by these bytes (strings): true, or nil, err (kind "other") and the file as it was.
+--- Replaces the file at `path` by these bytes (strings): true, or nil, err and the file as it was (kind "limit", code
+-- "full", where the disk, a quota or a limit leaves no room; else "other").
 -- A new file beside it, of mode 0600, is flushed to the disk and then gets the name: a reader sees the old bytes
 -- or the new ones, also when this process is killed or the disk is full. Refuses to replace anything but a regular
 -- file, a symbolic link too. Raises an ArgumentError.
