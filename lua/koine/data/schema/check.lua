@@ -1,5 +1,6 @@
 --- Finds schemas that their author cannot mean: unknown words as type, limits that are no numbers, references to
--- nothing or to themselves, tables that hold themselves, an array of fields where an object of keywords belongs.
+-- nothing or to themselves, tables that hold themselves, an array of fields or an example where an object of keywords
+-- belongs.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -8,7 +9,8 @@ local parts = require "koine.data.schema.parts"
 
 local NUMBERS = { "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
   "minProperties", "maxProperties", "minContains", "maxContains" }
-local ARRAYS = { "enum", "required", "propertyOrdering", "prefixItems", "anyOf", "oneOf", "allOf" }
+local ARRAYS = { "enum", "prefixItems", "anyOf", "oneOf", "allOf" }
+local NAMES = { "required", "propertyOrdering" }
 local TABLES = { "properties", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies", "$defs",
   "definitions" }
 
@@ -54,7 +56,17 @@ local function is_circle(root, s)
   return false
 end
 
-local NUMBER, ARRAY = check.number(), check.list(check.any)
+local NUMBER, ARRAY, STRINGS = check.number(), check.list(check.any), check.list(check.string, "array of strings")
+
+-- Whether a table is an array, also an empty one that is marked.
+local function is_array(given) return given[1] ~= nil or getmetatable(given) == core.array_mt end
+
+-- An empty array passes: some programs write one where they mean an object without members.
+local MAP = check.that("object of name = schema", function(given)
+  if type(given) ~= "table" then return nil end
+  if given[1] ~= nil then return nil, "an array" end
+  return given
+end)
 
 -- Raises for the keywords in `names` whose values do not fit the checker.
 local function check_kind(s, path, names, c)
@@ -66,7 +78,7 @@ end
 local function check_schema(root, s, path, seen)
   if type(s) == "boolean" then return end
   if type(s) ~= "table" then errors.argument(path, "schema", s) end
-  if s[1] ~= nil then
+  if is_array(s) then
     core.raise_argument(path, "schema (koine.schema.object makes one of an array of fields)", "an array")
   end
   if seen[s] then return end
@@ -74,7 +86,8 @@ local function check_schema(root, s, path, seen)
   check_type(s.type, path)
   check_kind(s, path, NUMBERS, NUMBER)
   check_kind(s, path, ARRAYS, ARRAY)
-  check_kind(s, path, TABLES, check.table)
+  check_kind(s, path, NAMES, STRINGS)
+  check_kind(s, path, TABLES, MAP)
   if s.pattern ~= nil then check.string(s.pattern, path .. ".pattern") end
   if s.multipleOf then check.positive(s.multipleOf, path .. ".multipleOf") end
   local reference = s["$ref"]
@@ -91,5 +104,8 @@ end
 return function(given, name)
   name = name or "schema"
   check_size(given, name)
+  if type(given) == "table" and not is_array(given) and parts.is_no_schema(given) then
+    core.raise_argument(name, "JSON Schema (koine.schema.expand makes one of an example)", "a table without keywords")
+  end
   check_schema(given, given, name, {})
 end

@@ -29,9 +29,10 @@ local short = require "koine.data.schema.short"
 
 local schema = {}
 
---- Whether `value` fits `given` (a JSON Schema: a table, or true or false): true, or nil and "PATH: what was expected".
--- PATH is the member's (`city`, `days[2].date`), with `name` (nil = none) before it; the value itself is `name`, or
--- "value". The schema is one that `check` takes; raises an ArgumentError for a reference to nowhere.
+--- Whether `value` fits `given` (a JSON Schema: a table, or true or false): true; or nil, "PATH: what was expected",
+-- and PATH as a JSON pointer in the value. PATH is the member's (`city`, `days[2].date`; as pointer `/days/1/date`),
+-- with `name` (nil = none) before it; the value itself is `name`, or "value" (pointer ""). The schema is one that
+-- `check` takes; raises an ArgumentError for a reference to nowhere.
 function schema.validate(given, value, name)
   if type(given) ~= "table" and type(given) ~= "boolean" then
     errors.argument("schema", "table, true or false", given)
@@ -65,14 +66,18 @@ end
 schema.expand = example.expand
 
 --- A JSON Schema from text: JSON, whose order of properties is kept as `propertyOrdering` at every level; else fields
--- in short (short.lua): `"name, age int, tags [string]"`. Raises an ArgumentError that says where the text is wrong;
--- `name` (default "text") is the text's in it.
+-- in short (short.lua): `"name, age int, tags [string]"`, or an array: `"[string]"`. Raises an ArgumentError that says
+-- where the text is wrong; `name` (default "text") is the text's in it.
 function schema.parse(text, name)
   name = name or "text"
   if type(text) ~= "string" then errors.argument(name, "JSON Schema as text", text) end
+  text = text:gsub("^\xEF\xBB\xBF", "") -- a file may begin with one
   if not text:find "^%s*{" then return short.fields(text, name) end
   local made, err = core.read_schema(text)
-  if made == nil then core.raise_argument(name, "JSON Schema as text", err.message) end
+  if made == nil then
+    local known = text:find '^%s*{%s*["}]' and "" or " (fields in short have no braces around them)"
+    core.raise_argument(name, "JSON Schema as text" .. known, err.message)
+  end
   return made
 end
 

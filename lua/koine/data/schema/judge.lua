@@ -12,21 +12,30 @@ local DEPTH = 128        -- of schemas within schemas while one value is judged;
 local STEPS = 50         -- of a regular expression that take as long as a judgement, at least
 local BUDGET = 1000000   -- of schemas that one value is judged by; references in several ways end here
 
-local is_array, is_integer, is_object = parts.is_array, parts.is_integer, parts.is_object
+local is_integer, is_object = parts.is_integer, parts.is_object
 
-local function fits_type(value, names)
+-- What a table may be: of values that users make, and of those that the core read as JSON, whose arrays are all marked.
+local LOOSE = { array = parts.is_array, object = parts.is_object }
+local EXACT = { array = function(value) return getmetatable(value) == core.array_mt end,
+  object = function(value) return type(value) == "table" and getmetatable(value) ~= core.array_mt end }
+
+local function fits_type(value, names, kinds)
   if type(names) == "string" then
-    local fits = parts.types[names]
+    local fits = kinds[names] or parts.types[names]
     return not fits or fits(value)
   end
   for _, name in ipairs(names) do
-    if fits_type(value, name) then return true end
+    if fits_type(value, name, kinds) then return true end
   end
   return false
 end
 
 -- Judging -----------------------------------------------------------------------------------------------------------
--- A rule is function(s, value, path, context) → nil, or what is wrong. context = {root, depth, left = of the budget}.
+-- A rule is function(s, value, path, context) → nil, or what is wrong. context = {root, depth, left = of the budget,
+-- sets = enums as sets, kinds = what tables may be}. A path is {path around it, name or index, trace, its text once it
+-- was needed}; that of the value itself is {false, false, trace, its name}. trace.failed is the path of the problem
+-- whose words were made last: the one that is returned, because the first problem ends everything but alternatives,
+-- whose problem is worded after theirs.
 
 local judge
 
@@ -36,8 +45,33 @@ local function described(value)
   return is_object(value) and "an object" or "an array"
 end
 
--- The path of the value itself is "": "value" in messages.
-local function at(path) return path == "" and "value" or path end
+local function below(path, key) return { path, key, path[3], false } end
+
+-- The path in messages: `city`, `days[2].date`. It is kept: a schema may fail at one place many times.
+local function shown(path)
+  local up, key, text = path[1], path[2], path[4]
+  if text then return text end
+  local before = shown(up)
+  if math.type(key) == "integer" then text = ("%s[%d]"):format(before == "" and "value" or before, key)
+  else text = before == "" and key or before .. "." .. key end
+  path[4] = text
+  return text
+end
+
+-- The path of a problem, for its words.
+local function at(path)
+  path[3].failed = path
+  local text = shown(path)
+  return text == "" and "value" or text
+end
+
+-- The path as a JSON pointer, without the value's own name.
+local function pointer(path)
+  local up, key = path[1], path[2]
+  if not up then return "" end
+  if math.type(key) == "integer" then return ("%s/%d"):format(pointer(up), key - 1) end
+  return pointer(up) .. "/" .. key:gsub("~", "~0"):gsub("/", "~1")
+end
 
 local function expected(path, what, value)
   return ("%s: %s expected, got %s"):format(at(path), what, described(value))
@@ -49,18 +83,34 @@ local function words(list)
   return table.concat(quoted, ", ") .. (#list > #quoted and ", …" or "")
 end
 
-local function member_path(path, name) return path == "" and name or path .. "." .. name end
+local LOOKED_UP <const> = 32 -- values of an enum from which on they are looked up
 
-local function index_path(path, i) return ("%s[%d]"):format(at(path), i) end
+-- The values of an enum that are no tables, as a set, which is made once for a judgement.
+local function set_of(list, context)
+  local set = context.sets[list]
+  if set then return set end
+  set = {}
+  for _, one in ipairs(list) do
+    if type(one) ~= "table" and one == one then set[one] = true end
+  end
+  context.sets[list] = set
+  return set
+end
 
-local function judge_enum(s, value, path)
+-- Whether one of an enum's values equals the value.
+local function is_among(list, value, context)
+  if #list >= LOOKED_UP and type(value) ~= "table" then return set_of(list, context)[value] == true end
+  for _, one in ipairs(list) do
+    if records.equal(one, value) then return true end
+  end
+  return false
+end
+
+local function judge_enum(s, value, path, context)
   if s.const ~= nil and not records.equal(s.const, value) then
     return expected(path, core.encode(s.const), value)
   end
-  if not s.enum then return nil end
-  for _, one in ipairs(s.enum) do
-    if records.equal(one, value) then return nil end
-  end
+  if not s.enum or is_among(s.enum, value, context) then return nil end
   return expected(path, "one of " .. words(s.enum), value)
 end
 
@@ -109,15 +159,15 @@ local function judge_string(s, value, path, context)
 end
 
 -- A value as text that is the same for equal values.
-local function canonical(value)
+local function canonical(value, kinds)
   if is_integer(value) then return core.encode(math.tointeger(value) or value) end
   if type(value) ~= "table" then return core.encode(value) end
   local texts = {}
-  if is_array(value) then
-    for i, item in ipairs(value) do texts[i] = canonical(item) end
+  if kinds.array(value) then
+    for i, item in ipairs(value) do texts[i] = canonical(item, kinds) end
     return "[" .. table.concat(texts, ",") .. "]"
   end
-  for name, member in next, value do texts[#texts + 1] = core.encode(name) .. ":" .. canonical(member) end
+  for name, member in next, value do texts[#texts + 1] = core.encode(name) .. ":" .. canonical(member, kinds) end
   table.sort(texts)
   return "{" .. table.concat(texts, ",") .. "}"
 end
@@ -125,7 +175,7 @@ end
 local function judge_contains(s, value, path, context)
   local least, most, n = s.minContains or 1, s.maxContains, 0
   for i, item in ipairs(value) do
-    if not judge(s.contains, item, index_path(path, i), context) then n = n + 1 end
+    if not judge(s.contains, item, below(path, i), context) then n = n + 1 end
   end
   if most and n > most and parts.is_vague(context.root, s.contains) then return nil end
   return counted(path, least, most, n, "items that fit `contains`")
@@ -148,13 +198,14 @@ local function judge_array(s, value, path, context)
     local part = first[i]
     if part == nil then part = others end
     if part ~= nil then
-      wrong = judge(part, item, index_path(path, i), context)
+      wrong = judge(part, item, below(path, i), context)
       if wrong then return wrong end
     end
     if s.uniqueItems == true then
-      local text = canonical(item)
-      if seen[text] then return ("%s: items that differ expected, got two like %s"):format(at(path),
-        index_path(path, i)) end
+      local text = canonical(item, context.kinds)
+      if seen[text] then
+        return ("%s: items that differ expected, got two like %s"):format(at(path), shown(below(path, i)))
+      end
       seen[text] = true
     end
   end
@@ -171,7 +222,7 @@ end
 -- The first of the names that is no member.
 local function judge_required(names, value, path)
   for _, name in ipairs(names) do
-    if value[name] == nil then return expected(member_path(path, name), "a value", nil) end
+    if value[name] == nil then return expected(below(path, name), "a value", nil) end
   end
 end
 
@@ -211,7 +262,7 @@ local function judge_member(s, texts, name, value, path, context)
   if part == nil and not known then part = s.additionalProperties end
   if part == false then
     local names = table.concat(sorted_names(s.properties or {}), ", ")
-    return ("%s: unknown; there are: %s"):format(path, names)
+    return ("%s: unknown; there are: %s"):format(at(path), names)
   end
   return part ~= nil and judge(part, value, path, context) or nil
 end
@@ -225,11 +276,11 @@ local function judge_object(s, value, path, context)
   if wrong then return wrong end
   local texts = s.patternProperties and sorted_names(s.patternProperties) or NONE
   for _, name in ipairs(names) do
-    local at_member = member_path(path, name)
-    if s.propertyNames ~= nil and judge(s.propertyNames, name, at_member, context) then
-      return at_member .. ": a member may not be called so"
+    local member = below(path, name)
+    if s.propertyNames ~= nil and judge(s.propertyNames, name, member, context) then
+      return at(member) .. ": a member may not be called so"
     end
-    wrong = judge_member(s, texts, name, value[name], at_member, context)
+    wrong = judge_member(s, texts, name, value[name], member, context)
     if wrong then return wrong end
   end
 end
@@ -293,12 +344,13 @@ end
 local BY_TYPE = { number = judge_number, string = judge_string }
 
 local function judge_all(s, value, path, context)
-  if s.type ~= nil and not fits_type(value, s.type) then
+  if s.type ~= nil and not fits_type(value, s.type, context.kinds) then
     return expected(path, type(s.type) == "table" and table.concat(s.type, " or ") or s.type, value)
   end
-  local wrong = judge_enum(s, value, path) or BY_TYPE[type(value)] and BY_TYPE[type(value)](s, value, path, context)
-  if not wrong and is_array(value) then wrong = judge_array(s, value, path, context) end
-  if not wrong and is_object(value) then wrong = judge_object(s, value, path, context) end
+  local wrong = judge_enum(s, value, path, context)
+    or BY_TYPE[type(value)] and BY_TYPE[type(value)](s, value, path, context)
+  if not wrong and context.kinds.array(value) then wrong = judge_array(s, value, path, context) end
+  if not wrong and context.kinds.object(value) then wrong = judge_object(s, value, path, context) end
   return wrong or s["$ref"] ~= nil and judge_reference(s, value, path, context)
     or judge_combined(s, value, path, context)
 end
@@ -317,12 +369,18 @@ function judge(s, value, path, context)
 end
 
 --- Whether `value` fits the schema `s`, whose references are to `root`: true, or nil and "PATH: what was expected" as
--- schema.validate says it, `name` before the path. Raises an ArgumentError for a reference to nowhere.
-function judges.validate(root, s, value, name)
-  local context = { root = root, depth = 0, left = BUDGET }
-  local wrong = judge(s, value, name, context)
-  if context.left < 0 then return nil, ("%s: at most %d judgements of its parts expected"):format(at(name), BUDGET) end
-  if wrong then return nil, wrong end
+-- schema.validate says it, `name` before the path, and PATH as a JSON pointer. `exact`: the core read the value as
+-- JSON, so that an empty table without the mark of arrays is an object and nothing else. Raises an ArgumentError for a
+-- reference to nowhere.
+function judges.validate(root, s, value, name, exact)
+  local context = { root = root, depth = 0, left = BUDGET, kinds = exact and EXACT or LOOSE, sets = {} }
+  local trace = {}
+  local path = { false, false, trace, name }
+  local wrong = judge(s, value, path, context)
+  if context.left < 0 then
+    return nil, ("%s: at most %d judgements of its parts expected"):format(at(path), BUDGET), ""
+  end
+  if wrong then return nil, wrong, pointer(trace.failed) end
   return true
 end
 

@@ -2,7 +2,8 @@
 -- it leaves out (rewrite/). Such a member is removed before a value is judged, unless the schema allows null there.
 --
 -- A place is what a schema says about one value: an array of schemas, those of references, allOf, anyOf and oneOf among
--- them. A reader that grows a value goes down from place to place; `strip` goes through a whole value.
+-- them; has_alternatives where one was among anyOf or oneOf, here or above. A reader that grows a value goes down from
+-- place to place; `strip` goes through a whole value.
 
 local core = require "koine.core"
 local judge = require "koine.data.schema.judge"
@@ -16,7 +17,10 @@ local function add(place, s, seen)
   place[#place + 1] = s
   if type(s["$ref"]) == "string" then add(place, parts.resolve(place.root, s["$ref"]), seen) end
   for _, key in ipairs { "allOf", "anyOf", "oneOf" } do
-    for _, one in ipairs(s[key] or {}) do add(place, one, seen) end
+    for _, one in ipairs(s[key] or {}) do
+      if key ~= "allOf" then place.has_alternatives = true end
+      add(place, one, seen)
+    end
   end
 end
 
@@ -27,21 +31,46 @@ function nulls.root(schema)
   return place
 end
 
---- The place of the member `key`, a name or an index, of a value at a place.
-function nulls.step(place, key)
-  local made, seen = { root = place.root }, {}
+local NONE <const> = {}
+
+-- The schemas of an array's first items, and that of the others.
+local function tuple(s)
+  if parts.has_tuple(s) then return s.items, s.additionalItems end
+  return type(s.prefixItems) == "table" and s.prefixItems or NONE, s.items
+end
+
+-- Makes the place of the member `key`.
+local function make_step(place, key)
+  local made, seen = { root = place.root, has_alternatives = place.has_alternatives }, {}
   for _, s in ipairs(place) do
-    if type(key) == "number" then
-      local first = (s.prefixItems or {})[key]
-      if first == nil then first = s.items end
-      add(made, first, seen)
-    else
-      local own = (s.properties or {})[key]
-      if own == nil then own = s.additionalProperties end
-      add(made, own, seen)
-    end
+    local own, others = s.properties or NONE, s.additionalProperties
+    if type(key) == "number" then own, others = tuple(s) end
+    local part = own[key]
+    if part == nil then part = others end
+    add(made, part, seen)
   end
   return made
+end
+
+-- Whether a schema of the place speaks of that member by its name or index.
+local function is_known(place, key)
+  if not place.known then
+    place.known = {}
+    for _, s in ipairs(place) do
+      for name in next, s.properties or NONE do place.known[name] = true end
+      for i = 1, #tuple(s) do place.known[i] = true end
+    end
+  end
+  return place.known[key]
+end
+
+--- The place of the member `key`, a name or an index, of a value at a place: the same table for members of which the
+-- schemas say the same, not to be changed. So a value takes time for its own length, not for that times the schema's.
+function nulls.step(place, key)
+  local slot = is_known(place, key) and key or type(key) == "number" and 0 or NONE
+  place.steps = place.steps or {}
+  place.steps[slot] = place.steps[slot] or make_step(place, key)
+  return place.steps[slot]
 end
 
 -- The set of the names that a schema requires, made once a place.

@@ -136,6 +136,23 @@ for _, names in ipairs { ONE, LIST, MAP } do
   for _, name in ipairs(names) do KNOWN[name] = true end
 end
 
+-- Keywords that say nothing about a value, and those of others that do without being judged.
+local NOTES = { title = true, description = true, default = true, examples = true, deprecated = true, readOnly = true,
+  writeOnly = true, propertyOrdering = true }
+local OTHERS = { format = true, nullable = true, example = true, unevaluatedItems = true, unevaluatedProperties = true,
+  contentEncoding = true, contentMediaType = true, contentSchema = true }
+
+--- Whether a table has members, but none of them is a keyword that says what fits: an example in the place of a schema.
+function parts.is_no_schema(s)
+  local unknown = false
+  for name in next, s do
+    local noted = type(name) ~= "string" or NOTES[name]
+    if not noted and (KNOWN[name] or OTHERS[name] or name:find "^%$" or name:find "^x%-") then return false end
+    unknown = unknown or not noted
+  end
+  return unknown
+end
+
 -- Whether a regular expression cannot be judged.
 local function is_strange(text) return type(text) ~= "string" or not pattern.compile(text) end
 

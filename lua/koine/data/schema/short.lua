@@ -17,10 +17,12 @@ local short = {}
 local WORDS = { string = "string", str = "string", integer = "integer", int = "integer", number = "number",
   float = "number", boolean = "boolean", bool = "boolean", null = "null", object = "object", array = "array",
   any = "any" }
+local TYPES = "type (string, int, number, bool, null, object, array, any, [TYPE], {FIELDS}, a|b)"
 local NAME = "^[%w_$][%w_$.-]*"
 local DEPTH = 64 -- of types in types
 
--- A reader is {text, at = the next byte, name = what errors call the text, lines = whether lines divide fields, depth}.
+-- A reader is {text, at = the next byte, name = what errors call the text, lines = whether lines divide fields, depth,
+-- has_fields = whether it read fields}.
 
 local function refuse(reader, expected)
   local rest = reader.text:sub(reader.at, reader.at + 20)
@@ -30,6 +32,7 @@ end
 
 -- The hints for signs that other notations put behind a type, by the sign's first byte.
 local BEHIND = { ["?"] = 'comma ("?" belongs behind the name)', ["["] = "comma (an array is [TYPE])" }
+local QUOTED = "type (a|b: words have no quotes)"
 
 local function skip(reader, pattern)
   local _, last = reader.text:find(pattern, reader.at)
@@ -50,21 +53,23 @@ local function expect(reader, pattern, what)
   return take(reader, pattern) or refuse(reader, what)
 end
 
+-- Raises for a word that is no type; `mixed` where types stand beside it.
+local function refuse_word(reader, word, mixed)
+  local near = check.nearest(word, WORDS)
+  local expected = near and ("type (did you mean %q?)"):format(near)
+    or mixed and 'words alone or types alone between "|" (the builder any_of takes both)' or TYPES
+  if reader.has_fields and not mixed then expected = expected .. ", or a comma between fields" end
+  core.raise_argument(reader.name, expected, ("%q"):format(word))
+end
+
 -- The schema of words divided by "|".
 local function of_words(reader, words)
-  local types = 0
-  for _, word in ipairs(words) do types = types + (WORDS[word] and 1 or 0) end
-  if types == 0 and #words > 1 then return { type = "string", enum = core.array(words) } end
-  if types < #words then
-    local unknown = words[1]
-    for _, word in ipairs(words) do
-      if not WORDS[word] then unknown = word end
-    end
-    local near = check.nearest(unknown, WORDS)
-    local expected = near and ("type (did you mean %q?)"):format(near)
-      or types > 0 and 'words alone or types alone between "|" (the builder any_of takes both)' or "type"
-    core.raise_argument(reader.name, expected, ("%q"):format(unknown))
+  local types, unknown = 0, nil
+  for _, word in ipairs(words) do
+    if WORDS[word] then types = types + 1 else unknown = word end
   end
+  if types == 0 and #words > 1 then return { type = "string", enum = core.array(words) } end
+  if unknown then refuse_word(reader, unknown, types > 0) end
   for i, word in ipairs(words) do
     words[i] = WORDS[word]
     if words[i] == "any" then return {} end
@@ -88,7 +93,8 @@ local function read_type(reader)
   else
     local words = {}
     repeat
-      words[#words + 1] = expect(reader, NAME, "type")
+      local quoted = reader.text:find("^%s*[\"']", reader.at)
+      words[#words + 1] = expect(reader, NAME, quoted and QUOTED or TYPES)
       blanks(reader)
     until not take(reader, "^|")
     made = of_words(reader, words)
@@ -107,9 +113,17 @@ local function read_description(reader)
   return text ~= "" and text or nil
 end
 
+-- Whether a description (nil: none) is what stands there in other notations: a type.
+local function is_type(text)
+  if not text then return false end
+  if WORDS[text] or text:find "^%[.*%]$" or text:find "^{" then return true end
+  return text:find "^[%w_]+%s*|[%w_|%s]*$" ~= nil and not text:find "[%w_]%s+[%w_]"
+end
+
 -- The object of the fields up to what fits `stop`.
 function read_fields(reader, stop)
   local made = { type = "object", properties = {}, required = core.array {}, propertyOrdering = core.array {} }
+  reader.has_fields = true
   while true do
     skip(reader, "^[%s,]*")
     if reader.at > #reader.text or reader.text:find(stop, reader.at) then break end
@@ -120,7 +134,12 @@ function read_fields(reader, stop)
     blanks(reader)
     local typed = reader.at <= #reader.text and not reader.text:find("^[,:}\n]", reader.at)
     local part = typed and read_type(reader) or { type = "string" }
+    local colon = reader.at
     part.description = read_description(reader)
+    if not typed and is_type(part.description) then
+      reader.at = colon
+      refuse(reader, "type without a colon (NAME TYPE: DESCRIPTION)")
+    end
     made.properties[name] = part
     blanks(reader)
     if reader.at <= #reader.text and not reader.text:find("^[,}\n]", reader.at) then
@@ -140,9 +159,15 @@ local function ended(reader, made)
   return made
 end
 
---- The schema of an object with these fields. Raises an ArgumentError with the byte of what is wrong; `name` is the
--- text's in it.
+--- The schema of an object with these fields, or of an array `[TYPE]`. Raises an ArgumentError with the byte of what is
+-- wrong, and for a type alone, which would be the name of a field; `name` is the text's in it.
 function short.fields(text, name)
+  if text:find "^%s*%[" then return short.type(text, name) end
+  local alone = text:match "^%s*(%a+)%s*$"
+  if WORDS[alone or ""] then
+    core.raise_argument(name, ('fields, as in "name %s" (the builders make a type alone)'):format(alone),
+      ("the type %q alone"):format(alone))
+  end
   local reader = reader_of(text, name)
   local made = ended(reader, read_fields(reader, "^}"))
   if not made.propertyOrdering[1] then core.raise_argument(name, "fields", "none") end

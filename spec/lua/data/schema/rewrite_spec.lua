@@ -1,5 +1,5 @@
 -- Schemas rewritten for constrained decoding: the table of keywords, a schema for each row and what every dialect makes
--- of it, written by hand; roots, references, limits, nulls.
+-- of it, written by hand; roots, references, nulls.
 
 local core = require "koine.core"
 local nulls = require "koine.data.schema.nulls"
@@ -33,9 +33,26 @@ local ROWS = {
     '{"additionalProperties":false,"properties":{"a":{"type":"null"}},"required":["a"],"type":"object"}', 1, 1,
     "=", "=", "=" },
   ["additionalProperties: a schema"] = { '{"additionalProperties":{"type":"string"},"type":"object"}',
-    "!additionalProperties",
+    "!additionalProperties", "!additionalProperties", "!additionalProperties", "=", "=", "=" },
+  ["additionalProperties: not said, and nothing else"] = { '{"type":"object"}', "!additionalProperties",
+    "!additionalProperties", "!additionalProperties", "=", "=", "=" },
+  ["additionalProperties: beside properties"] = { '{"additionalProperties":{"type":"string"},'
+      .. '"properties":{"a":{"type":"null"}},"type":"object"}', "!additionalProperties",
     '{"additionalProperties":false,"description":"{additionalProperties: {\\"type\\":\\"string\\"}}",'
-      .. '"type":"object"}', 2, "=", "=", "=" },
+      .. '"properties":{"a":{"type":"null"}},"type":"object"}', 2, "=", "=", "=" },
+  ["patternProperties: and no others"] = { '{"additionalProperties":false,"patternProperties":{"^x":{"type":"null"}},'
+      .. '"properties":{"a":{"type":"null"}},"type":"object"}', "!patternProperties",
+    '{"additionalProperties":false,"description":"{additionalProperties: false, patternProperties: '
+      .. '{\\"^x\\":{\\"type\\":\\"null\\"}}}","properties":{"a":{"type":"null"}},"type":"object"}', 2,
+    '{"description":"{additionalProperties: false, patternProperties: {\\"^x\\":{\\"type\\":\\"null\\"}}}",'
+      .. '"properties":{"a":{"type":"null"}},"type":"object"}', 4, 4 },
+  ["const: no scalar"] = { '{"const":[1],"items":{"type":"integer"},"type":"array"}', "=",
+    '{"description":"{const: [1]}","items":{"type":"integer"},"type":"array"}', 2,
+    '{"enum":[[1]],"items":{"type":"integer"},"type":"array"}', "=", "=" },
+  ["propertyNames: any"] = { '{"properties":{"a":{"type":"null"}},"propertyNames":{"type":"string"},'
+      .. '"required":["a"],"type":"object"}',
+    '{"additionalProperties":false,"properties":{"a":{"type":"null"}},"required":["a"],"type":"object"}', 1, 1,
+    '{"properties":{"a":{"type":"null"}},"required":["a"],"type":"object"}', 4, 4 },
   ["required"] = { '{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"type":"integer"}},'
       .. '"required":["b"],"type":"object"}',
     '{"additionalProperties":false,"properties":{"a":{"type":["string","null"]},"b":{"type":"integer"}},'
@@ -58,7 +75,7 @@ local ROWS = {
   ["const"] = { '{"const":"a"}', "=", "=", "=", '{"enum":["a"]}', "=", "=" },
   ["enum"] = { '{"enum":["a",1,null]}', "=", "=", "=", "=", "=", "=" },
   ["enum: no scalars"] = { '{"enum":[[1]],"items":{"type":"integer"},"type":"array"}', "=",
-    '{"description":"{enum: [[1]]}","items":{"type":"integer"},"type":"array"}', "=", "=", "=", "=" },
+    '{"description":"{enum: [[1]]}","items":{"type":"integer"},"type":"array"}', 2, "=", "=", "=" },
   ["minimum, multipleOf"] = { '{"maximum":9,"minimum":0,"multipleOf":3,"type":"integer"}', "=",
     '{"description":"{maximum: 9, minimum: 0, multipleOf: 3}","type":"integer"}', 2,
     '{"description":"{multipleOf: 3}","maximum":9,"minimum":0,"type":"integer"}', "=", "=" },
@@ -86,8 +103,12 @@ local ROWS = {
   ["uniqueItems"] = { '{"items":{"type":"null"},"type":"array","uniqueItems":true}',
     '{"description":"{uniqueItems: true}","items":{"type":"null"},"type":"array"}', 1, 1, 1, 1, 1 },
   ["prefixItems"] = { '{"items":{"type":"null"},"prefixItems":[{"type":"string"}],"type":"array"}', "!prefixItems",
-    '{"description":"{prefixItems: [{\\"type\\":\\"string\\"}]}","items":{"type":"null"},"type":"array"}', 2, "=",
-    2, 2 },
+    '{"description":"{items: {\\"type\\":\\"null\\"}, prefixItems: [{\\"type\\":\\"string\\"}]}","type":"array"}', 2,
+    "=", 2, 2 },
+  ["prefixItems: and no more"] = { '{"items":false,"minItems":1,"prefixItems":[{"type":"string"}],"type":"array"}',
+    "!prefixItems", '{"description":"{maxItems: 1, prefixItems: [{\\"type\\":\\"string\\"}]}","minItems":1,'
+      .. '"type":"array"}', 2, '{"maxItems":1,"minItems":1,"prefixItems":[{"type":"string"}],"type":"array"}',
+    '{"description":"{prefixItems: [{\\"type\\":\\"string\\"}]}","maxItems":1,"minItems":1,"type":"array"}', 5 },
   ["what says nothing"] = { '{"$comment":"c","$id":"i","$schema":"s","default":1,"deprecated":true,"examples":[1],'
       .. '"readOnly":true,"title":"t","type":"integer","x-foo":1}', '{"type":"integer"}',
     '{"title":"t","type":"integer"}', 1, 2, 1, 1 },
@@ -325,59 +346,5 @@ describe("alternatives", function()
       assert.are.equal("anyOf", select(2, refused(objects('"k":{"const":"a"}', other), "openai_strict")))
       assert.is_truthy(rewritten(objects('"k":{"const":"a"}', other), "anthropic"))
     end
-  end)
-end)
-
-describe("limits", function()
-  -- An object of n properties; `required`: all of them.
-  local function wide(n, s, required)
-    local properties, names = {}, core.array {}
-    for i = 1, n do properties["p" .. i], names[i] = s, required and "p" .. i or nil end
-    return { type = "object", properties = properties, required = names }
-  end
-
-  local function beyond(dialect, s)
-    local made, refusal = rewrite(s, dialect)
-    assert.is_nil(made)
-    assert.are.equal("schema", refusal.path)
-    return refusal.keyword
-  end
-
-  it("of optional properties and unions are Anthropic's", function()
-    assert.are.equal(24, assert(rewrite(wide(24, { type = "string" }), "anthropic")).counts.optional)
-    assert.are.equal("required", beyond("anthropic", wide(25, { type = "string" })))
-    assert.are.equal(16, assert(rewrite(wide(16, { type = { "string", "null" } }, true), "anthropic")).counts.unions)
-    assert.are.equal("anyOf", beyond("anthropic", wide(17, { type = { "string", "null" } }, true)))
-    assert.is_truthy(rewrite(wide(100, { type = "string" }), "gemini"))
-  end)
-
-  it("of size are OpenAI's", function()
-    assert.is_truthy(rewrite(wide(5000, { type = "string" }, true), "openai_strict"))
-    assert.are.equal("properties", beyond("openai_strict", wide(5001, { type = "string" }, true)))
-    local function deep(n)
-      local s = { type = "string" }
-      for _ = 1, n do s = { type = "object", properties = { a = s }, required = { "a" } } end
-      return s
-    end
-    assert.are.equal(10, assert(rewrite(deep(10), "openai_strict")).counts.levels)
-    assert.are.equal("properties", beyond("openai_strict", deep(11)))
-    assert.are.equal("properties", beyond("openai_strict", wide(1, { const = ("x"):rep(120000) }, true)))
-    local function long(n, length)
-      local values = {}
-      for i = 1, n do values[i] = ("x"):rep(length - 5) .. ("%05d"):format(i) end
-      return wide(1, { enum = values }, true)
-    end
-    assert.is_truthy(rewrite(long(1000, 5), "openai_strict"))
-    assert.are.equal("enum", beyond("openai_strict", long(1001, 5)))
-    assert.is_truthy(rewrite(long(250, 100), "openai_strict"))
-    assert.are.equal("enum", beyond("openai_strict", long(251, 60)))
-  end)
-
-  it("of levels end a schema that has no end", function()
-    local s = { type = "string" }
-    for _ = 1, 120 do s = { type = "array", items = s } end
-    local made, refusal = rewrite({ type = "object", properties = { a = s } }, "gbnf")
-    assert.is_nil(made)
-    assert.is_truthy(refusal.message:find("too many schemas", 1, true))
   end)
 end)

@@ -238,6 +238,22 @@ describe("validate", function()
     assert.are.equal("value[1]: integer expected, got true", why('{"items":{"type":"integer"}}', "[true]"))
   end)
 
+  it("gives the place as a JSON pointer", function()
+    local given = json [[{"properties":{"list":{"items":{"$ref":"#/$defs/item"}},
+      "a/b~c.d":{"anyOf":[{"$ref":"#/$defs/item"},{"type":"null"}]}},"propertyNames":{"maxLength":8},
+      "$defs":{"item":{"required":["n"],"properties":{"n":{"type":"integer"}}}}}]]
+    for value, pointer in pairs {
+      ['{"list":[{"n":1},{"n":"x"}]}'] = "/list/1/n",
+      ['{"list":[{}]}'] = "/list/0/n",
+      ['{"a/b~c.d":{"n":"x"}}'] = "/a~1b~0c.d", -- none of the alternatives fits there, whatever is wrong in them
+      ['{"far too long":1}'] = "/far too long",
+    } do
+      local _, _, path = schema.validate(given, json(value), "arguments")
+      assert.are.equal(pointer, path, value)
+    end
+    assert.are.equal("", (select(3, schema.validate({ type = "integer" }, "x"))))
+  end)
+
   it("takes Lua's own tables: sequences are arrays, {} is an object and an array", function()
     assert.is_true(schema.validate({ type = "array", items = { type = "integer" } }, { 1, 2 }))
     assert.is_true(schema.validate({ type = "array" }, {}))
@@ -294,12 +310,29 @@ describe("check", function()
       ['{"$ref":"#"}'] = "schema.$ref",
       ['{"items":{"$ref":"#/items/not","not":{"$ref":"#/items"}}}'] = "schema.items.$ref",
       ['[["name","string"]]'] = "schema",
-      ['{"properties":[["name","string"]]}'] = "schema.properties[1]",
+      ['[]'] = "schema",
+      ['{"properties":[["name","string"]]}'] = "schema.properties",
+      ['{"properties":[{"type":"string"}]}'] = "schema.properties",
+      ['{"$defs":[{}]}'] = "schema.$defs",
+      ['{"required":[1]}'] = "schema.required[1]",
+      ['{"items":{"propertyOrdering":["a",{}]}}'] = "schema.items.propertyOrdering[2]",
     } do
       local ok, err = pcall(schema.check, json(given))
       assert.is_false(ok, given)
       assert.are.equal("ArgumentError", err.class)
       assert.are.equal(field, err.field)
+    end
+  end)
+
+  it("refuses an example in the place of a schema, and no schema of notes alone", function()
+    for _, given in ipairs { { name = "string", age = "int" }, { title = "Notes", pages = 3 }, { tags = { "a" } } } do
+      local ok, err = pcall(schema.check, given, "s")
+      assert.are.same({ false, "s" }, { ok, err.field })
+      assert.is_truthy(err.expected:find("koine.schema.expand", 1, true))
+    end
+    for _, given in ipairs { {}, { description = "Anything." }, { format = "date" }, { ["x-a"] = 1 },
+      { nullable = true }, { ["$anchor"] = "a" }, { const = 5, unit = "m" }, true } do
+      schema.check(given)
     end
   end)
 
@@ -349,46 +382,6 @@ describe("arrays with holes or other keys", function()
       local ok, err = pcall(schema.expand, { list = list })
       assert.is_false(ok)
       assert.are.equal("example.list", err.field)
-    end
-  end)
-end)
-
-describe("expand", function()
-  local function expanded(given) return core.encode(schema.expand(given)) end
-
-  it("makes a schema of an example", function()
-    assert.are.equal('{"properties":{"city":{"type":"string"},"days":{"type":"integer"},'
-      .. '"tags":{"items":{"type":"string"},"type":"array"}},"required":["city","days","tags"],"type":"object"}',
-      expanded { city = "string", days = 1, tags = { "a" } })
-    assert.are.equal('{"properties":{},"type":"object"}', expanded {})
-    assert.are.equal('{"properties":{"at":{"properties":{"x":{"type":"number"},"y":{"type":"number"}},'
-      .. '"required":["x"],"type":"object"},"deep":{"type":"boolean"},"list":{"type":"array"},'
-      .. '"n":{"type":"integer"}},"required":["at","deep","list","n"],"type":"object"}',
-      expanded { at = { x = 0.5, ["y?"] = "number" }, deep = true, list = core.array {}, n = "integer" })
-  end)
-
-  it("makes the same bytes every time", function()
-    local first
-    for _ = 1, 20 do
-      local example = {}
-      for i = 1, 30 do example["name" .. (i * 7) % 31] = i end
-      first = first or expanded(example)
-      assert.are.equal(first, expanded(example))
-    end
-  end)
-
-  it("makes a schema that its example fits", function()
-    local example = { city = "Paris", days = 3, share = 0.5, tags = { "a" }, at = { x = 1 }, ok = true }
-    assert.is_true(schema.validate(schema.expand(example), example))
-    schema.check(schema.expand(example))
-  end)
-
-  it("refuses what is no example", function()
-    for field, example in pairs { example = { 1, 2 }, ["example.f"] = { f = print }, ["example.a.b"] = {
-      a = { b = core.null } } } do
-      local ok, err = pcall(schema.expand, example)
-      assert.is_false(ok)
-      assert.are.equal(field, err.field)
     end
   end)
 end)

@@ -7,6 +7,11 @@ local schema = require "koine.data.schema"
 local function parsed(text) return core.encode(schema.parse(text)) end
 
 describe("a schema given as JSON text", function()
+  it("may begin with the mark of a file", function()
+    assert.are.same(schema.parse '{"type":"object"}', schema.parse '\xEF\xBB\xBF{"type":"object"}')
+    assert.are.same(schema.parse "name", schema.parse "\xEF\xBB\xBFname")
+  end)
+
   it("keeps the order of its properties at every level", function()
     local made = schema.parse [[ {"type": "object", "required": ["answer"], "properties": {"why": {"items": {
       "properties": {"z": {}, "y": {}}}}, "answer": {"enum": [{"properties": {"b": 1, "a": 2}}]}}} ]]
@@ -56,17 +61,39 @@ describe("fields in short", function()
 
   it("are refused with what is wrong", function()
     for text, words in pairs {
-      [""] = "fields expected", [" , "] = "fields expected", ["a itn"] = 'did you mean "int"', ["a b c"] = '"b"',
-      ["a int b"] = "comma at byte 7", ["a, b, a"] = "a twice", ["a ["] = "type at byte 4", ["a [int"] = "] at byte 7",
+      [""] = "fields expected", [" , "] = "fields expected", ["a itn"] = 'did you mean "int"',
+      ["a b c"] = 'or a comma between fields expected, got "b"',
+      ["a int b"] = "comma at byte 7", ["a, b, a"] = "a twice", ["a ["] = "a|b) at byte 4", ["a [int"] = "] at byte 7",
       ["a {b"] = "} at byte 5", ["a}"] = "end of the text at byte 2", ["a x|int"] = '"x"',
       ["é int"] = "name of a field", ["a int?"] = '"?" belongs behind the name', ["a int[]"] = "an array is [TYPE]",
       ["a celsius|kelvin|null"] = "words alone or types alone", ["a int|nul"] = 'did you mean "null"',
-      ["a int |"] = "type at byte 8", ["a " .. ("["):rep(100)] = "at most 64 types",
+      ["a int |"] = "a|b) at byte 8", ["a " .. ("["):rep(100)] = "at most 64 types",
+      ["a date"] = 'a|b), or a comma between fields expected, got "date"',
+      ['a "x"|"y"'] = "words have no quotes", ["a x|'y'"] = "have no quotes",
+      ["a: string, b: int"] = "type without a colon (NAME TYPE: DESCRIPTION) at byte 2",
+      ["a: x | y"] = "without a colon",
+      ["a, b : [string]"] = "without a colon (NAME TYPE: DESCRIPTION) at byte 6", ["a:{b}"] = "without a colon",
+      ["a\nb: int\n"] = "without a colon", bool = "the type \"bool\" alone",
+      ["{a: string}"] = "fields in short have no braces around them", [" string "] = "fields, as in",
     } do
       local err = raised(schema.parse, text, "schema")
       assert.are.equal("schema", err.field)
       assert.is_truthy(err.message:find(words, 1, true), text .. ": " .. err.message)
     end
+  end)
+
+  it("may have types and words in descriptions", function()
+    for text, description in pairs { ["a int: integer"] = "integer", ["a: a string or none"] = "a string or none",
+      ["a string: string"] = "string", ["a: x | of y, b"] = "x | of y", ["number, b"] = false } do
+      local made = schema.parse(text)
+      assert.are.equal(description, made.properties[made.propertyOrdering[1]].description or false)
+    end
+  end)
+
+  it("may be an array at the root", function()
+    assert.are.equal('{"items":{"type":"string"},"type":"array"}', parsed " [string] ")
+    assert.are.same({ "a", "b" }, { table.unpack(schema.parse "[{a, b int}]".items.propertyOrdering) })
+    assert.is_truthy(raised(schema.parse, "[string], b").message:find("end of the text at byte 9", 1, true))
   end)
 
   it("take time that grows with their length", function()

@@ -5,7 +5,7 @@
 --   formats       set of the values of `format` that are kept; true: all
 --   required      "all": every property is required, and an optional one may be null instead; "keep"
 --   closed        "refuse", "describe": objects take no other properties; what an object says of others is refused or
---                 told in the description. "keep": as the schema says
+--                 told in the description, and refused where it has no properties besides. "keep": as the schema says
 --   one_of        what `oneOf` goes out as
 --   all_of        "merge": its schemas become one, or the schema is refused; "keep"
 --   references    "keep", alone in their schema; "wrap": beside other keywords in an anyOf of their own; "alone": other
@@ -14,10 +14,13 @@
 --   booleans      "keep", "refuse"; "empty": true as {}, false is refused: true and false as schemas
 --   items         "required": an array says what is in it; "keep"
 --   untyped       "refuse", "keep": schemas without type, anyOf, $ref, enum and const
---   enum          "scalars": one with arrays or objects is told in the description; "keep"
+--   enum          "scalars": one with arrays or objects, and such a const, is told in the description; "keep"
 --   constant      what `const` goes out as: "const" or "enum"
+--   alone         true: the provider takes no schema beside documents to be cited, nor beside the answer's beginning
 --   first_keys    true: the objects of an anyOf begin with different properties
---   limits        {properties, levels, characters, enum_values, long_enum = {values, characters}, optional, unions}
+--   limits        {properties, levels, characters, enum_values, long_enum = {values, characters}, optional, unions,
+--                 strict_tools; of_request = true: schema and strict tools of a request count together}
+--   too_complex   words, in lower case, with which the provider refuses schemas within the limits; nil: none known
 -- Words of `keywords`: "keep"; "drop"; "describe": told in the description; "refuse"; "format"; "pattern": kept without
 -- look-around and back-references; "anchored": a pattern kept with ^ and $; "few": 0 and 1 kept; "exclusive": an
 -- inclusive bound, of integers, "bound": beside one of these; "schemas": an array of schemas.
@@ -72,7 +75,9 @@ dialects.anthropic = {
     few = { "minItems" }, keep = { "title" } },
   formats = set(COMMON_FORMATS .. " uri"), required = "keep", closed = "describe", one_of = "anyOf", all_of = "merge",
   references = "alone", recursive = "refuse", booleans = "refuse", items = "keep", untyped = "refuse",
-  enum = "scalars", constant = "const", limits = { optional = 24, unions = 16 },
+  enum = "scalars", constant = "const",
+  limits = { optional = 24, unions = 16, strict_tools = 20, of_request = true },
+  alone = true, too_complex = { "schema is too complex", "compiled grammar is too large" },
 }
 
 --- The models behind Bedrock's Converse.
@@ -80,8 +85,8 @@ dialects.bedrock = {
   keywords = keywords { describe = { LOGIC, BOUNDS, LENGTHS, "pattern", "maxItems", "prefixItems" },
     few = { "minItems" } },
   formats = dialects.anthropic.formats, required = "keep", closed = "describe", one_of = "anyOf", all_of = "merge",
-  references = "inline", recursive = "refuse", booleans = "refuse", items = "keep", untyped = "refuse", enum = "keep",
-  constant = "const", limits = {},
+  references = "inline", recursive = "refuse", booleans = "refuse", items = "keep", untyped = "refuse",
+  enum = "scalars", constant = "const", alone = true, limits = {},
 }
 
 --- Gemini's responseJsonSchema.

@@ -71,17 +71,19 @@ end
 --   nullable  array of the paths of optional properties that the copy requires, or null in their place: an answer's
 --             null there is no value (nulls.lua)
 --   wrapped   true where the root is no object: the copy is one with the single property `value`
---   counts    what the limits speak of (limits.lua): they are a whole request's
--- or nil and a refusal {path, keyword, message}: the copy would have another meaning, or is beyond the limits.
-return function(root, dialect, path)
+--   counts    what the limits speak of (limits.lua)
+-- or nil and a refusal {path, keyword, message}: the copy would have another meaning, or is beyond the limits. Where
+-- these are a whole request's, `beside`, an array of the schemas of its strict tools (nil: none), counts with it.
+return function(root, dialect, path, beside)
   path = path or "schema"
   local c = { root = root, dialect = dialects[dialect], lost = {}, nullable = {}, names = {}, defs = {}, open = {},
     levels = 0, inlined = 0, refuse = refuse }
   local ok, made = pcall(rewritten, c, root, path)
   if not ok and getmetatable(made) == Refusal then return nil, made end
   if not ok then error(made, 0) end
-  local counts = limits.count(made)
-  local keyword, message = limits.beyond(counts, c.dialect.limits)
+  local most = c.dialect.limits
+  local counts = limits.count(made, most.of_request and beside)
+  local keyword, message = limits.beyond(counts, most)
   if keyword then return nil, { path = path, keyword = keyword, message = ("%s: %s"):format(path, message) } end
   return { schema = made, lost = c.lost, nullable = c.nullable, wrapped = c.wrapped, counts = counts }
 end

@@ -13,16 +13,20 @@ local function count_values(counts, values)
   if #values > counts.long_enum.values then counts.long_enum = { values = #values, characters = characters } end
 end
 
+local function count_properties(counts, s)
+  local required = {}
+  for _, name in ipairs(s.required or {}) do required[name] = true end
+  for name in next, s.properties do
+    counts.properties, counts.characters = counts.properties + 1, counts.characters + (utf8.len(name) or #name)
+    if not required[name] then counts.optional = counts.optional + 1 end
+  end
+end
+
 local function count(counts, s, level)
   if type(s) ~= "table" then return end
   if s.properties then
-    local required = {}
     level = level + 1
-    for _, name in ipairs(s.required or {}) do required[name] = true end
-    for name in next, s.properties do
-      counts.properties, counts.characters = counts.properties + 1, counts.characters + (utf8.len(name) or #name)
-      if not required[name] then counts.optional = counts.optional + 1 end
-    end
+    count_properties(counts, s)
   end
   counts.levels = math.max(counts.levels, level)
   if s.anyOf or s.oneOf or type(s.type) == "table" and #s.type > 1 then counts.unions = counts.unions + 1 end
@@ -33,19 +37,22 @@ local function count(counts, s, level)
 end
 
 --- Counts what the limits speak of: {properties, levels (of objects in objects), characters (of names and values of
--- enums), enum_values, long_enum = {values, characters} of the longest, optional (properties), unions}.
-function limits.count(s)
+-- enums), enum_values, long_enum = {values, characters} of the longest, optional (properties), unions, strict_tools}.
+-- `beside` is an array of the schemas of strict tools that count with it, nil for none.
+function limits.count(s, beside)
   local counts = { properties = 0, levels = 0, characters = 0, enum_values = 0, optional = 0, unions = 0,
-    long_enum = { values = 0, characters = 0 } }
+    long_enum = { values = 0, characters = 0 }, strict_tools = #(beside or {}) }
   count(counts, s, 0)
+  for _, other in ipairs(beside or {}) do count(counts, other, 0) end
   return counts
 end
 
 -- limit → the keyword that is to blame, and what is counted, in words
 local KEYWORDS = { properties = { "properties", "properties" }, levels = { "properties", "levels of objects" },
   characters = { "properties", "characters of names and enum values" }, enum_values = { "enum", "enum values" },
-  optional = { "required", "optional properties" }, unions = { "anyOf", "union types" } }
-local ORDER = { "properties", "levels", "characters", "enum_values", "optional", "unions" }
+  optional = { "required", "optional properties" }, unions = { "anyOf", "union types" },
+  strict_tools = { "", "strict tools" } }
+local ORDER = { "properties", "levels", "characters", "enum_values", "optional", "unions", "strict_tools" }
 
 --- Returns the keyword of the first limit that is exceeded, and words for it; nil when none is.
 function limits.beyond(counts, most)

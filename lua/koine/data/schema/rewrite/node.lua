@@ -88,7 +88,9 @@ end
 local function put_values(c, node)
   local s, made = node.s, node.made
   made.type = type(s.type) == "table" and core.array(table.move(s.type, 1, #s.type, 1, {})) or s.type
-  if s.const ~= nil and c.dialect.constant == "enum" then
+  if type(s.const) == "table" and c.dialect.enum == "scalars" then
+    node.lost.const = s.const
+  elseif s.const ~= nil and c.dialect.constant == "enum" then
     made.enum = core.array { s.const }
   else
     made.const = s.const
@@ -136,13 +138,18 @@ local function require_all(c, node, order)
   node.made.required = core.array(order)
 end
 
--- No other properties, where the dialect wants that said.
+-- Whether properties whose names fit a pattern are told alone: what the schema says of other ones is not true then.
+local function has_told_patterns(c, s)
+  return s.patternProperties ~= nil and c.dialect.keywords.patternProperties == "describe"
+end
+
+-- No other properties, where the dialect wants that said. An object that has none besides would always be empty.
 local function close(c, node)
-  local others = node.s.additionalProperties
-  local open = type(others) == "table" or next(node.made.properties or {}) == nil and others ~= false
+  local others, named = node.s.additionalProperties, next(node.made.properties or {}) ~= nil
+  local open = type(others) == "table" or not named and others ~= false or has_told_patterns(c, node.s)
   node.made.additionalProperties = false
   if not open then return end
-  if c.dialect.closed == "refuse" then c:refuse(node.path, "additionalProperties") end
+  if c.dialect.closed == "refuse" or not named then c:refuse(node.path, "additionalProperties") end
   if others == nil then others = true end
   node.lost.additionalProperties = others
 end
@@ -162,6 +169,8 @@ local function put_object(c, node)
   end
   if is_object and c.dialect.closed ~= "keep" then
     close(c, node)
+  elseif has_told_patterns(c, s) then
+    node.lost.additionalProperties = s.additionalProperties
   elseif type(s.additionalProperties) == "table" then
     made.additionalProperties = rewrite(c, s.additionalProperties, node.path .. ".additionalProperties")
   else
@@ -201,7 +210,11 @@ end
 
 local function put_items(c, node)
   local s, made = node.s, node.made
-  if s.items ~= nil then made.items = rewrite(c, s.items, node.path .. ".items") end
+  if s.prefixItems and c.dialect.keywords.prefixItems == "describe" then
+    node.lost.items = s.items -- of those behind the first ones alone, of which the copy does not know
+  elseif s.items ~= nil then
+    made.items = rewrite(c, s.items, node.path .. ".items")
+  end
   if c.dialect.items == "required" and has_type(s, "array") and made.items == nil then c:refuse(node.path, "items") end
 end
 
@@ -274,11 +287,21 @@ local function tell(c, node)
   c.lost[#c.lost + 1] = node.path
 end
 
--- An array of items, as older schemas have it, is prefixItems.
+local function says_string(names)
+  return names == true or type(names) == "table" and names.type == "string" and next(names, next(names)) == nil
+end
+
+-- The same in words that more dialects have: an array of items, as older schemas have it, is prefixItems; no further
+-- items are a maximum; names of properties are strings anyway.
 local function modern(s)
   if type(s.items) == "table" and s.items[1] ~= nil then
     s.prefixItems, s.items, s.additionalItems = s.items, s.additionalItems, nil
   end
+  if s.items == false then
+    local first = s.prefixItems and #s.prefixItems or 0
+    s.items, s.maxItems = nil, math.min(s.maxItems or first, first)
+  end
+  if says_string(s.propertyNames) then s.propertyNames = nil end
   return s
 end
 
