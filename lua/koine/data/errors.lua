@@ -107,7 +107,7 @@ function errors.describe(value)
   if kind == "nil" then return "nothing" end
   if kind == "string" then
     if text.may_be_secret(value) then return "a string that may be a credential" end
-    return string.format("%q", shortened(value))
+    return (string.format("%q", shortened(value)):gsub("\\\n", "\\n"))
   end
   if kind == "number" or kind == "boolean" then return tostring(value) end
   if value == core.null then return "null" end

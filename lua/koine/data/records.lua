@@ -3,9 +3,8 @@
 -- missing required fields and values of the wrong kind raise an ArgumentError whose `field` is the path of the field
 -- (`tool_use.id`, `message.content[2].text`) and whose `expected` says what belongs there.
 --
--- Records are ordinary tables. Their metatable adds equality by value (also against hand-written tables), a name and a
--- text for print; nothing reads it, so that hand-written tables of the same fields are equally valid wherever a record
--- is.
+-- Records are ordinary tables. Their metatable adds equality by value, a name and a text for print. Hand-written tables
+-- of the same fields do wherever a record does.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
@@ -75,9 +74,6 @@ local CITATIONS = check.that("{enabled = true or false}", function(value)
   if next(value, next(value)) == nil then return value end
 end)
 
--- Where an image or a document comes from: an http(s) or data: URL says its own type, bare base64 needs media_type.
-local function names_its_type(source) return source:find "^https?://" or source:find "^data:" end
-
 local specs, check_fields = {}, nil
 
 -- A member that is itself a record: checked like the constructor does, other keys tolerated.
@@ -104,26 +100,24 @@ local CONTENT = check.either("string or array of blocks", check.string, check.li
 -- Fields ----------------------------------------------------------------------------------------------------------
 
 local function required(name, checker) return { name = name, check = checker, required = true } end
-
 -- `default` is a value, or a function that makes a fresh one.
 local function optional(name, checker, default) return { name = name, check = checker, default = default } end
 
 local function fresh() return {} end
 local function fresh_list() return core.array {} end
 
--- The data is checked as every call does it.
+-- The data is checked as every call does it. An http(s) or data: URL says its own type, bare base64 needs media_type.
 local function media(is_document)
   return function(value, path)
     local expected = core.check_source(value.source, value.media_type, is_document)
     if expected then errors.argument(path .. ".source", expected, value.source) end
-    if value.media_type == nil and not names_its_type(value.source) then
+    if value.media_type == nil and not (value.source:find "^https?://" or value.source:find "^data:") then
       core.raise_argument(path .. ".media_type", "MIME type (source is no URL)", "nothing")
     end
   end
 end
 
--- Of blocks. provider_data is what an adapter needs to send the block back byte for byte: {provider, model, wire, raw,
--- container}.
+-- Of blocks. provider_data is what sends a block back byte for byte: {provider, model, wire, raw, container}.
 local FIELDS = { text = STRING, cache_control = CACHE_CONTROL, source = NAME, media_type = MIME, title = STRING,
   context = STRING, citations = CITATIONS, id = STRING, name = NAME, arguments = TABLE, arguments_json = STRING,
   arguments_error = STRING, output = BOOLEAN, tool_use_id = STRING, content = CONTENT, is_error = BOOLEAN,
@@ -139,6 +133,11 @@ for type, block in next, vocabulary.blocks do
   end
 end
 specs.image.check, specs.document.check = media(false), media(true)
+for _, spec in ipairs { specs.image, specs.document } do
+  local file = ("source (koine.%s.file reads a file)"):format(spec.type)
+  spec.expected = file:gsub("source", "table of fields")
+  spec.misnomers = { path = file, file = file, filename = file, data = "source", mime_type = "media_type" }
+end
 
 specs.message = { required("role", one_of { "user", "assistant" }), required("content", CONTENT) }
 specs.tool_definition = { misnomers = { input_schema = "parameters", inputSchema = "parameters" },
@@ -214,7 +213,7 @@ local function check_known(name, spec, given)
 end
 
 local function make(name, spec, metatable, given)
-  if type(given) ~= "table" then errors.argument(name, "table of fields", given) end
+  if type(given) ~= "table" then errors.argument(name, spec.expected or "table of fields", given) end
   check_known(name, spec, given)
   if spec.type and given.type ~= nil and given.type ~= spec.type then
     errors.argument(name .. ".type", '"' .. spec.type .. '"', given.type)
@@ -330,6 +329,9 @@ end
 --   usage           {input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens}:
 --                   integers, each nil when unknown; input excludes cached tokens, output includes reasoning; cost,
 --                   cost_source and the other fields of usage where they are known
+--   logprobs        array of {token, logprob, bytes, top}, in the order of the text: how likely each of its tokens was;
+--                   logprob (natural logarithm) and bytes (a string of just the token's bytes) nil where the provider
+--                   does not say; top: array of {token, logprob, bytes}, the likeliest there. nil unless asked for
 --   id, request_id, provider (row name), status_code, headers, attempts
 --   warnings        array of {code, field, message}: what the request could not carry
 --   partial         true when the stream broke off (only in err.partial): its tool calls are not to be executed
@@ -362,8 +364,7 @@ records.delta = constructor "delta"
 -- Models and quotas -----------------------------------------------------------------------------------------------
 
 --- A model: {id, name, max_context_tokens (0 = unknown), supports_vision, supports_tool_use, supports_streaming,
--- premium_request_multiplier = nil | number, pricing = nil | model_pricing, extra = nil | table of what else this
--- provider says}.
+-- premium_request_multiplier = nil | number, pricing = nil | model_pricing, extra = nil | table of other facts}.
 records.model_info = constructor "model_info"
 
 --- Prices in USD per 1,000,000 tokens: input_per_mtok, output_per_mtok; cache_read_per_mtok, cache_write_per_mtok and
@@ -384,8 +385,7 @@ records.usage_limit_entry = constructor "usage_limit_entry"
 --- All quotas: {provider, limits = usage_limit_entries, fetched_at = now (Unix seconds), metadata = {}, raw = nil}.
 records.usage_report = constructor "usage_report"
 
---- Checks a hand-written message as the constructor does, other keys tolerated; `path` begins the field's name in
--- errors. Raises an ArgumentError, returns nothing.
+--- Checks a hand-written message as its constructor does, but for other keys. Raises an ArgumentError of field `path`….
 function records.check_message(message, path)
   if type(message) ~= "table" then errors.argument(path, "message", message) end
   check_fields(specs.message, message, path)

@@ -96,7 +96,7 @@ describe("every record", function()
 
   it("is made by the public module", function()
     local koine = require "koine"
-    for name in pairs(REQUIRED) do assert.are.equal(records[name], koine[name], name) end
+    for name, f in pairs(REQUIRED) do assert.are.equal(getmetatable(records[name](f)), getmetatable(koine[name](f))) end
     assert.are.equal(records.response, koine.response)
   end)
 
