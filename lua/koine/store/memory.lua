@@ -1,0 +1,76 @@
+--- The reference engine: a store in the memory of one Lua state. For tests, and for programs of one process that lose
+-- nothing they need when they end.
+
+local check = require "koine.data.check"
+local interface = require "koine.store.interface"
+local states = require "koine.store.state"
+local version = require "koine.data.version"
+local wait = require "koine.task.wait"
+local watchers = require "koine.store.watchers"
+
+local engine = {}
+local Memory = { __index = engine, __name = "koine.store.memory" }
+
+-- Operations of the state that take the time behind their arguments → how many of their results are for users.
+local RESULTS = { get = 2, put = 2, delete = 1, list = 2, lease = 2, release = 1, take = 1, push = 1, ack = 1,
+  unclaim = 1 }
+
+for name, count in pairs(RESULTS) do
+  engine[name] = function(self, ...)
+    local arguments, now = table.pack(...), self.clock()
+    if name == "put" and self.state.values:is_dusty() then self.state.values:sweep(now) end
+    arguments[arguments.n + 1] = now
+    local results = table.pack(self.state[name](self.state, table.unpack(arguments, 1, arguments.n + 1)))
+    self.watchers:tell()
+    return table.unpack(results, 1, count)
+  end
+end
+
+function engine:claim(owner, ttl, options)
+  local now = self.clock()
+  local queue, items = self.state:offer(options.queues, now)
+  if not queue then return nil end
+  return queue, self.state:grant(queue, items, owner, ttl, now), items
+end
+
+function engine:watch(prefix, seconds)
+  local news, err = self.watchers:wait(prefix, seconds, function() return self.open end)
+  if news == false and not self.open then return nil, interface.closed_error() end
+  return news, err
+end
+
+function engine:describe()
+  return { name = "memory", version = version, durable = "memory", clock = self.given and "given" or "process",
+    warnings = {} }
+end
+
+function engine:close()
+  self.open = false
+  self.watchers:close()
+end
+
+-- Another handle onto the same store, which is closed alone.
+local function handle(clock, given, state, watching)
+  return setmetatable({ clock = clock, given = given, state = state, watchers = watching, open = true }, Memory)
+end
+
+local SAME = check.that("store in memory", function(value)
+  local made = interface.engine_of(value)
+  if getmetatable(made) == Memory then return made end
+end)
+
+local OPTIONS = check.options { clock = check.func, same_as = SAME }
+
+--- Makes a store in memory: {clock = function() → seconds (nil: the monotonic clock), same_as = a store in memory,
+-- whose contents and clock this one shares: a second machine, in tests}. Raises an ArgumentError.
+return function(given)
+  local kept = OPTIONS(given == nil and {} or given)
+  local first = kept.same_as
+  if first then
+    if kept.clock then check.refuse("clock", "nothing beside same_as", kept.clock) end
+    return interface.new(handle(first.clock, first.given, first.state, first.watchers))
+  end
+  local watching = watchers.new()
+  local state = states.new(function(name) watching:note(name) end)
+  return interface.new(handle(kept.clock or wait.now, kept.clock ~= nil, state, watching))
+end

@@ -1,0 +1,154 @@
+--- Queues of items, which are claimed as a whole. Time is an argument everywhere. An item is its bytes, or how many
+-- these are where an engine keeps them elsewhere.
+
+local fifo = require "koine.task.queue"
+local ready = require "koine.store.state.ready"
+
+local queues = {}
+
+local methods = {}
+local metatable = { __index = methods }
+
+local REMEMBERED = 24 * 3600  -- seconds that an id is known
+local CLAIM_MAX = 100         -- items of a claim
+local CLAIM_BYTES = 16 << 20  -- their bytes, but for the first one's
+
+--- No queues. `leases` (state/leases.lua) knows who holds which.
+function queues.new(leases)
+  local entries = {}
+  return setmetatable({ leases = leases, entries = entries, seq = 0, ids = fifo.new(), ready = ready.new(entries) },
+    metatable)
+end
+
+local function open(self, name)
+  local queue = self.entries[name]
+  if not queue then
+    queue = { name = name, items = fifo.new(), ids = {}, at = 0, claimed = false }
+    self.entries[name] = queue
+  end
+  return queue
+end
+
+-- Forgets a queue of which nothing has to be known.
+local function prune(self, queue)
+  if not queue.items:peek() and next(queue.ids) == nil then self.entries[queue.name] = nil end
+end
+
+-- Forgets the ids that are older than a day.
+local function forget(self, now)
+  local oldest = self.ids:peek()
+  while oldest and oldest.at + REMEMBERED <= now do
+    self.ids:pop()
+    local queue = self.entries[oldest.queue]
+    if queue.ids[oldest.id] == oldest.seq then queue.ids[oldest.id] = nil end
+    prune(self, queue)
+    oldest = self.ids:peek()
+  end
+end
+
+--- Enters an item behind the others: bytes (or how many), time of the push, tries so far.
+function methods:add(name, seq, item, at, tries)
+  local queue = open(self, name)
+  local first = not queue.items:peek()
+  queue.items:push { seq = seq, item = item, at = at, tries = tries }
+  self.seq = math.max(self.seq, seq)
+  if first then self.ready:enter(queue) end
+end
+
+--- Remembers the id of an item.
+function methods:remember(name, id, seq, at)
+  open(self, name).ids[id] = seq
+  self.ids:push { queue = name, id = id, seq = seq, at = at }
+end
+
+--- As the interface has it; second result: whether it was added.
+function methods:push(name, item, id, now)
+  forget(self, now)
+  local queue = self.entries[name]
+  if id and queue and queue.ids[id] then return queue.ids[id], false end
+  if not queue or not queue.items:peek() then self:set(name, now, false) end
+  self:add(name, self.seq + 1, item, now, 0)
+  if id then self:remember(name, id, self.seq, now) end
+  return self.seq, true
+end
+
+--- Makes a queue ready at a time; claimed = the fence of its claim, or false.
+function methods:set(name, at, claimed)
+  local queue = open(self, name)
+  queue.at, queue.claimed = at, claimed
+  if queue.items:peek() then self.ready:enter(queue) end
+end
+
+--- Counts a try for each item up to seq.
+function methods:count_try(name, seq)
+  for _, item in self.entries[name].items:entries() do
+    if item.seq > seq then return end
+    item.tries = item.tries + 1
+  end
+end
+
+--- The name of the queue to claim next, or nil.
+function methods:first(prefix, now)
+  local queue = self.ready:first(prefix, now, function(name) return self.leases:ends(name, now) end)
+  return queue and queue.name
+end
+
+--- The items that a claim of a queue would give now.
+function methods:offer(name)
+  local items, bytes = {}, 0
+  for _, item in self.entries[name].items:entries() do
+    bytes = bytes + (math.tointeger(item.item) or #item.item)
+    if items[1] and (bytes > CLAIM_BYTES or #items == CLAIM_MAX) then break end
+    items[#items + 1] = { seq = item.seq, item = item.item, tries = item.tries + 1, at = item.at }
+  end
+  return items
+end
+
+--- Claims a queue that `first` returned, with the items that `offer` returned: the fence.
+function methods:grant(name, items, owner, ttl, now)
+  local fence = self.leases:lease(name, owner, ttl, now)
+  self:count_try(name, items[#items].seq)
+  self:set(name, now + ttl, fence)
+  return fence
+end
+
+--- Removes the items up to seq: an array of their sequences.
+function methods:drop(name, seq)
+  local queue, gone = self.entries[name], {}
+  if not queue then return gone end
+  local item = queue.items:peek()
+  while item and item.seq <= seq do
+    gone[#gone + 1] = queue.items:pop().seq
+    item = queue.items:peek()
+  end
+  if gone[1] and not item then
+    self.ready:leave(queue)
+    prune(self, queue)
+  end
+  return gone
+end
+
+--- True and what drop returns; false where the fence is not the newest.
+function methods:ack(name, fence, seq)
+  if self.leases:fence(name) ~= fence then return false end
+  return true, self:drop(name, seq)
+end
+
+--- As the interface has it.
+function methods:unclaim(name, fence, after, now)
+  if self.leases:fence(name) ~= fence then return false end
+  self.leases:finish(name, now)
+  local queue = self.entries[name]
+  if queue and queue.items:peek() then self:set(name, now + after, false) end
+  return true
+end
+
+--- A lease on this name has ended before its time: the queue, if it is one, is ready when it was, a claimed one now.
+function methods:released(name, now)
+  local queue = self.entries[name]
+  if not queue or not queue.items:peek() then return end
+  local is_claim = queue.claimed == self.leases:fence(name)
+  self:set(name, is_claim and now or queue.at, not is_claim and queue.claimed)
+end
+
+return queues
