@@ -484,6 +484,14 @@ build = {
     ["koine.testing.playbook.errors"] = "lua/koine/testing/playbook/errors.lua",
     ["koine.testing.playbook.scenarios"] = "lua/koine/testing/playbook/scenarios.lua",
     ["koine.testing.playbook.steps"] = "lua/koine/testing/playbook/steps.lua",
+    ["koine.testing.store_contract"] = "lua/koine/testing/store_contract/init.lua",
+    ["koine.testing.store_contract.buckets"] = "lua/koine/testing/store_contract/buckets.lua",
+    ["koine.testing.store_contract.kit"] = "lua/koine/testing/store_contract/kit.lua",
+    ["koine.testing.store_contract.leases"] = "lua/koine/testing/store_contract/leases.lua",
+    ["koine.testing.store_contract.queues"] = "lua/koine/testing/store_contract/queues.lua",
+    ["koine.testing.store_contract.random"] = "lua/koine/testing/store_contract/random.lua",
+    ["koine.testing.store_contract.values"] = "lua/koine/testing/store_contract/values.lua",
+    ["koine.testing.store_contract.waits"] = "lua/koine/testing/store_contract/waits.lua",
     -- end of modules
   },
 }
