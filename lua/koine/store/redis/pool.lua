@@ -1,0 +1,111 @@
+--- Connections to one Redis server: as many as are in use at once, up to a number; beyond it commands share them.
+
+local defer = require "koine.task.defer"
+local failure = require "koine.store.redis.failure"
+local link = require "koine.store.redis.link"
+local resp = require "koine.store.redis.resp"
+local wait = require "koine.task.wait"
+
+local pool = {}
+
+local methods = {}
+local Pool = { __index = methods, __name = "koine.store.redis.pool" }
+
+-- Makes itself known to the server: true; nil, err.
+local function greet(self, made, deadline)
+  local address, commands = self.address, {}
+  if address.password then
+    commands[1] = address.user and { "AUTH", address.user, address.password } or { "AUTH", address.password }
+  end
+  if address.db then commands[#commands + 1] = { "SELECT", address.db } end
+  for _, command in ipairs(commands) do -- one by one: a command behind one that failed would go to another database
+    local replies, err = made:exchange(resp.encode(command), 1, deadline, self.timeout)
+    if not replies then return nil, err end
+    if resp.is_error(replies[1]) then return nil, failure.of_reply(replies[1], address.where, self.secrets) end
+  end
+  return true
+end
+
+--- Opens a connection of its own, which is not kept here: a link, or nil, err.
+function methods:open(deadline)
+  local made, err = link.open(self.address, self.secrets, deadline - wait.now())
+  if not made then return nil, err end
+  local failing <close> = defer(function() made:fail(failure.closed(self.address.where)) end)
+  local ok
+  ok, err = greet(self, made, deadline)
+  if not ok then return nil, err end
+  failing:cancel()
+  return made
+end
+
+-- Those who wait for a connection look again.
+local function tell(self) wait.wake(self) end
+
+-- Opens one for the pool.
+local function add(self, deadline)
+  self.opening = self.opening + 1
+  local opened <close> = defer(function() -- luacheck: ignore opened
+    self.opening = self.opening - 1
+    tell(self)
+  end)
+  local made, err = self:open(deadline)
+  if not made then return nil, err end
+  if self.closed then
+    made:fail(self.closed)
+    return nil, self.closed
+  end
+  self.links[#self.links + 1] = made
+  return made
+end
+
+-- The usable one with the fewest commands; those that are of no use go.
+local function best_of(self)
+  local best, n = nil, 0
+  for i = 1, #self.links do
+    local one = self.links[i]
+    self.links[i] = nil
+    if one:is_usable() then
+      n = n + 1
+      self.links[n] = one
+      if not best or one:load() < best:load() then best = one end
+    end
+  end
+  return best
+end
+
+-- A link to send on; nil, err.
+local function get(self, deadline)
+  while not self.closed do
+    local best = best_of(self)
+    if best and (best:is_idle() or #self.links + self.opening >= self.most) then return best end
+    if #self.links + self.opening < self.most then return add(self, deadline) end
+    local left = deadline - wait.now()
+    if left <= 0 then return nil, failure.late(self.address.where, self.timeout) end
+    local _, cancelled = wait.park(self, left)
+    if cancelled then return nil, cancelled end
+  end
+  return nil, self.closed
+end
+
+--- Sends commands (encoded) on some connection and waits for so many replies: an array, or nil, err.
+function methods:exchange(bytes, count, deadline)
+  local one, err = get(self, deadline)
+  if not one then return nil, err end
+  return one:exchange(bytes, count, deadline, self.timeout)
+end
+
+--- Closes all connections: whoever waits on one, and all who come later, get `err`.
+function methods:close(err)
+  self.closed = err
+  for _, one in ipairs(self.links) do one:fail(err) end
+  self.links = {}
+  tell(self)
+end
+
+--- A pool without connections: address.lua's table with ca_file, secrets, seconds for a command, the most connections.
+function pool.new(address, secrets, timeout, most)
+  return setmetatable({ address = address, secrets = secrets, timeout = timeout, most = most, links = {}, opening = 0,
+    closed = false }, Pool)
+end
+
+return pool
