@@ -1,0 +1,33 @@
+-- Errors of databases: their kinds, and what they do not show.
+
+local failure = require "koine.store.sql.failure"
+local koine = require "koine"
+
+describe("errors of databases", function()
+  it("show no password", function()
+    local source = "host=x password='pa ss' user=u postgres://me:word@host/db"
+    local err = failure.of("postgres", 'missing "=" after "pa ss" in "word"', failure.secrets(source))
+    assert.are.equal('postgres: missing "=" after "[redacted]" in "[redacted]"', err.message)
+  end)
+
+  it("have a kind, or are given as they are", function()
+    for words, kind in pairs { ["LuaSQL: database is locked"] = "overloaded", ["database or disk is full"] = "limit",
+      ["attempt to write a readonly database"] = "permission", ["near X: syntax error"] = "other",
+      ["file is not a database"] = "protocol" } do
+      assert.are.equal(kind, failure.of("sqlite", words).kind)
+    end
+    for words, kind in pairs { ["ERROR:  deadlock detected\nDETAIL: secret"] = "overloaded",
+      ["FATAL:  password authentication failed for user \"u\""] = "auth", ["FATAL: role \"u\" does not exist"] = "auth",
+      ["ERROR:  permission denied for table koine_values"] = "permission",
+      ["ERROR:  could not extend file: No space left on device"] = "limit",
+      ["ERROR:  canceling statement due to statement timeout"] = "timeout",
+      ["server closed the connection unexpectedly"] = "connect", ["FATAL:  the database system is starting up"] =
+      "overloaded" } do
+      local err = failure.of("postgres", words)
+      assert.are.equal(kind, err.kind)
+      assert.is_nil(err.message:find "secret")
+    end
+    local own = koine.errors.new { kind = "timeout", message = "late" }
+    assert.are.equal(own, failure.of("postgres", own))
+  end)
+end)
