@@ -381,6 +381,7 @@ build = {
     ["koine.session.tools"] = "lua/koine/session/tools.lua",
     ["koine.session.types"] = "lua/koine/session/types.lua",
     ["koine.store"] = "lua/koine/store/init.lua",
+    ["koine.store.bucket_limiter"] = "lua/koine/store/bucket_limiter.lua",
     ["koine.store.check"] = "lua/koine/store/check.lua",
     ["koine.store.file"] = "lua/koine/store/file/init.lua",
     ["koine.store.file.contents"] = "lua/koine/store/file/contents.lua",

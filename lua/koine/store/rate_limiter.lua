@@ -2,7 +2,10 @@
 -- The file holds {"last_request_at": seconds | null, "request_log": [seconds…]} in Unix time and is looked at under an
 -- advisory lock, which a process gives back before it sleeps, and loses when it dies. It has mode 0600; a symbolic
 -- link, or a file that others may read, is refused. Contents that are no such state count as none.
+-- This file is not one of koine.store.file, whose engine is a directory: programs with other versions of Koine share
+-- it, and a window of requests is another limit than a bucket.
 
+local buckets = require "koine.store.bucket_limiter"
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
@@ -46,22 +49,23 @@ end)
 local OPTIONS = check.options { rate_limit_path = PATH, min_request_interval = check.default(check.seconds, 0),
   rate_limit = WINDOW }
 
---- Makes a limiter: {rate_limit_path = file, min_request_interval = seconds between two requests (nil, 0: none),
--- rate_limit = {requests = at most so many, period = in so many seconds} (nil: no such limit)}. With neither limit it
--- lets everything go at once and touches no file. Raises an ArgumentError naming the bad field.
+-- The options of a limiter on a store; one on a file has none of them.
+local OF_STORES = { "store", "key", "capacity", "per", "cost", "on_error", "on_warning" }
+
+--- Makes a limiter: one on a store, where an option says so (bucket_limiter.lua), else {rate_limit_path = file,
+-- min_request_interval = seconds between two requests (nil, 0: none), rate_limit = {requests = at most so many, period
+-- = in so many seconds} (nil: no such limit)}. With neither limit it lets everything go at once and touches no file.
+-- Raises an ArgumentError naming the bad field.
 function rate_limiter.new(given)
+  for _, name in ipairs(OF_STORES) do
+    if type(given) == "table" and given[name] ~= nil then return buckets.new(given) end
+  end
   local kept = OPTIONS(given)
   local self = setmetatable({ interval = kept.min_request_interval, window = kept.rate_limit,
     path = kept.rate_limit_path }, Limiter)
   self.limits = self.interval > 0 or self.window ~= nil
   if self.limits then PATH(self.path, "rate_limit_path") end
   return self
-end
-
--- The error of a wait that would end after the caller's deadline.
-local function too_late(seconds, left)
-  return errors.new { kind = "timeout", code = "total", retryable = false,
-    message = ("rate limiter: the next request may go in %.3g s, and %.3g s are left for it"):format(seconds, left) }
 end
 
 -- The file under a lock of ours, made where it is missing; nil, err, also when others hold it until the deadline.
@@ -174,7 +178,7 @@ function methods:wait(most)
     if not written then return nil, err end
     lock:close()
     local left = deadline and deadline - wait.now()
-    if left and seconds >= left then return nil, too_late(seconds, math.max(left, 0)) end
+    if left and seconds >= left then return nil, buckets.too_late(seconds, math.max(left, 0)) end
     local slept, interrupted = wait.sleep(math.max(seconds, LEAST_SLEEP))
     if not slept then return nil, interrupted end
   end

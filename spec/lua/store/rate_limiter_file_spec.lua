@@ -148,6 +148,6 @@ describe("a private file of the core's", function()
     assert(core.file_lock(path))
     collectgarbage()
     collectgarbage()
-    assert.is_truthy(core.file_lock(path)) -- nobody held the other one
+    assert.is_truthy(core.file_lock(path)) -- the other one was not held
   end)
 end)
