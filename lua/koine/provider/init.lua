@@ -37,8 +37,10 @@
 --                     of {model = pattern, part = what an address of the caller's may not have then, base_url,
 --                     express_base_url}. Addresses may have {host}, {location} and {project} in them
 --   variables         of auth "google": project, location → variable that is looked at before Google's own
---   failed_output     {code, field}: the code of a refusal of an answer that has not the shape asked for, and the
+--   failed_output     {code, field}: the code of a refusal of an answer that does not fit the schema, and the
 --                     member of the error that holds what the model wrote
+--   output_extra      what goes into the option `extra` where an answer's shape is asked for in the wire's own field;
+--                     what the caller has there wins, also within a table
 --   own_ids           patterns of model ids that begin with the row's own name and a slash
 --   models, models_checked  see below; date
 --   source            "recordings" or "documentation"

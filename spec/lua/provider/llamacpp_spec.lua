@@ -34,7 +34,7 @@ function ANSWERS.anthropic(said)
       { type = "thinking", thinking = said.thinking, signature = "" }, { type = "text", text = said.text } } }
 end
 
--- What one chat sends, decoded, its Response or nil, and the error.
+-- Returns the body of one chat, decoded, its Response or nil, and the error.
 local function chat(api, messages, opts, status, body)
   local said = ANSWERS[api] { text = "Hi.", thinking = "Hm." }
   local server = raw_server.start(raw_server.answer(status or 200, core.encode(body or said)))

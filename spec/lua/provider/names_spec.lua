@@ -1,4 +1,4 @@
--- What `require "koine"` has names for: the providers, and everything else.
+-- The names in `require "koine"`: the providers, and everything else.
 
 local core = require "koine.core"
 local koine = require "koine"

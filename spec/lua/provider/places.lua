@@ -1,4 +1,4 @@
--- What a row's constructor needs besides the model to know where it is: new options.
+-- Returns the options, as a new table, that a row's constructor needs besides the model to know where it is.
 
 local VALUES = { region = "eu-west-1", project = "my-project", location = "europe-west4",
   resource = "ours" }

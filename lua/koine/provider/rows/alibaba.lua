@@ -1,6 +1,7 @@
 -- Alibaba Cloud's Qwen models (Model Studio, DashScope), outside China. Inside it is at
 -- https://dashscope.aliyuncs.com/compatible-mode/v1, with other keys. A model can be
--- told whether to think, not how much.
+-- told whether to think, not how much. top_k is taken, and at most five alternatives to a token are told
+-- (alibabacloud.com/help/en/model-studio/qwen-api-reference).
 
 return {
   name = "alibaba",
@@ -12,7 +13,7 @@ return {
   default_model = "qwen-plus",
   auth = "bearer",
   quirks = { effort = "enable_thinking", reasoning_field = "reasoning_content", no_documents = true,
-    structured = "object", structured_tools = true },
+    structured = "object", structured_tools = true, top_k = true, logprobs_most = 5 },
   embed = { path = "/embeddings", dialect = "openai", model = "text-embedding-v4", batch = 10 },
   source = "documentation",
 }

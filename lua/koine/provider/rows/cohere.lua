@@ -1,5 +1,6 @@
 -- Cohere through its OpenAI-compatible address. Thinking is off or on, without a level; of its own options (documents,
--- citations) nothing goes this way.
+-- citations) nothing goes this way. Of OpenAI's options it takes seed, not logprobs
+-- (docs.cohere.com/docs/compatibility-api).
 
 return {
   name = "cohere",
@@ -10,7 +11,7 @@ return {
   env = { "COHERE_API_KEY" },
   default_model = "command-a-03-2025",
   auth = "bearer",
-  quirks = { effort = "none_or_high", no_documents = true, structured = "schema" },
+  quirks = { effort = "none_or_high", no_documents = true, structured = "schema", logprobs = "none" },
   models = {
     { prefix = "command-a-03-2025", thinking = "none" },
     { prefix = "command-a-reasoning-08-2025", context = 256000, max_output = 32000, thinking = "effort" },

@@ -1,4 +1,5 @@
--- DeepInfra. Models are named as their makers name them: "deepseek-ai/DeepSeek-V3".
+-- DeepInfra. Models are named as their makers name them: "deepseek-ai/DeepSeek-V3". It takes top_k and min_p
+-- (deepinfra.com/docs/openai_api).
 
 return {
   name = "deepinfra",
@@ -8,7 +9,7 @@ return {
   list = "/models",
   env = { "DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN" },
   auth = "bearer",
-  quirks = { no_documents = true, structured = "object", structured_tools = true },
+  quirks = { no_documents = true, structured = "object", structured_tools = true, top_k = true, min_p = true },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

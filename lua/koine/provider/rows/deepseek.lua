@@ -1,5 +1,6 @@
 -- DeepSeek. V4 wants its reasoning back on every assistant message once tools are used (earendil-works/pi#3636), the
--- older reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out.
+-- older reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out. Its API has no seed
+-- (api-docs.deepseek.com/api/create-chat-completion); the reasoner refuses logprobs.
 
 local V4 = { reasoning_replay = "always", thinking_default = true }
 
@@ -29,7 +30,7 @@ return {
   default_model = "deepseek-chat",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", effort = "thinking", no_documents = true,
-    structured = "object", structured_tools = true, forced_choice = "unthinking" },
+    structured = "object", structured_tools = true, forced_choice = "unthinking", seed_field = "none" },
   models = models(V4),
   models_checked = "2026-11-21",
   source = "recordings",

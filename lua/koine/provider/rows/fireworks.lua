@@ -1,4 +1,5 @@
--- Fireworks AI.
+-- Fireworks AI. It takes top_k and min_p; at most five alternatives to a token are told
+-- (docs.fireworks.ai/api-reference/post-chatcompletions).
 
 return {
   name = "fireworks",
@@ -8,7 +9,8 @@ return {
   list = "/models",
   env = { "FIREWORKS_API_KEY" },
   auth = "bearer",
-  quirks = { no_documents = true, structured = "schema", structured_tools = true },
+  quirks = { no_documents = true, structured = "schema", structured_tools = true, top_k = true, min_p = true,
+    logprobs_most = 5 },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

@@ -1,5 +1,6 @@
 -- Groq. Keys that it does not know are refused, `reasoning_content` among them (freellmapi#1070). Qwen 3 writes its
 -- reasoning as <think> into the text unless there are tools (console.groq.com/docs/reasoning: reasoning_format "raw").
+-- logprobs are refused (console.groq.com/docs/openai).
 
 local STRICT = { structured = "schema", structured_strict = true, schema_dialect = "openai_strict" }
 
@@ -12,7 +13,7 @@ return {
   env = { "GROQ_API_KEY" },
   default_model = "openai/gpt-oss-120b",
   auth = "bearer",
-  quirks = { reasoning_field = "reasoning", no_documents = true, structured = "object" },
+  quirks = { reasoning_field = "reasoning", no_documents = true, structured = "object", logprobs = "none" },
   failed_output = { code = "json_validate_failed", field = "failed_generation" },
   own_ids = { "^groq/compound" },
   models = {

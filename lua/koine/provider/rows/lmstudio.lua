@@ -1,4 +1,5 @@
--- LM Studio, by default on this machine. Older builds refuse content: null (lmstudio-bug-tracker#261).
+-- LM Studio, by default on this machine. Older builds refuse content: null (lmstudio-bug-tracker#261). Chats have seed
+-- and top_k, no logprobs (lmstudio.ai/docs/developer/openai-compat/chat-completions).
 
 return {
   name = "lmstudio",
@@ -10,7 +11,7 @@ return {
   auth = "bearer",
   key_optional = true,
   quirks = { null_content = "empty", no_documents = true, structured = "schema", no_json_object = true,
-    schema_dialect = "gbnf" },
+    schema_dialect = "gbnf", top_k = true, logprobs = "none" },
   embed = { path = "/embeddings", dialect = "openai", substitutes = true },
   source = "documentation",
 }

@@ -1,5 +1,6 @@
 -- Mistral: tool ids of exactly nine letters and digits, "any" where others say "required", images as plain strings, the
--- tool's name on its result, reasoning as an array inside content. Usage comes unasked.
+-- tool's name on its result, reasoning as an array inside content. Usage comes unasked. The seed has a name of its own,
+-- and there are no logprobs (docs.mistral.ai/api).
 
 return {
   name = "mistral",
@@ -12,7 +13,8 @@ return {
   auth = "bearer",
   quirks = { tool_id = "alnum9", tool_choice_any = "any", image_string = true, tool_result_name = true,
     reasoning_field = "content", no_stream_usage = true, no_documents = true,
-    structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
+    structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict",
+    seed_field = "random_seed", logprobs = "none" },
   models = {
     { prefix = "mistral-small", context = 128000, max_output = 16384, vision = true },
     { prefix = "mistral-large", context = 262144, vision = true },

@@ -1,4 +1,5 @@
--- Moonshot AI. Tool ids (functions.NAME:0) go back unchanged, and so does the reasoning of thinking models.
+-- Moonshot AI. Tool ids (functions.NAME:0) go back unchanged, and so does the reasoning of thinking models. Its API
+-- names neither seed nor logprobs (platform.moonshot.ai/docs/api/chat).
 
 return {
   name = "moonshot",
@@ -9,7 +10,7 @@ return {
   env = { "MOONSHOT_API_KEY" },
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", no_documents = true, structured = "object",
-    structured_tools = true },
+    structured_tools = true, seed_field = "none", logprobs = "none" },
   models = { { prefix = "kimi-k", quirks = { structured = "schema" } } }, -- K2 and later
   models_checked = "2026-11-23",
   source = "documentation",

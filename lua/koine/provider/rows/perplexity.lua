@@ -1,5 +1,5 @@
 -- Perplexity: no list of models; usage comes unasked, in every chunk. The reasoning models write their reasoning as
--- <think> into the text (docs.perplexity.ai/faq/faq).
+-- <think> into the text (docs.perplexity.ai/faq/faq). Its API names neither seed nor logprobs.
 
 return {
   name = "perplexity",
@@ -11,7 +11,7 @@ return {
   default_model = "sonar",
   auth = "bearer",
   quirks = { no_stream_usage = true, no_documents = true, reports_cost = true, structured = "schema",
-    no_json_object = true, bare_output = true },
+    no_json_object = true, bare_output = true, seed_field = "none", logprobs = "none" },
   models = {
     { prefix = "sonar-reasoning", quirks = { inline_think = true } },
   },

@@ -1,4 +1,5 @@
--- SGLang, by default on this machine. A key only where the server was started with one.
+-- SGLang, by default on this machine. A key only where the server was started with one. It takes top_k and min_p
+-- (docs.sglang.ai, Sampling Parameters).
 
 return {
   name = "sglang",
@@ -10,7 +11,7 @@ return {
   auth = "bearer",
   key_optional = true,
   quirks = { reasoning_field = "reasoning_content", no_documents = true, structured = "schema",
-    schema_dialect = "gbnf" },
+    schema_dialect = "gbnf", top_k = true, min_p = true },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

@@ -1,4 +1,4 @@
--- Together AI.
+-- Together AI. It takes top_k and min_p; `logprobs` is a number (togethercomputer/together-python, types of chats).
 
 return {
   name = "together",
@@ -8,7 +8,7 @@ return {
   list = "/models",
   env = { "TOGETHER_API_KEY" },
   auth = "bearer",
-  quirks = { no_documents = true, structured = "object" },
+  quirks = { no_documents = true, structured = "object", top_k = true, min_p = true, logprobs = "count" },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

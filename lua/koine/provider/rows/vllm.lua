@@ -1,4 +1,5 @@
--- vLLM, by default on this machine. It renamed reasoning_content to reasoning (vllm#27755); both are read.
+-- vLLM, by default on this machine. It renamed reasoning_content to reasoning (vllm#27755); both are read. top_k and
+-- min_p are among the extra parameters of chats (docs.vllm.ai, OpenAI-Compatible Server).
 
 return {
   name = "vllm",
@@ -14,7 +15,8 @@ return {
   env = { "VLLM_API_KEY" },
   auth = "bearer",
   key_optional = true,
-  quirks = { reasoning_field = "reasoning", no_documents = true, structured = "schema", schema_dialect = "gbnf" },
+  quirks = { reasoning_field = "reasoning", no_documents = true, structured = "schema", schema_dialect = "gbnf",
+    top_k = true, min_p = true },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "recordings",
   seen = { "Chat: text, reasoning, tools; Responses: a cut answer", "the list of models" },

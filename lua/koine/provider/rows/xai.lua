@@ -1,5 +1,7 @@
 -- xAI: no additionalProperties in tool schemas (vercel/ai 85735d8), reasoning deltas sent twice (6d835a7), completion
--- tokens that leave reasoning out. Prices that depend on the length of the prompt are left out.
+-- tokens that leave reasoning out. Prices that depend on the length of the prompt are left out. At most eight
+-- alternatives to a token are told, in Chat; Responses only includes encrypted reasoning
+-- (docs.x.ai/docs/api-reference).
 
 return {
   name = "xai",
@@ -10,7 +12,7 @@ return {
   apis = {
     chat = { codec = "chat" },
     responses = { codec = "responses",
-      quirks = { no_additional_properties = true, no_documents = true, reports_cost = true,
+      quirks = { no_additional_properties = true, no_documents = true, reports_cost = true, logprobs = "none",
         structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" } },
   },
   list = "/models",
@@ -18,7 +20,7 @@ return {
   default_model = "grok-4",
   auth = "bearer",
   quirks = { reasoning_field = "reasoning_content", no_additional_properties = true, dedup_reasoning = true,
-    reasoning_outside_output = true, no_documents = true, reports_cost = true,
+    reasoning_outside_output = true, no_documents = true, reports_cost = true, logprobs_most = 8,
     structured = "schema", structured_tools = true, structured_strict = true, schema_dialect = "openai_strict" },
   models = {
     { prefix = "grok-4", thinking = "none", vision = true, quirks = { effort = "none", no_stop = true } },

@@ -1,4 +1,4 @@
--- What Converse's answers do on the whole way: exceptions in a stream, new dates for each attempt; with recordings
+-- Converse's answers on the whole way: exceptions in a stream, new dates for each attempt; with recordings
 -- (KOINE_RECORDINGS) that what the model said goes back as it came, and that invoke's events are Anthropic's.
 
 local core = require "koine.core"

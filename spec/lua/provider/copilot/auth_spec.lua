@@ -32,7 +32,7 @@ describe("the login of koine.copilot:", function()
       write_file(directory .. "/github-copilot/" .. name .. ".json", text, "644")
     end
 
-    -- What an adapter with these options goes in with; the exchange refuses it where it is not known.
+    -- Returns the credentials that an adapter with these options sends; the exchange refuses unknown ones.
     local function goes_in_with(options)
       assert(server:reset())
       copilot(options):list_models()
@@ -48,7 +48,7 @@ describe("the login of koine.copilot:", function()
           assert.is_false(shows(err, secret))
         end
       end
-      local path = secret .. "/file"
+      local path = directory .. "/" .. secret .. "/file"
       local _, err = copilot { token_path = path .. ("x"):rep(300) }:list_models()
       assert.are.equal("auth", err.kind)
       assert.is_truthy(err.message:find("token_path", 1, true), err.message)

@@ -46,7 +46,7 @@ describe("the login of koine.copilot:", function()
     end)
 
     it("ends with the call's total, whatever GitHub does", function()
-      local silent = assert(socket.bind("127.0.0.1", 0)) -- accepts nobody
+      local silent = assert(socket.bind("127.0.0.1", 0)) -- accepts no connection
       local adapter = copilot { github_token = token(), timeout = 0.2,
         github_host = "http://127.0.0.1:" .. select(2, silent:getsockname()) }
       local response, err = adapter:chat "Hi"

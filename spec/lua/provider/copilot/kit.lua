@@ -1,4 +1,4 @@
---- What the specs of koine.copilot share: a loopback provider that is GitHub and Copilot, a GitHub token for every test
+--- Helpers of the specs of koine.copilot: a loopback provider that is GitHub and Copilot, a GitHub token for every test
 -- (the sessions of a process are shared), sleeps that are written down instead of slept, and what was sent.
 
 local core = require "koine.core"

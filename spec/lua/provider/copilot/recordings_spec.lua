@@ -5,7 +5,7 @@ local koine = require "koine"
 
 local directory = os.getenv "KOINE_RECORDINGS"
 
--- What may be picked for a conversation, in the list's order: 17 of 39 entries. None says what a request costs.
+-- The models for a conversation, in the list's order: 17 of 39 entries. None says what a request costs.
 local PICKED = { "claude-opus-4.7", "claude-opus-4.8", "claude-sonnet-4.6", "gemini-3.1-pro-preview",
   "gemini-3.5-flash", "gpt-5.3-codex", "gpt-5.4-mini", "gpt-5.4", "gpt-5.5", "mai-code-1-flash-picker", "gpt-5-mini",
   "claude-sonnet-4.5", "claude-opus-4.5", "claude-haiku-4.5", "gemini-3-flash-preview", "gemini-2.5-pro",

@@ -78,7 +78,7 @@ function kit.gives(token, seconds)
     token_type = "Bearer" } } }
 end
 
---- What was sent to a path: an array of requests.
+--- Returns the requests to a path: an array of requests.
 function kit.sent(path)
   local list = {}
   for _, request in ipairs(assert(kit.server:requests())) do

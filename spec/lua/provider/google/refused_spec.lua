@@ -104,7 +104,7 @@ describe("a login at Google", function()
     end)
 
     it("ends with the call's total, whatever the service does", function()
-      local silent = assert(socket.bind("127.0.0.1", 0)) -- accepts nobody
+      local silent = assert(socket.bind("127.0.0.1", 0)) -- accepts no connection
       local url = "http://127.0.0.1:" .. select(2, silent:getsockname()) .. "/token"
       local _, err = vertex { credentials_file = user { token_uri = url }, timeout = 0.2 }:chat "Hi"
       assert.are.same({ "timeout", "total" }, { err.kind, err.code })
