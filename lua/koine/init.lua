@@ -5,6 +5,8 @@
 --   koine.adapter("anthropic/claude-sonnet-4-5", opts)   the same by name
 --   koine.text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal, message, tool_definition,
 --   server_tool, usage, usage_cost, delta, model_info, … records (data/records.lua)
+--   koine.image.file(path), koine.document.file(path)    blocks of files (data/files/block.lua)
+--   koine.usage.sum(list)                                what several calls used and cost together (data/usage.lua)
 --   koine.response(t)   a real Response from a table, for adapters written in Lua
 --   koine.null, koine.array(t)                           JSON's null; marks a table as a JSON array
 --   koine.base64(bytes)                                  for the source of images and documents
@@ -16,10 +18,12 @@
 --   koine.tool {…}, koine.agent {…}                      tools and loops around them
 --   koine.executor {…}                                   tools that touch files and run commands
 --   koine.dispatcher {…}                                 many people's messages, packed into turns
+--   koine.dispatcher.shared { store = …, … }             the same by many processes, on a store
 --   koine.park(token, seconds), wake, block              waiting for something of your own (task/wait.lua)
 --   koine.custom_adapter {…}                             an adapter of your own
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
 --   koine.vector                                         lengths and products of vectors, packed or not
+--   koine.store.memory {…}, koine.store.file {…}         state that processes share: values, leases, queues (store)
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
 --   koine.providers()   what is known of each provider: name, title, variables of the key, usual model
@@ -53,12 +57,19 @@ core.usage_mt.__tostring = function(usage) return require("koine.data.records").
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "server_tool", "usage", "usage_cost", "delta", "model_info", "model_pricing",
   "usage_window", "usage_amount", "usage_limit_entry", "usage_report" }
+-- Name of a record → what makes the functions beside its constructor.
+local BESIDE = {
+  image = function() return { file = require("koine.data.files.block").image } end,
+  document = function() return { file = require("koine.data.files.block").document } end,
+  usage = function() return { sum = require("koine.data.usage").sum } end,
+}
 -- Public name → the module that it is.
 local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
   hosts = "task.hosts", packing = "dispatch.packing", pricing = "call.pricing", process = "system.process",
-  schema = "data.schema", session = "session", testing = "testing", tool = "agent.tool", vector = "call.embed.vector" }
+  schema = "data.schema", session = "session", store = "store", testing = "testing", tool = "agent.tool",
+  vector = "call.embed.vector" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 local WAIT_PUBLIC = { "park", "wake", "block" }
@@ -78,7 +89,10 @@ for _, name in ipairs(rows.names) do
   end
 end
 for _, name in ipairs(RECORDS) do
-  makers[name] = function() return require("koine.data.records")[name] end
+  makers[name] = function()
+    local record, beside = require("koine.data.records")[name], BESIDE[name]
+    return beside and setmetatable(beside(), { __call = function(_, fields) return record(fields) end }) or record
+  end
 end
 for _, name in ipairs(LOOP) do
   makers[name] = function() return require("koine.task.scheduler")[name] end

@@ -8,6 +8,7 @@ local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
+local pieces = require "koine.call.pieces"
 local rows = require "koine.provider"
 local stream = require "koine.call.stream"
 
@@ -151,6 +152,15 @@ function methods:stream(messages, opts)
   local opened, err = self:open(messages, opts)
   if not opened then error(err, 0) end
   return opened:deltas()
+end
+
+--- The text of an answer, piece by piece, for a generic for: `for piece in adapter:text "Hello?" do … end`. Leaving the
+-- loop closes the stream, which is the second value. Thinking, calls and refusals are not given; an answer without text
+-- gives no piece. Arguments as for open, but for the option `output`. Raises what stream raises.
+function methods:text(messages, opts)
+  core.state(self)
+  pieces.check(opts)
+  return pieces.of(self:open(messages, opts))
 end
 
 --- Sends a chat and returns its Response, or nil, err. Arguments and raised errors as for open.

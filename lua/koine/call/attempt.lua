@@ -60,12 +60,12 @@ function attempt.render(call, codec)
   call.rendered = next(rendered) and rendered
 end
 
--- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. true, or
--- nil, err.
+-- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. The limiter
+-- sees the canonical request, or what the call says in place of it (`asked`). true, or nil, err.
 local function limit_rate(call)
   local limiter = call.state.rate_limiter
   if call.limited or not limiter then return true end
-  local ready, err = limiter:wait(call.ledger:left())
+  local ready, err = limiter:wait(call.ledger:left(), call.asked or call.request)
   if not ready and err then return nil, err end
   call.limited = true
   return true
@@ -279,8 +279,19 @@ local function advise(call, err)
   err.message = core.error_line(("%s%s (%s)"):format(said, is_cut and "…" or "", words))
 end
 
+local HELD_MAX = 24 * 3600 -- seconds: one answer must not stop all machines for longer
+
+-- Tells a rate limiter that others share for how long the provider wants no requests.
+local function hold_back(call, err)
+  local limiter = call.state.rate_limiter
+  if err.retry_after and err.status_code and limiter and limiter.block then
+    limiter:block(limiter.key, math.min(math.max(err.retry_after, 0), HELD_MAX))
+  end
+end
+
 --- Decides about a failed attempt: true when it may be made again (any wait is over), else nil and the error.
 function attempt.again(call, err)
+  hold_back(call, err)
   if reauthenticated(call, err) or changed(call, err) then
     call.ledger:enter(err)
     return true

@@ -37,11 +37,17 @@ local function pending(history)
   return calls
 end
 
--- The options of one call.
-local function call_options(opts, on_delta)
+-- The options of one call: the conversation's, over them those of this exchange, or its on_delta alone. An output of
+-- false is none.
+local function call_options(opts, own)
   local copy = {}
   for name, value in next, opts do copy[name] = value end
-  if on_delta ~= nil then copy.stream, copy.on_delta = true, on_delta end
+  if type(own) == "table" then
+    for name, value in next, own do copy[name] = value end
+  elseif own ~= nil then
+    copy.stream, copy.on_delta = true, own
+  end
+  if copy.output == false then copy.output = nil end
   return copy
 end
 
@@ -49,11 +55,11 @@ local ONE_EXCHANGE = { field = "conversation", expected = "one exchange at a tim
   message = "conversation: one exchange at a time expected, another one is under way" }
 
 -- Sends the history and `message` after it (nil: the history alone). The Response, or nil, err.
-local function exchange(self, message, on_delta)
+local function exchange(self, message, opts)
   local held <close> = exclusive(self, ONE_EXCHANGE) -- luacheck: ignore held
   local messages = table.move(self.history, 1, #self.history, 1, {})
   messages[#messages + 1] = message
-  return self.adapter:chat(messages, call_options(self.opts, on_delta))
+  return self.adapter:chat(messages, call_options(self.opts, opts))
 end
 
 local function append(history, message, answer)
@@ -70,9 +76,9 @@ local function add(history, message, answer)
   error(err, 0)
 end
 
-local function say(self, content, on_delta)
+local function say(self, content, opts)
   local message = { role = "user", content = records.to_table(content) }
-  local response, err = exchange(self, message, on_delta)
+  local response, err = exchange(self, message, opts)
   if not response then return nil, err end
   add(self.history, message, response:message())
   return response
@@ -90,20 +96,22 @@ local function says_nothing(said)
   return next(said) == nil
 end
 
---- Says something: the Response, or nil, err. `said` is a string or an array of blocks; `on_delta` a function
--- of one delta, nil for none. Tool calls that wait for results are answered as not executed.
--- Raises an ArgumentError for bad blocks, options, or while another exchange is under way.
-function methods:ask(said, on_delta)
+--- Says something: the Response, or nil, err. `said` is a string or an array of blocks; `opts` a table of options of
+-- this exchange (options.lua), which win over the conversation's, or a function of one delta; nil for none. Its output
+-- may be false: this answer has no shape, though the conversation's answers have one. Tool calls that
+-- wait for results are answered as not executed. Raises an ArgumentError for bad blocks, options, or while another
+-- exchange is under way.
+function methods:ask(said, opts)
   if type(said) ~= "string" then check_list("ask", "string or array of blocks", said) end
   if says_nothing(said) then errors.argument("ask", "non-empty text or blocks", said) end
   local calls = pending(self.history)
-  if #calls == 0 then return say(self, said, on_delta) end
+  if #calls == 0 then return say(self, said, opts) end
   local blocks = {}
   for i, call in ipairs(calls) do
     blocks[i] = { type = "tool_result", tool_use_id = call.id, content = "The call was not executed.", is_error = true }
   end
   if type(said) == "string" then said = { { type = "text", text = said } } end
-  return say(self, table.move(said, 1, #said, #blocks + 1, blocks), on_delta)
+  return say(self, table.move(said, 1, #said, #blocks + 1, blocks), opts)
 end
 
 -- The result of a call as a block; raises when it is not one or answers no pending call.
@@ -121,8 +129,8 @@ end
 
 --- Answers the tool calls of the last Response and returns the next one, or nil, err. `results` is an array of
 -- {tool_use_id, content = string or array of text blocks, is_error = nil | boolean}, one for each call, in any order.
--- `on_delta` as for ask. Raises an ArgumentError naming a result that is missing, doubled or for no call.
-function methods:results(results, on_delta)
+-- `opts` as for ask. Raises an ArgumentError naming a result that is missing, doubled or for no call.
+function methods:results(results, opts)
   check_list("results", "array of tool results", results)
   local calls, wanted, given = pending(self.history), {}, {}
   if #calls == 0 then core.raise_argument("results", "no results (no tool call waits for one)", "some") end
@@ -136,19 +144,19 @@ function methods:results(results, on_delta)
     if not given[call.id] then core.raise_argument("results", "a result for the call " .. call.id, "none") end
     blocks[i] = given[call.id]
   end
-  return say(self, blocks, on_delta)
+  return say(self, blocks, opts)
 end
 
 --- Goes on with an answer that the provider paused (stop_reason "pause_turn") and returns the Response of what came
--- since, or nil, err. The history holds both parts as one message. Raises an ArgumentError when the last message is not
--- the assistant's.
-function methods:resume(on_delta)
+-- since, or nil, err; `opts` as for ask. The history holds both parts as one message. Raises an ArgumentError when the
+-- last message is not the assistant's.
+function methods:resume(opts)
   local history = self.history
   local paused = history[#history]
   if not paused or paused.role ~= "assistant" then
     core.raise_argument("resume", "a message of the assistant at the end of the history", "none")
   end
-  local response, err = exchange(self, nil, on_delta)
+  local response, err = exchange(self, nil, opts)
   if not response then return nil, err end
   local before = paused.content
   if type(before) == "string" then before = { { type = "text", text = before } } end

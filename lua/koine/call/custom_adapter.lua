@@ -1,5 +1,5 @@
 --- Adapters written in Lua: one primitive makes a whole adapter.
--- The primitive, `open`, starts one answer and returns an object with three methods; chat, stream and open of the
+-- The primitive, `open`, starts one answer and returns an object with three methods; chat, stream, text and open of the
 -- adapter are derived from it, with the checks of messages and options that every adapter makes. The other
 -- methods have defaults here.
 
@@ -7,6 +7,7 @@ local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
+local pieces = require "koine.call.pieces"
 local vocabulary = require "koine.data.vocabulary"
 local wait = require "koine.task.wait"
 
@@ -33,7 +34,20 @@ end
 
 local function is_object(value) return type(value) == "table" or type(value) == "userdata" end
 
--- Streams: the object around what a primitive returned: {name (the adapter's), source (that object)} ----------------
+-- A Response with the calls of this tool marked as the answer itself, which is none to make.
+local function marked(response, tool)
+  local fields, found = response:to_table(), false
+  for _, block in ipairs(fields.content) do
+    if block.type == "tool_use" and block.name == tool then block.output, found = true, true end
+  end
+  if not found then return response end
+  fields.tool_calls = nil
+  if fields.stop_reason == "tool_use" then fields.stop_reason = "end_turn" end
+  return core.response(fields)
+end
+
+-- Streams: the object around what a primitive returned: {name (the adapter's), source (that object), tool = name of the
+-- tool whose call is the answer, nil: none} ---------------------------------------------------------------------------
 
 local stream = {}
 
@@ -68,7 +82,8 @@ function stream:response()
     if not is_object(result) then
       return finish(self, mistaken(self.name, "response", "response", errors.describe(result)))
     end
-    self.result = type(result) == "table" and core.response(result) or result
+    result = type(result) == "table" and core.response(result) or result
+    self.result = self.tool and marked(result, self.tool) or result
   end
   return self.result
 end
@@ -140,7 +155,8 @@ local function start_plain(adapter, primitive, messages, all)
   return opened
 end
 
--- The quirks of an author's adapter where an answer shall have a shape: the model is asked for it in words.
+-- The quirks of an author's adapter where an answer shall have a shape: the model is asked for it in words, unless the
+-- caller wants a tool.
 local IN_WORDS = { structured = "none", no_tools = true }
 
 -- The same, of an answer with a shape too; `settings` are those of the call.
@@ -151,8 +167,10 @@ local function start(adapter, primitive, messages, all, settings)
   return require "koine.call.output"(state, as_messages(messages), settings, function(list, amend)
     local round = {}
     for name, value in next, all do round[name] = value end
-    amend(round)
-    return start_plain(adapter, primitive, list, round)
+    local tool = amend(round)
+    local opened, err = start_plain(adapter, primitive, list, round)
+    if opened then opened.tool = tool end
+    return opened, err
   end)
 end
 
@@ -204,6 +222,12 @@ local function derive(adapter, definition)
     local opened, err = open(self, "stream", messages, opts)
     if not opened then error(err, 0) end
     return opened:deltas()
+  end
+
+  --- The text of an answer, piece by piece, for a generic for; see call/adapter.lua. Arguments as for chat.
+  function adapter:text(messages, opts)
+    pieces.check(opts)
+    return pieces.of(open(self, "text", messages, opts))
   end
 
   --- A value of a shape, and the Response it came in, or nil, err; see call/adapter.lua. Arguments as for chat.

@@ -9,6 +9,7 @@ local custom_adapter = require "koine.call.custom_adapter"
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local wait = require "koine.task.wait"
 
 local CALLERS = { invalid_request = true, too_large = true, context_overflow = true, cancelled = true, limit = true }
 
@@ -16,7 +17,8 @@ local REFUSALS = { ArgumentError = true, NotImplementedError = true }
 
 local function others_may_try(err) return err.retryable or not CALLERS[err.kind] end
 
--- The stream of one call: {adapters, messages, opts, may, at, attempts, stream | answer, delivered}
+-- The stream of one call: {adapters, messages, opts, may, at, attempts, stream | answer, delivered, raised = true once
+-- the caller's own check of a value raised}
 local stream = {}
 stream.__index = stream
 
@@ -47,10 +49,12 @@ end
 local function ask(self)
   local streamed = self.opts.stream
   local took, result, err = call(self.adapters, self.at, streamed and "open" or "chat", self.messages, self.opts)
+  if not took and self.raised then error(result, 0) end
   if not took then
     self.attempts[#self.attempts + 1] = refusal(result)
     return false
   end
+  if result and streamed then wait.disown(result) end -- it is this stream's, whoever reads that now
   self[streamed and "stream" or "answer"] = result
   return result and true, err
 end
@@ -119,6 +123,21 @@ end
 
 function stream:stats() return self.stream and self.stream:stats() or {} end
 
+-- The option output, whose check notes that it raised: such an error is the caller's, and no refusal.
+local function watched(self, output)
+  local judge = type(output) == "table" and output.check
+  if type(judge) ~= "function" then return output end
+  local copy = {}
+  for name, value in next, output do copy[name] = value end
+  function copy.check(value)
+    self.raised = true
+    local accepted, why = judge(value)
+    self.raised = false
+    return accepted, why
+  end
+  return copy
+end
+
 local METHODS = { "open", "provider_name", "model_name" } -- that an adapter needs here, beside chat
 
 -- The adapters among the fields given, a new array.
@@ -183,6 +202,7 @@ return function(given)
       opts.model = nil -- each adapter has its own
       local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,
         attempts = {} }, stream)
+      opts.output = watched(self, opts.output)
       local asked, err = advance(self)
       if not asked then return nil, err end
       return self

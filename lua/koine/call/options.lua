@@ -7,7 +7,9 @@
 --   max_tokens      integer, 0 or more
 --   thinking        false, "low", "medium", "high", a further word of the model's row, or {budget_tokens = integer};
 --                   {enabled = false} and a budget of 0 are false
---   temperature     number from 0 to 2;  top_p  number from 0 to 1
+--   temperature     number from 0 to 2;  top_p, min_p  number from 0 to 1;  top_k  integer, 1 or more
+--   seed            integer from 0 to 2147483647, which every provider with seeds takes
+--   logprobs        true, or integer from 0 to 20: the alternatives to each token that are told, too (true: 0)
 --   stop_sequences  array of non-empty strings
 --   cache_retention "none", "short" (5 minutes), "long" (1 hour)
 --   metadata        table, e.g. {user_id = "u"};  betas  string or array of strings
@@ -138,6 +140,12 @@ end
 local LIST_OF_BETAS = check.list(check.name, "string or array of strings")
 local function BETAS(value, field) return LIST_OF_BETAS(type(value) == "string" and { value } or value, field) end
 
+-- Keeps the number of alternatives.
+local LOGPROBS = check.that("true, or integer from 0 to 20", function(value)
+  local count = value == true and 0 or math.type(value) and math.tointeger(value)
+  if count and count >= 0 and count <= 20 then return count end
+end)
+
 -- The names ---------------------------------------------------------------------------------------------------------
 
 -- Taken by constructors and by calls: what goes to the provider, a member of the request of the same name (codec.h), …
@@ -145,6 +153,7 @@ local SENT = {
   max_tokens = check.integer(0), thinking = THINKING, temperature = check.number(0, 2), top_p = check.number(0, 1),
   stop_sequences = NAMES, cache_retention = check.one_of { "none", "short", "long" },
   metadata = check.table, betas = BETAS, extra = check.table,
+  seed = check.integer(0, 0x7fffffff), top_k = check.integer(1), min_p = check.number(0, 1), logprobs = LOGPROBS,
 }
 
 -- … and what does not.
@@ -217,10 +226,10 @@ local HINTS = { url = "base_url", endpoint = "base_url", host = "base_url", base
   functions = "tools", callback = "on_delta", on_token = "on_delta", on_chunk = "on_delta",
   schema = "output = {schema = …}", json_schema = "output = {schema = …}", output_schema = "output = {schema = …}",
   response_schema = "output = {schema = …}", response_format = "output = {schema = …}",
-  format = "output = {schema = …}",
+  format = "output = {schema = …}", top_logprobs = "logprobs = n", random_seed = "seed",
   max_steps = "koine.agent with stop = koine.agent.steps(n)" }
-for _, name in ipairs { "seed", "top_k", "n", "frequency_penalty", "presence_penalty", "logprobs",
-  "logit_bias", "parallel_tool_calls", "service_tier", "user" } do
+for _, name in ipairs { "n", "frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias",
+  "parallel_tool_calls", "service_tier", "prompt_cache_key", "verbosity", "user" } do
   HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
 end
 
@@ -234,7 +243,9 @@ end
 -- The same where the provider has the option that is meant.
 local OWN_HINTS = { credentials = "credentials_file", region = "location", access_key = "credentials",
   secret_key = "credentials", session_token = "credentials", aws_access_key_id = "credentials",
-  aws_secret_access_key = "credentials", aws_region = "region" }
+  aws_secret_access_key = "credentials", aws_region = "region", task = "purpose", task_type = "purpose",
+  input_type = "purpose", output_dimensionality = "dimensions", output_dimension = "dimensions", packed = "as",
+  encoding_format = "as" }
 
 -- The hint for an unknown option, with the place of the option that it names where that differs; nil: no hint.
 local function hints_for(name, known, elsewhere, where)

@@ -37,6 +37,16 @@ describe("ask", function()
     assert.are.equal(9, sent.max_tokens)
   end)
 
+  it("leaves the shape out of one call with output = false", function()
+    local book = play({ content = '{"name":"Seine"}' }, { content = "A river." }, { content = '{"name":"Rhone"}' })
+    local talk = conversation(book, { output = { schema = "name" } })
+    assert.are.equal("Seine", talk:ask("A river?").output.name)
+    local plain = assert(talk:ask("What is that?", { output = false }))
+    assert.are.equal("A river.", plain:text())
+    assert.is_nil(plain.output_error)
+    assert.are.equal("Rhone", talk:ask("Another?").output.name)
+  end)
+
   it("streams to on_delta", function()
     local book = play({ content = "Hello." })
     local text = {}

@@ -42,6 +42,20 @@ describe("fallback", function()
     assert.are.equal(0, #assert(two:requests()))
   end)
 
+  it("keeps the second's stream where the task that began it was cancelled", function()
+    one:script { OVERLOADED }
+    two:script { { content = "two", fault = { delay_ms = 200 } } }
+    local r
+    koine.run(function()
+      local stream <close> = assert(pair():open "Hello?")
+      local reader = koine.spawn(function() return stream:response() end)
+      repeat koine.sleep(0.002) until #assert(two:requests()) == 1
+      reader:cancel()
+      r = assert(stream:response())
+    end)
+    assert.are.equal("two", r:text())
+  end)
+
   for _, streamed in ipairs { false, true } do
     local how = streamed and "streamed" or "plain"
 

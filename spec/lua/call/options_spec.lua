@@ -256,10 +256,11 @@ describe("an option of a call", function()
   local ADD = { name = "add", description = "Adds.", parameters = { type = "object" } }
   local WITH_TOOL = { tools = { ADD } }
 
-  -- Name, value, what the call has besides. What one wire carries, another may not.
+  -- Name, value, what the call has besides. A wire may lack an option that another one has.
   local OPTIONS = {
     { "system", "Be brief." }, { "system", { { type = "text", text = "Be brief." } } }, { "tools", { ADD } },
     { "max_tokens", 1711 }, { "thinking", "low" }, { "thinking", { budget_tokens = 2048 } }, { "temperature", 0.3 },
+    { "seed", 7 }, { "top_k", 40 }, { "min_p", 0.05 }, { "logprobs", true }, { "logprobs", 20 },
     { "top_p", 0.8 }, { "stop_sequences", { "END" } }, { "cache_retention", "short" }, { "cache_retention", "long" },
     { "metadata", { user_id = "u" } }, { "metadata", { team = "red" } }, { "betas", "beta-1" },
     { "betas", { "beta-1", "beta-2" } }, { "tool_choice", "auto" }, { "tool_choice", "any", WITH_TOOL },

@@ -1,5 +1,5 @@
--- What people write who come from elsewhere: names of other libraries, a dot in place of a colon. Every one is refused,
--- in words that say what is meant here.
+-- Mistakes of people who come from elsewhere: names of other libraries, a dot in place of a colon. Every one is
+-- refused, in words that say what is meant here.
 
 local koine = require "koine"
 local raised = require "spec.support.raised"
@@ -47,13 +47,49 @@ describe("a hint is given for", function()
       max_output_tokens = "max_tokens", stop = "stop_sequences",
       reasoning_effort = "thinking", max_retries = "retry = {max = n}",
       response_format = "output = {schema = …}, an option of chat", json_schema = "output = {schema = …}",
-      seed = "extra = {seed = …}",
+      user = "extra = {user = …}", random_seed = "seed",
       max_steps = "koine.agent with stop = koine.agent.steps(n)", system_prompt = "system, an option of chat" } do
       hinted(name, words, koine.anthropic, { model = "m", [name] = 1 })
       hinted(name, "did you mean ", claude.chat, claude, "Hi.", { [name] = 1 })
     end
     assert.are.equal("base_url", raised(koine.openai, { model = "m", url = "x" }).expected)
     hinted("url", "base_url, an option of the constructor", claude.chat, claude, "Hi.", { url = "x" })
+  end)
+
+  it("a file where a block of one belongs", function()
+    for name, make in pairs { image = koine.image, document = koine.document } do
+      local words = ("koine.%s.file reads a file"):format(name)
+      hinted(name, words, make, "photo.png")
+      for _, field in ipairs { "path", "file", "filename" } do
+        hinted(name .. "." .. field, words, make, { [field] = "a" })
+      end
+      hinted(name .. ".mime_type", "media_type expected", make, { source = "AAAA", mime_type = "image/png" })
+      hinted(name .. ".data", "source expected", make, { data = "AAAA" })
+      hinted(name .. ".source", "koine.image.file and koine.document.file read files", make, { source = "photo.png" })
+      hinted("messages[1].content[1].source", "koine.image.file and koine.document.file", claude.chat, claude,
+        { { role = "user", content = { { type = name, source = "photo.png", media_type = "image/png" } } } })
+    end
+  end)
+
+  it("results, options and single values where a list of functions or usages belongs", function()
+    local usage = koine.usage { input_tokens = 1, output_tokens = 2 }
+    hinted("function 1", "function (not its result) expected, got 5", koine.gather, 5)
+    hinted("functions[1]", "function (not its result)", koine.gather, { usage })
+    hinted("function 2", "{f, g, …, limit = n}", koine.gather, print, { limit = 2 })
+    hinted("usages", "put it into a table", koine.usage.sum, usage, usage)
+    hinted("usages", "put it into a table", koine.usage.sum, koine.response { content = "Hi.", model = "m",
+      stop_reason = "end_turn" })
+    hinted("usages", "put it into a table", koine.usage.sum, { usage = usage })
+  end)
+
+  it("options of embed that are called otherwise elsewhere", function()
+    local openai = koine.openai { model = "m", key = "k" }
+    for name, meant in pairs { task = "purpose", task_type = "purpose", input_type = "purpose", packed = "as",
+      output_dimensionality = "dimensions", encoding_format = "as" } do
+      hinted(name, ('did you mean "%s"?'):format(meant), openai.embed, openai, "Hi.", { [name] = 1 })
+    end
+    hinted("task", "unknown option", openai.chat, openai, "Hi.", { task = 1 })
+    assert.is_nil(raised(openai.chat, openai, "Hi.", { task = 1 }).message:find("purpose", 1, true))
   end)
 
   it("options of one provider that are called otherwise elsewhere", function()

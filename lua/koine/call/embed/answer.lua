@@ -2,11 +2,16 @@
 
 local answer = {}
 
+local COUNT_MAX <const> = 1 << 53 -- as in the answers of chats: sums of counts stay right
+
 --- A count of tokens: an integer, or nil where `value` is none.
 function answer.count(value)
   local whole = math.type(value) and math.tointeger(value)
-  return whole and whole >= 0 and whole or nil
+  return whole and whole >= 0 and whole <= COUNT_MAX and whole or nil
 end
+
+--- An amount of money: a number, or nil where `value` is none.
+function answer.amount(value) return type(value) == "number" and value >= 0 and value or nil end
 
 --- See call/member.lua.
 answer.member = require "koine.call.member"

@@ -9,6 +9,7 @@
 -- The row's `embed` has the facts: koine.provider.
 
 local core = require "koine.core"
+local answers = require "koine.call.embed.answer"
 local attempt = require "koine.call.attempt"
 local batches = require "koine.call.embed.batches"
 local checks = require "koine.call.embed.check"
@@ -49,7 +50,7 @@ local function read(job, answer, n)
   if not found then return nil, { message = why } end
   why = results.problem(job, found)
   if why then return nil, { message = why } end
-  local counted = ask.facts.tokens_header and math.tointeger(tonumber(answer.headers[ask.facts.tokens_header]))
+  local counted = ask.facts.tokens_header and answers.count(tonumber(answer.headers[ask.facts.tokens_header]))
   found.tokens = found.tokens or counted
   found.zeros, found.was_cut = zeros > 0, was_cut
   found.request_id = results.request_id(job.state.row, answer.headers)
@@ -80,6 +81,7 @@ end
 local function send(job, first, last)
   local texts = table.move(job.texts, first, last, 1, {})
   local call = call_for(job)
+  call.asked = { texts = texts }
   local found, err = attempt.fetch(call, "POST", job.path, job.dialect.render(job.ask, texts), function(answer)
     return read(job, answer, #texts)
   end)

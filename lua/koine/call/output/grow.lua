@@ -10,7 +10,7 @@ local mt = { __index = methods }
 
 --- The view of a round's answer. `plan` is what ask.plan gave.
 local function new(plan)
-  return setmetatable({ plan = plan, waits = plan.loose, stop = nil,
+  return setmetatable({ plan = plan, waits = plan.loose, stop = nil, whole = false,
     grown = core.growing { without_nulls = plan.nullable } }, mt)
 end
 
@@ -23,35 +23,47 @@ end
 --- The value so far, to the last byte; nil before there is one.
 function methods:value() return seen(self, self.grown:value()) end
 
+-- Returns the path within the wrapping of a change at `path`, or nil where it is one of the wrapping alone. A piece of
+-- the answer may change both: the path is that of the wrapping then.
+local function inner(self, path, value)
+  if path == "" then return value ~= nil and not self.whole and "" or nil end
+  if path == WRAPPED or path:sub(1, #WRAPPED + 1) == WRAPPED .. "/" then return path:sub(#WRAPPED + 1) end
+end
+
 -- The delta of a change at `path`, or nil where it is one of the wrapping alone. A string that is open may lack a
 -- thousandth of its bytes: setting it anew for each delta would cost the square of its length.
 local function delta_of(self, path, complete)
-  if self.plan.wrapped then
-    if path:sub(1, #WRAPPED) ~= WRAPPED then return nil end
-    path = path:sub(#WRAPPED + 1)
-  end
   if type(self.root) ~= "table" then self.root = self.grown:value() end
-  return { type = "output_delta", value = seen(self, self.root), path = path, complete = complete }
+  local value = seen(self, self.root)
+  if self.plan.wrapped then
+    path = inner(self, path, value)
+    if not path then return nil end
+    self.whole = path == "" and complete
+  end
+  return { type = "output_delta", value = value, path = path, complete = complete }
 end
 
--- Returns a piece's part that belongs to the value: words before the first bracket do not, where there may be some.
+-- Returns a piece's part that belongs to the value: words before it do not, where there may be some. The value is an
+-- object then, as it was asked for: a bracket before it is one of the words.
 local function begun(self, piece)
   if not self.waits then return piece end
-  local from = piece:find "[{%[]"
+  local from = piece:find("{", 1, true)
   if not from then return nil end
   self.waits = false
   return piece:sub(from)
 end
 
--- Puts what `whole` has and `value` lacks into it.
+-- Puts what `whole` has and `value` lacks into it, and 1 in the place of 1.0. The caller may have changed the value.
 local function fill(value, whole)
   for name, member in next, whole do
-    if value[name] == nil then value[name] = member
-    elseif type(member) == "table" then fill(value[name], member) end
+    local own = rawget(value, name)
+    if own == nil or math.type(member) == "integer" and own == member then rawset(value, name, member)
+    elseif type(member) == "table" and type(own) == "table" then fill(own, member) end
   end
 end
 
---- Completes the value with what the whole one has besides: nulls that its schema allows.
+--- Completes the value with what the whole one has besides: nulls that its schema allows, and integers that the model
+-- wrote with a fraction.
 function methods:complete(whole)
   local value = self:value()
   if type(value) == "table" and type(whole) == "table" then fill(value, whole) end

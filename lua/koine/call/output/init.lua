@@ -20,7 +20,9 @@ return function(state, messages, settings, start)
   if type(messages) == "string" then messages = { { role = "user", content = messages } } end
   local plan, deadline = { spec = settings.output }, deadline_of(settings)
   local function amend(request)
-    for name, value in next, ask.plan(request, settings.output, state.quirks) do plan[name] = value end
+    local made = ask.plan(request, settings.output, state)
+    for name in next, plan do plan[name] = nil end -- another round may ask in another way
+    for name, value in next, made do plan[name] = value end
     return plan.tool
   end
   return stream(function(list) return start(list, amend, deadline) end, messages, plan, state)

@@ -3,9 +3,22 @@
 -- where the wire did not promise JSON alone (`loose`). Pure; nothing here raises.
 
 local core = require "koine.core"
+local errors = require "koine.data.errors"
 local nulls = require "koine.data.schema.nulls"
 
 local read = {}
+
+-- Numbers are numbers, whatever their size: an answer is no message that has to come back unchanged.
+local function decode(text) return core.decode(text, true) end
+
+-- Why a text is no JSON, in words for people and models: `err` is the reader's error.
+local function no_json(text, err)
+  local why = err.message:gsub("^JSON: ", "")
+  local expected, at = why:match "^(.*) expected at byte (%d+), found 0x%x%x$"
+  if at == "0" then return "the answer is not JSON: it begins with " .. errors.describe(text) end
+  if at then why = ("%s expected before %s (byte %d)"):format(expected, errors.describe(text:sub(at + 1)), at) end
+  return "the answer is not JSON: " .. why
+end
 
 -- White space and a byte order mark around JSON are no part of it.
 local function trimmed(text)
@@ -41,7 +54,7 @@ local function first_of_two(text)
   if not text:find "^[{%[]" then return nil end
   local last = closing(text, 1)
   if not last or last == #text then return nil end
-  local first, rest = core.decode(text:sub(1, last)), core.decode(trimmed(text:sub(last + 1)))
+  local first, rest = decode(text:sub(1, last)), decode(trimmed(text:sub(last + 1)))
   if first ~= nil and rest ~= nil then return first end
 end
 
@@ -55,7 +68,7 @@ end
 local function first_object(text)
   local from = text:find("{", 1, true)
   local last = from and closing(text, from)
-  return last and core.decode(text:sub(from, last))
+  return last and decode(text:sub(from, last))
 end
 
 --- Reads JSON text: the value and nil; the value and what was cut off, in words for a warning; nil, code, message: code
@@ -63,17 +76,17 @@ end
 function read.text(text, loose)
   text = trimmed(text)
   if text == "" then return nil, "empty", "the answer has no text" end
-  local value, err = core.decode(text)
+  local value, err = decode(text)
   if value ~= nil then return value end
   value = first_of_two(text)
   if value ~= nil then return value, "the answer was two values: the first was taken" end
   if loose then
     local inside = unfenced(text)
-    value = inside and core.decode(inside)
+    value = inside and decode(inside)
     if value == nil then value = first_object(text) end
     if value ~= nil then return value, "what stood around the JSON was left out" end
   end
-  return nil, "not_json", err.message
+  return nil, "not_json", no_json(text, err)
 end
 
 -- Whether one of the schemas of a place wants integers: `type` is or holds "integer".
@@ -98,11 +111,14 @@ local function with_integers(value, place)
   return value
 end
 
---- `value` with 1 in place of 1.0 wherever `schema` (a JSON Schema) wants an integer: JSON Schema takes both. Changes
--- tables in place.
-function read.integers(value, schema)
+--- `value` with 1 in place of 1.0 wherever the schemas of a place (nulls.lua) want an integer: JSON Schema takes both.
+-- Changes tables in place.
+function read.integers_at(value, place)
   if math.type(value) ~= "float" and type(value) ~= "table" then return value end
-  return with_integers(value, nulls.root(schema))
+  return with_integers(value, place)
 end
+
+--- The same with the place of the whole value of `schema` (a JSON Schema).
+function read.integers(value, schema) return read.integers_at(value, nulls.root(schema)) end
 
 return read

@@ -3,9 +3,9 @@
 local core = require "koine.core"
 local cut = require("koine.data.text").cut
 local grow = require "koine.call.output.grow"
+local judges = require "koine.data.schema.judge"
 local nulls = require "koine.data.schema.nulls"
 local read = require "koine.call.output.read"
-local schema = require "koine.data.schema"
 
 local CUT = { max_tokens = true, context_overflow = true }
 local GOES_ON = { tool_use = true, pause_turn = true }
@@ -14,12 +14,15 @@ local TEXT_MAX = 65536 -- bytes of an answer that an error keeps
 
 local settle = {}
 
---- Returns the answer's text, and whether it is the arguments of the call that holds the answer.
+--- Returns the answer's text, and how many calls hold an answer: the text is the arguments of the first.
 function settle.said(response)
+  local text, calls = nil, 0
   for _, block in ipairs(response.content) do
-    if block.type == "tool_use" and block.output then return block.arguments_json, true end
+    if block.type == "tool_use" and block.output then
+      text, calls = text or block.arguments_json, calls + 1
+    end
   end
-  return response:text(), false
+  return text or response:text(), calls
 end
 
 -- The words of a refusal, or nil.
@@ -29,13 +32,8 @@ local function refusal(response)
   end
 end
 
-local function add_warning(response, warning)
-  local warnings = response.warnings
-  warnings[#warnings + 1] = warning
-end
-
-local function warn(response, code, message)
-  add_warning(response, { code = code, field = "output", message = message })
+local function warn(warnings, code, message)
+  warnings[#warnings + 1] = { code = code, field = "output", message = message }
 end
 
 -- The value under the name that a root of another kind was wrapped in.
@@ -48,8 +46,8 @@ end
 local function judge(plan, value)
   local spec = plan.spec
   if spec.schema ~= nil then
-    local fits, why = schema.validate(spec.schema, value)
-    if not fits then return { code = "invalid", message = why } end
+    local fits, why, path = judges.validate(spec.schema, spec.schema, value, "", true)
+    if not fits then return { code = "invalid", message = why, path = path } end
   end
   if not spec.check then return nil end
   local accepted, why = spec.check(value)
@@ -65,11 +63,14 @@ local function stopped(response)
   if words or REFUSED[reason] then return { code = "refused", message = words or "the model refused to answer" } end
 end
 
--- The value of an answer, or nil and what is wrong.
-local function value_of(plan, response, text, is_call)
+-- Whether the answer is not over: it calls tools, or the provider paused it.
+local function is_on_its_way(response) return GOES_ON[response.stop_reason] or #response.tool_calls > 0 end
+
+-- The value of an answer, or nil and what is wrong; adds to `warnings`.
+local function value_of(plan, warnings, text, is_call)
   local value, what, why = read.text(text, plan.loose and not is_call)
   if value == nil then return nil, { code = what, message = why } end
-  if what then warn(response, "output_extracted", what) end
+  if what then warn(warnings, "output_extracted", what) end
   if plan.mode == "object" and (type(value) ~= "table" or getmetatable(value) == core.array_mt) then
     return nil, { code = "invalid", message = "a JSON object expected" }
   end
@@ -82,30 +83,30 @@ local function value_of(plan, response, text, is_call)
   return value
 end
 
--- Notes that calls beside the answer were left undone.
-local function note_undone(response)
+-- Notes what else there was beside the call that holds the answer: other such calls, calls that were left undone.
+local function note_others(response, warnings, calls)
+  if calls > 1 then warn(warnings, "output_extracted", "the answer was several calls: the first was taken") end
   if #response.tool_calls == 0 then return end
-  warn(response, "calls_undone", "the model called other tools beside its answer: they were not run")
+  warn(warnings, "calls_undone", "the model called other tools beside its answer: they were not run")
 end
 
 --- Reads and judges the answer of a Response and notes output, output_error and output_mode on it. Returns the
 -- output_error, nil where there is none: {code = "not_json", "invalid", "truncated", "refused" or "empty", message,
--- path, text}. An answer that calls tools, and gives none, has neither.
+-- text, path = a JSON pointer where the schema refused something}. An answer that calls tools, and gives none, has
+-- neither.
 function settle.response(plan, response)
-  local text, is_call = settle.said(response)
-  local problem = stopped(response)
+  local text, calls = settle.said(response)
+  local problem, goes_on = stopped(response), calls == 0 and is_on_its_way(response)
   local value
+  local warnings = { plan.warning }
+  if not problem and not goes_on then value, problem = value_of(plan, warnings, text, calls > 0) end
+  if not problem and calls > 0 then note_others(response, warnings, calls) end
+  -- nothing was changed before: the caller's check may have been broken off
+  table.move(warnings, 1, #warnings, #response.warnings + 1, response.warnings)
   core.annotate(response, "output_mode", plan.mode)
-  if plan.warning then add_warning(response, plan.warning) end
-  if not problem and not is_call and GOES_ON[response.stop_reason] then return nil end
-  if not problem then value, problem = value_of(plan, response, text, is_call) end
-  if problem then
-    problem.text = (cut(text, TEXT_MAX))
-    core.annotate(response, "output_error", problem)
-    return problem
-  end
-  if is_call then note_undone(response) end
-  core.annotate(response, "output", value)
+  if problem then problem.text = (cut(text, TEXT_MAX)) end
+  core.annotate(response, problem and "output_error" or "output", problem or value)
+  return problem
 end
 
 --- Notes what there is of a value on the Response (or nil) of an answer that broke off.

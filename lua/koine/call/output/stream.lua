@@ -4,14 +4,19 @@
 -- Failures are those of the adapter's streams; an answer that does not fit is none.
 
 local core = require "koine.core"
+local asks = require "koine.call.output.ask"
 local check = require "koine.data.check"
+local defer = require "koine.task.defer"
 local elements = require "koine.call.output.elements"
 local errors = require "koine.data.errors"
 local grow = require "koine.call.output.grow"
 local queue = require "koine.task.queue"
+local records = require "koine.data.records"
+local refused = require "koine.call.output.refused"
 local repair = require "koine.call.output.repair"
 local settle = require "koine.call.output.settle"
 local usage = require "koine.data.usage"
+local wait = require "koine.task.wait"
 
 local NOTHING <const> = {}
 
@@ -22,52 +27,63 @@ local function finish(self, err)
   return nil, err
 end
 
+-- Enters the attempts of an answer, or of an error, into what the call tried.
+local function enter_attempts(self, list)
+  for _, attempt in ipairs(list or NOTHING) do self.attempts[#self.attempts + 1] = attempt end
+end
+
 -- Enters a round's Response into what the call used and tried.
 local function enter(self, response)
+  self.last = response
   usage.add(self.usage, response.usage)
-  for _, attempt in ipairs(response.attempts or {}) do self.attempts[#self.attempts + 1] = attempt end
+  enter_attempts(self, response.attempts)
   if self.round > 0 and #self.attempts > 0 then self.attempts[#self.attempts].kind = "repair" end
 end
 
 -- The last round's Response: what it says of usage and attempts counts all rounds.
 local function whole(self, response)
-  if self.round > 0 then
-    core.annotate(response, "usage", usage.copy(self.usage))
-    core.annotate(response, "attempts", self.attempts)
-  end
+  if self.round > 0 then core.annotate(response, "usage", usage.copy(self.usage)) end
+  if #self.attempts > 0 then core.annotate(response, "attempts", self.attempts) end
   self.result = response
   return finish(self)
 end
 
--- Ends the call with the error of a round: its attempts, and what its partial Response used, count all rounds.
+-- Ends the call with the error of a round: its attempts, and what its partial Response used, count all rounds. Where
+-- nothing of that round arrived, the answer before it is what there is.
 local function fail(self, err)
-  local partial = err.partial
+  enter_attempts(self, err.attempts)
+  if #self.attempts > 0 then err.attempts = self.attempts end
   if self.round > 0 then
-    local own = err.attempts or {}
-    err.attempts = table.move(own, 1, #own, #self.attempts + 1, self.attempts)
-    if partial then
-      usage.add(self.usage, partial.usage)
-      core.annotate(partial, "usage", usage.copy(self.usage))
-    end
+    if err.partial then usage.add(self.usage, err.partial.usage) else err.partial = self.last end
+    if err.partial then core.annotate(err.partial, "usage", usage.copy(self.usage)) end
   end
   return finish(self, err)
 end
 
--- Begins the next round with these messages: true; nil, err where it cannot begin.
-local function ask_again(self, messages)
-  self.round = self.round + 1
-  self.messages = messages
+-- Whether an error says only that this wait was broken off, or the adapter closed: the answer itself has not failed.
+local function is_cancelled(err) return type(err) == "table" and err.kind == "cancelled" end
+
+-- Begins the round that is due: true; nil, err where it cannot begin, or the reader was broken off.
+local function begin_round(self)
   local source, err = self.begin(self.messages)
   if self.over then -- closed meanwhile
     if source then source:close() end
     return nil, self.err
   end
+  if not source and is_cancelled(err) then return nil, err end
   if not source then return fail(self, err) end
-  self.source, self.call, self.fed = source, nil, 0
+  wait.disown(source) -- it is this stream's, which may belong to another task than the one that reads it now
+  self.source, self.due, self.call, self.fed = source, false, nil, 0
   if self.shown then self.waiting:push { type = "output_reset" } end
   self.shown, self.view = false, grow(self.plan)
   if self.watched then self.view:watch(self.watched) end
   return true
+end
+
+-- The same, of another answer to these messages.
+local function ask_again(self, messages)
+  self.round, self.messages, self.due = self.round + 1, messages, true
+  return begin_round(self)
 end
 
 -- Returns the model's text where the provider itself refuses an answer that does not fit (row.failed_output), or nil.
@@ -79,25 +95,53 @@ local function refused_text(self, err)
   return type(text) == "string" and text or nil
 end
 
--- A round failed: true when there is another round; nil, err when the call is over.
+-- Whether a round failed because the schema is too complex, which is remembered, and may be asked for in another way.
+local function is_too_complex(self, err)
+  local plan = self.plan
+  if not plan.schema or not asks.is_open(plan.spec) or not refused.says(err, self.state.quirks) then return false end
+  refused.note(self.state, plan.schema, plan.beside)
+  return true
+end
+
+-- A round failed: true when there is another round, or the same in another way; nil, err when the call is over.
 local function fail_round(self, err)
+  if is_too_complex(self, err) then
+    enter_attempts(self, err.attempts)
+    self.due = true
+    return begin_round(self)
+  end
   local text = self.round < self.plan.spec.repair and refused_text(self, err)
   if not text then
     settle.partial(self.plan, err.partial)
     return fail(self, err)
   end
-  for _, attempt in ipairs(err.attempts or {}) do self.attempts[#self.attempts + 1] = attempt end
+  enter_attempts(self, err.attempts)
   return ask_again(self, repair.texts(self.messages, text, { message = err.message }))
 end
 
--- A round's answer is complete: true when there is another round; nil, err when the call is over.
-local function end_round(self)
-  local response, err = self.source:response()
-  if self.over then return nil, self.err end -- closed meanwhile
+-- Settles an answer: its output_error, nil for none. What the caller's check raises is raised every time from now on,
+-- and ends the call: a check is not called again.
+local function settled(self, response)
+  local ok, problem = pcall(settle.response, self.plan, response)
+  if ok then return problem end
+  if self.over then return nil end -- closed meanwhile
+  self.over, self.raised = true, { problem }
+  error(problem, 0)
+end
+
+-- Raises again what the caller's check raised.
+local function reraise(self)
+  if self.raised then error(self.raised[1], 0) end
+end
+
+-- A round is over, with this Response or error: true when there is another round; nil, err when the call is over, or
+-- the reader was broken off.
+local function end_round(self, response, err)
+  if not response and is_cancelled(err) then return nil, err end
   if not response then return fail_round(self, err) end
-  local problem = settle.response(self.plan, response)
-  if self.over then return nil, self.err end -- closed by the caller's check
-  if self.plan.nullable and not problem then self.view:complete(response.output) end
+  local problem = settled(self, response)
+  if self.over then return nil, self.err end -- closed while the caller's check ran
+  if not problem then self.view:complete(response.output) end
   enter(self, response)
   if self.round < self.plan.spec.repair and repair.may_help(problem) then
     return ask_again(self, repair.messages(self.messages, response, problem))
@@ -105,14 +149,39 @@ local function end_round(self)
   return whole(self, response)
 end
 
--- The text of a delta that belongs to the answer's value, or nil.
+-- Ends the round of `source`, or begins the one that is due. One reader of several does so, the others wait for that.
+-- True when there is more to read; nil, err when the call is over.
+local function turn(self, source, response, err)
+  local other = self.turning
+  if other then
+    if other.owner == coroutine.running() then
+      core.raise_argument("stream", "a check that does not read the stream whose value it judges", "one that does")
+    end
+    local _, interrupted = wait.park(other)
+    return not interrupted or nil, interrupted
+  end
+  if self.over or source ~= self.source then return true end -- another reader was faster
+  local mine = { owner = coroutine.running() }
+  local done <close> = defer(function() -- luacheck: ignore done
+    self.turning = nil
+    wait.wake(mine)
+  end)
+  self.turning = mine
+  if self.due then return begin_round(self) end
+  return end_round(self, response, err)
+end
+
+-- The value if it is text, else nil: deltas may be those of an adapter in Lua.
+local function as_text(value) return type(value) == "string" and value or nil end
+
+-- The text of a delta that belongs to the answer's value; nil or false for none.
 local function text_of(self, delta)
   local tool = self.plan.tool
-  if not tool then return delta.type == "text_delta" and delta.text or nil end
+  if not tool then return delta.type == "text_delta" and as_text(delta.text) end
   if delta.type == "tool_use_start" and delta.tool_name == tool then
     self.call = self.call or delta.tool_call_id -- the first one's arguments are the answer
   end
-  if delta.type == "tool_use_delta" and delta.tool_call_id == self.call then return delta.argument_delta end
+  if delta.type == "tool_use_delta" and delta.tool_call_id == self.call then return as_text(delta.argument_delta) end
 end
 
 -- Queues what a delta adds to the value.
@@ -124,43 +193,61 @@ local function observe(self, delta)
   for _, one in ipairs(grown or NOTHING) do self.waiting:push(one) end
 end
 
---- The next delta; nil at the end; nil, err when the answer failed, the same error every time after.
+--- The next delta; nil at the end; nil, err when the answer failed, the same error every time after. Raises what the
+-- caller's check raises, then every time.
 function methods:next()
-  repeat
-    if self.over then return nil, self.err end
-    if self.waiting:count() > 0 then return self.waiting:pop() end
-    local delta, err = self.source:next()
-    if self.over then return nil, self.err end -- closed meanwhile
-    if delta then
-      observe(self, delta)
-      return delta
+  while true do
+    if self.over then
+      reraise(self)
+      return nil, self.err
     end
-    local goes_on
-    if err then goes_on = fail_round(self, err) else goes_on = end_round(self) end
-  until not goes_on
-  return nil, self.err
+    if self.waiting:count() > 0 then return self.waiting:pop() end
+    local source, response, delta, err = self.source
+    if not self.due then
+      delta, err = source:next()
+      if delta and not self.over then
+        observe(self, delta)
+        return delta
+      end
+      if not err and not self.over then response, err = source:response() end
+    end
+    local goes_on, failure = turn(self, source, response, err)
+    if not goes_on and failure then return nil, failure end
+  end
 end
 
 --- The Response of the last round, the same object every time; reads what is left of the answer first. nil, err when
--- the answer failed.
+-- the answer failed. Raises as next does.
 function methods:response()
-  while not self.over do end_round(self) end
+  while not self.over do
+    local source, response, err = self.source
+    if not self.due then response, err = source:response() end
+    local goes_on, failure = turn(self, source, response, err)
+    if not goes_on and not self.over then return nil, failure end -- interrupted while another reader had its turn
+  end
+  reraise(self)
   return self.result, self.err
 end
 
 -- Reads into the view what the answer says beyond the deltas that were taken: response() reads the rest by itself, and
--- a model may write text where a call was asked for.
+-- a model may write text where a call was asked for. Returns the value in the end.
 local function catch_up(self)
-  local text = settle.said(self.result)
-  if self.fed >= #text then return end
-  self.view:feed(text:sub(self.fed + 1))
-  self.fed = #text
-  if self.plan.nullable and self.result.output ~= nil then self.view:complete(self.result.output) end
+  local text, value = settle.said(self.result), self.result.output
+  if self.fed < #text then
+    self.view:feed(text:sub(self.fed + 1))
+    self.fed = #text
+    if value ~= nil then self.view:complete(value) end
+  end
+  local grown = self.view:value()
+  if value == nil or type(value) == "table" and records.equal(grown, value) then return grown end
+  return value -- what grew were words around it that looked like JSON
 end
 
---- The value so far, the same table every time until an output_reset; nil before there is one.
+--- The value so far, the same table every time until an output_reset; nil before there is one. That of the Response in
+-- the end, where words before it looked like JSON.
 function methods:output()
-  if self.result then catch_up(self) end
+  if self.final == nil and self.result then self.final = catch_up(self) end
+  if self.final ~= nil then return self.final end
   return self.view:value()
 end
 
@@ -174,21 +261,46 @@ local POINTER = check.that('path of an array, such as "/items", or ""', function
   if path == "" or type(path) == "string" and path:find "^/" then return path end
 end)
 
+-- The index (from 1) of the element that a delta made whole, nil where it made none.
+local function index_of(delta, pattern)
+  if delta.type ~= "output_delta" or not delta.complete or type(delta.path) ~= "string" then return nil end
+  local index = delta.path:match(pattern)
+  return index and math.tointeger(tonumber(index)) + 1
+end
+
 --- The elements of the array at `path` (a JSON pointer) for a generic for, each once, when it is whole: the element,
--- and nil or what is wrong with it by the array's `items` alone. Raises the error of an answer that fails. Elements of
--- another answer, where there is one, follow.
+-- and nil or what is wrong with it by the array's `items` alone. Those that were whole before come with the next one.
+-- Raises the error of an answer that fails, and an ArgumentError for a path at which the schema has no array. Elements
+-- of another answer, where there is one, follow.
 function methods:elements(path)
   POINTER(path, "path")
-  local steps, judge = select(2, path:gsub("/", "")) + 1, elements.judge(self.plan.spec.schema, path)
+  local schema = self.plan.spec.schema
+  if schema and not elements.may_be(schema, path) then
+    errors.argument("path", "path of an array in the schema", path)
+  end
+  local steps, judged = select(2, path:gsub("/", "")) + 1, elements.judge(schema, path)
   self.view:watch(steps)
   self.watched = steps
   local pattern = "^" .. path:gsub("%p", "%%%0") .. "/(%d+)$"
+  local given, ready = 0, 0 -- elements of this answer
   return function()
-    for delta in step, self do
-      local index = delta.type == "output_delta" and delta.complete and delta.path:match(pattern)
-      if index then
-        local element = elements.at(delta.value, path, math.tointeger(index) + 1)
-        return element, judge(element)
+    while true do
+      while given < ready do
+        given = given + 1
+        local element = elements.at(self:output(), path, given)
+        if element ~= nil then return judged(element, given) end
+      end
+      local delta = step(self)
+      if not delta then
+        if self.result.output == nil then return nil end
+        ready = elements.count(self:output(), path)
+        if given >= ready then return nil end
+      elseif delta.type == "output_reset" then
+        given, ready = 0, 0
+      else
+        local index = index_of(delta, pattern)
+        if index and index <= given then given = index - 1 end -- an array of the same name began
+        ready = index or ready
       end
     end
   end, nil, nil, self
@@ -218,6 +330,11 @@ local stream_mt = { __index = methods, __name = "koine.stream", __close = method
 return function(begin, messages, plan, state)
   local source, err = begin(messages)
   if not source then return nil, err end
-  return setmetatable({ begin = begin, messages = messages, plan = plan, state = state, source = source,
-    view = grow(plan), waiting = queue.new(), round = 0, fed = 0, usage = usage.zero(), attempts = {} }, stream_mt)
+  messages = table.move(messages, 1, #messages, 1, {}) -- a repair goes on with what they were
+  local made = setmetatable({ begin = begin, messages = messages, plan = plan, state = state, source = source,
+    view = grow(plan), waiting = queue.new(), due = false, round = 0, fed = 0, usage = usage.zero(),
+    attempts = {} }, stream_mt)
+  wait.disown(source)
+  wait.adopt(made)
+  return made
 end

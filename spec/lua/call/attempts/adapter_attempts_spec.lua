@@ -1,6 +1,6 @@
 -- The attempts of an adapter: retries, and a login module that prepares each.
 
-local adapter_kit = require "spec.lua.call.adapter_kit"
+local adapter_kit = require "spec.lua.call.adapter.kit"
 local koine = require "koine"
 local new = require("koine.call.adapter").new
 

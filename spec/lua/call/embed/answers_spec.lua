@@ -1,4 +1,4 @@
--- What comes back of embeddings: order, widths, lengths, base64 and floats, counts, costs, warnings.
+-- Answers with embeddings: order, widths, lengths, base64 and floats, counts, costs, warnings.
 
 local core = require "koine.core"
 local embed_kit = require "spec.lua.call.embed.kit"
@@ -224,6 +224,16 @@ describe("embed", function()
     assert.is_nil(usage.input_tokens)
     assert.is_nil(usage.cost)
     assert.is_true(usage.incomplete)
+  end)
+
+  it("knows no count and no cost where the answer's is none that could be", function()
+    for _, wrong in ipairs { math.maxinteger, -1, "3", 1.5 } do
+      local answer = body { { 1 } }
+      answer.usage = { prompt_tokens = wrong, cost = -0.5 }
+      kit.answer(answer, answer)
+      local usage = assert(kit.embed("openrouter", { "a", "b" }, { batch = 1 })).usage
+      assert.are.same({ nil, nil, true }, { usage.input_tokens, usage.cost, usage.incomplete })
+    end
   end)
 
   it("gives integers as they came where extra asks for them", function()

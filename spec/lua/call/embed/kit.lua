@@ -1,4 +1,4 @@
--- What the specs of embeddings share: the loopback provider, an adapter of each dialect on it, an environment without
+-- Helpers of the specs of embeddings: the loopback provider, an adapter of each dialect on it, an environment without
 -- keys, retries that do not sleep.
 
 local environment = require "spec.support.environment"

@@ -1,4 +1,4 @@
--- What goes out for embeddings, in each dialect: golden bytes, purposes, truncation, what providers cannot be told.
+-- Requests for embeddings, in each dialect: golden bytes, purposes, truncation, options that providers do not have.
 
 local embed_kit = require "spec.lua.call.embed.kit"
 local koine = require "koine"

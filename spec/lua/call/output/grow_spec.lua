@@ -30,6 +30,31 @@ describe("a value that grows", function()
     return list
   end
 
+  it("has the integers of the output in the end, also where the model wrote fractions", function()
+    for _, mode in ipairs { "native", "tool", "prompt" } do
+      local text = '{"name":"Ada","age":36.0}'
+      local call = { type = "tool_use", name = "response", arguments_json = text }
+      local stream <close> = open(kit.gpt(), { { content = mode == "tool" and { call } or text, chunk = 4 } },
+        { schema = kit.PERSON, mode = mode })
+      local seen = grown(stream)
+      assert.are.equal(36, seen[#seen].value.age)
+      assert.are.equal("integer", math.type(stream:output().age))
+    end
+    local stream <close> = open(kit.gpt(), { { content = '{"value":36.0}' } }, { schema = { type = "integer" } })
+    assert(stream:response())
+    assert.are.equal("integer", math.type(stream:output()))
+  end)
+
+  it("may be changed by those who look at it", function()
+    local schema = { type = "object", required = { "name" }, properties = { name = { type = "string" },
+      sub = { type = "object", properties = { n = { type = "integer" } }, required = { "n" } } } }
+    kit.server:script { { content = '{"name":"Ada","sub":{"n":1.0}}', chunk = 3 } }
+    local r = assert(kit.gpt():chat("Who?", { output = { schema = schema, mode = "native" }, on_delta = function(delta)
+      if delta.type == "output_delta" then delta.value.sub, delta.value.name = 5, nil end
+    end }))
+    assert.are.same({ name = "Ada", sub = { n = 1 } }, r.output)
+  end)
+
   it("is whole after the response, however many deltas were taken", function()
     for taken = 0, 3 do
       local stream <close> = open(kit.gpt(), { { content = kit.ADA, chunk = 5 } }, NATIVE)
@@ -86,6 +111,24 @@ describe("a value that grows", function()
     assert.are.same({ name = true, age = true }, had)
   end)
 
+  it("is told to its end where its root is wrapped, wherever the pieces begin", function()
+    for text, schema in pairs { ['{"value":"abc"}'] = { type = "string" }, ['{"value": 12 }'] = { type = "integer" },
+      ['{"value":[1,"b"]}'] = { type = "array" }, ['{"values":1,"value":true}'] = { type = "boolean" } } do
+      for chunk = 1, #text do
+        local stream <close> = open(kit.claude(), { { content = text, chunk = chunk } }, { schema = schema })
+        local last
+        for delta in stream:deltas() do
+          if delta.type == "output_delta" then
+            assert.is_not_nil(delta.value)
+            last = delta
+          end
+        end
+        local output = assert(stream:response()).output
+        assert.are.same({ "", true, output }, { last.path, last.complete, last.value })
+      end
+    end
+  end)
+
   it("is seen without the wrapping of its root", function()
     local stream <close> = open(kit.gpt(), { { content = '{"value":["ab","c"]}', chunk = 2 } },
       { schema = { type = "array", items = { type = "string" } }, mode = "native" })
@@ -106,11 +149,25 @@ describe("a value that grows", function()
   end)
 
   it("begins behind the words before it where there may be some", function()
-    local text = "Here it is:\n```json\n" .. kit.ADA .. "\n```"
-    local wanted = { schema = kit.PERSON, mode = "prompt" }
-    local stream <close> = open(kit.claude(), { { content = text, chunk = 5 } }, wanted)
-    local list = grown(stream)
-    assert.are.same({ name = "Ada", age = 36 }, list[#list].value)
+    for _, before in ipairs { "Here it is:\n```json\n", "See [1] and [the list:\n```json\n" } do
+      local text = before .. kit.ADA .. "\n```"
+      local wanted = { schema = kit.PERSON, mode = "prompt" }
+      local stream <close> = open(kit.claude(), { { content = text, chunk = 5 } }, wanted)
+      local list = grown(stream)
+      assert.are.same({ name = "Ada", age = 36 }, list[#list].value)
+      assert.are.same({ name = "Ada", age = 36 }, assert(stream:response()).output)
+    end
+  end)
+
+  it("is the value of the Response in the end, also where words before it looked like one", function()
+    for _, text in ipairs { "As [1] says: " .. kit.ADA, "```json\n" .. kit.ADA .. "\n```" } do
+      local wanted = { schema = kit.PERSON, mode = "prompt" }
+      local stream <close> = open(kit.claude(), { { content = text, chunk = 4 } }, wanted)
+      grown(stream)
+      local r = assert(stream:response())
+      assert.are.same(r.output, stream:output())
+      assert.are.equal(stream:output(), stream:output())
+    end
   end)
 
   it("begins anew with another answer", function()

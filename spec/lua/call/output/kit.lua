@@ -1,7 +1,7 @@
---- What the specs of the option output share, on top of the kit of adapters: a schema, an answer that fits, and asking
+--- Helpers of the specs of the option output, on top of the kit of adapters: a schema, an answer that fits, and asking
 -- for it.
 
-local adapter_kit = require "spec.lua.call.adapter_kit"
+local adapter_kit = require "spec.lua.call.adapter.kit"
 local assert = require "luassert"
 local core = require "koine.core"
 

@@ -2,6 +2,7 @@
 
 local core = require "koine.core"
 local kit = require("spec.lua.call.output.kit").new()
+local koine = require "koine"
 local raised = require "spec.support.raised"
 
 local PERSON, ADA = kit.PERSON, kit.ADA
@@ -20,6 +21,15 @@ describe("output", function()
     assert.is_nil(r.output_error)
     assert.are.equal("native", r.output_mode)
     assert.are.equal(" \n" .. ADA .. "\n", r:text())
+  end)
+
+  it("keeps its arrays arrays in the table of the Response", function()
+    local text = '{"a":[],"b":{},"c":[[]],"d":[null,{"e":[]}]}'
+    local r = ask(kit.gpt(), { { content = text } }, { schema = { type = "object" }, mode = "prompt" })
+    local again = koine.response(r:to_table())
+    for _, response in ipairs { r, r:to_table(), again, again:to_table() } do
+      assert.are.equal(text, core.encode(response.output))
+    end
   end)
 
   it("makes 1 of 1.0 where the schema wants an integer", function()
@@ -51,7 +61,7 @@ describe("output", function()
   it("says what is wrong with a value that does not fit, and is no error of the call", function()
     local r = ask(kit.gpt(), { { content = '{"name":"Ada","age":"36"}' } }, { mode = "native" })
     assert.is_nil(r.output)
-    assert.are.equal("invalid", r.output_error.code)
+    assert.are.same({ "invalid", "/age" }, { r.output_error.code, r.output_error.path })
     assert.is_truthy(r.output_error.message:find("integer", 1, true))
     assert.are.equal('{"name":"Ada","age":"36"}', r.output_error.text)
     assert.are.equal(1, #kit.requests())
@@ -116,6 +126,37 @@ describe("output", function()
     assert.are.equal("output.order[2]", refused({ schema = PERSON, order = { "age", "size" } }).field)
     assert.are.equal("output.schema.type", refused({ schema = { type = "objekt" } }).field)
     assert.are.equal("output.shema", refused({ shema = PERSON }).field)
+  end)
+
+  it("shows what the option is where a schema, fields or a text stand in its place", function()
+    local wrong = { "name, age int", PERSON, { "name", "age" }, { anyOf = { { type = "object" } } } }
+    for i, got in ipairs { '"name, age int"', "a JSON Schema alone", "an array", "a JSON Schema alone" } do
+      local err = raised(function() kit.gpt():chat("Who?", { output = wrong[i] }) end)
+      assert.are.equal('output: table {schema = JSON Schema}, or with a short text {schema = "name, age int"} '
+        .. "expected, got " .. got, (err.message:gsub("^.-: output", "output")))
+    end
+    assert.are.equal("output.schema", raised(function()
+      kit.gpt():chat("Who?", { output = { name = "person", description = "d" } })
+    end).field)
+  end)
+
+  it("keeps the schema as it was when the call began, whatever becomes of the caller's table", function()
+    local schema = { type = "object", properties = { name = { type = "string" } }, required = { "name" } }
+    local function spoil()
+      schema.properties.self, schema.type, schema.required = schema, "array", 5
+      schema.properties.name.type = "integer"
+    end
+    for _, opts in ipairs { { on_delta = spoil }, {} } do
+      assert(kit.server:reset())
+      local r = ask(kit.gpt(), { { content = '{"name":"Ada"}', chunk = 3 }, { content = '{"name":"Bob"}' } }, {
+        schema = schema, repair = 1, check = function(value)
+          spoil()
+          return value.name == "Bob", "another"
+        end }, opts)
+      assert.are.same({ name = "Bob" }, r.output)
+      assert.are.equal(2, #kit.requests())
+      schema = { type = "object", properties = { name = { type = "string" } }, required = { "name" } }
+    end
   end)
 
   describe("as a tool", function()
@@ -184,6 +225,23 @@ describe("output", function()
       local r = ask(kit.gpt(), { { content = "```json\n" .. ADA .. "\n```" } }, { mode = "native" })
       assert.are.equal("not_json", r.output_error.code)
     end)
+  end)
+
+  it("is any object in words beside tools, where the wire's own field would rule the tools out", function()
+    for name, options in pairs { gemini = { model = "gemini-2.5-flash", base_url = kit.server.url .. "/v1beta" },
+      ollama = { model = "m", base_url = kit.server.url }, llamacpp = { model = "m", base_url = kit.server.url } } do
+      assert(kit.server:reset())
+      options.key = name == "gemini" and "test-key-1" or nil
+      local call = { type = "tool_use", name = "look_up", arguments = {} }
+      local r = ask(koine[name](options), { { content = { call } } }, { mode = "object" }, { tools = { kit.LOOK_UP } })
+      assert.are.equal(1, #r.tool_calls)
+      local body = kit.requests()[1].body
+      kit.body(1)
+      for _, word in ipairs { "responseMimeType", '"format"', "response_format" } do
+        assert.is_nil(body:find(word, 1, true), name)
+      end
+      assert.is_truthy(body:find("one JSON object", 1, true))
+    end
   end)
 
   it("takes any object in mode object, and nothing else", function()

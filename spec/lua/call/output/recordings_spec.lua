@@ -51,7 +51,7 @@ local function is_part(part, whole)
   return true
 end
 
--- What the model wrote, decoded.
+-- Returns the model's text, decoded.
 local function written(response)
   for _, block in ipairs(response.content) do
     if block.type == "tool_use" then return block.arguments end

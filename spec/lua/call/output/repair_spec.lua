@@ -102,6 +102,14 @@ describe("repair", function()
     assert.are.equal("invalid_request", err.kind)
   end)
 
+  it("keeps the answer before it, and what that one used, in the error of a round that brought nothing", function()
+    kit.server:script { { content = WRONG, usage = { input_tokens = 10, output_tokens = 5 } },
+      { error = { status = 400, message = "no" } } }
+    local _, err = kit.gpt():chat("Who?", { output = { schema = PERSON, mode = "native", repair = 1 } })
+    assert.are.same({ WRONG, "invalid" }, { err.partial:text(), err.partial.output_error.code })
+    assert.are.same({ 10, 5 }, { err.partial.usage.input_tokens, err.partial.usage.output_tokens })
+  end)
+
   it("has the attempts of all rounds, and what they used, in the error of one that fails", function()
     local usage = { input_tokens = 10, output_tokens = 5 }
     kit.server:script { { content = WRONG, usage = usage }, { content = ADA, usage = usage, chunk = 4,
@@ -126,5 +134,14 @@ describe("repair", function()
     local _, err = stream:response()
     assert.are.equal("cancelled", err.kind)
     assert.are.equal(1, #kit.requests())
+  end)
+
+  it("goes on with the messages of the call, whatever became of the caller's array", function()
+    local messages = { { role = "user", content = "Who?" } }
+    kit.server:script { { content = WRONG }, { content = ADA } }
+    local r = assert(kit.gpt():chat(messages, { output = { schema = PERSON, mode = "native", repair = 1 },
+      on_delta = function() messages[1], messages[2] = 5, { role = "user", content = "And?" } end }))
+    assert.are.equal("Ada", r.output.name)
+    assert.are.equal("Who?", kit.body(2).messages[1].content)
   end)
 end)

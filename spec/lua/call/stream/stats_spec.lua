@@ -1,4 +1,4 @@
--- What a stream says of itself: bytes, events, memory, times.
+-- The statistics of a stream: bytes, events, memory, times.
 
 local koine = require "koine"
 local wait = require "koine.task.wait"

@@ -47,7 +47,7 @@ function dialect.read(answer, n)
   for i, entry in ipairs(data) do vectors[i] = entry.embedding end
   local cost = answers.member(usage, "cost")
   if type(cost) == "table" then cost = cost.total_cost end
-  return { vectors = vectors, model = answer.model, cost = type(cost) == "number" and cost or nil,
+  return { vectors = vectors, model = answer.model, cost = answers.amount(cost),
     tokens = answers.count(answers.member(usage, "prompt_tokens"))
       or answers.count(answers.member(usage, "total_tokens")) }
 end

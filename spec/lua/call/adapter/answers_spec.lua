@@ -1,6 +1,6 @@
--- What an adapter gives back, and the limits of it.
+-- Answers of an adapter, and their limits.
 
-local adapter_kit = require "spec.lua.call.adapter_kit"
+local adapter_kit = require "spec.lua.call.adapter.kit"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local koine = require "koine"

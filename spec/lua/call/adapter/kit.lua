@@ -1,4 +1,4 @@
---- What the specs of adapters share: the loopback provider, an adapter on each of two wires, an environment of the
+--- Helpers of the specs of adapters: the loopback provider, an adapter on each of two wires, an environment of the
 -- test's own (no variable of the machine is seen), and sleeps that are written down instead of slept.
 
 local core = require "koine.core"
@@ -56,7 +56,7 @@ function adapter_kit.new()
     return koine.openai(options)
   end
 
-  --- What the provider was sent.
+  --- Returns the requests to the provider.
   function kit.requests() return assert(server:requests()) end
 
   return kit

@@ -1,6 +1,6 @@
 -- An adapter: a chat, its credentials, its end.
 
-local adapter_kit = require "spec.lua.call.adapter_kit"
+local adapter_kit = require "spec.lua.call.adapter.kit"
 local koine = require "koine"
 local raised = require "spec.support.raised"
 local rows = require "koine.provider"

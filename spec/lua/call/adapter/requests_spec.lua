@@ -1,6 +1,6 @@
--- What an adapter sends: headers, repaired text, addresses.
+-- Requests of an adapter: headers, repaired text, addresses.
 
-local adapter_kit = require "spec.lua.call.adapter_kit"
+local adapter_kit = require "spec.lua.call.adapter.kit"
 local core = require "koine.core"
 local koine = require "koine"
 local raised = require "spec.support.raised"
@@ -30,7 +30,7 @@ describe("an adapter", function()
           return answer
         end)
         assert.are.same({ "ArgumentError", "messages[2]" }, { err.class, err.field })
-        assert.is_truthy(err.message:find("adapter_requests_spec.lua:%d+: messages%[2%]: .*, got " .. got .. "$"))
+        assert.is_truthy(err.message:find("requests_spec.lua:%d+: messages%[2%]: .*, got " .. got .. "$"))
       end
     end)
 
@@ -43,7 +43,7 @@ describe("an adapter", function()
           return answer
         end)
         assert.are.same({ "ArgumentError", "self" }, { err.class, err.field })
-        assert.is_truthy(err.message:find "adapter_requests_spec.lua:%d+: self: a.* stream %(.*colon")
+        assert.is_truthy(err.message:find "requests_spec.lua:%d+: self: a.* stream %(.*colon")
       end
       stream:close()
     end)

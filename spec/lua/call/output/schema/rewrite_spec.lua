@@ -76,6 +76,14 @@ describe("a schema that a provider takes in part", function()
     assert.are.equal("native", r.output_mode)
   end)
 
+  it("is no strict tool where tools may not say that they take nothing else", function()
+    local call = { type = "tool_use", name = "person", arguments = { name = "Ada", age = 36 } }
+    local grok = koine.xai { model = "grok-4", key = "test-key-1", base_url = kit.server.url .. "/v1" }
+    assert.are.equal("Ada", ask(grok, { { content = { call } } }, { mode = "tool" }).output.name)
+    assert.is_nil(kit.body(1).tools[1]["function"].strict)
+    assert.is_nil(kit.body(1).tools[1]["function"].parameters.additionalProperties)
+  end)
+
   it("is a wish where OpenAI cannot be held to it", function()
     local schema = { type = "object", properties = { a = { type = "string" } }, required = { "a" },
       patternProperties = { ["^x"] = { type = "string" } } }
@@ -93,6 +101,34 @@ describe("a schema that a provider takes in part", function()
     assert.is_truthy(refused(kit.gpt(), { schema = closed, strict = true }).field:find("^output%.schema"))
     assert.is_truthy(refused(kit.claude(), { schema = TREE, mode = "native" }).field:find("^output%.schema"))
     assert.are.equal(0, #kit.requests())
+  end)
+
+  describe("behind OpenRouter, where many providers answer", function()
+    local function provider_of(extra, output)
+      assert(kit.server:reset())
+      local adapter = koine.openrouter { model = "openai/gpt-4o", key = "test-key-1", base_url = kit.server.url }
+      ask(adapter, { { content = kit.ADA } }, output, { extra = extra })
+      return kit.body(1).provider
+    end
+
+    it("goes only to those that heed it", function()
+      assert.are.same({ require_parameters = true }, provider_of())
+      assert.are.same({ require_parameters = true }, provider_of { seed = 1 })
+      assert.are.same({ require_parameters = true }, provider_of(nil, { mode = "object" }))
+    end)
+
+    it("goes where the caller says, beside that", function()
+      local extra = { provider = { order = { "azure" } } }
+      assert.are.same({ require_parameters = true, order = { "azure" } }, provider_of(extra))
+      assert.are.same({ provider = { order = { "azure" } } }, extra)
+      assert.are.same({ require_parameters = false }, provider_of { provider = { require_parameters = false } })
+      assert.are.equal("azure", provider_of { provider = "azure" })
+    end)
+
+    it("goes anywhere where it is asked for in words, or by a tool", function()
+      assert.is_nil(provider_of(nil, { mode = "prompt" }))
+      assert.is_nil(provider_of(nil, { mode = "tool" }))
+    end)
   end)
 
   it("has its order on every wire", function()
