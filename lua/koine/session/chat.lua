@@ -74,10 +74,12 @@ function STOPPED.blocked() end
 
 -- Enters the end of the run into the session's facts and outcome.
 local function judge(self, runner)
-  local summary = self.run:summary()
-  runner.facts.stop_reason = summary.stop_reason
+  local summary, facts = self.run:summary(), runner.facts
+  facts.stop_reason = summary.stop_reason
+  facts.output, facts.output_error, facts.output_mode = summary.output, summary.output_error, summary.output_mode
   if summary.status == "completed" then
     runner.outcome:stopped(summary.stop_reason)
+    if summary.output_error then runner.outcome:unanswered(summary.response) end
   elseif summary.status == "stopped" and STOPPED[summary.reason] then
     STOPPED[summary.reason](runner)
   else
@@ -116,16 +118,22 @@ function methods:step(runner)
   return false
 end
 
--- One record for each call that the model made; `started` has the ids of those that reached the executor.
-local function write_audit(runner, calls, started)
+-- id → the run's calls with that id, in order; id → when the last of them was answered.
+local function by_id(calls, events)
   local answered, times = {}, {}
   for _, call in ipairs(calls) do
     answered[call.id] = answered[call.id] or {}
     table.insert(answered[call.id], call)
   end
-  for _, event in ipairs(runner.events) do
+  for _, event in ipairs(events) do
     if event.kind == "tool_result" then times[event.tool_call_id] = event.timestamp end
   end
+  return answered, times
+end
+
+-- One record for each call that the model made; `started` has the ids of those that reached the executor.
+local function write_audit(runner, calls, started)
+  local answered, times = by_id(calls, runner.events)
   for _, event in ipairs(runner.events) do
     if event.kind == "tool_call" then
       local call = table.remove(answered[event.tool_call_id] or {}, 1)

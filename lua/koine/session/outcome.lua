@@ -2,6 +2,7 @@
 -- and the first reason of the worst kind stays.
 
 local errors = require "koine.data.errors"
+local failure = require "koine.call.output.failure"
 
 local outcomes = {}
 
@@ -40,6 +41,12 @@ function methods:stopped(stop_reason)
   elseif stop_reason ~= nil and not FINE[stop_reason] then
     self:fail(errors.new { kind = "other", message = "the model stopped: " .. stop_reason })
   end
+end
+
+--- Enters that the last answer (Response) has not the value that was asked for, as its output_error says.
+function methods:unanswered(response)
+  if response.output_error.code == "refused" then self:worsen("blocked", "refusal")
+  else self:fail(failure(response)) end
 end
 
 --- Blocked when the text holds one of the phrases (array, lower case).

@@ -45,7 +45,8 @@ local RESULT = check.record({ outcome = check.required(word_of(types.OUTCOME)), 
   error = check.table, stop_reason = check.string, truncated = check.boolean, checkpoint = check.boolean,
   artifacts_source = check.string, artifacts_error = check.table, head_before = check.string,
   head_after = check.string, skipped_context = LIST, cut_context = LIST, skipped_tools = LIST,
-  consumer_error = check.string }, "table of fields")
+  output = check.any, output_error = check.table, output_mode = check.string, consumer_error = check.string },
+  "table of fields")
 
 --- An event: {kind, content = "", tool_name, tool_input (JSON text), tool_call_id, is_error, redacted,
 -- traceback (text, of a tool that raised), seq, timestamp = 0}. `kind` is required.

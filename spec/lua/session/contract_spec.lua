@@ -1,4 +1,4 @@
--- What holds for every provider of sessions, whatever does the work: the same for an adapter behind the loop and a
+-- Rules for every provider of sessions, whatever does the work: the same for an adapter behind the loop and a
 -- provider of a row.
 
 local kit = require "spec.lua.session.kit"

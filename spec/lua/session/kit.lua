@@ -1,4 +1,4 @@
--- What the specs of sessions share: scripted adapters, executors and inputs.
+-- Helpers of the specs of sessions: scripted adapters, executors and inputs.
 
 local agent_kit = require "spec.lua.agent.kit"
 local koine = require "koine"
@@ -6,7 +6,7 @@ local repository = require "spec.lua.system.repository"
 
 local kit = {}
 
---- What f raises; fails when it raises nothing.
+--- Returns the error that f raises; fails when it raises none.
 kit.raised = require "spec.support.raised"
 
 --- A playbook of answers (the playbook's fields of an "answer").

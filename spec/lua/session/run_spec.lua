@@ -1,4 +1,4 @@
--- What happens in a session: its events, its artifacts, its result; with the playbook.
+-- The course of a session: its events, its artifacts, its result; with the playbook.
 
 local core = require "koine.core"
 local kit = require "spec.lua.session.kit"
