@@ -11,9 +11,14 @@ local tool = require "koine.agent.tool"
 
 local calls = {}
 
---- Calls the checkpoint of a run, where there is one, because its state has changed.
+--- Calls the checkpoint of a run, where there is one, because its state has changed; then saves it where it is kept.
+-- Raises what the checkpoint raises, and run.unsaved, the error of a save that failed.
 function calls.save(run)
   if run.spec.checkpoint then run.spec.checkpoint(run) end
+  if not run.hold then return end
+  local saved, err = run.hold:save(run)
+  run.unsaved = err
+  if not saved then error(err, 0) end
 end
 
 --- The calls that wait for approval, in order.
@@ -71,7 +76,7 @@ local function write_ahead(run, due)
   end)
   for _, call in ipairs(due) do call.started = true end
   calls.save(run)
-  if run.state.status ~= "running" then return false end
+  if run.lost or run.state.status ~= "running" then return false end
   unmark:cancel()
   return true
 end
@@ -80,7 +85,7 @@ end
 local function execute(run, call, tools)
   local arguments = records.to_table(call.edited or call.arguments)
   local outcome, err = tool.execute(tool.find(tools, call.name), arguments,
-    { call = { id = call.id, name = call.name }, run = run })
+    { call = { id = call.id, name = call.name }, run = run, lease = run.hold and run.hold:lease() })
   if not outcome then error(err, 0) end
   call.content, call.is_error, call.blocked, call.reason, call.traceback = outcome.content, outcome.is_error,
     outcome.blocked, outcome.reason, outcome.traceback

@@ -104,4 +104,8 @@ check.colons(methods, agent_mt, "agent")
 --- agent:load as a function of the module: the run, or nil, err.
 agent.load = methods.load
 
+--- koine.agent.keeper(given): keeps a run in a store, so that another process can take it up: agent/keeper.lua. Returns
+-- the keeper. Raises an ArgumentError.
+function agent.keeper(given) return require "koine.agent.keeper"(given) end
+
 return setmetatable(agent, { __call = function(_, given) return new(given) end })

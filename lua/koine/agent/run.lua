@@ -1,6 +1,7 @@
 --- A run of an agent: one conversation on its way to an end, driven a unit at a time. A unit is one model call, or one
 -- tool call (all those of a step with `parallel`); between units the run can be saved, stopped, and given to another
--- process. All that must outlive the process is in its state (state.lua).
+-- process. All that must outlive the process is in its state (state.lua). A run that is kept in a store has a `hold`
+-- (hold.lua), `unsaved`, the error of its last save, and `lost`, the error that ended it here, not elsewhere.
 
 local calls = require "koine.agent.calls"
 local core = require "koine.core"
@@ -40,16 +41,18 @@ local function elapsed(self) return self.state.elapsed + core.monotonic() - self
 
 -- Units -------------------------------------------------------------------------------------------------------------
 
-local function is_over(self) return self.state.status ~= "running" end
+local function is_cancelled(self) return self.lost or self.state.status == "cancelled" end
+local function is_over(self) return self.lost or self.state.status ~= "running" end
 
 -- Runs f(self, …) as a task that cancel can end: what pcall gives, or nothing when it was cancelled.
 local function in_task(self, f, ...)
   local results, given = { n = 0 }, table.pack(...)
-  scheduler.gather(function()
-    if is_over(self) then return end
+  local function unit()
+    if is_cancelled(self) then return end
     self.task = wait.task()
     results = table.pack(pcall(f, self, table.unpack(given, 1, given.n)))
-  end)
+  end
+  if self.hold then self.hold:renewing(unit) else scheduler.gather(unit) end
   return table.unpack(results, 1, results.n)
 end
 
@@ -68,9 +71,10 @@ local function apart(self, f, ...)
   local called, ok, result, err = pcall(in_task, self, f, ...)
   self.task = nil
   if called and ok ~= false then return result, err end
-  if not called and self.state.status == "cancelled" then return nil end
+  if not called and is_cancelled(self) then return nil end
   local failure = result
   if not called then failure = ok end -- a host cancelled the loop around the task
+  if failure ~= nil and failure == self.unsaved then return nil, failure end
   if errors.is_error(failure) and failure.kind == "cancelled" then return nil, failure end
   reraise(self, failure)
 end
@@ -112,6 +116,12 @@ local function answer(self, batch)
   return done, err
 end
 
+-- The unit of saving once more.
+local function save_again(self)
+  calls.save(self)
+  return true
+end
+
 -- The reason to stop now, or nil.
 local function reason_to_stop(self)
   local s = self.state
@@ -119,9 +129,10 @@ local function reason_to_stop(self)
     calls = records.to_table(s.log), elapsed = elapsed(self), pending = calls.pending(s), stop_reason = s.stop_reason })
 end
 
--- The next unit: true, nil when there is none, or nil, err.
+-- The next unit: true, nil when there is none, or nil, err. A state that could not be saved is one of its own.
 local function advance(self)
   local s = self.state
+  if self.unsaved then return apart(self, save_again) end
   if is_over(self) then return nil end
   local batch = s.calls and calls.next(s, self.spec.parallel)
   local reason = reason_to_stop(self)
@@ -133,14 +144,14 @@ local function advance(self)
   if s.calls and not batch then return nil end -- paused
   local done, err = apart(self, batch and answer or ask, batch)
   if batch and s.calls then calls.tell(s) end -- what was answered before it was broken off
-  if s.status == "cancelled" then return nil end
+  if is_cancelled(self) then return nil end
   return done, err
 end
 
 -- Hands out the events that were made.
 local function flush(self)
   local made, outbox, on_event = {}, self.state.outbox, self.spec.on_event
-  while outbox[1] do
+  while outbox[1] and not self.lost do
     local event = outbox[1]
     made[#made + 1] = event
     table.remove(outbox, 1)
@@ -159,12 +170,15 @@ local ONE_STEP = { field = "step", expected = "one step of a run at a time",
 -- Events that were not handed out, of a run that was loaded, come first, by themselves. Raises what on_event, on_delta,
 -- prepare, checkpoint and conditions raise, what the adapter raises, and an ArgumentError while another step is under
 -- way. Another step goes on then. Events that on_event was given count as handed out also when it raises: they do not
--- come again.
+-- come again. A run that a keeper lost returns nil, err (kind "cancelled") from then on, and hands out no events; one
+-- that it could not save, nil, err, and the next step first saves it.
 function methods:step()
   local held <close> = exclusive(self, ONE_STEP) -- luacheck: ignore held
+  if self.lost then return nil, self.lost, {} end
   if #self.state.outbox > 0 then return flush(self) end
   self.err = nil
   local done, err = advance(self)
+  err = self.lost or err
   self.err = err
   if err then return nil, err, flush(self) end
   if done or #self.state.outbox > 0 then return flush(self) end
@@ -201,6 +215,7 @@ end
 
 local function status(self)
   local s = self.state
+  if self.lost then return "cancelled" end
   if s.status ~= "running" then return s.status end
   if self.err then return "failed" end
   if s.calls and not calls.next(s, self.spec.parallel) then return "paused" end
@@ -220,11 +235,11 @@ end
 --- Returns a summary of the run, at any time: a table of
 --   status       "completed" (the model ended its answer), "stopped" (by a condition), "paused" (waits for approval),
 --                "cancelled"; before the end "running", or "failed" after a step that failed
---   reason       the condition's word, when stopped
+--   reason       the condition's word, when stopped; "lease_lost" or "closed" when its keeper gave it up
 --   messages     the history, a copy: legal as it is, also where calls were never run, which it answers as not run
 --   text         the text of the last answer, "" when there is none
 --   output       the value that the last answer holds, where options.output asked for one; output_error: why it holds
---                none, as in a Response
+--                none; output_mode: how it was asked for, as in a Response
 --   stop_reason  the last answer's; response its Response (nil in a run that was loaded and asked nothing since)
 --   usage        the sum of all model calls, those that broke off with what had arrived: counts, model_calls,
 --                incomplete, uncounted, cost (nil when one is not known)
@@ -234,10 +249,18 @@ end
 --   error        of the last step, when it failed
 function methods:summary()
   local s, now = self.state, status(self)
-  return { status = now, reason = s.reason, messages = state.history(s, s.reason or now), text = s.text,
+  local reason = s.reason or self.lost and self.lost.code
+  return { status = now, reason = reason, messages = state.history(s, s.reason or now), text = s.text,
     stop_reason = s.stop_reason, response = self.response, usage = usage.copy(s.usage), steps = s.steps,
     events = s.events, calls = records.to_table(s.log), pending = pending(self), error = self.err,
-    output = records.to_table(s.output), output_error = records.to_table(s.output_error) }
+    output = records.to_table(s.output), output_error = records.to_table(s.output_error),
+    output_mode = s.output_mode }
+end
+
+-- Breaks off what is under way.
+local function interrupt(self)
+  break_off(self)
+  if self.task then self.task:cancel() end
 end
 
 --- Ends the run, at once: what is under way is broken off, also a prepare, needs_approval or checkpoint that waits. In
@@ -246,9 +269,26 @@ end
 function methods:cancel()
   if is_over(self) then return false end
   self.state.status = "cancelled"
-  break_off(self)
-  if self.task then self.task:cancel() end
+  interrupt(self)
   return true
+end
+
+-- Gives up a run here, because of err: its state stays as it is, others go on with what is stored.
+local function give_up(self, err)
+  self.lost, self.err = err, err
+  interrupt(self)
+end
+
+--- Has a hold (hold.lua) keep the run: it is saved there, and given up at once when the hold is lost.
+function run.keep(self, hold)
+  self.hold = hold
+  hold.on_lost = function(err) give_up(self, err) end
+end
+
+--- Gives up a run that is not over, at once, because of err; another hold may have it from then on.
+function run.leave(self, err)
+  self.hold.on_lost = nil
+  if not is_over(self) then give_up(self, err) end
 end
 
 -- The call of that id that waits for approval.

@@ -9,7 +9,8 @@
 --   log       every call that was answered: {id, name, arguments_json, is_error, blocked, reason, executed}
 --   outbox    events that were made and not handed out yet
 --   usage, steps, events, pauses (in a row), stop_reason, text, elapsed (seconds, of earlier processes)
---   output    the value that the last answer holds, where one was asked for; output_error: why it holds none
+--   output    the value that the last answer holds, where one was asked for; output_error: why it holds none;
+--             output_mode: how it was asked for
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -37,13 +38,14 @@ local function copy_of(list) return table.move(list, 1, #list, 1, core.array {})
 function state.draft(self)
   return { messages = copy_of(self.messages), calls = self.calls, log = copy_of(self.log),
     outbox = copy_of(self.outbox), status = self.status, events = self.events, pauses = self.pauses,
-    stop_reason = self.stop_reason, text = self.text, output = self.output, output_error = self.output_error }
+    stop_reason = self.stop_reason, text = self.text, output = self.output, output_error = self.output_error,
+    output_mode = self.output_mode }
 end
 
 --- Puts a draft in place, all of it or nothing.
 function state.commit(self, draft)
   self.stop_reason = draft.stop_reason
-  self.output, self.output_error = draft.output, draft.output_error
+  self.output, self.output_error, self.output_mode = draft.output, draft.output_error, draft.output_mode
   self.calls = draft.calls -- these may be new to the table; nothing of what follows takes memory
   self.messages, self.log, self.outbox, self.status = draft.messages, draft.log, draft.outbox, draft.status
   self.events, self.pauses, self.text = draft.events, draft.pauses, draft.text
@@ -145,7 +147,7 @@ local LOGGED = object({ id = STRING, name = STRING, arguments_json = STRING, is_
 local STATE = object({ status = { enum = { "running", "completed", "stopped", "cancelled" } }, reason = STRING,
   messages = list(OBJECT), calls = list(CALL), log = list(LOGGED), outbox = list(EVENT), usage = USAGE, steps = COUNT,
   events = COUNT, pauses = COUNT, stop_reason = STRING, text = STRING, elapsed = { type = "number", minimum = 0 },
-  output = true, output_error = OBJECT },
+  output = true, output_error = OBJECT, output_mode = STRING },
   { "status", "messages", "log", "outbox", "usage", "steps", "events", "pauses", "text", "elapsed" })
 
 local DUMP = object({ format = { const = FORMAT }, version = { const = VERSION }, state = STATE },

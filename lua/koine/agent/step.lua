@@ -28,7 +28,7 @@ local function offered(tools)
   return #list > 0 and list or nil
 end
 
-local REPAIRS = 1 -- further answers that a run asks for when one has not the shape that it shall have
+local REPAIRS = 1 -- further answers that a run asks for when one does not fit
 
 -- The option output with a run's own default.
 local function with_repairs(given)
@@ -207,7 +207,7 @@ end
 
 -- Notes the value of the answer, or why there is none: true where there is one, which ends the run.
 local function take_output(draft, response)
-  draft.output, draft.output_error = nil, nil
+  draft.output, draft.output_error, draft.output_mode = nil, nil, response.output_mode
   if response.output_mode == nil then return false end
   draft.output_error = records.to_table(response.output_error)
   if response.output == nil then return false end

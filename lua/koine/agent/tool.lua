@@ -306,7 +306,8 @@ end
 --                   image and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second,
 --                   nil or {is_error, blocked, reason}: whether that is an error, whether the call was refused, and
 --                   why. Or nil, err. The model reads what it raises, without the place. `args` is the decoded
---                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil}
+--                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil, lease = {key, fence, owner}
+--                   where a keeper has the run}
 --   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
 --   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; your own loop
 --                   checks it itself

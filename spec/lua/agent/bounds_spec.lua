@@ -1,4 +1,4 @@
--- What bounds a run and what steers it: conditions, prepare, cancelling. With playbooks.
+-- Bounds of a run, and hooks that steer it: conditions, prepare, cancelling. With playbooks.
 
 local koine = require "koine"
 local kit = require "spec.lua.agent.kit"

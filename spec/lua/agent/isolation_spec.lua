@@ -1,4 +1,5 @@
--- What a run keeps to itself: nothing that it handed out or was given changes it later; and what is refused at once.
+-- Runs are isolated: a value that a run handed out or was given does not change it later. Bad values are refused at
+-- once.
 
 local core = require "koine.core"
 local koine = require "koine"

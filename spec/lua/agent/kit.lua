@@ -1,4 +1,4 @@
---- What specs of agents share: playbooks of answers, a tool that adds, and what must hold of a history.
+--- Helpers of the specs of agents: playbooks of answers, a tool that adds, and what must hold of a history.
 
 local core = require "koine.core"
 local koine = require "koine"

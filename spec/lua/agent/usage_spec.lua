@@ -1,4 +1,4 @@
--- What a run used, the sum of its model calls, and the bounds of that. With adapters that answer with given usages.
+-- The usage of a run, the sum of its model calls, and the bounds of that. With adapters that answer with given usages.
 
 local errors = require "koine.data.errors"
 local koine = require "koine"

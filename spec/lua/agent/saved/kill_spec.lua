@@ -124,7 +124,7 @@ describe("a process that is killed", function()
     return value.state
   end
 
-  -- What holds however the run was killed: every tool ran once, every event was handed out once, all requests were
+  -- These hold however the run was killed: every tool ran once, every event was handed out once, all requests were
   -- legal, the run is complete.
   local function assert_whole()
     local ran = lines_of "ran"
@@ -141,7 +141,7 @@ describe("a process that is killed", function()
     return state.messages
   end
 
-  local untouched -- the history of a run that nobody killed, as text
+  local untouched -- the history of a run that was not killed, as text
 
   before_each(function()
     begin()

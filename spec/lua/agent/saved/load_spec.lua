@@ -16,7 +16,7 @@ describe("calls that wait in a dump", function()
     return assert(make(play { content = "x" }, { tools = tools }):load(core.encode(dump)))
   end
 
-  -- What the calls were answered.
+  -- Returns the answers to the calls.
   local function answers(run)
     local list = {}
     for i, block in ipairs(run:summary().messages[3].content) do list[i] = block.content end
