@@ -1,6 +1,6 @@
 --- The hook calls of a thread: calls of the host's hooks, one after the other, in the order they were issued.
--- A hook may wait (it talks to the chat platform); the turn does not wait for it. What a hook raises is counted, and
--- otherwise has no effect.
+-- A hook may wait (it talks to the chat platform); the turn does not wait for it. What a hook raises is counted, the
+-- last of it is kept for stats, and otherwise it has no effect.
 
 local defer = require "koine.task.defer"
 local due = require "koine.dispatch.due"
@@ -42,6 +42,11 @@ local function hold(dispatcher, thread)
   return held
 end
 
+--- Counts what a hook, or a method of the target that does not wait, raised.
+function hooks.count_error(dispatcher, raised)
+  dispatcher.hook_errors, dispatcher.hook_error = dispatcher.hook_errors + 1, raised
+end
+
 local function make(call)
   call.begun = true
   call[1](table.unpack(call, 2, call.n))
@@ -54,8 +59,8 @@ function hooks.drain(dispatcher, thread)
   if not held then return end
   local call = thread.hooks:peek()
   while call do
-    local ok = pcall(make, call)
-    if not ok then dispatcher.hook_errors = dispatcher.hook_errors + 1 end
+    local ok, raised = pcall(make, call)
+    if not ok then hooks.count_error(dispatcher, raised) end
     thread.hooks:pop()
     call = thread.hooks:peek()
   end

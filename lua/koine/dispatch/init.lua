@@ -23,25 +23,15 @@ local lanes = require "koine.dispatch.lane"
 local scheduler = require "koine.task.scheduler"
 local session = require "koine.dispatch.session"
 local settings = require "koine.dispatch.settings"
+local shared = require "koine.dispatch.shared"
 local hooks = require "koine.dispatch.hooks"
 local threads = require "koine.dispatch.threads"
 local wait = require "koine.task.wait"
 
-local SWEEP = 60      -- seconds between two sweeps of run()
-local GRACE = 30000   -- milliseconds that a cancelled turn has until a sweep closes it
+local SWEEP = 60 -- seconds between two sweeps of run()
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.dispatcher" }
-
--- The body of the coroutine in which the hooks of a thread are called.
-local function call_hooks(self, thread)
-  local ok, raised = pcall(hooks.drain, self, thread)
-  if not ok then
-    due.recover(self)
-    error(raised, 0)
-  end
-  threads.tidy(self.threads, thread)
-end
 
 -- Public methods ----------------------------------------------------------------------------------------------------
 
@@ -121,7 +111,7 @@ local function start(self)
     if not thread then break end
     local turn = thread.turn or session.grant(self, thread)
     if turn and is_new(turn) then turns.announce(self, turn) end
-    if hooks.waits(thread) then coroutines.start(self, call_hooks, thread) end
+    if hooks.waits(thread) then coroutines.start(self, threads.call_hooks, thread) end
     if turn and is_new(turn) then turn.coroutine = coroutines.start(self, session.play, turn) end
     threads.tidy(self.threads, thread)
   end
@@ -163,8 +153,7 @@ function methods:sweep(now)
   if type(now) ~= "number" or now ~= now then errors.argument("now", "number of milliseconds", now) end
   local removed = 0
   for _, thread in ipairs(threads.list(self.threads)) do
-    local turn = thread.turn
-    if turn and turn.coroutine and now - (turn.cancelled_at or now) >= GRACE then turn.coroutine:cancel() end
+    if thread.turn then session.close_overdue(thread.turn, now) end
     for _, lane in ipairs(threads.lanes(thread)) do
       if lanes.is_idle(lane) and now - lane.idle_since >= self.idle_ms then
         removed = removed + 1
@@ -180,8 +169,7 @@ end
 local function cancel_running(self, thread)
   local turn = thread.turn
   if not turn then return 0 end
-  turn.cancelled_at = turn.cancelled_at or self.now_ms()
-  session.tell(self, "cancel", thread)
+  session.cancel(self, turn)
   return #turn.batch
 end
 
@@ -262,11 +250,12 @@ function methods:shutdown()
 end
 
 --- Counts of the moment: {threads, lanes, queued = messages in lanes, parked = submitters that wait, turns = those that
--- run, hooks = calls of hooks that wait or are under way, dispatches = turns so far, respawns, hook_errors}. Looks at
--- every lane.
+-- run, hooks = calls of hooks that wait or are under way, dispatches = turns so far, respawns, hook_errors =
+-- calls of hooks that raised, hook_error = what the last of them raised}. Looks at every lane.
 function methods:stats()
   local stats = { threads = 0, lanes = 0, queued = 0, parked = 0, hooks = 0, turns = self.turns,
-    dispatches = self.dispatches, respawns = self.respawns, hook_errors = self.hook_errors }
+    dispatches = self.dispatches, respawns = self.respawns, hook_errors = self.hook_errors,
+    hook_error = self.hook_error }
   for _, thread in ipairs(threads.list(self.threads)) do
     stats.threads, stats.hooks = stats.threads + 1, stats.hooks + hooks.count(thread)
     for _, lane in next, thread.lanes do
@@ -309,4 +298,4 @@ end
 
 check.colons(methods, metatable, "dispatcher")
 
-return setmetatable({ agents = agents.new }, { __call = new })
+return setmetatable({ agents = agents.new, shared = shared.new }, { __call = new })

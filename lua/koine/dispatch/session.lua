@@ -73,7 +73,21 @@ end
 function session.tell(self, method, thread)
   local target = self.target
   if not target[method] then return end
-  if not pcall(target[method], target, thread.key) then self.hook_errors = self.hook_errors + 1 end
+  local ok, raised = pcall(target[method], target, thread.key)
+  if not ok then hooks.count_error(self, raised) end
+end
+
+local GRACE = 30000 -- milliseconds that a cancelled turn has until it is closed
+
+--- Asks a turn to return soon.
+function session.cancel(self, turn)
+  turn.cancelled_at = turn.cancelled_at or self.now_ms()
+  session.tell(self, "cancel", turn.thread)
+end
+
+--- Closes a turn that was cancelled half a minute before `now` and has not returned.
+function session.close_overdue(turn, now)
+  if turn.coroutine and now - (turn.cancelled_at or now) >= GRACE then turn.coroutine:cancel() end
 end
 
 -- Gives the session of a turn that is over to the next lane in line.

@@ -28,8 +28,8 @@ local MODE = check.that('"per-message", "per-thread" or "per-lane"', function(va
   if MODES[name] then return name end
 end)
 
--- Kept itself: its functions are called as methods.
-local TARGET = check.that("table with run_turn", function(value, path)
+--- The checker of targets. A target is kept itself: its functions are called as methods.
+settings.target = check.that("table with run_turn", function(value, path)
   if type(value) ~= "table" then return nil end
   check.func(value.run_turn, path .. ".run_turn")
   for _, name in ipairs { "ensure_session", "cancel", "reset" } do
@@ -44,22 +44,39 @@ local function LAYOUT(value)
 end
 
 local COUNT = check.integer(1)
-local MEMBERS = { target = check.required(TARGET), mode = check.default(MODE, "per-message"),
+local MEMBERS = { target = check.required(settings.target), mode = check.default(MODE, "per-message"),
   max_buffered_messages = check.default(COUNT, BUFFER), max_batch_tokens = check.default(COUNT, TOKENS),
   layout = LAYOUT, count_envelope = check.default(check.boolean, true),
   idle_timeout = check.number(0, nil, "number of seconds, 0 or more"), now_ms = check.func }
 for _, name in ipairs(HOOKS) do MEMBERS[name] = check.func end
-local OPTIONS = check.options(MEMBERS)
+local OPTIONS = check.options(MEMBERS, { hints = { store = "koine.dispatcher.shared" } })
 
---- The fields of a dispatcher with these options. Raises an ArgumentError naming the bad one.
-function settings.constructor(given)
-  local kept, hooks = OPTIONS(given), {}
+-- The fields of a dispatcher whose options are these.
+local function fields(kept)
+  local hooks, is = {}, MODES[kept.mode]
   for _, name in ipairs(HOOKS) do hooks[name] = kept[name] end
-  local is = MODES[kept.mode]
   return { target = kept.target, mode = kept.mode, by_sender = is.by_sender,
     cap = is.cap or kept.max_buffered_messages, max_batch_tokens = kept.max_batch_tokens, layout = kept.layout,
     count_envelope = kept.count_envelope, idle_ms = (kept.idle_timeout or is.idle) * 1000,
     now_ms = kept.now_ms or milliseconds, hooks = hooks }
+end
+
+--- The fields of a dispatcher with these options. Raises an ArgumentError naming the bad one.
+function settings.constructor(given) return fields(OPTIONS(given)) end
+
+--- As settings.constructor, for a dispatcher with options of its own: function(given) → the fields, and those of
+-- `more` under their names. `more` is {name = checker, or false where there is no such option}.
+function settings.constructor_with(more)
+  local members = {}
+  for name, c in next, MEMBERS do members[name] = c end
+  for name, c in next, more do members[name] = c or nil end
+  local options = check.options(members)
+  return function(given)
+    local kept = options(given)
+    local self = fields(kept)
+    for name in next, more do self[name] = kept[name] end
+    return self
+  end
 end
 
 local function is_name(value) return type(value) == "string" and value ~= "" end

@@ -8,6 +8,7 @@
 --   hooks, draining     the calls of hooks that wait; whether a coroutine is making them (hooks.lua)
 --   forget              the session is to be forgotten once the turn has returned
 
+local due = require "koine.dispatch.due"
 local queue = require "koine.task.queue"
 local lanes = require "koine.dispatch.lane"
 local hooks = require "koine.dispatch.hooks"
@@ -51,6 +52,16 @@ function threads.tidy(all, thread)
   if next(thread.lanes) or thread.turn or thread.draining or hooks.waits(thread) or thread.due then return end
   local platform = all[thread.platform]
   if platform and platform[thread.id] == thread then platform[thread.id] = nil end
+end
+
+--- Calls the hooks of a thread that wait, and forgets it where nothing else is left: the body of a coroutine.
+function threads.call_hooks(dispatcher, thread)
+  local ok, raised = pcall(hooks.drain, dispatcher, thread)
+  if not ok then
+    due.recover(dispatcher)
+    error(raised, 0)
+  end
+  threads.tidy(dispatcher.threads, thread)
 end
 
 --- Every thread, an array.

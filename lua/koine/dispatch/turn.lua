@@ -5,6 +5,8 @@
 --   cancelled_at        when it was cancelled, nil when it was not
 --   ended, raised       its coroutine is closed; what was raised in it, false for nothing
 --   outcome, result, err  how it ended, for the record and the hooks
+--   later               true: its end is told by turns.finish, which the dispatcher calls once it has stored the turn
+--   withdrawn           its messages belong to others again: what the record says of its end; no other hook is told
 --   over                its hooks were told, and it was counted
 --   announced, told     how many calls of on_queued, and of the hooks at its end, were issued
 -- It has the session of its thread from `form` to `release`. Once it runs, it ends in exactly one way, also when its
@@ -58,8 +60,8 @@ function turns.form(dispatcher, lane)
   local batch = lanes.drain(lane, dispatcher.cap, dispatcher.max_batch_tokens)
   local turn = setmetatable({ dispatcher = dispatcher, lane = lane, thread = thread, batch = batch, began = now,
     record = new_record(dispatcher, lane, batch, now), announced = 0, told = 0, begun = false, ended = false,
-    over = false, raised = false, outcome = false, result = false, err = false, coroutine = false,
-    release = false }, turn_mt)
+    later = false, withdrawn = false, over = false, raised = false, outcome = false, result = false, err = false,
+    coroutine = false, release = false }, turn_mt)
   local spans
   turn.blocks, spans = packing.pack(batch, { layout = dispatcher.layout })
   turn.record.packed_block_count = #turn.blocks
@@ -107,8 +109,8 @@ end
 --- The error of a turn that was cancelled.
 function turns.cancelled() return errors.new { kind = "cancelled", message = "the turn was cancelled" } end
 
--- Marks the events, and emits the record. Where memory was short for a call of a hook, the next time goes on with it.
-local function finish(turn)
+--- Marks the events, and emits the record. Where memory was short for a call of a hook, the next time goes on with it.
+function turns.finish(turn)
   local dispatcher, batch, thread, record = turn.dispatcher, turn.batch, turn.thread, turn.record
   local outcome, err, last, n = turn.outcome, turn.err, batch[#batch], 0
   local function tell(name, ...)
@@ -119,7 +121,7 @@ local function finish(turn)
   end
   if outcome == "ok" then
     tell("on_done", last.message, last.thread, turn.result)
-  else
+  elseif not turn.withdrawn then
     for i = outcome == "session_error" and 1 or #batch, #batch do
       tell("on_error", batch[i].message, batch[i].thread, err)
     end
@@ -139,8 +141,8 @@ function turns.settle(turn)
     turn.err = turn.raised and error_of(turn.raised) or turns.cancelled()
     turn.outcome = check.is_memory(turn.raised) and not turn.cancelled_at and "error" or "cancelled"
   end
-  if not turn.over then
-    local ok, problem = pcall(finish, turn)
+  if not turn.over and not turn.later then
+    local ok, problem = pcall(turns.finish, turn)
     if not ok and check.is_memory(problem) then error(problem, 0) end
   end
   turn.release(turn.dispatcher, turn)
@@ -164,7 +166,7 @@ function turns.run(dispatcher, turn, release)
   if not mine then return end
   local outcome, result, err = play(dispatcher, turn)
   turn.outcome, turn.result, turn.err = outcome, result, err
-  finish(turn)
+  if not turn.later then turns.finish(turn) end
 end
 
 return turns

@@ -55,6 +55,7 @@ describe("hooks", function()
     lab:settle()
     assert.are.equal("turn:m1 end:m1 turn:m2 end:m2", lab:words())
     assert.are.equal(2, dispatched)
+    assert.is_truthy(lab.d:stats().hook_error:find("hooks_spec.lua:%d+: hook$"))
     assert.are.equal(8, lab.d:stats().hook_errors) -- queued 2, error, warning, done, dispatch 2, cancel
   end)
 

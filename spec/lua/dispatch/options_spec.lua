@@ -47,6 +47,8 @@ describe("the dispatcher's options", function()
     assert.are.equal("target.run_turn", refused(new, { target = {} }))
     assert.are.equal("target.cancel", refused(new, { target = { run_turn = print, cancel = 1 } }))
     assert.are.equal("options", refused(koine.dispatcher, nil))
+    local _, err = koine.try(koine.dispatcher, { store = koine.store.memory {} })
+    assert.are.equal("koine.dispatcher.shared", err.expected)
   end)
 
   it("checks a message before it keeps a part of it", function()

@@ -37,7 +37,7 @@ local function check_blocks(self, blocks, messages)
   end
 end
 
--- What a turn does until an action settles it.
+-- The work of a turn until an action settles it.
 local function run_turn(self, key, blocks, ctx)
   self:check(not self.running[key], "I2: two turns at once in " .. key)
   local turn = { key = key, messages = ctx.messages, obeys = self.random(2) == 1, ctx = ctx }

@@ -1,4 +1,4 @@
--- What packing promises: structure that survives (I3), what it has to keep (C1–C8), what it must never do (P1–P9).
+-- The promises of packing: structure that survives (I3), what it has to keep (C1–C8), what it must never do (P1–P9).
 -- Every rule in both layouts. Where expected blocks are built here, they are built from the events, by other code.
 
 local koine = require "koine"

@@ -1,5 +1,5 @@
 -- A packed turn on every wire: one message of the user, its blocks in their order, each as the wire writes it. The
--- loopback provider judges each request strictly. What a wire does to blank and to text-only turns stands here.
+-- loopback provider judges each request strictly. Blank and text-only turns on each wire are here, too.
 
 local core = require "koine.core"
 local koine = require "koine"

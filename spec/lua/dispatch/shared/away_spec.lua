@@ -1,0 +1,75 @@
+-- What a dispatcher on a store does when it loses the engine: the last row of the table of docs/scaling.md.
+
+local kit = require "spec.lua.dispatch.shared.kit"
+local koine = require "koine"
+
+describe("a dispatcher on a store", function()
+  local lab, a, b
+
+  before_each(function()
+    lab = kit.lab()
+    a, b = lab:machine("A"), lab:machine("B")
+  end)
+
+  describe("whose engine is away", function()
+    it("tries to put the end of a turn again", function()
+      assert(a:say("T1", "ann", "m1"))
+      a.before.put = kit.fail(2)
+      a:drain()
+      assert.are.equal("A:m1 A:done:m1 A:ok", lab:words())
+      assert.are.equal(3, a.counts.put)
+      assert.are.equal(2, a.d:stats().store_errors)
+      assert.are.equal(0, lab:left "T1")
+    end)
+
+    it("knows its own put whose answer was lost", function()
+      assert(a:say("T1", "ann", "m1"))
+      local store, lost = lab.store, kit.fail(1)
+      a.before.put = function(one, _, ...)
+        one.before.put = nil
+        assert(store:put(...))
+        return lost()
+      end
+      a:drain()
+      assert.are.equal("A:m1 A:done:m1 A:ok", lab:words())
+      assert.are.equal("<m1>", lab:history "T1")
+    end)
+
+    it("gives a turn up when it cannot be stored in time: it is played again", function()
+      a = lab:machine("A", { store_timeout = 0 })
+      assert(a:say("T1", "ann", "m1"))
+      a.before.put = kit.fail()
+      a:drain()
+      assert.are.equal("A:m1 A:lost", lab:words())
+      lab.time = lab.time + 61
+      b:drain()
+      assert.are.equal("B:m1(2) B:done:m1 B:ok", lab:words())
+    end)
+
+    it("lets submit fail, and keeps nothing", function()
+      a.before.push = kit.fail(1)
+      local accepted, err = a:say("T1", "ann", "m1")
+      assert.is_nil(accepted)
+      assert.are.equal("connect", err.kind)
+      assert.are.equal(0, a:drain())
+      assert.is_true(a:say("T1", "ann", "m1"))
+      assert.are.equal(1, a:drain())
+    end)
+
+    it("goes on when it is back: claims, watches and commands", function()
+      for _, name in ipairs { "claim", "watch", "get", "ack", "unclaim" } do a.before[name] = kit.fail(1) end
+      koine.run(function()
+        a:start()
+        assert(a:say("T1", "ann", "m1"))
+        local rounds = 0
+        repeat
+          rounds = rounds + 1
+          koine.sleep(0.02)
+        until rounds == 200 or a.d:stats().dispatches == 1 and a.d:stats().threads == 0
+        a:crash()
+      end)
+      assert.are.equal("A:m1 A:done:m1 A:ok", lab:words())
+      assert.are.equal(0, lab:left "T1")
+    end)
+  end)
+end)
