@@ -2,7 +2,7 @@
 -- Paths are written as the wires write them: messages.0.content.1.text, counted from 0.
 
 local json = require "koine.testing.loopback.json"
-local strict = require "koine.testing.loopback.strict"
+local strict = require "koine.testing.loopback.strict.openai"
 
 local methods = {}
 local Check = { __index = methods, __name = "koine.testing.check" }
@@ -151,7 +151,9 @@ local function check_subschemas(self, path, schema)
   for _, key in ipairs { "anyOf", "oneOf", "allOf", "prefixItems" } do
     if schema[key] ~= nil and self:array(path .. "." .. key, schema[key]) then
       for i, sub in ipairs(schema[key]) do
-        self:schema(("%s.%s.%d"):format(path, key, i - 1), sub)
+        if type(sub) ~= "boolean" then
+          self:schema(("%s.%s.%d"):format(path, key, i - 1), sub)
+        end
       end
     end
   end

@@ -1,4 +1,4 @@
---- What the specs of the loopback provider's Copilot endpoint share.
+--- Helpers of the specs of the loopback provider's Copilot endpoint.
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"

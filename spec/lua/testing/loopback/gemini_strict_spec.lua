@@ -1,4 +1,4 @@
--- What the loopback provider has against requests to its Gemini endpoint.
+-- Requests that the loopback provider's Gemini endpoint refuses.
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
@@ -51,6 +51,24 @@ describe("koine.testing: the Gemini endpoint", function()
   it("judges contents", function()
     for i, case in ipairs(CONTENTS) do
       local status, problems = ask { contents = array(case[1]) }
+      assert.are.equal(case[2] and 400 or 200, status, ("case %d: %s"):format(i, problems))
+      assert.is_truthy(problems:find(case[2] or "", 1, true), ("case %d: %s"):format(i, problems))
+    end
+  end)
+
+  -- Settings, and a part of the problem expected (nil: they are right).
+  local SETTINGS = {
+    { { seed = 7, topK = 40, responseLogprobs = true, logprobs = 20 } },
+    { { seed = 1 << 31 }, "generationConfig.seed: an integer" },
+    { { topK = 0 }, "generationConfig.topK: an integer" },
+    { { minP = 0.5 }, "generationConfig.minP: extra inputs" },
+    { { responseLogprobs = true, logprobs = 21 }, "generationConfig.logprobs: an integer" },
+    { { logprobs = 5 }, "only for requests with responseLogprobs" },
+  }
+
+  it("judges settings", function()
+    for i, case in ipairs(SETTINGS) do
+      local status, problems = ask { contents = array { HI }, generationConfig = case[1] }
       assert.are.equal(case[2] and 400 or 200, status, ("case %d: %s"):format(i, problems))
       assert.is_truthy(problems:find(case[2] or "", 1, true), ("case %d: %s"):format(i, problems))
     end

@@ -1,4 +1,4 @@
---- What the specs of the loopback provider's Responses endpoint share: the provider, small requests to it, and an
+--- Helpers of the specs of the loopback provider's Responses endpoint: the provider, small requests to it, and an
 -- answer.
 
 local client = require "spec.support.raw_client"

@@ -3,6 +3,7 @@
 
 local blocks = require "koine.testing.loopback.wire.anthropic.blocks"
 local check = require "koine.testing.loopback.check"
+local check_format = require "koine.testing.loopback.wire.anthropic.format"
 local check_messages = require "koine.testing.loopback.wire.anthropic.messages"
 local check_tools = require "koine.testing.loopback.wire.anthropic.tools"
 local json = require "koine.testing.loopback.json"
@@ -57,10 +58,6 @@ local function check_settings(ctx, body)
   ctx.check:word("service_tier", body.service_tier, "auto standard_only")
   if body.metadata ~= nil then
     ctx.check:object("metadata", body.metadata, set "user_id", "")
-  end
-  if body.output_config ~= nil and ctx.check:object("output_config", body.output_config,
-    set "effort format task_budget", "") then
-    ctx.check:word("output_config.effort", body.output_config.effort, "low medium high xhigh max")
   end
 end
 
@@ -154,6 +151,7 @@ return function(request, count, issued, host)
   check_settings(ctx, body)
   check_container(ctx, body)
   check_tools(ctx, body)
+  check_format(ctx, body)
   check_system(ctx, body)
   check_messages(ctx, body)
   check_thinking_mode(ctx, body)

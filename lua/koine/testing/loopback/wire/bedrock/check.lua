@@ -3,6 +3,7 @@
 
 local blocks = require "koine.testing.loopback.wire.bedrock.blocks"
 local check = require "koine.testing.loopback.check"
+local check_format = require "koine.testing.loopback.wire.bedrock.format"
 local json = require "koine.testing.loopback.json"
 local settings = require "koine.testing.loopback.wire.bedrock.settings"
 
@@ -183,6 +184,7 @@ return function(request, count, issued)
     settings.inference(ctx, body.inferenceConfig)
   end
   settings.metadata(ctx, body.requestMetadata)
+  check_format(ctx, body)
   check_system(ctx, body.system)
   local forced = body.toolConfig ~= nil and check_tools(ctx, body.toolConfig)
   check_messages(ctx, body)

@@ -47,6 +47,7 @@ function settings.more(ctx, body, forced)
     return
   end
   check_own_choice(ctx, more.tool_choice, body.toolConfig)
+  ctx.check:integer("additionalModelRequestFields.top_k", more.top_k, 0)
   local thinking, config = more.thinking, body.inferenceConfig or {}
   if not json.is_object(thinking) then
     return
@@ -58,6 +59,9 @@ function settings.more(ctx, body, forced)
     if config.maxTokens and config.maxTokens <= (thinking.budget_tokens or 0) then
       ctx.check:add("inferenceConfig.maxTokens", "must be greater than `thinking.budget_tokens`")
     end
+  end
+  if thinking.type ~= "disabled" and more.top_k ~= nil then
+    ctx.check:add("additionalModelRequestFields.top_k", "must be unset when thinking is enabled")
   end
   if thinking.type ~= "disabled" and (forced or config.temperature and config.temperature ~= 1) then
     ctx.check:add(path, "thinking allows neither a forced tool nor a temperature")

@@ -2,6 +2,7 @@
 -- the memory of what this server handed out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
+local check_format = require "koine.testing.loopback.wire.chat.format"
 local json = require "koine.testing.loopback.json"
 
 local set = check.set
@@ -248,21 +249,17 @@ local function check_tools(ctx, body)
   end
 end
 
---- Checks the form that the answer is to have.
-local function check_format(ctx, format)
-  if format == nil or not ctx.check:object("response_format", format, set "type json_schema", "type") then
-    return
+-- OpenAI's two fields, or (Together) the number of alternatives alone.
+local function check_logprobs(ctx, body)
+  local wanted = body.logprobs
+  if type(wanted) == "number" then
+    ctx.check:integer("logprobs", wanted, 1, 20)
+  else
+    ctx.check:boolean("logprobs", wanted)
   end
-  ctx.check:word("response_format.type", format.type, "text json_object json_schema")
-  local asked, at = format.json_schema, "response_format.json_schema"
-  if (format.type == "json_schema") ~= (asked ~= nil) then
-    ctx.check:add(at, "expected where the type is json_schema, and only there")
-  elseif asked ~= nil and ctx.check:object(at, asked, set "name description schema strict", "") then
-    ctx.check:boolean(at .. ".strict", asked.strict)
-    ctx.check:schema(at .. ".schema", asked.schema)
-    if asked.strict == true and not ctx.check:strict("response_format", asked.name, asked.schema) then
-      ctx.code = "invalid_json_schema"
-    end
+  ctx.check:integer("top_logprobs", body.top_logprobs, 0, 20)
+  if body.top_logprobs ~= nil and wanted ~= true then
+    ctx.check:add("top_logprobs", "`logprobs` must be set to true")
   end
 end
 
@@ -275,6 +272,11 @@ local function check_settings(ctx, body)
   end
   ctx.check:number("temperature", body.temperature, 0, 2)
   ctx.check:number("top_p", body.top_p, 0, 1)
+  ctx.check:number("min_p", body.min_p, 0, 1)
+  ctx.check:integer("top_k", body.top_k, 1)
+  ctx.check:integer("seed", body.seed, math.mininteger)
+  ctx.check:integer("random_seed", body.random_seed, 0)
+  check_logprobs(ctx, body)
   ctx.check:boolean("stream", body.stream)
   if type(body.stop) == "string" then
     ctx.check:string("stop", body.stop)
@@ -298,7 +300,7 @@ return function(request, _, issued)
   local ctx = { check = c, issued = issued, model = body.model }
   c:object("request", body, KEYS, "model messages")
   check_settings(ctx, body)
-  check_format(ctx, body.response_format)
+  check_format(ctx, body)
   check_tools(ctx, body)
   check_messages(ctx, body)
   return body, c.problems, ctx.code

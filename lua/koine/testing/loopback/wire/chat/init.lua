@@ -3,6 +3,7 @@
 
 local issued = require "koine.testing.loopback.issued"
 local json = require "koine.testing.loopback.json"
+local logprobs = require "koine.testing.loopback.wire.logprobs"
 local pieces = require "koine.testing.loopback.wire.pieces"
 local script = require "koine.testing.loopback.script"
 
@@ -142,8 +143,18 @@ local function gather(plan)
   return g
 end
 
+-- How likely the tokens of text are (blocks, or a piece of it; nil: none), where the request asks for it, else null.
+local function likelihoods(body, text)
+  if not text or not body.logprobs then
+    return json.null
+  elseif body.logprobs == true then
+    return object("content", logprobs.tokens(text, body.top_logprobs or 0), "refusal", json.null)
+  end
+  return logprobs.arrays(text)
+end
+
 --- The body of the plain answer. nil and the reason when the wire cannot carry it.
-function chat.plain(plan)
+function chat.plain(plan, body)
   local why = unfit(plan)
   if why then
     return nil, why
@@ -166,22 +177,24 @@ function chat.plain(plan)
   end
   local choices = array {}
   for i, m in ipairs(messages) do
-    choices[i] = object("index", i - 1, "message", m, "logprobs", json.null, "finish_reason", finish_reason(plan))
+    choices[i] = object("index", i - 1, "message", m, "logprobs", likelihoods(body, i == 1 and plan.blocks or nil),
+      "finish_reason", finish_reason(plan))
   end
   return json.encode(object("id", plan.id, "object", "chat.completion", "created", CREATED, "model", plan.model,
     "choices", choices, "usage", plan.usage and usage_object(plan.usage) or nil))
 end
 
---- A writer of chunks: with(delta, finish, index) for a choice (the first unless said), last(usage) for the usage.
+--- A writer of chunks: with(delta, finish, index, likely) for a choice (the first unless said), last(usage) for the
+-- usage.
 local function chunk_writer(plan, with_usage)
   local function write(choices, usage)
     return "data: " .. json.encode(object("id", plan.id, "object", "chat.completion.chunk", "created", CREATED,
       "model", plan.model, "choices", choices, "usage", usage)) .. "\n\n"
   end
   local none = with_usage and json.null or nil
-  return function(delta, finish, index)
-    return write(array { object("index", index or 0, "delta", delta, "logprobs", json.null, "finish_reason", finish) },
-      none)
+  return function(delta, finish, index, likely)
+    return write(array { object("index", index or 0, "delta", delta, "logprobs", likely or json.null,
+      "finish_reason", finish) }, none)
   end, function(usage)
     return write(array {}, usage)
   end
@@ -244,7 +257,8 @@ function chat.stream(plan, body)
   for kind, block, fragment, index in pieces.steps(plan, class_of) do
     local delta = step_delta(plan, kind, block, fragment, index)
     local choice = plan.split_choices and block.type == "tool_use" and 1 or 0
-    local text = delta and with(delta, json.null, choice) or nil
+    local said = kind == "delta" and block.type == "text" and fragment or nil
+    local text = delta and with(delta, json.null, choice, likelihoods(body, said)) or nil
     if kind == "delta" then
       out:delta(text)
     else

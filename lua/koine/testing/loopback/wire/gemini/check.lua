@@ -3,6 +3,7 @@
 -- out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
+local check_config = require "koine.testing.loopback.wire.gemini.config"
 local json = require "koine.testing.loopback.json"
 local schema = require "koine.testing.loopback.wire.gemini.schema"
 
@@ -11,9 +12,6 @@ local set = check.set
 local SHARED = "generationConfig safetySettings systemInstruction tools toolConfig cachedContent contents "
 local KEYS, VERTEX_KEYS = set(SHARED .. "serviceTier"), set(SHARED .. "labels")
 local VERTEX_COUNT = set "generationConfig systemInstruction tools contents"
-local CONFIG = set [[maxOutputTokens temperature topP topK stopSequences seed presencePenalty frequencyPenalty
-  thinkingConfig responseMimeType responseJsonSchema responseSchema responseModalities candidateCount speechConfig
-  imageConfig mediaResolution responseLogprobs logprobs]]
 local PARTS = "text thought thoughtSignature functionCall functionResponse inlineData fileData executableCode "
   .. "codeExecutionResult videoMetadata mediaResolution "
 local PART, VERTEX_PART = set(PARTS .. "toolCall toolResponse partMetadata"), set(PARTS)
@@ -290,38 +288,6 @@ local function check_tool_config(ctx, config)
   end
 end
 
-local function check_thinking(ctx, thinking)
-  if thinking == nil or not ctx.check:object("generationConfig.thinkingConfig", thinking,
-    set "includeThoughts thinkingBudget thinkingLevel") then
-    return
-  end
-  ctx.check:boolean("generationConfig.thinkingConfig.includeThoughts", thinking.includeThoughts)
-  ctx.check:integer("generationConfig.thinkingConfig.thinkingBudget", thinking.thinkingBudget, -1, 32768)
-  ctx.check:word("generationConfig.thinkingConfig.thinkingLevel", thinking.thinkingLevel, "MINIMAL LOW MEDIUM HIGH")
-  if thinking.thinkingBudget ~= nil and thinking.thinkingLevel ~= nil then
-    ctx.check:add("generationConfig.thinkingConfig", "thinking_budget and thinking_level are not supported together")
-  end
-  if thinking.thinkingLevel ~= nil and ctx.model:find("gemini%-[12]%.") then
-    ctx.check:add("generationConfig.thinkingConfig", "Thinking level is not supported for this model.")
-  end
-end
-
-local function check_config(ctx, config)
-  if config == nil or not ctx.check:object("generationConfig", config, CONFIG) then
-    return
-  end
-  ctx.check:integer("generationConfig.maxOutputTokens", config.maxOutputTokens, 1)
-  ctx.check:number("generationConfig.temperature", config.temperature, 0, 2)
-  ctx.check:number("generationConfig.topP", config.topP, 0, 1)
-  ctx.check:strings("generationConfig.stopSequences", config.stopSequences, 5)
-  check_thinking(ctx, config.thinkingConfig)
-  if config.responseSchema ~= nil and config.responseJsonSchema ~= nil then
-    ctx.check:add("generationConfig", "responseSchema and responseJsonSchema must not both be set")
-  end
-  schema.check_subset(ctx.check, "generationConfig.responseSchema", config.responseSchema)
-  schema.check(ctx.check, "generationConfig.responseJsonSchema", config.responseJsonSchema)
-end
-
 -- Checks the labels that a request is billed under: words in lower case.
 local function check_labels(ctx, labels)
   if labels == nil or not ctx.check:object("labels", labels) then
@@ -339,7 +305,6 @@ end
 local function check_body(ctx, body, keys)
   ctx.check:object("request", body, keys, "contents")
   check_labels(ctx, body.labels)
-  check_config(ctx, body.generationConfig)
   local system = body.systemInstruction
   if system ~= nil and ctx.check:object("systemInstruction", system, set "role parts", "parts")
     and ctx.check:array("systemInstruction.parts", system.parts) then
@@ -351,6 +316,7 @@ local function check_body(ctx, body, keys)
     end
   end
   check_tools(ctx, body.tools)
+  check_config(ctx, body.generationConfig)
   check_tool_config(ctx, body.toolConfig)
   if body.cachedContent ~= nil and (system or body.tools or body.toolConfig) then
     ctx.check:add("cachedContent", "cannot be used with system_instruction, tools or tool_config")

@@ -4,6 +4,7 @@
 -- token where the path names a project, else with a key.
 
 local json = require "koine.testing.loopback.json"
+local logprobs = require "koine.testing.loopback.wire.logprobs"
 local pieces = require "koine.testing.loopback.wire.pieces"
 local script = require "koine.testing.loopback.script"
 local token = require "koine.testing.loopback.wire.gemini.token"
@@ -132,15 +133,20 @@ local function part_of(plan, block)
 end
 
 local function prepare(plan, body)
+  local config = body.generationConfig or {}
   plan.requested = body.model
+  plan.alternatives = config.responseLogprobs and (config.logprobs or 0)
   for _, block in ipairs(plan.blocks) do
     plan.first_call = plan.first_call or block.type == "tool_use" and block or nil
   end
 end
 
-local function chunk(plan, parts, reason, usage)
+-- `text`: that of the chunk whose likelihood may have been asked for: blocks, or a piece; nil: none.
+local function chunk(plan, parts, text, reason, usage)
   local content = #parts > 0 and object("parts", parts, "role", "model") or object("role", "model")
-  return json.encode(object("candidates", array { object("content", content, "finishReason", reason, "index", 0) },
+  local likely = text and plan.alternatives and logprobs.result(text, plan.alternatives) or nil
+  return json.encode(object("candidates",
+    array { object("content", content, "finishReason", reason, "index", 0, "logprobsResult", likely) },
     "usageMetadata", usage and plan.usage and usage_object(plan.usage) or nil, "modelVersion", plan.model,
     "responseId", plan.id))
 end
@@ -156,7 +162,7 @@ function gemini.plain(plan, body)
   for _, block in ipairs(plan.blocks) do
     parts[#parts + 1] = part_of(plan, block)
   end
-  return chunk(plan, parts, STOPS[plan.stop] or plan.stop, true)
+  return chunk(plan, parts, plan.blocks, STOPS[plan.stop] or plan.stop, true)
 end
 
 local function event(text)
@@ -194,13 +200,13 @@ function gemini.stream(plan, body)
     block.told = (block.told or 0) + (kind == "delta" and 1 or 0)
     local part = step_part(plan, kind, block, fragment)
     if part then
-      out:delta(event(chunk(plan, array { part })))
+      out:delta(event(chunk(plan, array { part }, block.type == "text" and fragment or nil)))
     end
   end
   if failure then
     return out:fail(failure_of(failure))
   end
-  out:add(event(chunk(plan, array { object("text", "") }, STOPS[plan.stop] or plan.stop, true)))
+  out:add(event(chunk(plan, array { object("text", "") }, nil, STOPS[plan.stop] or plan.stop, true)))
   return out.list
 end
 

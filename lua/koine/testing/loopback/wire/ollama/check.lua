@@ -8,7 +8,7 @@ local set = check.set
 local KEYS = set "model messages stream think format keep_alive options tools truncate shift logprobs top_logprobs"
 local WHOLE = set [[num_ctx num_keep num_batch num_gpu main_gpu num_thread draft_num_predict num_predict seed top_k
   repeat_last_n]]
-local NUMBERS = set [[temperature top_p min_p typical_p repeat_penalty presence_penalty frequency_penalty]]
+local NUMBERS = set [[temperature top_p typical_p repeat_penalty presence_penalty frequency_penalty]]
 local MESSAGE_KEYS = {
   system = set "role content",
   user = set "role content images",
@@ -26,7 +26,9 @@ local function check_options(ctx, options)
   end
   for name, value in pairs(options) do
     local path = "options." .. name
-    if WHOLE[name] then
+    if name == "min_p" then
+      ctx:number(path, value, 0, 1)
+    elseif WHOLE[name] then
       ctx:integer(path, value, -2)
     elseif NUMBERS[name] then
       ctx:number(path, value, -1000, 1000)
@@ -40,6 +42,19 @@ local function check_options(ctx, options)
   end
 end
 
+-- The grammar takes no other patterns, and no references to elsewhere.
+local function check_patterns(ctx, path, schema)
+  for key, value in pairs(type(schema) == "table" and schema or {}) do
+    local at = ("%s.%s"):format(path, key)
+    if key == "pattern" and type(value) == "string" and not value:find "^%^.*%$$" then
+      ctx:add(at, "Pattern must start with '^' and end with '$'")
+    elseif key == "$ref" and type(value) == "string" and value:sub(1, 1) ~= "#" then
+      ctx:add(at, "Unsupported ref: %s", value)
+    end
+    check_patterns(ctx, at, value)
+  end
+end
+
 local function check_settings(ctx, body)
   ctx:string("model", body.model)
   ctx:boolean("stream", body.stream)
@@ -48,6 +63,10 @@ local function check_settings(ctx, body)
   end
   if body.format ~= nil and body.format ~= "json" then
     ctx:schema("format", body.format)
+    check_patterns(ctx, "format", body.format)
+  end
+  if body.format ~= nil and body.tools ~= nil then
+    ctx:add("format", "the model could not call a tool")
   end
   if type(body.keep_alive) ~= "number" and body.keep_alive ~= nil then
     ctx:string("keep_alive", body.keep_alive)

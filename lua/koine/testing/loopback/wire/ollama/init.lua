@@ -2,6 +2,7 @@
 -- own shape; lists of models, what it says of one, and downloads. Pure.
 
 local json = require "koine.testing.loopback.json"
+local logprobs = require "koine.testing.loopback.wire.logprobs"
 local pieces = require "koine.testing.loopback.wire.pieces"
 
 local object, array = json.object, json.array
@@ -75,8 +76,16 @@ local function line(plan, message, done, ...)
   return object("model", plan.model, "created_at", CREATED, "message", message, "done", done, ...)
 end
 
+-- The line with how likely the tokens of text are (blocks, or a piece of it), where the request asks for it.
+local function with_logprobs(made, body, text)
+  if body.logprobs then
+    json.put(made, "logprobs", logprobs.tokens(text, body.top_logprobs or 0))
+  end
+  return made
+end
+
 --- The body of the plain answer. nil and the reason when the wire cannot carry it.
-function ollama.plain(plan)
+function ollama.plain(plan, body)
   local why = unfit(plan)
   if why then
     return nil, why
@@ -92,7 +101,7 @@ function ollama.plain(plan)
   end
   local message = object("role", "assistant", "content", table.concat(text),
     "thinking", #thoughts > 0 and table.concat(thoughts) or nil, "tool_calls", #calls > 0 and calls or nil)
-  return json.encode(line(plan, message, true, ending(plan)))
+  return json.encode(with_logprobs(line(plan, message, true, ending(plan)), body, plan.blocks))
 end
 
 local function class_of(block)
@@ -108,7 +117,7 @@ local function step_fields(kind, block, fragment, index)
 end
 
 --- The pieces of the streamed answer, one per line; nil and the reason when the wire cannot carry it.
-function ollama.stream(plan)
+function ollama.stream(plan, body)
   local why = unfit(plan)
   if why then
     return nil, why
@@ -123,7 +132,8 @@ function ollama.stream(plan)
     if field then
       local message = object("role", "assistant", "content", field == "content" and value or "")
       json.put(message, field, field ~= "content" and value or nil)
-      out:add(json.encode(line(plan, message, false)) .. "\n")
+      local made = line(plan, message, false)
+      out:add(json.encode(block.type == "text" and with_logprobs(made, body, fragment) or made) .. "\n")
     end
   end
   if failure then

@@ -2,6 +2,7 @@
 -- forgives. Pure; `issued` is the memory of what this server handed out (see issued.lua).
 
 local check = require "koine.testing.loopback.check"
+local check_format = require "koine.testing.loopback.wire.responses.format"
 local check_input = require "koine.testing.loopback.wire.responses.items"
 local json = require "koine.testing.loopback.json"
 
@@ -62,26 +63,10 @@ local function check_tools(ctx)
 end
 
 local function check_reasoning(ctx)
-  local reasoning, text = ctx.body.reasoning, ctx.body.text
+  local reasoning = ctx.body.reasoning
   if reasoning ~= nil and ctx.check:object("reasoning", reasoning, set "effort summary context mode") then
     ctx.check:word("reasoning.effort", reasoning.effort, "none minimal low medium high xhigh max")
     ctx.check:word("reasoning.summary", reasoning.summary, "auto concise detailed")
-  end
-  if text ~= nil and ctx.check:object("text", text, set "format verbosity") then
-    ctx.check:word("text.verbosity", text.verbosity, "low medium high")
-    if text.format ~= nil and ctx.check:object("text.format", text.format,
-      set "type name schema strict description", "type") then
-      ctx.check:word("text.format.type", text.format.type, "text json_object json_schema")
-      if text.format.type == "json_schema" then
-        ctx.check:string("text.format.name", text.format.name)
-        ctx.check:tool_schema("text.format.schema", text.format.schema)
-        ctx.check:boolean("text.format.strict", text.format.strict)
-        if text.format.strict == true
-          and not ctx.check:strict("response_format", text.format.name, text.format.schema) then
-          ctx.code = "invalid_json_schema"
-        end
-      end
-    end
   end
 end
 
@@ -106,6 +91,7 @@ local function check_settings(ctx)
   c:integer("max_tool_calls", body.max_tool_calls, 1)
   c:number("temperature", body.temperature, 0, 2)
   c:number("top_p", body.top_p, 0, 1)
+  c:integer("top_logprobs", body.top_logprobs, 0, 20)
   for _, key in ipairs { "stream", "store", "background" } do
     c:boolean(key, body[key])
   end
@@ -130,6 +116,7 @@ return function(request, count, issued)
   check_settings(ctx)
   check_include(ctx)
   check_reasoning(ctx)
+  check_format(ctx)
   check_tools(ctx)
   check_input(ctx)
   return body, c.problems, ctx.code

@@ -4,6 +4,7 @@
 
 local chat = require "koine.testing.loopback.wire.chat"
 local json = require "koine.testing.loopback.json"
+local logprobs = require "koine.testing.loopback.wire.logprobs"
 local script = require "koine.testing.loopback.script"
 
 local object, array = json.object, json.array
@@ -56,6 +57,7 @@ local function layout(plan, body)
   plan.items, plan.stored = items, body.store ~= false
   for _, word in ipairs(body.include or {}) do
     plan.encrypted = plan.encrypted or word == "reasoning.encrypted_content"
+    plan.alternatives = plan.alternatives or word == "message.output_text.logprobs" and (body.top_logprobs or 0)
   end
   return items
 end
@@ -68,25 +70,31 @@ local function ending(plan)
   return "incomplete", REASONS[plan.stop] or plan.stop
 end
 
-local function content_part(block, empty)
+-- How likely the tokens of text are (blocks, or a piece of it), where the request asks for it, else an empty array.
+local function likelihoods(plan, text)
+  return plan.alternatives and logprobs.tokens(text, plan.alternatives) or array {}
+end
+
+local function content_part(plan, block, empty)
   if block.type == "refusal" then
     return object("type", "refusal", "refusal", empty and "" or block.text)
   end
   return object("type", "output_text", "text", empty and "" or block.text,
-    "annotations", array(not empty and block.citations or {}), "logprobs", array {})
+    "annotations", array(not empty and block.citations or {}),
+    "logprobs", likelihoods(plan, empty and {} or { block }))
 end
 
 local ITEMS = {}
 
-function ITEMS.message(item, id, added, status)
+function ITEMS.message(item, id, added, status, plan)
   local content = array {}
   for i, block in ipairs(added and {} or item.blocks) do
-    content[i] = content_part(block)
+    content[i] = content_part(plan, block)
   end
   return object("type", "message", "id", id, "status", status, "role", "assistant", "content", content)
 end
 
-function ITEMS.reasoning(item, id, added, _, encrypted)
+function ITEMS.reasoning(item, id, added, _, plan)
   local summary, block = array {}, item.blocks[1]
   for i, text in ipairs(added and {} or item.parts) do
     summary[i] = object("type", "summary_text", "text", text)
@@ -94,7 +102,7 @@ function ITEMS.reasoning(item, id, added, _, encrypted)
   local secret = block.signature or block.data
   -- While the item grows its encrypted content does too: only the finished one can be sent back.
   return object("type", "reasoning", "id", id, "summary", summary, "content", array {},
-    "encrypted_content", encrypted and (added and secret:sub(1, #secret // 2) or secret) or nil)
+    "encrypted_content", plan.encrypted and (added and secret:sub(1, #secret // 2) or secret) or nil)
 end
 
 function ITEMS.function_call(item, id, added, status)
@@ -110,7 +118,7 @@ local function wire_item(plan, item, id, added)
   end
   local last = item.index == #plan.items - 1
   local status = added and "in_progress" or last and ending(plan) or "completed"
-  return json.put_all(ITEMS[item.kind](item, id, added, status, plan.encrypted), item.raw)
+  return json.put_all(ITEMS[item.kind](item, id, added, status, plan), item.raw)
 end
 
 local function usage_object(usage)
@@ -224,22 +232,25 @@ local STEPS = {}
 function STEPS.text(w, kind, block, fragment)
   local item, at = block.item, block.part
   local word = block.type == "refusal" and "refusal" or "output_text"
-  local logprobs = word == "output_text" and array {} or nil
+  local function likely(text)
+    return word == "output_text" and likelihoods(w.plan, text) or nil
+  end
   if kind == "start" then
     if at == 0 then
       w:item(item, true)
     end
-    w:about(item, "response.content_part.added", "content_index", at, "part", content_part(block, true))
+    w:about(item, "response.content_part.added", "content_index", at, "part", content_part(w.plan, block, true))
   elseif kind == "delta" then
-    w:delta(item, ("response.%s.delta"):format(word), "content_index", at, "delta", fragment, "logprobs", logprobs)
+    w:delta(item, ("response.%s.delta"):format(word), "content_index", at, "delta", fragment,
+      "logprobs", likely(fragment))
   else
     for i, annotation in ipairs(block.citations or {}) do
       w:about(item, "response.output_text.annotation.added", "content_index", at, "annotation_index", i - 1,
         "annotation", annotation)
     end
     w:about(item, ("response.%s.done"):format(word), "content_index", at,
-      word == "refusal" and "refusal" or "text", block.text, "logprobs", logprobs)
-    w:about(item, "response.content_part.done", "content_index", at, "part", content_part(block))
+      word == "refusal" and "refusal" or "text", block.text, "logprobs", likely { block })
+    w:about(item, "response.content_part.done", "content_index", at, "part", content_part(w.plan, block))
     if at == #item.blocks - 1 then
       w:item(item, false)
     end

@@ -2,31 +2,28 @@
 -- refuses what OpenAI refuses, in its words. Pure.
 
 local json = require "koine.testing.loopback.json"
+local words = require "koine.testing.loopback.strict.words"
+
+local is, set, sorted = words.is, words.set, words.sorted
 
 local strict = {}
-
-local function set(words)
-  local t = {}
-  for word in words:gmatch "%S+" do
-    t[word] = true
-  end
-  return t
-end
 
 -- The keywords there are; any other is not permitted.
 local KEYWORDS = set [[type properties required additionalProperties items enum const anyOf $ref $defs definitions title
   description pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems]]
+local ROOT = set "$schema $id" -- beside these, at the root
 local FORMATS = set "date-time time date duration email hostname ipv4 ipv6 uuid"
 local MAX_DEPTH = 10        -- of objects
 local MAX_PROPERTIES = 5000 -- of one schema, all objects together
+local MAX_VALUES, MAX_CHARACTERS = 1000, 120000 -- of its enums; of names, enums and constants
 
 -- A place in a schema as OpenAI writes it: ('properties', 'a').
 local function context(place)
-  local words = {}
+  local steps = {}
   for i, word in ipairs(place) do
-    words[i] = type(word) == "number" and tostring(word) or "'" .. word .. "'"
+    steps[i] = type(word) == "number" and tostring(word) or "'" .. word .. "'"
   end
-  return "(" .. table.concat(words, ", ") .. (#words == 1 and "," or "") .. ")"
+  return "(" .. table.concat(steps, ", ") .. (#steps == 1 and "," or "") .. ")"
 end
 
 local function below(place, ...)
@@ -35,28 +32,6 @@ local function below(place, ...)
     list[#list + 1] = word
   end
   return list
-end
-
-local function sorted(t)
-  local names = {}
-  for name in pairs(json.is_object(t) and t or {}) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
-end
-
--- True when `type` is, or holds, the word.
-local function is(schema, word)
-  if type(schema.type) ~= "table" then
-    return schema.type == word
-  end
-  for _, one in ipairs(schema.type) do
-    if one == word then
-      return true
-    end
-  end
-  return false
 end
 
 local check -- (schema, place, state) → what is wrong with it, or nil
@@ -94,9 +69,9 @@ local function check_object(schema, place, state)
   end
 end
 
-local function check_keywords(schema, place)
+local function check_keywords(schema, place, state)
   for _, key in ipairs(sorted(schema)) do
-    if not KEYWORDS[key] then
+    if not KEYWORDS[key] and not (#place == 0 and ROOT[key]) then
       return ("In context=%s, '%s' is not permitted."):format(context(place), key)
     elseif schema["$ref"] ~= nil and key ~= "$ref" and key ~= "$defs" and key ~= "definitions" then
       return ("In context=%s, $ref cannot have keywords {'%s'}."):format(context(place), key)
@@ -104,6 +79,30 @@ local function check_keywords(schema, place)
   end
   if schema.format ~= nil and not FORMATS[schema.format] then
     return ("In context=%s, '%s' is not a valid format."):format(context(place), tostring(schema.format))
+  elseif schema["$ref"] ~= nil and not words.target(state.root, schema["$ref"]) then
+    return ("In context=%s, reference can only point to definitions defined at the top level of the schema."):format(
+      context(place))
+  elseif tostring(schema.pattern):find "%(%?[=!<]" then
+    return ("In context=%s, look-around is not supported in 'pattern'."):format(context(place))
+  end
+end
+
+-- Counts names and values; what is too much of them.
+local function check_size(schema, state)
+  local values = json.is_array(schema.enum) and schema.enum or {}
+  state.values = state.values + #values
+  for _, text in ipairs(sorted(schema.properties)) do
+    state.characters = state.characters + #text
+  end
+  for _, value in ipairs { schema.const, table.unpack(values, 1, math.min(#values, MAX_VALUES)) } do
+    state.characters = state.characters + (type(value) == "string" and utf8.len(value) or 0)
+  end
+  if state.values > MAX_VALUES then
+    return ("Expected at most %d enum values in total within a schema when using structured outputs."):format(
+      MAX_VALUES)
+  elseif state.characters > MAX_CHARACTERS then
+    return ("Expected at most %d characters of names, enum and const values in total within a schema."):format(
+      MAX_CHARACTERS)
   end
 end
 
@@ -135,7 +134,7 @@ function check(schema, place, state)
   if not json.is_object(schema) then
     return ("In context=%s, a JSON Schema object was expected."):format(context(place))
   end
-  local problem = check_keywords(schema, place)
+  local problem = check_keywords(schema, place, state) or check_size(schema, state)
   if problem then
     return problem
   elseif schema.type == nil and not (schema.anyOf or schema["$ref"] or schema.enum or schema.const ~= nil) then
@@ -160,7 +159,7 @@ function strict.problem(what, schema)
       tostring(json.is_object(schema) and schema.type or "None"))
   else
     problem = schema.anyOf and "In context=(), 'anyOf' is not permitted."
-      or check(schema, {}, { depth = 0, properties = 0 })
+      or check(schema, {}, { root = schema, depth = 0, properties = 0, values = 0, characters = 0 })
   end
   return problem and ("Invalid schema for %s: %s"):format(what, problem)
 end
