@@ -11,7 +11,7 @@ local USAGE = { input_tokens = 42, output_tokens = 7 }
 
 -- The fields in which a streamed Response has to equal the plain one.
 local FIELDS = { "content", "tool_calls", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage",
-  "container", "id", "provider", "status_code", "warnings", "partial", "degenerate" }
+  "container", "logprobs", "id", "provider", "status_code", "warnings", "partial", "degenerate" }
 
 -- The same with every provider_data.raw decoded: a stream brings its members in fragments, in an order of its own.
 local function comparable(value)

@@ -47,6 +47,7 @@ local SUPPORTS = {
   refusal_words = true,    -- … and a way to say it that is none of an answer
   sensitive = true,        -- … and for a filter
   tools = true,            -- live: tools can be offered
+  output = true,           -- answers can have a shape: the option `output`
 }
 
 local FLAGS = {}
@@ -65,6 +66,7 @@ local function check_spec(name, spec)
     end
     if required or given ~= nil then check.func(given, "contract." .. hook) end
   end
+  if spec.embed ~= nil then check.table(spec.embed, "contract.embed") end
   return FLAGS(spec.supports, "contract.supports")
 end
 
@@ -76,6 +78,8 @@ local function scripted(kit)
   require "koine.testing.contract.answers"(kit)
   require "koine.testing.contract.requests"(kit)
   require "koine.testing.contract.failures"(kit)
+  require "koine.testing.contract.output"(kit)
+  require "koine.testing.contract.embed"(kit)
   identity.items(kit)
 end
 
@@ -89,6 +93,7 @@ end
 --   new(opts)        makes an adapter; opts are options of its constructor
 --   script(answers)    what the adapter is answered next, in this order (the vocabulary of koine.testing)
 --   requests()       the requests seen so far, oldest first: array of {headers, body = bytes}; absent: not checked
+--   embed            table: options of embed(), such as its model, where the adapter makes vectors; absent: not tried
 --   unreachable(opts)  an adapter whose server refuses connections; absent: not tried
 --   live             true: what `new` talks to is a server that answers as it likes. The items that need no script run:
 --                    grammar of the deltas, usage, cancelling, errors, round trip, identity. Without script and
@@ -102,7 +107,7 @@ end
 -- Raises an ArgumentError when one of these is missing, unknown, or belongs to the other mode.
 function contract.describe(name, spec)
   local flags = check_spec(name, spec)
-  local made = { supports = {} }
+  local made = { supports = {}, embed = spec.embed }
   for hook in pairs(HOOKS[spec.live and "live" or "scripted"]) do made[hook] = spec[hook] end
   for flag, default in pairs(SUPPORTS) do
     local given = flags[flag]

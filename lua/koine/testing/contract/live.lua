@@ -7,6 +7,8 @@ local records = require "koine.data.records"
 
 local HELLO = "Say hello in five words."
 local SUM = "What is 2 plus 3? Use the tool."
+local COLOUR = { schema = { type = "object", properties = { colour = { type = "string" } },
+  required = core.array { "colour" }, additionalProperties = false }, repair = 1 }
 
 local STOPS = {}
 for word in ("end_turn tool_use max_tokens stop_sequence pause_turn refusal sensitive context_overflow")
@@ -79,6 +81,18 @@ local function answers(kit)
     end
     if #response.tool_calls > 0 then
       assert.are.equal("tool_use", response.stop_reason, "response.stop_reason")
+    end
+  end)
+
+  kit:item(27, "an answer of a shape is a value, or says what is wrong with it", kit.supports.output, function(self)
+    local response, err = self:ask(self.new(), "Name a colour.", { output = COLOUR })
+    assert.is_nil(err, err and tostring(err))
+    assert.is_true((response.output == nil) ~= (response.output_error == nil),
+      "response: either output or output_error")
+    if response.output then
+      assert.are.equal("string", type(response.output.colour), "type(response.output.colour)")
+    else
+      assert.is_true(#response.output_error.message > 0, "response.output_error.message: not empty")
     end
   end)
 

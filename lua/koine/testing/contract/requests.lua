@@ -180,6 +180,13 @@ local function options(kit)
     end
   end)
 
+  kit:item(16, "an option that the wire has not fails no call", true, function(self)
+    for name, value in pairs { seed = 7, top_k = 40, min_p = 0.05, logprobs = 2 } do
+      assert.are.equal("ok", self:answer({ content = "ok" }, nil, { [name] = value }):text(),
+        "response:text() with " .. name)
+    end
+  end)
+
   kit:item(16, "an unknown option is refused, in the call and in the constructor", true, function(self)
     self.script { { content = "ok" } }
     local adapter = self.new()

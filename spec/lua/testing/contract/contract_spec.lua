@@ -10,7 +10,7 @@ local on_playbook = require "spec.lua.testing.contract.kit.on_playbook"
 local records = require "koine.data.records"
 local raised = require "spec.support.raised"
 
--- What a playbook answers: a primitive for koine.custom_adapter that passes everything on to it.
+-- The answers of a playbook: a primitive for koine.custom_adapter that passes everything on to it.
 local function passing_on(book)
   return function(_, messages, opts)
     local model = opts.model
@@ -229,6 +229,44 @@ local SABOTEURS = {
   { "no name", { 22 }, function(adapter) adapter.provider_name = function() return "" end end },
   { "half a model", { 22 }, function(adapter) adapter.list_models = function() return { { id = "m" } } end end },
   { "an unsure login", { 23 }, function(adapter) adapter.authenticated = function() return "yes" end end },
+  { "values that nobody judges", { 27 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local response, err = chat(self, messages, opts)
+      if response and response.output_error then
+        core.annotate(response, "output", core.decode(response:text()))
+        core.annotate(response, "output_error", nil)
+      end
+      return response, err
+    end
+  end },
+  { "no value that grows", { 27 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all, on_delta = {}, (opts or {}).on_delta
+      for name, value in pairs(opts or {}) do all[name] = value end
+      all.on_delta = on_delta and function(delta) if delta.type ~= "output_delta" then on_delta(delta) end end
+      return chat(self, messages, all)
+    end
+  end },
+  { "repairs that nobody wished", { 27 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all = {}
+      for name, value in pairs(opts or {}) do all[name] = value end
+      if all.output and all.output.repair == nil then all.output.repair = 1 end
+      return chat(self, messages, all)
+    end
+  end },
+  { "the shape forgotten", { 27 }, function(adapter)
+    local chat = adapter.chat
+    function adapter:chat(messages, opts)
+      local all = {}
+      for name, value in pairs(opts or {}) do all[name] = value end
+      all.output = nil
+      return chat(self, messages, all)
+    end
+  end },
   { "answers that nobody scripted", { 26 }, function(adapter)
     local chat = adapter.chat
     function adapter:chat(messages, opts)
@@ -241,7 +279,7 @@ local SABOTEURS = {
 }
 
 describe("the contract", function()
-  find_saboteurs(it, SABOTEURS, failures, 91)
+  find_saboteurs(it, SABOTEURS, failures, 113)
 
   it("names the rule and the field of what fails", function()
     for field, sabotage in pairs {
@@ -287,6 +325,7 @@ describe("the contract", function()
     assert.are.equal("contract.new", field { script = nothing })
     assert.are.equal("contract.script", field { new = nothing })
     assert.are.equal("contract.requests", field { new = nothing, script = nothing, requests = 5 })
+    assert.are.equal("contract.embed", field { new = nothing, script = nothing, embed = true })
     assert.are.equal("contract.supports.flying",
       field { new = nothing, script = nothing, supports = { flying = true } })
     assert.are.equal("contract.supports.errors",

@@ -16,7 +16,7 @@ local function suite(name, construct, options, supports)
 end
 
 local function gemini(model, supports)
-  suite("koine.gemini", koine.gemini, { model = model, base_path = "/v1beta" }, supports)
+  suite("koine.gemini", koine.gemini, { model = model, base_path = "/v1beta", embed = {} }, supports)
 end
 
 -- With the tests' key as a token.
@@ -28,5 +28,6 @@ end
 gemini("gemini-3.5-flash", {})
 gemini("gemini-2.5-pro", {})
 gemini("gemma-4-31b-it", { thinking_option = false, system_as_user = true })
-suite("koine.vertex", located, { model = "gemini-3.5-flash", base_path = LOCATED, project = "p", location = "eu" }, {})
+suite("koine.vertex", located, { model = "gemini-3.5-flash", base_path = LOCATED, project = "p", location = "eu",
+  embed = {} }, {})
 suite("koine.vertex with a key", koine.vertex, { model = "gemini-2.5-flash", base_path = EXPRESS }, {})

@@ -8,4 +8,4 @@ local busted = { describe = describe, it = it, assert = assert, setup = setup, t
 -- On this wire a model that refuses says so in its answer, and stops as it always does.
 local SUPPORTS = { refusal = false, sensitive = false, refusal_words = false }
 
-on_loopback(busted, "koine.ollama", koine.ollama, { model = "qwen3:4b" }, SUPPORTS)
+on_loopback(busted, "koine.ollama", koine.ollama, { model = "qwen3:4b", embed = { model = "e" } }, SUPPORTS)

@@ -1,5 +1,5 @@
--- OpenAI's Responses wire under the contract of adapters: a model that reasons, one that does not, a server that
--- nobody knows.
+-- OpenAI's Responses wire under the contract of adapters: a model that reasons, one that does not, an unknown
+-- server.
 
 local koine = require "koine"
 local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"

@@ -6,29 +6,31 @@ local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
 local busted = { describe = describe, it = it, assert = assert, setup = setup, teardown = teardown }
 
 -- Mistral and Perplexity report a stream's usage unasked; the loopback provider only where it is asked for.
--- Per suite: constructor, model, what the wire cannot do (or can beyond the others), where it puts its thinking.
+-- Per suite: constructor, model, what the wire cannot do (or can beyond the others), where it puts its thinking, the
+-- options of its embeddings.
 local ROWS = {
-  { "alibaba", "qwen-plus", { thinking_levels = false }, "reasoning_content" },
-  { "azure", "my-deployment" },
+  { "alibaba", "qwen-plus", { thinking_levels = false }, "reasoning_content", {} },
+  { "azure", "my-deployment", {}, nil, { model = "e" } },
   { "cerebras", "gpt-oss-120b", { images = false }, "reasoning" },
   { "cohere", "command-a-03-2025", { thinking_option = false } },
   { "cohere", "command-a-reasoning-08-2025", { thinking_levels = false } },
-  { "deepinfra", "m" },
+  { "deepinfra", "m", {}, nil, { model = "e" } },
   { "deepseek", "deepseek-v4-flash", { thinking_levels = false }, "reasoning_content" },
   { "deepseek", "deepseek-chat", { thinking_option = false } },
-  { "fireworks", "m" },
+  { "fireworks", "m", {}, nil, { model = "e" } },
   { "groq", "openai/gpt-oss-120b", {}, "reasoning" },
-  { "llamacpp", "m", {}, "reasoning_content" },
-  { "lmstudio", "m" },
-  { "mistral", "mistral-large-latest", { exact_ids = false, stream_usage = false }, "content" },
+  { "llamacpp", "m", {}, "reasoning_content", { model = "e" } },
+  { "lmstudio", "m", {}, nil, { model = "e" } },
+  { "mistral", "mistral-large-latest", { exact_ids = false, stream_usage = false }, "content", {} },
   { "moonshot", "kimi-k2", {}, "reasoning_content" },
-  { "ollama_compat", "qwen3", {}, "reasoning" },
+  { "ollama_compat", "qwen3", {}, "reasoning", { model = "e" } },
   { "openai", "o3-mini" },
-  { "openrouter", "anthropic/claude-sonnet-4.5", { signatures = true }, "reasoning_details" },
-  { "perplexity", "sonar", { stream_usage = false } },
-  { "sglang", "m", {}, "reasoning_content" },
-  { "together", "m" },
-  { "vllm", "m", {}, "reasoning" },
+  { "openrouter", "anthropic/claude-sonnet-4.5", { signatures = true }, "reasoning_details",
+    { model = "openai/text-embedding-3-small" } },
+  { "perplexity", "sonar", { stream_usage = false }, nil, { model = "e" } },
+  { "sglang", "m", {}, "reasoning_content", { model = "e" } },
+  { "together", "m", {}, nil, { model = "e" } },
+  { "vllm", "m", {}, "reasoning", { model = "e" } },
   { "xai", "grok-4", { thinking_option = false }, "reasoning_content" },
   { "xai", "grok-3-mini", {}, "reasoning_content" },
 }
@@ -36,7 +38,8 @@ local ROWS = {
 for _, row in ipairs(ROWS) do
   local supports = { refusal = false }
   for flag, value in pairs(row[3] or {}) do supports[flag] = value end
-  on_loopback(busted, "koine." .. row[1] .. " " .. row[2], koine[row[1]], { model = row[2] }, supports, row[4])
+  on_loopback(busted, "koine." .. row[1] .. " " .. row[2], koine[row[1]], { model = row[2], embed = row[5] }, supports,
+    row[4])
 end
 
 on_loopback(busted, "koine.compatible, Anthropic's wire", koine.compatible, { model = "m", api = "anthropic" },

@@ -34,12 +34,13 @@ local function call_events(events, calls, size)
   end
 end
 
--- What the provider says to a request: a status and events, or a status and an error.
+-- The provider's answer to a request: a status and events, or a status and an error.
 local function provider(body)
   requests[#requests + 1] = { headers = {}, body = body }
   local answer = table.remove(answers, 1)
   if not answer then return 500, { message = "nothing is scripted" } end
   if answer.error then return answer.error.status, answer.error end
+  if answer.embeddings then return 200 end
   local events, calls, content = {}, {}, answer.content
   if type(content) == "string" then content = { { type = "text", text = content } } end
   for _, block in ipairs(content) do
@@ -85,7 +86,7 @@ end
 local answer = {}
 local turn_mt = { __index = answer }
 
--- What an event means for the user: a delta, or nothing for most. Builds the content on the way.
+-- The meaning of an event for the user: a delta, or nothing for most. Builds the content on the way.
 local readers = {
   open = function(self, event)
     self.open = { type = event[2], signature = event[3] }
@@ -156,6 +157,25 @@ function answer:response()
     stop_reason = done.stop or inferred, usage = done.usage or {} }
 end
 
+-- Vectors of the first letters.
+local function embed(_, inputs, opts)
+  inputs = type(inputs) == "string" and { inputs } or inputs
+  local vectors = {}
+  for i, text in ipairs(inputs) do
+    if type(text) ~= "string" or not text:find "%S" then
+      koine.errors.argument(("inputs[%d]"):format(i), "text", text)
+    end
+    vectors[i] = { text:byte(1) / 256, (text:byte(2) or 0) / 256 }
+    if opts.as == "packed" then vectors[i] = koine.vector.pack(vectors[i]) end
+  end
+  if opts.dimension then koine.errors.argument("dimension", "no such option", opts.dimension) end
+  if #inputs > 0 then
+    local status, said = provider(json.encode { embed = true, inputs = #inputs })
+    if status ~= 200 then return nil, failure(status, said) end
+  end
+  return { vectors = vectors, dimensions = 2, model = "toy-e", usage = { requests = 1 }, warnings = {} }
+end
+
 local function toy(options)
   options.model = options.model or "toy-1"
   return koine.custom_adapter {
@@ -176,6 +196,7 @@ local function toy(options)
         supports_tool_use = true, supports_streaming = true } }
     end,
     max_context_tokens = function() return 1000 end,
+    embed = embed,
   }
 end
 
@@ -184,5 +205,5 @@ koine.testing.contract.describe("a toy written on koine.custom_adapter", {
   new = function(opts) return toy(opts or {}) end,
   script = function(list) answers = table.move(list, 1, #list, 1, {}) end,
   requests = function() return requests end,
-  supports = { errors = true, signatures = true, blocks = true },
+  supports = { errors = true, signatures = true, blocks = true }, embed = {},
 })
