@@ -57,6 +57,14 @@ local ask = online("ask", "Ask one question.", true)
 ask:argument("prompt", "The question, appended to the standard input."):args "*"
 ask:option("-f --file", "Attach a text, an image or a PDF."):count "*"
 ask:flag("--json", "Write the whole Response as JSON.")
+ask:option("--schema", "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
+ask:epilog [[
+Examples:
+  koine ask "Why is the sky blue?"
+  git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
+  koine ask -f chart.png -f notes.md "Do these agree?"
+  koine ask --schema "name, age int, works [string]" "Who was Ada Lovelace?"
+  koine ask --schema invoice.json <letter.txt | jq .total]]
 online("chat", "Chat, one question per line; /quit ends it.", true)
 local embed = online("embed", "Turn texts into vectors, one a line.")
 embed:argument("text", "Texts, each as one argument (else the lines of the standard input)."):args "*"
@@ -69,7 +77,7 @@ embed:mutex(embed:flag("--json", "Write the whole result as JSON."),
 embed:epilog [[
 Examples:
   koine embed -m openai "a text" "another text"
-  koine embed -m ollama/nomic-embed-text --purpose query "a question"
+  koine embed -m voyage/voyage-3.5 --purpose query "a question"
   koine embed --packed --dimensions 256 <lines.txt >vectors.f32]]
 local models = online("models", "List a provider's models.")
 models:argument("provider", "As in PROVIDER/MODEL."):args "?"

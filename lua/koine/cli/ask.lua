@@ -1,4 +1,4 @@
---- Asks once: sends the words of the user, writes the answer.
+--- Asks once: sends the words of the user, writes the answer, or the value of a shape in it.
 
 local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"
@@ -44,10 +44,44 @@ function ask.exchange(talk, said, args)
   return notes_on(response)
 end
 
+local REPAIR = 1 -- how often the model is asked again after an answer of another shape
+
+-- The schema that a word of the command line is, or the file that it names: no schema in short begins with "/" or ".".
+local function schema_of(word)
+  local text, name = word, "--schema"
+  if word:find "^[/.]" or word:lower():find "%.json$" then text, name = input.read_text(word), word end
+  local made = koine.schema.parse(text, name)
+  koine.schema.check(made, name)
+  return made
+end
+
+-- Asks for a value and writes it: the exit code. Raises the error of a call that fails, and of an answer that has
+-- another shape.
+local function ask_for_value(adapter, said, args, schema)
+  terminal.progress("waiting for " .. adapter:model_name())
+  local value, answer = adapter:object({ { role = "user", content = said } },
+    { system = args.system, output = { schema = schema, repair = REPAIR } })
+  local response = answer
+  if value == nil then response = answer.kind == "output" and answer.partial or nil end
+  if args.json and response then
+    terminal.out(json.encode(response:to_table()) .. "\n")
+  elseif value ~= nil then
+    terminal.out(json.value(value, terminal.output) .. "\n")
+  end
+  if value ~= nil then return notes_on(response) end
+  if answer.code == "refused" then failure.fail(failure.REFUSED, "%s", answer.message) end
+  error(answer, 0)
+end
+
 --- The command `ask`: the exit code.
 function ask.command(args)
+  local schema = args.schema and schema_of(args.schema)
+  if schema and args.stream then
+    failure.fail(failure.WRONG_USE, "--stream: with --schema the value is written when it is complete")
+  end
   local said = input.said_by(args)
   local adapter = adapters.adapter_of(args, adapters.model_of(args))
+  if schema then return ask_for_value(adapter, said, args, schema) end
   return ask.exchange(koine.conversation(adapter, { system = args.system }), said, args)
 end
 

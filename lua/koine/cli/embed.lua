@@ -31,13 +31,19 @@ local function chosen(args)
   return adapters.adapter_of(args, provider)
 end
 
--- The texts: an array.
+-- The texts: an array. Blank lines have no vectors: behind one, lines and vectors no longer stand at the same places.
 local function texts_of(args)
   if args.text[1] then return args.text end
-  local texts = {}
-  for line in input.piped():gmatch "[^\r\n]+" do
-    if line:find "%S" then texts[#texts + 1] = line end
+  local texts, blank, left_out = {}, 0, 0
+  for line in input.piped():gmatch "[^\n]*" do
+    line = line:gsub("\r$", "")
+    if line:find "%S" then
+      texts[#texts + 1], left_out, blank = line, left_out + blank, 0
+    else
+      blank = blank + 1
+    end
   end
+  if left_out > 0 then terminal.say("standard input: blank lines have no vectors; left out: %d", left_out) end
   if texts[1] then return texts end
   failure.fail(failure.WRONG_USE, "no text: give some as arguments, or one a line on the standard input")
 end

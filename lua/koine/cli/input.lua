@@ -35,24 +35,25 @@ function input.read_json(path)
   return json.decode(read_file(path)) or failure.cannot(path, "no JSON object or array")
 end
 
+--- The text of a file. Fails as wrong use where it cannot be read or is no text.
+function input.read_text(path) return input.as_text(read_file(path), path) end
+
 --- Returns the text, once it is checked. Fails as wrong use for bytes that are no text.
 function input.as_text(text, name)
   if text:find("\0", 1, true) then
-    failure.cannot(name, "neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF")
+    failure.cannot(name, "neither text nor an image (PNG, JPEG, GIF, WebP, …) nor a PDF or an office document")
   end
   if not utf8.len(text) then terminal.say("%s: not UTF-8; what is wrong goes out as U+FFFD", name) end
   return text
 end
 
-local KINDS = { ["^\x89PNG\r\n\x1A\n"] = "image/png", ["^\xFF\xD8\xFF"] = "image/jpeg", ["^GIF8[79]a"] = "image/gif",
-  ["^RIFF....WEBP"] = "image/webp", ["^%%PDF%-"] = "application/pdf" }
-
 -- A file as a block; its first bytes tell its type.
 local function attachment(path)
   local bytes = read_file(path)
-  for start, kind in pairs(KINDS) do
-    local block = kind:find "^image" and koine.image or koine.document
-    if bytes:find(start) then return block { source = koine.base64(bytes), media_type = kind } end
+  local kind = koine.files.media_type(bytes, path)
+  if kind and not kind:find "^text/" then
+    local block = kind:find "^image/" and koine.image or koine.document
+    return block { source = koine.base64(bytes), media_type = kind }
   end
   return koine.text { text = ('<file path="%s">\n%s\n</file>'):format(path, input.as_text(bytes, path)) }
 end

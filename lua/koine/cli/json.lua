@@ -10,25 +10,41 @@ local ARRAY = getmetatable(koine.array {})
 -- Koine's own fields that are lists also when they are empty, and fields with members of others: in these what is
 -- marked with koine.array is a list.
 local LISTS = { attempts = true, content = true, history = true, limits = true, list = true, notes = true,
-  tool_calls = true, warnings = true }
-local FOREIGN = { arguments = true, extra = true, metadata = true, provider_data = true, raw = true }
+  tool_calls = true, top = true, warnings = true }
+local FOREIGN = { arguments = true, extra = true, metadata = true, output = true, provider_data = true, raw = true }
 
---- A value as JSON text; `name` is the field that it stands in (nil: none), `foreign` true within a field with members
--- of others. cjson alone would cut floats and write {} for empty lists.
-function json.encode(value, name, foreign)
+-- The text of what is no table. cjson alone would cut floats, and writes each slash with a backslash.
+local function scalar(value)
   if math.type(value) == "integer" then return tostring(value) end
   if math.type(value) == "float" and tonumber(("%.14g"):format(value)) ~= value then return ("%.17g"):format(value) end
-  if type(value) ~= "table" then return cjson.encode(value) end
+  return (cjson.encode(value):gsub("\\/", "/"))
+end
+
+-- The text of a value; `name` is the field that it stands in (nil: none), `foreign` true within a field with members of
+-- others; `margin` the line end and blanks before it where each member has a line of its own, nil for one line.
+-- cjson alone would write {} for empty lists.
+local function encode(value, name, foreign, margin)
+  if name == "bytes" and type(value) == "string" and not foreign then value = { value:byte(1, -1) } end -- no text
+  if type(value) ~= "table" then return scalar(value) end
   local parts, list = {}, getmetatable(value) == ARRAY or #value > 0
     or next(value) == nil and LISTS[name] and not foreign
+  local inner, colon = margin and margin .. "  ", margin and ": " or ":"
   foreign = foreign or FOREIGN[name]
   for key in pairs(value) do parts[#parts + 1] = key end
   table.sort(parts)
   for i, key in ipairs(parts) do
-    parts[i] = (list and "" or cjson.encode(key) .. ":") .. json.encode(value[key], key, foreign)
+    parts[i] = (list and "" or scalar(key) .. colon) .. encode(value[key], key, foreign, inner)
   end
-  return (list and "[%s]" or "{%s}"):format(table.concat(parts, ","))
+  local text = table.concat(parts, "," .. (inner or ""))
+  if inner and parts[1] then text = inner .. text .. margin end
+  return (list and "[" or "{") .. text .. (list and "]" or "}")
 end
+
+--- A table of Koine's as JSON text in one line; `name` is the field whose kind of table it is, nil for none.
+function json.encode(value, name) return encode(value, name) end
+
+--- A value of others as JSON text: in one line, or with `indented` true in a line for each member.
+function json.value(value, indented) return encode(value, nil, true, indented and "\n" or nil) end
 
 --- The value with whole numbers as integers, which cjson makes floats; tables are changed in place.
 function json.integral(value)

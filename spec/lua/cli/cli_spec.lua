@@ -56,6 +56,17 @@ describe("koine", function()
       assert.are.same({ "piped\n", "Why?", 5 }, { blocks[4].text, blocks[5].text, #blocks })
     end)
 
+    it("sends images and documents of further kinds, and kinds of text as text", function()
+      local heic, word = cli.file(home .. "/h", "\0\0\0\24ftypheic\0"), cli.file(home .. "/a.docx", "PK\3\4\20\0")
+      local page = cli.file(home .. "/a.html", "<p>Hi</p>")
+      run_there({ "ask", "-f", heic, "-f", word, "-f", page, "Why?" }, { { content = "So." } })
+      local blocks = sent().messages[1].content
+      assert.are.same({ "image", "image/heic" }, { blocks[1].type, blocks[1].source.media_type })
+      assert.are.equal("document", blocks[2].type)
+      assert.is_truthy(blocks[2].source.media_type:find("wordprocessingml", 1, true))
+      assert.are.equal(('<file path="%s">\n<p>Hi</p>\n</file>'):format(page), blocks[3].text)
+    end)
+
     it("takes the standard input alone", function()
       assert.are.equal("Yes.\n", run_there({ "ask" }, { { content = "Yes." } }, { input = "Is it?" }).out)
       assert.are.equal("Is it?", sent().messages[1].content[1].text)
@@ -102,6 +113,14 @@ describe("koine", function()
       assert.is_truthy(r.out:find('"tool_calls":[]', 1, true))
       assert.is_truthy(r.out:find('"warnings":[]}\n', 1, true))
       assert.are.equal("koine: the answer is empty\n", r.err)
+    end)
+
+    it("--json writes the bytes of logprobs, which may be no text, as numbers", function()
+      local r = run_there({ "ask", "--json", "-m", "vllm/m", "-o", "logprobs=true", "Hm?" }, { { reply = { body =
+        '{"choices":[{"message":{"content":"é"},"finish_reason":"stop","logprobs":{"content":['
+        .. '{"token":"a","logprob":-0.5,"bytes":[195]},{"token":"b","logprob":-1,"bytes":[169]}]}}]}' } } })
+      assert.is_truthy(r.out:find('"logprobs":[{"bytes":[195],"logprob":-0.5,"token":"a","top":[]},'
+        .. '{"bytes":[169],"logprob":-1,"token":"b","top":[]}]', 1, true), r.out .. r.err)
     end)
 
     it("--json writes the arguments of calls as they came", function()
@@ -256,12 +275,12 @@ describe("koine", function()
       assert(os.execute(("truncate -s %d '%s'"):format((20 << 20) + 1, large)))
       refuses(2, large .. ": larger than 20 MiB", run { "ask", "-f", large, "Hm?" })
       local binary = cli.file(home .. "/binary", "ELF\0\1")
-      refuses(2, binary .. ": neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
+      refuses(2, binary .. ": neither text nor an image (PNG, JPEG, GIF, WebP, …) nor a PDF or an office document",
         run { "ask", "-f", binary, "Hm?" })
     end)
 
     it("a fault of the standard input", function()
-      refuses(2, "standard input: neither text nor an image (PNG, JPEG, GIF, WebP) nor a PDF",
+      refuses(2, "standard input: neither text nor an image (PNG, JPEG, GIF, WebP, …) nor a PDF or an office document",
         run({ "ask", "Hm?" }, nil, { input = "a\0b" }))
       refuses(2, "standard input: " .. strerror "EBADF", run({ "ask", "Hm?" }, nil, { shell = "%s <&-" }))
       local r = run_there({ "ask" }, { { content = "Ah." } }, { input = "caf\xE9" })

@@ -47,6 +47,15 @@ describe("koine embed", function()
     assert.are.same({ "one", " two" }, body().input)
   end)
 
+  it("says that it left out lines, but not those behind the last", function()
+    for text, said in pairs { ["one\n\n \ntwo\n"] = "standard input: blank lines have no vectors; left out: 2\n",
+      ["\none"] = "standard input: blank lines have no vectors; left out: 1\n", ["one\r\ntwo\n\n\n"] = "" } do
+      local r = run({ "embed" }, { input = text })
+      assert.are.equal(0, r.code)
+      assert.are.equal(said == "" and "" or "koine: " .. said, r.err)
+    end
+  end)
+
   it("writes packed numbers", function()
     local r = run { "embed", "--packed", "--dimensions", "4", "x", "y" }
     assert.are.equal(0, r.code, r.err)
