@@ -1,24 +1,16 @@
--- Every example, run as a reader would run it, with the loopback provider in the place of the real ones.
+-- Every example, run as a reader would run it, with the loopback provider in the place of the real ones; those with
+-- values and vectors are in output_spec.lua.
 local embed = require "spec.lua.whole.embed"
-local files = require "spec.support.files"
-local folder = require "spec.support.folder"
-local kit = require "spec.lua.whole.examples_kit"
+local kit = require "spec.lua.whole.examples.kit"
 local koine = require "koine"
 local lfs = require "lfs"
+local redis = require "spec.lua.store.redis.server"
 local rows = require "koine.provider"
 local socket = require "socket"
 
-local LUA = os.getenv "KOINE_LUA" or "lua5.4"
-local WITH_KEYS = "env KOINE_BASE_URL=%s ANTHROPIC_API_KEY=test-key-1 OPENAI_API_KEY=test-key-2 "
+local LUA, WITH_KEYS, output_of = kit.LUA, kit.WITH_KEYS, kit.output_of
 local WITHOUT = "env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u KOINE_BASE_URL "
 local ELSEWHERE = "AWS_REGION=eu-west-1 GOOGLE_CLOUD_PROJECT=p GOOGLE_CLOUD_LOCATION=global"
-
--- What `command` prints, its errors too, and whether it succeeded.
-local function output_of(command)
-  local pipe = assert(io.popen(command .. " 2>&1"))
-  local text = pipe:read "a"
-  return text, pipe:close() == true
-end
 
 describe("the example", function()
   local server
@@ -367,34 +359,28 @@ describe("the example", function()
     assert.is_truthy(text:find "the end, after %d+ frames\n$")
   end)
 
-  -- lua-sql-sqlite3 is optional: without it the example names the package.
-  it("semantic_search finds a paragraph, and embeds none twice", function()
-    local path = folder.new()
-    files.write(path .. "/notes.md", "Lua is a small language\nfor scripts.\n\nBread needs flour.\n")
-    local command = ("env OPENAI_API_KEY=test-key-2 KOINE_BASE_URL=%s %s examples/semantic_search.lua %s "
-      .. "'a small language for scripts'"):format(server.url .. "/v1", LUA, path)
-    tested.semantic_search = true
-    local text, ok = output_of(command)
-    if not pcall(require, "luasql.sqlite3") then
-      assert.is_true(not ok and text:find("needs the package lua-sql-sqlite3", 1, true) ~= nil, text)
-    else
-      local hit = "%d%.%d+  " .. path:gsub("%p", "%%%0") .. "/notes%.md\n  Lua is a small language for scripts%."
-      assert.is_truthy(text:find("^2 new paragraphs\n" .. hit), text)
-      assert.is_truthy(output_of(command):find("^0 new paragraphs\n" .. hit))
-    end
-    folder.remove(path)
-  end)
-
   it("that has no key says which variable to set", function()
     local text, ok = output_of(WITHOUT .. LUA .. " examples/ask.lua")
     assert.is_false(ok)
     assert.is_truthy(text:find("ANTHROPIC_API_KEY", 1, true))
   end)
 
+  for _, engine in ipairs { "redis", "file" } do
+    it("cluster loses nothing when one of its processes is killed, on " .. engine, function()
+      local argument = engine == "file" and " file" or ""
+      if engine == "redis" and redis.missing then return pending(redis.missing) end
+      local text, ok = output_of(WITHOUT .. LUA .. " examples/cluster/cluster.lua" .. argument)
+      assert.is_true(ok, text)
+      assert.is_truthy(text:find("^engine: " .. engine .. " %S+\n30 messages in 5 threads\nkilled: worker [ABC], "),
+        text)
+      assert.is_truthy(text:find("\n30 of 30 messages are in the histories, 0 twice\n$"), text)
+    end)
+  end
+
   it("is here for every file", function()
     for file in lfs.dir "examples" do
       local name = file:match "^(.*)%.lua$"
-      assert.is_true(not name or tested[name], file .. " is not run by this spec")
+      assert.is_true(not name or tested[name] or kit.OUTPUT[name] or false, file .. " is not run by this spec")
     end
   end)
 end)

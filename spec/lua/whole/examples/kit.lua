@@ -1,10 +1,24 @@
--- What a program of examples/ needs to speak to the loopback provider in the place of a row's.
+-- The code that makes a program of examples/ speak to the loopback provider in the place of a row's.
 
 local cjson = require "cjson"
 local paths = require "koine.testing.loopback.paths"
 local rows = require "koine.provider"
 
 local kit = {}
+
+--- The interpreter; and what stands before a program that speaks to the provider at the URL of the format's %s.
+kit.LUA = os.getenv "KOINE_LUA" or "lua5.4"
+kit.WITH_KEYS = "env KOINE_BASE_URL=%s ANTHROPIC_API_KEY=test-key-1 OPENAI_API_KEY=test-key-2 "
+
+--- The examples that output_spec.lua runs, and not examples_spec.lua.
+kit.OUTPUT = { extract = true, form = true, semantic_search = true }
+
+--- Returns the output of `command`, its errors too, and whether it succeeded.
+function kit.output_of(command)
+  local pipe = assert(io.popen(command .. " 2>&1"))
+  local text = pipe:read "a"
+  return text, pipe:close() == true
+end
 
 -- Wires that only a row's option api chooses, which the examples do not have.
 local BY_CHOICE = { bedrock_invoke = true }
@@ -42,7 +56,7 @@ local function google_login(server)
   return path
 end
 
---- What a row's program needs in its environment, with this key, at a server of koine.testing; and a function that
+--- Returns the environment of a row's program, with this key, at a server of koine.testing; and a function that
 -- removes the file in it.
 function kit.environment(server, row, key)
   local login = row.auth == "google" and google_login(server)
