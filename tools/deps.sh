@@ -1,14 +1,16 @@
 #!/bin/sh
-# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, analyse) are there: installs what is
-# missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, analyse, engines) are there: installs
+# what is missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
 set -eu
 
 packages() {
   case $1 in
     build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv lua-argparse" ;;
-    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues lua-zlib lua-luaossl curl openssl libssl-dev locales" ;;
+    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues lua-zlib lua-luaossl lua-sql-sqlite3 curl openssl libssl-dev locales" ;;
     lint)  echo "lua-check valgrind clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
     analyse) echo "cppcheck clang-tidy" ;;
+    # of stores; specs start their own and are pending without
+    engines) echo "redis-server lua-redis postgresql lua-sql-postgres" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
 }
@@ -55,6 +57,13 @@ sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 echo "Installing Debian packages:$missing"
 export DEBIAN_FRONTEND=noninteractive
+# Servers are for specs, which start them: none runs because it was installed.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+  $sudo chmod 755 "$policy"
+  trap '$sudo rm -f "$policy"' EXIT
+fi
 $sudo apt-get update -qq
 # shellcheck disable=SC2086
 $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null

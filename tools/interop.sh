@@ -1,14 +1,17 @@
 #!/bin/sh
 # interop.sh BUILD: Koine against servers and proxies of others (docs/interop.md): aimock from npm, installed into
-# BUILD/interop, nginx and nghttpx from Debian; and the loopback provider against Google's own client, @google/genai from
-# npm. What is not there is skipped, with a line that says so; it fails when a spec fails, or when there was nothing to
-# run.
+# BUILD/interop, nginx and nghttpx from Debian; and the loopback provider against clients of others from npm: Google's,
+# OpenAI's, Anthropic's and Vercel's. What is not there is skipped, with a line that says so; it fails when a spec fails,
+# or when there was nothing to run.
 set -eu
 cd "$(dirname "$0")/.."
 
 AIMOCK=1.43.0 # the version that the exceptions in spec/interop were written against
 GENAI=3.1.0
-NODE=22.23.3 # for GENAI, from npm, where this machine has an older one
+# The last @anthropic-ai/sdk that speaks version 2023-06-01 of the API, as Koine does, is 0.137.
+SHAPES="openai@6.49.0 @anthropic-ai/sdk@0.137.0 ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/anthropic@3.0.139 zod@4.6.7
+  zod-to-json-schema@3.25.2 ajv@8.20.0 ajv-formats@3.0.1"
+NODE=22.23.3 # for these, from npm, where this machine has an older one
 
 build=$1
 mkdir -p "$build/interop"
@@ -74,39 +77,50 @@ aimock() {
   specs="$specs spec/interop/aimock_contract_interop.lua spec/interop/aimock_interop.lua"
 }
 
-# @google/genai, from npm, in a folder of its own; Node.js 22 beside it where it is needed.
-genai() {
+# Installs npm packages (NAME@VERSION …) in FOLDER for the specs called NAME, with Node.js 22 beside them where this
+# machine has an older one; sets KOINE_NODE. False, after a line that says why, where that cannot be.
+npm_packages() {
+  name=$1 folder=$2
+  shift 2
   if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
-    skip genai "it needs npm and Node.js; there is none"
-    return 0
+    skip "$name" "it needs npm and Node.js; there is none"
+    return 1
   fi
-  folder=$KOINE_INTEROP/genai
   KOINE_NODE=$(command -v node)
-  packages="@google/genai@$GENAI"
-  have=$(installed @google/genai "$folder")
   if ! node -e 'process.exit(parseInt(process.versions.node) >= 22 ? 0 : 1)'; then
     package=node-$(node -p 'process.platform + "-" + process.arch')
     KOINE_NODE=$folder/node_modules/$package/bin/node
-    packages="$packages $package@$NODE"
-    [ "$(installed "$package" "$folder")" = "$NODE" ] || have=
+    set -- "$@" "$package@$NODE"
   fi
   export KOINE_NODE
-  if [ "$have" != "$GENAI" ]; then
-    echo "Installing $packages from npm into $build/interop/genai"
+  for p in "$@"; do
+    [ "$(installed "${p%@*}" "$folder")" = "${p##*@}" ] && continue
+    echo "Installing $* from npm into $folder"
     mkdir -p "$folder"
-    # shellcheck disable=SC2086
-    if ! npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error $packages \
-      >/dev/null; then
-      skip genai "npm could not install it"
+    npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "$@" >/dev/null &&
       return 0
-    fi
-  fi
+    skip "$name" "npm could not install it"
+    return 1
+  done
+}
+
+# @google/genai, from npm.
+genai() {
+  npm_packages genai "$KOINE_INTEROP/genai" "@google/genai@$GENAI" || return 0
   specs="$specs spec/interop/genai_interop.lua"
+}
+
+# The libraries that ask for answers of a shape, from npm.
+shapes() {
+  # shellcheck disable=SC2086
+  npm_packages shapes "$KOINE_INTEROP/shapes" "@google/genai@$GENAI" $SHAPES || return 0
+  specs="$specs spec/interop/shapes_interop.lua spec/interop/shapes_sent_interop.lua spec/interop/judged_interop.lua"
 }
 
 debian nginx-light nghttp2-proxy openssl
 aimock
 genai
+shapes
 front nginx
 front nghttpx
 

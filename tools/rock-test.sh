@@ -18,7 +18,7 @@ cp examples/demo.lua tools/installed.lua "$tree"
 (
   cd "$tree/src"
   LUA_CPATH="$tree/rocks/lib/lua/5.4/?.so;;" luarocks --lua-version 5.4 test rockspec/koine-scm-1.rockspec \
-    spec/lua/data spec/lua/provider/names_spec.lua spec/lua/call/adapter_spec.lua
+    spec/lua/data spec/lua/provider/names_spec.lua spec/lua/call/adapter/adapter_spec.lua
 ) >"$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
 grep -q " 0 failures / 0 errors" "$tree/log" || { cat "$tree/log"; exit 1; }
 echo "rock-test: luarocks test ran"

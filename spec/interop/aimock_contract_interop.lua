@@ -1,7 +1,7 @@
 -- The contract of adapters against @copilotkit/aimock, a mock by others: every wire that Koine speaks.
 --
--- What aimock gets wrong, or cannot be told to play, is an exception with its name and reason. An exception is run all
--- the same and has to fail in the way it says: once aimock has learnt better, the exception fails and goes.
+-- Each thing that aimock gets wrong, or cannot be told to play, is an exception with its name and reason. An exception
+-- is run all the same and has to fail in the way it says: once aimock has learnt better, the exception fails and goes.
 
 local aimock = require "spec.interop.support.aimock"
 local exceptions = require "spec.interop.support.exceptions"
@@ -15,6 +15,8 @@ local UNPLAYED = {
   { "7. words of refusal", "no fixture for a block of type refusal", "its fixtures have no refusal" },
   { "19. parallel tool calls", "no fixture for an answer's interleave", "it sends tool calls one after the other" },
   { "21. an error inside a stream", "no fixture for an answer's stream_error", "it breaks streams, but says no error" },
+  { "27. an answer that does not fit is no error of the call: empty", "content is empty string",
+    "it takes no fixture whose text is empty" },
 }
 
 -- It keeps requests in Chat's shape; what has no place there is lost to us, though it was sent.
@@ -42,6 +44,8 @@ local RESPONSES = {
   { "7. a reply that ends in sensitive (streamed)", "does not say why",
     "it says failed and no error where a filter cut" },
   { "18. deltas follow the grammar", "content differs", "it makes up item ids at random, for each answer anew" },
+  { "27. an answer that does not fit is no error of the call: truncated", "output_error.code",
+    "it ends cut answers as completed, without incomplete_details" },
 }
 
 -- Per suite: its name, constructor, options, path of the base URL, what the wire can do, exceptions.

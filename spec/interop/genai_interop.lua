@@ -2,11 +2,9 @@
 -- reads of the answers is what the script said, and what koine.gemini reads.
 
 local core = require "koine.core"
-local genai = require "spec.interop.support.genai"
 local koine = require "koine"
+local node = require "spec.interop.support.node"
 
-local NODE = { modules = assert(os.getenv "KOINE_INTEROP", "run by: make interop") .. "/genai",
-  node = os.getenv "KOINE_NODE" or "node" }
 local MODEL, OLDER = "gemini-3.5-flash", "gemini-2.5-flash"
 local PNG = "iVBORw0KGgo="
 
@@ -36,7 +34,7 @@ describe("@google/genai", function()
   -- Carries out steps with a script; what was read of each, and the bodies that were sent. No request had a problem.
   local function run(script, steps)
     assert(server:script(script))
-    local results, bodies = genai.run(server.url, NODE, steps), {}
+    local results, bodies = node.run("genai.mjs", "genai", array(steps), server.url), {}
     for i, request in ipairs(assert(server:requests())) do
       assert.are.same({}, request.problems)
       bodies[i] = request.body ~= "" and assert(core.decode(request.body)) or {}
@@ -67,7 +65,7 @@ describe("@google/genai", function()
     return whole, bodies[1]
   end
 
-  -- What koine.gemini reads of the same answer.
+  -- The reading of the same answer by koine.gemini.
   local function ours(answer, streamed, tools)
     assert(server:script { answer })
     local adapter = koine.gemini { model = MODEL, key = "interop-key", base_url = server.url .. "/v1beta",

@@ -15,7 +15,7 @@ local Server = { __index = methods, __name = "aimock" }
 -- Canonical stop reasons in the fixtures' words; others go as they are.
 local FINISH = { end_turn = "stop", tool_use = "tool_calls", max_tokens = "length", sensitive = "content_filter" }
 
--- What an answer may have; anything else is beyond its fixtures.
+-- The fields that an answer may have; anything else is beyond its fixtures.
 local KNOWN = { content = true, stop_reason = true, usage = true, model = true, id = true, chunk = true, error = true,
   cut_after = true }
 

@@ -55,7 +55,7 @@ local function launch(self, directives)
 end
 
 --- Starts nginx before 127.0.0.1:`provider`. `directives` are further ones for its only server; `protocols` is
--- "ssl http2" (default) or "ssl". What front.start returns; restart takes directives.
+-- "ssl http2" (default) or "ssl". Returns the same as front.start; restart takes directives.
 function nginx.start(provider, directives, protocols)
   return front.start({ provider = provider, launch = launch, protocols = protocols or "ssl http2" }, directives)
 end

@@ -72,7 +72,7 @@ function program.start(folder, command, ready)
   until false
 end
 
---- What the program has written so far.
+--- Returns the output of the program so far.
 function methods:log() return program.read(self.folder .. "/log") end
 
 --- Sends the program's first process a signal, by its name ("QUIT"); with `all` the others too.
