@@ -1,5 +1,5 @@
---- What the model is made to say: text that is hard on readers, and the bytes of a wire that carry it. Used on both
--- sides, so that an answer can be compared byte for byte.
+--- Answers that the model is made to give: text that is hard on readers, and the bytes of a wire that carry it. Used on
+-- both sides, so that an answer can be compared byte for byte.
 
 local cjson = require "cjson".new()
 

@@ -17,7 +17,7 @@ local ENDPOINTS = {
   { name = "deepseek", wire = "chat", path = "/chat/completions", new = koine.deepseek, model = "deepseek-chat" },
 }
 
--- What the caller does with a stream: {streamed = whether the provider is asked for one}.
+-- The caller's ways with a stream: {streamed = whether the provider is asked for one}.
 local WAYS = {
   { name = "chat" },
   { name = "chat, streamed", streamed = true },
@@ -133,7 +133,7 @@ function ways.cancel(call)
   return call.response, call.err
 end
 
---- Makes the call. What came of it is in response, err, over (true: the caller left it, or read it to the end), heard
+--- Makes the call. Its result is in response, err, over (true: the caller left it, or read it to the end), heard
 -- (the text of all deltas), raised (what must not be raised), hung (true: it was not over long after its time).
 function calls.play(call)
   local _, late = koine.timeout(call.seconds + SLACK, function()

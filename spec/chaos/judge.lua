@@ -65,7 +65,7 @@ local function check_over(call)
   if call.way.name == "for" and call.heard ~= call.text then return "a loop that ended early" end
 end
 
---- What is wrong with the outcome of a call; nil when nothing is. And the outcome in a word.
+--- Returns the fault in the outcome of a call, nil for none; and the outcome in a word.
 function judge.outcome(call)
   if call.hung then return ("it goes on long after %g s"):format(call.seconds), "hung" end
   if call.raised then return "raised: " .. tostring(call.raised), "raised" end

@@ -85,7 +85,7 @@ local function ask(url)
   return answer and answer.body
 end
 
--- Closes the connections that nobody uses any more: libcurl does so when it makes a new one, at most once a second.
+-- Closes the connections without a user: libcurl does so when it makes a new one, at most once a second.
 local function close_idle()
   collect()
   uv.sleep(1100)

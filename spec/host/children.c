@@ -24,6 +24,14 @@ static const char CHUNK[] =
   "end\n"
   "local stages = {\n"
   "  function() core.engine():pollfd() end,\n"                       /* an engine alone */
+  "  function()\n"                                                   /* connections that speak no HTTP */
+  "    local connect, port = require 'koine.net.connect', math.tointeger(tonumber(base:match ':(%d+)'))\n"
+  "    for _ = 1, 3 do\n"
+  "      local conn = assert(connect.open { host = '127.0.0.1', port = port })\n"
+  "      assert(conn:write 'x')\n"
+  "      kept[#kept + 1] = conn\n"
+  "    end\n"
+  "  end,\n"
   "  function() open(base .. 'mute') end,\n"                         /* nothing sent */
   "  function() wait.pump(0) end,\n"                                 /* a connection begun */
   "  function()\n"                                                   /* a name being looked up */
@@ -44,7 +52,7 @@ static const char CHUNK[] =
   "  return #stages\n"
   "end\n";
 
-/* What this program was started with: one line per descriptor. */
+/* The descriptors that this program was started with: one line per descriptor. */
 static int list_descriptors(void) {
   DIR *d = opendir("/proc/self/fd");
   for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {

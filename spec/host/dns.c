@@ -46,6 +46,15 @@ static const char CHUNK[] =
   "function connect_deadline()\n"
   "  kind(function() return adapter('http://stub.test', { connect = 0.05 }):chat 'Hi' end, 'timeout')\n"
   "end\n"
+  "function link()\n"
+  "  local conn = assert(core.connect { host = 'stub.test', port = 80 })\n"
+  "  while entered() == 0 do wait.pump(0.01) end\n"
+  "  conn:close()\n"
+  "end\n"
+  "function link_deadline()\n"
+  "  local connect = require 'koine.net.connect'\n"
+  "  kind(function() return connect.open { host = 'stub.test', port = 80, timeout = 0.05 } end, 'timeout')\n"
+  "end\n"
   "function others_go_on()\n"
   "  kept = hung()\n"
   "  assert(adapter(base .. 'text'):chat('Hi'):text() == '" PROVIDER_TEXT "')\n"
@@ -54,7 +63,8 @@ static const char CHUNK[] =
   "  kind(function() return adapter 'http://stub.test':chat 'Hi' end, 'connect')\n"
   "end\n";
 
-static const char *const CASES[] = { "close", "scope", "drop", "keep", "deadline", "connect_deadline", "others_go_on" };
+static const char *const CASES[] = { "close", "scope", "drop", "keep", "deadline", "connect_deadline", "link",
+                                    "link_deadline", "others_go_on" };
 
 #define COUNT(v) (sizeof (v) / sizeof *(v))
 
@@ -84,7 +94,7 @@ static void test_case(const char *name, int module) {
   CHECK(resolver.returned == returned + 1);
 }
 
-/* What the lookup held is given back when it has ended. */
+/* The lookup gives its memory back when it has ended. */
 static void test_cases(int module) {
   int descriptors;
   long curl, blocks;

@@ -36,6 +36,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a conversation", "adapters.conversation"), 3, 0 },
   { WORK("a fallback", "adapters.fallback"), 3, 0 },
   { WORK("an adapter of one's own", "adapters.custom_adapter"), 1, 0 },
+  { WORK("an answer with a shape", "adapters.output"), 23, 0 },
   { WORK("a schema", "data.schema"), 1, 0 },
   { WORK("packing", "data.packing"), 1, 0 },
   { WORK("vectors", "data.vectors"), 1, 0 },
@@ -43,13 +44,15 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a growing value", "data.growing"), 1, 0 },
   { WORK("a session", "sessions.session"), 37, 0 },
   { WORK("artifacts", "sessions.artifacts"), 97, 1 },
+  { WORK("a connection", "services.connection"), 1, 0 },
+  { WORK("a store on Redis", "services.redis"), 7, 0 },
   { WORK("a remote executor", "services.remote"), 5, 0 },
   { WORK("a login", "services.login"), 71, 0 },
   { WORK("coroutines of the host poll", "hosts.poll"), 3, 0 },
   { WORK("a dispatcher", "dispatch.stepped"), 29, 0 },
   { WORK("a dispatcher in a run", "dispatch.tasks"), 37, 0 },
-  { WORK("loading the dispatcher", "dispatch.loading"), 3, 0 },
-  { WORK("turns that step", "dispatch.nested"), 1, 0 },
+  { WORK("loading the dispatcher", "dispatch.loading"), 13, 0 },
+  { WORK("turns that step", "dispatch.nested"), 3, 0 },
   { WORK("the shutdown of a dispatcher", "dispatch.shutdown"), 3, 0 },
   { WORK("a thread that is cancelled", "dispatch.cancelled"), 3, 0 },
   { WORK("the second death of a lane", "dispatch.deaths"), 3, 0 }
@@ -76,7 +79,7 @@ static void prepare(struct services *s, const char *folder) {
            "git -c user.name=k -c user.email=k@example.org commit -qm first", folder, folder);
   CHECK(system(text) == 0);
   CHECK(services_start(s, folder) == 0);
-  snprintf(text, sizeof text, "%d %d", s->port, s->executor_port);
+  snprintf(text, sizeof text, "%d %d %d", s->port, s->executor_port, s->redis_port);
   CHECK(setenv("SERVICES", text, 1) == 0 && setenv("TMPDIR", folder, 1) == 0 && unsetenv("GH_COPILOT_TOKEN") == 0);
   lua_State *L = state_open(meter_lua, NULL);
   use_chunks(L);

@@ -12,7 +12,7 @@
 
 #include "support/state.h"
 
-struct services { pid_t pid; int port, executor_port; };
+struct services { pid_t pid; int port, executor_port, redis_port; };
 
 /* The child: tells its ports on `out`, and serves. */
 static void services_child(const char *folder, int out) {
@@ -38,7 +38,7 @@ static inline int services_start(struct services *s, const char *folder) {
   close(line[1]);
   ssize_t n = read(line[0], text, sizeof text - 1);
   close(line[0]);
-  return n > 0 && sscanf(text, "%d %d", &s->port, &s->executor_port) == 2 ? 0 : -1;
+  return n > 0 && sscanf(text, "%d %d %d", &s->port, &s->executor_port, &s->redis_port) == 3 ? 0 : -1;
 }
 
 static inline void services_stop(struct services *s) {

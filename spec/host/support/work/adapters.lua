@@ -102,4 +102,44 @@ function turns.custom_adapter()
   return go, go
 end
 
+-- A value that does not fit at first, in a stream whose elements are taken, and in a plain call.
+function turns.output()
+  local schema = { type = "object", required = { "list" }, properties = { list = { type = "array",
+    items = { type = "integer" } } } }
+  local adapter = koine.custom_adapter { name = "Values", options = { model = "m" }, open = function(_, messages)
+    local text = #messages > 1 and '{"list":[1,22,333]}' or '{"list":[1,"two"]}'
+    local i = -2
+    return {
+      next = function()
+        i = i + 3
+        return i <= #text and { type = "text_delta", text = text:sub(i, i + 2) } or nil
+      end,
+      response = function() return { content = text, model = "m", stop_reason = "end_turn" } end,
+    }
+  end }
+  local function options_of(check)
+    return { output = { schema = schema, repair = 1, check = check, mode = "prompt" } }
+  end
+  local function go()
+    local checked, seen = 0, {}
+    local opts = options_of(function(value)
+      checked = checked + 1
+      return #value.list == 3, "three expected"
+    end)
+    local value, r = adapter:object("Hi", opts)
+    if not value then return nil, r end
+    same(#value.list, 3)
+    same(value.list[3], 333)
+    same(checked, 1)
+    local stream <close> = adapter:open("Hi", opts)
+    for element in stream:elements "/list" do seen[#seen + 1] = element end
+    same(table.concat(seen, " "), "1 two 1 22 333")
+    same(stream:response().output.list[2], 22)
+    same(stream:output().list[3], 333)
+    same(checked, 2)
+    return true
+  end
+  return go, go
+end
+
 return turns

@@ -8,8 +8,8 @@ local in_coroutine, options, patient, same, tells, TEXT = kit.in_coroutine, kit.
 
 local turns = {}
 
--- Two coroutines that wait for an answer, one that sleeps, and one that waits for it. What was cut short by a lack of
--- memory has ended, the others go on.
+-- Two coroutines that wait for an answer, one that sleeps, and one that waits for it. A wait that was cut short by a
+-- lack of memory has ended, the others go on.
 function turns.poll()
   package.loaded.socket = require "socket.core" -- of which poll uses select; the rest is in Lua, beyond our searchers
   local poll = koine.hosts.poll

@@ -1,4 +1,4 @@
---- What the turns of memory_work.c share. init.lua sets `base` and `folder` before a turn is made.
+--- Helpers of the turns of memory_work.c. init.lua sets `base` and `folder` before a turn is made.
 
 local kit = {
   base = nil,             -- the provider's address

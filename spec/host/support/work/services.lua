@@ -1,5 +1,6 @@
 --- Turns that call the services of services.h.
 
+local connect = require "koine.net.connect"
 local exchange = require "koine.net.http"
 local kit = require "work.kit"
 local koine = require "koine"
@@ -8,7 +9,7 @@ local path, same, put, get, check_whole, OLD, NEW =
   kit.path, kit.same, kit.put, kit.get, kit.check_whole, kit.OLD, kit.NEW
 
 local HERE = "http://127.0.0.1:"
-local github, executor = os.getenv("SERVICES"):match "^(%d+) (%d+)$" -- ports
+local github, executor, redis = os.getenv("SERVICES"):match "^(%d+) (%d+) (%d+)$" -- ports
 
 local turns = {}
 
@@ -81,6 +82,57 @@ function turns.login()
     same(get "token", "ghu_loopback\n")
     return adapter:logout() == nil
   end
+end
+
+-- A connection of one's own to the provider: what is written, lines, bytes.
+function turns.connection()
+  local port = math.tointeger(tonumber(kit.base:match ":(%d+)"))
+  local function go()
+    local conn <close>, err = connect.open { host = "127.0.0.1", port = port }
+    if not conn then return nil, err end
+    local ok, bytes, line
+    ok, err = conn:write "POST /text/v1/messages HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"
+    if not ok then return nil, err end
+    line, err = conn:line()
+    if not line then return nil, err end
+    same(line, "HTTP/1.1 200 X")
+    repeat
+      line, err = conn:line()
+      if not line then return nil, err end
+    until line == ""
+    bytes, err = conn:read(1)
+    if not bytes then return nil, err end
+    same(bytes, "{")
+    return true
+  end
+  return go, go
+end
+
+-- A store on Redis, whose connections several tasks share.
+function turns.redis()
+  local make = koine.store.redis
+  local function read(store, key)
+    local value, err = store:get(key)
+    if not value then return nil, err end
+    same(value, key)
+    return true
+  end
+  local function go()
+    local store <close> = make { url = "redis://127.0.0.1:" .. redis, pool = 2 }
+    local ok, err = read(store, "first")
+    if not ok then return nil, err end
+    local all = {}
+    koine.run(function()
+      local tasks = {}
+      for i = 1, 5 do tasks[i] = function() all[i] = table.pack(read(store, "key" .. i)) end end
+      koine.gather(table.unpack(tasks))
+    end)
+    for i = 1, 5 do
+      if not all[i][1] then return nil, all[i][2] end
+    end
+    return read(store, "last")
+  end
+  return go, go
 end
 
 -- Logs in without a wait, and echoes what it is asked. For the program, once.

@@ -66,7 +66,7 @@ function turns.session()
   end
 end
 
--- What changed in the repository beside the directory, between two looks at it.
+-- Finds the changes in the repository beside the directory, between two looks at it.
 function turns.artifacts()
   local artifacts = koine.artifacts
   local repository = kit.folder .. "-repository"

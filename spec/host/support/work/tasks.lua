@@ -7,7 +7,7 @@ local in_coroutine, options, patient, same, TEXT = kit.in_coroutine, kit.options
 
 local turns = {}
 
--- What tasks can do, as functions to be called in a run.
+-- The work of tasks, as functions to be called in a run.
 local pieces = {
   function()
     local a, b = koine.gather(function()
@@ -73,7 +73,7 @@ function turns.tasks()
   return go, go
 end
 
--- Tasks that are woken from a coroutine without room for calls: where memory ends in that, nobody is lost.
+-- Tasks that are woken from a coroutine without room for calls: where memory ends in that, no task is lost.
 function turns.woken()
   load_tasks()
   local function go()
@@ -110,7 +110,7 @@ function turns.patient_tasks()
   return go, go
 end
 
--- What several coroutines need at once, and one fetches.
+-- A value that several coroutines need at once, and one fetches.
 function turns.flight()
   local flight, slot = require "koine.task.single_flight", {}
   local function go()
