@@ -15,6 +15,7 @@ done
 echo "ulimit -n raised from $(ulimit -Sn) to $(ulimit -Hn)" >&2
 ulimit -n "$(ulimit -Hn)"
 
+: >"$out/port" # that of an earlier run must not be read
 "$out/server" >"$out/port" &
 server=$!
 trap 'kill $server 2>/dev/null' EXIT
@@ -41,6 +42,7 @@ for _ in 1 2 3 4 5; do
   "$out/baseline_start" start_baseline_ms
   "$lua" bench/koine.lua start start_koine_ms "$url"
   "$lua" bench/dispatcher.lua
+  "$lua" bench/stores.lua
 done >>"$raw"
 "$out/baseline_streams" streams_1000_baseline "$url/idle" 1000 >>"$raw"
 "$lua" bench/koine.lua streams streams_1000_koine_rss_mb "$url" 1000 >>"$raw"
