@@ -55,6 +55,7 @@ help:
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
+	@echo 'make memory     the tests that let one allocation after the other fail: all of them, where make test takes a fifth'
 	@echo 'make tsan       several engines, and several Lua states, on several threads, under TSan'
 	@echo 'make analyse    gcc -fanalyzer, cppcheck and clang-tidy: no findings'
 	@echo 'make json-schema-suite  the validator against the public JSON Schema Test Suite, from Debian'
@@ -62,8 +63,9 @@ help:
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
+	@echo 'make engines    the engines of stores on real servers: ENGINE_SEEDS (200) random runs, servers that are killed'
 	@echo 'make bench      figures as `name value unit` lines'
-	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx (docs/interop.md)'
+	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
 	@echo 'make curl-matrix  the targets CURL_TESTS (test-host test-lua) with the system'"'"'s libcurl and the one of backports'
 	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees, LUA_MODULES a folder of C modules'
 	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
@@ -260,6 +262,10 @@ valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/lua/call/stream/stream_spec.lua
 
 TSAN = http/http http/flow http/ends http/pause threads
+memory: $(MODULE) $(BUILD)/spec/host/memory $(BUILD)/spec/host/memory_work
+	KOINE_EVERY=1 $(BUILD)/spec/host/memory
+	KOINE_EVERY=1 $(BUILD)/spec/host/memory_work
+
 tsan:
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN=-fsanitize=thread \
 	  $(TSAN:%=$(BUILD)/tsan/spec/host/%)
@@ -285,6 +291,12 @@ CHAOS_SEEDS ?= 200
 chaos: $(MODULE)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(SANITIZE)' all
 	@tools/chaos.sh $(BUILD) $(CHAOS_SEEDS)
+
+ENGINE_SEEDS ?= 200
+engines: $(MODULE)
+	@tools/deps.sh build test engines
+	@KOINE_ENGINE_SEEDS=$(ENGINE_SEEDS) $(MAKE) --no-print-directory test-lua SPECS="spec/lua/store \
+	  spec/lua/dispatch/shared/processes_spec.lua spec/lua/agent/saved/keeper_kill_spec.lua"
 
 bench: $(MODULE)
 	@bench/run.sh $(BUILD)
@@ -314,6 +326,6 @@ clean:
 
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
-.PHONY: all chaos help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
+.PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
   deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop json-schema-suite bench curl-matrix \
   lua-matrix rock-test clean

@@ -11,11 +11,11 @@ local uv = require "luv"
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 local SAFETY = 60000 -- ms; whatever takes longer has hung
 
--- What a child needs to run at all: nothing else of this process's environment is handed on.
+-- The variables that a child needs to run at all: no other one of this process's environment is handed on.
 local KEPT = { "PATH", "KOINE_LUA", "LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS" }
 
 local cli = {}
-local running = {} -- children that nobody has waited for, as keys
+local running = {} -- children that were not waited for, as keys
 
 --- Writes a file and returns its path.
 function cli.file(path, bytes)
@@ -24,7 +24,7 @@ function cli.file(path, bytes)
   return path
 end
 
---- A port of this machine where nobody listens.
+--- A port of this machine without a listener.
 cli.closed_port = require "spec.support.free_port"
 
 function cli.quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
@@ -103,8 +103,8 @@ local function collect(child, name, pipe)
 end
 
 --- Starts it. Options: env (table over an empty environment), shell (format of a shell command with %s for the
--- program), terminal (true: on a terminal of its own, where `out` is what stands on it), unread (true: nobody reads its
--- standard output).
+-- program), terminal (true: on a terminal of its own, where `out` is what stands on it), unread (true: the caller does
+-- not read its standard output).
 function cli.start(arguments, options)
   options = options or {}
   local input, out, err = uv.new_pipe(false), uv.new_pipe(false), uv.new_pipe(false)

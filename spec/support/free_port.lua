@@ -1,4 +1,4 @@
---- A port of this machine where nobody listens. It stays taken, as long as this module is loaded: another process that
+--- A port of this machine without a listener. It stays taken, as long as this module is loaded: another process that
 -- asks for a port gets another one, but a server that is told this one may listen there (it sets SO_REUSEADDR).
 
 local socket = require "socket"

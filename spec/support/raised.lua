@@ -1,4 +1,4 @@
---- What functions raise.
+--- The errors that functions raise.
 
 local raised = {}
 

@@ -112,7 +112,7 @@ function client.events(body)
   return list
 end
 
---- What Anthropic's stream says, put together as the plain answer would say it.
+--- Returns Anthropic's stream, put together as the plain answer would say it.
 function client.assemble_messages(body)
   local message
   for _, event in ipairs(client.events(body)) do
@@ -154,7 +154,7 @@ local function append(into, delta)
   end
 end
 
---- What a chat stream says, put together: message, finish_reason, usage, done.
+--- Returns a chat stream, put together: message, finish_reason, usage, done.
 function client.assemble_completion(body)
   local message, finish, usage, done = {}, nil, nil, false
   for _, event in ipairs(client.events(body)) do
@@ -178,7 +178,7 @@ function client.assemble_completion(body)
   return message, finish, usage, done
 end
 
---- What the server says of the request that came last.
+--- Returns the server's record of the last request.
 function client.last_request(server)
   local list = assert(server:requests())
   return list[#list]

@@ -47,8 +47,8 @@ end
 local methods = {}
 methods.__index = methods
 
---- What was asked, one for each answer: {target, head (text), body, connection = its number}. Waits until all were
--- given.
+--- Returns the requests, one for each answer: {target, head (text), body, connection = its number}. Waits until all
+-- were given.
 function methods:requests()
   local list = {}
   for line in self.child:lines() do

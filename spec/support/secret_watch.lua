@@ -2,7 +2,7 @@
 -- The credentials of every attempt that any spec makes are written down as the core gets them. Every error table that
 -- comes into being is searched for all of them when the collector takes it: every field, key and nested table, `raw`,
 -- `partial`, and what tostring says. So is every Response that is partial, and every other one's warnings: what a
--- successful answer says is left as it came. What was found fails the run, named by the file it was found
+-- successful answer says is left as it came. A secret found fails the run, named by the file it was found
 -- after.
 
 local deep = dofile "spec/support/deep.lua"
@@ -11,7 +11,7 @@ local watch = { secrets = {}, leaks = {}, searched = 0 }
 
 local SHORTEST = 8 -- bytes: a key like "test" is a word that turns up by itself
 
---- What is in a Response, as values to search; nil for anything else.
+--- Returns the content of a Response, as values to search; nil for anything else.
 local function open_response(value)
   local meta = getmetatable(value)
   if not meta or meta.__name ~= "koine.response" then return nil end
@@ -38,7 +38,9 @@ end
 
 local function on_collect(value)
   watch.searched = watch.searched + 1
-  for _, secret in ipairs(watch.search(guarded(value))) do
+  local part = guarded(value)
+  if part == nil or type(part) == "table" and next(part) == nil then return end -- a Response without warnings
+  for _, secret in ipairs(watch.search(part)) do
     watch.leaks[#watch.leaks + 1] = ("%q in %s"):format(secret, tostring(value))
   end
 end
