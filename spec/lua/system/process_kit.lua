@@ -1,4 +1,5 @@
--- What the specs of programs share: commands that cannot hang, files of process ids, and what this process holds.
+-- Helpers of the specs of programs: commands that cannot hang, files of process ids, and the descriptors of this
+-- process.
 
 local lfs = require "lfs"
 local assert = require "luassert"

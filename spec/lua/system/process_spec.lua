@@ -63,7 +63,7 @@ describe("process", function()
     it("has an empty standard input, or the bytes given", function()
       assert.equal("", assert(process.run({ "cat" }, { timeout = SAFETY })).stdout)
       assert.equal("a\0b\n", assert(process.run({ "cat" }, { stdin = "a\0b\n" })).stdout)
-      assert.equal(0, assert(sh("true", { stdin = ("x"):rep(1 << 20) })).code) -- nobody reads it
+      assert.equal(0, assert(sh("true", { stdin = ("x"):rep(1 << 20) })).code) -- the program does not read it
     end)
 
     it("keeps one stream in order with merge", function()

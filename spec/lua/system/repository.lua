@@ -64,7 +64,8 @@ function methods:commit(message)
   self:git("commit", "--quiet", "--allow-empty", "-m", message or "commit")
 end
 
---- What koine.artifacts.compare says of a folder, the repository's own by default, after `change` has done its work.
+--- Returns the result of koine.artifacts.compare for a folder, the repository's own by default, after `change` has done
+-- its work.
 function methods:changed(change, opts, workdir)
   local before = assert(koine.artifacts.snapshot(workdir or self.dir))
   change()

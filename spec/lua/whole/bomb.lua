@@ -3,8 +3,8 @@
 
 local socket = require "socket"
 
--- What zlib makes of many line ends: a gzip head, a block whose codes are one bit each, and zero bits for as long as
--- they last. A zero byte is four copies of 258 bytes.
+-- Many line ends as zlib compresses them: a gzip head, a block whose codes are one bit each, and zero bits for as long
+-- as they last. A zero byte is four copies of 258 bytes.
 local HEAD = "\x1f\x8b\x08\0\0\0\0\0\x02\x03\xed\xc1\x31\x01\0\0\0\xc2\xa0\x7f\xfd\x03\x1b\x44\xa0"
 local BODY = HEAD .. ("\0"):rep(250000)
 

@@ -43,7 +43,7 @@ local function take(list)
   return thing
 end
 
--- What is held.
+-- The objects that are held.
 local adapters, streams, threads
 
 local function open()

@@ -1,4 +1,4 @@
--- What the specs of an executor's tools share: a working directory of its own for every test, files in it, and calls.
+-- Helpers of the specs of an executor's tools: a working directory of its own for every test, files in it, and calls.
 --
 --   local place = require("spec.lua.system.executor.kit").place()
 --   before_each(place.open)

@@ -5,7 +5,7 @@ local files = require "spec.support.files"
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 local folder, page
 
--- What tools/circles.lua prints for these files (name → text) and known circles, and whether it was content.
+-- Returns the output of tools/circles.lua for these files (name → text) and known circles, and whether it was content.
 local function checked(sources, known)
   assert(os.execute(("mkdir -p '%s/koine/rows/one'"):format(folder)))
   for name, text in pairs(sources) do files.write(folder .. "/" .. name, text) end

@@ -23,7 +23,7 @@ local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a tabl
 
 -- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, ….
 local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, delivered = true,
-  yields = true, woken = true, adopt = true, register = true, forget = true, switch = true, task = true }
+  yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true }
 
 -- Names that pages may mention, saying so, before they exist.
 local PLANNED = { auth = true }
@@ -172,14 +172,17 @@ local function classes()
   local other = koine.testing.playbook { { step = 1, type = "message", content = "{}" } }
   local shaped = assert(other:open("Hi", { output = { mode = "object" } }))
   local server <close> = assert(koine.testing.start())
-  local agent = koine.agent { adapter = book }
+  local agent, store = koine.agent { adapter = book }, koine.store.memory {}
   return {
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
     error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book,
     custom_stream = methods_of(stream), output_stream = methods_of(shaped),
     conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
     server = methods_of(server), limiter = methods_of(koine.rate_limiter {}), agent = methods_of(agent),
-    run = methods_of(agent:start "Hi"), task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
+    run = methods_of(agent:start "Hi"), store = methods_of(store),
+    keeper = methods_of(koine.agent.keeper { store = store, key = "k" }),
+    shared_limiter = methods_of(koine.rate_limiter { store = store, key = "k", capacity = 1, per = 1 }),
+    task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
     executor = methods_of(koine.executor { workdir = "." }), provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
@@ -200,7 +203,7 @@ describe("documentation: names", function()
       pricing = koine.pricing, conversation = koine.conversation, playbook = koine.testing.playbook,
       packing = koine.packing, agent = koine.agent, session = koine.session,
       tool = koine.tool, artifacts = koine.artifacts, process = koine.process, schema = koine.schema,
-      hosts = koine.hosts }
+      hosts = koine.hosts, store_contract = koine.testing.store_contract }
     for class, methods in pairs(classes()) do
       for _, name in ipairs(functions_of(methods)) do
         assert.is_truthy(all:find("[:.]" .. name .. "%f[^%w_]"), ("%s:%s is on no page"):format(class, name))

@@ -1,4 +1,4 @@
--- What make generate writes: on the tree as it is, and on a copy of it with one provider more.
+-- The files that make generate writes: on the tree as it is, and on a copy of it with one provider more.
 
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
@@ -20,7 +20,7 @@ return {
 }
 ]]
 
--- What the program prints in a directory, and whether it was content.
+-- Returns the output of the program in a directory, and whether it was content.
 local function generate(directory, option)
   local pipe = assert(io.popen(("cd '%s' && %s tools/generate.lua %s 2>&1"):format(directory, LUA, option or "")))
   local printed, content = pipe:read "a", pipe:close()

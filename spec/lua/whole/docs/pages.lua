@@ -48,7 +48,7 @@ function pages.anchors(text)
   return known
 end
 
--- What a line promises to print, white space made even; nil when nothing.
+-- Returns the output that a line promises, white space made even; nil for none.
 local function promise(line)
   local words = line:match "^.*print.*%-%->%s*(.-)%s*$"
   return words and words:gsub("%s+", " ") or nil

@@ -1,4 +1,4 @@
---- What the specs of credentials share: a key, adapters that have it, answers that repeat it, and the search for it.
+--- Helpers of the specs of credentials: a key, adapters that have it, answers that repeat it, and the search for it.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -6,7 +6,7 @@ local watch = require "spec.support.secret_watch"
 
 local kit = {}
 
---- What the key begins with, the key, and what stands in its place.
+--- The beginning of the key, the key, and the words in its place.
 kit.MARK = "koine-secret"
 kit.KEY = "koine-secret-0123456789/abcdefghijklmnopqrstuvwxyz+ABCDEF=="
 kit.REDACTED = "[redacted]"
