@@ -50,7 +50,6 @@ local WIRES = {
     count = "inputTokens",
     uncounted = function(err) return err.status_code == 400 and err.kind == "invalid_request" end,
   },
-  chat = {},
   gemini = {
     after = function(answer) return text(answer.nextPageToken) end,
     page = "pageToken", list = "models", model = gemini_model, count = "totalTokens",
@@ -59,6 +58,10 @@ local WIRES = {
   responses = { count = "input_tokens" },
 }
 WIRES.bedrock_invoke = WIRES.bedrock
+
+local USUAL = {} -- what Chat and every format without an entry have
+
+local function wire_of(row) return WIRES[row.codec] or USUAL end
 
 local function or_else(value, default)
   if value == nil then return default end
@@ -111,7 +114,7 @@ end
 -- One entry of a list as the fields of a ModelInfo, nil when it has no id. What the entry does not say, the row may
 -- know.
 local function fields_of(adapter, state, entry)
-  local id = type(entry) == "table" and text(entry[WIRES[state.row.codec].id or "id"])
+  local id = type(entry) == "table" and text(entry[wire_of(state.row).id or "id"])
   if not id then return nil end
   local info = rows.model(state.row, id)
   if state.auth and state.auth.model then return state.auth.model(adapter, entry, info) end
@@ -144,7 +147,7 @@ function models.list(adapter)
   local row = state.row
   if not row.list then errors.not_implemented(row.title, "list_models") end
   local call = attempt.call(adapter, state, state.settings)
-  local found, wire, after = {}, WIRES[row.codec], nil
+  local found, wire, after = {}, wire_of(row), nil
   for _ = 1, PAGES_MAX do
     local answer, err = attempt.fetch(call, "GET", page_path(row.list, wire.page, after))
     if not answer then return nil, err end
@@ -195,7 +198,7 @@ function models.info(adapter, model)
   local call = attempt.call(adapter, state, state.settings)
   local answer, err = attempt.fetch(call, "POST", row.show, core.encode { model = model })
   if not answer then return nil, err end
-  answer[WIRES[row.codec].id or "id"], answer.context_length = model, context_of(answer)
+  answer[wire_of(row).id or "id"], answer.context_length = model, context_of(answer)
   local fields = fields_of(adapter, state, answer)
   fields.extra = row.loaded and loaded(call, row.loaded, model) or nil
   return records.model_info(fields)
@@ -208,7 +211,7 @@ function models.count(adapter, request, settings)
   local call = attempt.call(adapter, state, settings)
   call.request, call.rendered, call.limited = request, rendered, true -- only chats and lists are limited
   local answer, err = attempt.fetch(call, "POST", path, body)
-  local wire = WIRES[state.row.codec]
+  local wire = wire_of(state.row)
   if not answer and wire.uncounted and wire.uncounted(err) then return -1 end
   if not answer then return nil, err end
   local field = wire.count
