@@ -63,7 +63,7 @@ describe("make generate", function()
       ["docs/adapter.md"] = "\n| `koine.toy` | `https://api.toy.example/toys/v1` | `TOY_API_KEY` |\n",
       ["docs/providers.md"] = "\n| `koine.toy` | none | everything |\n",
       ["llms.txt"] = "`koine.toy`",
-      ["lua/koine/provider/names.lua"] = '"together", "toy",',
+      ["lua/koine/provider/names.lua"] = '"toy",',
       ["lua/koine/testing/loopback/paths.lua"] = '"/toys/v1"',
       ["rockspec/koine-scm-1.rockspec"] = '["koine.provider.rows.toy"] = "lua/koine/provider/rows/toy.lua",',
     } do
