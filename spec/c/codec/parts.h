@@ -38,7 +38,7 @@ static void say_count(struct log *log, const char *name, int64_t v) {
 }
 
 static void say_part(struct log *log, const struct event *p) {
-  static const char *const NAMES[] = {
+  static const char *const NAMES[EV_COUNT] = {
     [PART_TEXT] = "text", [PART_THINKING] = "thinking", [PART_SIGNATURE] = "signature", [PART_REFUSAL] = "refusal",
     [PART_REDACTED] = "redacted", [PART_ARGS] = "args", [PART_RAW] = "raw", [PART_END] = "end"
   };
@@ -80,7 +80,8 @@ static void say_part(struct log *log, const struct event *p) {
       say(log, "\n");
       return;
     default:
-      say(log, "%s%s%s %d", NAMES[p->type], p->flags & EVENT_REPLACE ? "!" : "",
+      /* NULL: a part that is new. */
+      say(log, "%s%s%s %d", NAMES[p->type] != NULL ? NAMES[p->type] : "unnamed", p->flags & EVENT_REPLACE ? "!" : "",
           p->flags & EVENT_SURROGATE ? "~" : "", (int)p->key);
       say_bytes(log, " ", p->text);
       say(log, "\n");
