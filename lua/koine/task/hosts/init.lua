@@ -3,12 +3,13 @@
 --   uninstall()  back to plain Lua; luv and poll raise an ArgumentError while a coroutine waits
 -- One host at a time: to install another one over it is an ArgumentError, to install it again does nothing. Where
 -- the caller cannot yield (outside of coroutines, in a callback of C) Koine blocks.
---   cqueues  coroutines of a controller; needs cqueues
---   luv      coroutines under libuv's loop; needs luv
---   poll     a loop of its own on select, beside descriptors of the program; needs luasocket
 -- For any other loop: wait.lua's set_host, pump and engine.
 
-local NAMES = { cqueues = true, luv = true, poll = true }
+local NAMES = {
+  cqueues = true, -- coroutines of a controller; needs cqueues
+  luv = true,     -- coroutines under libuv's loop; needs luv
+  poll = true,    -- a loop of its own on select, beside descriptors of the program; needs luasocket
+}
 
 return setmetatable({}, { __index = function(hosts, name)
   if not NAMES[name] then return nil end
