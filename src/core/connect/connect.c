@@ -1,7 +1,8 @@
 /*
 ** connect.c: a link of the HTTP room, which moves the bytes, and a pipe, which holds them.
-** A connection owns both. The link may go first: with the engine, or where libcurl has no memory left. Each function looks
-** whether it did, because its socket's number may be another file's then. Failure: NULL or -1 and an err.
+** A connection owns both. The link may go first: with the engine, where libcurl has no memory left, or where libcurl closes
+** it before it was used. Each function looks whether it did, because its socket's number may be another file's then.
+** Failure: NULL or -1 and an err.
 */
 #include "connect.h"
 

@@ -92,7 +92,8 @@ void transfer_close(struct transfer *t);
 
 /* A link is a transfer without a request: libcurl looks the name up, connects and does TLS as for any other, offline too, but
 ** by no proxy. Once that is done it has news, and the bytes are the caller's. Failures: KIND_ARGUMENT (host), and those of
-** transfer_start. transfer_done is true once it failed, in the beginning or, for want of memory, later. */
+** transfer_start. transfer_done is true once it failed: in the beginning, or later, for want of memory or because libcurl
+** closed a connection that was not used yet. */
 struct transfer *link_start(struct http *http, const struct link_address *a, void *owner, struct err *e);
 /* Its socket, once it is there; -1 before, and when it failed. Nothing watches it: the caller may, in the engine's pollset. It
 ** is taken out there when the link fails or is closed. */

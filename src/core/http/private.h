@@ -20,9 +20,9 @@
 #define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
-/* A socket that libcurl has open, the port of this end (0: not asked yet), and whether a request on it came to no good
-** end: what else is under way there may go on, new ones go elsewhere. */
-struct socket { int fd, port, retired; };
+/* A socket that libcurl has open, the port of this end (0: not asked yet), whether a request on it came to no good end (what
+** else is under way there may go on, new ones go elsewhere), and whether it is a link's. */
+struct socket { int fd, port, retired, linked; };
 
 struct http {
   struct source source;         /* first: a pointer to it is one to the http */
@@ -84,6 +84,7 @@ struct transfer {
   unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
   unsigned http2 : 1;           /* may be */
   unsigned link : 1;            /* there is no request */
+  unsigned linked : 1;          /* its connection is there, or was: it is no longer in flight */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */
@@ -148,6 +149,8 @@ int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port
 int socket_on_lookup(void *state, void *reserved, void *ud);
 /* No further request goes out on the connection whose end here has this port. */
 void socket_retire(struct http *http, int port);
+/* The socket is a link's: should libcurl close it, the link is told. */
+void socket_link(struct http *http, int fd);
 /* libcurl is about to make a pair of descriptors; it has made it. */
 void socket_expect_pair(struct http *http);
 void socket_mark_pair(struct http *http);

@@ -55,11 +55,32 @@ curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockadd
   return CURL_SOCKET_BAD;
 }
 
+void socket_link(struct http *http, int fd) {
+  for (size_t i = 0; i < http->socket_n; i++)
+    if (http->sockets[i].fd == fd) http->sockets[i].linked = 1;
+}
+
+/* libcurl closes a link's socket by itself: before anything was read or written there, it takes the connection for an idle
+** one, which it gives up when it has ended or has grown old. The number may be another connection's at once. */
+static void lose_link(struct http *http, int fd) {
+  struct err e;
+  for (struct transfer *t = http->all; t != NULL; t = t->next) {
+    if (t->socket != fd) continue;
+    err_clear(&e);
+    err_set(&e, KIND_CONNECT, "the connection was closed before it was used");
+    transfer_fail(t, &e);
+    pollset_remove(http->poll, fd);
+    t->socket = -1;
+    pollset_news(http->poll, &t->news);
+  }
+}
+
 /* CURLOPT_CLOSESOCKETFUNCTION: of connections too, which outlive their transfers. */
 int socket_on_close(void *ud, curl_socket_t fd) {
   struct http *http = ud;
   for (size_t i = 0; i < http->socket_n; i++)
     if (http->sockets[i].fd == fd) {
+      if (http->sockets[i].linked) lose_link(http, fd);
       http->sockets[i] = http->sockets[--http->socket_n];
       break;
     }

@@ -112,8 +112,7 @@ static void retire(struct http *http, CURL *easy, int again) {
 /* Takes the easy handle from libcurl; what was received stays. */
 static void detach(struct transfer *t, int whole) {
   struct http *http = t->http;
-  int in_flight = t->socket < 0;
-  if (!in_flight) pollset_remove(http->poll, t->socket);
+  if (t->socket >= 0) pollset_remove(http->poll, t->socket);
   t->socket = -1;
   t->received = wire_bytes(t);
   if (whole && !t->failed) curl_multi_remove_handle(http->multi, t->easy);
@@ -122,7 +121,7 @@ static void detach(struct transfer *t, int whole) {
   t->easy = NULL;
   deadline_drop(http, t);
   request_forget(t);
-  if (!in_flight) return;
+  if (t->linked) return;
   http->flying--;
   if (!t->released) http->active--;
 }
@@ -149,6 +148,13 @@ static int start_afresh(struct transfer *t) {
 static void establish(struct transfer *t) {
   curl_socket_t fd = CURL_SOCKET_BAD;
   curl_easy_getinfo(t->easy, CURLINFO_ACTIVESOCKET, &fd);
+  if (fd == CURL_SOCKET_BAD) { /* and is gone again */
+    transfer_fail_code(t, CURLE_COULDNT_CONNECT);
+    transfer_end(t, 0);
+    return;
+  }
+  socket_link(t->http, (int)fd);
+  t->linked = 1;
   deadline_drop(t->http, t);
   request_forget(t);
   t->http->flying--;
@@ -236,8 +242,9 @@ void transfer_taken(struct transfer *t) {
 
 /* 1 at the end, with *failure NULL or lent until t is closed. */
 int transfer_done(const struct transfer *t, const struct err **failure) {
-  *failure = t->easy != NULL ? NULL : transfer_failure(t);
-  return t->easy == NULL;
+  int done = t->easy == NULL || (t->linked && t->socket < 0);
+  *failure = done ? transfer_failure(t) : NULL;
+  return done;
 }
 
 /* Sets the grace period; without effect at the end. */
