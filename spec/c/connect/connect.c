@@ -120,7 +120,8 @@ static void test_no_connection(void) {
   CHECK(writes("x") == -1 && w.e.kind == KIND_CONNECT && connection_waiting(w.c) == 0);
   CHECK(connection_read(w.c, 1, &bytes, &w.e) == PIPE_FAILED && w.e.kind == KIND_CONNECT);
   end();
-  static const char *const HOSTS[] = { "", "a b", "a/b", "user:secret@host", "host#", "h\xC3\xA9" };
+  static const char *const HOSTS[] = { "", "a b", "a/b", "user:secret@host", "host#", "h\xC3\xA9", "a:b", "::::",
+                                      "[::1]" };
   for (size_t i = 0; i < sizeof HOSTS / sizeof *HOSTS; i++) {
     begin(0);
     s.to.host = HOSTS[i];

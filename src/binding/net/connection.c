@@ -28,7 +28,8 @@ static void read_spec(lua_State *L, struct connect_spec *s) {
   s->to.tls = lua_toboolean(L, -1);
   lua_pushvalue(L, 1);
   size_t port = field_size(L, "port", 0);
-  if (port > PORT_MAX || (port == 0 && s->to.path == NULL)) raise_argument(L, "port", "a port", "none");
+  if (port > PORT_MAX || (port == 0 && s->to.path == NULL))
+    raise_argument(L, "port", "an integer from 1 to 65535", port == 0 ? "nil" : "more");
   s->to.port = (int)port;
   s->high_water = field_size(L, "high_water", HIGH_WATER);
   s->line_max = field_size(L, "line_max", LINE_BYTES);

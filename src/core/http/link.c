@@ -19,20 +19,26 @@ static int is_host(const char *host) {
   return 1;
 }
 
+static void bad_host(struct err *e) {
+  err_argument(e, "host", "the name or address of a host", "another string");
+}
+
 /* Begins. NULL and *e: as transfer_start; KIND_ARGUMENT names host. */
 struct transfer *link_start(struct http *http, const struct link_address *a, void *owner, struct err *e) {
   char url[HOST_MAX + 32];
   int bare = strchr(a->host, ':') == NULL;
   err_clear(e);
   if (!is_host(a->host)) {
-    err_argument(e, "host", "the name or address of a host", "another string");
+    bad_host(e);
     return NULL;
   }
   snprintf(url, sizeof url, "%s://%s%s%s:%d/", a->tls ? "https" : "http", bare ? "" : "[", a->host, bare ? "" : "]",
            a->path != NULL ? 80 : a->port);
   struct http_request r = { .method = "GET", .url = url, .proxy = "", .ca_file = a->ca_file, .link = 1,
                             .unix_path = a->path, .timeouts = { .connect = a->timeout, .total = a->timeout } };
-  return transfer_start(http, &r, owner, e);
+  struct transfer *t = transfer_start(http, &r, owner, e);
+  if (t == NULL && e->kind == KIND_ARGUMENT) bad_host(e); /* libcurl has no such address */
+  return t;
 }
 
 int link_socket(const struct transfer *t) {
