@@ -83,6 +83,14 @@ static void test_directory(const char *dir) {
   snprintf(link, sizeof link, "%s/link", dir);
   CHECK(private_directory_only(path, &e) == 0 && private_directory_only(path, &e) == 0);
   CHECK(symlink(path, link) == 0 && private_directory_only(link, &e) == -1 && strstr(e.message, "symbolic link") != NULL);
+  static const char *const BEHIND[] = { "/", "//", "/.", "/.//" };
+  for (size_t i = 0; i < sizeof BEHIND / sizeof *BEHIND; i++) { /* the system would follow the link */
+    char longer[220];
+    snprintf(longer, sizeof longer, "%s%s", link, BEHIND[i]);
+    CHECK(private_directory_only(longer, &e) == -1 && strstr(e.message, "symbolic link") != NULL);
+    snprintf(longer, sizeof longer, "%s%s", path, BEHIND[i]);
+    CHECK(private_directory_only(longer, &e) == 0);
+  }
   CHECK(chmod(path, 0755) == 0 && private_directory_only(path, &e) == -1 && strstr(e.message, "0755") != NULL);
   if (geteuid() == 0 && chmod(path, 0700) == 0 && chown(path, 65534, 65534) == 0)
     CHECK(private_directory_only(path, &e) == -1 && strstr(e.message, "another user") != NULL);

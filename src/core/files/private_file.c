@@ -283,11 +283,20 @@ int private_directory(const char *path, struct err *e) {
   return 0;
 }
 
+/* Bytes of the path up to the end of its last name: with a slash or a "/." behind it, a link would be followed. */
+static size_t last_name_end(const char *path) {
+  size_t n = strlen(path);
+  while (n > 1 && (path[n - 1] == '/' || (path[n - 1] == '.' && path[n - 2] == '/'))) n--;
+  return n;
+}
+
 int private_directory_only(const char *path, struct err *e) {
   struct stat st;
+  char name[PATH_MAX];
   if (private_directory(path, e) < 0) return -1;
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = -1;
-  if (fd < 0 && (errno == ELOOP || (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))))
+  snprintf(name, sizeof name, "%.*s", (int)last_name_end(path), path);
+  int fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = -1;
+  if (fd < 0 && (errno == ELOOP || (lstat(name, &st) == 0 && S_ISLNK(st.st_mode))))
     return err_set(e, KIND_OTHER, "%s: refused: it is a symbolic link", path);
   if (fd < 0) return file_fail(e, path, errno);
   if (fstat(fd, &st) < 0) file_fail(e, path, errno);
