@@ -44,6 +44,21 @@ static void test_logprobs(void) {
   RUN(LIKELY("[]"); LIKELY("[{}]"); end(&R); check_logprobs(&R, ""););
 }
 
+/* Elements without a token take no memory. */
+static void test_empty(void) {
+  struct arena a;
+  struct buf many;
+  arena_init(&a, &libc);
+  buf_init(&many, &libc);
+  CHECK(buf_adds(&many, "[{}") == 0);
+  while (many.n < 300000 && buf_adds(&many, ",{}") == 0) continue;
+  CHECK(buf_adds(&many, "]") == 0);
+  RUN(add(&R, (struct event){ .type = PART_LOGPROBS, .text = buf_str(&many) }); end(&R);
+      CHECK(message_node(&R.msg, &a, 0) != NULL && a.total < many.n););
+  arena_free(&a);
+  buf_free(&many);
+}
+
 static void test_logprobs_limit(void) {
   size_t n = LOGPROBS_MAX / 2;
   struct buf half;
@@ -62,6 +77,7 @@ int main(void) {
   libc = mem_libc();
   limits_default(&limits);
   test_logprobs();
+  test_empty();
   test_logprobs_limit();
   return test_done("message/logprobs");
 }

@@ -43,7 +43,15 @@ static int read_bytes(struct json *j, struct arena *a, struct str *bytes) {
   return bytes->p == NULL ? -1 : 0;
 }
 
-static struct node *read_list(struct json *j, struct arena *a, struct node *list, int within);
+static int read_list(struct json *j, struct arena *a, struct node *list, int within);
+
+/* The next value: an array of alternatives, added to *top; anything else says nothing. 0 or -1. */
+static int read_top(struct json *j, struct arena *a, struct node **top) {
+  enum token t = json_next(j);
+  if (t != J_ARRAY) return t == J_ERROR ? -1 : json_skip(j);
+  if (*top == NULL && (*top = node_new(a, NODE_ARRAY)) == NULL) return -1;
+  return read_list(j, a, *top, 1);
+}
 
 /* The members of an element, behind its brace. 0 or -1. */
 static int read_token(struct json *j, struct arena *a, struct token_info *info, int within) {
@@ -55,10 +63,8 @@ static int read_token(struct json *j, struct arena *a, struct token_info *info, 
       else r = json_skip(j);
     } else if (json_is(j, "logprob")) r = read_number(j, a, &info->logprob);
     else if (json_is(j, "bytes")) r = read_bytes(j, a, &info->bytes);
-    else if (!within && json_is(j, "top_logprobs")) {
-      if (json_next(j) == J_ARRAY) r = read_list(j, a, info->top, 1) == NULL ? -1 : 0;
-      else r = json_skip(j);
-    } else r = json_skip(j);
+    else if (!within && json_is(j, "top_logprobs")) r = read_top(j, a, &info->top);
+    else r = json_skip(j);
     if (r != 0) return -1;
   }
   return t == J_ERROR ? -1 : 0;
@@ -71,24 +77,23 @@ static int add_token(struct arena *a, struct node *list, const struct token_info
   if ((o = node_new(a, NODE_OBJECT)) == NULL || node_set(o, STR("token"), node_string(a, info->token)) != 0) return -1;
   if (info->logprob != NULL && node_set(o, STR("logprob"), info->logprob) != 0) return -1;
   if (info->bytes.p != NULL && node_set(o, STR("bytes"), node_string(a, info->bytes)) != 0) return -1;
-  if (!within && node_set(o, STR("top"), info->top) != 0) return -1;
+  if (!within && node_set(o, STR("top"), info->top != NULL ? info->top : node_new(a, NODE_ARRAY)) != 0) return -1;
   return node_add(list, o);
 }
 
-/* Appends the elements of an array, behind its bracket. */
-static struct node *read_list(struct json *j, struct arena *a, struct node *list, int within) {
+/* Appends the elements of an array, behind its bracket. 0 or -1. */
+static int read_list(struct json *j, struct arena *a, struct node *list, int within) {
   enum token t;
   while ((t = json_next(j)) != J_ARRAY_END) {
     struct token_info info = { .token = STR_NONE };
-    if (t == J_ERROR) return NULL;
+    if (t == J_ERROR) return -1;
     if (t != J_OBJECT) {
-      if (json_skip(j) != 0) return NULL;
+      if (json_skip(j) != 0) return -1;
       continue;
     }
-    if (!within && (info.top = node_new(a, NODE_ARRAY)) == NULL) return NULL;
-    if (read_token(j, a, &info, within) != 0 || add_token(a, list, &info, within) != 0) return NULL;
+    if (read_token(j, a, &info, within) != 0 || add_token(a, list, &info, within) != 0) return -1;
   }
-  return list;
+  return 0;
 }
 
 struct node *logprobs_node(const struct message *msg, struct arena *a) {
@@ -98,8 +103,7 @@ struct node *logprobs_node(const struct message *msg, struct arena *a) {
   struct json j;
   while (list != NULL && rest.n > 0) { /* arrays that their codec found to be right, so that only memory fails */
     json_open(&j, rest, msg->limits->depth, &scratch);
-    if (json_next(&j) != J_ARRAY) return NULL;
-    list = read_list(&j, a, list, 0);
+    if (json_next(&j) != J_ARRAY || read_list(&j, a, list, 0) != 0) return NULL;
     rest = (struct str){ j.p, (size_t)(j.end - j.p) };
   }
   return list;

@@ -1,5 +1,6 @@
 /* logprobs.c: how likely the tokens of a Chat Completions answer were, in each of the forms that servers have. */
 #include "chunks.h"
+#include "codec/many.h"
 
 /* A chunk with logprobs. */
 #define L(delta, logprobs) "{'choices':[{'index':0,'delta':" delta ",'logprobs':" logprobs "}]}"
@@ -23,14 +24,14 @@ static void test_nothing(void) {
 }
 
 static void test_arrays(void) {
-  STREAM("logprobs [{'token':'a','logprob':-0.5,'top_logprobs':[]},{'token':'b','logprob':null,'top_logprobs':[]},"
-         "{'token':'c','top_logprobs':[]}]\ntext 0 abc\nstop end_turn stop\n",
+  STREAM("logprobs [{'token':'a','logprob':-0.5},{'token':'b','logprob':null},"
+         "{'token':'c'}]\ntext 0 abc\nstop end_turn stop\n",
          L("{'content':'abc'}", "{'tokens':['a','b','c'],'token_logprobs':[-0.5,null],'token_ids':[1,2,3]}"), STOP);
   STREAM("logprobs [{'token':'a','logprob':-0.5,'top_logprobs':[{'token':'a','logprob':-0.5},{'token':'b','logprob':-2}]},"
-         "{'token':'c','logprob':-1,'top_logprobs':[]}]\ntext 0 ac\nstop end_turn stop\n",
+         "{'token':'c','logprob':-1}]\ntext 0 ac\nstop end_turn stop\n",
          L("{'content':'ac'}", "{'top_logprobs':[{'a':-0.5,'b':-2},null],'token_logprobs':[-0.5,-1],'tokens':['a','c']}"),
          STOP);
-  STREAM("logprobs [{'token':'a','logprob':-1,'top_logprobs':[]}]\ntext 0 a\nstop end_turn stop\n",
+  STREAM("logprobs [{'token':'a','logprob':-1}]\ntext 0 a\nstop end_turn stop\n",
          L("{'content':'a'}", "{'content':null,'refusal':null,'tokens':['a'],'token_logprobs':[-1]}"), STOP);
   /* Of the two forms OpenAI's counts. */
   STREAM("logprobs [{'token':'a'}]\ntext 0 a\nstop end_turn stop\n",
@@ -44,10 +45,21 @@ static void test_repeated(void) {
          "'finish_reason':'stop'}]}");
 }
 
+/* Very many short values take little more memory than their own. */
+static void test_many(void) {
+#define BEFORE "{\"choices\":[{\"delta\":{},\"logprobs\":{\"tokens\":["
+  CHECK(many_scratch(&codec_chat, BEFORE "0", ",1", "]}}]}") == 0);
+  CHECK(many_scratch(&codec_chat, BEFORE "\"\"", ",\"\"", "]}}]}") <= 10);
+  CHECK(many_scratch(&codec_chat, BEFORE "\"\"],\"token_logprobs\":[0", ",1", "]}}]}") == 0);
+  CHECK(many_scratch(&codec_chat, BEFORE "\"\"],\"top_logprobs\":[{}", ",{}", "]}}]}") == 0);
+  CHECK(many_scratch(&codec_chat, BEFORE "\"\"],\"top_logprobs\":[{\"\":0", ",\"\":0", "}]}}]}") <= 10);
+}
+
 int main(void) {
   test_own_form();
   test_nothing();
   test_arrays();
   test_repeated();
+  test_many();
   return test_done("codec/chat/logprobs");
 }

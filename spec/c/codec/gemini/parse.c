@@ -1,6 +1,7 @@
 /* parse.c: Gemini's chunks and answers as parts. Whole answers are in spec/wire/gemini; here is what only
 ** parts show, and that every allocation may fail. */
 #define CODEC codec_gemini
+#include "codec/many.h"
 #include "codec/parts.h"
 
 /* {{{ chunks */
@@ -79,6 +80,15 @@ static void test_logprobs(void) {
   STREAM("text 0 a\nlogprobs [{'token':'b','top_logprobs':[{'token':'','logprob':-1}]}]\nstop end_turn STOP\n",
          CHUNK(PARTS(TEXT("a")) "," CHOSEN("5,null,[],{'token':7},{'token':'b'}")
                ",'topCandidates':[7,7,7,7,{'candidates':[5,{'token':null},{'logProbability':-1}]}]},'finishReason':'STOP'"));
+}
+
+/* Very many short values take little more memory than their own. */
+static void test_many_logprobs(void) {
+#define BEFORE "{\"candidates\":[{\"logprobsResult\":{\"chosenCandidates\":["
+  CHECK(many_scratch(&codec_gemini, BEFORE "0", ",1", "]}}]}") == 0);
+  CHECK(many_scratch(&codec_gemini, BEFORE "{}", ",{}", "]}}]}") <= 10);
+  CHECK(many_scratch(&codec_gemini, BEFORE "{}],\"topCandidates\":[0", ",1", "]}}]}") == 0);
+  CHECK(many_scratch(&codec_gemini, BEFORE "{}],\"topCandidates\":[{\"candidates\":[{}", ",{}", "]}]}}]}") <= 10);
 }
 
 static void test_meta(void) {
@@ -222,6 +232,7 @@ int main(void) {
   test_names();
   test_others();
   test_logprobs();
+  test_many_logprobs();
   test_meta();
   test_usage();
   test_ends();

@@ -4,6 +4,7 @@
 ** Parts borrow from the chunk or lie in the scratch arena. Failure: -1 and an err.
 */
 #include "chat.h"
+#include "core/message/message.h"
 
 /* The members of a choice's logprobs, JSON; empty = absent. */
 struct members {
@@ -19,53 +20,60 @@ static int push(struct chat *c, struct str array) {
 
 /* {{{ three arrays side by side */
 
-static int set(struct node *o, struct str key, const struct node *v, struct arena *a) {
-  return v == NULL ? 0 : node_set(o, key, node_copy(a, v));
+/* "token" and "logprob" of one, whose object stays open; both are JSON. */
+static int put_token(struct chat *c, struct buf *b, struct str token, struct str logprob) {
+  if (buf_adds(b, "{\"token\":") != 0 || buf_addstr(b, token) != 0) return err_memory(c->e);
+  if (logprob.n == 0) return 0;
+  return buf_adds(b, ",\"logprob\":") != 0 || buf_addstr(b, logprob) != 0 ? err_memory(c->e) : 0;
 }
 
-/* One token as an element of OpenAI's form, or NULL: no memory. top: {token: logprob}, or anything else for none. */
-static struct node *element(struct arena *a, const struct node *token, const struct node *logprob,
-                            const struct node *top) {
-  struct node *o = node_new(a, NODE_OBJECT), *list = node_new(a, NODE_ARRAY);
-  if (o == NULL || list == NULL || set(o, STR("token"), token, a) != 0 || set(o, STR("logprob"), logprob, a) != 0 ||
-      node_set(o, STR("top_logprobs"), list) != 0)
-    return NULL;
-  for (const struct node *v = node_is(top, NODE_OBJECT) ? top->child : NULL; v != NULL; v = v->next) {
-    struct node *other = node_new(a, NODE_OBJECT);
-    if (other == NULL || node_set(other, STR("token"), node_string(a, v->key)) != 0 ||
-        set(other, STR("logprob"), v, a) != 0 || node_add(list, other) != 0)
-      return NULL;
+/* The alternatives to a token: {token: logprob}; anything else is none. */
+static int put_others(struct chat *c, struct buf *b, struct str others) {
+  struct json j;
+  enum token t;
+  int n = 0;
+  if (others.n == 0 || others.p[0] != '{') return 0;
+  json_open(&j, others, c->p->limits->depth, c->e);
+  (void)json_next(&j);
+  while ((t = json_next(&j)) == J_KEY) {
+    struct str token = { j.text.p - 1, j.text.n + 2 }, logprob; /* with its quotes */
+    if (json_raw(&j, &logprob) != 0) return -1;
+    if (buf_adds(b, n++ == 0 ? ",\"top_logprobs\":[" : ",") != 0) return err_memory(c->e);
+    if (put_token(c, b, token, logprob) != 0) return -1;
+    if (buf_addc(b, '}') != 0) return err_memory(c->e);
   }
-  return o;
+  if (t == J_ERROR) return -1;
+  return n > 0 && buf_addc(b, ']') != 0 ? err_memory(c->e) : 0;
 }
 
-/* The elements of an array (JSON) of any size; none where there is none. NULL and *c->e on failure. */
-static struct node *elements(struct chat *c, struct str json) {
-  struct node *list = json.n > 0 ? json_tree_within(c->p->a, json, c->p->limits->depth, NULL, c->e)
-                                 : node_new(c->p->a, NODE_ARRAY);
-  if (list == NULL && json.n == 0) err_memory(c->e);
-  return list;
-}
-
-static const struct node *after(const struct node *v) { return v == NULL ? NULL : v->next; }
-
-static int push_list(struct chat *c, const struct node *list) {
-  struct str json = STR_NONE;
-  struct buf b;
-  buf_init(&b, c->p->m);
-  if (json_write(&b, list, c->e) == 0 && (json = arena_dup(c->p->a, buf_str(&b))).p == NULL) err_memory(c->e);
-  buf_free(&b);
-  return json.p == NULL ? -1 : push(c, json);
+/* The tokens in OpenAI's form, as an array without its last bracket; no more than a message takes, and a bit. */
+static int put_arrays(struct chat *c, struct buf *b, const struct members *m) {
+  struct elements tokens, logprobs, tops;
+  struct str token, logprob, others;
+  elements_open(&tokens, c->p, m->tokens, c->e);
+  elements_open(&logprobs, c->p, m->logprobs, c->e);
+  elements_open(&tops, c->p, m->top, c->e);
+  while (b->n <= LOGPROBS_MAX) {
+    if (elements_next(&tokens, &token) != 0 || elements_next(&logprobs, &logprob) != 0 || elements_next(&tops, &others) != 0)
+      return -1;
+    if (token.n == 0) break;
+    if (token.p[0] != '"') continue;
+    if (buf_addc(b, b->n == 0 ? '[' : ',') != 0) return err_memory(c->e);
+    if (put_token(c, b, token, logprob) != 0 || put_others(c, b, others) != 0) return -1;
+    if (buf_addc(b, '}') != 0) return err_memory(c->e);
+  }
+  return 0;
 }
 
 static int push_arrays(struct chat *c, const struct members *m) {
-  struct node *tokens = elements(c, m->tokens), *logprobs = elements(c, m->logprobs), *tops = elements(c, m->top);
-  struct node *list = elements(c, STR_NONE);
-  if (tokens == NULL || logprobs == NULL || tops == NULL || list == NULL) return -1;
-  for (const struct node *t = tokens->child, *l = logprobs->child, *top = tops->child; t != NULL;
-       t = t->next, l = after(l), top = after(top))
-    if (node_add(list, element(c->p->a, t, l, top)) != 0) return err_memory(c->e);
-  return push_list(c, list);
+  struct str array = STR_NONE;
+  struct buf b;
+  buf_init(&b, c->p->m);
+  int r = put_arrays(c, &b, m);
+  if (r == 0 && b.n > 0 && (buf_addc(&b, ']') != 0 || (array = arena_dup(c->p->a, buf_str(&b))).p == NULL))
+    r = err_memory(c->e);
+  buf_free(&b);
+  return r == 0 ? push(c, array) : -1;
 }
 
 /* }}} */

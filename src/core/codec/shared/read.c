@@ -76,6 +76,25 @@ int codec_next_object(struct json *j) {
   }
 }
 
+void elements_open(struct elements *v, const struct parse *p, struct str json, struct err *e) {
+  v->more = json.n > 0 && json.p[0] == '[';
+  if (!v->more) return;
+  json_open(&v->j, json, p->limits->depth, e);
+  (void)json_next(&v->j);
+}
+
+int elements_next(struct elements *v, struct str *element) {
+  enum token t;
+  *element = STR_NONE;
+  if (!v->more) return 0;
+  t = json_next(&v->j);
+  v->more = t != J_ARRAY_END && t != J_ERROR;
+  if (!v->more) return t == J_ERROR ? -1 : 0;
+  if (json_skip(&v->j) != 0) return -1;
+  *element = (struct str){ v->j.start, (size_t)(v->j.p - v->j.start) };
+  return 0;
+}
+
 int codec_is_object(const struct parse *p, struct str json) {
   struct err scratch;
   struct json j;

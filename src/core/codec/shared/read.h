@@ -36,6 +36,11 @@ int codec_count(struct json *j, int64_t *v);
 int codec_count_read(struct json *j, int64_t *v);
 /* Of an array whose first token was read: 1 inside its next object, 0 at its end, -1 on error. Skips other elements. */
 int codec_next_object(struct json *j);
+/* An array that is read element by element, without a tree. Nothing where the JSON is no array. */
+struct elements { struct json j; int more; };
+void elements_open(struct elements *v, const struct parse *p, struct str json, struct err *e);
+/* The next element as JSON, empty behind the last. 0 or -1. */
+int elements_next(struct elements *v, struct str *element);
 /* True for the text of a JSON object. */
 int codec_is_object(const struct parse *p, struct str json);
 /* A call's arguments: a string as it is; an object or array as its compact JSON (*whole is set then). 0 or -1. */
