@@ -158,6 +158,25 @@ void open_value(lua_State *L); /* adds core.null, core.depth_max, core.array, co
 
 /* Makes the metatable of a type of userdata, and pushes the table of its methods, which is the metatable's __index. */
 void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_Reg *methods);
+/*
+** A userdata that owns one thing of the core, which is first in its struct. It is made closed, and closed by close, __close
+** and __gc alike, any number of times. A finalizer that closes it while it is read leaves the thing to whoever reads.
+*/
+struct owner {
+  void *owned;               /* NULL: closed, or never begun */
+  void (*end)(void *owned);  /* closes the thing and frees it */
+  int busy, closed;          /* it is being read; it was closed */
+};
+/* As open_type, with close, __close, __gc and __tostring. */
+void open_owner(lua_State *L, const char *type, const luaL_Reg *methods);
+/* Pushes one of `size` bytes, zeroed, with so many user values. */
+void *owner_new(lua_State *L, size_t size, int values, const char *type, void (*end)(void *owned));
+static inline int owner_is_closed(const struct owner *o) { return o->closed || o->owned == NULL; }
+/* Pushes nil, err: `what` was closed. Returns their number. */
+int return_closed(lua_State *L, const char *what);
+/* The results of f for the owner at 1, called as call_busy does; nil, err when it is closed. Returns their number. Raises what
+** f raises, and ArgumentError when a finalizer calls it in the middle of itself. */
+int owner_poll(lua_State *L, const char *type, const char *what, lua_CFunction f);
 /* Each adds its metatable, its methods and its functions to the table core on top of the stack. */
 void open_engine(lua_State *L);
 void open_adapter(lua_State *L);

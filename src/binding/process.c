@@ -1,15 +1,10 @@
 /*
 ** process.c: userdata koine.process: a program that runs, until everything it started is gone.
-** A process owns its core half; created closed, closed by close, __close and __gc alike, which kills what is left.
+** It owns the process. Closing kills what is left at once, and waits for that: milliseconds, 3 s at most where it holds the
+** supervisor up.
 */
 #include "binding.h"
 #include "core/process/process.h"
-
-struct running {
-  struct process *process; /* NULL: closed, or never started */
-  int busy;                /* its outcome is being read: a finalizer must leave the process alone */
-  int closed;              /* by such a finalizer, too: poll closes the process then */
-};
 
 /* A string without NUL; NULL when the value on top is nil. */
 static const char *top_string(lua_State *L, const char *field) {
@@ -81,6 +76,8 @@ static int f_protect(lua_State *L) {
   return 0;
 }
 
+static void end(void *process) { process_close(process); }
+
 /* core.process({argv, env, cwd, input, timeout, grace, output_max, merge, protect}): a program that was started, or nil, err.
 ** `env` is an array of "NAME=value", nil: this program's. `timeout` (0 or nil: none) and `grace` are seconds,
 ** `output_max` the bytes that are kept of each stream; `protect`: core.protect first, and the program may not trace
@@ -88,19 +85,17 @@ static int f_protect(lua_State *L) {
 static int f_process(lua_State *L) {
   struct state *st = state_get(L, 0);
   struct engine *g = state_engine(L, st);
-  struct running *r;
+  struct owner *o;
   struct process_spec s;
   struct err e;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   err_clear(&e);
-  r = lua_newuserdatauv(L, sizeof *r, 0);
-  memset(r, 0, sizeof *r);
-  luaL_setmetatable(L, TYPE_PROCESS);
-  state_register(L, r, 2);
+  o = owner_new(L, sizeof *o, 0, TYPE_PROCESS, end);
+  state_register(L, o, 2);
   read_spec(L, &s, &state_scratch(L)->arena);
-  r->process = process_start(g, &s, r, &e);
-  return r->process == NULL ? return_error(L, &e) : 1;
+  o->owned = process_start(g, &s, o, &e);
+  return o->owned == NULL ? return_error(L, &e) : 1;
 }
 
 /* The bytes of each stream and what was dropped, into the table on top. */
@@ -116,22 +111,17 @@ static void push_output(lua_State *L, const struct process_result *result) {
   lua_setfield(L, -2, "dropped");
 }
 
-static void release(struct running *r) {
-  process_close(r->process);
-  r->process = NULL;
-}
-
 /* Pushes the results of poll for a process that is open; returns their number. */
 static int poll(lua_State *L) {
-  struct running *r = lua_touserdata(L, 1);
+  struct process *p = ((struct owner *)lua_touserdata(L, 1))->owned;
   const struct err *failure;
   struct process_result result;
-  if (!process_done(r->process, &failure)) {
+  if (!process_done(p, &failure)) {
     lua_pushboolean(L, 0);
     return 1;
   }
   if (failure != NULL) return return_error(L, failure);
-  process_result(r->process, &result);
+  process_result(p, &result);
   lua_createtable(L, 0, 6);
   lua_pushinteger(L, result.signal > 0 ? result.signal : result.code);
   lua_setfield(L, -2, result.signal > 0 ? "signal" : "code");
@@ -149,58 +139,24 @@ static int poll(lua_State *L) {
 ** being nil, a number, or -1 where it is not known; or nil, err. Raises ArgumentError when a finalizer calls it in the
 ** middle of itself. */
 static int m_poll(lua_State *L) {
-  struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
-  int n;
-  if (r->closed || r->process == NULL) {
-    struct err e;
-    err_clear(&e);
-    err_set(&e, KIND_CANCELLED, "the process was closed");
-    return return_error(L, &e);
-  }
-  check_idle(L, "process", r->busy);
-  n = call_busy(L, poll, &r->busy);
-  if (r->closed) release(r);
-  return n < 0 ? lua_error(L) : n;
+  return owner_poll(L, TYPE_PROCESS, "process", poll);
 }
 
 /* process:stop(): begins the end: SIGTERM, the grace period, SIGKILL. */
 static int m_stop(lua_State *L) {
-  struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
-  if (r->process != NULL) process_stop(r->process);
+  struct owner *o = luaL_checkudata(L, 1, TYPE_PROCESS);
+  if (o->owned != NULL) process_stop(o->owned);
   return 0;
-}
-
-/* process:close(): kills what is left at once, and waits for that: milliseconds, 3 s at most where it holds the
-** supervisor up. Where a finalizer interrupts poll, poll does that. */
-static int m_close(lua_State *L) {
-  struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
-  r->closed = 1;
-  if (!r->busy) release(r);
-  return 0;
-}
-
-static int m_tostring(lua_State *L) {
-  struct running *r = luaL_checkudata(L, 1, TYPE_PROCESS);
-  lua_pushstring(L, r->closed || r->process == NULL ? TYPE_PROCESS " (closed)" : TYPE_PROCESS);
-  return 1;
 }
 
 static const luaL_Reg METHODS[] = {
   { "poll", m_poll },
   { "stop", m_stop },
-  { "close", m_close },
-  { NULL, NULL }
-};
-
-static const luaL_Reg META[] = {
-  { "__gc", m_close },
-  { "__close", m_close },
-  { "__tostring", m_tostring },
   { NULL, NULL }
 };
 
 void open_process(lua_State *L) {
-  open_type(L, TYPE_PROCESS, META, METHODS);
+  open_owner(L, TYPE_PROCESS, METHODS);
   lua_pop(L, 1);
   lua_pushcfunction(L, f_process);
   lua_setfield(L, -2, "process");

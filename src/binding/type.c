@@ -1,5 +1,6 @@
 /*
-** type.c: types of userdata: how they are made, and how one is kept from its finalizer while it is in use.
+** type.c: types of userdata: how they are made, how one is kept from its finalizer while it is in use, and those that own
+** one thing of the core.
 */
 #include "binding.h"
 
@@ -23,3 +24,72 @@ int call_busy(lua_State *L, lua_CFunction f, int *busy) {
   *busy = 0;
   return status == LUA_OK ? lua_gettop(L) - 1 : -1;
 }
+
+/* {{{ owners */
+
+static void end(struct owner *o) {
+  void *owned = o->owned;
+  o->owned = NULL;
+  if (owned != NULL) o->end(owned);
+}
+
+/* The owner at 1, whose type is this function's upvalue. */
+static struct owner *check_owner(lua_State *L) {
+  return luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
+}
+
+static int m_close(lua_State *L) {
+  struct owner *o = check_owner(L);
+  o->closed = 1;
+  if (!o->busy) end(o);
+  return 0;
+}
+
+static int m_tostring(lua_State *L) {
+  lua_pushfstring(L, owner_is_closed(check_owner(L)) ? "%s (closed)" : "%s", lua_tostring(L, lua_upvalueindex(1)));
+  return 1;
+}
+
+void open_owner(lua_State *L, const char *type, const luaL_Reg *methods) {
+  static const luaL_Reg NONE[] = { { NULL, NULL } };
+  static const luaL_Reg CLOSE[] = { { "close", m_close }, { NULL, NULL } };
+  static const luaL_Reg META[] = {
+    { "__gc", m_close },
+    { "__close", m_close },
+    { "__tostring", m_tostring },
+    { NULL, NULL }
+  };
+  open_type(L, type, NONE, methods);
+  lua_pushstring(L, type);
+  luaL_setfuncs(L, CLOSE, 1);
+  luaL_getmetatable(L, type);
+  lua_pushstring(L, type);
+  luaL_setfuncs(L, META, 1);
+  lua_pop(L, 1);
+}
+
+void *owner_new(lua_State *L, size_t size, int values, const char *type, void (*end_owned)(void *owned)) {
+  struct owner *o = lua_newuserdatauv(L, size, values);
+  memset(o, 0, size);
+  o->end = end_owned;
+  luaL_setmetatable(L, type);
+  return o;
+}
+
+int return_closed(lua_State *L, const char *what) {
+  struct err e;
+  err_clear(&e);
+  err_set(&e, KIND_CANCELLED, "the %s was closed", what);
+  return return_error(L, &e);
+}
+
+int owner_poll(lua_State *L, const char *type, const char *what, lua_CFunction f) {
+  struct owner *o = luaL_checkudata(L, 1, type);
+  if (owner_is_closed(o)) return return_closed(L, what);
+  check_idle(L, what, o->busy);
+  int n = call_busy(L, f, &o->busy);
+  if (o->closed) end(o);
+  return n < 0 ? lua_error(L) : n;
+}
+
+/* }}} */

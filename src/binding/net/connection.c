@@ -1,8 +1,7 @@
 /*
 ** connection.c: userdata koine.connection: bytes to and from a server. What waits is added by lua/koine/net/connect.lua, in
 ** core.connection_methods.
-** A connection owns its core half; created closed, closed by close, __close and __gc alike. A Lua string is a copy before
-** its making may run a finalizer, which then may close the connection it came from.
+** A Lua string is a copy before its making may run a finalizer, which then may close the connection it came from.
 */
 #include "binding/binding.h"
 #include "core/connect/connect.h"
@@ -11,9 +10,7 @@
 #define HIGH_WATER ((size_t)256 << 10)
 #define LINE_BYTES ((size_t)32 << 20)
 
-struct userdata {
-  struct connection *connection; /* NULL: closed, or never begun */
-};
+static void end(void *connection) { connection_close(connection); }
 
 /* Reads the table at 1; strings are borrowed from it. */
 static void read_spec(lua_State *L, struct connect_spec *s) {
@@ -42,40 +39,30 @@ static int f_connect(lua_State *L) {
   struct state *st = state_get(L, 0);
   struct http *http = state_http(L, st);
   struct connect_spec s;
-  struct userdata *u;
+  struct owner *o;
   struct err e;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   err_clear(&e);
-  u = lua_newuserdatauv(L, sizeof *u, 0);
-  u->connection = NULL;
-  luaL_setmetatable(L, TYPE_CONNECTION);
-  state_register(L, u, 2);
+  o = owner_new(L, sizeof *o, 0, TYPE_CONNECTION, end);
+  state_register(L, o, 2);
   read_spec(L, &s);
-  u->connection = connection_open(state_engine(L, st), http, &s, u, &e);
-  if (u->connection != NULL) return 1;
+  o->owned = connection_open(state_engine(L, st), http, &s, o, &e);
+  if (o->owned != NULL) return 1;
   return e.kind == KIND_ARGUMENT ? raise_error(L, &e) : return_error(L, &e);
 }
 
-static struct userdata *check(lua_State *L) {
+static struct owner *check(lua_State *L) {
   return luaL_checkudata(L, 1, TYPE_CONNECTION);
-}
-
-/* Pushes nil, err for one that was closed; returns their number. */
-static int return_closed(lua_State *L) {
-  struct err e;
-  err_clear(&e);
-  err_set(&e, KIND_CANCELLED, "the connection was closed");
-  return return_error(L, &e);
 }
 
 /* connection:ready(): true once it is there, false before; nil, err. */
 static int m_ready(lua_State *L) {
-  struct userdata *u = check(L);
+  struct owner *o = check(L);
   struct err e;
-  if (u->connection == NULL) return return_closed(L);
+  if (o->owned == NULL) return return_closed(L, "connection");
   err_clear(&e);
-  int ready = connection_ready(u->connection, &e);
+  int ready = connection_ready(o->owned, &e);
   if (ready < 0) return return_error(L, &e);
   lua_pushboolean(L, ready);
   return 1;
@@ -83,11 +70,11 @@ static int m_ready(lua_State *L) {
 
 /* Pushes what came of a call; returns its number: bytes; false: later; nil: the end; nil, err. Where memory is short for the
 ** bytes, they come again. */
-static int push_got(lua_State *L, struct userdata *u, enum pipe_got got, struct str bytes, const struct err *e) {
+static int push_got(lua_State *L, struct owner *o, enum pipe_got got, struct str bytes, const struct err *e) {
   if (got == PIPE_FAILED) return return_error(L, e);
   if (got == PIPE_BYTES) {
     push_str(L, bytes);
-    if (u->connection != NULL) connection_took(u->connection);
+    if (o->owned != NULL) connection_took(o->owned);
   } else if (got == PIPE_LATER) {
     lua_pushboolean(L, 0);
   } else {
@@ -98,64 +85,50 @@ static int push_got(lua_State *L, struct userdata *u, enum pipe_got got, struct 
 
 /* connection:take(n): what is there, at most n bytes; false when there is nothing yet; nil at the end; nil, err. */
 static int m_take(lua_State *L) {
-  struct userdata *u = check(L);
+  struct owner *o = check(L);
   lua_Integer n = luaL_checkinteger(L, 2);
   struct str bytes = STR_NONE;
   struct err e;
   if (n < 1) return raise_argument(L, "n", "an integer, 1 or more", "less");
-  if (u->connection == NULL) return return_closed(L);
+  if (o->owned == NULL) return return_closed(L, "connection");
   err_clear(&e);
-  enum pipe_got got = connection_read(u->connection, to_size(n), &bytes, &e);
-  return push_got(L, u, got, bytes, &e);
+  enum pipe_got got = connection_read(o->owned, to_size(n), &bytes, &e);
+  return push_got(L, o, got, bytes, &e);
 }
 
 /* connection:take_line(): the same for a line, without what ends it. */
 static int m_take_line(lua_State *L) {
-  struct userdata *u = check(L);
+  struct owner *o = check(L);
   struct str line = STR_NONE;
   struct err e;
-  if (u->connection == NULL) return return_closed(L);
+  if (o->owned == NULL) return return_closed(L, "connection");
   err_clear(&e);
-  enum pipe_got got = connection_line(u->connection, &line, &e);
-  return push_got(L, u, got, line, &e);
+  enum pipe_got got = connection_line(o->owned, &line, &e);
+  return push_got(L, o, got, line, &e);
 }
 
 /* connection:put(bytes): queues all of them: true; nil, err: the queue is lost. */
 static int m_put(lua_State *L) {
-  struct userdata *u = check(L);
+  struct owner *o = check(L);
   struct str bytes;
   struct err e;
   bytes.p = luaL_checklstring(L, 2, &bytes.n);
-  if (u->connection == NULL) return return_closed(L);
+  if (o->owned == NULL) return return_closed(L, "connection");
   err_clear(&e);
-  return return_done(L, connection_write(u->connection, bytes, &e), &e);
+  return return_done(L, connection_write(o->owned, bytes, &e), &e);
 }
 
 /* connection:waiting(): bytes that are queued, and whether they are more than high_water; nil, err. What was queued before a
 ** failure is not. */
 static int m_waiting(lua_State *L) {
-  struct userdata *u = check(L);
+  struct owner *o = check(L);
   struct err e;
-  if (u->connection == NULL) return return_closed(L);
+  if (o->owned == NULL) return return_closed(L, "connection");
   err_clear(&e);
-  if (connection_write(u->connection, STR_NONE, &e) < 0) return return_error(L, &e);
-  lua_pushinteger(L, (lua_Integer)connection_waiting(u->connection));
-  lua_pushboolean(L, connection_full(u->connection));
+  if (connection_write(o->owned, STR_NONE, &e) < 0) return return_error(L, &e);
+  lua_pushinteger(L, (lua_Integer)connection_waiting(o->owned));
+  lua_pushboolean(L, connection_full(o->owned));
   return 2;
-}
-
-/* connection:close(): ends it; what waits to be written is dropped. Any number of times. */
-static int m_close(lua_State *L) {
-  struct userdata *u = check(L);
-  struct connection *c = u->connection;
-  u->connection = NULL;
-  connection_close(c);
-  return 0;
-}
-
-static int m_tostring(lua_State *L) {
-  lua_pushstring(L, check(L)->connection == NULL ? TYPE_CONNECTION " (closed)" : TYPE_CONNECTION);
-  return 1;
 }
 
 static const luaL_Reg METHODS[] = {
@@ -164,19 +137,11 @@ static const luaL_Reg METHODS[] = {
   { "take_line", m_take_line },
   { "put", m_put },
   { "waiting", m_waiting },
-  { "close", m_close },
-  { NULL, NULL }
-};
-
-static const luaL_Reg META[] = {
-  { "__gc", m_close },
-  { "__close", m_close },
-  { "__tostring", m_tostring },
   { NULL, NULL }
 };
 
 void open_connection(lua_State *L) {
-  open_type(L, TYPE_CONNECTION, META, METHODS);
+  open_owner(L, TYPE_CONNECTION, METHODS);
   lua_setfield(L, -2, "connection_methods");
   lua_pushcfunction(L, f_connect);
   lua_setfield(L, -2, "connect");

@@ -1,6 +1,6 @@
 /*
 ** request.c: HTTP requests as Lua tables, and userdata koine.request: the one raw HTTP call (lists, counts, log-in).
-** A request owns its transfer; created closed, closed by close, __close and __gc alike.
+** A request owns its transfer.
 */
 #include "binding/binding.h"
 #include "core/base/clock.h"
@@ -10,10 +10,8 @@
 #define RAW_MAX ((size_t)64 << 10) /* of a body, kept in err.raw */
 
 struct request {
-  struct transfer *transfer; /* NULL: closed, or never begun */
+  struct owner owner;        /* of the transfer */
   struct secrets secrets;    /* borrowed from the table in user value 1 */
-  int busy;                  /* its answer is being read: a finalizer must leave the transfer alone */
-  int closed;                /* by such a finalizer, too: poll frees the transfer then */
 };
 
 /* {{{ tables */
@@ -189,6 +187,8 @@ void read_secrets(lua_State *L, int idx, struct secrets *k) {
 
 /* }}} */
 
+static void end(void *transfer) { transfer_close(transfer); }
+
 /* core.request(engine, {method, url, headers, body, timeouts, limits, proxy, ca_file, http2, secrets}): a request in flight, or
 ** nil, err. Raises ArgumentError. */
 static int f_request(lua_State *L) {
@@ -201,9 +201,7 @@ static int f_request(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   err_clear(&e);
-  q = lua_newuserdatauv(L, sizeof *q, 1);
-  memset(q, 0, sizeof *q);
-  luaL_setmetatable(L, TYPE_REQUEST);
+  q = owner_new(L, sizeof *q, 1, TYPE_REQUEST, end);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 3, 1);
   read_request(L, 2, &r, &limits, &state_scratch(L)->arena);
@@ -212,28 +210,14 @@ static int f_request(lua_State *L) {
   read_secrets(L, 4, &q->secrets);
   r.body_max = limits.body;
   state_register(L, q, 3);
-  q->transfer = transfer_start(http, &r, q, &e);
-  if (q->transfer == NULL) {
+  q->owner.owned = transfer_start(http, &r, q, &e);
+  if (q->owner.owned == NULL) {
     if (e.kind == KIND_ARGUMENT) return raise_error(L, &e);
     redact_err(&q->secrets, &e);
     return return_error(L, &e);
   }
   lua_settop(L, 3);
   return 1;
-}
-
-static void release(struct request *q) {
-  transfer_close(q->transfer);
-  q->transfer = NULL;
-}
-
-/* request:close(): breaks off what is in flight; where a finalizer interrupts poll, poll does that. Any number of
-** times. */
-static int m_close(lua_State *L) {
-  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
-  q->closed = 1;
-  if (!q->busy) release(q);
-  return 0;
 }
 
 /* Pushes {name = value}; what came several times joined. */
@@ -257,15 +241,16 @@ static void push_headers(lua_State *L, const struct header *v, size_t n) {
 /* Pushes the results of poll for a request that is open; returns their number. */
 static int poll(lua_State *L) {
   struct request *q = lua_touserdata(L, 1);
+  struct transfer *t = q->owner.owned;
   const struct err *failure;
   const struct header *v;
   struct err e;
   size_t n;
-  if (!transfer_done(q->transfer, &failure)) {
+  if (!transfer_done(t, &failure)) {
     lua_pushboolean(L, 0);
     return 1;
   }
-  n = transfer_headers(q->transfer, &v);
+  n = transfer_headers(t, &v);
   err_clear(&e);
   if (failure != NULL) e = *failure;
   if (failure != NULL || head_check(n, &e) != 0) {
@@ -273,9 +258,9 @@ static int poll(lua_State *L) {
     return return_error(L, &e);
   }
   lua_createtable(L, 0, 3);
-  lua_pushinteger(L, transfer_status(q->transfer));
+  lua_pushinteger(L, transfer_status(t));
   lua_setfield(L, -2, "status");
-  push_str(L, buf_str(transfer_body(q->transfer)));
+  push_str(L, buf_str(transfer_body(t)));
   lua_setfield(L, -2, "body");
   push_headers(L, v, n);
   lua_setfield(L, -2, "headers");
@@ -285,18 +270,7 @@ static int poll(lua_State *L) {
 /* request:poll(): false while the answer is not complete; {status, headers, body}; or nil, err. Raises ArgumentError
 ** when a finalizer calls it in the middle of itself. */
 static int m_poll(lua_State *L) {
-  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
-  int n;
-  if (q->closed || q->transfer == NULL) {
-    struct err e;
-    err_clear(&e);
-    err_set(&e, KIND_CANCELLED, "the request was closed");
-    return return_error(L, &e);
-  }
-  check_idle(L, "request", q->busy);
-  n = call_busy(L, poll, &q->busy);
-  if (q->closed) release(q);
-  return n < 0 ? lua_error(L) : n;
+  return owner_poll(L, TYPE_REQUEST, "request", poll);
 }
 
 /* core.answer_error(provider, {status, headers, body} [, secrets [, id_header [, codec]]]): the error that an answer
@@ -364,27 +338,13 @@ static int f_redact(lua_State *L) {
   return 1;
 }
 
-static int m_tostring(lua_State *L) {
-  struct request *q = luaL_checkudata(L, 1, TYPE_REQUEST);
-  lua_pushstring(L, q->closed || q->transfer == NULL ? TYPE_REQUEST " (closed)" : TYPE_REQUEST);
-  return 1;
-}
-
 static const luaL_Reg METHODS[] = {
   { "poll", m_poll },
-  { "close", m_close },
-  { NULL, NULL }
-};
-
-static const luaL_Reg META[] = {
-  { "__gc", m_close },
-  { "__close", m_close },
-  { "__tostring", m_tostring },
   { NULL, NULL }
 };
 
 void open_request(lua_State *L) {
-  open_type(L, TYPE_REQUEST, META, METHODS);
+  open_owner(L, TYPE_REQUEST, METHODS);
   lua_pop(L, 1);
   lua_pushcfunction(L, f_request);
   lua_setfield(L, -2, "request");
