@@ -75,8 +75,8 @@ struct quirks {
   int top_k;                     /* takes top_k, which is none of OpenAI's: else dropped with a warning */
   int min_p;                     /* the same of min_p */
   const char *logprobs;          /* how logprobs are asked for (Responses and Gemini heed "none"): "top_logprobs" (as
-                                    the format has it) | "count" (`logprobs` is the number of alternatives) | "none"
-                                    (dropped with a warning) */
+                                    the format has it) | "count" (`logprobs` is the number of alternatives) | "flag"
+                                    (no alternatives are told) | "none" (dropped with a warning) */
   int logprobs_most;             /* the most alternatives there are to a token; 0 = 20 (Responses and Gemini too) */
   int bare_output;               /* response_format takes a schema alone, without name, description or strict */
   int dedup_reasoning;           /* identical consecutive reasoning deltas are one */

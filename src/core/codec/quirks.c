@@ -62,7 +62,7 @@ static const struct quirk QUIRKS[] = {
   WORD(seed_field, "seed", "random_seed", "none"),
   BOOL(top_k),
   BOOL(min_p),
-  WORD(logprobs, "top_logprobs", "count", "none"),
+  WORD(logprobs, "top_logprobs", "count", "flag", "none"),
   INT(logprobs_most),
   BOOL(bare_output),
   BOOL(dedup_reasoning),

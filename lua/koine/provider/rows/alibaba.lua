@@ -1,7 +1,7 @@
 -- Alibaba Cloud's Qwen models (Model Studio, DashScope), outside China. Inside it is at
 -- https://dashscope.aliyuncs.com/compatible-mode/v1, with other keys. A model can be
--- told whether to think, not how much. top_k is taken, and at most five alternatives to a token are told
--- (alibabacloud.com/help/en/model-studio/qwen-api-reference).
+-- told whether to think, not how much. top_k is taken, min_p is not named. Some models tell logprobs, with
+-- at most five alternatives to a token (alibabacloud.com/help/en/model-studio/qwen-api-via-openai-chat-completions).
 
 return {
   name = "alibaba",

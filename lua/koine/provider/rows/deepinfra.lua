@@ -1,5 +1,5 @@
--- DeepInfra. Models are named as their makers name them: "deepseek-ai/DeepSeek-V3". It takes top_k and min_p
--- (deepinfra.com/docs/openai_api).
+-- DeepInfra. Models are named as their makers name them: "deepseek-ai/DeepSeek-V3". It takes top_k, min_p
+-- and logprobs, but tells no alternatives to a token (the schema of its API, OpenAIChatCompletionsIn).
 
 return {
   name = "deepinfra",
@@ -9,7 +9,8 @@ return {
   list = "/models",
   env = { "DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN" },
   auth = "bearer",
-  quirks = { no_documents = true, structured = "object", structured_tools = true, top_k = true, min_p = true },
+  quirks = { no_documents = true, structured = "object", structured_tools = true, top_k = true, min_p = true,
+    logprobs = "flag" },
   embed = { path = "/embeddings", dialect = "openai" },
   source = "documentation",
 }

@@ -1,6 +1,7 @@
 -- DeepSeek. V4 wants its reasoning back on every assistant message once tools are used (earendil-works/pi#3636), the
--- older reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out. Its API has no seed
--- (api-docs.deepseek.com/api/create-chat-completion); the reasoner refuses logprobs.
+-- older reasoner never (vercel/ai 0498012). Prices depend on the hour and are left out. Its API names no
+-- seed (api-docs.deepseek.com/api/create-chat-completion). Thinking models refuse logprobs, or did
+-- (api-docs.deepseek.com/guides/reasoning_model).
 
 local V4 = { reasoning_replay = "always", thinking_default = true }
 

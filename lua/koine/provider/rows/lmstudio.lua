@@ -1,5 +1,5 @@
--- LM Studio, by default on this machine. Older builds refuse content: null (lmstudio-bug-tracker#261). Chats have seed
--- and top_k, no logprobs (lmstudio.ai/docs/developer/openai-compat/chat-completions).
+-- LM Studio, by default on this machine. Older builds refuse content: null (lmstudio-bug-tracker#261). Chats take seed
+-- and top_k; logprobs and min_p are not named (lmstudio.ai/docs/developer/openai-compat/chat-completions).
 
 return {
   name = "lmstudio",

@@ -1,5 +1,6 @@
 -- Perplexity: no list of models; usage comes unasked, in every chunk. The reasoning models write their reasoning as
--- <think> into the text (docs.perplexity.ai/faq/faq). Its API names neither seed nor logprobs.
+-- <think> into the text (docs.perplexity.ai/faq/faq). Its API names neither seed nor logprobs
+-- (docs.perplexity.ai/api-reference/chat-completions-post).
 
 return {
   name = "perplexity",

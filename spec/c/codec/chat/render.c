@@ -76,6 +76,8 @@ static void test_logprobs(void) {
   SETS(NULL, "'logprobs':20,'seed':1,", "'seed':1,'logprobs':true,'top_logprobs':20,");
   SETS("{'logprobs':'count'}", "'logprobs':3,", "'logprobs':3,");
   SETS("{'logprobs':'count'}", "'logprobs':0,", "'logprobs':1,");
+  SETS("{'logprobs':'flag'}", "'logprobs':0,", "'logprobs':true,");
+  WARNS("{'logprobs':'flag'}", "'logprobs':3,", "'logprobs':true,", "logprobs");
   WARNS("{'logprobs_most':8}", "'logprobs':9,", "'logprobs':true,'top_logprobs':8,", "logprobs");
   SETS("{'logprobs_most':8}", "'logprobs':8,", "'logprobs':true,'top_logprobs':8,");
   WARNS("{'logprobs':'none'}", "'logprobs':3,", "", "logprobs");

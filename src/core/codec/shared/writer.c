@@ -135,7 +135,7 @@ void writer_ignored(struct writer *w, const char *in, struct str name) {
 int writer_logprobs(struct writer *w) {
   const struct node *given = writer_given(w, "logprobs");
   const struct quirks *q = w->r->quirks;
-  int most = q->logprobs_most > 0 ? q->logprobs_most : LOGPROBS_MOST;
+  int most = strcmp(q->logprobs, "flag") == 0 ? 0 : q->logprobs_most > 0 ? q->logprobs_most : LOGPROBS_MOST;
   const char *why = strcmp(q->logprobs, "none") == 0 ? "the provider does not tell them: left out"
                   : q->no_sampling ? "the model refuses it: left out"
                   : writer_given(w, "no_logprobs") != NULL ? "the provider refused to tell them: left out" : NULL;
