@@ -385,7 +385,8 @@ records.usage_limit_entry = constructor "usage_limit_entry"
 --- All quotas: {provider, limits = usage_limit_entries, fetched_at = now (Unix seconds), metadata = {}, raw = nil}.
 records.usage_report = constructor "usage_report"
 
---- Checks a hand-written message as its constructor does, but for other keys. Raises an ArgumentError of field `path`….
+--- Checks a hand-written message as its constructor does, but allows other keys. `path` is the message's name in errors
+-- (`messages[2]`). Raises an ArgumentError whose field is that, or the member below it (`messages[2].role`).
 function records.check_message(message, path)
   if type(message) ~= "table" then errors.argument(path, "message", message) end
   check_fields(specs.message, message, path)

@@ -88,7 +88,7 @@ local EXTRA = {
   ollama = { keep_alive = "5m", options = { num_ctx = 4096, num_keep = 7, mirostat = 0, repeat_penalty = 1.1 } },
 }
 
---- The options of the call, on a wire: anthropic, chat, ….
+--- The options of the call, on a wire: anthropic, chat, …
 function sample.options(wire)
   return {
     system = { { type = "text", text = "Be brief." }, { type = "text", text = "Be kind." } },

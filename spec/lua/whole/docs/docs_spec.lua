@@ -21,7 +21,7 @@ table.sort(PAGES)
 
 local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
 
--- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, ….
+-- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, …
 local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, delivered = true,
   yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true }
 
