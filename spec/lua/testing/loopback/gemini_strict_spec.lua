@@ -70,7 +70,9 @@ describe("koine.testing: the Gemini endpoint", function()
     for i, case in ipairs(SETTINGS) do
       local status, problems = ask { contents = array { HI }, generationConfig = case[1] }
       assert.are.equal(case[2] and 400 or 200, status, ("case %d: %s"):format(i, problems))
-      assert.is_truthy(problems:find(case[2] or "", 1, true), ("case %d: %s"):format(i, problems))
+      local _, last = problems:find(case[2] or "", 1, true)
+      assert.is_truthy(last, ("case %d: %s"):format(i, problems))
+      assert.is_nil(case[2] and problems:find(case[2], last, true), ("case %d, said twice: %s"):format(i, problems))
     end
   end)
 

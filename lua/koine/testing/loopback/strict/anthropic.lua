@@ -154,6 +154,15 @@ function strict.problem(judge, schema)
   return check(schema, judge)
 end
 
+--- Adds to `problems` (check.lua) Anthropic's objection to the schema of the strict tool of that index (from 1).
+function strict.tool(judge, problems, index, schema)
+  judge.tools = judge.tools + 1
+  local problem = strict.problem(judge, schema)
+  if problem then
+    problems:add(("tools.%d.custom"):format(index - 1), "%s", problem)
+  end
+end
+
 --- Anthropic's objection to all of them together, or nil.
 function strict.beyond(judge)
   if judge.tools > MAX_TOOLS then

@@ -63,11 +63,7 @@ return function(ctx, body)
   end
   for i, tool in ipairs(json.is_array(body.tools) and body.tools or {}) do
     if json.is_object(tool) and tool.strict == true then
-      judge.tools = judge.tools + 1
-      local problem = strict.problem(judge, tool.input_schema)
-      if problem then
-        ctx.check:add(("tools.%d.custom"):format(i - 1), "%s", problem)
-      end
+      strict.tool(judge, ctx.check, i, tool.input_schema)
     end
   end
   ctx.check.problems[#ctx.check.problems + 1] = strict.beyond(judge)

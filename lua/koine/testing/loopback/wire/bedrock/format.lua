@@ -56,11 +56,7 @@ return function(ctx, body)
   for i, tool in ipairs(json.is_array(tools) and tools or {}) do
     local spec = json.is_object(tool) and json.is_object(tool.toolSpec) and tool.toolSpec
     if spec and spec.strict == true then
-      judge.tools = judge.tools + 1
-      local problem = strict.problem(judge, json.is_object(spec.inputSchema) and spec.inputSchema.json)
-      if problem then
-        ctx.check:add(("tools.%d.custom"):format(i - 1), "%s", problem)
-      end
+      strict.tool(judge, ctx.check, i, json.is_object(spec.inputSchema) and spec.inputSchema.json)
     end
   end
   ctx.check.problems[#ctx.check.problems + 1] = strict.beyond(judge)

@@ -40,13 +40,6 @@ return function(ctx, config)
   if config.logprobs ~= nil and config.responseLogprobs ~= true then
     ctx.check:add("generationConfig.logprobs", "logprobs is only for requests with responseLogprobs")
   end
-  ctx.check:integer("generationConfig.topK", config.topK, 1)
-  ctx.check:integer("generationConfig.seed", config.seed, -0x80000000, 0x7fffffff)
-  ctx.check:boolean("generationConfig.responseLogprobs", config.responseLogprobs)
-  ctx.check:integer("generationConfig.logprobs", config.logprobs, 0, 20)
-  if config.logprobs ~= nil and config.responseLogprobs ~= true then
-    ctx.check:add("generationConfig.logprobs", "logprobs is only for requests with responseLogprobs")
-  end
   ctx.check:strings("generationConfig.stopSequences", config.stopSequences, 5)
   check_thinking(ctx, config.thinkingConfig)
   if config.responseSchema ~= nil and config.responseJsonSchema ~= nil then
