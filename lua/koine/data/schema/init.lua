@@ -31,12 +31,13 @@ local schema = {}
 
 --- Whether `value` fits `given` (a JSON Schema: a table, or true or false): true; or nil, "PATH: what was expected",
 -- and PATH as a JSON pointer in the value. PATH is the member's (`city`, `days[2].date`; as pointer `/days/1/date`),
--- with `name` (nil = none) before it; the value itself is `name`, or "value" (pointer ""). The schema is one that
--- `check` takes; raises an ArgumentError for a reference to nowhere.
+-- with `name` (nil = none) before it; the value itself is `name`, or "value" (pointer ""). Raises an ArgumentError
+-- for a schema that `check` refuses.
 function schema.validate(given, value, name)
   if type(given) ~= "table" and type(given) ~= "boolean" then
-    errors.argument("schema", "table, true or false", given)
+    errors.argument("schema", "table, true or false (parse makes one of text)", given)
   end
+  check(given)
   return judge.validate(given, given, value, name or "")
 end
 

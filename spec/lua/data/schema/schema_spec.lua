@@ -2,6 +2,8 @@
 -- values that do not. Schemas and values are JSON text.
 
 local core = require "koine.core"
+local judge = require "koine.data.schema.judge"
+local raised = require "spec.support.raised"
 local schema = require "koine.data.schema"
 
 local function json(text)
@@ -264,10 +266,25 @@ describe("validate", function()
     assert.is_nil(schema.validate({ type = "integer" }, 0 / 0))
   end)
 
-  it("ends with a schema that refers to itself for ever", function()
-    assert.are.equal("value: at most 128 levels of schemas expected", why('{"$ref":"#"}', "1"))
-    assert.are.equal("value: at most 128 levels of schemas expected",
-      why('{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}', "1"))
+  it("refuses a schema that check refuses", function()
+    for keyword, wrong in pairs { minimum = '"3"', minItems = '"x"', maxLength = "true", multipleOf = "0", pattern = "3",
+      type = "3", items = "3", contains = "3", oneOf = "3", required = "3", dependentRequired = "3", ["not"] = "3",
+      ["$ref"] = "3", additionalProperties = "3", propertyNames = "3" } do
+      for _, value in ipairs { "5", '"text"', "[1,2]", '{"a":1}' } do
+        local err = raised(why, ('{"%s":%s}'):format(keyword, wrong), value)
+        assert.are.equal("ArgumentError", err.class)
+        assert.is_truthy(err.field:find("schema." .. keyword, 1, true), err.field)
+      end
+    end
+  end)
+
+  it("refuses a schema that refers to itself for ever", function()
+    for _, given in ipairs { '{"$ref":"#"}',
+      '{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}' } do
+      assert.are.equal("schema.$ref", raised(why, given, "1").field)
+      assert.are.equal("value: at most 128 levels of schemas expected",
+        select(2, judge.validate(json(given), json(given), 1, "")))
+    end
   end)
 
   it("ends with one that refers to itself in several ways", function()
