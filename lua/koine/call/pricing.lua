@@ -1,5 +1,6 @@
---- The cost of a call: counts of tokens times prices. Pure arithmetic: calls nothing but the record of its result.
+--- The cost of a call: counts of tokens times prices. Pure arithmetic: checks its arguments and makes a record.
 
+local check = require "koine.data.check"
 local records = require "koine.data.records"
 
 local pricing = {}
@@ -31,8 +32,11 @@ end
 -- part of the output tokens and are not priced again.
 -- Returns nil, never 0, when the cost is not known: usage, model_info or its pricing is nil; a price is nil although
 -- tokens were counted; a count that has a price is nil; the usage is a sum that leaves such a count out (`incomplete`,
--- `uncounted`), or holds what its counts do not price (`unpriced`).
+-- `uncounted`), or holds what its counts do not price (`unpriced`). Raises an ArgumentError where one of the two is
+-- neither a table nor nil.
 function pricing.calculate(usage, model_info)
+  if usage ~= nil then check.table(usage, "usage") end
+  if model_info ~= nil then check.table(model_info, "model_info") end
   local prices = model_info and model_info.pricing
   if not usage or not prices or usage.incomplete or usage.unpriced then return nil end
   local input = component(usage.input_tokens, prices.input_per_mtok, true)

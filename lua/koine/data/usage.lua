@@ -76,6 +76,17 @@ local KNOWN = { cost = true, requests = true, incomplete = true } -- a table wit
 for _, name in ipairs(COUNTS) do KNOWN[name] = true end
 
 local COUNT = check.integer(0)
+local COST = check.that("cost in USD, {total = number, …}", function(value)
+  for _, name in ipairs(PARTS) do
+    local part = type(value) == "table" and value[name]
+    if part == false or part and not math.type(part) then return nil end
+  end
+  return value
+end)
+local MEMBERS = { model_calls = COUNT, requests = COUNT, premium_requests = check.number(0), uncounted = check.table,
+  cost = COST }
+for _, name in ipairs(COUNTS) do MEMBERS[name] = COUNT end
+local NAMES = check.names(MEMBERS)
 local SUMMANDS = "array of Responses, results or usages"
 
 -- Embeddings have no output and no cache: {input_tokens, requests, incomplete, cost, cost_source} as a usage.
@@ -85,7 +96,8 @@ local function of_embeddings(one)
     cost_source = one.cost_source }
 end
 
--- The usage that a member of a list is or has; nil where it has none.
+-- The usage that a member of a list is or has. Raises an ArgumentError where it has none, or one with members of other
+-- types.
 local function usage_of(one, path)
   if type(one) == "userdata" then one = { usage = one.usage } end
   if type(one) ~= "table" then errors.argument(path, "Response, result of a run, or usage", one) end
@@ -93,8 +105,8 @@ local function usage_of(one, path)
   local known = type(one) == "table" and (next(one) == nil or getmetatable(one) == core.usage_mt)
   for name in next, type(one) == "table" and one or {} do known = known or KNOWN[name] end
   if not known then errors.argument(path, "Response, result of a run, or usage", one) end
-  for _, name in ipairs(COUNTS) do
-    if one[name] ~= nil then COUNT(one[name], path .. "." .. name) end
+  for _, name in ipairs(NAMES) do
+    if one[name] ~= nil then MEMBERS[name](one[name], path .. "." .. name) end
   end
   return one.requests and of_embeddings(one) or one
 end

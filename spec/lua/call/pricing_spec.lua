@@ -1,6 +1,7 @@
 local core = require "koine.core"
 local koine = require "koine"
 local pricing = require "koine.call.pricing"
+local raised = require "spec.support.raised"
 local records = require "koine.data.records"
 
 local PRICES = { input_per_mtok = 3, output_per_mtok = 15, cache_read_per_mtok = 0.3, cache_write_per_mtok = 3.75 }
@@ -17,6 +18,8 @@ describe("pricing.calculate", function()
     assert.is_nil(pricing.calculate(usage {}, nil))
     assert.is_nil(pricing.calculate(usage {}, { id = "m" }))
     assert.is_nil(pricing.calculate(nil, { pricing = PRICES }))
+    assert.are.equal("usage", raised(pricing.calculate, 5, { pricing = PRICES }).field)
+    assert.are.equal("model_info", raised(pricing.calculate, usage {}, "gpt-4.1").field)
   end)
 
   it("prices the four kinds of tokens per million and adds them up", function()

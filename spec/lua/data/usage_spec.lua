@@ -140,6 +140,11 @@ describe("koine.usage.sum", function()
       { "usages.n", { one, n = -1 } }, { "usages[2]", { one, 5 } }, { "usages[1]", { { role = "user" } } },
       { "usages[1].usage", { { usage = 5 } } }, { "usages[1].output_tokens", { { output_tokens = "5" } } },
       { "usages[2].usage.input_tokens", { one, { usage = { input_tokens = 1.5 } } } },
+      { "usages[1].cost", { { cost = 3 } } }, { "usages[1].cost", { { cost = { total = "1" } } } },
+      { "usages[1].requests", { { requests = "1" } } },
+      { "usages[1].model_calls", { { input_tokens = 1, model_calls = "1" } } },
+      { "usages[1].uncounted", { { input_tokens = 1, uncounted = 3 } } },
+      { "usages[1].premium_requests", { { input_tokens = 1, premium_requests = "1" } } },
       { "usages[1]", { koine.errors.new { kind = "server", message = "gone" } } } }
     for _, case in ipairs(cases) do
       assert.are.equal(case[1], raised.as("ArgumentError", koine.usage.sum, case[2]).field)

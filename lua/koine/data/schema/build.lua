@@ -114,7 +114,7 @@ end
 
 --- One of the values of an array. `given`: more keywords, or the description.
 function build.enum(values, given)
-  if not check.is_list(values) or #values == 0 then errors.argument("enum", "array of values", values) end
+  if not check.is_list(values) or #values == 0 then errors.argument("enum", "array of values, one at least", values) end
   local made = keywords(given, "enum")
   made.enum = core.array(table.move(values, 1, #values, 1, {}))
   for _, value in ipairs(values) do
@@ -126,7 +126,9 @@ end
 
 --- Makes a schema for values that fit any of the schemas of an array. `given`: more keywords, or the description.
 function build.any_of(schemas, given)
-  if not check.is_list(schemas) or #schemas == 0 then errors.argument("any_of", "array of schemas", schemas) end
+  if not check.is_list(schemas) or #schemas == 0 then
+    errors.argument("any_of", "array of schemas, one at least", schemas)
+  end
   local made = keywords(given, "any_of")
   made.anyOf = core.array {}
   for i, one in ipairs(schemas) do made.anyOf[i] = part(one, ("any_of[%d]"):format(i)) end

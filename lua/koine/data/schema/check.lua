@@ -100,9 +100,8 @@ local function check_schema(root, s, path, seen)
   parts.each(s, function(part, where) check_schema(root, part, path .. "." .. where, seen) end)
 end
 
---- Raises an ArgumentError for such a schema; `name` (default "schema") begins the path of what is wrong.
+--- Raises an ArgumentError for such a schema; `name` begins the path of what is wrong.
 return function(given, name)
-  name = name or "schema"
   check_size(given, name)
   if type(given) == "table" and not is_array(given) and parts.is_no_schema(given) then
     core.raise_argument(name, "JSON Schema (koine.schema.expand makes one of an example)", "a table without keywords")

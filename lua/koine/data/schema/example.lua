@@ -44,10 +44,9 @@ function expand(value, path)
   return expand_object(value, path)
 end
 
---- The schema of an object like `given`. Raises an ArgumentError naming the member that is no example; `name` (default
--- "example") begins its path.
+--- The schema of an object like `given`. Raises an ArgumentError naming the member that is no example; `name` begins
+-- its path.
 function example.expand(given, name)
-  name = name or "example"
   if type(given) ~= "table" or #given > 0 then errors.argument(name, "table of named arguments", given) end
   return expand_object(given, name)
 end

@@ -21,6 +21,7 @@
 local core = require "koine.core"
 local build = require "koine.data.schema.build"
 local check = require "koine.data.schema.check"
+local checks = require "koine.data.check"
 local errors = require "koine.data.errors"
 local example = require "koine.data.schema.example"
 local judge = require "koine.data.schema.judge"
@@ -28,6 +29,12 @@ local parts = require "koine.data.schema.parts"
 local short = require "koine.data.schema.short"
 
 local schema = {}
+
+-- The name of a schema in errors: the caller's, nil for the default.
+local function named(name, default)
+  if name == nil then return default end
+  return checks.string(name, "name")
+end
 
 --- Whether `value` fits `given` (a JSON Schema: a table, or true or false): true; or nil, "PATH: what was expected",
 -- and PATH as a JSON pointer in the value. PATH is the member's (`city`, `days[2].date`; as pointer `/days/1/date`),
@@ -37,13 +44,14 @@ function schema.validate(given, value, name)
   if type(given) ~= "table" and type(given) ~= "boolean" then
     errors.argument("schema", "table, true or false (parse makes one of text)", given)
   end
-  check(given)
-  return judge.validate(given, given, value, name or "")
+  name = named(name, "")
+  check(given, "schema")
+  return judge.validate(given, given, value, name)
 end
 
 --- Raises an ArgumentError for a schema that its author cannot mean: an unknown type, a limit that is no number, a
 -- reference to nowhere. `name` (default "schema") begins the path of what is wrong.
-schema.check = check
+function schema.check(given, name) check(given, named(name, "schema")) end
 
 --- Lists the keywords that are not judged: an array of {path, keyword}, sorted by path; empty when all are. `name`
 -- (default "schema") begins the paths.
@@ -56,7 +64,7 @@ function schema.unjudged(given, name)
     if keyword then found[#found + 1] = { path = path, keyword = keyword } end
     parts.each(s, function(part, where) look(part, path .. "." .. where) end)
   end
-  look(given, name or "schema")
+  look(given, named(name, "schema"))
   table.sort(found, function(a, b) return a.path < b.path end)
   return found
 end
@@ -64,13 +72,13 @@ end
 --- A JSON Schema from arguments by example, see example.lua: `{ city = "Paris", days = 1, tags = { "a" } }`.
 -- Raises an ArgumentError for a value that cannot be an example; `name` (default "example") begins the path of what is
 -- wrong.
-schema.expand = example.expand
+function schema.expand(given, name) return example.expand(given, named(name, "example")) end
 
 --- A JSON Schema from text: JSON, whose order of properties is kept as `propertyOrdering` at every level; else fields
 -- in short (short.lua): `"name, age int, tags [string]"`, or an array: `"[string]"`. Raises an ArgumentError that says
 -- where the text is wrong; `name` (default "text") is the text's in it.
 function schema.parse(text, name)
-  name = name or "text"
+  name = named(name, "text")
   if type(text) ~= "string" then errors.argument(name, "JSON Schema as text", text) end
   text = text:gsub("^\xEF\xBB\xBF", "") -- a file may begin with one
   if not text:find "^%s*{" then return short.fields(text, name) end

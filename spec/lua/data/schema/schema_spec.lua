@@ -267,14 +267,24 @@ describe("validate", function()
   end)
 
   it("refuses a schema that check refuses", function()
-    for keyword, wrong in pairs { minimum = '"3"', minItems = '"x"', maxLength = "true", multipleOf = "0", pattern = "3",
-      type = "3", items = "3", contains = "3", oneOf = "3", required = "3", dependentRequired = "3", ["not"] = "3",
+    for keyword, wrong in pairs { minimum = '"3"', minItems = '"x"', maxLength = "true", multipleOf = "0",
+      pattern = "3", type = "3", items = "3", contains = "3", oneOf = "3", required = "3", dependentRequired = "3", ["not"] = "3",
       ["$ref"] = "3", additionalProperties = "3", propertyNames = "3" } do
       for _, value in ipairs { "5", '"text"', "[1,2]", '{"a":1}' } do
         local err = raised(why, ('{"%s":%s}'):format(keyword, wrong), value)
         assert.are.equal("ArgumentError", err.class)
         assert.is_truthy(err.field:find("schema." .. keyword, 1, true), err.field)
       end
+    end
+  end)
+
+  it("and its siblings refuse a name that is no string", function()
+    for _, f in ipairs { function(name) schema.validate({ type = "string" }, "x", name) end,
+      function(name) schema.check({ type = "string" }, name) end, function(name) schema.unjudged({}, name) end,
+      function(name) schema.expand({ a = 1 }, name) end, function(name) schema.parse("a", name) end } do
+      f "mine"
+      f(nil)
+      for _, name in ipairs { 3, false, {} } do assert.are.equal("name", raised(f, name).field) end
     end
   end)
 
