@@ -304,7 +304,7 @@ function options.constructor(given, info, special)
   end
   local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
   settings.inherited = { __index = settings } -- the metatable of every call's settings
-  return take(settings, given, known, CALL, "chat, stream and open, not of the constructor")
+  return take(settings, given, known, CALL, "chat, stream, open and object, not of the constructor")
 end
 
 --- Checks a call's options and returns its settings: they inherit from the adapter's. nil given: the adapter's own.
@@ -318,7 +318,7 @@ end
 -- extra, which are false where they are not given. Raises an ArgumentError naming the first bad one.
 function options.embed(given, settings)
   local own = setmetatable({ model = false, extra = false }, settings.inherited)
-  return take(own, given or {}, EMBED, CALL, "chat, stream and open, not of embed")
+  return take(own, given or {}, EMBED, CALL, "chat, stream, open and object, not of embed")
 end
 
 return options

@@ -10,8 +10,14 @@ local pieces = {}
 -- one after the first, or come in a tool call, and is no text then.
 function pieces.check(opts)
   if type(opts) == "table" and opts.output ~= nil then
-    errors.argument("output", "no such option of text (stream and object have it)", opts.output)
+    errors.argument("output", "no output (adapter:stream and adapter:object take it)", opts.output)
   end
+end
+
+-- The text of a delta where it has some, else nil: deltas may be those of an adapter in Lua.
+local function piece_of(delta)
+  local text = delta.type == "text_delta" and delta.text
+  return type(text) == "string" and text ~= "" and text or nil
 end
 
 --- The four values of a generic for over the pieces of text of what adapter:open returned: a function, the stream, nil,
@@ -20,9 +26,12 @@ function pieces.of(stream, err)
   if not stream then error(err, 0) end
   local step = stream:deltas()
   local function next_piece(self)
-    local delta
-    repeat delta = step(self) until not delta or delta.type == "text_delta"
-    return delta and delta.text
+    local delta, piece
+    repeat
+      delta = step(self)
+      piece = delta and piece_of(delta)
+    until piece or not delta
+    return piece
   end
   return next_piece, stream, nil, stream
 end

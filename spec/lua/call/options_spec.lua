@@ -140,7 +140,7 @@ describe("a constructor's options", function()
   it("say so when an option belongs to the calls", function()
     local err = refused { tools = {} }
     assert.are.equal("tools", err.field)
-    assert.is_truthy(tostring(err):find("this is an option of chat, stream and open", 1, true))
+    assert.is_truthy(tostring(err):find("this is an option of chat, stream, open and object", 1, true))
   end)
 
   it("trim one trailing slash of base_url and no more", function()

@@ -86,7 +86,7 @@ describe("an answer with a shape", function()
     end } do
       local err = raised(make, { model = "m", output = { schema = PERSON } })
       assert.are.same({ "ArgumentError", "output" }, { err.class, err.field })
-      assert.is_truthy(tostring(err):find("option of chat, stream and open", 1, true))
+      assert.is_truthy(tostring(err):find("option of chat, stream, open and object", 1, true))
     end
   end)
 

@@ -72,6 +72,12 @@ describe("adapter:text", function()
     assert.are.equal("Hello.", table.concat((read(book, "Hi"))))
   end)
 
+  it("leaves out deltas without text, which an adapter in Lua may give", function()
+    local adapter = own { { type = "text_delta", text = "" }, { type = "text_delta", text = "a" },
+      { type = "text_delta" }, { type = "text_delta", text = 5 }, { type = "text_delta", text = "b" } }
+    assert.are.same({ "a", "b" }, (read(adapter, "Hi")))
+  end)
+
   it("takes the options of chat", function()
     assert(server:script { { content = "Yes." } })
     read(claude, { { role = "user", content = "Hi" } }, { system = "Be brief.", max_tokens = 77 })

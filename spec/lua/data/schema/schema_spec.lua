@@ -268,8 +268,8 @@ describe("validate", function()
 
   it("refuses a schema that check refuses", function()
     for keyword, wrong in pairs { minimum = '"3"', minItems = '"x"', maxLength = "true", multipleOf = "0",
-      pattern = "3", type = "3", items = "3", contains = "3", oneOf = "3", required = "3", dependentRequired = "3", ["not"] = "3",
-      ["$ref"] = "3", additionalProperties = "3", propertyNames = "3" } do
+      pattern = "3", type = "3", items = "3", contains = "3", oneOf = "3", required = "3", dependentRequired = "3",
+      ["not"] = "3", ["$ref"] = "3", additionalProperties = "3", propertyNames = "3" } do
       for _, value in ipairs { "5", '"text"', "[1,2]", '{"a":1}' } do
         local err = raised(why, ('{"%s":%s}'):format(keyword, wrong), value)
         assert.are.equal("ArgumentError", err.class)
