@@ -30,8 +30,12 @@ local function refuse(reader, expected)
     rest == "" and "its end" or ("%q"):format(rest))
 end
 
--- The hints for signs that other notations put behind a type, by the sign's first byte.
-local BEHIND = { ["?"] = 'comma ("?" belongs behind the name)', ["["] = "comma (an array is [TYPE])" }
+-- The hints for what other notations put behind a type.
+local BEHIND = { ["?"] = 'comma ("?" belongs behind the name)', ["["] = "comma (an array is [TYPE])",
+  of = "comma (an array is [TYPE])" }
+-- Types of other notations, and how they are called here.
+local ELSEWHERE = { list = "[TYPE]", set = "[TYPE]", dict = "{FIELDS}", map = "{FIELDS}", text = '"string"',
+  double = '"number"', decimal = '"number"', long = '"int"' }
 local QUOTED = "type (a|b: words have no quotes)"
 
 local function skip(reader, pattern)
@@ -55,8 +59,9 @@ end
 
 -- Raises for a word that is no type; `mixed` where types stand beside it.
 local function refuse_word(reader, word, mixed)
-  local near = check.nearest(word, WORDS)
-  local expected = near and ("type (did you mean %q?)"):format(near)
+  local near = ELSEWHERE[word] or check.nearest(word, WORDS)
+  if near and not ELSEWHERE[word] then near = ("%q"):format(near) end
+  local expected = near and ("type (did you mean %s?)"):format(near)
     or mixed and 'words alone or types alone between "|" (the builder any_of takes both)' or TYPES
   if reader.has_fields and not mixed then expected = expected .. ", or a comma between fields" end
   core.raise_argument(reader.name, expected, ("%q"):format(word))
@@ -143,7 +148,7 @@ function read_fields(reader, stop)
     made.properties[name] = part
     blanks(reader)
     if reader.at <= #reader.text and not reader.text:find("^[,}\n]", reader.at) then
-      refuse(reader, BEHIND[reader.text:sub(reader.at, reader.at)] or "comma")
+      refuse(reader, BEHIND[reader.text:match("^%a+", reader.at) or reader.text:sub(reader.at, reader.at)] or "comma")
     end
   end
   return made
