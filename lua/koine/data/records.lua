@@ -47,8 +47,8 @@ end
 
 -- Checkers of fields ----------------------------------------------------------------------------------------------
 
-local MIME = check.that("MIME type without control characters", function(value)
-  if type(value) == "string" and value ~= "" and not value:find "[\0-\31\127]" then return value end
+local MIME = check.that("MIME type without control characters, such as image/png", function(value)
+  if type(value) == "string" and value:find "^[^/]+/." and not value:find "[\0-\31\127]" then return value end
 end)
 local STRING, NAME, BOOLEAN, TABLE, ANY = check.string, check.nonempty, check.boolean, check.table, check.any
 local COUNT, NUMBER, one_of = check.integer(0), check.number(), check.one_of

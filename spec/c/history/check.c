@@ -97,11 +97,15 @@ static void blocks(void) {
   BLOCK("{\"type\":\"image\",\"source\":\"data:image/png;base64,iVBO\"}", FINE);
   BLOCK("{\"type\":\"image\",\"source\":\"iVBO\"}", "x.media_type: MIME type (source is no URL) expected, got nothing");
   BLOCK("{\"type\":\"image\",\"source\":\"iVBO\",\"media_type\":\"image/png\\u0000x\"}",
-        "x.media_type: MIME type without control characters expected, got \"image/png\"");
+        "x.media_type: MIME type without control characters, such as image/png expected, got \"image/png\"");
+  BLOCK("{\"type\":\"image\",\"source\":\"iVBO\",\"media_type\":\"png\"}",
+        "x.media_type: MIME type without control characters, such as image/png expected, got \"png\"");
+  BLOCK("{\"type\":\"image\",\"source\":\"iVBO\",\"media_type\":\"image/\"}",
+        "x.media_type: MIME type without control characters, such as image/png expected, got \"image/\"");
   BLOCK("{\"type\":\"image\",\"source\":\"https://h/i.png\",\"media_type\":\"\\u001f\"}",
-        "x.media_type: MIME type without control characters expected, got \" \"");
+        "x.media_type: MIME type without control characters, such as image/png expected, got \" \"");
   BLOCK("{\"type\":\"document\",\"source\":\"iVBO\",\"media_type\":\"a/b\\u007f\"}",
-        "x.media_type: MIME type without control characters expected, got \"a/b \"");
+        "x.media_type: MIME type without control characters, such as image/png expected, got \"a/b \"");
   BLOCK("{\"type\":\"document\",\"source\":\"iVBO\",\"media_type\":\"a/\xC3\xA9; b=c\"}", FINE);
   BLOCK("{\"type\":\"document\",\"source\":\"iVBO\",\"media_type\":7}", "x.media_type: string expected, got 7");
 #define CITED(citations) "{\"type\":\"document\",\"source\":\"https://x.org\",\"citations\":" citations "}"

@@ -117,6 +117,15 @@ describe("every record", function()
 end)
 
 describe("messages and blocks", function()
+  it("refuse a media_type that is no MIME type", function()
+    for _, type in ipairs { "png", "image/", "/png", "", "a\nb/c" } do
+      for _, name in ipairs { "image", "document" } do
+        local given = { source = "AAAA", media_type = type }
+        assert.are.equal(name .. ".media_type", argument_error(records[name], given).field)
+      end
+    end
+  end)
+
   it("take nothing for an array whose keys are not 1..n", function()
     local hello = { type = "text", text = "Hello" }
     for _, content in ipairs { { [2] = hello, [-1] = hello }, { hello, [3] = hello }, { [0] = hello }, { hello, n = 1 },

@@ -72,6 +72,12 @@ const char *normalise_source(struct str source, struct str type, int document) {
          "(koine.image.file and koine.document.file read files)";
 }
 
+/* "TYPE/SUBTYPE", perhaps with parameters. */
+static int is_mime(struct str s) {
+  const char *slash = s.n > 0 ? memchr(s.p, '/', s.n) : NULL;
+  return slash != NULL && slash > s.p && slash < s.p + s.n - 1 && is_plain(s);
+}
+
 /* Where an image or a document comes from: a URL says its own type, bare data needs media_type. */
 static int check_media(struct check *c, const struct node *b, enum block_type block) {
   const struct node *type = member(b, STR("media_type")), *source = member(b, STR("source"));
@@ -86,8 +92,8 @@ static int check_media(struct check *c, const struct node *b, enum block_type bl
     return refuse_member(c, STR("media_type"), "MIME type (source is no URL)", NULL);
   if (check_string(c, b, STR("media_type"), OPTIONAL) != 0 || check_string(c, b, STR("title"), OPTIONAL) != 0)
     return -1;
-  if (!is_plain(node_str(type)))
-    return refuse_member(c, STR("media_type"), "MIME type without control characters", type);
+  if (type != NULL && !is_mime(node_str(type)))
+    return refuse_member(c, STR("media_type"), "MIME type without control characters, such as image/png", type);
   return check_string(c, b, STR("context"), OPTIONAL) != 0 ? -1 : check_citations(c, b, block);
 }
 
