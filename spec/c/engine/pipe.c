@@ -300,6 +300,32 @@ static void test_two(void) {
   end();
 }
 
+/* Where one of two descriptors cannot be watched, neither is, and the queue is lost. */
+static void test_unwatched(void) {
+  static char all[1 << 20];
+  int in[2], out[2], high, interrupted;
+  struct err e;
+  begin(1, 1000);
+  int near = w.near;
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, in) == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, out) == 0);
+  CHECK((high = fcntl(out[0], F_DUPFD_CLOEXEC, 900)) >= 900); /* for which the set has no room yet */
+  pipe_free(&w.pipe);
+  pipe_init(&w.pipe, &w.m, w.poll, &w.news, 1, 1000);
+  w.near = in[0];
+  pipe_open(&w.pipe, &NEAR, &w, in[0], high);
+  IS("L");
+  w.near = high;
+  w.f.fail_at = w.f.asked + 2;
+  CHECK(pipe_write(&w.pipe, (struct str){ all, sizeof all }, &e) == -1 && e.kind == KIND_MEMORY);
+  w.f.fail_at = 0;
+  CHECK(pipe_waiting(&w.pipe) == 0 && pollset_ready(w.poll) != NULL);
+  CHECK(send(in[1], "hi\n", 3, 0) == 3 && pollset_wait(w.poll, 0, &interrupted, &e) == 0);
+  pipe_free(&w.pipe);
+  close(in[0]), close(in[1]), close(out[0]), close(out[1]), close(high);
+  w.near = near;
+  end();
+}
+
 /* Memory may be short for any of it: nothing is lost, and asking again helps. */
 static void test_memory(void) {
   for (size_t n = 1; n < 40; n++) {
@@ -343,6 +369,7 @@ int main(void) {
   test_half();
   test_ends();
   test_two();
+  test_unwatched();
   test_memory();
   return test_done("engine/pipe");
 }

@@ -107,7 +107,7 @@ static int m_take_line(lua_State *L) {
   return push_got(L, o, got, line, &e);
 }
 
-/* connection:put(bytes): queues all of them: true; nil, err: the queue is lost. */
+/* connection:put(bytes): queues all of them: true; nil, err: the queue is lost, but where there was no memory for them. */
 static int m_put(lua_State *L) {
   struct owner *o = check(L);
   struct str bytes;

@@ -28,7 +28,7 @@ struct connect_spec {
 struct connection *connection_open(struct engine *g, struct http *http, const struct connect_spec *s, void *owner,
                                    struct err *e);
 /* 1 once the connection is there; 0 before; -1 and *e: there is none, or it failed since: KIND_CONNECT, KIND_TIMEOUT,
-** KIND_CANCELLED, KIND_LIMIT. */
+** KIND_CANCELLED, KIND_LIMIT, KIND_MEMORY. */
 int connection_ready(struct connection *c, struct err *e);
 /* As those of pipe.h. Before the connection is there nothing is read, and what is written is queued. */
 enum pipe_got connection_read(struct connection *c, size_t n, struct str *bytes, struct err *e);

@@ -11,7 +11,7 @@
 #define READ_STEP ((size_t)16 << 10)  /* bytes read at a time: a record of TLS */
 #define WRITE_STEP ((size_t)16 << 10)
 #define STEPS_MAX 64                  /* of either kind before others have their turn */
-#define KEPT_MAX ((size_t)256 << 10)  /* a larger empty buffer is given back */
+#define KEPT_MAX ((size_t)256 << 10)  /* a larger buffer is given back when it is empty */
 
 /* {{{ bytes */
 
@@ -19,7 +19,7 @@ static size_t left(const struct pipe_bytes *v) {
   return v->b.n - v->at;
 }
 
-/* Takes n bytes off. Those before `at` are dropped when they are at least half, so that each is moved once at most. */
+/* Takes n bytes off. A large buffer is given back once it is empty. */
 static void take(struct pipe_bytes *v, size_t n) {
   v->at += n;
   if (v->at < v->b.n) return;
@@ -27,7 +27,8 @@ static void take(struct pipe_bytes *v, size_t n) {
   if (v->b.cap > KEPT_MAX) buf_free(&v->b);
 }
 
-/* Room for n more: 0, or -1. */
+/* Room for n more: 0, or -1. The bytes before `at` are dropped when they are at least half, so that each is moved once at
+** most. */
 static int reserve(struct pipe_bytes *v, size_t n) {
   if (v->at > 0 && v->at >= v->b.n / 2) {
     buf_drop(&v->b, v->at);
@@ -63,9 +64,15 @@ static void fail(struct err *failure, const struct err *e) {
   if (failure->kind == KIND_NONE) *failure = *e;
 }
 
+/* The queue can never be written. */
+static void drop_queue(struct pipe *p) {
+  take(&p->out, left(&p->out));
+  take(&p->next, left(&p->next));
+}
+
 static void on_ready(void *ud, int fd, int events);
 
-/* Has fd watched for these events alone; 0: not at all. */
+/* Has fd watched for these events alone; 0: not at all. Where it cannot be, neither direction goes on. */
 static void watch(struct pipe *p, int fd, int events) {
   struct err e;
   if (events == 0) {
@@ -74,10 +81,12 @@ static void watch(struct pipe *p, int fd, int events) {
   }
   err_clear(&e);
   if (pollset_set(p->poll, fd, events, on_ready, p, &e) == 0) return;
-  pollset_remove(p->poll, fd);
+  pollset_remove(p->poll, p->in_fd);
+  pollset_remove(p->poll, p->out_fd);
   p->in_events = p->out_events = 0;
   fail(&p->in_failure, &e);
   fail(&p->out_failure, &e);
+  drop_queue(p);
   pollset_news(p->poll, p->news);
 }
 
@@ -92,12 +101,6 @@ static void watch_for(struct pipe *p, int in, int out) {
     if (in_changed) watch(p, p->in_fd, in);
     if (out_changed) watch(p, p->out_fd, out);
   }
-}
-
-/* The queue can never be written. */
-static void drop_queue(struct pipe *p) {
-  take(&p->out, left(&p->out));
-  take(&p->next, left(&p->next));
 }
 
 /* Writes one piece of the queue: 1, 0 where nothing more can be written now. */

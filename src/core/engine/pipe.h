@@ -61,7 +61,8 @@ enum pipe_got pipe_read(struct pipe *p, size_t n, struct str *bytes, struct err 
 enum pipe_got pipe_line(struct pipe *p, struct str *line, struct err *e);
 /* The caller has what the last call handed out. Idempotent. */
 void pipe_took(struct pipe *p);
-/* Queues all of the bytes, and writes what can be written: 0, or -1 and *e (KIND_MEMORY: nothing was queued). */
+/* Queues all of the bytes, and writes what can be written: 0, or -1 and *e. Where there was no memory to queue them, the queue
+** is as it was, and the next call may succeed; after any other failure it is lost. */
 int pipe_write(struct pipe *p, struct str bytes, struct err *e);
 /* Bytes that wait to be written, and whether those are more than high_water. */
 size_t pipe_waiting(const struct pipe *p);
