@@ -42,6 +42,13 @@ local function unwrapped(plan, value)
   if type(value) == "table" and value.value ~= nil then return value.value end
 end
 
+-- The words of what the caller's check gives as its reason: text, or what has a text of its own, such as an error.
+local function words_of(why)
+  local kind, mt = type(why), getmetatable(why)
+  if kind == "string" or kind == "number" or type(mt) == "table" and mt.__tostring then return tostring(why) end
+  return "the caller's check refused the value"
+end
+
 -- Judges a value by the schema, and by the caller's own check: nil, or what is wrong.
 local function judge(plan, value)
   local spec = plan.spec
@@ -52,7 +59,7 @@ local function judge(plan, value)
   if not spec.check then return nil end
   local accepted, why = spec.check(value)
   if accepted then return nil end
-  return { code = "invalid", message = why ~= nil and tostring(why) or "the caller's check refused the value" }
+  return { code = "invalid", message = words_of(why) }
 end
 
 -- Why there is no value to look for, or nil.

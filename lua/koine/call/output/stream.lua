@@ -268,6 +268,11 @@ local function index_of(delta, pattern)
   return index and math.tointeger(tonumber(index)) + 1
 end
 
+-- Whether an answer held a whole value, also one that does not fit.
+local function is_whole(response)
+  return response.output ~= nil or response.output_error ~= nil and response.output_error.code == "invalid"
+end
+
 --- The elements of the array at `path` (a JSON pointer) for a generic for, each once, when it is whole: the element,
 -- and nil or what is wrong with it by the array's `items` alone. Those that were whole before come with the next one.
 -- Raises the error of an answer that fails, and an ArgumentError for a path at which the schema has no array. Elements
@@ -292,7 +297,7 @@ function methods:elements(path)
       end
       local delta = step(self)
       if not delta then
-        if self.result.output == nil then return nil end
+        if not is_whole(self.result) then return nil end
         ready = elements.count(self:output(), path)
         if given >= ready then return nil end
       elseif delta.type == "output_reset" then

@@ -26,6 +26,25 @@ local function raised(f, ...)
   return results[2]
 end
 
+describe("a check that refuses a value", function()
+  setup(kit.start)
+  teardown(kit.stop)
+  before_each(kit.begin)
+  after_each(kit.restore)
+
+  it("may say why in words, or in what has words of its own", function()
+    local err = koine.errors.new { kind = "other", message = "gone" }
+    for _, case in ipairs { { "too old", "too old" }, { 36, "36" }, { err, "gone" },
+      { nil, "the caller's check refused the value" }, { {}, "the caller's check refused the value" },
+      { print, "the caller's check refused the value" } } do
+      kit.server:script { { content = ADA } }
+      local r = assert(kit.gpt():chat("Ada?", { output = { schema = kit.PERSON, mode = "native",
+        check = function() return nil, case[1] end } }))
+      assert.are.same({ "invalid", case[2] }, { r.output_error.code, r.output_error.message })
+    end
+  end)
+end)
+
 describe("a check that raises", function()
   setup(kit.start)
   teardown(kit.stop)

@@ -100,6 +100,18 @@ describe("the path of elements", function()
     assert.are.equal("1, 2, 3, 4, 5, 6", told(stream, "/a"))
   end)
 
+  it("gives those of a whole value that does not fit, whenever the loop begins", function()
+    local words = "1, 2, x value: integer expected, got \"x\""
+    for taken = 0, 14 do
+      local stream <close> = open('{"a":[1,2,"x"]}', NUMBERS)
+      for _ = 1, taken do stream:next() end
+      assert.are.equal(words, told(stream, "/a"), taken)
+    end
+    local stream <close> = open('{"a":[1,2,"x"]}', NUMBERS)
+    assert.are.equal("invalid", assert(stream:response()).output_error.code)
+    assert.are.equal(words, told(stream, "/a"))
+  end)
+
   it("gives integers as integers", function()
     local stream <close> = open('{"a":[1.0,2]}', NUMBERS)
     assert.are.equal("1, 2", told(stream, "/a"))
