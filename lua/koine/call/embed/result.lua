@@ -56,7 +56,6 @@ end
 function results.add(job, found, first)
   local ask = job.ask
   table.move(found.vectors, 1, #found.vectors, first, job.vectors)
-  job.done = (job.done or 0) + #found.vectors
   add_usage(job.usage, found)
   table.insert(job.request_ids, found.request_id)
   job.model = job.model or type(found.model) == "string" and rows.model_id(job.state.row, found.model) or nil
