@@ -15,7 +15,15 @@ local function body(name, request, options)
   request.model, request.stream = options.model, false
   request.messages = request.messages or { { role = "user", content = "Hi" } }
   local adapter <close> = koine[name](options)
-  return (adapter:render(request))
+  local text, _, warnings = adapter:render(request)
+  return text, warnings
+end
+
+-- The fields that warnings name.
+local function fields(warnings)
+  local list = {}
+  for i, warning in ipairs(warnings) do list[i] = warning.field end
+  return list
 end
 
 local function output(more)
@@ -54,6 +62,23 @@ describe("the shape of an answer", function()
     holds(text, '"output_config":{"effort":"high","format":{"type":"json_schema","schema":' .. TEXT .. "}}")
     text = body("anthropic", { output = output() })
     holds(text, '"output_config":{"format":{"type":"json_schema","schema":' .. TEXT .. "}}")
+  end)
+
+  it("stands beside what the caller adds to output_config and text, where that is an object", function()
+    local format = '"format":{"type":"json_schema","schema":' .. TEXT .. "}"
+    local extra = { output_config = { task_budget = { type = "tokens", total = 20000 }, effort = "low", format = {} } }
+    local text, warnings = body("anthropic", { output = output(), extra = extra })
+    holds(text, '"output_config":{' .. format .. ',"effort":"low","task_budget":{"total":20000,"type":"tokens"}}')
+    assert.are.same({ "extra.output_config.format" }, fields(warnings))
+    text, warnings = body("anthropic", { output = output(), extra = extra, thinking = "high",
+      thinking_mode = "adaptive" })
+    holds(text, '"output_config":{"effort":"high",' .. format .. ',"task_budget":{"total":20000,"type":"tokens"}}')
+    assert.are.same({ "extra.output_config.effort", "extra.output_config.format" }, fields(warnings))
+    for api, name in pairs { anthropic = "output_config", openai = "text" } do
+      text, warnings = body(api, { output = output(), extra = { [name] = "low" } })
+      assert.is_nil(text:find('"low"', 1, true))
+      assert.are.same({ "extra." .. name }, fields(warnings))
+    end
   end)
 
   it("is outputConfig on Converse, with the schema as JSON in a string", function()

@@ -170,7 +170,7 @@ static void put_thinking(struct writer *w, const struct anthropic_thinking *t) {
   }
 }
 
-/* output_config: how much the model thinks, and the shape of its answer. */
+/* output_config: how much the model thinks, the shape of its answer, and what the caller adds there. */
 static void put_output(struct writer *w, const struct anthropic_thinking *t) {
   const struct node *schema = node_get(writer_given(w, "output"), "schema");
   if (t->effort == NULL && schema == NULL) return;
@@ -186,6 +186,7 @@ static void put_output(struct writer *w, const struct anthropic_thinking *t) {
     writer_schema(w, schema, 0);
     writer_json(w, "}");
   }
+  writer_extra_members(w, "output_config", t->effort != NULL ? "effort" : NULL, schema != NULL ? "format" : NULL);
   writer_json(w, "}");
 }
 

@@ -101,7 +101,6 @@ static void put_settings(struct writer *w) {
 /* `text`: the answer's shape, and what the caller adds there (verbosity). */
 static void put_text(struct writer *w) {
   const struct node *output = writer_given(w, "output");
-  struct node *more = extra_of(w, "text");
   if (output == NULL) return;
   writer_field(w, "text");
   if (node_get(output, "schema") == NULL) {
@@ -111,16 +110,8 @@ static void put_text(struct writer *w) {
     openai_format(w, output, 0);
   }
   writer_json(w, "}");
-  for (const struct node *v = writer_next_extra(more, NULL); v != NULL; v = writer_next_extra(more, v)) {
-    if (str_eq(v->key, "format")) {
-      writer_ignored(w, "text", v->key);
-      continue;
-    }
-    writer_member(w, v->key);
-    writer_sorted(w, v);
-  }
+  writer_extra_members(w, "text", "format", NULL);
   writer_json(w, "}");
-  if (more != NULL) node_remove(writer_given(w, "extra"), more); /* it is written */
 }
 
 /* Writes the fields that decide what becomes of the answer. */

@@ -175,6 +175,22 @@ static int written(const struct writer *w, struct str key, const char *last) {
   return 0;
 }
 
+static int is_named(struct str key, const char *name) { return name != NULL && str_is(key, name, strlen(name)); }
+
+void writer_extra_members(struct writer *w, const char *name, const char *own, const char *own_too) {
+  struct node *extra = writer_given(w, "extra"), *more = node_get_(extra, name, strlen(name));
+  if (!node_is(more, NODE_OBJECT)) return;
+  for (const struct node *v = writer_next_extra(more, NULL); v != NULL; v = writer_next_extra(more, v)) {
+    if (is_named(v->key, own) || is_named(v->key, own_too)) {
+      writer_ignored(w, name, v->key);
+      continue;
+    }
+    writer_member(w, v->key);
+    writer_sorted(w, v);
+  }
+  node_remove(extra, more);
+}
+
 void writer_extra(struct writer *w, const char *last) {
   const struct node *extra = writer_given(w, "extra");
   for (const struct node *m = writer_next_extra(extra, NULL); m != NULL; m = writer_next_extra(extra, m)) {

@@ -70,6 +70,9 @@ int writer_logprobs(struct writer *w);
 void writer_no_parallel(struct writer *w, const char *message);
 /* The member of an object with the smallest key above that of `last` (NULL = any), or NULL. */
 const struct node *writer_next_extra(const struct node *extra, const struct node *last);
+/* Takes the object `name` out of what the caller adds, and writes its members, sorted, into an object that has members
+** already; warns for one called `own` or `own_too` (NULL = none). Anything but an object stays. */
+void writer_extra_members(struct writer *w, const char *name, const char *own, const char *own_too);
 /* Writes the fields that the caller adds, sorted, never over a field that was written, nor over the history that is
 ** `last`: then a warning. */
 void writer_extra(struct writer *w, const char *last);
