@@ -19,6 +19,8 @@ static void test_settings(void) {
   BODY_Q("{'context_window':8192}", "{'model':'m'," ASKS "}", HEAD "'options':{'num_ctx':8192}," OUT, "");
   BODY_Q("{'no_sampling':true}", "{'model':'m','temperature':1,'top_p':1,'max_tokens':2," ASKS "}",
          HEAD "'options':{'num_predict':2}," OUT, "temperature,top_p");
+  BODY_Q("{'context_window':8192}", "{'model':'m','extra':{'options':'low'}," ASKS "}",
+         HEAD "'options':{'num_ctx':8192}," OUT, "extra.options");
   BODY("{'model':'m','stop_sequences':[],'extra':{'options':[]}," ASKS "}", HEAD "'options':{}," OUT);
 }
 

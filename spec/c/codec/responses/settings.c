@@ -24,6 +24,8 @@ static void test_settings(void) {
   WARNS(NULL, "'betas':['b'],'cache_retention':'short',", ASKED, "betas,cache_retention");
   SETS(NULL, "'metadata':{'user_id':'u'},", ASKED "'user':'u',");
   /* The caller may store; nothing else is overridden. */
+  WARNS(NULL, "'extra':{'include':'low'},", ASKED, "extra.include");
+  SETS(NULL, "'extra':{'include':{}},", ASKED);
   SETS(NULL, "'extra':{'store':true},", "'include':['reasoning.encrypted_content'],'store':true,");
   WARNS(NULL, "'extra':{'model':'x','input':[],'stream':true,'seed':1},", ASKED "'seed':1,",
         "extra.input,extra.model,extra.stream");

@@ -81,8 +81,9 @@ static void put_options(struct writer *w) {
   int any = 0, own = w->r->quirks->context_window > 0;
   for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) own |= writer_given(w, OPTIONS[i].given) != NULL;
   if (more != NULL && (more->type != NODE_OBJECT || more->count == 0)) {
-    (void)take_extra(w, "options"); /* an empty table of Lua may be an array */
-    more = NULL;
+    if (node_is(more, NODE_OBJECT) || (node_is(more, NODE_ARRAY) && more->count == 0))
+      (void)take_extra(w, "options"); /* an empty table of Lua may be an array */
+    more = NULL;                      /* anything else stays, and is warned of where it has no place */
   }
   if (!own && more == NULL) return;
   writer_field(w, "options");

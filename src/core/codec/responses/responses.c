@@ -60,6 +60,8 @@ static void put_include(struct writer *w, int logprobs) {
   struct node *more = extra_of(w, "include");
   int encrypted = wants_encrypted(w);
   if (!encrypted && !logprobs) return;
+  if (!node_is(more, NODE_ARRAY) && !(node_is(more, NODE_OBJECT) && more->count == 0)) /* an empty table may be either */
+    more = NULL; /* anything else stays, and is warned of */
   w->r->remedies |= (encrypted ? REMEDY_ENCRYPTED : 0u) | (logprobs ? REMEDY_LOGPROBS : 0u);
   writer_field(w, "include");
   writer_json(w, "[");
