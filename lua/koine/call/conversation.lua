@@ -98,9 +98,9 @@ end
 
 --- Says something: the Response, or nil, err. `said` is a string or an array of blocks; `opts` a table of options of
 -- this exchange (options.lua), which win over the conversation's, or a function of one delta; nil for none. Its output
--- may be false: this answer has no shape, though the conversation's answers have one. Tool calls that
--- wait for results are answered as not executed. Raises an ArgumentError for bad blocks, options, or while another
--- exchange is under way.
+-- may be false: this answer has no shape, though the conversation's answers have one. Tool calls that wait for
+-- results are answered as not executed. Raises an ArgumentError for bad blocks, options, or while another exchange is
+-- under way.
 function methods:ask(said, opts)
   if type(said) ~= "string" then check_list("ask", "string or array of blocks", said) end
   if says_nothing(said) then errors.argument("ask", "non-empty text or blocks", said) end
