@@ -10,9 +10,9 @@ local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
 local queue = require "koine.task.queue"
 local scheduler = require "koine.task.scheduler"
+local judge = require "koine.data.schema.judge"
 local parts = require "koine.data.schema.parts"
 local records = require "koine.data.records"
-local schema = require "koine.data.schema"
 local state = require "koine.agent.state"
 local stop = require "koine.agent.stop"
 local tool = require "koine.agent.tool"
@@ -311,7 +311,7 @@ function methods:approve(call_id, arguments)
     local found = tool.find(self.tools or self.spec.tools, call.name)
     local fits, why = true, nil
     local parameters = found and found.parameters -- nil where the provider has them
-    if parameters then fits, why = schema.validate(parameters, arguments, "arguments") end
+    if parameters then fits, why = judge.validate(parameters, parameters, arguments, "arguments") end
     if not fits then core.raise_argument("arguments", "arguments that fit the tool", why) end
     call.edited = records.to_table(arguments)
   end

@@ -14,8 +14,8 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local judge = require "koine.data.schema.judge"
 local records = require "koine.data.records"
-local schema = require "koine.data.schema"
 local usage = require "koine.data.usage"
 
 local state = {}
@@ -186,7 +186,7 @@ end
 function state.decode(text)
   local dump, err = core.decode(text)
   if dump == nil then return foreign(err.message) end
-  local fits, why = schema.validate(DUMP, dump)
+  local fits, why = judge.validate(DUMP, DUMP, dump, "")
   if not fits then return foreign(why) end
   local self = dump.state
   fits, err = errors.try(check_messages, self.messages)

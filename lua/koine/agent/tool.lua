@@ -14,6 +14,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local scheduler = require "koine.task.scheduler"
+local judge = require "koine.data.schema.judge"
 local parts = require "koine.data.schema.parts"
 local records = require "koine.data.records"
 local schema = require "koine.data.schema"
@@ -144,7 +145,7 @@ function tool.problem(tools, call)
   if not found then return ("unknown tool %q; there are: %s"):format(call.name, names_of(tools)) end
   if call.arguments_error then return "the arguments are no JSON object: " .. call.arguments_error end
   if not found.parameters then return nil end -- the provider has them
-  local fits, why = schema.validate(found.parameters, call.arguments, "arguments")
+  local fits, why = judge.validate(found.parameters, found.parameters, call.arguments, "arguments")
   if not fits then return "bad arguments: " .. why end
 end
 

@@ -11,7 +11,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
-local schema = require "koine.data.schema"
+local judge = require "koine.data.schema.judge"
 
 local record = {}
 
@@ -38,7 +38,7 @@ function record.decode(key, value)
   local line, history = value:match "^([^\n]*)\n(.*)$"
   local head, err = core.decode(line or value)
   local fits, why = not err, err and err.message
-  if fits then fits, why = schema.validate(HEAD, head) end
+  if fits then fits, why = judge.validate(HEAD, HEAD, head, "") end
   if not fits then
     return nil, errors.new { kind = "protocol", code = "bad_history",
       message = ("the value %s holds no history of a thread: %s"):format(key, why) }

@@ -10,7 +10,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local schema = require "koine.data.schema"
+local judge = require "koine.data.schema.judge"
 local tool = require "koine.agent.tool"
 
 local bash = require "koine.system.executor.bash"
@@ -150,7 +150,7 @@ local function call(machine, name, input, ctx)
   if not one then return finish(machine, false, "Unknown tool: " .. name, { is_error = true }) end
   if not machine.allowed[name] then return denial "tool not allowed" end
   input = without_nulls(input or {})
-  local fits, why = schema.validate(one.parameters, input, "input")
+  local fits, why = judge.validate(one.parameters, one.parameters, input, "input")
   if not fits then return finish(machine, false, text.mistake(why)) end
   local long = too_long(input)
   if long then return text.mistake(long) end
