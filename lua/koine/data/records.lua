@@ -392,10 +392,9 @@ function records.check_message(message, path)
   check_fields(specs.message, message, path)
 end
 
-local MESSAGES = check.list(function(message, path) return records.check_message(message, path) or message end,
-  "array of messages")
+local function check_each(message, path) return records.check_message(message, path) or message end
 
---- The same for an array of messages, which has neither holes nor other keys; `path` is the array's name.
-function records.check_messages(messages, path) MESSAGES(messages, path) end
+--- The same for an array of messages, which has neither holes nor other keys; `path` is its name. Returns a copy.
+records.check_messages = check.list(check_each, "array of messages")
 
 return records

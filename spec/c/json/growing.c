@@ -341,26 +341,6 @@ static void test_limits(void) {
   finish(&r);
 }
 
-static void test_values(void) {
-  struct mem m = mem_libc();
-  struct growing_limits most = { 4, SIZE_MAX };
-  struct growing g;
-  struct growth s;
-  struct err e;
-  growing_init(&g, &m, &most, 0, &e);
-  enum growth_type type = GROWTH_NONE;
-  size_t seen = 0;
-  growing_feed(&g, STR("["));
-  while ((type = growing_next(&g, &s)) > GROWTH_NONE) seen++;
-  for (size_t i = 0; i < JSON_VALUES_MAX && type == GROWTH_NONE; i++) {
-    growing_feed(&g, i == 0 ? STR("1 ") : STR(",1 "));
-    while ((type = growing_next(&g, &s)) > GROWTH_NONE) seen++;
-  }
-  CHECK(type == GROWTH_FAILED && e.kind == KIND_LIMIT && seen == JSON_VALUES_MAX);
-  CHECK_STR(e.message, strlen(e.message), "JSON: more than 1000000 values");
-  growing_free(&g);
-}
-
 /* Each allocation fails in turn: the reader says so and stays so. */
 static void test_memory(void) {
   static const char text[] =
@@ -398,7 +378,6 @@ int main(void) {
   test_cut();
   test_behind();
   test_limits();
-  test_values();
   test_memory();
   return test_done("json/growing");
 }

@@ -1,4 +1,6 @@
-/* many.c: trees of many values: compared in any order of members, with and without memory; the cap on values. */
+/* many.c: many values: trees of them, compared in any order of members, with and without memory; the cap on values, of
+** trees and of values whose text is still coming. */
+#include "core/json/growing.h"
 #include "core/json/json.h"
 #include "support/failing.h"
 #include "support/test.h"
@@ -166,11 +168,32 @@ static void test_cap(void) {
   arena_free(&a);
 }
 
+static void test_growing_cap(void) {
+  struct mem m = mem_libc();
+  struct growing_limits most = { 4, SIZE_MAX };
+  struct growing g;
+  struct growth s;
+  struct err e;
+  growing_init(&g, &m, &most, 0, &e);
+  enum growth_type type = GROWTH_NONE;
+  size_t seen = 0;
+  growing_feed(&g, STR("["));
+  while ((type = growing_next(&g, &s)) > GROWTH_NONE) seen++;
+  for (size_t i = 0; i < JSON_VALUES_MAX && type == GROWTH_NONE; i++) {
+    growing_feed(&g, i == 0 ? STR("1 ") : STR(",1 "));
+    while ((type = growing_next(&g, &s)) > GROWTH_NONE) seen++;
+  }
+  CHECK(type == GROWTH_FAILED && e.kind == KIND_LIMIT && seen == JSON_VALUES_MAX);
+  CHECK_STR(e.message, strlen(e.message), "JSON: more than 1000000 values");
+  growing_free(&g);
+}
+
 int main(void) {
   test_orders();
   test_nested();
   test_keys_twice();
   test_no_memory();
   test_cap();
+  test_growing_cap();
   return test_done("json/many");
 }
