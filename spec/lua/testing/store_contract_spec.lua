@@ -105,6 +105,17 @@ local SABOTEURS = {
         force = options.force })
     end
   end,
+  ["a lease that is renewed for less"] = function(broken, store, shared)
+    function broken.lease(_, key, owner, ttl)
+      shared[key] = math.max(shared[key] or 0, ttl)
+      return store:lease(key, owner, shared[key])
+    end
+    function broken.claim(_, owner, ttl, options)
+      local queue, fence, items = store:claim(owner, ttl, options)
+      if queue then shared[queue] = ttl end
+      return queue, fence, items
+    end
+  end,
   ["queues come in the order"] = function(broken, store)
     function broken.claim(_, owner, ttl, options)
       for _, letter in ipairs { "a", "b", "c", "" } do

@@ -122,7 +122,11 @@ end
 function engine:lease(key, owner, ttl)
   return transact(self, function(state, now, out)
     local fence, left = state:lease(key, owner, ttl, now)
-    if fence then lease_record(state, key, out) end
+    if fence then
+      lease_record(state, key, out)
+      local queue = state.queues.entries[key]
+      if queue and queue.claimed == fence then queue_record(state, key, out) end
+    end
     return { fence, left, n = 2 }
   end)
 end

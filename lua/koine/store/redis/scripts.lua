@@ -117,8 +117,11 @@ if live and held[1] ~= A[2] then return { 0, text(live - now) } end
 if not live then fence = string.format("%.0f", call("INCR", P .. "f")) end
 local ends = now + A[3] * 1000000
 hold(A[1], A[2], fence, ends)
-local at = call("ZSCORE", P .. "ready", A[1])
-if at and tonumber(at) < ends then enter(A[1], ends) end
+if call("ZSCORE", P .. "ready", A[1]) then
+  local queue = call("HMGET", P .. "m:" .. A[1], "a", "c")
+  local is_claim = queue[2] and queue[2] == fence
+  set_ready(A[1], is_claim and ends or tonumber(queue[1] or "0"), queue[2] or "")
+end
 return { 1, fence }
 ]]
 

@@ -43,7 +43,12 @@ end
 function methods:list(prefix, options, now) return self.values:list(prefix, options, now) end
 
 --- The fence, or false and the seconds left.
-function methods:lease(key, owner, ttl, now) return self.leases:lease(key, owner, ttl, now) end
+function methods:lease(key, owner, ttl, now)
+  self.queues:expect(key, now + ttl)
+  local fence, left = self.leases:lease(key, owner, ttl, now)
+  if fence then self.queues:renewed(key, now + ttl) end
+  return fence, left
+end
 
 --- True, or nothing where another owner holds it.
 function methods:release(key, owner, now)

@@ -52,7 +52,7 @@ function methods:add(name, seq, item, at, tries)
   local first = not queue.items:peek()
   queue.items:push { seq = seq, item = item, at = at, tries = tries }
   self.seq = math.max(self.seq, seq)
-  if first then self.ready:enter(queue) end
+  if first then self.ready:enter(queue, queue.at) end
 end
 
 --- Remembers the id of an item.
@@ -75,8 +75,8 @@ end
 --- Makes a queue ready at a time; claimed = the fence of its claim, or false.
 function methods:set(name, at, claimed)
   local queue = open(self, name)
+  if queue.items:peek() then self.ready:enter(queue, math.min(queue.at, at)) end
   queue.at, queue.claimed = at, claimed
-  if queue.items:peek() then self.ready:enter(queue) end
 end
 
 --- Counts a try for each item up to seq.
@@ -141,6 +141,18 @@ function methods:unclaim(name, fence, after, now)
   local queue = self.entries[name]
   if queue and queue.items:peek() then self:set(name, now + after, false) end
   return true
+end
+
+--- The lease on this name shall end at `ends`: the queue, if it is one, is looked at then at the latest.
+function methods:expect(name, ends)
+  local queue = self.entries[name]
+  if queue then self.ready:expect(queue, ends) end
+end
+
+--- The lease on this name ends at `ends`: a claimed queue is ready then.
+function methods:renewed(name, ends)
+  local queue = self.entries[name]
+  if queue and queue.claimed == self.leases:fence(name) then queue.at = ends end
 end
 
 --- A lease on this name has ended before its time: the queue, if it is one, is ready when it was, a claimed one now.

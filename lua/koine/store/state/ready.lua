@@ -1,6 +1,7 @@
 --- Which queue has been ready longest, of those whose names begin with a prefix: found without looking at the others.
 -- A heap for each prefix that is asked for, made when it is asked first; the prefix that was made longest ago goes when
--- there are too many.
+-- there are too many. A heap's time of a queue may be earlier than the one at which the queue is ready, never later:
+-- `first` puts it right. So a change may enter the queue first, and fail after that where memory is short.
 
 local timers = require "koine.task.timers"
 
@@ -16,10 +17,12 @@ function ready.new(queues) return setmetatable({ queues = queues, heaps = {} }, 
 
 local function matches(prefix, queue) return queue.name:sub(1, #prefix) == prefix end
 
+-- Enters a queue behind the others of that time. Where memory is short, the queue still has an entry: `first` drops the
+-- one that is not in heap.entries.
 local function put(heap, queue, at)
-  local entry = heap.entries[queue]
-  if entry then heap.timers:cancel(entry) end
+  local before = heap.entries[queue]
   heap.entries[queue] = heap.timers:add { at = at, queue = queue }
+  if before then heap.timers:cancel(before) end
 end
 
 local function heap_of(self, prefix)
@@ -39,21 +42,31 @@ local function heap_of(self, prefix)
   return heap
 end
 
---- Enters a queue as ready at queue.at, or anew.
-function methods:enter(queue)
+--- Enters a queue that is ready at `at`, or later.
+function methods:enter(queue, at)
   for _, heap in ipairs(self.heaps) do
-    if matches(heap.prefix, queue) then put(heap, queue, queue.at) end
+    if matches(heap.prefix, queue) then put(heap, queue, at) end
   end
+end
+
+--- Has a queue that was entered looked at again at `at`, if that is earlier than before.
+function methods:expect(queue, at)
+  for _, heap in ipairs(self.heaps) do
+    local entry = heap.entries[queue]
+    if entry and entry.at > at then put(heap, queue, at) end
+  end
+end
+
+local function drop(heap, entry)
+  heap.timers:cancel(entry)
+  if heap.entries[entry.queue] == entry then heap.entries[entry.queue] = nil end
 end
 
 --- Takes a queue out.
 function methods:leave(queue)
   for _, heap in ipairs(self.heaps) do
     local entry = heap.entries[queue]
-    if entry then
-      heap.timers:cancel(entry)
-      heap.entries[queue] = nil
-    end
+    if entry then drop(heap, entry) end
   end
 end
 
@@ -63,9 +76,15 @@ function methods:first(prefix, now, held)
   while true do
     local entry = heap.timers:first()
     if not entry or entry.at > now then return nil end
-    local ends = held(entry.queue.name)
-    if not ends then return entry.queue end
-    put(heap, entry.queue, ends)
+    local queue = entry.queue
+    local at = math.max(queue.at, held(queue.name) or queue.at)
+    if heap.entries[queue] ~= entry or not queue.items:peek() then
+      drop(heap, entry)
+    elseif at <= entry.at then
+      return queue
+    else
+      put(heap, queue, at)
+    end
   end
 end
 

@@ -24,7 +24,10 @@ local KINDS = {
     state.values:remove(key)
     state.changed(key)
   end },
-  l = { "<s2 s2 i8 d", function(state, key, owner, fence, ends) state.leases:set(key, owner, fence, ends) end },
+  l = { "<s2 s2 i8 d", function(state, key, owner, fence, ends)
+    state.queues:expect(key, ends)
+    state.leases:set(key, owner, fence, ends)
+  end },
   b = { "<s2 d d d d d", function(state, ...) state.buckets:set(...) end },
   q = { "<s2 d i8", function(state, name, at, claimed)
     state.queues:set(name, at, claimed ~= 0 and claimed)
