@@ -24,13 +24,13 @@ local HINTS = { rate_limit = "capacity and per", min_request_interval = "capacit
   period = "per, in tokens a second" }
 
 local OPTIONS = check.options({ store = check.required(interface.store), key = check.required(arguments.name),
-  capacity = check.required(arguments.positive), per = check.required(arguments.positive),
+  capacity = check.required(arguments.capacity), per = check.required(arguments.rate),
   cost = check.default(check.either("number, 0 or more, or function", check.number(0), check.func), 1),
   on_error = check.default(check.one_of { "allow", "refuse" }, "allow"), on_warning = check.func },
   { hints = HINTS })
 
---- Makes a limiter: {store, key (string), capacity = tokens that the bucket holds, per = tokens that it gains a second,
--- cost = tokens of a request: a number, or function(request) → number (1); on_error = "allow" (requests go while the
+--- Makes a limiter: {store, key (string), capacity = tokens that the bucket holds, at most 1e15, per = tokens that it
+-- gains a second, from 1e-9, cost = tokens of a request: a number, or function(request) → number (1); on_error = "allow" (requests go while the
 -- store is away) or "refuse" (they fail with its error); on_warning = function(err), called with the store's error, at
 -- most once a minute}. Has the field `key`. Raises an ArgumentError naming the bad field.
 function bucket_limiter.new(given)
@@ -110,11 +110,13 @@ end
 --- Corrects what was taken for a request once it is known what it cost: takes `difference` tokens (real less estimated;
 -- below 0 gives back), also where the bucket then holds less than nothing. `key` nil: this limiter's. true, or nil,
 -- err. Raises an ArgumentError.
-function methods:settle(key, difference) return force(self, key, difference, 0) end
+function methods:settle(key, difference)
+  return force(self, key, arguments.amount(difference, "difference"), 0)
+end
 
 --- Lets no request go for so many seconds, on any machine: what a provider's retry-after asks for. Adapters call it.
 -- `key` nil: this limiter's. true, or nil, err. Raises an ArgumentError.
-function methods:block(key, seconds) return force(self, key, 0, check.seconds(seconds, "seconds")) end
+function methods:block(key, seconds) return force(self, key, 0, arguments.pause(seconds, "seconds")) end
 
 check.colons(methods, Limiter, "limiter")
 

@@ -11,6 +11,8 @@ local KEY_MAX = 512           -- bytes
 local VALUE_MAX = 16 << 20    -- bytes
 local SECONDS_MAX = 1e9       -- a ttl, a block: more than thirty years
 local PAGE, PAGE_MAX = 1000, 10000 -- keys of a list
+local TOKENS_MAX = 1e15       -- of a bucket: what floats count one by one
+local RATE_MIN = 1e-9         -- tokens a second: one in thirty years
 
 -- Text that every engine can keep in a name; at least `min` bytes.
 local function name_of(min, expected)
@@ -29,12 +31,11 @@ local VERSION = check.either('a version or "absent"', check.nonempty)
 local TTL = check.number(0.001, SECONDS_MAX, "seconds from 0.001 to 1e9")
 local PAUSE = check.number(0, SECONDS_MAX, "seconds from 0 to 1e9")
 local WHOLE = check.integer(0)
-local AMOUNT = check.that("finite number", function(value)
-  if type(value) == "number" and value == value and math.abs(value) < math.huge then return value end
+local AMOUNT = check.number(-TOKENS_MAX, TOKENS_MAX, "number, at most 1e15 in size")
+local CAPACITY = check.that("number above 0, at most 1e15", function(value)
+  if type(value) == "number" and value > 0 and value <= TOKENS_MAX then return value end
 end)
-local POSITIVE = check.that("finite number above 0", function(value)
-  if type(value) == "number" and value > 0 and value < math.huge then return value end
-end)
+local RATE = check.number(RATE_MIN, TOKENS_MAX, "tokens a second from 1e-9 to 1e15")
 
 -- {lease_key, fence}
 local FENCE = check.that("array of a lease's key and a fence", function(value, path)
@@ -46,16 +47,21 @@ local OPTIONS = {
   put = check.options { if_version = VERSION, ttl = TTL, fence = FENCE },
   delete = check.options { if_version = VERSION },
   list = check.options { after = PREFIX, limit = check.default(check.integer(1, PAGE_MAX), PAGE) },
-  take = check.options { capacity = check.required(POSITIVE), per = check.required(POSITIVE),
-    cost = check.default(check.number(0, SECONDS_MAX), 1), force = check.default(check.boolean, false),
+  take = check.options { capacity = check.required(CAPACITY), per = check.required(RATE),
+    cost = check.default(check.number(0, TOKENS_MAX, "number from 0 to 1e15"), 1), force = check.default(check.boolean, false),
     block = check.default(PAUSE, 0) },
   push = check.options { id = NAME },
   claim = check.options { queues = check.default(PREFIX, "") },
   unclaim = check.options { after = check.default(PAUSE, 0) },
 }
 
---- Checkers for those who build on stores: the name of a key, a finite number above 0.
-arguments.name, arguments.positive = NAME, POSITIVE
+--- Checkers for those who build on stores: the name of a key; seconds of a block; of buckets, tokens to take, capacity,
+-- tokens a second.
+arguments.name, arguments.pause, arguments.amount, arguments.capacity, arguments.rate = NAME, PAUSE, AMOUNT, CAPACITY,
+  RATE
+
+--- The most tokens that a bucket holds, or owes: a level below is this one, so that levels and waits stay finite.
+arguments.TOKENS_MAX = TOKENS_MAX
 
 -- name → function(…) → the arguments to keep.
 local operations = {}
@@ -81,6 +87,9 @@ function operations.take(key, n, options)
   AMOUNT(n, "n")
   local kept = OPTIONS.take(options)
   local amount = n * kept.cost
+  if math.abs(amount) > TOKENS_MAX then
+    core.raise_argument("n", "number, at most 1e15 in size when multiplied by the cost", ("%.14g"):format(amount))
+  end
   if not kept.force then
     if amount < 0 then core.raise_argument("n", "number, 0 or more", errors.describe(n)) end
     if amount > kept.capacity then

@@ -71,8 +71,9 @@ methods.release = method "release"
 -- `per` a second, full at first: 0: granted; else the seconds until there is enough, and nothing was taken.
 -- With force it takes in any case, also a negative n (gives back, up to capacity), and the bucket may go below zero: 0.
 -- With block nothing is granted (but by force) for so many seconds; of two blocks the one that ends later counts.
--- The block comes first: take(key, 0, {…, force = true, block = 30}) only blocks, and returns 0. Raises an
--- ArgumentError where n times cost is more than the capacity.
+-- The block comes first: take(key, 0, {…, force = true, block = 30}) only blocks, and returns 0. A bucket never owes
+-- more than 1e15 tokens. Raises an ArgumentError where n times cost is more than the capacity without force, or more
+-- than 1e15 in size; for a capacity above 1e15, and for `per` outside of 1e-9 to 1e15.
 methods.take = method "take"
 
 local push = method "push"

@@ -96,6 +96,9 @@ describe("koine.rate_limiter on a store", function()
     assert.are.same({ 10 }, slept)
     assert.is_true(one:settle("anthropic", -5))
     assert(one:wait(0))
+    for _, wrong in ipairs { 1e300, -1e300, 0 / 0, math.huge, "1" } do
+      assert.are.equal("difference", raised(one.settle, one, nil, wrong).field)
+    end
   end)
 
   it("blocks all who share the key for so long", function()
@@ -105,7 +108,11 @@ describe("koine.rate_limiter on a store", function()
     assert.are.same({ 30 }, slept)
     assert.is_true(one:block("else", 30))
     assert(two:wait(0))
-    assert.are.equal("seconds", raised(one.block, one, nil, -1).field)
+    for _, wrong in ipairs { -1, 1e10 } do
+      assert.are.equal("seconds", raised(one.block, one, nil, wrong).field)
+    end
+    assert.are.equal("per", raised(limiter, { per = 1e-300 }).field)
+    assert.are.equal("capacity", raised(limiter, { capacity = 1e300 }).field)
   end)
 
   it("lets requests go while the store is away, and warns once a minute", function()

@@ -141,24 +141,21 @@ return 1
 
 -- KEY, amount, capacity, per second, force (1, 0), block (s) → seconds to wait
 SOURCES.take = [[
+local MOST = 1e15
 local amount, capacity, per, block = tonumber(A[2]), tonumber(A[3]), tonumber(A[4]), tonumber(A[6])
 local key = P .. "b:" .. A[1]
 local got = call("HMGET", key, "t", "a", "u")
 local tokens, at, blocked = tonumber(got[1] or A[3]), tonumber(got[2] or text(now)), tonumber(got[3] or "0")
-tokens = math.min(capacity, tokens + math.max(0, now - at) / 1000000 * per)
+tokens = math.min(capacity, math.max(tokens, -MOST) + math.max(0, now - at) / 1000000 * per)
 if block > 0 then blocked = math.max(blocked, now + block * 1000000) end
 local wait = math.max((blocked - now) / 1000000, (amount - tokens) / per)
-if A[5] == "1" then
-  tokens, wait = math.min(capacity, tokens - amount), 0
-elseif wait > 0 then
-  wait = math.ceil(wait * 1000) / 1000
-else
-  tokens, wait = tokens - amount, 0
-end
+if A[5] == "1" then wait = 0 end
+if wait > 0 and block == 0 then return text(math.ceil(wait * 1000) / 1000) end
+if wait <= 0 then tokens = math.max(-MOST, math.min(capacity, tokens - amount)) end
 call("HSET", key, "t", text(tokens), "a", text(now), "u", text(blocked))
 local full = math.max((capacity - tokens) / per * 1000000, blocked - now) + 1000000
 call("PEXPIRE", key, millis(math.min(full, 1e18)))
-return text(wait)
+return text(math.ceil(math.max(wait, 0) * 1000) / 1000)
 ]]
 
 -- QUEUE, item, id ("" = none) → sequence

@@ -1,5 +1,7 @@
 --- Token buckets. Time is an argument; where it goes back, nothing is gained meanwhile.
 
+local most = require("koine.store.check").TOKENS_MAX
+
 local buckets = {}
 
 local methods = {}
@@ -26,7 +28,7 @@ local function level(self, key, options, now)
   local bucket = self.entries[key]
   if not bucket then return options.capacity, now end
   local gained = math.max(0, now - bucket.time) * options.per
-  return math.min(options.capacity, bucket.tokens + gained), bucket.blocked
+  return math.min(options.capacity, math.max(bucket.tokens, -most) + gained), bucket.blocked
 end
 
 --- Enters what another process has taken.
@@ -44,7 +46,7 @@ function methods:take(key, amount, options, now)
   blocked = options.block > 0 and math.max(blocked, now + options.block) or blocked
   local wait = options.force and 0 or math.max(blocked - now, (amount - tokens) / options.per)
   if wait > 0 and options.block == 0 then return math.ceil(wait * TICKS) / TICKS end
-  if wait <= 0 then tokens = math.min(options.capacity, tokens - amount) end
+  if wait <= 0 then tokens = math.max(-most, math.min(options.capacity, tokens - amount)) end
   self:set(key, tokens, now, blocked, options.capacity, options.per)
   return wait > 0 and math.ceil(wait * TICKS) / TICKS or 0
 end

@@ -82,4 +82,16 @@ return function(item)
     kit:pass(2)
     kit.equal(0, two:take(key, 4, rate), "take after the block")
   end)
+
+  item("however much is forced, waits are numbers, and a bucket owes no more than 1e15 tokens", function(kit)
+    local store, most = kit:open(), 1e15
+    local key, rate = kit:name "b", { capacity = most, per = 1e-9 }
+    local force = { capacity = most, per = 1e-9, force = true }
+    for _ = 1, 4 do kit.equal(0, kit.fine("take", store:take(key, most, force)), "take by force") end
+    local seconds = kit.fine("take", store:take(key, most, rate))
+    kit.check(math.type(seconds) and seconds > 1e20 and seconds < math.huge, "wait of %s s", tostring(seconds))
+    for _ = 1, 2 do kit.equal(0, kit.fine("take", store:take(key, -most, force)), "giving back") end
+    kit.equal(0, kit.fine("take", store:take(key, most, rate)), "take of all")
+    kit.check(store:take(key, most, rate) > 1e20, "more than the capacity was given back")
+  end)
 end
