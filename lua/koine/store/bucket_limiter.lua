@@ -30,9 +30,10 @@ local OPTIONS = check.options({ store = check.required(interface.store), key = c
   { hints = HINTS })
 
 --- Makes a limiter: {store, key (string), capacity = tokens that the bucket holds, at most 1e15, per = tokens that it
--- gains a second, from 1e-9, cost = tokens of a request: a number, or function(request) → number (1); on_error = "allow" (requests go while the
--- store is away) or "refuse" (they fail with its error); on_warning = function(err), called with the store's error, at
--- most once a minute}. Has the field `key`. Raises an ArgumentError naming the bad field.
+-- gains a second, from 1e-9, cost = tokens of a request: a number, or function(request) → number (1); on_error =
+-- "allow" (requests go while the store is away) or "refuse" (they fail with its error); on_warning = function(err),
+-- called with the store's error, at most once a minute}. Has the field `key`. Raises an ArgumentError naming the bad
+-- field.
 function bucket_limiter.new(given)
   local kept = OPTIONS(given)
   if type(kept.cost) == "number" and kept.cost > kept.capacity then

@@ -23,38 +23,38 @@ local engine = {}
 local Redis = { __index = engine, __name = "koine.store.redis" }
 
 -- Runs the script by its hash, for which it is loaded first where this server has not told that, and with `load` in
--- any case: the reply; nil, err.
+-- any case: the reply, and the connection that it came on; nil, err.
 local function run(self, name, arguments, deadline, load)
   local hashes = self.hashes
   if load or not hashes[name] then
-    local replies, err = self.pool:exchange(resp.encode { "SCRIPT", "LOAD", scripts[name] }, 1, deadline)
-    if not replies then return nil, err end
-    if resp.is_error(replies[1]) then return replies[1] end
-    if type(replies[1]) ~= "string" or not replies[1]:find(HASH) then
-      return nil, failure.odd(self.address.where)
-    end
+    local replies, link = self.pool:exchange(resp.encode { "SCRIPT", "LOAD", scripts[name] }, 1, deadline)
+    if not replies then return nil, link end
+    if resp.is_error(replies[1]) then return replies[1], link end
+    if type(replies[1]) ~= "string" or not replies[1]:find(HASH) then return link:refuse() end
     hashes[name] = replies[1]
   end
-  local replies, err = self.pool:exchange(resp.encode { "EVALSHA", hashes[name], 1, self.base,
+  local replies, link = self.pool:exchange(resp.encode { "EVALSHA", hashes[name], 1, self.base,
     table.unpack(arguments) }, 1, deadline)
-  if not replies then return nil, err end
-  return replies[1]
+  if not replies then return nil, link end
+  return replies[1], link
 end
 
--- Runs an operation: its reply; nil, err. `again`: it may be sent once more where the connection failed under it.
+-- Runs an operation: its reply, and the connection that it came on; nil, err. `again`: it may be sent once more where
+-- the connection failed under it.
 local function call(self, name, arguments, again)
   local deadline, pause, loads = wait.now() + self.timeout, PAUSE, 0
   while true do
-    local reply, err = run(self, name, arguments, deadline, loads > 0)
-    if err then
+    local reply, link = run(self, name, arguments, deadline, loads > 0)
+    if reply == nil then
+      local err = link
       if not again or err.kind ~= "connect" or not err.retryable or self.pool.closed then return nil, err end
       again = false
     elseif not resp.is_error(reply) then
-      return reply
+      return reply, link
     elseif reply.code == "NOSCRIPT" and loads < LOADS then
       loads = loads + 1
     else
-      err = failure.of_reply(reply, self.address.where, self.secrets)
+      local err = failure.of_reply(reply, self.address.where, self.secrets)
       if err.kind ~= "overloaded" or wait.now() + pause > deadline then return nil, err end
       local _, cancelled = wait.sleep(pause)
       if cancelled then return nil, cancelled end
@@ -140,16 +140,16 @@ function RESULTS.claim(reply)
   end
 end
 
-local function results(self, fits, ...)
+local function results(link, fits, ...)
   if fits then return ... end
-  return nil, failure.odd(self.address.where)
+  return link:refuse()
 end
 
 -- Runs an operation: its results; nil, err.
 local function operate(self, name, arguments, again)
-  local reply, err = call(self, name, arguments, again)
-  if err then return nil, err end
-  return results(self, RESULTS[name](reply))
+  local reply, link = call(self, name, arguments, again)
+  if reply == nil then return nil, link end
+  return results(link, RESULTS[name](reply))
 end
 
 function engine:get(key) return operate(self, "get", { key }, true) end
@@ -212,10 +212,18 @@ function engine:watch(prefix, seconds) return self.watchers:wait(prefix, seconds
 local QUESTIONS = { { "INFO", "server" }, { "CONFIG", "GET", "maxmemory-policy" }, { "CONFIG", "GET", "appendonly" },
   { "CONFIG", "GET", "appendfsync" } }
 
--- The value of a setting that was asked for; nil where the answer is none.
+-- The value of a setting that was asked for; nil where there is none.
 local function setting(self, reply)
-  local value = not resp.is_error(reply) and type(reply) == "table" and reply[2]
+  local value = not resp.is_error(reply) and reply[2]
   return type(value) == "string" and core.redact(value, self.secrets) or nil
+end
+
+-- Whether these may be the replies to QUESTIONS: a text and arrays, or errors.
+local function are_answers(replies)
+  for i, reply in ipairs(replies) do
+    if not resp.is_error(reply) and type(reply) ~= (i == 1 and "string" or "table") then return false end
+  end
+  return true
 end
 
 -- Where a write is, and what is not promised.
@@ -240,13 +248,14 @@ end
 function engine:describe()
   local commands = {}
   for i, question in ipairs(QUESTIONS) do commands[i] = resp.encode(question) end
-  local replies, err = self.pool:exchange(table.concat(commands), #commands, wait.now() + self.timeout)
-  if not replies then return nil, err end
+  local replies, link = self.pool:exchange(table.concat(commands), #commands, wait.now() + self.timeout)
+  if not replies then return nil, link end
+  if not are_answers(replies) then return link:refuse() end
   local info = replies[1]
   if resp.is_error(info) and info.code ~= "NOPERM" then
     return nil, failure.of_reply(info, self.address.where, self.secrets)
   end
-  local version = type(info) == "string" and info:match "redis_version:([^\r\n]*)" or "unknown"
+  local version = not resp.is_error(info) and info:match "redis_version:([^\r\n]*)" or "unknown"
   version = core.redact(version, self.secrets)
   local durable, warnings = promises(setting(self, replies[2]), setting(self, replies[3]), setting(self, replies[4]))
   for _, warning in ipairs(warnings) do

@@ -31,6 +31,13 @@ function methods:fail(err)
   for _, waiter in self.waiting:entries() do wait.wake(waiter) end
 end
 
+--- Ends a connection whose reply fits no command of a store: what comes behind it may not be the reply to what was
+-- asked. Returns nil and the error of that reply; others who wait get one of a connection that was closed.
+function methods:refuse()
+  self:fail(failure.closed(self.where))
+  return nil, failure.odd(self.where)
+end
+
 --- No new commands: it closes when nobody waits on it.
 function methods:retire()
   self.retired = true

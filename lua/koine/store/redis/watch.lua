@@ -1,7 +1,6 @@
 --- Those who wait for something new in a store on Redis: they share one subscription, on a connection of its own, which
 -- is made when somebody waits and kept until it fails. One of those who wait reads for all.
 
-local core = require "koine.core"
 local defer = require "koine.task.defer"
 local failure = require "koine.store.redis.failure"
 local resp = require "koine.store.redis.resp"
@@ -55,7 +54,12 @@ local function take(self, bytes)
       return true
     end
     if resp.is_error(reply) then return nil, failure.of_reply(reply, self.link.where, self.link.secrets) end
-    if type(reply) == "table" and reply[1] == "message" and reply[3] ~= core.null then changed(self, reply[3]) end
+    local said = type(reply) == "table" and reply[1]
+    if said == "message" and type(reply[3]) == "string" then
+      changed(self, reply[3])
+    elseif said ~= "subscribe" then
+      return nil, failure.odd(self.link.where)
+    end
   end
 end
 

@@ -198,6 +198,54 @@ describe("the engine on Redis", function()
     end
   end)
 
+  it("drops a connection whose reply is none to what was asked, and nobody gets a later one", function()
+    local wrong = ":7\r\n*2\r\n$5\r\nstray\r\n$1\r\n1\r\n"
+    for _, case in ipairs(CALLS) do
+      local log = fake.run(replies(wrong, "*0\r\n"), function(store)
+        assert.are.equal("protocol", select(2, ask(store, case)).kind, case[1])
+        assert.are.same({ n = 2 }, table.pack(store:get "k"))
+      end)
+      assert.are.equal(2, log[#log].connection, case[1])
+    end
+    local log = fake.run(function(command)
+      return (command[1] == "INFO" or command[1] == "CONFIG") and ":1\r\n" or command[1] == "EVALSHA" and "*0\r\n"
+    end, function(store)
+      assert.are.equal("protocol", select(2, store:describe()).kind)
+      assert.are.same({ n = 2 }, table.pack(store:get "k"))
+    end)
+    assert.are.equal(2, log[#log].connection)
+  end)
+
+  it("has those who share a connection that is dropped repeat what they may", function()
+    local n, got = 0, {}
+    local log = fake.run(function(command)
+      if command[1] ~= "EVALSHA" then return false end
+      n = n + 1
+      if n == 1 then return "" end
+      return n == 2 and ":7\r\n" or "*2\r\n$1\r\nv\r\n$1\r\n1\r\n"
+    end, function(store)
+      koine.gather(function() got[1] = select(2, store:get "a").kind end, function() got[2] = store:get "b" end)
+    end, { pool = 1 })
+    assert.are.same({ "protocol", "v" }, got)
+    assert.are.equal(2, log[#log].connection)
+  end)
+
+  it("greets no server, and hears none, that answers something else", function()
+    for _, reply in ipairs { ":1\r\n", "+QUEUED\r\n", "*0\r\n", "$-1\r\n" } do
+      local log = fake.run(function() return reply end, function(store)
+        assert.are.equal("protocol", select(2, store:get "k").kind)
+      end, { password = "some password" })
+      assert.are.equal(1, #log)
+    end
+    for _, reply in ipairs { ":1\r\n", "+OK\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\nw\r\n:5\r\n", "*0\r\n" } do
+      fake.run(function() return reply end, function(store)
+        local ok, _, err = pcall(store.watch, store, "k", 1)
+        assert.is_true(ok, reply)
+        assert.are.equal("protocol", err and err.kind, reply)
+      end)
+    end
+  end)
+
   it("shares connections, each with its replies in order; one that dies takes its own commands along", function()
     local made, failed = {}, 0
     local log = fake.run(function(command)
