@@ -12,7 +12,7 @@ local PAUSE, PAUSE_MAX = 0.05, 1 -- seconds between two tries
 
 -- Kinds of errors that another try would meet again.
 local LASTING = { auth = true, permission = true, protocol = true, cancelled = true }
-local LASTING_CODES = { closed = true, value_size = true }
+local LASTING_CODES = { closed = true, cut_short = true, value_size = true }
 
 --- Whether an error of a store may be over soon.
 function storing.passes(err) return not (LASTING[err.kind] or LASTING_CODES[err.code]) end

@@ -76,6 +76,13 @@ function failure.lost(dialect, err, committing)
       committing and " while a change was being committed, which may have happened" or "", err.message) }
 end
 
+--- The error of a `query` that was cut short: its next reply may be the one that was not waited for.
+function failure.cut(dialect)
+  return errors.new { kind = "connect", code = "cut_short", retryable = false,
+    message = ("%s: `query` ended in the middle of an operation, and its reply may still come; open another store, or "
+      .. "use `connect`"):format(dialect) }
+end
+
 --- The error of a column that holds what no operation of a store writes.
 function failure.odd(dialect)
   return errors.new { kind = "protocol", message = dialect .. ": a row that no operation of a store writes" }

@@ -284,10 +284,14 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --- Makes a store in a database. Nothing is connected before the first operation, and no table is made: see
 -- koine.store.schema. Options:
 --   dialect    "sqlite" or "postgres"
---   connect    function() → a connection of luasql's, or nil and why: called at first, and anew when it was lost; or
---              the text that luasql's driver connects with, which is then required here: a path, "dbname=… host=…"
+--   connect    function() → a connection of luasql's, or an object with query(self, sql), which returns as `query` does,
+--              and close(self); or nil and why. Called at first, and anew when the connection was lost or an operation
+--              was cancelled in its middle; or the text that luasql's driver connects with, which is then required here:
+--              a path, "dbname=… host=…"
 --   query      in its place: function(sql) → rows, an array of tables by column, nil for NULL; or nil and why (a text,
---              or one of Koine's errors). Always of one and the same connection, and of no one else's transaction
+--              or one of Koine's errors). Always of one and the same connection, and of no one else's transaction. In
+--              koine.run it is called in tasks of its own, and what was cancelled goes on until its reply; where it ends
+--              without one, all later operations are nil, err (kind "connect", code "cut_short")
 --   blocking   true: it is known that each operation blocks the thread; else on_warning is told once, where a task uses
 --              PostgreSQL by `connect`
 --   on_warning function(message), Lua's warn
