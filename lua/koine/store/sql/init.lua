@@ -286,12 +286,12 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --   dialect    "sqlite" or "postgres"
 --   connect    function() → a connection of luasql's, or an object with query(self, sql), which returns as `query` does,
 --              and close(self); or nil and why. Called at first, and anew when the connection was lost or an operation
---              was cancelled in its middle; or the text that luasql's driver connects with, which is then required here:
---              a path, "dbname=… host=…"
---   query      in its place: function(sql) → rows, an array of tables by column, nil for NULL; or nil and why (a text,
---              or one of Koine's errors). Always of one and the same connection, and of no one else's transaction. In
---              koine.run it is called in tasks of its own, and what was cancelled goes on until its reply; where it ends
---              without one, all later operations are nil, err (kind "connect", code "cut_short")
+--              was cancelled in its middle. Or the text that luasql's driver connects with, which is required then: a
+--              path, "dbname=… host=…"
+--   query      in its place: function(sql) → rows, an array of tables by column, nil for NULL; or nil and why: a text,
+--              or one of Koine's errors. Always of one and the same connection, and of no one else's transaction. In
+--              koine.run it is called in tasks of its own, and what was cancelled goes on until its reply. Where it
+--              ends without one, all later operations are nil, err (kind "connect", code "cut_short")
 --   blocking   true: it is known that each operation blocks the thread; else on_warning is told once, where a task uses
 --              PostgreSQL by `connect`
 --   on_warning function(message), Lua's warn

@@ -5,6 +5,7 @@ local folder = require "spec.support.folder"
 local koine = require "koine"
 local postgres = require "spec.lua.store.sql.postgres"
 local redis = require "spec.lua.store.redis.server"
+local sqlite = require "spec.lua.store.sql.sqlite"
 local wait = require "koine.task.wait"
 
 -- The tests, on the engine that open() opens, each time another handle.
@@ -93,20 +94,11 @@ describe("koine.dispatcher.shared on files", function()
 end)
 
 describe("koine.dispatcher.shared on SQLite", function()
-  local found, driver = pcall(require, "luasql.sqlite3")
-  if not found then return pending "lua-sql-sqlite3 is not installed (tools/deps.sh test)" end
-  local dir
-  setup(function()
-    dir = folder.in_memory()
-    local conn = assert(driver.sqlite3():connect(dir .. "/store.sqlite"))
-    for statement in koine.store.schema "sqlite":gmatch "[^;]+;" do
-      local cursor = assert(conn:execute(statement))
-      if type(cursor) == "userdata" then cursor:close() end
-    end
-    conn:close()
-  end)
+  if sqlite.missing then return pending(sqlite.missing) end
+  local dir, path
+  setup(function() dir, path = sqlite.make() end)
   teardown(function() folder.remove(dir) end)
-  tests(function() return koine.store.sql { dialect = "sqlite", connect = dir .. "/store.sqlite" } end)
+  tests(function() return koine.store.sql { dialect = "sqlite", connect = path } end)
 end)
 
 describe("koine.dispatcher.shared on Redis", function()
@@ -118,23 +110,6 @@ describe("koine.dispatcher.shared on Redis", function()
   end)
   teardown(function() server:stop() end)
   tests(function() return open() end)
-end)
-
-describe("koine.dispatcher.shared on SQLite", function()
-  local found, driver = pcall(require, "luasql.sqlite3")
-  if not found then return pending "lua-sql-sqlite3 is not installed (tools/deps.sh test)" end
-  local dir
-  setup(function()
-    dir = folder.in_memory()
-    local conn = assert(driver.sqlite3():connect(dir .. "/store"))
-    for statement in koine.store.schema("sqlite"):gmatch "[^;]+;" do
-      local done = assert(conn:execute(statement))
-      if type(done) == "userdata" then done:close() end
-    end
-    conn:close()
-  end)
-  teardown(function() folder.remove(dir) end)
-  tests(function() return koine.store.sql { dialect = "sqlite", connect = dir .. "/store" } end)
 end)
 
 describe("koine.dispatcher.shared on PostgreSQL", function()

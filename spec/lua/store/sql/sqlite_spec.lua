@@ -5,50 +5,19 @@ local folder = require "spec.support.folder"
 local koine = require "koine"
 local processes = require "spec.lua.store.kit.processes"
 local raised = require "spec.support.raised"
+local sqlite = require "spec.lua.store.sql.sqlite"
 
-local found, driver = pcall(require, "luasql.sqlite3")
-if not found then
-  describe("koine.store.sql on SQLite", function()
-    pending "keeps the contract: lua-sql-sqlite3 is not installed (tools/deps.sh test)"
-  end)
+if sqlite.missing then
+  describe("koine.store.sql on SQLite", function() pending("keeps the contract: " .. sqlite.missing) end)
   return
 end
 
-local environment = driver.sqlite3()
-
-local function statements(conn, text)
-  for statement in text:gmatch "[^;]+;" do
-    local cursor = assert(conn:execute(statement))
-    if type(cursor) == "userdata" then cursor:close() end
-  end
-end
-
--- The rows of a statement, as a `query` returns them.
-local function query_of(conn)
-  return function(sql)
-    local cursor, err = conn:execute(sql)
-    if not cursor then return nil, err end
-    local rows = {}
-    if type(cursor) == "userdata" then
-      local row = cursor:fetch({}, "a")
-      while row do
-        rows[#rows + 1], row = row, cursor:fetch({}, "a")
-      end
-    end
-    return rows
-  end
-end
+local query_of, connect = sqlite.query_of, sqlite.connect
 
 describe("koine.store.sql on SQLite", function()
   local dir, path
 
-  local function make()
-    dir = folder.in_memory()
-    path = dir .. "/store.sqlite"
-    local conn = assert(environment:connect(path))
-    statements(conn, koine.store.schema "sqlite")
-    conn:close()
-  end
+  local function make() dir, path = sqlite.make() end
 
   local function open(more)
     local options = { dialect = "sqlite" }
@@ -73,7 +42,7 @@ describe("koine.store.sql on SQLite", function()
     -- One connection for all, whose statements wait: a database behind a network.
     local conn
     local function slow()
-      conn = conn or assert(environment:connect(path))
+      conn = conn or connect(path)
       local query = query_of(conn)
       return function(sql)
         koine.sleep(0)
@@ -90,7 +59,7 @@ describe("koine.store.sql on SQLite", function()
     for _, item in ipairs(koine.testing.store_contract.items { unit = 10, pass = pass, seeds = { 1, 2 },
       open = function()
         return open { connect = function()
-          local own = assert(environment:connect(path))
+          local own = connect(path)
           local query = query_of(own)
           return { close = function() own:close() end, query = function(_, sql)
             if sql:find "^PRAGMA busy_timeout" then return {} end -- so that the wait is the engine's
@@ -134,8 +103,8 @@ describe("koine.store.sql on SQLite", function()
       end
       local store <close> = open()
       local version = assert(store:put("k", "v"))
-      local conn = assert(environment:connect(path))
-      statements(conn, koine.store.schema "sqlite")
+      local conn = connect(path)
+      sqlite.run(conn, koine.store.schema "sqlite")
       conn:close()
       assert.are.same({ "v", version }, { store:get "k" })
       assert.are.equal("dialect", raised(koine.store.schema, "mysql").field)
@@ -162,7 +131,7 @@ describe("koine.store.sql on SQLite", function()
     end)
 
     it("asks again while the database is busy, and gives up after a time", function()
-      local conn = assert(environment:connect(path))
+      local conn = connect(path)
       local query, busy, n = query_of(conn), 3, 0
       local store <close> = open { query = function(sql)
         if sql:find "^BEGIN" then n = n + 1 end
@@ -190,10 +159,10 @@ describe("koine.store.sql on SQLite", function()
     end)
 
     it("waits for a writer of another connection", function()
-      local other = assert(environment:connect(path))
-      statements(other, "BEGIN IMMEDIATE; INSERT INTO koine_values VALUES (X'6b', 7, NULL, X'76');")
+      local other = connect(path)
+      sqlite.run(other, "BEGIN IMMEDIATE; INSERT INTO koine_values VALUES (X'6b', 7, NULL, X'76');")
       local store <close> = open { connect = function()
-        local conn = assert(environment:connect(path))
+        local conn = connect(path)
         return { close = function() conn:close() end, execute = function(_, sql)
           if sql:find "^PRAGMA busy_timeout" then return 0 end -- so that the wait is the engine's
           return conn:execute(sql)
@@ -212,7 +181,7 @@ describe("koine.store.sql on SQLite", function()
     it("takes a failed change back: the disk is full", function()
       local conn
       local store <close> = open { connect = function()
-        conn = assert(environment:connect(path))
+        conn = connect(path)
         return conn
       end }
       local version = assert(store:put("k", "small"))
@@ -236,7 +205,7 @@ describe("koine.store.sql on SQLite", function()
       local opened, cut = 0, nil
       local store <close> = open { connect = function()
         opened = opened + 1
-        local conn = assert(environment:connect(path))
+        local conn = connect(path)
         return { close = function() conn:close() end, execute = function(_, sql)
           if cut and sql:find(cut) then
             cut = nil
@@ -260,7 +229,7 @@ describe("koine.store.sql on SQLite", function()
     end)
 
     it("rolls back what was cancelled in the middle, and does not mix two operations", function()
-      local conn = assert(environment:connect(path))
+      local conn = connect(path)
       local query, stop = query_of(conn), nil
       local store <close> = open { query = function(sql)
         koine.sleep(stop and sql:find(stop) and 0.05 or 0)
@@ -289,155 +258,9 @@ describe("koine.store.sql on SQLite", function()
       conn:close()
     end)
 
-    -- A connection of the server's side of the network: each statement is run when it comes, and its reply lies on the
-    -- wire until somebody reads, which takes some time. `stop(n)` cancels the reader of the nth statement.
-    local function wire()
-      local conn, replies, n = assert(environment:connect(path)), {}, 0
-      local query = query_of(conn)
-      local self = { stop = function() end }
-      function self.query(_, sql)
-        if sql:find "^PRAGMA busy_timeout" then return {} end -- it would stop this process for a lock of its own
-        n = n + 1
-        replies[#replies + 1] = table.pack(query(sql))
-        self.stop(n)
-        koine.sleep(0.001)
-        return table.unpack(table.remove(replies, 1), 1, 2)
-      end
-      function self.close()
-        self.closed = true
-        return conn:close()
-      end
-      return self
-    end
-
-    -- Cancels a put in each of its statements in turn: the next operations on `store` are answered as they should be.
-    local function cut(store, stop_at)
-      local cuts = 0
-      koine.run(function()
-        for n = 1, 12 do
-          local value = assert(store:get "k")
-          local task = koine.spawn(function() return store:put("k", "value " .. n) end)
-          stop_at(n, function()
-            koine.spawn(function() cuts = cuts + (task:cancel() and 1 or 0) end)
-          end)
-          task:wait()
-          local got, version = store:get "k"
-          assert.is_truthy(got == value or got == "value " .. n, tostring(got or version))
-          assert.are.same({ {} }, { store:list "other" })
-          assert.is_true(store:release("k", "me"))
-          assert(store:put("k", "after " .. n, { if_version = version }))
-          assert.are.equal("after " .. n, (store:get "k"))
-        end
-      end)
-      return cuts
-    end
-
-    it("waits for the reply of a query that was cancelled, and gives it to nobody else", function()
-      local side = wire()
-      local store <close> = open { query = function(sql) return side:query(sql) end }
-      assert(store:put("k", "first"))
-      assert.is_true(cut(store, function(n, cancel)
-        local from
-        side.stop = function(now)
-          from = from or now
-          if now == from + n - 1 then cancel() end
-        end
-      end) > 4)
-      side.close()
-    end)
-
-    it("closes a connection whose operation was cancelled, and connects anew", function()
-      local sides, stop = {}, nil
-      local store <close> = open { connect = function()
-        sides[#sides + 1] = wire()
-        local from
-        sides[#sides].stop = function(now)
-          from = from or now
-          if stop then stop(now) end
-        end
-        return sides[#sides]
-      end }
-      assert(store:put("k", "first"))
-      local cuts = cut(store, function(n, cancel)
-        local from
-        stop = function(now)
-          from = from or now
-          if now == from + n - 1 then
-            stop = nil
-            cancel()
-          end
-        end
-      end)
-      assert.is_true(cuts > 4)
-      assert.are.equal(cuts + 1, #sides)
-      for i = 1, cuts do assert.is_true(sides[i].closed) end
-      assert.is_nil(sides[#sides].closed)
-    end)
-
-    it("refuses a query that ended without its reply, from then on", function()
-      local cancelled = koine.errors.new { kind = "cancelled", message = "cancelled" }
-      for _, ending in ipairs { function() return nil, cancelled end, function() error "torn" end } do
-        local side, ends = wire(), nil
-        local store <close> = open { query = function(sql)
-          if ends and sql:find "^UPDATE" then return ends() end
-          return side:query(sql)
-        end }
-        assert(store:put("k", "v"))
-        ends = ending
-        pcall(store.put, store, "k", "w")
-        ends = nil
-        for _ = 1, 2 do
-          local value, err = store:get "k"
-          assert.is_nil(value)
-          assert.are.same({ "connect", "cut_short", false }, { err.kind, err.code, err.retryable })
-        end
-        side.close()
-      end
-    end)
-
-    it("refuses a query whose run ended in the middle of a reply", function()
-      local side = wire()
-      local store <close> = open { query = function(sql) return side:query(sql) end }
-      assert(store:put("k", "v"))
-      side.stop = function() koine.sleep(60) end
-      pcall(koine.run, function()
-        koine.spawn(function() store:get "k" end)
-        koine.sleep(0.01)
-        error "the end"
-      end)
-      side.stop = function() end
-      assert.are.equal("cut_short", select(2, store:get "k").code)
-      side.close()
-    end)
-
-    it("closes a connection that could not be prepared, or belongs to a store that was closed meanwhile", function()
-      local closed, store = 0, nil
-      local function conn(answer)
-        return { close = function() closed = closed + 1 end, query = answer }
-      end
-      store = open { connect = function() return conn(function() return nil, "database is locked" end) end }
-      local real, wait = nil, require "koine.task.wait"
-      real, wait.sleep = wait.sleep, function() return nil, koine.errors.new { kind = "cancelled", message = "x" } end
-      assert.is_nil((store:get "k"))
-      wait.sleep = real
-      assert.are.equal(1, closed)
-      koine.run(function()
-        store = open { connect = function()
-          koine.sleep(0.01)
-          return conn(function() return {} end)
-        end }
-        local task = koine.spawn(function() return store:get "k" end)
-        koine.sleep(0)
-        store:close()
-        local _, err = task:wait()
-        assert.are.equal("closed", err.code)
-      end)
-      assert.are.equal(2, closed)
-    end)
-
     it("forgets ids after a day, and removes what has expired", function()
       local store <close> = open()
-      local conn = assert(environment:connect(path))
+      local conn = connect(path)
       local function age() assert(conn:execute "UPDATE koine_queue SET at = at - 86401") end
       local function count(table_name)
         local cursor = conn:execute("SELECT count(*) FROM " .. table_name)
@@ -464,7 +287,7 @@ describe("koine.store.sql on SQLite", function()
     end)
 
     it("finds the next queue by an index, whatever the prefix", function()
-      local conn, seen = assert(environment:connect(path)), nil
+      local conn, seen = connect(path), nil
       local query = query_of(conn)
       local store <close> = open { query = function(sql)
         if sql:find "FROM koine_ready r" then seen = sql end
@@ -486,7 +309,7 @@ describe("koine.store.sql on SQLite", function()
       local store <close> = open()
       assert(store:push("a", "1"))
       assert(store:push("b", "2"))
-      local conn = assert(environment:connect(path))
+      local conn = connect(path)
       assert(conn:execute "DELETE FROM koine_queue WHERE queue = X'61'")
       conn:close()
       assert.is_nil((store:claim("me", 10)))
@@ -501,7 +324,7 @@ describe("koine.store.sql on SQLite", function()
       local memory <close> = open { connect = ":memory:" }
       assert.are.equal("memory", assert(memory:describe()).durable)
       local lazy <close> = open { connect = function()
-        local conn = assert(environment:connect(dir .. "/other.sqlite"))
+        local conn = connect(dir .. "/other.sqlite")
         conn:execute "PRAGMA synchronous = NORMAL"
         return conn
       end }
