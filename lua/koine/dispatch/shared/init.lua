@@ -175,15 +175,17 @@ local function new_owner()
   end):sub(1, 16)
 end
 
--- A part of a name in the store.
-local function name_of(most)
-  return check.that(("string of 1 to %d bytes without NUL"):format(most), function(value)
-    local fits = type(value) == "string" and value ~= "" and #value <= most and not value:find("\0", 1, true)
-    return fits and value or nil
-  end)
-end
+local OWNER = check.that("string of 1 to 400 bytes without NUL", function(value)
+  local fits = type(value) == "string" and value ~= "" and #value <= 400 and not value:find("\0", 1, true)
+  return fits and value or nil
+end)
 
-local PREFIX, OWNER = name_of(100), name_of(400)
+-- The colon at the end, and no other one, keeps a prefix from being the beginning of another. The names of dead letters
+-- begin with "dead:".
+local PREFIX = check.that('string of at most 99 bytes, without NUL, no colon but at its end, not "dead"', function(value)
+  local name = type(value) == "string" and value:match "^([^:\0]+):?$"
+  if name and #name <= 99 and name ~= "dead" then return name .. ":" end
+end)
 
 local COUNT = check.integer(1)
 local construct = settings.constructor_with { store = check.required(interface.store), target = settings.target,
@@ -203,7 +205,8 @@ local construct = settings.constructor_with { store = check.required(interface.s
 --                  lease     {key, fence, owner}: for tools that can refuse a machine which was away too long
 --   owner        this process's name; another one in each (nil: made of the host's name and a random number). Its
 --                claims are numbered: in the store their owners are owner#1, owner#2 and so on
---   prefix       "dispatch:": begins the names of this dispatcher's queues in the store
+--   prefix       "dispatch:": begins the names of this dispatcher's queues in the store. Without a colon at its end it
+--                gets one; it has no other one, and is not "dead"
 --   ttl          seconds, 60: how long the threads of a process that died stay with it
 --   max_threads  16: how many threads this process plays at once
 --   max_tries    3: turns that are begun for a message; then it is a dead letter

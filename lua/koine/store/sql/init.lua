@@ -286,8 +286,8 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --   dialect    "sqlite" or "postgres"
 --   connect    function() → a connection of luasql's, or an object with query(self, sql), which returns as `query` does,
 --              and close(self); or nil and why. Called at first, and anew when the connection was lost or an operation
---              was cancelled in its middle. Or the text that luasql's driver connects with, which is required then: a
---              path, "dbname=… host=…"
+--              was cancelled in its middle. Or the text that luasql's driver connects with, a path or
+--              "dbname=… host=…"; the driver is required then
 --   query      in its place: function(sql) → rows, an array of tables by column, nil for NULL; or nil and why: a text,
 --              or one of Koine's errors. Always of one and the same connection, and of no one else's transaction. In
 --              koine.run it is called in tasks of its own, and what was cancelled goes on until its reply. Where it

@@ -18,9 +18,9 @@ local function tests(open)
     names = ("d%x:"):format(math.random(1 << 40)) -- queues of its own
   end)
 
-  local function machine(name)
+  local function machine(name, prefix)
     local function note(...) log[#log + 1] = table.concat({ name, ... }, ":") end
-    return koine.dispatcher.shared { store = open(), owner = name, mode = "per-thread", prefix = names,
+    return koine.dispatcher.shared { store = open(), owner = name, mode = "per-thread", prefix = prefix or names,
       target = { run_turn = function(_, _, _, ctx)
         note(ctx.messages[1].prompt, ctx.tries, ctx.history or "-")
         while hold and not ctx.cancelled() do koine.sleep(0.002) end
@@ -51,6 +51,19 @@ local function tests(open)
       while (i % 2 == 0 and a or b):step() do end
     end
     assert.are.equal("B:m1:1:- B:ok A:m2:1:m1 A:ok B:m3:1:m1m2 B:ok", table.concat(log, " "))
+  end)
+
+  it("leaves the threads of other dispatchers alone, whatever their prefixes", function()
+    local own = names:sub(1, -2)
+    local a, b, c = machine("A", own), machine("B", own .. "2"), machine("C", own .. ":")
+    say(b, "m1")
+    assert.is_false(a:step())
+    assert.is_false(c:step())
+    assert.is_true(b:step())
+    say(a, "m2")
+    assert.is_false(b:step())
+    assert.is_true(c:step()) -- the same prefix as A's
+    assert.are.equal("B:m1:1:- B:ok C:m2:1:- C:ok", table.concat(log, " "))
   end)
 
   it("cancels, drops and forgets from another machine, and gives back", function()

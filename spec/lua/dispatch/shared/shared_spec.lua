@@ -76,6 +76,9 @@ describe("koine.dispatcher.shared", function()
       max_threads = { store = lab.store, max_threads = 0 }, owner = { store = lab.store, owner = "" } } do
       assert.are.equal(field, raised(koine.dispatcher.shared, options).field)
     end
+    for _, prefix in ipairs { ":", "a:b", "a:b:", "a::", "dead", "dead:", "a\0", ("a"):rep(101), ("a"):rep(100) } do
+      assert.are.equal("prefix", raised(koine.dispatcher.shared, { store = lab.store, prefix = prefix }).field, prefix)
+    end
     local mine = koine.dispatcher.shared { store = lab.store }
     assert.are.equal("target", raised(mine.run, mine).field)
     assert.are.equal("target", raised(mine.step, mine).field)
