@@ -131,7 +131,7 @@ local function each()
   for name in next, makers do
     if rawget(koine, name) == nil then names[#names + 1] = name end
   end
-  table.sort(names)
+  table.sort(names, core.before)
   return function()
     local name, value
     repeat

@@ -40,12 +40,12 @@ function check.nearest(name, names)
   local best, least = nil, math.max(2, #name // 3) + 1
   for candidate in pairs(names) do
     local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
-    if edits < least or (edits == least and best and candidate < best) then best, least = candidate, edits end
+    if edits < least or (edits == least and best and core.before(candidate, best)) then best, least = candidate, edits end
   end
   return best
 end
 
-local function before(a, b) return tostring(a) < tostring(b) end
+local function before(a, b) return core.before(tostring(a), tostring(b)) end
 
 --- The keys of a table, sorted as text, so that of several faults an error always names the same one.
 function check.names(of)

@@ -205,7 +205,7 @@ local function check_known(name, spec, given)
     if not known[key] then unknown[#unknown + 1] = tostring(key) end
   end
   if not unknown[1] then return end
-  table.sort(unknown)
+  table.sort(unknown, core.before)
   if spec.misnomers and spec.misnomers[unknown[1]] then
     core.raise_argument(name .. "." .. unknown[1], spec.misnomers[unknown[1]], unknown[1])
   end

@@ -25,7 +25,7 @@ local function keys_of(value, names)
   for key in next, value do
     if not seen[key] then rest[#rest + 1] = key end
   end
-  table.sort(rest, function(a, b) return tostring(a) < tostring(b) end)
+  table.sort(rest, function(a, b) return core.before(tostring(a), tostring(b)) end)
   return table.move(rest, 1, #rest, #keys + 1, keys)
 end
 

@@ -1,6 +1,7 @@
 --- Calls to the service that a login module gets its tokens from. One JSON answer each; no retries here.
 
 local check = require "koine.data.check"
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
 local shown_path = require("koine.data.text").shown_path
@@ -103,7 +104,7 @@ function login_service.form(fields)
   for name, value in pairs(fields) do
     parts[#parts + 1] = name .. "=" .. value:gsub("[^%w%-._~]", function(c) return ("%%%02X"):format(c:byte()) end)
   end
-  table.sort(parts)
+  table.sort(parts, core.before)
   return table.concat(parts, "&")
 end
 

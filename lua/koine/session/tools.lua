@@ -174,7 +174,7 @@ function tools.make(work)
   for name in next, known do
     if not seen[name] then others[#others + 1] = name end
   end
-  table.sort(others)
+  table.sort(others, core.before)
   for _, name in ipairs(others) do all[#all + 1] = refusing(name) end
   return all, skipped
 end

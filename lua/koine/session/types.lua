@@ -20,7 +20,7 @@ types.KIND = { REASONING = "reasoning", TOOL_CALL = "tool_call", TOOL_RESULT = "
 local function word_of(words)
   local list = {}
   for _, word in next, words do list[#list + 1] = word end
-  table.sort(list)
+  table.sort(list, core.before)
   return check.one_of(list)
 end
 

@@ -44,6 +44,15 @@ local function output(command)
   return text
 end
 
+describe("core.before", function()
+  it("orders strings by their bytes", function()
+    local sorted = { "", "\0", "\0\0", "A", "B", "a", "a\0", "aa", "\127", "\128", "\255" }
+    for i, a in ipairs(sorted) do
+      for k, b in ipairs(sorted) do assert.are.equal(i < k, core.before(a, b), i .. " " .. k) end
+    end
+  end)
+end)
+
 describe("digests", function()
   it("are those of the standards", function()
     assert.are.equal("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", hex(core.sha256 "abc"))

@@ -1,6 +1,8 @@
 /*
-** bytes.c: what is asked of strings of bytes: checksums, digests, base64. Each takes time that grows with the length.
+** bytes.c: what is asked of strings of bytes: their order, checksums, digests, base64. Each takes time that grows with the length.
 */
+#include <string.h>
+
 #include "binding/binding.h"
 #include "core/bytes/base64.h"
 #include "core/bytes/crc32.h"
@@ -10,6 +12,14 @@ static struct str check_bytes(lua_State *L, int idx) {
   struct str bytes;
   bytes.p = luaL_checklstring(L, idx, &bytes.n);
   return bytes;
+}
+
+/* core.before(a, b): whether `a` comes before `b` in the order of bytes, whatever the locale: for table.sort. */
+static int f_before(lua_State *L) {
+  struct str a = check_bytes(L, 1), b = check_bytes(L, 2);
+  int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+  lua_pushboolean(L, order < 0 || (order == 0 && a.n < b.n));
+  return 1;
 }
 
 /* core.crc32(bytes): the CRC-32 as an integer. */
@@ -65,6 +75,7 @@ static int f_base64_decode(lua_State *L) {
 }
 
 static const luaL_Reg FUNCTIONS[] = {
+  { "before", f_before },
   { "crc32", f_crc32 },
   { "sha256", f_sha256 },
   { "hmac_sha256", f_hmac_sha256 },

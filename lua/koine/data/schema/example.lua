@@ -29,7 +29,7 @@ local function expand_object(value, path)
     properties[name] = expand(member, path .. "." .. name)
     if optional == "" then required[#required + 1] = name end
   end
-  table.sort(required)
+  table.sort(required, core.before)
   return { type = "object", properties = properties, required = #required > 0 and required or nil }
 end
 

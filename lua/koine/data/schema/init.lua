@@ -65,7 +65,7 @@ function schema.unjudged(given, name)
     parts.each(s, function(part, where) look(part, path .. "." .. where) end)
   end
   look(given, named(name, "schema"))
-  table.sort(found, function(a, b) return a.path < b.path end)
+  table.sort(found, function(a, b) return core.before(a.path, b.path) end)
   return found
 end
 

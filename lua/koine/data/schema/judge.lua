@@ -168,7 +168,7 @@ local function canonical(value, kinds)
     return "[" .. table.concat(texts, ",") .. "]"
   end
   for name, member in next, value do texts[#texts + 1] = core.encode(name) .. ":" .. canonical(member, kinds) end
-  table.sort(texts)
+  table.sort(texts, core.before)
   return "{" .. table.concat(texts, ",") .. "}"
 end
 
@@ -215,7 +215,7 @@ end
 local function sorted_names(value)
   local names = {}
   for name in next, value do names[#names + 1] = tostring(name) end
-  table.sort(names)
+  table.sort(names, core.before)
   return names
 end
 

@@ -100,7 +100,7 @@ function parts.order(s)
   for name in next, properties do
     if not placed[name] then rest[#rest + 1] = name end
   end
-  table.sort(rest)
+  table.sort(rest, core.before)
   return table.move(rest, 1, #rest, #order + 1, order)
 end
 

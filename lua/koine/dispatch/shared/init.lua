@@ -182,7 +182,7 @@ end)
 
 -- The colon at the end, and no other one, keeps a prefix from being the beginning of another. The names of dead letters
 -- begin with "dead:".
-local PREFIX = check.that('string of at most 99 bytes, without NUL, no colon but at its end, not "dead"', function(value)
+local PREFIX = check.that('string of at most 99 bytes, no NUL, no colon but at its end, not "dead"', function(value)
   local name = type(value) == "string" and value:match "^([^:\0]+):?$"
   if name and #name <= 99 and name ~= "dead" then return name .. ":" end
 end)

@@ -183,7 +183,10 @@ local function canonical_query(query)
     local name, value = part:match "^([^=]*)=?(.*)$"
     list[#list + 1] = { normal(name), normal(value) }
   end
-  table.sort(list, function(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end)
+  table.sort(list, function(a, b)
+    if a[1] ~= b[1] then return core.before(a[1], b[1]) end
+    return core.before(a[2], b[2])
+  end)
   for i, pair in ipairs(list) do list[i] = table.concat(pair, "=") end
   return table.concat(list, "&")
 end

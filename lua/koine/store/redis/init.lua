@@ -63,7 +63,8 @@ local function call(self, name, arguments, again)
   end
 end
 
-local function number(n) return math.type(n) == "integer" and ("%d"):format(n) or ("%.17g"):format(n) end
+-- A number as text, exactly, whatever the locale.
+local number = core.encode
 
 local function condition(version)
   if version == nil then return "" end
@@ -168,7 +169,7 @@ end
 
 -- The bounds of names that begin with the prefix and come behind `after`, as ZRANGEBYLEX has them.
 local function bounds(prefix, after)
-  local from = after and after >= prefix and "(" .. after or prefix ~= "" and "[" .. prefix or "-"
+  local from = after and not core.before(after, prefix) and "(" .. after or prefix ~= "" and "[" .. prefix or "-"
   local last = behind(prefix)
   return from, last and "(" .. last or "+"
 end

@@ -16,7 +16,7 @@ dialects.sqlite = {
   bytes = function(value) return "X'" .. value:gsub(".", HEX) .. "'" end,
   column = function(name) return name end,
   decode = function(value) return value end,
-  now = function() return ("%.17g"):format(core.wall()) end,
+  now = function() return core.encode(core.wall()) end,
   begin = "BEGIN IMMEDIATE",
   bump = "UPDATE koine_numbers SET n = n + 1",
   next = "SELECT n, %s AS now FROM koine_numbers",

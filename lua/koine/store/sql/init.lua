@@ -5,6 +5,7 @@ local buckets = require "koine.store.state.buckets"
 local behind = require "koine.store.prefix"
 local check = require "koine.data.check"
 local connections = require "koine.store.sql.connection"
+local core = require "koine.core"
 local dialects = require "koine.store.sql.dialects"
 local failure = require "koine.store.sql.failure"
 local interface = require "koine.store.interface"
@@ -116,8 +117,8 @@ end
 
 function engine:list(prefix, options)
   local r, last, after, limit = self.rows, behind(prefix), options.after, options.limit
-  local where = ("key %s %s"):format(after and after >= prefix and ">" or ">=",
-    r.bytes(after and after >= prefix and after or prefix))
+  if after and core.before(after, prefix) then after = nil end
+  local where = ("key %s %s"):format(after and ">" or ">=", r.bytes(after or prefix))
   if last then where = where .. " AND key < " .. r.bytes(last) end
   local found, err = self.connection:read(("SELECT %s FROM koine_values WHERE %s AND (expires IS NULL OR expires > %s) "
     .. "ORDER BY koine_values.key LIMIT %d"):format(r.column "koine_values.key", where, self.dialect.now(), limit + 1))
@@ -284,7 +285,7 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --- Makes a store in a database. Nothing is connected before the first operation, and no table is made: see
 -- koine.store.schema. Options:
 --   dialect    "sqlite" or "postgres"
---   connect    function() → a connection of luasql's, or an object with query(self, sql), which returns as `query` does,
+--   connect    function() → a connection of luasql, or an object with query(self, sql), which returns what `query` does,
 --              and close(self); or nil and why. Called at first, and anew when the connection was lost or an operation
 --              was cancelled in its middle. Or the text that luasql's driver connects with, a path or
 --              "dbname=… host=…"; the driver is required then

@@ -1,16 +1,16 @@
 --- What the operations of the engine on SQL read and write: literals, columns, the clock, and the rows of leases.
 -- `ask` is what runs a statement of a transaction.
 
+local core = require "koine.core"
+
 local rows = {}
 
 --- The functions of a dialect (dialects.lua).
 function rows.new(dialect)
   local r = { bytes = dialect.bytes, decode = dialect.decode, column = dialect.column }
 
-  --- A number as a literal.
-  function r.number(value)
-    return math.type(value) == "integer" and ("%d"):format(value) or ("%.17g"):format(value)
-  end
+  --- A number as a literal, exactly, whatever the locale.
+  r.number = core.encode
 
   --- An integer of a column; nil where it holds none.
   function r.whole(value) return math.tointeger(tonumber(value)) end

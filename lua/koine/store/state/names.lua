@@ -1,6 +1,8 @@
 --- A set of names in the order of their bytes: a change costs little, and a look after changes puts the new ones in
 -- their places, all at once. A name that was taken out stays in the array, dead, until there are many.
 
+local before = require("koine.core").before
+
 local names = {}
 
 local methods = {}
@@ -28,12 +30,12 @@ end
 -- Makes one sorted array of the old names and the new ones, without the dead.
 local function merge(self)
   local old, fresh, dead, merged, i = self.sorted, self.fresh, self.dead, {}, 1
-  table.sort(fresh)
+  table.sort(fresh, before)
   local function take(name)
     if not dead[name] then merged[#merged + 1] = name end
   end
   for _, name in ipairs(fresh) do
-    while old[i] and old[i] < name do
+    while old[i] and before(old[i], name) do
       take(old[i])
       i = i + 1
     end
@@ -48,7 +50,7 @@ local function place(sorted, name, behind)
   local low, high = 1, #sorted + 1
   while low < high do
     local middle = (low + high) // 2
-    if sorted[middle] < name or behind and sorted[middle] == name then low = middle + 1 else high = middle end
+    if before(sorted[middle], name) or behind and sorted[middle] == name then low = middle + 1 else high = middle end
   end
   return low
 end
@@ -58,7 +60,7 @@ end
 function methods:each(prefix, after)
   if self.fresh[1] or self.dead_count > #self.sorted // 2 + SPARE then merge(self) end
   local sorted, dead = self.sorted, self.dead
-  local i = after and after >= prefix and place(sorted, after, true) or place(sorted, prefix)
+  local i = after and not before(after, prefix) and place(sorted, after, true) or place(sorted, prefix)
   return function()
     while dead[sorted[i]] do i = i + 1 end
     local name = sorted[i]

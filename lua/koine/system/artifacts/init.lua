@@ -13,6 +13,7 @@
 -- Every call runs git (process.lua): it yields in a scheduler and blocks elsewhere.
 
 local check = require "koine.data.check"
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local git = require "koine.system.artifacts.git"
 
@@ -50,7 +51,7 @@ local function inner(repo, path)
   if not seen then return nil, err end
   local lines = {}
   for name, state in next, seen.states do lines[#lines + 1] = name .. "\0" .. state end
-  table.sort(lines)
+  table.sort(lines, core.before)
   return tostring(seen.head) .. "\0" .. table.concat(lines, "\0")
 end
 
@@ -212,7 +213,7 @@ function artifacts.compare(before, opts)
   add_states(set, before.states, after.states)
   local paths = {}
   for path in next, set do paths[#paths + 1] = to == "workdir" and relative(path, before.prefix) or path end
-  table.sort(paths)
+  table.sort(paths, core.before)
   return paths, { head_before = before.head, head_after = after.head }
 end
 

@@ -1,6 +1,7 @@
 --- The collector of problems that the strict validators share: known keys, types, JSON Schemas, base64. Pure.
 -- Paths are written as the wires write them: messages.0.content.1.text, counted from 0.
 
+local core = require "koine.core"
 local json = require "koine.testing.loopback.json"
 local strict = require "koine.testing.loopback.strict.openai"
 
@@ -29,7 +30,7 @@ function check.keys(object)
   for key in pairs(object) do
     names[#names + 1] = key
   end
-  table.sort(names)
+  table.sort(names, core.before)
   return names
 end
 

@@ -35,7 +35,7 @@ function json.put_all(object, fields)
   for name in pairs(fields or {}) do
     names[#names + 1] = not known[name] and name or nil
   end
-  table.sort(names)
+  table.sort(names, core.before)
   for _, name in ipairs(names) do
     json.put(object, name, fields[name])
   end

@@ -1,5 +1,7 @@
 --- Values: versions, conditions, bytes, ttl, lists.
 
+local core = require "koine.core"
+
 local ODD_NAMES = { "a b", "ä€", "%d%s%%", "../x", "a/b//c", "*?[a]{b}", "line\nfeed\r", "\1\127\255\254", "'\";--",
   "NULL", "{x}", ("k"):rep(100) }
 
@@ -20,7 +22,7 @@ local function pages(kit, store, short, limit, between)
     kit.check(n < 1000, "list: a thousand pages and no end")
     if between then between(n) end
   until not after
-  for i = 2, #all do kit.check(all[i - 1] < all[i], "list: %q comes before %q", all[i - 1], all[i]) end
+  for i = 2, #all do kit.check(core.before(all[i - 1], all[i]), "list: %q comes before %q", all[i - 1], all[i]) end
   return all
 end
 
@@ -156,6 +158,19 @@ return function(item)
     kit.equal(3, #store:list(kit:name "l:", { after = kit:name "l:22x" }), "keys behind a name that is none")
     kit.equal(0, #store:list(kit:name "nothing"), "keys of another prefix")
     kit.equal(0, #store:list(kit:name "l:%"), "keys of a prefix with a sign of patterns")
+  end)
+
+  item("lists are sorted by bytes, whatever the language of the machine", function(kit)
+    local store = kit:open()
+    local names = { "", "A", "B", "Ba", "Z", "_", "a", "b", "ch", "d", "h", "z", "~", "\u{e4}", "\u{10D}", "\255" }
+    for i = #names, 1, -1 do kit:put(store, "s:" .. names[i], "x") end
+    for _, limit in ipairs { 100, 3 } do
+      local all = pages(kit, store, "s:", limit)
+      for i, key in ipairs(all) do kit.equal(kit:name("s:" .. names[i]), key, "key " .. i) end
+      kit.equal(#names, #all, "keys of all pages")
+    end
+    kit.equal(#names, #store:list(kit:name "s:", { after = "B" }), "keys behind a name before the prefix")
+    kit.equal(0, #store:list(kit:name "s:", { after = "z" }), "keys behind a name behind the prefix")
   end)
 
   item("lists in pages while others write have every key that stays exactly once", function(kit)

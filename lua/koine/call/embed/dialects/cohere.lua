@@ -29,7 +29,7 @@ local function of_type(embeddings)
   if type(embeddings) ~= "table" or getmetatable(embeddings) == core.array_mt then return embeddings end
   local names = {}
   for name in pairs(embeddings) do names[#names + 1] = tostring(name) end
-  table.sort(names)
+  table.sort(names, core.before)
   return embeddings.float or embeddings[names[1]]
 end
 

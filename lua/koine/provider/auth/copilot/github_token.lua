@@ -77,7 +77,7 @@ local function from_editors(state)
     for key in pairs(entries) do
       if key == host or type(key) == "string" and key:sub(1, #host + 1) == host .. ":" then keys[#keys + 1] = key end
     end
-    table.sort(keys)
+    table.sort(keys, core.before)
     for _, key in ipairs(keys) do
       local token = type(entries[key]) == "table" and entries[key].oauth_token
       if not check.key_problem(token) then return token end

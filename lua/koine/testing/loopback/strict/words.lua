@@ -1,5 +1,6 @@
 --- What the judges of strict schemas share: sets of words, names in order, types. Pure.
 
+local core = require "koine.core"
 local json = require "koine.testing.loopback.json"
 
 local words = {}
@@ -19,7 +20,7 @@ function words.sorted(t)
   for name in pairs(json.is_object(t) and t or {}) do
     names[#names + 1] = name
   end
-  table.sort(names)
+  table.sort(names, core.before)
   return names
 end
 
