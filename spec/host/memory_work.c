@@ -42,6 +42,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("vectors", "data.vectors"), 1, 0 },
   { WORK("a rate limiter", "data.rate_limiter"), 1, 0 },
   { WORK("a growing value", "data.growing"), 1, 0 },
+  { WORK("a store in memory", "stores.memory"), 1, 0 },
   { WORK("a session", "sessions.session"), 37, 0 },
   { WORK("artifacts", "sessions.artifacts"), 97, 1 },
   { WORK("a connection", "services.connection"), 1, 0 },

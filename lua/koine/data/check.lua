@@ -40,7 +40,9 @@ function check.nearest(name, names)
   local best, least = nil, math.max(2, #name // 3) + 1
   for candidate in pairs(names) do
     local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
-    if edits < least or (edits == least and best and core.before(candidate, best)) then best, least = candidate, edits end
+    if edits < least or edits == least and best and core.before(candidate, best) then
+      best, least = candidate, edits
+    end
   end
   return best
 end

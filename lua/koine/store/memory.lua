@@ -15,14 +15,19 @@ local Memory = { __index = engine, __name = "koine.store.memory" }
 local RESULTS = { get = 2, put = 2, delete = 1, list = 2, lease = 2, release = 1, take = 1, push = 1, ack = 1,
   unclaim = 1 }
 
+-- Tells those who watch, and returns so many of the results. Takes no memory for these: the change is made.
+local function told(self, count, first, second)
+  self.watchers:tell()
+  if count == 1 then return first end
+  return first, second
+end
+
 for name, count in pairs(RESULTS) do
   engine[name] = function(self, ...)
     local arguments, now = table.pack(...), self.clock()
     if name == "put" and self.state.values:is_dusty() then self.state.values:sweep(now) end
     arguments[arguments.n + 1] = now
-    local results = table.pack(self.state[name](self.state, table.unpack(arguments, 1, arguments.n + 1)))
-    self.watchers:tell()
-    return table.unpack(results, 1, count)
+    return told(self, count, self.state[name](self.state, table.unpack(arguments, 1, arguments.n + 1)))
   end
 end
 

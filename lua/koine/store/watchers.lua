@@ -15,8 +15,8 @@ function watchers.new() return setmetatable({ waiting = {}, due = {} }, metatabl
 function methods:note(name)
   for token in pairs(self.waiting) do
     if not token.woken and (not name or name:sub(1, #token.prefix) == token.prefix) then
-      token.woken = true
       self.due[#self.due + 1] = token
+      token.woken = true
     end
   end
 end

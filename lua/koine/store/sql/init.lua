@@ -285,9 +285,9 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --- Makes a store in a database. Nothing is connected before the first operation, and no table is made: see
 -- koine.store.schema. Options:
 --   dialect    "sqlite" or "postgres"
---   connect    function() → a connection of luasql, or an object with query(self, sql), which returns what `query` does,
---              and close(self); or nil and why. Called at first, and anew when the connection was lost or an operation
---              was cancelled in its middle. Or the text that luasql's driver connects with, a path or
+--   connect    function() → a connection of luasql's, or an object with query(self, sql), which returns rows as
+--              `query` does, and close(self); or nil and why. Called at first, and anew when the connection was lost
+--              or an operation was cancelled in its middle. Or the text that luasql's driver connects with, a path or
 --              "dbname=… host=…"; the driver is required then
 --   query      in its place: function(sql) → rows, an array of tables by column, nil for NULL; or nil and why: a text,
 --              or one of Koine's errors. Always of one and the same connection, and of no one else's transaction. In

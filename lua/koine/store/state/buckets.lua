@@ -33,11 +33,11 @@ end
 
 --- Enters what another process has taken.
 function methods:set(key, tokens, time, blocked, capacity, per)
-  if not self.entries[key] then
-    if self.made > self.count // 2 + SPARE then sweep(self, time) end
-    self.count, self.made = self.count + 1, self.made + 1
-  end
-  self.entries[key] = { tokens = tokens, time = time, blocked = blocked, capacity = capacity, per = per }
+  local bucket = { tokens = tokens, time = time, blocked = blocked, capacity = capacity, per = per }
+  local is_new = not self.entries[key]
+  if is_new and self.made > self.count // 2 + SPARE then sweep(self, time) end
+  self.entries[key] = bucket
+  if is_new then self.count, self.made = self.count + 1, self.made + 1 end
 end
 
 --- As the interface has it, of an amount. A take that is refused changes nothing but the block.

@@ -52,6 +52,7 @@ end
 
 --- True, or nothing where another owner holds it.
 function methods:release(key, owner, now)
+  self.queues:expect(key, now)
   local done, ended = self.leases:release(key, owner, now)
   if ended then
     self.queues:released(key, now)

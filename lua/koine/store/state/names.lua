@@ -1,5 +1,6 @@
 --- A set of names in the order of their bytes: a change costs little, and a look after changes puts the new ones in
--- their places, all at once. A name that was taken out stays in the array, dead, until there are many.
+-- their places, all at once. A name that was taken out stays in the array, dead, until there are many. Where memory is
+-- short, a call changes nothing.
 
 local before = require("koine.core").before
 
@@ -13,7 +14,7 @@ local SPARE = 64 -- dead names that are not worth a new array
 --- An empty set.
 function names.new() return setmetatable({ sorted = {}, fresh = {}, dead = {}, dead_count = 0 }, metatable) end
 
---- Adds a name that is not in the set.
+--- Adds a name; one that is in the set already stays there once.
 function methods:add(name)
   if self.dead[name] then
     self.dead[name], self.dead_count = nil, self.dead_count - 1
@@ -24,7 +25,8 @@ end
 
 --- Takes out a name that is in the set.
 function methods:remove(name)
-  self.dead[name], self.dead_count = true, self.dead_count + 1
+  self.dead[name] = true
+  self.dead_count = self.dead_count + 1
 end
 
 -- Makes one sorted array of the old names and the new ones, without the dead.
@@ -32,7 +34,7 @@ local function merge(self)
   local old, fresh, dead, merged, i = self.sorted, self.fresh, self.dead, {}, 1
   table.sort(fresh, before)
   local function take(name)
-    if not dead[name] then merged[#merged + 1] = name end
+    if not dead[name] and merged[#merged] ~= name then merged[#merged + 1] = name end
   end
   for _, name in ipairs(fresh) do
     while old[i] and before(old[i], name) do

@@ -1,5 +1,6 @@
 --- Queues of items, which are claimed as a whole. Time is an argument everywhere. An item is its bytes, or how many
--- these are where an engine keeps them elsewhere.
+-- these are where an engine keeps them elsewhere. Each change first does all that takes memory, and what that leaves
+-- behind has no effect alone: a place in `ready`, an id without a sequence.
 
 local fifo = require "koine.task.queue"
 local ready = require "koine.store.state.ready"
@@ -40,8 +41,8 @@ local function forget(self, now)
   while oldest and oldest.at + REMEMBERED <= now do
     self.ids:pop()
     local queue = self.entries[oldest.queue]
-    if queue.ids[oldest.id] == oldest.seq then queue.ids[oldest.id] = nil end
-    prune(self, queue)
+    if queue and queue.ids[oldest.id] == oldest.seq then queue.ids[oldest.id] = nil end
+    if queue then prune(self, queue) end
     oldest = self.ids:peek()
   end
 end
@@ -49,16 +50,17 @@ end
 --- Enters an item behind the others: bytes (or how many), time of the push, tries so far.
 function methods:add(name, seq, item, at, tries)
   local queue = open(self, name)
-  local first = not queue.items:peek()
+  if not queue.items:peek() then self.ready:enter(queue, queue.at) end
   queue.items:push { seq = seq, item = item, at = at, tries = tries }
   self.seq = math.max(self.seq, seq)
-  if first then self.ready:enter(queue, queue.at) end
 end
 
---- Remembers the id of an item.
+--- Remembers the id of an item (seq = false: of one that is still to come): the entry of the id.
 function methods:remember(name, id, seq, at)
-  open(self, name).ids[id] = seq
-  self.ids:push { queue = name, id = id, seq = seq, at = at }
+  local queue, entry = open(self, name), { queue = name, id = id, seq = seq, at = at }
+  self.ids:push(entry)
+  queue.ids[id] = seq
+  return entry
 end
 
 --- As the interface has it; second result: whether it was added.
@@ -67,9 +69,12 @@ function methods:push(name, item, id, now)
   local queue = self.entries[name]
   if id and queue and queue.ids[id] then return queue.ids[id], false end
   if not queue or not queue.items:peek() then self:set(name, now, false) end
-  self:add(name, self.seq + 1, item, now, 0)
-  if id then self:remember(name, id, self.seq, now) end
-  return self.seq, true
+  local seq, entry = self.seq + 1, id and self:remember(name, id, false, now)
+  self:add(name, seq, item, now, 0)
+  if id then
+    entry.seq, self.entries[name].ids[id] = seq, seq
+  end
+  return seq, true
 end
 
 --- Makes a queue ready at a time; claimed = the fence of its claim, or false.
@@ -107,8 +112,9 @@ end
 --- Claims a queue that `first` returned, with the items that `offer` returned: the fence.
 function methods:grant(name, items, owner, ttl, now)
   local fence = self.leases:lease(name, owner, ttl, now)
+  local queue = self.entries[name]
   self:count_try(name, items[#items].seq)
-  self:set(name, now + ttl, fence)
+  queue.at, queue.claimed = now + ttl, fence
   return fence
 end
 
@@ -116,14 +122,14 @@ end
 function methods:drop(name, seq)
   local queue, gone = self.entries[name], {}
   if not queue then return gone end
-  local item = queue.items:peek()
-  while item and item.seq <= seq do
-    gone[#gone + 1] = queue.items:pop().seq
-    item = queue.items:peek()
+  for _, item in queue.items:entries() do
+    if item.seq > seq then break end
+    gone[#gone + 1] = item.seq
   end
-  if gone[1] and not item then
-    self.ready:leave(queue)
+  for _ = 1, #gone do queue.items:pop() end
+  if gone[1] and not queue.items:peek() then
     prune(self, queue)
+    self.ready:leave(queue)
   end
   return gone
 end
@@ -137,9 +143,13 @@ end
 --- As the interface has it.
 function methods:unclaim(name, fence, after, now)
   if self.leases:fence(name) ~= fence then return false end
-  self.leases:finish(name, now)
   local queue = self.entries[name]
-  if queue and queue.items:peek() then self:set(name, now + after, false) end
+  local is_left = queue and queue.items:peek() ~= nil
+  if is_left then self.ready:enter(queue, now) end
+  self.leases:finish(name, now)
+  if is_left then
+    queue.at, queue.claimed = now + after, false
+  end
   return true
 end
 
@@ -155,12 +165,12 @@ function methods:renewed(name, ends)
   if queue and queue.claimed == self.leases:fence(name) then queue.at = ends end
 end
 
---- A lease on this name has ended before its time: the queue, if it is one, is ready when it was, a claimed one now.
+--- A lease on this name, of which expect(name, now) told, has ended before its time: a claimed queue is ready now.
 function methods:released(name, now)
   local queue = self.entries[name]
-  if not queue or not queue.items:peek() then return end
-  local is_claim = queue.claimed == self.leases:fence(name)
-  self:set(name, is_claim and now or queue.at, not is_claim and queue.claimed)
+  if queue and queue.claimed == self.leases:fence(name) then
+    queue.at, queue.claimed = now, false
+  end
 end
 
 return queues

@@ -34,13 +34,13 @@ local function fits(wanted, current)
   return wanted == current
 end
 
--- Enters a value in place of the one there is.
+-- Enters a value in place of the one there is. The name comes first: where memory is short behind it, it is one without
+-- a value, which no list has.
 local function enter(self, key, value, version, ends)
-  if not self.entries[key] then
-    self.count = self.count + 1
-    self.names:add(key)
-  end
-  self.entries[key] = { value = value, version = version, ends = ends }
+  local entry, is_new = { value = value, version = version, ends = ends }, not self.entries[key]
+  if is_new then self.names:add(key) end
+  self.entries[key] = entry
+  if is_new then self.count = self.count + 1 end
   self.changes = self.changes + 1
 end
 
@@ -51,9 +51,9 @@ function methods:put(key, value, options, now)
   if not fits(options.if_version, current) or fence and self.leases:fence(fence[1]) ~= fence[2] then
     return false, current
   end
-  self.version = self.version + 1
-  local version = ("%d"):format(self.version)
+  local version = ("%d"):format(self.version + 1)
   enter(self, key, value, version, options.ttl and now + options.ttl or nil)
+  self.version = self.version + 1
   return version, nil, before and before.version
 end
 
