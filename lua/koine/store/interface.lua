@@ -33,23 +33,25 @@ local function method(name)
   return function(self, ...) return call(self, name, arguments_of(...)) end
 end
 
+-- The same of a method that keeps bytes, the argument `field`, which may be too large.
+local function keeping(name, field)
+  local arguments_of = checked[name]
+  return function(self, ...)
+    local key, bytes, options = arguments_of(...)
+    local err = arguments.too_large(field, bytes)
+    if err then return nil, err end
+    return call(self, name, key, bytes, options)
+  end
+end
+
 --- get(key): the value (string) and its version (an opaque string); nil, nil where there is none.
 methods.get = method "get"
-
-local put = method "put"
 
 --- put(key, value, {if_version = a version | "absent", ttl = seconds, fence = {lease_key, fence}}): the new version, or
 -- false and the version there is (nil: none) where a condition failed: the value has another version, or the fence is
 -- not the newest of lease_key. A new value has the new ttl or none. A value of more than 16 MiB is nil, err: kind
 -- "limit".
-function methods:put(key, value, options)
-  local err = type(value) == "string" and arguments.too_large("value", value)
-  if err then
-    checked.put(key, value, options)
-    return nil, err
-  end
-  return put(self, key, value, options)
-end
+methods.put = keeping("put", "value")
 
 --- delete(key, {if_version}): true, also where there is none; false where the version is another one.
 methods.delete = method "delete"
@@ -76,18 +78,9 @@ methods.release = method "release"
 -- than 1e15 in size; for a capacity above 1e15, and for `per` outside of 1e-9 to 1e15.
 methods.take = method "take"
 
-local push = method "push"
-
 --- push(queue, item, {id}): the sequence of the item (an integer that grows in the queue); with an id that the queue
 -- has seen within 24 hours, that item's, and nothing is added. More than 16 MiB are nil, err: kind "limit".
-function methods:push(queue, item, options)
-  local err = type(item) == "string" and arguments.too_large("item", item)
-  if err then
-    checked.push(queue, item, options)
-    return nil, err
-  end
-  return push(self, queue, item, options)
-end
+methods.push = keeping("push", "item")
 
 --- claim(owner, ttl, {queues = prefix}): leases the queue that has been ready longest: its name, the fence, and an
 -- array of its first items, at least one and at most 100, each {seq, item, tries, at}: tries is how often it was

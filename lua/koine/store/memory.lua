@@ -38,11 +38,7 @@ function engine:claim(owner, ttl, options)
   return queue, self.state:grant(queue, items, owner, ttl, now), items
 end
 
-function engine:watch(prefix, seconds)
-  local news, err = self.watchers:wait(prefix, seconds, function() return self.open end)
-  if news == false and not self.open then return nil, interface.closed_error() end
-  return news, err
-end
+function engine:watch(prefix, seconds) return self.watchers:wait(prefix, seconds, self) end
 
 function engine:describe()
   return { name = "memory", version = version, durable = "memory", clock = self.given and "given" or "process",

@@ -1,6 +1,7 @@
 --- Those who wait for something new in a store, within one Lua state.
 
 local defer = require "koine.task.defer"
+local interface = require "koine.store.interface"
 local wait = require "koine.task.wait"
 
 local watchers = {}
@@ -33,10 +34,11 @@ function methods:close()
   self:tell()
 end
 
---- Waits until a name with the prefix changed: true; false after so many seconds; nil, err where a host cancelled it.
+--- Waits until a name with the prefix changed: true; false after so many seconds; nil, err where a host cancelled it, or
+-- the engine was closed, whose field `open` is false then.
 -- `look()` (nil: none) is called before each wait: it returns for how many seconds at most to wait before it is called
--- again, or nil, err, which ends the wait. `is_open()` false ends it, too.
-function methods:wait(prefix, seconds, is_open, look)
+-- again, or nil, err, which ends the wait.
+function methods:wait(prefix, seconds, engine, look)
   local token, deadline = { prefix = prefix, woken = false }, wait.now() + seconds
   local gone <close> = defer(function() self.waiting[token] = nil end) -- luacheck: ignore gone
   self.waiting[token] = true
@@ -48,7 +50,8 @@ function methods:wait(prefix, seconds, is_open, look)
     end
     if token.woken then return true end
     local left = deadline - wait.now()
-    if left <= 0 or not is_open() then return false end
+    if not engine.open then return nil, interface.closed_error() end
+    if left <= 0 then return false end
     local _, cancelled = wait.park(token, math.min(left, pause or left))
     if cancelled then return nil, cancelled end
   end

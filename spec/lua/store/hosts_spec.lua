@@ -1,31 +1,15 @@
 -- Stores in plain Lua, in koine.run and in other event loops: what waits does not hold up the others.
 
 local core = require "koine.core"
-local cqueues = require "cqueues"
 local folder = require "spec.support.folder"
 local koine = require "koine"
-local uv = require "luv"
+local loops = require "spec.lua.task.hosts.loops"
 
--- name → function that runs the functions at once, as coroutines of that loop, until it ends by itself
-local loops = {
-  cqueues = function(...)
-    local controller = cqueues.new()
-    for _, f in ipairs { ... } do controller:wrap(f) end
-    assert(controller:loop())
-  end,
-  luv = function(...)
-    for _, f in ipairs { ... } do coroutine.wrap(f)() end
-    uv.run()
-  end,
-  poll = function(...)
-    for _, f in ipairs { ... } do koine.hosts.poll.spawn(f) end
-    koine.hosts.poll.run()
-  end,
-  ["koine.run"] = function(...)
-    local functions = { ... }
-    koine.run(function() koine.gather(table.unpack(functions)) end)
-  end,
-}
+local runs = { ["koine.run"] = function(...)
+  local functions = { ... }
+  koine.run(function() koine.gather(table.unpack(functions)) end)
+end }
+for name, run in pairs(loops) do runs[name] = run end
 
 -- Makes two handles of one store of each engine: in a folder.
 local engines = {
@@ -43,7 +27,7 @@ describe("a store", function()
   before_each(function() dir = folder.in_memory() end)
   after_each(function() folder.remove(dir) end)
 
-  for loop, run in pairs(loops) do
+  for loop, run in pairs(runs) do
     for engine, open in pairs(engines) do
       it(("of %s in %s wakes who watches, who then uses it"):format(engine, loop), function()
         local host, one, two = koine.hosts[loop], open(dir)

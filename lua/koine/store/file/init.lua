@@ -223,14 +223,12 @@ function engine:watch(prefix, seconds)
   local seen, err = look(self)
   if not seen then return nil, err end
   local pause = FIRST_LOOK
-  local news, failure = self.watchers:wait(prefix, seconds, function() return self.open end, function()
+  return self.watchers:wait(prefix, seconds, self, function()
     local done, changed = look(self)
     if not done then return nil, changed end
     pause = changed and FIRST_LOOK or math.min(pause * GROWTH, LOOK)
     return pause
   end)
-  if news == false and not self.open then return nil, interface.closed_error() end
-  return news, failure
 end
 
 function engine:describe()

@@ -205,14 +205,14 @@ end
 
 function engine:watch(prefix, seconds)
   local first, pause, seen = nil, FIRST_LOOK, false
-  return self.watchers:wait(prefix, seconds, function() return self.open end, function()
+  return self.watchers:wait(prefix, seconds, self, function()
     if seen then
       self.watchers:note()
       self.watchers:tell()
       return 0
     end
     local found, err = self.connection:read(self.dialect.last)
-    if not found then return nil, self.open and err or interface.closed_error() end
+    if not found then return nil, err end
     local n = found[1] and self.rows.whole(found[1].n)
     first = first or n
     if n ~= first then

@@ -1,28 +1,10 @@
 -- Kept runs in the loops of other programs: the lease is renewed while a tool waits, and its loss breaks the tool off,
 -- while other coroutines go on.
 
-local cqueues = require "cqueues"
 local koine = require "koine"
 local kit = require "spec.lua.agent.kit"
-local uv = require "luv"
+local loops = require "spec.lua.task.hosts.loops"
 local watched = require "spec.lua.agent.saved.watched_store"
-
--- name → function that runs the functions at once, as coroutines of that host, until its loop ends by itself
-local loops = {
-  cqueues = function(...)
-    local controller = cqueues.new()
-    for _, f in ipairs { ... } do controller:wrap(f) end
-    assert(controller:loop())
-  end,
-  luv = function(...)
-    for _, f in ipairs { ... } do coroutine.wrap(f)() end
-    uv.run()
-  end,
-  poll = function(...)
-    for _, f in ipairs { ... } do koine.hosts.poll.spawn(f) end
-    koine.hosts.poll.run()
-  end,
-}
 
 for _, name in ipairs { "cqueues", "luv", "poll" } do
   describe("a kept run in " .. name, function()

@@ -1,28 +1,10 @@
 -- Koine inside other event loops, what is the same in all of them: cqueues, luv, and the loop of its own on select.
 -- The coroutines of the hosts here would never end if one of them blocked the others.
 
-local cqueues = require "cqueues"
-local host_kit = require "spec.lua.task.host_kit"
+local host_kit = require "spec.lua.task.hosts.kit"
 local koine = require "koine"
-local uv = require "luv"
+local loops = require "spec.lua.task.hosts.loops"
 local wait = require "koine.task.wait"
-
--- name → function that runs the functions at once, as coroutines of that host, until its loop ends by itself
-local loops = {
-  cqueues = function(...)
-    local controller = cqueues.new()
-    for _, f in ipairs { ... } do controller:wrap(f) end
-    assert(controller:loop())
-  end,
-  luv = function(...)
-    for _, f in ipairs { ... } do coroutine.wrap(f)() end
-    uv.run()
-  end,
-  poll = function(...)
-    for _, f in ipairs { ... } do koine.hosts.poll.spawn(f) end
-    koine.hosts.poll.run()
-  end,
-}
 
 describe("hosts", function()
   local kit = host_kit()

@@ -1,7 +1,7 @@
 -- Koine inside other event loops, what each of them has of its own: cqueues, luv, and the loop of its own on select.
 
 local cqueues = require "cqueues"
-local host_kit = require "spec.lua.task.host_kit"
+local host_kit = require "spec.lua.task.hosts.kit"
 local koine = require "koine"
 local socket = require "socket"
 local uv = require "luv"
