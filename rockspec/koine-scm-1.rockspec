@@ -397,6 +397,7 @@ build = {
     ["koine.store"] = "lua/koine/store/init.lua",
     ["koine.store.bucket_limiter"] = "lua/koine/store/bucket_limiter.lua",
     ["koine.store.check"] = "lua/koine/store/check.lua",
+    ["koine.store.embedded"] = "lua/koine/store/embedded.lua",
     ["koine.store.file"] = "lua/koine/store/file/init.lua",
     ["koine.store.file.contents"] = "lua/koine/store/file/contents.lua",
     ["koine.store.file.journal"] = "lua/koine/store/file/journal.lua",

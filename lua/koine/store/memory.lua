@@ -2,9 +2,9 @@
 -- nothing they need when they end.
 
 local check = require "koine.data.check"
+local embedded = require "koine.store.embedded"
 local interface = require "koine.store.interface"
 local states = require "koine.store.state"
-local version = require "koine.data.version"
 local wait = require "koine.task.wait"
 local watchers = require "koine.store.watchers"
 
@@ -40,15 +40,7 @@ end
 
 function engine:watch(prefix, seconds) return self.watchers:wait(prefix, seconds, self) end
 
-function engine:describe()
-  return { name = "memory", version = version, durable = "memory", clock = self.given and "given" or "process",
-    warnings = {} }
-end
-
-function engine:close()
-  self.open = false
-  self.watchers:close()
-end
+engine.close, engine.describe = embedded.close, embedded.describe("memory", "memory", "process")
 
 -- Another handle onto the same store, which is closed alone.
 local function handle(clock, given, state, watching)

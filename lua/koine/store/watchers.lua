@@ -34,8 +34,8 @@ function methods:close()
   self:tell()
 end
 
---- Waits until a name with the prefix changed: true; false after so many seconds; nil, err where a host cancelled it, or
--- the engine was closed, whose field `open` is false then.
+--- Waits until a name with the prefix changed: true; false after so many seconds; nil, err where a host cancelled it,
+-- and where the engine was closed, whose field `open` is false then.
 -- `look()` (nil: none) is called before each wait: it returns for how many seconds at most to wait before it is called
 -- again, or nil, err, which ends the wait.
 function methods:wait(prefix, seconds, engine, look)

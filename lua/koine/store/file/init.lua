@@ -9,10 +9,10 @@ local check = require "koine.data.check"
 local contents = require "koine.store.file.contents"
 local core = require "koine.core"
 local defer = require "koine.task.defer"
+local embedded = require "koine.store.embedded"
 local interface = require "koine.store.interface"
 local journals = require "koine.store.file.journal"
 local records = require "koine.store.state.records"
-local version = require "koine.data.version"
 local watchers = require "koine.store.watchers"
 
 local engine = {}
@@ -231,15 +231,7 @@ function engine:watch(prefix, seconds)
   end)
 end
 
-function engine:describe()
-  return { name = "file", version = version, durable = "machine", clock = self.given and "given" or "machine",
-    warnings = {} }
-end
-
-function engine:close()
-  self.open = false
-  self.watchers:close()
-end
+engine.close, engine.describe = embedded.close, embedded.describe("file", "machine", "machine")
 
 local OPTIONS = check.options { dir = check.required(check.path), clock = check.func,
   timeout = check.default(check.time_limit, LOCK_TIMEOUT) }

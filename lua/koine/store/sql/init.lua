@@ -11,6 +11,7 @@ local failure = require "koine.store.sql.failure"
 local interface = require "koine.store.interface"
 local leases = require "koine.store.state.leases"
 local queues = require "koine.store.sql.queues"
+local fits = require("koine.store.state.values").fits
 local rows = require "koine.store.sql.rows"
 local watchers = require "koine.store.watchers"
 
@@ -63,12 +64,6 @@ function engine:get(key)
   local value, version = r.decode(row.value), r.whole(row.version)
   if not value or not version then return nil, failure.odd(self.name) end
   return value, ("%d"):format(version)
-end
-
-local function fits(wanted, current)
-  if wanted == nil then return true end
-  if wanted == "absent" then return current == nil end
-  return wanted == current
 end
 
 -- Locks the row of a key's value: whether there is one, and the version of a value that is not expired.

@@ -28,11 +28,14 @@ function methods:get(key, now)
   return entry.value, entry.version
 end
 
-local function fits(wanted, current)
+--- Whether the version there is (nil: none) is the one that if_version asks for.
+function values.fits(wanted, current)
   if wanted == nil then return true end
   if wanted == "absent" then return current == nil end
   return wanted == current
 end
+
+local fits = values.fits
 
 -- Enters a value in place of the one there is. The name comes first: where memory is short behind it, it is one without
 -- a value, which no list has.

@@ -6,10 +6,7 @@ local koine = require "koine"
 describe("a dispatcher on a store", function()
   local lab, a, b
 
-  before_each(function()
-    lab = kit.lab()
-    a, b = lab:machine("A"), lab:machine("B")
-  end)
+  before_each(function() lab, a, b = kit.pair() end)
 
   describe("whose engine is away", function()
     it("tries to put the end of a turn again", function()

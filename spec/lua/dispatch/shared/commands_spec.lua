@@ -8,10 +8,7 @@ describe("a command to a dispatcher on a store", function()
   local lab, a, b
   local T1 = kit.thread "T1"
 
-  before_each(function()
-    lab = kit.lab()
-    a, b = lab:machine("A"), lab:machine("B")
-  end)
+  before_each(function() lab, a, b = kit.pair() end)
 
   -- Runs f while A runs, with m1 in a turn of A's that waits.
   local function with_turn(f)

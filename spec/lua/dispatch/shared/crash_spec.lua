@@ -7,13 +7,22 @@ local koine = require "koine"
 describe("a dispatcher on a store", function()
   local lab, a, b
 
-  before_each(function()
-    lab = kit.lab()
-    a, b = lab:machine("A"), lab:machine("B")
-  end)
+  before_each(function() lab, a, b = kit.pair() end)
 
   -- Lets the leases of a process that is gone end.
   local function expire() lab.time = lab.time + 61 end
+
+  -- Has so many machines die in a turn, one after the other. look(machine, i) is called before each death.
+  local function die_in_turns(n, look)
+    for i = 1, n do
+      local one = lab:machine("C" .. i)
+      one:start_held()
+      if look then look(one, i) end
+      one:crash()
+      expire()
+    end
+    lab.hold = false
+  end
 
   -- Has a machine begin to run and die in an operation: before the store has it, or after.
   local function die_in(one, name, when)
@@ -31,9 +40,7 @@ describe("a dispatcher on a store", function()
       lab:words()
       assert(a:say("T1", "ann", "m"))
       koine.run(function()
-        lab.hold = true
-        a:start()
-        lab:settle()
+        a:start_held()
         a:crash()
         lab.hold = false
         assert.are.equal("A:m", lab:words())
@@ -51,16 +58,7 @@ describe("a dispatcher on a store", function()
       assert(a:say("T1", "ann", "m1"))
       assert(a:say("T1", "bob", "m2"))
       koine.run(function()
-        for i = 1, 3 do
-          local one = lab:machine("C" .. i)
-          lab.hold = true
-          one:start()
-          lab:settle()
-          assert.are.equal(i, one.turn.ctx.tries)
-          one:crash()
-          expire()
-        end
-        lab.hold = false
+        die_in_turns(3, function(one, i) assert.are.equal(i, one.turn.ctx.tries) end)
         lab:words()
         assert(a:say("T1", "ann", "m3"))
         assert.are.equal(2, b:drain())
@@ -110,9 +108,7 @@ describe("a dispatcher on a store", function()
         assert.are.equal(1, a.turn.ctx.tries, "m" .. i)
       end
       koine.run(function()
-        lab.hold = true
-        b:start()
-        lab:settle()
+        b:start_held()
         b:crash()
         lab.hold = false
         expire()
@@ -125,15 +121,7 @@ describe("a dispatcher on a store", function()
     it("does not give up messages of a batch that came later than those that were begun", function()
       assert(a:say("T1", "ann", "m1"))
       koine.run(function()
-        for i = 1, 3 do
-          local one = lab:machine("C" .. i)
-          lab.hold = true
-          one:start()
-          lab:settle()
-          one:crash()
-          expire()
-        end
-        lab.hold = false
+        die_in_turns(3)
         assert(a:say("T1", "bob", "m2"))
         lab:words()
         b:drain()
@@ -227,9 +215,7 @@ describe("a dispatcher on a store", function()
     it("changes nothing when it wakes up: put and ack fail by the fence", function()
       assert(a:say("T1", "ann", "m1"))
       koine.run(function()
-        lab.hold = true
-        a:start()
-        lab:settle()
+        a:start_held()
         expire()
         lab.hold = false
         b:drain()
@@ -251,9 +237,7 @@ describe("a dispatcher on a store", function()
       a = lab:machine("A", { ttl = 0.03 }) -- of a clock that stands still; the renewals come by the machine's own
       assert(a:say("T1", "ann", "m1"))
       koine.run(function()
-        lab.hold = true
-        a:start()
-        lab:settle()
+        a:start_held()
         koine.sleep(0.05)
         assert.is_true(a.counts.lease >= 2)
         assert.is_false(a.turn.ctx.cancelled())
@@ -270,9 +254,7 @@ describe("a dispatcher on a store", function()
       a = lab:machine("A", { ttl = 0.03 })
       assert(a:say("T1", "ann", "m1"))
       koine.run(function()
-        lab.hold = true
-        a:start()
-        lab:settle()
+        a:start_held()
         a.before.claim = kit.hang
         lab.time = lab.time + 1
         koine.sleep(0.05)
@@ -302,9 +284,7 @@ describe("a dispatcher on a store", function()
       a.obeys = false
       assert(a:say("T1", "ann", "m1"))
       koine.run(function()
-        lab.hold = true
-        a:start()
-        lab:settle()
+        a:start_held()
         lab.time = lab.time + 1
         koine.sleep(0.1)
         assert.are.equal("A:m1", lab:words())
@@ -321,9 +301,7 @@ describe("a dispatcher on a store", function()
       a.obeys = false
       assert(a:say("T1", "ann", "m1"))
       koine.run(function()
-        lab.hold = true
-        a:start()
-        lab:settle()
+        a:start_held()
         lab.time = lab.time + 1
         assert(a:say("T1", "ann", "m2")) -- it looks at once
         lab:settle()

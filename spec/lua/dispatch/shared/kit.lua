@@ -24,6 +24,12 @@ function lab:words()
   return words
 end
 
+--- A lab, and its machines A and B.
+function kit.pair()
+  local self = kit.lab()
+  return self, self:machine "A", self:machine "B"
+end
+
 local machine = {}
 machine.__index = machine
 
@@ -118,6 +124,13 @@ end
 --- Begins to run, in a process of its own: `crash` ends it.
 function machine:start()
   self.task = koine.spawn(function() koine.run(function() self.d:run() end) end)
+end
+
+--- The same, with turns that wait until lab.hold is unset; returns when the first one waits.
+function machine:start_held()
+  self.lab.hold = true
+  self:start()
+  self.lab:settle()
 end
 
 --- Ends the process: nothing of it is done any more.

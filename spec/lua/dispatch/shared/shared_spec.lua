@@ -7,10 +7,7 @@ local raised = require "spec.support.raised"
 describe("koine.dispatcher.shared", function()
   local lab, a, b
 
-  before_each(function()
-    lab = kit.lab()
-    a, b = lab:machine("A"), lab:machine("B")
-  end)
+  before_each(function() lab, a, b = kit.pair() end)
 
   it("plays in plain Lua what another machine handed in, as one batch", function()
     assert.is_true(b:say("T1", "ann", "m1"))
@@ -173,9 +170,7 @@ describe("koine.dispatcher.shared", function()
     for i, name in ipairs { "ann", "bob", "ann" } do assert(a:say("T1", name, "m" .. i)) end
     assert.is_true(a.d:step())
     koine.run(function()
-      lab.hold = true
-      a:start()
-      lab:settle()
+      a:start_held()
       a:crash()
       lab.hold = false
       lab.time = lab.time + 61
