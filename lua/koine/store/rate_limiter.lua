@@ -14,12 +14,10 @@ local wait = require "koine.task.wait"
 
 local rate_limiter = {}
 
-local TICKS = 1e4            -- per second: times are kept to so much, because JSON carries 14 digits
+local TICKS = 1e4            -- per second: times are kept to so much, because other programs write 14 digits
 local STATE_MAX = 16 << 20   -- bytes of a state
 local LEAST_SLEEP = 0.001    -- seconds
 local LOCK_PAUSE = 0.005     -- seconds between two tries for the lock, at most
-
-local json = require("cjson").new()
 
 --- Returns the Unix seconds that times are counted in; specs put their own function here.
 rate_limiter.clock = core.wall
@@ -107,8 +105,8 @@ end
 
 local function write(lock, state)
   local log = {}
-  for i, time in ipairs(state.log) do log[i] = json.encode(time) end
-  return lock:write(('{"last_request_at":%s,"request_log":[%s]}'):format(state.last and json.encode(state.last)
+  for i, time in ipairs(state.log) do log[i] = core.encode(time) end
+  return lock:write(('{"last_request_at":%s,"request_log":[%s]}'):format(state.last and core.encode(state.last)
     or "null", table.concat(log, ",")))
 end
 

@@ -20,7 +20,7 @@ local PATIENCE = 5                -- seconds for which a database that is busy i
 local PAUSE, PAUSE_MAX = 0.05, 1  -- seconds before that; doubled up to the second
 
 local HINT = "koine.store.sql on PostgreSQL blocks the thread in every operation, and with it all other tasks; "
-  .. "give it a `query` that waits without blocking, or set blocking = true"
+  .. "give it a `connect` or `query` that waits without blocking, or set blocking = true"
 
 local methods = {}
 local Connection = { __index = methods, __name = "koine.store.sql.connection" }
@@ -62,8 +62,9 @@ local function luasql_rows(raw, sql)
 end
 
 -- Statements ---------------------------------------------------------------------------------------------------------
--- A link is {query = function(sql) → rows; nil, why, close (nil: it cannot be closed), asking = a reply is still to
--- come, dirty = a transaction is open, call = the statement that runs in a task of its own}.
+-- A link is {query = function(sql) → rows; nil, why, close (nil: it cannot be closed), blocks = it blocks the thread,
+-- asking = a reply is still to come, dirty = a transaction is open, call = the statement that runs in a task of its
+-- own}.
 
 -- Notes that a statement has its reply: what `query` returned. A host that cancels makes it return without one.
 local function answered(link, rows, err)
@@ -130,7 +131,7 @@ local function link_to(raw)
   check.method("close", "connection with a method close")(raw, "connect")
   local link = { asking = false, dirty = false, close = function() raw:close() end }
   if pcall(check.method("execute", ""), raw, "connect") then
-    link.query = function(sql) return luasql_rows(raw, sql) end
+    link.query, link.blocks = function(sql) return luasql_rows(raw, sql) end, true
   else
     link.query = function(sql) return raw:query(sql) end
   end
@@ -147,6 +148,7 @@ local function open(self)
   end
   if not raw then return nil, fail(self, err or "no connection was given") end
   local link = link_to(raw)
+  self.hint = self.hint and link.blocks
   local failing <close> = defer(function() pcall(link.close) end)
   for _, statement in ipairs(self.dialect.prepare) do
     local done
@@ -255,10 +257,6 @@ end
 
 -- Runs it until it succeeds, fails for good, or the time is over: its results, or nil, err.
 local function run(self, operate, alone)
-  if self.hint and wait.suspends() then
-    self.hint = false
-    self.on_warning(HINT)
-  end
   local held <close>, cancelled = self.mutex:hold() -- luacheck: ignore held
   if cancelled then return nil, cancelled end
   local deadline, pause, again = wait.now() + PATIENCE, PAUSE, not self.given
@@ -279,10 +277,19 @@ local function run(self, operate, alone)
   return nil, interface.closed_error()
 end
 
+-- Passes results on. Tells once, while nobody holds the connection, that it blocks a task, or would if there were one.
+local function warned(self, ...)
+  if self.hint and wait.suspends() then
+    self.hint = false
+    self.on_warning(HINT)
+  end
+  return ...
+end
+
 --- Runs operate(ask) as a transaction; ask(sql) returns the rows, an array of tables by column. It returns whether to
 -- keep what it changed, and the results of this call; it may be called several times. nil, err where it failed: then
 -- nothing changed, but for an error with the code "commit".
-function methods:transact(operate) return run(self, operate, false) end
+function methods:transact(operate) return warned(self, run(self, operate, false)) end
 
 --- Raised in an operation: something came in between, and it is to be tried again after a pause.
 function connection.again()
@@ -292,7 +299,7 @@ end
 
 --- The rows of one statement that changes nothing; nil, err.
 function methods:read(sql)
-  return run(self, function(ask) return ask(sql) end, true)
+  return warned(self, run(self, function(ask) return ask(sql) end, true))
 end
 
 --- Closes a connection that was opened here.

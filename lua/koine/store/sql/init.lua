@@ -289,7 +289,7 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --              koine.run it is called in tasks of its own, and what was cancelled goes on until its reply. Where it
 --              ends without one, all later operations are nil, err (kind "connect", code "cut_short")
 --   blocking   true: it is known that each operation blocks the thread; else on_warning is told once, where a task uses
---              PostgreSQL by `connect`
+--              PostgreSQL by luasql
 --   on_warning function(message), Lua's warn
 -- Raises an ArgumentError, which does not show `connect`.
 return function(options)

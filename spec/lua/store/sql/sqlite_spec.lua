@@ -349,6 +349,9 @@ describe("koine.store.sql on SQLite", function()
       assert.are.equal(1, #said)
       assert.is_truthy(said[1]:find("blocks the thread", 1, true))
       try { blocking = true }
+      try { connect = function()
+        return { query = function() return nil, "connection refused" end, close = function() end }
+      end }
       assert.are.equal(1, #said)
     end)
   end)

@@ -1,9 +1,10 @@
 -- Prints what has an order of names, in the locale of its argument: the same in each.
 
-assert(os.setlocale(arg[1]), "no such locale")
-
 local koine = require "koine"
+local rate_limiter = require "koine.store.rate_limiter"
 local sigv4 = require "koine.provider.auth.sigv4"
+
+assert(os.setlocale(arg[1]), "no such locale") -- as programs do: later than the modules
 
 local NAMES = { "a", "B", "A", "_", "Z", "z", "ch", "h", "c", "\u{e4}", "d" }
 
@@ -41,6 +42,12 @@ local report = koine.testing.store_contract.run { unit = 10, seeds = { 1 }, pass
     return koine.store.memory { same_as = engines.reference }
   end }
 print(report.failed, report.text)
+
+rate_limiter.clock = function() return 1764000000.25 end
+local limit = { rate_limit_path = arg[2] .. "/limit", rate_limit = { requests = 1, period = 60 } }
+print("limit", rate_limiter.new(limit):wait(0), rate_limiter.new(limit):wait(0))
+local file <close> = assert(io.open(arg[2] .. "/limit"))
+print("limit", file:read "a")
 
 show("example", koine.schema.expand(object "x").required)
 print("first fault", select(2, koine.schema.validate({ type = "object", additionalProperties = false }, object(1))))
