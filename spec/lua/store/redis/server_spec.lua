@@ -74,6 +74,14 @@ describe("koine.store.redis", function()
     assert.are.equal(0, store:take("b", 2, { capacity = 3, per = 10 }))
   end)
 
+  it("heals a bucket whose level was stored as minus infinity", function()
+    local store <close> = server:opener { prefix = "sick:" }()
+    server:ask("HSET", "{sick:}b:k", "t", "-inf", "a", "0", "u", "0")
+    assert.are.equal(0, store:take("k", -2e14, { capacity = 1e15, per = 1, force = true }))
+    local seconds = store:take("k", 1, { capacity = 1e15, per = 1 })
+    assert.is_true(seconds > 7e14 and seconds < 9e14, tostring(seconds)) -- from -1e15, and fifty years
+  end)
+
   it("counts fences on after DEL, and versions", function()
     local open = server:opener()
     local store <close> = open()
