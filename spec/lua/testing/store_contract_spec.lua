@@ -133,6 +133,17 @@ describe("the contract of stores", function()
     assert.is_true(report.passed > 30)
   end)
 
+  it("waits seconds, not minutes, for an engine whose watch does not end", function()
+    local longest = 0
+    failures(function(broken, store)
+      function broken.watch(_, prefix, seconds)
+        longest = math.max(longest, seconds)
+        return store:watch(prefix, seconds)
+      end
+    end)
+    assert.is_true(longest > 1 and longest <= 10, longest .. " s")
+  end)
+
   for number, sabotage in pairs(SABOTEURS) do
     it("finds out an engine that breaks " .. number, function()
       local names = failures(sabotage)

@@ -5,6 +5,7 @@ local wait = require "koine.task.wait"
 
 local SOON = 2        -- seconds: a hint is not later
 local PATIENCE = 0.05 -- seconds
+local LONG = 10       -- seconds: of a watch that cancel or close ends
 
 local DURABLE = { memory = true, process = true, machine = true, replicated = true }
 
@@ -69,7 +70,7 @@ return function(item)
   item("S10. a wait that is cancelled leaves no half-made state", function(kit)
     local one, two = kit:open(), kit:open()
     scheduler.run(function()
-      local done, err = scheduler.timeout(PATIENCE, function() return one:watch(kit:name "w", 60) end)
+      local done, err = scheduler.timeout(PATIENCE, function() return one:watch(kit:name "w", LONG) end)
       kit.check(done == nil and err and err.kind == "timeout", "a watch was not cancelled")
       for i = 1, 20 do
         local id = { id = "m" .. i }
@@ -95,7 +96,7 @@ return function(item)
   item("close ends waits and later calls, here alone", function(kit)
     local one, two = kit:open(), kit:open()
     kit.together {
-      function() kit.fails("connect", "watch of a store that is closed", one:watch(kit:name "w", 60)) end,
+      function() kit.fails("connect", "watch of a store that is closed", one:watch(kit:name "w", LONG)) end,
       function()
         wait.sleep(PATIENCE)
         kit.equal(true, one:close(), "close")
