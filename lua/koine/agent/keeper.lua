@@ -8,6 +8,7 @@
 -- changes, also before a tool runs; a tool whose call was saved as started is never run again, by anybody. A run whose
 -- lease is lost is cancelled at once, and begins no tool from then on.
 
+local arguments = require "koine.store.check"
 local check = require "koine.data.check"
 local core = require "koine.core"
 local defer = require "koine.task.defer"
@@ -25,8 +26,8 @@ local function own_name()
   return ("%x.%x.%s"):format(math.floor(core.wall() * 1e6), math.random(0), tostring({}):match "%w+$")
 end
 
-local OPTIONS = check.options({ store = check.required(store.store), key = check.required(check.nonempty),
-  owner = check.default(check.nonempty, own_name), ttl = check.default(check.time_limit, TTL),
+local OPTIONS = check.options({ store = check.required(store.store), key = check.required(arguments.name),
+  owner = check.default(arguments.name, own_name), ttl = check.default(check.time_limit, TTL),
   timeout = check.default(check.seconds, TIMEOUT) }, { path = "keeper" })
 
 local AGENT = check.method("load", "agent")

@@ -79,6 +79,10 @@ describe("koine.agent.keeper", function()
       timeout = -1 } } do
       assert.are.equal(field, raised.as("ArgumentError", koine.agent.keeper, given).field)
     end
+    local long = { store = store, key = ("k"):rep(513), owner = "one" }
+    assert.are.equal("key", raised.as("ArgumentError", koine.agent.keeper, long).field)
+    long.key, long.owner = KEY, ("o"):rep(513)
+    assert.are.equal("owner", raised.as("ArgumentError", koine.agent.keeper, long).field)
     local one = keeper "one"
     assert.are.equal("agent", raised.as("ArgumentError", one.take, one, {}).field)
     assert.are.equal("messages", raised.as("ArgumentError", one.start, one, adder(), {}).field)
