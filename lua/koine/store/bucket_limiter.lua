@@ -4,6 +4,7 @@
 
 local arguments = require "koine.store.check"
 local check = require "koine.data.check"
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local interface = require "koine.store.interface"
 local wait = require "koine.task.wait"
@@ -37,7 +38,8 @@ local OPTIONS = check.options({ store = check.required(interface.store), key = c
 function bucket_limiter.new(given)
   local kept = OPTIONS(given)
   if type(kept.cost) == "number" and kept.cost > kept.capacity then
-    check.refuse("cost", "number, the capacity or less", kept.cost)
+    core.raise_argument("cost", ("number, the capacity (%.14g) or less"):format(kept.capacity),
+      errors.describe(kept.cost))
   end
   kept.warned = -math.huge
   return setmetatable(kept, Limiter)

@@ -88,6 +88,12 @@ describe("koine.rate_limiter on a store", function()
     assert.are.same({ 4 }, slept)
   end)
 
+  it("names a cost that no bucket holds", function()
+    local err = raised.as("ArgumentError", limiter, { cost = 2.5 })
+    assert.are.same({ "cost", "number, the capacity (2) or less" }, { err.field, err.expected })
+    assert.is_truthy(tostring(err):find("got 2.5", 1, true))
+  end)
+
   it("settles what a request did cost", function()
     local one = limiter { capacity = 10, per = 1, cost = 5 }
     assert(one:wait())
