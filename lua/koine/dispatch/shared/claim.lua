@@ -26,8 +26,8 @@ local wait = require "koine.task.wait"
 
 local claims = {}
 
-local UNTOLD = "the process that played %d messages died before it called the hooks; their answer may be missing"
-local UNFIT = "%d items that hold no message are in %s"
+local UNTOLD = "the process that played messages died before it called the hooks, and their answer may be missing: %d"
+local UNFIT = "items that hold no message are in %s: %d"
 local TOO_OFTEN = "given up: its turn was begun %d times and did not come to an end"
 
 -- Reads the history and the commands: true, or nil, err.
@@ -125,7 +125,7 @@ end
 -- Puts aside what is no message of ours: whether that may be acknowledged.
 local function refuse(self, claim)
   if not bury(self, claim, claim.unfit) then return false end
-  local text = UNFIT:format(#claim.unfit, item.dead(claim.queue))
+  local text = UNFIT:format(item.dead(claim.queue), #claim.unfit)
   if claim.address then fail(self, claim, {}, errors.new { kind = "protocol", message = text }, text) end
   return true
 end

@@ -145,6 +145,7 @@ describe("a dispatcher on a store", function()
         assert.are.equal("<m1><m2>", lab:history "T1")
         assert.are.equal(1, b.d:stats().untold)
         assert.are.equal("untold", b.warnings[1].err.code)
+        assert.is_truthy(b.warnings[1].err.message:find(": 1$"))
         assert.are.equal(0, lab:left "T1")
       end)
     end
