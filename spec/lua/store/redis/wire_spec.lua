@@ -331,4 +331,21 @@ describe("the engine on Redis", function()
       assert.is_table(koine.store.redis { url = url })
     end
   end)
+
+  it("says what is wrong with a URL, but not what it holds", function()
+    for url, got in pairs { ["127.0.0.1:6379"] = "no scheme, or another one",
+      ["http://h"] = "no scheme, or another one",
+      ["redis://h:1/0 "] = "one with a space or control character", ["redis://h:99999"] = "a port that is none",
+      ["redis://h:99999999999999999999"] = "a port that is none",
+      ["redis://h:hidden"] = "a host or port that is none", ["redis://u:p@h/hidden"] = "a database that is no number",
+      ["redis://h:1?db=1"] = "a query or fragment", ["redis://h/1?hidden"] = "a query or fragment",
+      ["redis://u:hid/den@h"] = "a name or password with / ? or # (%2F %3F %23 in a URL)",
+      ["redis://u:hid#den@h"] = "a name or password with / ? or # (%2F %3F %23 in a URL)",
+      ["unix://tmp/s"] = "a socket without its whole path", ["unix:///s?db=x"] = "a query that is not db=NUMBER" } do
+      local err = raised(koine.store.redis, { url = url })
+      assert.are.equal("url", err.field)
+      assert.is_truthy(err.message:find("expected, got " .. got, 1, true), err.message)
+      assert.is_nil(err.message:find "hid")
+    end
+  end)
 end)
