@@ -30,14 +30,27 @@ local WORDS = {
 local NO_TABLES = { "no such table: koine_", "relation \"koine_[%w_]+\" does not exist" }
 
 -- Passwords in what a driver is given to connect with: "password=…", "://user:…@".
-local SECRETS = { "password%s*=%s*'([^']+)'", "password%s*=%s*([^%s']+)", "://[^/%s:@]*:([^@%s]+)@" }
+local SECRETS = { "password%s*=%s*'([^']+)'", "password%s*=%s*([^%s'&]+)", "://[^/%s:@]*:([^@%s]+)@" }
 
---- The passwords in a connection string: an array.
+-- The same where a password holds a blank that is not quoted, or one of / ? # @ as itself. Drivers cut it there, and
+-- show a piece. These take too much rather than too little.
+local UNQUOTED = { "password%s*=%s*(.*)$", "://[^/%s:@]*:(.*)@" }
+local PIECE_MIN = 3 -- bytes: a shorter piece stands in too many words
+
+--- The passwords in a connection string, and pieces of those that are not quoted as they should be: an array, longest
+-- first.
 function failure.secrets(source)
   local list = {}
   for _, pattern in ipairs(SECRETS) do
     for secret in source:gmatch(pattern) do list[#list + 1] = secret end
   end
+  for _, pattern in ipairs(UNQUOTED) do
+    for piece in (source:match(pattern) or ""):gmatch "[^%s/?#@'&]+" do
+      if piece:find("=", 1, true) then break end -- the next field
+      if #piece >= PIECE_MIN then list[#list + 1] = piece end
+    end
+  end
+  table.sort(list, function(a, b) return #a > #b end)
   return list
 end
 

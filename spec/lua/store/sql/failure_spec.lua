@@ -10,6 +10,20 @@ describe("errors of databases", function()
     assert.are.equal('postgres: missing "=" after "[redacted]" in "[redacted]"', err.message)
   end)
 
+  it("show no part of a password that is not quoted or escaped", function()
+    for source, said in pairs { ["host=h password=hid den user=u"] = 'missing "=" after "den"',
+      ["password='hid den host=h"] = 'invalid "hid den host=h"', ["user=u password = hid  den"] = '"hid" "den"',
+      ["postgresql://app:hid/den@h:1/db"] = 'invalid integer value "hid" for connection option "port"',
+      ["postgresql://app:hid@den@h:1/db"] = 'could not translate host name "den@h"',
+      ["postgresql://app:hid#d?en@h/db"] = 'host "hid#d?en"',
+      ["postgresql://app@h/db?password=hidden&sslmode=x"] = 'password "hidden"' } do
+      local shown = failure.of("postgres", said, failure.secrets(source)).message
+      assert.is_nil(shown:find "hid" or shown:find "den", shown)
+    end
+    local err = failure.of("postgres", 'host "h" port 5432 failed', failure.secrets "postgresql://app:pw@h:5432/db")
+    assert.are.equal('postgres: host "h" port 5432 failed', err.message)
+  end)
+
   it("have a kind, or are given as they are", function()
     for words, kind in pairs { ["LuaSQL: database is locked"] = "overloaded", ["database or disk is full"] = "limit",
       ["attempt to write a readonly database"] = "permission", ["near X: syntax error"] = "other",
