@@ -57,6 +57,7 @@ end
 --- The error for what a driver said: a text, or one of Koine's errors, which stays as it is.
 function failure.of(dialect, said, secrets)
   if errors.is_error(said) then return said end
+  if said == nil then said = "it failed without a reason" end
   local first = tostring(said):gsub("^LuaSQL: ", ""):match "[^\r\n]*"
   for _, secret in ipairs(secrets or {}) do -- also shorter ones than redact looks for
     local at, last = first:find(secret, 1, true)
@@ -86,7 +87,8 @@ end
 function failure.lost(dialect, err, committing)
   return errors.new { kind = "connect", code = committing and "commit" or nil,
     message = ("%s: the connection was lost%s: %s"):format(dialect,
-      committing and " while a change was being committed, which may have happened" or "", err.message) }
+      committing and " while a change was being committed, which may have happened" or "",
+      (err.message:gsub("^" .. dialect .. ": ", ""))) }
 end
 
 --- The error of a `query` that was cut short: its next reply may be the one that was not waited for.

@@ -272,6 +272,15 @@ function engine:close()
   self.watchers:close()
 end
 
+-- The function `query`, which raises an ArgumentError where it returns no rows: a cursor, say, or a count.
+local function checked(query)
+  return query and function(sql)
+    local found, err = query(sql)
+    if found and type(found) ~= "table" then check.refuse("query", "array of rows (tables by column)", found) end
+    return found, err
+  end
+end
+
 local OPTIONS = check.options { query = check.func, connect = check.secret(check.either(
   "function that returns a connection, or the text to connect with", check.func, check.text)),
   dialect = check.required(check.one_of { "sqlite", "postgres" }), blocking = check.default(check.boolean, false),
@@ -291,13 +300,13 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
 --   blocking   true: it is known that each operation blocks the thread; else on_warning is told once, where a task uses
 --              PostgreSQL by luasql
 --   on_warning function(message), Lua's warn
--- Raises an ArgumentError, which does not show `connect`.
+-- Raises an ArgumentError, which does not show `connect`; so do operations for which `query` returns no rows.
 return function(options)
   local kept = OPTIONS(options == nil and {} or options)
   if kept.query and kept.connect then check.refuse("query", "query or connect", kept.query) end
   if not kept.query and not kept.connect then check.refuse("connect", "connect or query", nil) end
   local dialect = dialects[kept.dialect]
-  local connection = connections.new { dialect = dialect, name = kept.dialect, query = kept.query,
+  local connection = connections.new { dialect = dialect, name = kept.dialect, query = checked(kept.query),
     connect = kept.connect, blocking = kept.blocking, on_warning = kept.on_warning }
   return interface.new(setmetatable({ dialect = dialect, name = kept.dialect, connection = connection,
     rows = rows.new(dialect), watchers = watchers.new(), changes = 0, open = true }, Sql))

@@ -2,6 +2,7 @@
 
 local failure = require "koine.store.sql.failure"
 local koine = require "koine"
+local raised = require "spec.support.raised"
 
 describe("errors of databases", function()
   it("show no password", function()
@@ -22,6 +23,24 @@ describe("errors of databases", function()
     end
     local err = failure.of("postgres", 'host "h" port 5432 failed', failure.secrets "postgresql://app:pw@h:5432/db")
     assert.are.equal('postgres: host "h" port 5432 failed', err.message)
+  end)
+
+  it("name the database once, and say where no reason was given", function()
+    local err = failure.of("postgres", nil)
+    assert.are.equal("postgres: it failed without a reason", err.message)
+    assert.are.equal("postgres: the connection was lost: it failed without a reason",
+      failure.lost("postgres", err, false).message)
+  end)
+
+  it("name a query that returns no rows", function()
+    for _, rows in ipairs { true, 5, "row" } do
+      local store <close> = koine.store.sql { dialect = "sqlite", query = function() return rows end }
+      for _, call in ipairs { { "get", "k" }, { "put", "k", "v" }, { "claim", "o", 1 }, { "describe" } } do
+        local err = raised.as("ArgumentError", store[call[1]], store, table.unpack(call, 2))
+        assert.are.same({ "query", "array of rows (tables by column)" }, { err.field, err.expected })
+        assert.is_truthy(err.message:find("got a " .. type(rows), 1, true))
+      end
+    end
   end)
 
   it("have a kind, or are given as they are", function()
