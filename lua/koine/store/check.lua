@@ -96,6 +96,7 @@ function operations.take(key, n, options)
       core.raise_argument("n", ("cost of at most the capacity, %.14g"):format(kept.capacity), ("%.14g"):format(amount))
     end
   end
+  kept.cost = nil -- else an engine that is a store itself would multiply once more
   return key, amount, kept
 end
 
@@ -119,7 +120,7 @@ end
 function operations.watch(prefix, seconds) return PREFIX(prefix, "prefix"), PAUSE(seconds, "seconds") end
 
 --- name of a method → function(arguments…) → the arguments that the engine's operation gets: options become a new table
--- with defaults filled in, take's n becomes the amount (n times cost). Raises an ArgumentError.
+-- with defaults filled in, take's n becomes the amount (n times cost, which is no option any more). Raises an ArgumentError.
 arguments.methods = operations
 
 --- What is wrong with the size of a value or item: the error, or nil.

@@ -50,6 +50,19 @@ describe("koine.store.memory", function()
     end
   end)
 
+  it("stands behind an engine that passes its arguments on, which takes n times cost once", function()
+    local inner, operations = koine.store.memory { clock = function() return 0 end }, {}
+    for _, name in ipairs { "get", "put", "delete", "list", "lease", "release", "take", "push", "claim", "ack",
+      "unclaim", "watch", "describe", "close" } do
+      operations[name] = function(_, ...) return inner[name](inner, ...) end
+    end
+    local outer <close> = koine.store.engine(operations)
+    local rate = { capacity = 10, per = 1, cost = 3 }
+    assert.are.equal(0, outer:take("b", 3, rate))
+    assert.are.equal(2, outer:take("b", 1, rate)) -- one is left
+    assert.are.equal(3, rate.cost)
+  end)
+
   it("shares contents and clock with same_as, and each handle is closed alone", function()
     local one = koine.store.memory { clock = function() return 5 end }
     local two = koine.store.memory { same_as = one }
