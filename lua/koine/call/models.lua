@@ -5,6 +5,7 @@ local attempt = require "koine.call.attempt"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local member = require "koine.call.member"
+local percent = require("koine.data.text").percent
 local records = require "koine.data.records"
 local rows = require "koine.provider"
 
@@ -131,12 +132,10 @@ local function fields_of(adapter, state, entry)
   }
 end
 
-local function escape(c) return ("%%%02X"):format(c:byte()) end
-
 -- The address of the page that is asked for with `name` = `after`; nil: of the first.
 local function page_path(path, name, after)
   if not after then return path end
-  return path .. (path:find("?", 1, true) and "&" or "?") .. name .. "=" .. after:gsub("[^%w%-._~]", escape)
+  return path .. (path:find("?", 1, true) and "&" or "?") .. name .. "=" .. percent(after)
 end
 
 --- The models that the adapter's provider offers: an array of records.model_info in the provider's order; entries

@@ -1,4 +1,4 @@
---- Texts of UTF-8, cut to so many bytes; which texts an error may show.
+--- Texts of UTF-8, cut to so many bytes; texts in URLs; which texts an error may show.
 
 local text = {}
 
@@ -38,6 +38,14 @@ function text.shown_path(path)
   if not text.is_path(path) or #path > SHOWN_PATH_MAX then return nil end
   if not path:find "^[~.]*/" and text.may_be_secret(path) then return nil end
   return path
+end
+
+local function escape(byte) return ("%%%02X"):format(byte:byte()) end
+
+--- A text (string) as a part of a URL, in any locale: every byte but letters and digits of ASCII, - . _ ~ and those of
+-- `kept` (nil: none more) as %XX.
+function text.percent(whole, kept)
+  return (whole:gsub("[^0-9A-Za-z._~" .. (kept or "") .. "-]", escape))
 end
 
 return text

@@ -4,6 +4,7 @@ local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
+local percent = require("koine.data.text").percent
 local shown_path = require("koine.data.text").shown_path
 local version = require "koine.data.version"
 local wait = require "koine.task.wait"
@@ -102,7 +103,7 @@ end
 function login_service.form(fields)
   local parts = {}
   for name, value in pairs(fields) do
-    parts[#parts + 1] = name .. "=" .. value:gsub("[^%w%-._~]", function(c) return ("%%%02X"):format(c:byte()) end)
+    parts[#parts + 1] = name .. "=" .. percent(value)
   end
   table.sort(parts, core.before)
   return table.concat(parts, "&")

@@ -120,7 +120,8 @@ end
 function operations.watch(prefix, seconds) return PREFIX(prefix, "prefix"), PAUSE(seconds, "seconds") end
 
 --- name of a method → function(arguments…) → the arguments that the engine's operation gets: options become a new table
--- with defaults filled in, take's n becomes the amount (n times cost, which is no option any more). Raises an ArgumentError.
+-- with defaults filled in, take's n becomes the amount (n times cost, which is no option any more). Raises an
+-- ArgumentError.
 arguments.methods = operations
 
 --- What is wrong with the size of a value or item: the error, or nil.

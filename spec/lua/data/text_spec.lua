@@ -27,6 +27,14 @@ describe("text.cut", function()
   end)
 end)
 
+describe("text.percent", function()
+  it("escapes every byte but the unreserved ones, and those that are to be kept", function()
+    assert.are.equal("aZ09._~-", text.percent "aZ09._~-")
+    assert.are.equal("%00%20%25%2F%C3%A4%FF", text.percent "\0 %/ä\xFF")
+    assert.are.equal("a/b%3F", text.percent("a/b?", "/"))
+  end)
+end)
+
 describe("text.shown_path", function()
   it("shows paths", function()
     for _, path in ipairs { "a.json", "/srv/keys/0123456789abcdef0123.json", "./key 2.json", "~/x", "key" } do

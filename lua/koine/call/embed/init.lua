@@ -16,6 +16,7 @@ local checks = require "koine.call.embed.check"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
 local refusal = require "koine.call.embed.refusal"
+local percent = require("koine.data.text").percent
 local results = require "koine.call.embed.result"
 local scheduler = require "koine.task.scheduler"
 local wait = require "koine.task.wait"
@@ -27,13 +28,10 @@ local BODY = 64 << 20        -- bytes of an answer, where the option limits says
 -- The request for a login module that looks at a chat's messages: the user asks.
 local REQUEST = { messages = { { role = "user", content = "" } } }
 
-local function escape(c) return ("%%%02X"):format(c:byte()) end
-
 -- The path behind the base URL.
 local function path_of(facts, model)
   if model == "." or model == ".." then core.raise_argument("model", "a name without . or ..", "one with") end
-  local segment = model:gsub("[^%w%-._~]", escape)
-  return (facts.path:gsub("{model}", (segment:gsub("%%", "%%%%"))))
+  return (facts.path:gsub("{model}", (percent(model):gsub("%%", "%%%%"))))
 end
 
 -- The value in an answer of 2xx: what the dialect reads of it, checked; or nil and a problem.

@@ -11,6 +11,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local key_source = require "koine.provider.key_source"
 local errors = require "koine.data.errors"
+local percent = require("koine.data.text").percent
 
 local sigv4 = {}
 
@@ -159,8 +160,6 @@ end
 
 local function hex(bytes) return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end)) end
 
-local function escape(c) return ("%%%02X"):format(c:byte()) end
-
 -- Host, as libcurl sends it, path and query of a URL.
 local function parts_of(url)
   local scheme, authority, rest = url:match "^(%a+)://([^/?#]*)([^#]*)"
@@ -173,7 +172,7 @@ end
 -- The one spelling of a name or a value in a query.
 local function normal(text)
   local bytes = text:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)
-  return (bytes:gsub("[^%w%-._~]", escape))
+  return percent(bytes)
 end
 
 -- A query as it is signed: sorted by name, then value; each name with a value.
@@ -213,7 +212,7 @@ function sigv4.signed(what)
   local headers, names = canonical_headers { ["content-type"] = what.headers["content-type"],
     host = what.headers.host or host,
     ["x-amz-date"] = date, ["x-amz-security-token"] = keys.session_token }
-  local twice = path:gsub("[^%w%-._~/]", escape)
+  local twice = percent(path, "/")
   local request = table.concat({ what.method, twice, canonical_query(query), headers, names,
     hex(core.sha256(what.body)) }, "\n")
   local day = date:sub(1, 8)

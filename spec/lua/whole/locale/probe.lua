@@ -58,3 +58,5 @@ local query = {}
 for i, name in ipairs(NAMES) do query[i] = name:gsub("[\128-\255]", "%%20") .. "=" .. i end
 print("signature", select(2, sigv4.signed { method = "GET", url = "https://x.example/?" .. table.concat(query, "&"),
   headers = {}, body = "", keys = { access_key = "a", secret_key = "b" }, region = "r", service = "s", time = 0 }))
+print("signature", select(2, sigv4.signed { method = "GET", url = "https://x.example/a\xE4?b=%E4",
+  headers = {}, body = "", keys = { access_key = "a", secret_key = "b" }, region = "r", service = "s", time = 0 }))
