@@ -150,9 +150,11 @@ local COUNTS = { "turns", "dispatches", "lost", "given_back", "untold", "dropped
 -- are under way, dispatches = turns so far, lost = those whose thread was another's by their end, given_back = those
 -- that shutdown ended, untold = messages whose outcome an earlier process did not tell, dropped, dead = messages that
 -- commands dropped, that were put aside; failures = claims in which Koine's own code raised, failure = what was raised
--- last; hook_errors = calls of hooks that raised, hook_error = what the last of them raised; store_errors}.
+-- last; hook_errors = calls of hooks that raised, hook_error = what the last of them raised; store_errors = failures
+-- of the store after which it is asked again, store_error = the last failure of the store}.
 function methods:stats()
-  local stats = { threads = self.pumps, hooks = 0, failure = self.failure, hook_error = self.hook_error }
+  local stats = { threads = self.pumps, hooks = 0, failure = self.failure, hook_error = self.hook_error,
+    store_error = self.store_error }
   for _, name in ipairs(COUNTS) do stats[name] = self[name] end
   for _, thread in ipairs(threads.list(self.threads)) do stats.hooks = stats.hooks + hooks.count(thread) end
   return stats
@@ -217,7 +219,8 @@ function shared.new(options)
   local self = construct(options)
   self.threads, self.due, self.launched, self.running, self.claims = {}, queue.line(), {}, {}, {}
   self.claimed, self.trouble, self.pumps = 0, 0, 0
-  self.closing, self.runs, self.asking, self.news, self.failure = false, false, false, false, nil
+  self.closing, self.runs, self.asking, self.news = false, false, false, false
+  self.failure, self.store_error = nil, nil
   self.returned, self.claimer, self.commander, self.ended = {}, {}, {}, {}
   for _, name in ipairs(COUNTS) do self[name] = 0 end
   return setmetatable(self, metatable)

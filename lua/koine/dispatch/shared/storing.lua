@@ -23,6 +23,7 @@ function storing.insist(self, f, ...)
   while true do
     local result, second, third = f(...)
     local failed = result == nil and second ~= nil
+    if failed then self.store_error = second end
     if not failed or not storing.passes(second) or wait.now() + pause > deadline then return result, second, third end
     self.store_errors = self.store_errors + 1
     local _, cancelled = wait.sleep(pause)

@@ -24,8 +24,8 @@ function workers.look_again(self)
 end
 
 -- Notes a failure of the store, and waits a while: longer each time.
-local function stumble(self, pause)
-  self.store_errors = self.store_errors + 1
+local function stumble(self, err, pause)
+  self.store_errors, self.store_error = self.store_errors + 1, err
   wait.sleep(pause)
   return math.min(2 * pause, PAUSE_MAX)
 end
@@ -79,7 +79,7 @@ function workers.claim_all(self)
       if begun then
         self.news, pause = true, PAUSE
       elseif err then
-        pause = stumble(self, pause)
+        pause = stumble(self, err, pause)
       end
     end
     if not self.news or self.pumps >= self.max_threads then wait.park(self.claimer, POLL) end
@@ -90,9 +90,9 @@ end
 function workers.watch(self)
   local pause = PAUSE
   while not self.closing do
-    local news = self.store:watch(self.prefix, POLL)
+    local news, err = self.store:watch(self.prefix, POLL)
     if news then workers.look_again(self) end
-    pause = news == nil and stumble(self, pause) or PAUSE
+    pause = news == nil and stumble(self, err, pause) or PAUSE
   end
 end
 
@@ -110,8 +110,8 @@ function workers.command(self)
   local pause, prefix = PAUSE, item.commands(self.prefix)
   while true do
     while next(self.claims) == nil do wait.park(self.commander) end
-    local news = self.store:watch(prefix, POLL)
-    pause = news == nil and stumble(self, pause) or PAUSE
+    local news, err = self.store:watch(prefix, POLL)
+    pause = news == nil and stumble(self, err, pause) or PAUSE
     local held = {}
     for _, claim in next, self.claims do held[#held + 1] = claim end
     for _, claim in ipairs(held) do obey(self, claim) end

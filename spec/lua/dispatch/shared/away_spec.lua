@@ -12,11 +12,28 @@ describe("a dispatcher on a store", function()
     it("tries to put the end of a turn again", function()
       assert(a:say("T1", "ann", "m1"))
       a.before.put = kit.fail(2)
+      assert.is_nil(a.d:stats().store_error)
       a:drain()
       assert.are.equal("A:m1 A:done:m1 A:ok", lab:words())
       assert.are.equal(3, a.counts.put)
       assert.are.equal(2, a.d:stats().store_errors)
+      assert.are.equal("connect", a.d:stats().store_error.kind)
       assert.are.equal(0, lab:left "T1")
+    end)
+
+    it("says in stats why it claims nothing", function()
+      a.before.claim = function() return nil, koine.errors.new { kind = "auth", message = "wrong password" } end
+      a.before.watch = a.before.claim
+      koine.run(function()
+        a:start()
+        local rounds = 0
+        repeat
+          rounds = rounds + 1
+          koine.sleep(0.01)
+        until rounds == 200 or a.d:stats().store_errors >= 2
+        a:crash()
+      end)
+      assert.are.equal("auth", a.d:stats().store_error.kind)
     end)
 
     it("knows its own put whose answer was lost", function()
