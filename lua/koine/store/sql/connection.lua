@@ -101,11 +101,22 @@ local function send_apart(link, sql)
   return results[2], results[3]
 end
 
+-- The rows of a statement; nil, why. Of a statement that has none, drivers return a count, or true. Raises an
+-- ArgumentError where one that has them returned something else.
+local function rows_of(sql, found, err)
+  if not found then return nil, err end
+  if type(found) == "table" then return found end
+  if sql:find "^SELECT" or sql:find "^PRAGMA [%w_]+$" then
+    check.refuse("query", "array of rows (tables by column)", found)
+  end
+  return {}
+end
+
 -- Sends a statement: its rows; nil, why.
 local function send(link, sql)
-  if not link.close and wait.task() and wait.suspends() then return send_apart(link, sql) end
+  if not link.close and wait.task() and wait.suspends() then return rows_of(sql, send_apart(link, sql)) end
   link.asking = true
-  return answered(link, link.query(sql))
+  return rows_of(sql, answered(link, link.query(sql)))
 end
 
 -- Connecting ---------------------------------------------------------------------------------------------------------

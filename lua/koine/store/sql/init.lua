@@ -272,15 +272,6 @@ function engine:close()
   self.watchers:close()
 end
 
--- The function `query`, which raises an ArgumentError where it returns no rows: a cursor, say, or a count.
-local function checked(query)
-  return query and function(sql)
-    local found, err = query(sql)
-    if found and type(found) ~= "table" then check.refuse("query", "array of rows (tables by column)", found) end
-    return found, err
-  end
-end
-
 local OPTIONS = check.options { query = check.func, connect = check.secret(check.either(
   "function that returns a connection, or the text to connect with", check.func, check.text)),
   dialect = check.required(check.one_of { "sqlite", "postgres" }), blocking = check.default(check.boolean, false),
@@ -306,7 +297,7 @@ return function(options)
   if kept.query and kept.connect then check.refuse("query", "query or connect", kept.query) end
   if not kept.query and not kept.connect then check.refuse("connect", "connect or query", nil) end
   local dialect = dialects[kept.dialect]
-  local connection = connections.new { dialect = dialect, name = kept.dialect, query = checked(kept.query),
+  local connection = connections.new { dialect = dialect, name = kept.dialect, query = kept.query,
     connect = kept.connect, blocking = kept.blocking, on_warning = kept.on_warning }
   return interface.new(setmetatable({ dialect = dialect, name = kept.dialect, connection = connection,
     rows = rows.new(dialect), watchers = watchers.new(), changes = 0, open = true }, Sql))

@@ -32,13 +32,18 @@ describe("errors of databases", function()
       failure.lost("postgres", err, false).message)
   end)
 
-  it("name a query that returns no rows", function()
+  it("name a query that returns no rows, but for statements that have none", function()
     for _, rows in ipairs { true, 5, "row" } do
-      local store <close> = koine.store.sql { dialect = "sqlite", query = function() return rows end }
-      for _, call in ipairs { { "get", "k" }, { "put", "k", "v" }, { "claim", "o", 1 }, { "describe" } } do
-        local err = raised.as("ArgumentError", store[call[1]], store, table.unpack(call, 2))
-        assert.are.same({ "query", "array of rows (tables by column)" }, { err.field, err.expected })
-        assert.is_truthy(err.message:find("got a " .. type(rows), 1, true))
+      for _, source in ipairs { { query = function() return rows end }, { connect = function()
+        return { query = function() return rows end, close = function() end }
+      end } } do
+        source.dialect = "sqlite"
+        local store <close> = koine.store.sql(source)
+        for _, call in ipairs { { "get", "k" }, { "put", "k", "v" }, { "claim", "o", 1 }, { "describe" } } do
+          local err = raised.as("ArgumentError", store[call[1]], store, table.unpack(call, 2))
+          assert.are.same({ "query", "array of rows (tables by column)" }, { err.field, err.expected })
+          assert.is_truthy(err.message:find("got a " .. type(rows), 1, true))
+        end
       end
     end
   end)

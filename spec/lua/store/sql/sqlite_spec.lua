@@ -110,6 +110,20 @@ describe("koine.store.sql on SQLite", function()
       assert.are.equal("dialect", raised(koine.store.schema, "mysql").field)
     end)
 
+    it("takes a query that returns true where a statement has no rows", function()
+      local conn = connect(path)
+      local query = query_of(conn)
+      local store <close> = open { query = function(sql)
+        local rows, err = query(sql)
+        return rows and (rows[1] and rows or sql:find "^SELECT" and rows or true), err
+      end }
+      assert(store:put("k", "v"))
+      assert.are.equal("v", (store:get "k"))
+      assert(store:push("q", "i"))
+      assert(store:claim("o", 1))
+      conn:close()
+    end)
+
     it("refuses wrong options, without showing how to connect", function()
       for field, options in pairs { dialect = { connect = path }, connect = { dialect = "sqlite" },
         query = { dialect = "sqlite", connect = path, query = print } } do
