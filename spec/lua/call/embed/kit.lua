@@ -94,10 +94,10 @@ function kit.new()
     assert(server:script(answers))
   end
 
-  --- Has the server replay a recording; false where there are none here.
-  function one.replay(name)
+  --- Has the server replay a recording, with a fault (nil: none); false where there are none here.
+  function one.replay(name, fault)
     if not recordings then return false end
-    assert(server:script { { replay = ("%s/%s.json"):format(recordings, name) } })
+    assert(server:script { { replay = ("%s/%s.json"):format(recordings, name), fault = fault } })
     return true
   end
 

@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local embed_kit = require "spec.lua.call.embed.kit"
 local koine = require "koine"
+local replay = require "spec.lua.codec.replay"
 
 local THREE = { "Ruby", "Python", "JavaScript" }
 local directory = os.getenv "KOINE_RECORDINGS"
@@ -27,9 +28,25 @@ describe("recorded embeddings", function()
   before_each(kit.begin)
   after_each(kit.restore)
 
+  -- What of a result or an error must not depend on how the bytes came.
+  local function essence(result, err)
+    if err then return { err.kind, err.class, err.status_code, err.message } end
+    return { result.vectors, result.dimensions, result.usage, result.model, result.request_ids, result.warnings }
+  end
+
+  local seen = {} -- recordings that were replayed
+
+  -- What embed gives for a recording: the same, however its bytes are split.
   local function replayed(recording, name, inputs, options)
+    seen[recording] = true
     assert.is_true(kit.replay(recording))
-    return kit.embed(name, inputs, options)
+    local result, err = kit.embed(name, inputs, options)
+    for _, size in ipairs { 1, 1024 } do
+      assert(kit.server:reset())
+      assert.is_true(kit.replay(recording, { write_bytes = size }))
+      assert.are.same(essence(result, err), essence(kit.embed(name, inputs, options)))
+    end
+    return result, err
   end
 
   -- 2: base64 and floats, by the same code
@@ -127,5 +144,13 @@ describe("recorded embeddings", function()
       assert.are.same({ "not_found", 404 }, { err.kind, err.status_code })
       assert.is_truthy(err.message:find "nonexistent")
     end
+  end)
+
+  it("are all replayed, those of every folder", function()
+    local unread = {}
+    for _, path in ipairs(replay.all(directory, "^[^/]*%-embed")) do
+      if not seen[path] then unread[#unread + 1] = path end
+    end
+    assert.are.same({}, unread)
   end)
 end)

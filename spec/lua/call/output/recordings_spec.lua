@@ -9,6 +9,9 @@ local replay = require "spec.lua.codec.replay"
 local directory = os.getenv "KOINE_RECORDINGS"
 
 local JOHN = { name = "John", age = 30 }
+local CANARY = { lane = "canary", checks = { compile = true, replay = true }, risk = "low" }
+local RUST = { title = "Memory-Safe Systems Programming", summary = "Rust is a systems programming language that "
+  .. "guarantees memory safety and concurrency without a garbage collector through compile-time ownership checks." }
 
 -- folder/name → the value
 local EXPECTED = {
@@ -19,6 +22,9 @@ local EXPECTED = {
   ["openrouter-chat/structured-output"] = JOHN,
   ["bedrock-converse/structured-output"] = JOHN,
   ["bedrock-mantle-responses/structured-output"] = { city = "Paris", country = "France" },
+  ["mistral-chat/structured-output"] = CANARY,
+  ["groq-chat/reasoning-json-schema"] = CANARY,
+  ["ollama-native/structured-output-thinking"] = RUST,
 }
 
 -- The schema that was sent, on every wire.
@@ -39,6 +45,9 @@ local PLAIN <const> = { "anthropic-messages/structured-output", "openai-chat/str
   "ollama-native/structured-output-thinking" }
 local STREAMS <const> = { "openai-responses/stream-structured-output",
   "gemini-generatecontent/stream-structured-output", "bedrock-converse/stream-structured-output" }
+
+-- These hold more than the value, and have tests of their own.
+local OTHERS <const> = { "anthropic-messages/structured-output-with-strict-tool" }
 
 -- True when `part` is a view of `whole` that arrived in part: strings are prefixes, everything else is equal or absent.
 local function is_part(part, whole)
@@ -80,14 +89,29 @@ describe("a recorded answer with a shape", function()
     return replay.run(server, recording, opts)
   end
 
+  it("has a test wherever its name says that it has a shape", function()
+    local tested, untested = {}, {}
+    for _, list in ipairs { PLAIN, STREAMS, OTHERS } do
+      for _, path in ipairs(list) do tested[path] = true end
+    end
+    for _, path in ipairs(replay.all(directory, "/.*structured%-output")) do
+      if not tested[path] then untested[#untested + 1] = path end
+    end
+    assert.are.same({}, untested)
+  end)
+
   for _, path in ipairs(PLAIN) do
-    it("is read: " .. path, function()
+    it("is read, also byte by byte: " .. path, function()
       local recording = load(path)
-      local outcome = play(recording, {})
-      local r = assert(outcome.response, outcome.err)
-      assert.is_nil(r.output_error)
-      assert.are.same(EXPECTED[path] or written(r), r.output)
-      assert.are.same(written(r), r.output)
+      local text = replay.run(server, recording).response:text()
+      for _, fault in ipairs { {}, { write_bytes = 1 } } do
+        local outcome = play(recording, { fault = fault })
+        local r = assert(outcome.response, outcome.err)
+        assert.is_nil(r.output_error)
+        assert.are.same(EXPECTED[path], r.output)
+        assert.are.same(written(r), r.output)
+        assert.are.equal(text, r:text())
+      end
     end)
   end
 
@@ -112,13 +136,16 @@ describe("a recorded answer with a shape", function()
     it("is a part of the value at every delta: " .. path, function()
       local recording = load(path)
       local whole = assert(play(recording, {}).response).output
-      assert(server:reset())
-      assert(server:script { { replay = recording.path } })
-      local outcome = replay.run(server, recording, { output = { schema = schema_of(recording.request), mode = "native",
-        strict = false }, each = function(delta)
-          if delta.type == "output_delta" then assert.is_true(is_part(records.to_table(delta.value), whole)) end
-        end })
+      local before, count = nil, 0
+      local outcome = play(recording, { each = function(delta)
+        if delta.type ~= "output_delta" then return end
+        local part = records.to_table(delta.value)
+        assert.is_true(is_part(part, whole))
+        assert.is_true(before == nil or is_part(before, part)) -- nothing goes back
+        before, count = part, count + 1
+      end })
       assert.are.same(whole, outcome.response.output)
+      assert.is_true(count > 2)
     end)
   end
 
@@ -126,21 +153,26 @@ describe("a recorded answer with a shape", function()
     local recording = load "anthropic-messages/structured-output-with-strict-tool"
     local r = assert(play(recording, {}).response)
     assert.are.equal("tool_use", r.stop_reason)
-    assert.are.same({}, { r.output, r.output_error })
+    assert.are.same({ 1, recording.request.tools[1].name }, { #r.tool_calls, r.tool_calls[1].name })
+    assert.is_nil(r.output)
+    assert.is_nil(r.output_error)
   end)
 
   it("is taken out of the fence of a server that does not heed json_object", function()
     local recording = load "llamacpp-chat/json-object-not-enforced"
     local r = assert(play(recording, { output = { mode = "object" } }).response)
-    assert.are.equal("table", type(r.output))
+    assert.are.same({ city = "Paris" }, r.output)
     assert.are.equal("output_extracted", r.warnings[1].code)
+    r = assert(play(recording, { output = { mode = "native", schema = { type = "object" } } }).response)
+    assert.is_nil(r.output)
+    assert.are.equal("not_json", r.output_error.code)
   end)
 
   it("is refused where the model refuses, and not asked for again", function()
     local recording = load "openai-chat/stream-refusal"
     local wanted = { schema = schema_of(recording.request), mode = "native", repair = 2 }
     local r = assert(play(recording, { output = wanted }).response)
-    assert.are.equal("refused", r.output_error.code)
-    assert.is_true(#r.output_error.message > 0)
+    assert.are.same({ "refused", "I'm very sorry, but I can't assist with that." }, { r.output_error.code,
+      r.output_error.message })
   end)
 end)

@@ -14,6 +14,7 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local lfs = require "lfs"
 local luassert = require "luassert"
 local replay_deltas = require "spec.lua.codec.replay.deltas"
 local replay_problems = require "spec.lua.codec.replay.problems"
@@ -83,6 +84,22 @@ function replay.expectations(folder) return require("spec.expect." .. folder) en
 
 --- Returns the mistakes in the expectations of a folder: an array of lines, empty when they are well-formed.
 function replay.problems(folder) return replay_problems(folder, replay.expectations(folder)) end
+
+--- The recordings whose "folder/name" has a pattern, sorted.
+function replay.all(directory, pattern)
+  local paths = {}
+  for folder in lfs.dir(directory) do
+    local where = directory .. "/" .. folder
+    if not folder:find "^%." and lfs.attributes(where, "mode") == "directory" then
+      for file in lfs.dir(where) do
+        local path = (folder .. "/" .. file):match "^(.*)%.json$"
+        if path and path:find(pattern) then paths[#paths + 1] = path end
+      end
+    end
+  end
+  table.sort(paths)
+  return paths
+end
 
 local function unescape(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
