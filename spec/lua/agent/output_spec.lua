@@ -44,6 +44,25 @@ describe("an agent with a shape to give", function()
     assert.are.same({}, kit.requests()[#kit.requests()].problems)
   end)
 
+  it("ends at that call behind others of two tools, and is no call in the history", function()
+    local ADD = { name = "add", description = "d", example = {}, run = function()
+      ran = ran + 1
+      return "2"
+    end }
+    local function use(name) return { type = "tool_use", name = name, arguments = {} } end
+    kit.server:script { { content = { use "look_up", use "add" } }, { content = { CALL } } }
+    local result = assert(agent(kit.claude(), "tool", { tools = { LOOK_UP, ADD } }):run "Who?")
+    assert.are.same({ name = "Ada", age = 36 }, result.output)
+    assert.are.same({ 2, "completed", 2 }, { ran, result.status, result.steps })
+    kit.server:script { { content = "Yes." } }
+    local messages = table.move(result.messages, 1, #result.messages, 1, {})
+    messages[#messages + 1] = { role = "user", content = "Sure?" }
+    assert(kit.claude():chat(messages, { tools = { { name = "look_up", description = "d" },
+      { name = "add", description = "d" } } }))
+    local sent = kit.body(3)
+    assert.are.same({ "text", "user" }, { sent.messages[4].content[1].type, sent.messages[5].role })
+  end)
+
   it("asks once more by itself, and counts both model calls", function()
     kit.server:script { { content = "{}" }, { content = ADA } }
     local result = assert(agent(kit.gpt(), "native"):run "Who?")

@@ -10,7 +10,10 @@ local TEXT = '{"additionalProperties":false,"properties":{"why":{"type":"string"
 local function body(name, request, options)
   options = options or {}
   options.model, options.key = options.model or "m", "test-key-1"
-  if name == "bedrock" then options.region = "us-east-1" end
+  if name:find "^bedrock" then options.region = "us-east-1" end
+  if name == "vertex_claude" then
+    options.key, options.token, options.project, options.location = nil, "test-token-1", "p", "us-east5"
+  end
   if name == "compatible" then options.base_url = "http://127.0.0.1:9" end
   request.model, request.stream = options.model, false
   request.messages = request.messages or { { role = "user", content = "Hi" } }
@@ -44,6 +47,13 @@ describe("the shape of an answer", function()
       .. TEXT .. ',"strict":true}}')
   end)
 
+  it("is the same on servers of one's own that speak Chat", function()
+    for _, name in ipairs { "llamacpp", "vllm", "lmstudio" } do
+      holds(body(name, { output = output { strict = false } }), '"response_format":{"type":"json_schema","json_schema":{'
+        .. '"name":"person","schema":' .. TEXT .. ',"strict":false}}')
+    end
+  end)
+
   it("is a schema alone where a provider takes no more", function()
     local text = body("compatible", { output = output { description = "D", strict = true } },
       { quirks = { bare_output = true } })
@@ -62,6 +72,14 @@ describe("the shape of an answer", function()
     holds(text, '"output_config":{"effort":"high","format":{"type":"json_schema","schema":' .. TEXT .. "}}")
     text = body("anthropic", { output = output() })
     holds(text, '"output_config":{"format":{"type":"json_schema","schema":' .. TEXT .. "}}")
+  end)
+
+  it("is the same for Claude on Bedrock and Vertex AI", function()
+    for _, name in ipairs { "bedrock_claude", "vertex_claude" } do
+      local options = name == "bedrock_claude" and { api = "invoke" } or {}
+      local text = body(name, { output = output(), thinking = "high", thinking_mode = "adaptive" }, options)
+      holds(text, '"output_config":{"effort":"high","format":{"type":"json_schema","schema":' .. TEXT .. "}}")
+    end
   end)
 
   it("stands beside what the caller adds to output_config and text, where that is an object", function()
@@ -85,11 +103,15 @@ describe("the shape of an answer", function()
     local text = body("bedrock", { output = output() })
     holds(text, '"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"person",'
       .. '"schema":"' .. TEXT:gsub('"', '\\"') .. '"}}}}')
+    text = body("bedrock", { output = output { description = "D" } })
+    holds(text, '"jsonSchema":{"name":"person","description":"D","schema":"')
   end)
 
   it("is responseJsonSchema on Gemini, responseSchema where a model knows OpenAPI alone", function()
     local text = body("gemini", { output = output() })
-    holds(text, '"responseMimeType":"application/json","responseJsonSchema":{')
+    holds(text, '"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":'
+      .. '{"additionalProperties":false,"properties":{"why":{"type":"string"},"answer":{"type":"integer"}},'
+      .. '"propertyOrdering":["why","answer"],"required":["why","answer"],"type":"object"}}')
     text = body("gemini", { output = output() }, { quirks = { openapi_schema = true } })
     holds(text, '"responseMimeType":"application/json","responseSchema":{')
     assert.is_nil(text:find("additionalProperties", 1, true))

@@ -197,6 +197,23 @@ describe("a value that grows", function()
     end
   end)
 
+  it("stays as far as it came where the answer is cut at max_tokens, and is not asked for again", function()
+    local cut = { content = '{"name":"Ada","age":3', chunk = 4, stop_reason = "max_tokens" }
+    for _, mode in ipairs { "native", "prompt" } do
+      assert(kit.server:reset())
+      local stream <close> = open(kit.gpt(), { cut, { content = kit.ADA } },
+        { schema = kit.PERSON, mode = mode, repair = 2 })
+      local seen = grown(stream)
+      local r = assert(stream:response())
+      assert.are.equal("truncated", r.output_error.code)
+      assert.is_nil(r.output)
+      assert.are.equal(cut.content, r.output_error.text)
+      assert.are.same({ name = "Ada" }, seen[#seen].value)
+      assert.are.same({ name = "Ada" }, stream:output())
+      assert.are.equal(1, #kit.requests())
+    end
+  end)
+
   describe("by elements", function()
     local WANTED = { schema = LIST, mode = "native" }
     local TEXT = '{"items":[{"n":1},{"n":"two"},{"n":3}]}'

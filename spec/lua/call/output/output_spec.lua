@@ -90,6 +90,13 @@ describe("output", function()
     assert.are.equal("array", schema.properties.value.type)
     r = ask(kit.gpt(), { { content = '{"value":["a",1]}' } }, { mode = "native", schema = strings })
     assert.is_nil(r.output_error.message:find("value.value", 1, true))
+    assert.are.equal("/1", r.output_error.path)
+    local either = { anyOf = { { type = "string" }, { type = "object", properties = { a = { type = "string" } },
+      required = { "a" }, additionalProperties = false } } }
+    r = ask(kit.gpt(), { { content = '{"value":{"a":"x"}}' } }, { mode = "native", schema = either })
+    assert.are.same({ a = "x" }, r.output)
+    r = ask(kit.gpt(), { { content = '{"value":"x"}' } }, { mode = "native", schema = either })
+    assert.are.equal("x", r.output)
   end)
 
   it("lets the model write properties in the order that is asked for", function()

@@ -60,10 +60,13 @@ describe("repair", function()
   end)
 
   it("ends after the rounds that were asked for", function()
-    local r = ask(kit.gpt(), { { content = WRONG }, { content = WRONG }, { content = WRONG } },
-      { mode = "native", repair = 1 })
-    assert.are.equal("invalid", r.output_error.code)
-    assert.are.equal(2, #kit.requests())
+    for rounds = 0, 2 do
+      assert(kit.server:reset())
+      local r = ask(kit.gpt(), { { content = WRONG }, { content = WRONG }, { content = WRONG }, { content = ADA } },
+        { mode = "native", repair = rounds })
+      assert.are.equal("invalid", r.output_error.code)
+      assert.are.equal(rounds + 1, #kit.requests())
+    end
   end)
 
   it("asks again after an empty answer, which is not repeated", function()
