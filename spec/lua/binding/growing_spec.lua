@@ -280,6 +280,33 @@ describe("the memory of a growing value", function()
     end)
   end
 
+  for _, shape in ipairs(SHAPES) do
+    it("is at most four times that of the value, at any time: " .. shape[1], function()
+      local list, text = {}, { shape[2] }
+      for i = 1, 100000 // #shape[3] do text[i + 1] = (shape[3]:gsub("#", tostring(i * 7919 % 10000019))) end
+      text = table.concat(text) .. shape[4]
+      for i = 1, #text, 4 do list[#list + 1] = text:sub(i, i + 3) end
+      local function in_use() -- bytes
+        collectgarbage()
+        return collectgarbage "count" * 1024
+      end
+      in_use()
+      local before = in_use()
+      local value = core.decode(text)
+      local size = in_use() - before
+      assert.is_table(value)
+      value = nil -- luacheck: ignore value
+      before = in_use()
+      local growing, most = core.growing(), 0
+      for i = 1, #list do
+        growing:feed(list[i])
+        if i % 2500 == 0 then most = math.max(most, in_use() - before) end
+      end
+      assert.are.equal("whole", growing:state())
+      assert.is_true(most <= 4 * size, ("%d bytes for a value of %d"):format(most, size))
+    end)
+  end
+
   it("is given back when nothing holds it", function()
     local kept = setmetatable({}, { __mode = "k" })
     do

@@ -49,8 +49,8 @@ describe("the shape of an answer", function()
 
   it("is the same on servers of one's own that speak Chat", function()
     for _, name in ipairs { "llamacpp", "vllm", "lmstudio" } do
-      holds(body(name, { output = output { strict = false } }), '"response_format":{"type":"json_schema","json_schema":{'
-        .. '"name":"person","schema":' .. TEXT .. ',"strict":false}}')
+      holds(body(name, { output = output { strict = false } }), '"response_format":{"type":"json_schema",'
+        .. '"json_schema":{"name":"person","schema":' .. TEXT .. ',"strict":false}}')
     end
   end)
 

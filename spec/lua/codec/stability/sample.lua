@@ -72,6 +72,12 @@ function sample.history(provider, model)
   }
 end
 
+-- The shape of an answer, whose properties have an order.
+local SHAPE = { type = "object", required = { "why", "answer", "also" }, additionalProperties = false,
+  properties = { answer = { type = "object", required = { "yes", "by" }, additionalProperties = false,
+    properties = { by = { type = "string" }, yes = { type = "boolean" } } },
+    also = { type = "array", items = { type = "string" } }, why = { type = "string", description = "first" } } }
+
 -- Fields that only one of the wires takes.
 local EXTRA = {
   anthropic = { service_tier = "auto", container = { id = "c", skills = koine.array {}, a = koine.null,
@@ -87,6 +93,14 @@ local EXTRA = {
     guardrailConfig = { guardrailVersion = "1", guardrailIdentifier = "g" } },
   ollama = { keep_alive = "5m", options = { num_ctx = 4096, num_keep = 7, mirostat = 0, repeat_penalty = 1.1 } },
 }
+
+--- Those whose answers shall have a shape are the same as others but for their tools, beside which not every model
+-- takes one.
+function sample.shaped(wire)
+  local options = sample.options(wire)
+  options.tools, options.tool_choice, options.output = nil, nil, { schema = SHAPE, name = "verdict" }
+  return options
+end
 
 --- The options of the call, on a wire: anthropic, chat, …
 function sample.options(wire)

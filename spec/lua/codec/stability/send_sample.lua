@@ -22,5 +22,6 @@ for _, entry in ipairs(sample.adapters) do
   local adapter = sample.adapter(entry, "http://127.0.0.1:" .. arg[1])
   local history = shuffled(sample.history(entry[1], adapter:model_name()))
   assert(assert(adapter:chat(history, shuffled(sample.options(entry[3])))):text() == "ok")
+  assert(assert(adapter:chat("Judge.", shuffled(sample.shaped(entry[3])))):text() == "ok")
 end
 print "sent"

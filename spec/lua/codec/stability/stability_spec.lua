@@ -41,14 +41,18 @@ local function take(listener, wire)
   return head, body
 end
 
--- Runs a fresh process that sends the sample on all wires: {order = of its keys; an array of {head, body}}.
+-- Runs a fresh process that sends the sample on all wires: {order = of its keys; an array of {head, body}, and the
+-- body of a request for an answer with a shape}.
 local function process(listener, environment, locale)
   local _, port = listener:getsockname()
   local command = ("%s %s spec/lua/codec/stability/send_sample.lua %d %s"):format(environment or "", LUA, port,
     locale or "")
   local pipe = assert(io.popen(command))
   local seen = {}
-  for i, entry in ipairs(sample.adapters) do seen[i] = { take(listener, entry[3]) } end
+  for i, entry in ipairs(sample.adapters) do
+    seen[i] = { take(listener, entry[3]) }
+    seen[i][3] = select(2, take(listener, entry[3]))
+  end
   seen.order = pipe:read "l"
   assert.are.equal("sent", pipe:read "l")
   assert(pipe:close())
@@ -97,6 +101,14 @@ describe("the same request", function()
       -- arguments_json as it was written
       local arguments = '{"b": -0.5, "a":9007199254740993,"d":-9223372036854775808, "c":9223372036854775807}'
       assert.is_truthy(body:find(arguments, 1, true) or body:find((arguments:gsub('"', '\\"')), 1, true), body)
+    end
+    for i = 1, #sample.adapters do -- the properties of a shape in the order of `required`
+      local body, at = first[i][3]:gsub('\\"', '"'), 0
+      for _, name in ipairs { "why", "answer", "yes", "by", "also" } do
+        at = assert(body:find(('"%s":{'):format(name), at + 1, true), body)
+      end
+      local is_field = body:find("responseJsonSchema", 1, true) ~= nil -- Gemini's; of a model that has it
+      assert.are.equal(is_field, body:find("propertyOrdering", 1, true) ~= nil)
     end
     assert.is_truthy(first[1][1]:find("\r\nanthropic-beta: beta-one-2026-01-01,beta-two-2026-01-01\r\n", 1, true))
   end)
