@@ -41,6 +41,21 @@ static void test_files(const char *dir) {
   CHECK(f.live == 0 && rmdir(other) == 0 && unlink(path) == 0);
 }
 
+/* What the caller may do about a failure, by its code. */
+static void test_reasons(void) {
+  static const struct { int reason; const char *code; enum kind kind; } cases[] = {
+    { ENOENT, "absent", KIND_OTHER }, { ENOTDIR, "absent", KIND_OTHER }, { EACCES, "denied", KIND_OTHER },
+    { EPERM, "denied", KIND_OTHER }, { EROFS, "denied", KIND_OTHER }, { ENOSPC, "full", KIND_LIMIT },
+    { EDQUOT, "full", KIND_LIMIT }, { EFBIG, "full", KIND_LIMIT }, { EIO, "", KIND_OTHER },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct err e;
+    err_clear(&e);
+    CHECK(file_fail(&e, "/a/path", cases[i].reason) == -1 && e.kind == cases[i].kind);
+    CHECK(strcmp(e.code, cases[i].code) == 0 && strncmp(e.message, "/a/path: ", 9) == 0);
+  }
+}
+
 /* A name without a directory, and one that is too long. */
 static void test_names(const char *dir) {
   struct err e;
@@ -211,6 +226,7 @@ int main(void) {
   char dir[] = "/tmp/koine-fs-XXXXXX";
   CHECK(mkdtemp(dir) != NULL);
   test_files(dir);
+  test_reasons();
   test_names(dir);
   test_private(dir);
   test_directories(dir);

@@ -26,7 +26,11 @@
 /* A disk, a quota or a limit on files that leaves no room. */
 static int is_full(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
 
+/* Rights, or a file system that is read-only. */
+static int is_denied(int reason) { return reason == EACCES || reason == EPERM || reason == EROFS; }
+
 int file_fail(struct err *e, const char *path, int reason) {
+  if (is_denied(reason)) memcpy(e->code, "denied", sizeof "denied");
   if (reason == ENOENT || reason == ENOTDIR) memcpy(e->code, "absent", sizeof "absent");
   if (is_full(reason)) memcpy(e->code, "full", sizeof "full");
   return err_set(e, is_full(reason) ? KIND_LIMIT : KIND_OTHER, "%s: %s", path, strerror(reason));

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The err of a file operation that failed for `reason` (errno): -1. */
+/* The err of a file operation that failed for `reason` (errno), with the code "absent", "denied", "full" or none: -1. */
 int file_fail(struct err *e, const char *path, int reason);
 /* Appends the whole file to b; at most `max` bytes (KIND_LIMIT beyond). Follows links; refuses what is no regular file, so
 ** that nothing is waited for. */

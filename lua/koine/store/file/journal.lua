@@ -39,13 +39,19 @@ local function failed(self, words)
   return errors.new { kind = "protocol", message = ("%s: %s"):format(self.path, words) }
 end
 
+-- The error of a journal that cannot be opened: its directory is away, or nothing may be written there.
+local function unopened(err)
+  local kind = err.code == "absent" and "connect" or err.code == "denied" and "permission"
+  return kind and errors.new { kind = kind, code = err.code, message = err.message } or err
+end
+
 --- The lock; nil, err also where others hold it too long.
 function methods:hold()
   local deadline, pause = wait.now() + self.timeout, FIRST_PAUSE
   while true do
     local lock, err = core.file_lock(self.path)
     if lock then return lock end
-    if lock == nil then return nil, err end
+    if lock == nil then return nil, unopened(err) end
     if wait.now() >= deadline then
       return nil, errors.new { kind = "timeout", code = "lock", retryable = true,
         message = ("%s: others held the lock for %g s; nothing was changed"):format(self.path, self.timeout) }
