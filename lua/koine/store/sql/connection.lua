@@ -253,6 +253,7 @@ local function try(self, operate, alone)
     link.dirty = false
     return true, results
   end
+  if not self.open then return false, interface.closed_error(), false end -- a driver may raise for its connection
   local back, said = roll_back(link)
   if getmetatable(results) ~= Failed then error(results, 0) end
   err = results.err

@@ -160,4 +160,24 @@ describe("koine.store.sql whose operation is cancelled", function()
     end)
     assert.are.equal(2, closed)
   end)
+
+  it("says closed where a driver raises for a connection that its store has closed", function()
+    for _, method in ipairs { "get", "list", "put" } do
+      koine.run(function()
+        local open = true
+        local store = koine.store.sql { dialect = "sqlite", connect = function()
+          return { close = function() open = false end, query = function(_, sql)
+            if sql:find "^PRAGMA" then return {} end
+            while open do koine.sleep(0.001) end
+            error "calling 'execute' on bad self"
+          end }
+        end }
+        local task = koine.spawn(store[method], store, "k", method == "put" and "v" or nil)
+        koine.sleep(0)
+        store:close()
+        local _, err = task:wait()
+        assert.are.equal("closed", err.code)
+      end)
+    end
+  end)
 end)
