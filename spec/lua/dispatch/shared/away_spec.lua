@@ -70,6 +70,31 @@ describe("a dispatcher on a store", function()
       assert.are.equal(1, a:drain())
     end)
 
+    for name, hint in pairs { ["never tells"] = false, ["tells of what is not there"] = true } do
+      it("plays what comes where watch " .. name, function()
+        a.before.watch = function()
+          koine.sleep(0.01)
+          return hint
+        end
+        koine.run(function()
+          a:start()
+          for i = 1, 3 do
+            koine.sleep(0.05)
+            assert(b:say("T" .. i, "ann", "m" .. i))
+          end
+          local rounds = 0
+          repeat
+            rounds = rounds + 1
+            koine.sleep(0.02)
+          until rounds == 500 or a.d:stats().dispatches == 3 and a.d:stats().threads == 0
+          a:crash()
+        end)
+        local words = lab:words()
+        for i = 1, 3 do assert.are.equal(1, select(2, words:gsub("A:done:m" .. i, "")), words) end
+        assert.are.same({ {}, {} }, { a.warnings, a.errors })
+      end)
+    end
+
     it("goes on when it is back: claims, watches and commands", function()
       for _, name in ipairs { "claim", "watch", "get", "ack", "unclaim" } do a.before[name] = kit.fail(1) end
       koine.run(function()
