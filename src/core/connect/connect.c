@@ -24,7 +24,7 @@ static long write_link(void *ud, const char *p, size_t n, struct err *e) {
   return link_write(((struct connection *)ud)->link, p, n, e);
 }
 
-static const struct pipe_io LINK = { read_link, write_link };
+static const struct pipe_io LINK = { read_link, write_link, NULL };
 
 /* Opens the pipe once the link is there, loses it when the link is gone. */
 static void look(struct connection *c) {

@@ -124,10 +124,19 @@ static int write_some(struct pipe *p) {
   return 1;
 }
 
+/* Gives out_fd back to its owner, once nothing is to be written any more. */
+static void let_go(struct pipe *p) {
+  if (!p->finishing || p->out_fd < 0 || left(&p->out) > 0) return;
+  watch_for(p, p->in_events, 0);
+  p->out_fd = -1;
+  if (p->io->finish != NULL) p->io->finish(p->ud);
+}
+
 static void flush(struct pipe *p) {
   if (p->out_fd < 0 || p->out_failure.kind != KIND_NONE) return;
   for (int steps = STEPS_MAX; steps > 0 && write_some(p); steps--) continue;
   watch_for(p, p->in_events, left(&p->out) > 0 ? POLLSET_OUT : 0);
+  let_go(p);
 }
 
 /* Who waits for bytes is told once, and asks then; who waits for room, once there is some. */
@@ -150,6 +159,7 @@ void pipe_open(struct pipe *p, const struct pipe_io *io, void *ud, int in_fd, in
   p->in_fd = in_fd;
   p->out_fd = out_fd;
   flush(p);
+  let_go(p);
 }
 
 void pipe_lose(struct pipe *p, const struct err *e) {
@@ -262,6 +272,23 @@ enum pipe_got pipe_line(struct pipe *p, struct str *line, struct err *e) {
 
 /* {{{ out */
 
+void pipe_finish(struct pipe *p) {
+  p->finishing = 1;
+  let_go(p);
+}
+
+void pipe_cut(struct pipe *p, const struct err *e) {
+  fail(&p->out_failure, e);
+  drop_queue(p);
+  pipe_finish(p);
+}
+
+int pipe_room(const struct pipe *p, struct err *e) {
+  if (p->out_failure.kind == KIND_NONE) return !pipe_full(p);
+  *e = p->out_failure;
+  return -1;
+}
+
 size_t pipe_waiting(const struct pipe *p) {
   return left(&p->out) + left(&p->next);
 }
@@ -270,11 +297,19 @@ int pipe_full(const struct pipe *p) {
   return pipe_waiting(p) > p->high_water;
 }
 
+static int closed(struct err *e) {
+  err_clear(e);
+  err_set(e, KIND_OTHER, "the pipe was closed for writing");
+  snprintf(e->code, sizeof e->code, "closed");
+  return -1;
+}
+
 int pipe_write(struct pipe *p, struct str bytes, struct err *e) {
   if (p->out_failure.kind != KIND_NONE) {
     *e = p->out_failure;
     return -1;
   }
+  if (p->finishing) return closed(e);
   struct pipe_bytes *to = left(&p->out) == 0 ? &p->out : &p->next;
   if (reserve(to, bytes.n) < 0 || buf_addstr(&to->b, bytes) < 0) return err_memory(e);
   if (p->out_events == 0) flush(p); /* else it was put off, and goes on when the descriptor is ready */

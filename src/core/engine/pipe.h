@@ -21,6 +21,9 @@ struct pipe_io {
   /* Writes of n > 0 bytes: how many; PIPE_AGAIN: none before out_fd is writable; -1 and *e. Bytes that it put off come again
   ** from the same address, and as many. */
   long (*write)(void *ud, const char *p, size_t n, struct err *e);
+  /* After pipe_finish or pipe_cut, once: out_fd is neither written nor watched any more, its owner may close it. NULL is
+  ** fine. */
+  void (*finish)(void *ud);
 };
 
 /* One direction's bytes: those from `at` on are left. */
@@ -39,6 +42,7 @@ struct pipe {
   size_t given;                  /* bytes of `in` that the last call handed out */
   struct pipe_bytes out, next;   /* being written, where it must not move; and what comes behind it */
   int ended;                     /* the other side sends no more */
+  int finishing;                 /* nothing more is queued */
   struct err in_failure, out_failure; /* KIND_NONE: none */
 };
 
@@ -64,6 +68,12 @@ void pipe_took(struct pipe *p);
 /* Queues all of the bytes, and writes what can be written: 0, or -1 and *e. Where there was no memory to queue them, the queue
 ** is as it was, and the next call may succeed; after any other failure it is lost. */
 int pipe_write(struct pipe *p, struct str bytes, struct err *e);
+/* Queues nothing any more: writing fails (KIND_OTHER, code "closed"). What is queued is still written. Idempotent. */
+void pipe_finish(struct pipe *p);
+/* The same, but drops the queue, and from now on writing fails with *e. */
+void pipe_cut(struct pipe *p, const struct err *e);
+/* Whether a writer may go on: 1; 0: the queue is full; -1 and *e: what was queued is lost. */
+int pipe_room(const struct pipe *p, struct err *e);
 /* Bytes that wait to be written, and whether those are more than high_water. */
 size_t pipe_waiting(const struct pipe *p);
 int pipe_full(const struct pipe *p);
