@@ -200,6 +200,7 @@ build = {
         "src/core/process/launch.c",
         "src/core/process/proc.c",
         "src/core/process/process.c",
+        "src/core/process/program.c",
         "src/core/process/protect.c",
         "src/core/process/supervisor.c",
         -- end of sources

@@ -135,8 +135,7 @@ static int never_block(int fd) {
   return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* A pipe; the end that is read never blocks. */
-static int open_pipe(int *reading, int *writing) {
+int launch_pipe(int *reading, int *writing, int host_writes) {
   int fd[2];
 #ifdef __linux__
   if (pipe2(fd, O_CLOEXEC) < 0) return -1;
@@ -147,7 +146,12 @@ static int open_pipe(int *reading, int *writing) {
 #endif
   *reading = fd[0];
   *writing = fd[1];
-  return never_block(fd[0]);
+  return never_block(fd[host_writes ? 1 : 0]);
+}
+
+/* A pipe that the host reads. */
+static int open_pipe(int *reading, int *writing) {
+  return launch_pipe(reading, writing, 0);
 }
 
 /* The two ends over which host and supervisor talk. */
@@ -192,8 +196,13 @@ static int open_input(struct launch *launch, struct str input) {
 }
 
 int launch_open(struct launch *launch, const struct process_spec *s, int *socket, int *reading, struct err *e) {
-  if (open_socket(socket, &launch->socket) < 0 || open_pipe(&reading[PROCESS_OUT], &launch->out) < 0)
-    return err_system(e, "cannot make a pipe");
+  if (open_socket(socket, &launch->socket) < 0) return err_system(e, "cannot make a pipe");
+  if (s->streams != NULL) {
+    launch->borrowed = 1;
+    launch->in = s->streams[0], launch->out = s->streams[1], launch->err = s->streams[2];
+    return 0;
+  }
+  if (open_pipe(&reading[PROCESS_OUT], &launch->out) < 0) return err_system(e, "cannot make a pipe");
   if (!s->merge && open_pipe(&reading[PROCESS_ERR], &launch->err) < 0) return err_system(e, "cannot make a pipe");
   if (open_input(launch, s->input) < 0) return err_system(e, "cannot make the standard input");
   return 0;
@@ -202,7 +211,7 @@ int launch_open(struct launch *launch, const struct process_spec *s, int *socket
 void launch_free(struct launch *launch) {
   int *fd[] = { &launch->in, &launch->out, &launch->err, &launch->socket };
   for (size_t i = 0; i < sizeof fd / sizeof *fd; i++) {
-    if (*fd[i] >= 0) close(*fd[i]);
+    if (*fd[i] >= 0 && (fd[i] == &launch->socket || !launch->borrowed)) close(*fd[i]);
     *fd[i] = -1;
   }
   mem_free(launch->m, launch->block, launch->block_n);

@@ -15,16 +15,20 @@
 #pragma GCC visibility push(hidden)
 
 /* The supervisor's report to the host, over a stream socket. BLIND: it cannot find what is to be killed (its
-** descriptors were closed, say); the host does it, if it can. */
-enum report_kind { REPORT_ENDED = 1, REPORT_BLIND, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM };
+** descriptors were closed, say); the host does it, if it can. STARTED comes where it was asked for, also behind a
+** command that could not be executed. */
+enum report_kind {
+  REPORT_ENDED = 1, REPORT_BLIND, REPORT_STARTED, REPORT_NO_SETUP, REPORT_NO_DIRECTORY, REPORT_NO_PROGRAM
+};
 struct report {
   int kind;
-  int value;      /* ENDED: status as of waitpid; BLIND: 0; otherwise errno */
+  int value;      /* ENDED: status as of waitpid; BLIND, STARTED: 0; otherwise errno */
   int timed_out;
   int left;       /* -1: not known */
 };
 
 /* The host's orders to the supervisor, one byte each; the end of file means that the host is gone. */
+#define ASK_END 'e'
 #define ASK_STOP 's'
 #define ASK_KILL 'k'
 
@@ -38,6 +42,7 @@ struct launch {
   size_t block_n;
   int in, out, err;             /* the command's ends; err is -1 when merged */
   int socket;                   /* the supervisor's end */
+  int borrowed;                 /* in, out and err are the caller's to close */
   double timeout, grace;        /* within what a timespec holds */
   int protect;
 };
@@ -48,7 +53,9 @@ int launch_init(struct launch *launch, const struct mem *m, const struct process
 /* Makes the descriptors: the command's in launch, the host's ends (close-on-exec, never blocking) in *socket and
 ** reading[]. 0, or -1, *e, and what was made is the caller's to close: -1 marks what was not. */
 int launch_open(struct launch *launch, const struct process_spec *s, int *socket, int *reading, struct err *e);
-/* Closes the command's ends and frees the copies. */
+/* Makes a pipe, close-on-exec, whose host's end never blocks: 0, or -1 and errno. */
+int launch_pipe(int *reading, int *writing, int host_writes);
+/* Closes the command's ends, unless they are borrowed, and frees the copies. */
 void launch_free(struct launch *launch);
 
 /* protect.c */

@@ -1,9 +1,9 @@
 /*
 ** process.c: the host's half of a process: its pipes in the pollset, what they bring, the supervisor's report; and a look
 ** at the supervisor once a second, because the command may stop it or have it traced: see look_after.
-** A process owns its descriptors, its supervisor and the output it kept, until process_close. Nothing waits but
-** process_close. The host's signals are not touched: on Linux the supervisor raises no SIGCHLD, and waitpid(-1) does
-** not see it. Failure: NULL and an err, or one of process_done.
+** A process owns its descriptors, its supervisor and the output it kept, until process_close, which alone waits. The
+** host's signals are not touched: on Linux the supervisor raises no SIGCHLD, and waitpid(-1) does not see it.
+** Failure: NULL and an err, or one of process_done.
 */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +22,6 @@
 #endif
 
 #define READ_STEP 65536 /* bytes read of a pipe at a time: as much as one holds */
-
 #define TICK 1.0         /* seconds between two looks at the supervisor */
 #define TICKS_MOST 3       /* ticks beyond the latest end after which the supervisor itself is killed */
 #define CLOSE_HELP 0.25  /* seconds of a close after which the host does the supervisor's work */
@@ -47,7 +46,7 @@ struct process {
   double grace;
   double latest;          /* when all should be over; negative = not known */
   int overdue;            /* ticks since then */
-  int stopped;            /* by the host */
+  int started, stopped;   /* its exec is over; by the host */
   struct stream out[PROCESS_STREAMS];
   size_t output_max;
   struct report report;   /* the last one that came; kind 0 = none */
@@ -149,7 +148,11 @@ static void help(struct process *p) {
 static void on_report(struct process *p, const struct report *r) {
   if (r->kind == REPORT_ENDED) p->report = *r;
   else if (r->kind == REPORT_BLIND) help(p);
-  else if (!p->failed) {
+  else if (p->failed) return;
+  else if (r->kind == REPORT_STARTED) {
+    p->started = 1;
+    if (p->engine != NULL) pollset_news(p->poll, &p->news);
+  } else {
     not_started(p, r);
     p->failed = 1;
   }
@@ -171,7 +174,7 @@ static void finish(struct process *p) {
   pollset_news(p->poll, &p->news);
 }
 
-/* Takes what the supervisor says: 1, 0 when there is nothing now, -1 at the end. */
+/* Takes a report or a part of one: 1, 0 when there is nothing now, -1 at the end. */
 static int take_report(struct process *p) {
   ssize_t n = recv(p->socket, p->part + p->part_n, sizeof p->part - p->part_n, 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
@@ -189,8 +192,7 @@ static int take_report(struct process *p) {
 static void on_socket(void *ud, int fd, int events) {
   struct process *p = ud;
   int r;
-  (void)fd;
-  (void)events;
+  (void)fd, (void)events;
   do r = take_report(p);
   while (r > 0);
   if (r < 0) finish(p);
@@ -342,13 +344,25 @@ void process_result(const struct process *p, struct process_result *r) {
   }
 }
 
-/* Asks the supervisor for the end. */
-void process_stop(struct process *p) {
+int process_started(const struct process *p) {
+  return p->started;
+}
+
+/* Asks the supervisor for an end that should begin in so many seconds. */
+static void ask_end(struct process *p, char what, double seconds) {
   if (p->socket >= 0) {
     p->stopped = 1;
-    expect_end(p, 0);
+    expect_end(p, seconds);
   }
-  ask(p, ASK_STOP);
+  ask(p, what);
+}
+
+void process_stop(struct process *p) {
+  ask_end(p, ASK_STOP, 0);
+}
+
+void process_end(struct process *p) {
+  ask_end(p, ASK_END, p->grace);
 }
 
 /* Reads until the supervisor has closed its end, at most so many seconds: true when it has. The command's pipes are

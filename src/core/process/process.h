@@ -42,6 +42,8 @@ struct process_spec {
   size_t output_max;        /* bytes kept of each stream; the rest is read, counted and dropped */
   int merge;                /* standard error goes where standard output goes */
   int protect;              /* process_protect first, and the command gets no CAP_SYS_PTRACE */
+  const int *streams;       /* NULL, or the descriptors of its three streams, borrowed: input and output are then the
+                               caller's business, and process_started tells */
 };
 
 enum { PROCESS_OUT, PROCESS_ERR, PROCESS_STREAMS };
@@ -67,10 +69,15 @@ struct process *process_start(struct engine *g, const struct process_spec *s, vo
 ** when not NULL then: the command could not be started (KIND_OTHER; code "absent": there is no such program), or not be
 ** watched to its end, or its output not be kept (KIND_MEMORY). */
 int process_done(const struct process *p, const struct err **failure);
+/* With `streams`: true once the command runs, which is its news. One that cannot be started is done soon. */
+int process_started(const struct process *p);
 /* Fills in the result, once the process is done without a failure. */
 void process_result(const struct process *p, struct process_result *r);
 /* Begins the end: SIGTERM, grace, SIGKILL. Any number of times; the news is process_done. */
 void process_stop(struct process *p);
+/* The same, but the command and its descendants have the grace period to end by themselves, before SIGTERM. Their
+** input is the caller's to end. */
+void process_end(struct process *p);
 /* Kills what is left without grace, waits for that, and frees: milliseconds; where the supervisor is held up, at most
 ** 2 s until it is killed too, and another until it is left behind as a zombie. NULL is fine. */
 void process_close(struct process *p);

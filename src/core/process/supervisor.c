@@ -44,7 +44,7 @@
 
 extern char **environ;
 
-enum phase { RUNNING, ENDING, KILLING };
+enum phase { RUNNING, LEAVING /* it is to end by itself */, ENDING, KILLING };
 
 struct supervisor {
   const struct launch *launch;
@@ -191,7 +191,7 @@ static void own_signals(void) {
 static void end(struct supervisor *s, enum phase phase, double now) {
   if (phase <= s->phase) return;
   s->phase = phase;
-  s->until = now + (phase == ENDING ? s->launch->grace : LAST);
+  s->until = now + (phase == KILLING ? LAST : s->launch->grace);
   if (phase == ENDING) {
     s->left = family_signal(&s->family, SIGTERM);
     family_signal(&s->family, SIGCONT);
@@ -223,7 +223,7 @@ static int all_gone(const struct supervisor *s) {
   return s->childless && (s->adopts || kill(-s->family.command, 0) < 0);
 }
 
-/* Reads the host's order, to end or to kill; where the socket closes or fails, ends. */
+/* Reads the host's order: to let it end, to end it, to kill; where the socket closes or fails, ends. */
 static void listen_to_host(struct supervisor *s, double now) {
   char what;
   ssize_t n = recv(s->socket, &what, 1, 0);
@@ -233,7 +233,7 @@ static void listen_to_host(struct supervisor *s, double now) {
     s->socket = -1;
     what = ASK_STOP;
   }
-  end(s, what == ASK_KILL ? KILLING : ENDING, now);
+  end(s, what == ASK_KILL ? KILLING : what == ASK_END ? LEAVING : ENDING, now);
 }
 
 /* Waits for the host, a child, or the time. */
@@ -267,7 +267,7 @@ static void watch(struct supervisor *s) {
     if (s->until >= 0 && now >= s->until) {
       if (s->phase == KILLING) return;
       if (s->phase == RUNNING) s->timed_out = 1;
-      end(s, s->phase == RUNNING ? ENDING : KILLING, now);
+      end(s, s->phase < ENDING ? ENDING : KILLING, now);
     }
     if (s->phase == KILLING) kill_all(s);
     wait_for_news(s);
@@ -276,12 +276,25 @@ static void watch(struct supervisor *s) {
 
 /* }}} */
 
-/* Starts the command; where that fails, reports it and ends. */
+/* Waits until the command's exec is over, which closes its end of the pipe; vfork has waited where it is no plain fork. */
+static void await_exec(const int *ends) {
+  char none;
+  close(ends[1]);
+  while (read(ends[0], &none, 1) < 0 && errno == EINTR) continue;
+  close(ends[0]);
+}
+
+/* Starts the command and lets go of its streams; where that fails, reports it and ends. */
 static void start(struct supervisor *s) {
+  int ends[2] = { -1, -1 }, watched = s->launch->borrowed;
   family_open(&s->family, getpid());
 #ifdef __linux__
   prctl(PR_SET_DUMPABLE, 0UL); /* what runs as the same user cannot trace the supervisor, also without `protect` */
 #endif
+  if (watched && launch_pipe(&ends[0], &ends[1], 1) < 0) {
+    report(s->socket, REPORT_NO_SETUP, errno, NULL);
+    _exit(1);
+  }
   /* One thread, and the child only execs or ends: what vfork is for. posix_spawn could not say why the exec failed. */
   pid_t pid = vfork(); /* NOLINT(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
   if (pid == 0) become(s->launch, s->socket); /* NOLINT(clang-analyzer-unix.Vfork) */
@@ -290,6 +303,10 @@ static void start(struct supervisor *s) {
     _exit(1);
   }
   s->family.command = pid;
+  for (int fd = 0; fd < FIRST_FREE; fd++) close(fd); /* or a pipe would not end with the command */
+  if (!watched) return;
+  await_exec(ends);
+  report(s->socket, REPORT_STARTED, 0, NULL);
 }
 
 /* The supervisor's life. A host that died before `parent` was asked for is missed on the socket. */
@@ -308,7 +325,6 @@ static void supervise(const struct launch *launch) {
     _exit(1);
   }
   start(&s);
-  for (int fd = 0; fd < FIRST_FREE; fd++) close(fd);
   (void)!chdir("/");
 #ifdef __linux__
   prctl(PR_SET_NAME, "koine-process");
