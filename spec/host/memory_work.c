@@ -18,6 +18,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("loading every module", "adapters.loading"), 97, 0 },
   { WORK("a program", "system.program"), 1, 1 },
   { WORK("a program that is not there", "system.no_program"), 1, 1 },
+  { WORK("a live program", "system.live_program"), 1, 1 },
   { WORK("a file", "system.files"), 1, 0 },
   { WORK("the tool write_file", "system.write_file"), 1, 0 },
   { WORK("the tool edit_file", "system.edit_file"), 1, 0 },

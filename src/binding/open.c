@@ -61,5 +61,6 @@ int luaopen_koine_core(lua_State *L) {
   open_growing(L);
   open_vector(L);
   open_process(L);
+  open_program(L);
   return 1;
 }

@@ -1,18 +1,23 @@
---- Programs: runs one from an argument vector, and ends all that it started before the call returns.
+--- Programs: runs one from an argument vector, and ends all that it started before the call returns; or opens one, to
+-- talk to it while it runs.
 --
 --   local r = assert(process.run({ "git", "status", "--porcelain" }, { cwd = dir, timeout = 10 }))
 --   if r.code == 0 then print(r.stdout) end
+--   local p <close> = assert(process.open { "bc" })
+--   assert(p:write "6 * 7\n")
+--   print(p:line())
 --
 -- No shell is involved. The program runs in a session of its own without a terminal, so that nothing can ask a person
--- for a password. When it ends, its time is over or the caller is cancelled, everything it started is ended too:
--- SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever signal. On
--- Linux this also ends processes in sessions of their own and those of double forks; elsewhere it ends the program's
--- process group. For what a program can still do against it see docs/process.md.
+-- for a password. When it ends, its time is over, it is closed or the caller is cancelled, everything it started is
+-- ended too: SIGTERM, and after `grace` seconds SIGKILL. That holds also when this program dies meanwhile, by whatever
+-- signal. On Linux this also ends processes in sessions of their own and those of double forks; elsewhere it ends the
+-- program's process group. For what a program can still do against it see docs/process.md.
 
 local core = require "koine.core"
 local check = require "koine.data.check"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
+local program = require "koine.system.program"
 local wait = require "koine.task.wait"
 
 local process = {}
@@ -42,10 +47,16 @@ local function ENV(env, path)
   return list
 end
 
-local OPTIONS = check.options { cwd = check.called(check.text, "path of a directory"), env = ENV,
+local CWD = check.called(check.text, "path of a directory")
+
+local OPTIONS = check.options { cwd = CWD, env = ENV,
   stdin = check.string, merge = check.boolean, timeout = check.default(check.seconds, 0),
   grace = check.default(check.seconds, GRACE),
   output_max = check.default(check.integer(0), OUTPUT_MAX), protect = check.default(check.boolean, true) }
+
+local OPEN_OPTIONS = check.options { cwd = CWD, env = ENV, grace = check.default(check.seconds, GRACE),
+  stderr_max = check.integer(1), on_stderr = check.func, line_max = check.integer(1), high_water = check.integer(1),
+  protect = check.default(check.boolean, true) }
 
 -- Builds the table that core.process takes.
 local function spec_of(argv, opts)
@@ -94,6 +105,24 @@ function process.run(argv, opts)
     local _, cancelled = wait.park(running)
     if cancelled then return nil, cancelled end
   end
+end
+
+--- Starts a program to talk to: a live program (see program.lua) once it runs. `argv` is as run has it. Options:
+--   cwd, env, protect  as run has them
+--   grace       seconds between the end of its input and SIGTERM, and between that and SIGKILL, default 2
+--   stderr_max  bytes kept of the end of its standard error, default 64 KiB
+--   on_stderr   a function that is called with each line of it, by the method that waits. A line that comes while no
+--               method waits is told by the next one, if it is still among the last stderr_max bytes
+--   line_max    bytes of a line of its output, default 32 MiB
+--   high_water  bytes that write queues without waiting, default 256 KiB
+-- nil, err when it could not be started, as run has it, and when a host cancelled the caller. A task that is cancelled
+-- ends the programs that it opened; a program that is forgotten is ended by the collector. Raises an ArgumentError.
+function process.open(argv, opts)
+  local spec = OPEN_OPTIONS(opts == nil and {} or opts)
+  spec.argv, spec.error_lines = check_argv(argv), spec.on_stderr ~= nil
+  local running, err = core.program(spec)
+  if not running then return nil, err end
+  return program.begin(running, spec.on_stderr)
 end
 
 return process

@@ -33,6 +33,35 @@ function turns.no_program()
   return go, go
 end
 
+-- A program that is talked to. Where memory is short, lines of its standard error are lost.
+function turns.live_program()
+  local process = koine.process
+  local function go()
+    local last
+    local p <close>, err = process.open({ "/bin/sh", "-c", "while read -r x; do echo $x; done; echo bye >&2; exit 3" },
+      { env = {}, grace = 60, on_stderr = function(line) last = line end })
+    if not p then return nil, err end
+    local ok, line, done
+    ok, err = p:write "one\ntwo\n"
+    if not ok then return nil, err end
+    for _, expected in ipairs { "one", "two" } do
+      line, err = p:line()
+      if not line then return nil, err end
+      same(line, expected)
+    end
+    p:close_input()
+    line, err = p:line()
+    if err then return nil, err end
+    same(line, nil)
+    done, err = p:result()
+    if not done then return nil, err end
+    same(done.code, 3)
+    same(last or "bye", "bye")
+    return true
+  end
+  return go, go
+end
+
 -- Files --------------------------------------------------------------------------------------------------------------
 
 function turns.files()

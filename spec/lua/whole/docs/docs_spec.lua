@@ -173,6 +173,7 @@ local function classes()
   local shaped = assert(other:open("Hi", { output = { mode = "object" } }))
   local server <close> = assert(koine.testing.start())
   local agent, store = koine.agent { adapter = book }, koine.store.memory {}
+  local live <close> = assert(koine.process.open { "true" })
   return {
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
     error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book,
@@ -184,7 +185,8 @@ local function classes()
     shared_limiter = methods_of(koine.rate_limiter { store = store, key = "k", capacity = 1, per = 1 }),
     task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
-    executor = methods_of(koine.executor { workdir = "." }), provider = methods_of(koine.session.new "anthropic"),
+    executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
+    provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
       allowed_tools = {}, prompt = "Hi", context_files = {}, require_git = false })),
     step = { is = true, answer = true },

@@ -3,8 +3,7 @@
 ** It owns the process. Closing kills what is left at once, and waits for that: milliseconds, 3 s at most where it holds the
 ** supervisor up.
 */
-#include "binding.h"
-#include "core/process/process.h"
+#include "process.h"
 
 /* A string without NUL; NULL when the value on top is nil. */
 static const char *top_string(lua_State *L, const char *field) {
@@ -46,8 +45,7 @@ static double read_seconds(lua_State *L, const char *field) {
   return v;
 }
 
-/* Reads the table at 1; strings are borrowed from it. */
-static void read_spec(lua_State *L, struct process_spec *s, struct arena *a) {
+void read_process(lua_State *L, struct process_spec *s, struct arena *a) {
   memset(s, 0, sizeof *s);
   s->argv = read_strings(L, "argv", a);
   if (s->argv == NULL || s->argv[0] == NULL) raise_argument(L, "argv", "an array of strings, not empty", "none");
@@ -93,7 +91,7 @@ static int f_process(lua_State *L) {
   err_clear(&e);
   o = owner_new(L, sizeof *o, 0, TYPE_PROCESS, end);
   state_register(L, o, 2);
-  read_spec(L, &s, &state_scratch(L)->arena);
+  read_process(L, &s, &state_scratch(L)->arena);
   o->owned = process_start(g, &s, o, &e);
   return o->owned == NULL ? return_error(L, &e) : 1;
 }
@@ -111,6 +109,20 @@ static void push_output(lua_State *L, const struct process_result *result) {
   lua_setfield(L, -2, "dropped");
 }
 
+int push_result(lua_State *L, const struct process_result *result) {
+  lua_createtable(L, 0, 6);
+  lua_pushinteger(L, result->signal > 0 ? result->signal : result->code);
+  lua_setfield(L, -2, result->signal > 0 ? "signal" : "code");
+  lua_pushboolean(L, result->timed_out);
+  lua_setfield(L, -2, "timed_out");
+  if (result->left != 0) {
+    lua_pushinteger(L, result->left);
+    lua_setfield(L, -2, "left");
+  }
+  push_output(L, result);
+  return 1;
+}
+
 /* Pushes the results of poll for a process that is open; returns their number. */
 static int poll(lua_State *L) {
   struct process *p = ((struct owner *)lua_touserdata(L, 1))->owned;
@@ -122,17 +134,7 @@ static int poll(lua_State *L) {
   }
   if (failure != NULL) return return_error(L, failure);
   process_result(p, &result);
-  lua_createtable(L, 0, 6);
-  lua_pushinteger(L, result.signal > 0 ? result.signal : result.code);
-  lua_setfield(L, -2, result.signal > 0 ? "signal" : "code");
-  lua_pushboolean(L, result.timed_out);
-  lua_setfield(L, -2, "timed_out");
-  if (result.left != 0) {
-    lua_pushinteger(L, result.left);
-    lua_setfield(L, -2, "left");
-  }
-  push_output(L, &result);
-  return 1;
+  return push_result(L, &result);
 }
 
 /* process:poll(): false while anything of it lives; {code or signal, stdout, stderr, timed_out, dropped, left}, `left`
