@@ -78,19 +78,18 @@ local function hand_out(self)
   end
 end
 
--- Reads for all: nil, err where the caller was cancelled.
+-- Reads for all, or finds out that another coroutine has: true; nil, err where the caller was cancelled.
 local function read(self, seconds)
-  local bytes, err = self.connection:read(READ, seconds)
-  if bytes then
+  local bytes, err = self.connection:take(READ)
+  if bytes == false then
+    local _, cancelled = wait.park(self.connection, seconds)
+    if cancelled then return nil, cancelled end
+  elseif bytes then
     self.torn = true
     self.reader:feed(bytes)
     hand_out(self)
-  elseif not err then
-    self:fail(failure.closed(self.where))
-  elseif err.kind == "cancelled" and not self.failure then
-    return nil, err
-  elseif err.kind ~= "timeout" then
-    self:fail(failure.of_connection(err, self.where, self.secrets))
+  else
+    self:fail(err and failure.of_connection(err, self.where, self.secrets) or failure.closed(self.where))
   end
   return true
 end
@@ -108,9 +107,10 @@ local function leave(self, waiter)
 end
 
 -- Reads for all, or waits until another one has read something for this one, or reads no more: nil, err where the
--- caller was cancelled.
+-- caller was cancelled. A caller that blocks the thread reads beside the other one, which cannot go on meanwhile.
 local function await(self, waiter, seconds)
-  if self.reading then return wait.park(waiter, seconds) end
+  if self.reading and wait.suspends() then return wait.park(waiter, seconds) end
+  if self.reading then return read(self, seconds) end
   self.reading = waiter
   local ok, err = read(self, seconds)
   if self.reading == waiter then self.reading = false end

@@ -74,12 +74,13 @@ local function best_of(self)
   return best
 end
 
--- A link to send on; nil, err.
+-- A link to send on; nil, err. A caller that blocks the thread does not wait for one that another coroutine opens, as
+-- that cannot go on meanwhile: there may be one more than `most` then.
 local function get(self, deadline)
   while not self.closed do
     local best = best_of(self)
     if best and (best:is_idle() or #self.links + self.opening >= self.most) then return best end
-    if #self.links + self.opening < self.most then return add(self, deadline) end
+    if #self.links + self.opening < self.most or not wait.suspends() then return add(self, deadline) end
     local left = deadline - wait.now()
     if left <= 0 then return nil, failure.late(self.address.where, self.timeout) end
     local _, cancelled = wait.park(self, left)

@@ -1,5 +1,6 @@
 --- Watching, cancelling, closing; what wrong arguments are told; what an engine says of itself.
 
+local errors = require "koine.data.errors"
 local scheduler = require "koine.task.scheduler"
 local wait = require "koine.task.wait"
 
@@ -91,6 +92,21 @@ return function(item)
     kit.equal(20, #items, "items of twenty pushes that were repeated")
     for i, one_item in ipairs(items) do kit.equal("whole" .. i, one_item.item, "item") end
     kit.equal(true, one:ack(queue, "b", fence, items[20].seq), "ack")
+  end)
+
+  item("a call in a coroutine of one's own, which blocks, waits for no task that it stops", function(kit)
+    local store, began, tasks = kit:open(), wait.now(), {}
+    kit:put(kit:open(), "k", "v")
+    for i = 1, 12 do
+      local function look()
+        local value, err = store:get(kit:name "k")
+        if i > 6 and value == nil and errors.is_error(err) and err.code == "lock" then return end
+        kit.equal("v", kit.fine("get", value, err), "value")
+      end
+      tasks[i] = i <= 6 and look or function() coroutine.wrap(look)() end
+    end
+    kit.together(tasks)
+    kit.check(wait.now() - began < SOON, "calls that block took %g s", wait.now() - began)
   end)
 
   item("close ends waits and later calls, here alone", function(kit)
