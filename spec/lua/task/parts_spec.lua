@@ -244,6 +244,26 @@ describe("koine.task.mutex", function()
     work(0)
     assert.are.equal(7, done)
   end)
+
+  it("is refused to a caller that blocks, and with that stops the holder", function()
+    local one, refused = mutex(), {}
+    local function try() refused[#refused + 1] = select(2, one:hold()) end
+    koine.run(function()
+      local holder = koine.spawn(function()
+        local held <close> = assert(one:hold()) -- luacheck: ignore held
+        koine.sleep(0)
+      end)
+      koine.sleep(0)
+      coroutine.wrap(try)()
+      holder:wait()
+    end)
+    do
+      local held <close> = assert(one:hold()) -- luacheck: ignore held
+      try()
+    end
+    for i = 1, 2 do assert.are.same({ "timeout", "lock" }, { refused[i].kind, refused[i].code }) end
+    local free <close> = assert(one:hold()) -- luacheck: ignore free
+  end)
 end)
 
 describe("koine.task.single_flight: a flight", function()
