@@ -1,6 +1,6 @@
 --- The operations of a store in Redis, each one script that the server runs as a whole (in its own Lua 5.1). Time is
 -- the server's, in microseconds, which its numbers hold exactly. KEYS[1] is the prefix of all keys, with the hash tag.
---   n, f, s         counters, which only grow, of the whole store: versions, fences, sequences
+--   n, f, s         counters, which only grow, of the whole store: versions, the greatest fence, sequences
 --   k               sorted set: the names of values, by bytes
 --   v:KEY           hash: v = value, n = version, w = the put that made it; its ttl is Redis' own
 --   l:KEY           hash: o = owner, f = newest fence, e = end. A lease that ended keeps its fence for FENCE_KEPT
@@ -12,8 +12,9 @@
 --   q:QUEUE         list: "sequence time" of its items; d:QUEUE, t:QUEUE  hashes: items, tries by sequence
 --   i:LENGTH:QUEUE ID   the sequence that an id of a push has had, for a day
 --   w               channel: the names of values and queues that are new in some way
--- A fence that was forgotten is refused as an old one is; since fences are counted for the whole store, none comes
--- again. Keys are made of arguments in the script, which Redis Cluster allows within one hash tag.
+-- The fences of a key count up one by one: so its owner sees that nobody else had it. A key whose fence was forgotten
+-- begins behind `f`, the greatest fence of all keys: none comes again, and an old one is refused.
+-- Keys are made of arguments in the script, which Redis Cluster allows within one hash tag.
 
 local scripts = {}
 
@@ -28,6 +29,13 @@ local function millis(us) return string.format("%.0f", math.ceil(us / 1000)) end
 local function tell(name) call("PUBLISH", P .. "w", name) end
 local function fence_of(key) return call("HGET", P .. "l:" .. key, "f") end
 local function is_newest(key, fence) return fence_of(key) == fence end
+local function next_fence(key)
+  local last = fence_of(key)
+  if not last then return string.format("%.0f", call("INCR", P .. "f")) end
+  local fence = string.format("%.0f", last + 1)
+  if last + 1 > tonumber(call("GET", P .. "f") or "0") then call("SET", P .. "f", fence) end
+  return fence
+end
 local function ends_of(key)
   local e = call("HGET", P .. "l:" .. key, "e")
   e = e and tonumber(e)
@@ -114,7 +122,7 @@ SOURCES.lease = [[
 local held = call("HMGET", P .. "l:" .. A[1], "o", "f")
 local live, fence = ends_of(A[1]), held[2]
 if live and held[1] ~= A[2] then return { 0, text(live - now) } end
-if not live then fence = string.format("%.0f", call("INCR", P .. "f")) end
+if not live then fence = next_fence(A[1]) end
 local ends = now + A[3] * 1000000
 hold(A[1], A[2], fence, ends)
 if call("ZSCORE", P .. "ready", A[1]) then
@@ -213,7 +221,7 @@ local function first(index)
 end
 local queue = first(index_of(A[3]))
 if not queue then return {} end
-local fence, ends = string.format("%.0f", call("INCR", P .. "f")), now + A[2] * 1000000
+local fence, ends = next_fence(queue), now + A[2] * 1000000
 hold(queue, A[1], fence, ends)
 set_ready(queue, ends, fence)
 local answer, bytes = { queue, fence }, 0

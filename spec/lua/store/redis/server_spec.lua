@@ -16,6 +16,27 @@ describe("koine.store.redis", function()
   setup(function() server = redis.start() end)
   teardown(function() server:stop() end)
 
+  it("counts the fences of a key one by one, so that its owner sees that nobody else had it", function()
+    local store = server:opener { prefix = "fences" }()
+    local first = assert(store:lease("run", "me", 0.01))
+    for i = 1, 5 do assert(store:lease("other" .. i, "you", 60)) end
+    assert(store:push("q", "item"))
+    assert(store:claim("you", 60))
+    koine.sleep(0.02)
+    assert.are.equal(first + 1, (store:lease("run", "me", 0.01)))
+    koine.sleep(0.02)
+    assert.are.equal(first + 2, (store:lease("run", "you", 60)))
+    server:ask("DEL", "{fences}l:run") -- thirty days later
+    assert.is_true(assert(store:lease("run", "you", 60)) > first + 2)
+    for _ = 1, 50 do
+      assert(store:lease("busy", "me", 60))
+      assert(store:release("busy", "me"))
+    end
+    local last = assert(store:lease("busy", "me", 60))
+    server:ask("DEL", "{fences}l:busy")
+    assert.is_true(assert(store:lease("busy", "you", 60)) > last)
+  end)
+
   it("goes on when the server forgets its scripts, also in the middle of many calls", function()
     local store <close> = server:opener()()
     assert(store:put("k", "v"))
