@@ -39,18 +39,18 @@ local function run(self, name, arguments, deadline, load)
   return replies[1], link
 end
 
--- Runs an operation: its reply, and the connection that it came on; nil, err. `again`: it may be sent once more where
--- the connection failed under it.
+-- Runs an operation: its reply, the connection that it came on, and, where it was sent once more, the error of the
+-- connection that failed under it; nil, err. `again`: that may be done.
 local function call(self, name, arguments, again)
-  local deadline, pause, loads = wait.now() + self.timeout, PAUSE, 0
+  local deadline, pause, loads, failed = wait.now() + self.timeout, PAUSE, 0, nil
   while true do
     local reply, link = run(self, name, arguments, deadline, loads > 0)
     if reply == nil then
       local err = link
       if not again or err.kind ~= "connect" or not err.retryable or self.pool.closed then return nil, err end
-      again = false
+      again, failed = false, err
     elseif not resp.is_error(reply) then
-      return reply, link
+      return reply, link, failed
     elseif reply.code == "NOSCRIPT" and loads < LOADS then
       loads = loads + 1
     else
@@ -141,16 +141,19 @@ function RESULTS.claim(reply)
   end
 end
 
-local function results(link, fits, ...)
-  if fits then return ... end
-  return link:refuse()
+-- An operation that was sent twice, and the second time refused, may have been done the first time: the error is then
+-- that of the connection.
+local function results(link, failed, fits, ...)
+  if not fits then return link:refuse() end
+  if failed and (...) == false then return nil, failed end
+  return ...
 end
 
 -- Runs an operation: its results; nil, err.
 local function operate(self, name, arguments, again)
-  local reply, link = call(self, name, arguments, again)
+  local reply, link, failed = call(self, name, arguments, again)
   if reply == nil then return nil, link end
-  return results(link, RESULTS[name](reply))
+  return results(link, failed, RESULTS[name](reply))
 end
 
 function engine:get(key) return operate(self, "get", { key }, true) end

@@ -97,6 +97,44 @@ describe("a proxy before Redis", function()
     end)
   end)
 
+  it("what was done, not heard of, and then changed by others, is not told as refused", function()
+    through(function(store, fault, direct)
+      -- Cuts the next reply after another machine has made a change.
+      local function cut_behind(pattern, change)
+        fault.cut = function(news)
+          if not news:find(pattern) then return false end
+          fault.cut = nil
+          change()
+          return true
+        end
+      end
+      local function is_unknown(done, err)
+        assert.is_nil(done)
+        assert.are.equal("connect", err.kind)
+      end
+      local function other() assert(direct:put("k", "other")) end
+      local version = assert(store:put("k", "1"))
+      cut_behind("^%*2", other)
+      is_unknown(store:put("k", "2", { if_version = version }))
+      assert.are.equal("other", (direct:get "k"))
+      version = select(2, direct:get "k")
+      cut_behind("^:1", other)
+      is_unknown(store:delete("k", { if_version = version }))
+      assert(store:push("q", "item"))
+      local queue, fence, items = store:claim("o", 100)
+      cut_behind("^:1", function()
+        assert(direct:release(queue, "o"))
+        assert(direct:lease(queue, "another", 100))
+      end)
+      is_unknown(store:ack(queue, "o", fence, items[1].seq))
+      assert(direct:release(queue, "another"))
+      fence = assert(store:lease(queue, "o", 100))
+      cut_behind("^:1", function() assert(direct:lease(queue, "another", 100)) end)
+      is_unknown(store:unclaim(queue, "o", fence))
+      assert.is_false((store:unclaim(queue, "o", fence)))
+    end)
+  end)
+
   it("a put without one fails, and is done once", function()
     through(function(store, fault, direct)
       assert(store:put("k", "1"))
