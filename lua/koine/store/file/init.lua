@@ -47,6 +47,8 @@ local function locked(self, operate)
   local journal = self.journal
   local lock <close>, err = journal:hold()
   if not lock then return nil, err end
+  local over <close> = defer(function() journal.busy = false end) -- luacheck: ignore over
+  journal.busy = true
   local done
   done, err = journal:catch_up(lock)
   if not done then return nil, err end
@@ -231,7 +233,12 @@ function engine:watch(prefix, seconds)
   end)
 end
 
-engine.close, engine.describe = embedded.close, embedded.describe("file", "machine", "machine")
+function engine:close()
+  self.journal.closed = true
+  embedded.close(self)
+end
+
+engine.describe = embedded.describe("file", "machine", "machine")
 
 local OPTIONS = check.options { dir = check.required(check.path), clock = check.func,
   timeout = check.default(check.time_limit, LOCK_TIMEOUT) }

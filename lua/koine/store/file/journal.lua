@@ -8,6 +8,7 @@
 local core = require "koine.core"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
+local interface = require "koine.store.interface"
 local records = require "koine.store.state.records"
 local states = require "koine.store.state"
 local wait = require "koine.task.wait"
@@ -31,8 +32,8 @@ local FIRST_PAUSE, PAUSE = 0.0005, 0.005 -- seconds between two tries for the lo
 --- The journal in a file that may not exist yet. `timeout`: seconds to wait for the lock; clock() → Unix seconds;
 -- changed(name) as states have it, with nil where anything may be new.
 function journal.new(path, timeout, clock, changed)
-  return setmetatable({ path = path, timeout = timeout, clock = clock, changed = changed, state = false },
-    metatable)
+  return setmetatable({ path = path, timeout = timeout, clock = clock, changed = changed, state = false, busy = false,
+    closed = false }, metatable)
 end
 
 local function failed(self, words)
@@ -45,17 +46,22 @@ local function unopened(err)
   return kind and errors.new { kind = kind, code = err.code, message = err.message } or err
 end
 
---- The lock; nil, err also where others hold it too long.
+local function locked_out(self, retryable, words, ...)
+  return nil, errors.new { kind = "timeout", code = "lock", retryable = retryable,
+    message = ("%s: %s; nothing was changed"):format(self.path, words:format(...)) }
+end
+
+--- The lock; nil, err also where others hold it too long, where the store is closed meanwhile, and at once where an
+-- operation of this process is under way (busy): nothing waits with the lock, so that one is further up the stack.
 function methods:hold()
   local deadline, pause = wait.now() + self.timeout, FIRST_PAUSE
   while true do
+    if self.closed then return nil, interface.closed_error() end
+    if self.busy then return locked_out(self, false, "called in the middle of an operation, by a finalizer say") end
     local lock, err = core.file_lock(self.path)
     if lock then return lock end
     if lock == nil then return nil, unopened(err) end
-    if wait.now() >= deadline then
-      return nil, errors.new { kind = "timeout", code = "lock", retryable = true,
-        message = ("%s: others held the lock for %g s; nothing was changed"):format(self.path, self.timeout) }
-    end
+    if wait.now() >= deadline then return locked_out(self, true, "others held the lock for %g s", self.timeout) end
     local slept, cancelled = wait.sleep(pause * math.random())
     if not slept then return nil, cancelled end
     pause = math.min(pause * 2, PAUSE)

@@ -65,6 +65,36 @@ describe("koine.store.file", function()
     end
   end)
 
+  it("ends the waits for its lock when it is closed", function()
+    local store = open "closed"
+    assert(store:put("k", "before"))
+    local err
+    koine.run(function()
+      local lock = assert(core.file_lock(directory .. "/closed/journal"))
+      local task = koine.spawn(function() err = select(2, store:put("k", "after")) end)
+      koine.sleep(0.01)
+      store:close()
+      task:wait()
+      lock:close()
+    end)
+    assert.are.same({ "connect", "closed" }, { err.kind, err.code })
+    assert.are.equal("before", (open "closed":get "k"))
+  end)
+
+  it("does not wait for itself where a finalizer calls it in the middle of an operation", function()
+    local store, err, began
+    store = assert(koine.store.file { dir = directory .. "/finalizer", timeout = 10, clock = function()
+      collectgarbage()
+      return os.time()
+    end })
+    setmetatable({}, { __gc = function() err = select(2, store:put("k", "finalizer")) end })
+    began = core.monotonic()
+    assert(store:put("k", "operation"))
+    assert.is_true(core.monotonic() - began < 5)
+    assert.are.same({ "timeout", "lock" }, { err.kind, err.code })
+    assert.are.equal("operation", (store:get "k"))
+  end)
+
   it("lists 5,000 keys in pages without reading them, while others write", function()
     local store, other = open "keys", open "keys"
     for i = 1, 5000 do assert(other:put(("k%05d"):format(i), "x")) end
