@@ -46,6 +46,7 @@ local function unopened(err)
   return kind and errors.new { kind = kind, code = err.code, message = err.message } or err
 end
 
+-- nil and the error of a lock that was not had, after which nothing was changed.
 local function locked_out(self, retryable, words, ...)
   return nil, errors.new { kind = "timeout", code = "lock", retryable = retryable,
     message = ("%s: %s; nothing was changed"):format(self.path, words:format(...)) }
