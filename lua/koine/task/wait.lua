@@ -111,7 +111,7 @@ function wait.block(token, seconds)
   blocked[token] = false
   repeat
     wait.pump(math.min(left or SIGNAL, SIGNAL))
-    if blocked[token] then
+    if blocked[token] ~= false then -- nil: a finalizer, or a host, has blocked on it meanwhile
       blocked[token] = nil
       return true
     end

@@ -59,8 +59,19 @@ local function add(self, deadline)
   return made
 end
 
+-- Whether a call came in the middle of what is done at once: a finalizer made it, further up the stack.
+local function is_inside(self)
+  if self.looking then return true end
+  for _, one in ipairs(self.links) do
+    if one.torn and not one.failure then return true end
+  end
+  return false
+end
+
 -- The usable one with the fewest commands; those that are of no use go.
 local function best_of(self)
+  local looked <close> = self.looked -- luacheck: ignore looked
+  self.looking = true
   local best, n = nil, 0
   for i = 1, #self.links do
     local one = self.links[i]
@@ -78,6 +89,7 @@ end
 -- that cannot go on meanwhile: there may be one more than `most` then.
 local function get(self, deadline)
   while not self.closed do
+    if is_inside(self) then return nil, failure.inside(self.address.where) end
     local best = best_of(self)
     if best and (best:is_idle() or #self.links + self.opening >= self.most) then return best end
     if #self.links + self.opening < self.most or not wait.suspends() then return add(self, deadline) end
@@ -110,8 +122,10 @@ end
 
 --- A pool without connections: address.lua's table with ca_file, secrets, seconds for a command, the most connections.
 function pool.new(address, secrets, timeout, most)
-  return setmetatable({ address = address, secrets = secrets, timeout = timeout, most = most, links = {}, opening = 0,
-    closed = false }, Pool)
+  local self = setmetatable({ address = address, secrets = secrets, timeout = timeout, most = most, links = {},
+    opening = 0, looking = false, closed = false }, Pool)
+  self.looked = setmetatable({}, { __close = function() self.looking = false end })
+  return self
 end
 
 return pool

@@ -16,6 +16,29 @@ describe("koine.store.redis", function()
   setup(function() server = redis.start() end)
   teardown(function() server:stop() end)
 
+  it("is not confused by finalizers that call it, also in the middle of an operation", function()
+    local store, told, calling, failed = server:opener { pool = 1 }(), 0, false, nil
+    local function finalize()
+      if calling then return end
+      calling = true
+      local ok, value, err = pcall(store.get, store, "finalizer")
+      if not ok or value ~= "f" and err.code ~= "lock" then failed = tostring(value) .. " " .. tostring(err) end
+      told, calling = told + 1, false
+    end
+    assert(store:put("finalizer", "f"))
+    assert(store:put("k", "v"))
+    collectgarbage()
+    local pause, speed = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000)
+    for _ = 1, 1000 do
+      for _ = 1, 3 do setmetatable({}, { __gc = finalize }) end
+      assert.are.equal("v", (store:get "k"))
+    end
+    collectgarbage("setpause", pause)
+    collectgarbage("setstepmul", speed)
+    assert.is_nil(failed)
+    assert.is_true(told > 0, "no finalizer ran")
+  end)
+
   it("counts the fences of a key one by one, so that its owner sees that nobody else had it", function()
     local store = server:opener { prefix = "fences" }()
     local first = assert(store:lease("run", "me", 0.01))
