@@ -3,6 +3,7 @@
 
 local check = require "koine.data.check"
 local embedded = require "koine.store.embedded"
+local errors = require "koine.data.errors"
 local interface = require "koine.store.interface"
 local states = require "koine.store.state"
 local wait = require "koine.task.wait"
@@ -22,17 +23,36 @@ local function told(self, count, first, second)
   return first, second
 end
 
+-- A finalizer may call the store in the middle of an operation, which is not to be entered a second time: nil, err.
+local function inside()
+  return nil, errors.new { kind = "timeout", code = "lock", retryable = false,
+    message = "store: called in the middle of an operation, by a finalizer say; nothing was changed" }
+end
+
+-- Runs the operation of the state alone: its first two results.
+local function change(self, name, now, ...)
+  local done <close> = self.state.over -- luacheck: ignore done
+  self.state.busy = true
+  if name == "put" and self.state.values:is_dusty() then self.state.values:sweep(now) end
+  local arguments = table.pack(...)
+  arguments[arguments.n + 1] = now
+  local first, second = self.state[name](self.state, table.unpack(arguments, 1, arguments.n + 1))
+  return first, second
+end
+
 for name, count in pairs(RESULTS) do
   engine[name] = function(self, ...)
-    local arguments, now = table.pack(...), self.clock()
-    if name == "put" and self.state.values:is_dusty() then self.state.values:sweep(now) end
-    arguments[arguments.n + 1] = now
-    return told(self, count, self.state[name](self.state, table.unpack(arguments, 1, arguments.n + 1)))
+    local now = self.clock()
+    if self.state.busy then return inside() end
+    return told(self, count, change(self, name, now, ...))
   end
 end
 
 function engine:claim(owner, ttl, options)
   local now = self.clock()
+  if self.state.busy then return inside() end
+  local done <close> = self.state.over -- luacheck: ignore done
+  self.state.busy = true
   local queue, items = self.state:offer(options.queues, now)
   if not queue then return nil end
   return queue, self.state:grant(queue, items, owner, ttl, now), items
@@ -65,5 +85,6 @@ return function(given)
   end
   local watching = watchers.new()
   local state = states.new(function(name) watching:note(name) end)
+  state.busy, state.over = false, setmetatable({}, { __close = function() state.busy = false end })
   return interface.new(handle(kept.clock or wait.now, kept.clock ~= nil, state, watching))
 end

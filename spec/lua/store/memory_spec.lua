@@ -26,6 +26,32 @@ describe("koine.store.memory", function()
     assert.is_true(store:push("q", "1", { id = "m" }) > seq)
   end)
 
+  it("is not entered a second time by finalizers in the middle of an operation", function()
+    local store, calling, failed = koine.store.memory {}, false, nil
+    local function work(i)
+      store:push("q", "item")
+      local queue, fence, items = store:claim("o" .. i, 60)
+      if not queue then return end
+      store:ack(queue, "o" .. i, fence, items[1].seq)
+      store:unclaim(queue, "o" .. i, fence)
+    end
+    local function finalize()
+      if calling then return end
+      calling = true
+      local ok, err = pcall(work, 0)
+      failed, calling = failed or not ok and err, false
+    end
+    collectgarbage()
+    local pause, speed = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000)
+    for i = 1, 3000 do
+      for _ = 1, 3 do setmetatable({}, { __gc = finalize }) end
+      work(i)
+    end
+    collectgarbage("setpause", pause)
+    collectgarbage("setstepmul", speed)
+    assert.is_falsy(failed, tostring(failed))
+  end)
+
   it("lists what is there after any order of puts and deletes", function()
     local store, there, seed = koine.store.memory {}, {}, 3
     local function pick(n)
