@@ -145,6 +145,21 @@ describe("core.growing", function()
     assert.are.same({ a = { 2 } }, growing:value())
   end)
 
+  it("leaves out a key whose last value is null, where it leaves out nulls", function()
+    local growing = core.growing { without_nulls = true }
+    growing:feed '{"o":{"a":"x","b":1'
+    assert.are.same({ "/o/b", true }, { growing:feed ',"n":nul' })
+    assert.is_nil((growing:feed 'l,"a":nul'))
+    assert.are.same({ o = { a = "x", b = 1 } }, growing:value())
+    assert.are.same({ "/o", false }, { growing:feed 'l' })
+    assert.are.same({ o = { b = 1 } }, growing:value())
+    assert.are.same({ "/o/a", true }, { growing:feed ',"a":2,' })
+    assert.are.same({ "/o", false }, { growing:feed '"a":null,"a":3 ' })
+    assert.are.same({ o = { a = 3, b = 1 } }, growing:value())
+    assert.are.same({ "", true }, { growing:feed ',"a":null}}' })
+    assert.are.same({ o = { b = 1 } }, growing:value())
+  end)
+
   it("makes a root number whole at the end", function()
     local growing = core.growing()
     assert.is_nil(growing:feed "12")

@@ -177,10 +177,26 @@ static int push_change(lua_State *L, struct reader *r) {
 
 /* {{{ reading */
 
+/* Leaves out a member that is null, and with it a value that came for the same key before. */
+static void leave_out(lua_State *L, struct reader *r, const struct growth *s) {
+  push_key(L, s);
+  if (lua_rawget(L, CONTAINER) != LUA_TNIL) {
+    push_key(L, s);
+    lua_pushnil(L);
+    put(L, r, s->depth, 1);
+    note(r, s->depth - 1, 0);
+    r->is_complete = 0;
+  }
+  lua_pop(L, 1);
+}
+
 /* Carries out a step of growth. True when it made a value whole. */
 static int apply(lua_State *L, struct reader *r, enum growth_type type, const struct growth *s) {
   int is_new = type == GROWTH_OPENED || type == GROWTH_SCALAR, is_whole = type == GROWTH_CLOSED || type == GROWTH_SCALAR;
-  if (r->without_nulls && type == GROWTH_SCALAR && s->token == J_NULL && s->is_member) return 0;
+  if (r->without_nulls && type == GROWTH_SCALAR && s->token == J_NULL && s->is_member) {
+    leave_out(L, r, s);
+    return 0;
+  }
   if (is_new && s->depth > 0) add_step(L, r, s);
   note(r, s->depth, is_new);
   r->is_complete = is_whole && r->common == s->depth;
