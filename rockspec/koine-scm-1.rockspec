@@ -45,6 +45,7 @@ build = {
         "src/binding/files/file.c",
         "src/binding/files/text.c",
         "src/binding/files/workdir.c",
+        "src/binding/net/body.c",
         "src/binding/net/connection.c",
         "src/binding/net/request.c",
         "src/binding/open.c",

@@ -28,6 +28,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_STREAM "koine.stream"
 #define TYPE_RESPONSE "koine.response"
 #define TYPE_REQUEST "koine.request"
+#define TYPE_BODY "koine.body"
 #define TYPE_CONNECTION "koine.connection"
 #define TYPE_PROCESS "koine.process"
 #define TYPE_PROGRAM "koine.program"
@@ -93,10 +94,10 @@ void open_error(lua_State *L); /* adds core.error_*, core.raise*, … to the tab
 
 /* {{{ finalizers */
 
-/* Calls f with the userdata at 1, while its *busy is set: the number of f's results, the only values above it; or -1
-** and what f raised. A finalizer may run wherever f makes a Lua value, and use the same userdata: it finds *busy set,
-** and has to leave alone what f reads. */
-int call_busy(lua_State *L, lua_CFunction f, int *busy);
+/* Calls f with the first `args` values of the stack, of which the userdata is the first, while its *busy is set: the number
+** of f's results, the only values above them; or -1 and what f raised. A finalizer may run wherever f makes a Lua value,
+** and use the same userdata: it finds *busy set, and has to leave alone what f reads. */
+int call_busy(lua_State *L, int args, lua_CFunction f, int *busy);
 /* Raises an ArgumentError when busy: `what` is in use, further down the stack. */
 static inline void check_idle(lua_State *L, const char *what, int busy) {
   if (busy) raise_busy(L, what);
@@ -175,9 +176,21 @@ void *owner_new(lua_State *L, size_t size, int values, const char *type, void (*
 static inline int owner_is_closed(const struct owner *o) { return o->closed || o->owned == NULL; }
 /* Pushes nil, err: `what` was closed. Returns their number. */
 int return_closed(lua_State *L, const char *what);
-/* The results of f for the owner at 1, called as call_busy does; nil, err when it is closed. Returns their number. Raises what
-** f raises, and ArgumentError when a finalizer calls it in the middle of itself. */
+/* The results of f for the owner at 1, which is open, called as call_busy does. Returns their number. Raises what f raises, and
+** ArgumentError when a finalizer calls it in the middle of itself. */
+int owner_lend(lua_State *L, struct owner *o, const char *what, int args, lua_CFunction f);
+/* The same with no other argument; nil, err when it is closed. */
 int owner_poll(lua_State *L, const char *type, const char *what, lua_CFunction f);
+/* Pushes a body: userdata that holds the bytes of an answer (net/body.c). It has none yet, and is closed. */
+void body_new(lua_State *L);
+/* Moves the bytes into the body at idx, unless it had some before or was closed. Allocates nothing. */
+void body_fill(lua_State *L, int idx, struct buf *from);
+/* True where the value at idx is a body. */
+int is_body(lua_State *L, int idx);
+/* The bytes of the body at idx, lent. Raises ArgumentError when it is closed. */
+struct str body_bytes(lua_State *L, int idx);
+/* The results of f for the body at 1, as owner_lend: its bytes stay while f runs. Raises ArgumentError when it is closed. */
+int body_lend(lua_State *L, int args, lua_CFunction f);
 /* Each adds its metatable, its methods and its functions to the table core on top of the stack. */
 void open_engine(lua_State *L);
 void open_adapter(lua_State *L);
@@ -185,6 +198,7 @@ void open_stream(lua_State *L);
 void open_response(lua_State *L);
 void open_response_fields(lua_State *L);
 void open_request(lua_State *L);
+void open_body(lua_State *L);
 void open_connection(lua_State *L);
 void open_file(lua_State *L);
 void open_workdir(lua_State *L);

@@ -14,15 +14,15 @@ void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_
   lua_remove(L, -2);
 }
 
-int call_busy(lua_State *L, lua_CFunction f, int *busy) {
+int call_busy(lua_State *L, int args, lua_CFunction f, int *busy) {
   int status;
-  lua_settop(L, 1);
+  lua_settop(L, args);
   lua_pushcfunction(L, f);
-  lua_pushvalue(L, 1); /* the userdata lives as long as this call, though f may drop its own */
+  for (int i = 1; i <= args; i++) lua_pushvalue(L, i); /* they live as long as this call, though f may drop its own */
   *busy = 1;
-  status = lua_pcall(L, 1, LUA_MULTRET, 0);
+  status = lua_pcall(L, args, LUA_MULTRET, 0);
   *busy = 0;
-  return status == LUA_OK ? lua_gettop(L) - 1 : -1;
+  return status == LUA_OK ? lua_gettop(L) - args : -1;
 }
 
 /* {{{ owners */
@@ -83,13 +83,16 @@ int return_closed(lua_State *L, const char *what) {
   return return_error(L, &e);
 }
 
-int owner_poll(lua_State *L, const char *type, const char *what, lua_CFunction f) {
-  struct owner *o = luaL_checkudata(L, 1, type);
-  if (owner_is_closed(o)) return return_closed(L, what);
+int owner_lend(lua_State *L, struct owner *o, const char *what, int args, lua_CFunction f) {
   check_idle(L, what, o->busy);
-  int n = call_busy(L, f, &o->busy);
+  int n = call_busy(L, args, f, &o->busy);
   if (o->closed) end(o);
   return n < 0 ? lua_error(L) : n;
+}
+
+int owner_poll(lua_State *L, const char *type, const char *what, lua_CFunction f) {
+  struct owner *o = luaL_checkudata(L, 1, type);
+  return owner_is_closed(o) ? return_closed(L, what) : owner_lend(L, o, what, 1, f);
 }
 
 /* }}} */

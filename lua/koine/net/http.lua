@@ -5,8 +5,9 @@ local wait = require "koine.task.wait"
 
 local http = {}
 
---- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets) and
--- waits for the answer: {status, headers, body, url}, whatever the status; nil, err when there is none.
+--- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
+-- hold_body) and waits for the answer: {status, headers, body, url}, whatever the status; nil, err when there is none.
+-- With hold_body the body is no string: the caller closes it.
 function http.send(call)
   local request <close>, err = core.request(core.engine(), call)
   if not request then return nil, err end

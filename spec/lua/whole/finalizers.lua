@@ -1,6 +1,6 @@
--- Reads streams, requests or processes (arg[1]) while finalizers poll and close them: arg[2] is the provider's URL,
--- arg[3] how many times. A script of its own, because in a small heap the collector comes round often. Prints whether
--- any were closed and refused, and what went wrong.
+-- Reads streams, requests, bodies or processes (arg[1]) while finalizers poll and close them: arg[2] is the provider's
+-- URL, arg[3] how many times. A script of its own, because in a small heap the collector comes round often. Prints
+-- whether any were closed and refused, and what went wrong.
 
 local koine = require "koine"
 local core = require "koine.core"
@@ -52,6 +52,21 @@ local function over(object)
   return object
 end
 
+-- The body of a request that is over, as an object that is polled like the others: what is read of it.
+local function body_of(request)
+  local body = request:poll().body
+  request:close()
+  return {
+    close = function() body:close() end,
+    poll = function()
+      local ok, value = pcall(core.vectors, body, { paths = {}, keep = { "error" } })
+      if ok then return value end
+      if value.expected == "an open body" then return nil, { kind = "cancelled" } end
+      error(value, 0)
+    end,
+  }
+end
+
 -- Each kind: what opens one, and what reads it while the finalizer is armed.
 local KINDS = {
   stream = { open = function() return assert(claude:open "Hi") end, read = read_stream },
@@ -61,6 +76,16 @@ local KINDS = {
       read_again(request, function(answer)
         if answer.status ~= 404 or #answer.body == 0 then note "the answer" end
         if not answer.headers["content-type"] then note "the headers" end
+      end)
+    end,
+  },
+  body = {
+    open = function()
+      return body_of(over(assert(core.request(core.engine(), { url = url .. "/nowhere", hold_body = true }))))
+    end,
+    read = function(body)
+      read_again(body, function(value)
+        if type(value.error) ~= "table" then note "the error" end
       end)
     end,
   },

@@ -12,6 +12,7 @@
 struct request {
   struct owner owner;        /* of the transfer */
   struct secrets secrets;    /* borrowed from the table in user value 1 */
+  int hold_body;             /* user value 2 is the body of its answer */
 };
 
 /* {{{ tables */
@@ -189,8 +190,10 @@ void read_secrets(lua_State *L, int idx, struct secrets *k) {
 
 static void end(void *transfer) { transfer_close(transfer); }
 
-/* core.request(engine, {method, url, headers, body, timeouts, limits, proxy, ca_file, http2, secrets}): a request in flight, or
-** nil, err. Raises ArgumentError. */
+/* core.request(engine, {method, url, headers, body, timeouts, limits, proxy, ca_file, http2, secrets, hold_body}): a
+** request in flight, or nil, err. Where hold_body is true, the answer's `body` is no string but a koine.body, which saves a
+** copy of a large answer: core.vectors reads it, # and tostring give its length and text, close frees it. Raises
+** ArgumentError. */
 static int f_request(lua_State *L) {
   struct state *st = luaL_checkudata(L, 1, TYPE_ENGINE);
   struct http *http = state_http(L, st);
@@ -201,9 +204,15 @@ static int f_request(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   err_clear(&e);
-  q = owner_new(L, sizeof *q, 1, TYPE_REQUEST, end);
+  q = owner_new(L, sizeof *q, 2, TYPE_REQUEST, end);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 3, 1);
+  lua_getfield(L, 2, "hold_body");
+  q->hold_body = lua_toboolean(L, -1);
+  if (q->hold_body) {
+    body_new(L); /* not when it is filled: what is made while the state closes has no finalizer */
+    lua_setiuservalue(L, 3, 2);
+  }
   read_request(L, 2, &r, &limits, &state_scratch(L)->arena);
   lua_settop(L, 3);
   lua_pushvalue(L, 2);
@@ -238,6 +247,16 @@ static void push_headers(lua_State *L, const struct header *v, size_t n) {
   }
 }
 
+/* Pushes the body of the answer, each time the same. */
+static void push_body(lua_State *L, const struct request *q, struct transfer *t) {
+  if (!q->hold_body) {
+    push_str(L, buf_str(transfer_body(t)));
+    return;
+  }
+  lua_getiuservalue(L, 1, 2);
+  body_fill(L, -1, transfer_body(t));
+}
+
 /* Pushes the results of poll for a request that is open; returns their number. */
 static int poll(lua_State *L) {
   struct request *q = lua_touserdata(L, 1);
@@ -260,7 +279,7 @@ static int poll(lua_State *L) {
   lua_createtable(L, 0, 3);
   lua_pushinteger(L, transfer_status(t));
   lua_setfield(L, -2, "status");
-  push_str(L, buf_str(transfer_body(t)));
+  push_body(L, q, t);
   lua_setfield(L, -2, "body");
   push_headers(L, v, n);
   lua_setfield(L, -2, "headers");

@@ -198,21 +198,14 @@ static enum packing packing_of(lua_State *L) {
   return p;
 }
 
-/* core.vectors(text, {paths, keep, packing, packed, whole, normalise, cut}): the value of JSON text, with a vector at each
-** of the places that `paths` names (array of "data[].embedding"; * is any name): a table of numbers, or, where `packed`
-** is true, a string of little-endian float32. Of the members of the outermost object only those on a path and those in
-** `keep` (array of names) are there. `packing` says what base64 holds: "float32" (nil), "int8" or "uint8"; `whole`: numbers
-** without a fraction are integers; `normalise`: vectors whose length is not 1 get it; `cut`: numbers behind so many are
-** left out, and the length is made 1. Then how many vectors are all zeros, and whether any was cut. nil, err for what is
-** no JSON (code "cut" where it only ends too early), and for a vector that is none. */
-static int f_vectors(lua_State *L) {
+/* The results of core.vectors for the string or the body at 1 and the options at 2. */
+static int read_vectors(lua_State *L) {
   struct reader r;
   struct places paths;
   struct str s;
   int failed;
-  s.p = luaL_checklstring(L, 1, &s.n);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 2);
+  if (is_body(L, 1)) s = body_bytes(L, 1);
+  else s.p = luaL_checklstring(L, 1, &s.n);
   memset(&r, 0, sizeof r);
   read_places(L, "paths", &paths);
   read_places(L, "keep", &r.keep);
@@ -236,6 +229,20 @@ static int f_vectors(lua_State *L) {
   if (r.e.kind == KIND_MEMORY) return raise_error(L, &r.e);
   if (r.e.kind == KIND_PROTOCOL && json_is_cut(s)) memcpy(r.e.code, "cut", sizeof "cut");
   return return_error(L, &r.e);
+}
+
+/* core.vectors(text, {paths, keep, packing, packed, whole, normalise, cut}): the value of JSON text (a string, or a koine.body,
+** which stays open), with a vector at each of the places that `paths` names (array of "data[].embedding"; * is any name): a
+** table of numbers, or, where `packed` is true, a string of little-endian float32. Of the members of the outermost object
+** only those on a path and those in `keep` (array of names) are there. `packing` says what base64 holds: "float32" (nil),
+** "int8" or "uint8"; `whole`: numbers without a fraction are integers; `normalise`: vectors whose length is not 1 get it;
+** `cut`: numbers behind so many are left out, and the length is made 1. Then how many vectors are all zeros, and whether any
+** was cut. nil, err for what is no JSON (code "cut" where it only ends too early), and for a vector that is none. Raises
+** ArgumentError for a body that is closed. */
+static int f_vectors(lua_State *L) {
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  return is_body(L, 1) ? body_lend(L, 2, read_vectors) : read_vectors(L);
 }
 
 /* }}} */

@@ -170,7 +170,7 @@ describe("a stream", function()
     assert.are.equal(err, again)
   end)
 
-  for _, what in ipairs { "stream", "request", "process" } do
+  for _, what in ipairs { "stream", "request", "body", "process" } do
     it("may be closed, not read, by a finalizer that runs while it is read; others too: " .. what, function()
       local answers = {}
       for i = 1, 20 do
