@@ -37,6 +37,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a conversation", "adapters.conversation"), 3, 0 },
   { WORK("a fallback", "adapters.fallback"), 3, 0 },
   { WORK("an adapter of one's own", "adapters.custom_adapter"), 1, 0 },
+  { WORK("an embedding", "adapters.embedding"), 3, 0 },
   { WORK("an answer with a shape", "adapters.output"), 23, 0 },
   { WORK("a schema", "data.schema"), 1, 0 },
   { WORK("packing", "data.packing"), 1, 0 },

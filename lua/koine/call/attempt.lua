@@ -1,12 +1,13 @@
 --- Attempts: the requests that one call makes, as many as its ledger allows. Each has its own credentials and deadline.
 -- A call lives in its stream: {adapter, state, settings, ledger, request, outgoing, path, rendered, credentials,
--- limited, reauthenticated, remedies, codec, base_url, hold, judge}. `request` is the canonical request, `codec` its
--- wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what comes behind the base
--- URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest attempt (see
--- credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the kinds of
--- errors that the login module was shown, `remedies` says what the request could do without (core.remedy). Of fetches,
--- nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil, err), `judge` may
--- change the error of one. `closed`, `failure` and `finished` are stream.lua's.
+-- limited, reauthenticated, remedies, codec, base_url, hold, judge, hold_body}. `request` is the canonical request,
+-- `codec` its wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what comes
+-- behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
+-- attempt (see credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the
+-- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
+-- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
+-- err), `judge` may change the error of one; where `hold_body` is true, the parser gets no string but a koine.body
+-- (core.request), which is closed when it returns. `closed`, `failure` and `finished` are stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
@@ -178,19 +179,22 @@ function attempt.start(call, stream)
   end
 end
 
+-- The error that an answer stands for.
+local function refusal(row, answer, secrets, codec)
+  answer.body = tostring(answer.body)
+  return errors.from_answer(row.name, answer, secrets, row.id_header, codec)
+end
+
 local function decode(answer) return core.decode(answer.body) end
 
 -- The value that `parse` makes of an answer, or nil, err.
 local function read(row, answer, secrets, parse)
   if answer.status < 200 or answer.status > 299 then
-    local codec = (row.quirks or {}).refusals or row.codec
-    return nil, errors.from_answer(row.name, answer, secrets, row.id_header, codec)
+    return nil, refusal(row, answer, secrets, (row.quirks or {}).refusals or row.codec)
   end
   local value, problem = (parse or decode)(answer)
   if type(value) == "table" then return value end
-  if problem and problem.refusal then
-    return nil, errors.from_answer(row.name, answer, secrets, row.id_header, row.codec)
-  end
+  if problem and problem.refusal then return nil, refusal(row, answer, secrets, row.codec) end
   if problem and problem.code == "cut" then
     return nil, errors.new { kind = "stream_truncated", provider = row.name,
       message = row.title .. ": the answer ended before it was complete" }
@@ -201,6 +205,14 @@ local function read(row, answer, secrets, parse)
     status_code = answer.status, message = row.title .. ": " .. words }
 end
 
+-- Makes one attempt that is ready: the value that `read` makes of its answer, or nil, err.
+local function exchange(call, outgoing, parse)
+  local answer, err = http.send(outgoing)
+  if not answer then return nil, err end
+  local _ <close> = outgoing.hold_body and answer.body or nil
+  return read(call.state.row, answer, outgoing.secrets, parse)
+end
+
 --- Asks for `path` outside of a chat, with the call's credentials and ledger: the value that the JSON answer holds, or
 -- nil, err. `body` is JSON text, nil = none. `parse` is a function that makes another value of an answer ({status,
 -- headers, body}): a table, or nil and a problem {message, kind = "protocol" where nil, code = "cut" where the answer
@@ -209,15 +221,11 @@ function attempt.fetch(call, method, path, body, parse)
   while true do
     local gone = closed(call)
     if gone then return nil, gone end
-    local outgoing = { method = method, body = body }
+    local outgoing = { method = method, body = body, hold_body = call.hold_body }
     local value
     local ready, err = prepare(call, outgoing, path)
     if not ready and not err.retryable then return nil, err end
-    if ready then
-      local answer
-      answer, err = http.send(outgoing)
-      if answer then value, err = read(call.state.row, answer, outgoing.secrets, parse) end
-    end
+    if ready then value, err = exchange(call, outgoing, parse) end
     if value ~= nil then return value end
     if call.judge then call.judge(err) end
     err.provider = call.state.row.name

@@ -1,7 +1,7 @@
 /*
 ** provider.h: a provider on 127.0.0.1, in a process of its own, so that its memory and descriptors are not the test's.
 ** Its answers are fixed; a request's path says which one, and how much of it comes:
-**   /WHAT/…        text, tool, count (see SCRIPTS), big, refused, so-busy, busy-once; tool-once: text once the request
+**   /WHAT/…        text, tool, count, vectors (see SCRIPTS), big, refused, so-busy, busy-once; tool-once: text once the request
 **                  has a tool's result
 **   /WHAT/K/…      a stream up to its Kth event, then silence until the client closes; 0 = only the head
 **   /mute/…        not a byte
@@ -127,7 +127,11 @@ static const struct script SCRIPTS[] = {
       "{\"type\":\"response.output_item.done\"," AT "\"item\":" CALL("{\\\"city\\\":\\\"Paris\\\"}") "}",
       "{\"type\":\"response.completed\",\"response\":"
       RESPONSE("completed", CALL("{\\\"city\\\":\\\"Paris\\\"}"), SPENT) "}" } },
-  { "count", WIRE_ANTHROPIC, "{\"input_tokens\":7}", { NULL } }
+  { "count", WIRE_ANTHROPIC, "{\"input_tokens\":7}", { NULL } },
+  { "vectors", WIRE_ANTHROPIC,
+    "{\"object\":\"list\",\"data\":[{\"object\":\"embedding\",\"index\":0,\"embedding\":[0.6,0.8]},"
+    "{\"object\":\"embedding\",\"index\":1,\"embedding\":\"AACAPwAAAAA=\"}],\"usage\":{\"prompt_tokens\":7}}",
+    { NULL } }
 };
 
 #define REFUSED "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no such luck\"}}"

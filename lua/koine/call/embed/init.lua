@@ -34,7 +34,7 @@ local function path_of(facts, model)
   return (facts.path:gsub("{model}", (percent(model):gsub("%%", "%%%%"))))
 end
 
--- The value in an answer of 2xx: what the dialect reads of it, checked; or nil and a problem.
+-- The value in an answer of 2xx: what the dialect reads of it, checked; or nil and a problem. Its body is no string.
 local function read(job, answer, n)
   local ask, settings = job.ask, job.settings
   local cut = settings.truncate_client and settings.dimensions or nil
@@ -70,6 +70,7 @@ local function call_for(job)
   local call = attempt.call(job.adapter, state, job.settings)
   call.request, call.judge = REQUEST, function(err) refusal.judge(err, job.ask.facts) end
   call.hold = function() return hold(job) end
+  call.hold_body = true
   call.ledger.deadline = job.deadline
   if not settings.base_url then call.base_url = job.ask.facts.base_url end
   return call

@@ -102,6 +102,26 @@ function turns.custom_adapter()
   return go, go
 end
 
+function turns.embedding()
+  local good, bad = koine.openai(options "vectors"), koine.openai(options "refused")
+  local function go()
+    for _, as in ipairs { "packed", "table" } do
+      local result, err = good:embed({ "one", "two" }, { model = "m", as = as })
+      if not result then return nil, err end
+      same(#result.vectors, 2)
+      same(result.usage.input_tokens, 7)
+      local first = koine.vector.unpack(result.vectors[1])
+      same(("%.3f %.3f"):format(first[1], first[2]), "0.600 0.800")
+    end
+    local result, err = bad:embed("one", { model = "m" })
+    same(result, nil)
+    if err.status_code ~= 400 then return nil, err end
+    same(err.raw:find("no such luck", 1, true) ~= nil, true)
+    return true
+  end
+  return go, go
+end
+
 -- A value that does not fit at first, in a stream whose elements are taken, and in a plain call.
 function turns.output()
   local schema = { type = "object", required = { "list" }, properties = { list = { type = "array",
