@@ -460,6 +460,7 @@ build = {
     ["koine.task.scheduler.group"] = "lua/koine/task/scheduler/group.lua",
     ["koine.task.scheduler.run"] = "lua/koine/task/scheduler/run.lua",
     ["koine.task.scheduler.task"] = "lua/koine/task/scheduler/task.lua",
+    ["koine.task.shared_run"] = "lua/koine/task/shared_run.lua",
     ["koine.task.single_flight"] = "lua/koine/task/single_flight.lua",
     ["koine.task.timers"] = "lua/koine/task/timers.lua",
     ["koine.task.wait"] = "lua/koine/task/wait.lua",
