@@ -1,0 +1,107 @@
+--- What becomes of a message that came: the same for every wire. A peer here is what init.lua makes.
+
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local message = require "koine.protocol.rpc.message"
+local text = require "koine.data.text"
+
+local SAID_MAX = 200  -- bytes that are kept of what is no message
+local STRAYS_MAX = 100 -- in a row
+
+local dispatch = {}
+
+-- What a function of the protocol above says about a message; nil where the message is not as that expects it.
+local function ask(f, value)
+  local ok, said = pcall(f, value.method, value.params)
+  if ok then return said end
+end
+
+-- A progress message goes to its call; true where there is one, or where there was.
+local function is_progress(peer, value)
+  local progress = peer.options.progress
+  local id = progress and ask(progress, value)
+  if not id then return false end
+  local call = peer.calls:named(id)
+  if not call then
+    peer.counts.late = peer.counts.late + 1
+    return true
+  end
+  peer.calls:touch(call)
+  if call.on_progress and call.progress:count() < peer.inbox.max then call.progress:push(value.params or {}) end
+  peer.shared:wake(call)
+  return true
+end
+
+local function notification(peer, value)
+  if is_progress(peer, value) then return end
+  local handler = peer.options.notifications[value.method]
+  if not handler then
+    peer.counts.unknown = peer.counts.unknown + 1
+    return
+  end
+  local session = peer.options.session
+  local key = session and ask(session, value) or false
+  peer.inbox:put(key, handler, value.params)
+end
+
+local takes = { notification = notification }
+
+function takes.request(peer, value, whole, place)
+  peer.served:take { method = value.method, params = value.params, id = value.id,
+    id_text = message.id(value, whole, place) }
+end
+
+function takes.refused(peer, value, whole, place)
+  peer.counts.invalid = peer.counts.invalid + 1
+  peer.served:take { method = false, id_text = message.id(value, whole, place) }
+end
+
+function takes.answer(peer, value)
+  if not peer.calls:answer(value) then peer.counts.late = peer.counts.late + 1 end
+end
+
+function takes.invalid(peer) peer.counts.invalid = peer.counts.invalid + 1 end
+
+-- What is no message: a banner, a stray print. Many in a row are another protocol.
+local function stray(peer, whole)
+  peer.counts.stray, peer.strays = peer.counts.stray + 1, peer.strays + 1
+  if whole:find "%S" then peer.said = text.cut(whole, SAID_MAX) end
+  if peer.strays >= STRAYS_MAX then
+    peer:fail("protocol", ("%d lines in a row are no message"):format(STRAYS_MAX))
+  end
+end
+
+local function batch(peer, list, whole)
+  for i, value in ipairs(list) do
+    local take = takes[message.kind(value)]
+    if take then
+      peer.strays = 0
+      take(peer, value, whole, i)
+    else
+      stray(peer, whole)
+    end
+    if peer.err then return end
+  end
+end
+
+--- Takes the text of one message, and returns nothing. Waits while a queue is full, or too many requests of the other
+-- side run.
+function dispatch.take(peer, whole)
+  local value, err = core.decode(whole)
+  if value == nil and err.kind == "limit" then
+    peer:fail("limit", "a message is beyond the limits: " .. errors.words(err))
+    return
+  end
+  local kind = message.kind(value)
+  local take = takes[kind]
+  if kind == "array" and peer.options.batches and #value > 0 then
+    batch(peer, value, whole)
+  elseif take then
+    peer.strays = 0
+    take(peer, value, whole)
+  else
+    stray(peer, whole)
+  end
+end
+
+return dispatch
