@@ -23,20 +23,21 @@ local engine = {}
 local Redis = { __index = engine, __name = "koine.store.redis" }
 
 -- Runs the script by its hash, for which it is loaded first where this server has not told that, and with `load` in
--- any case: the reply, and the connection that it came on; nil, err.
+-- any case: the reply, and the connection that it came on; nil, err. A script that was forgotten is loaded and run in
+-- one go, so that no other client has scripts forgotten in between.
 local function run(self, name, arguments, deadline, load)
-  local hashes = self.hashes
-  if load or not hashes[name] then
-    local replies, link = self.pool:exchange(resp.encode { "SCRIPT", "LOAD", scripts[name] }, 1, deadline)
-    if not replies then return nil, link end
-    if resp.is_error(replies[1]) then return replies[1], link end
-    if type(replies[1]) ~= "string" or not replies[1]:find(HASH) then return link:refuse() end
-    hashes[name] = replies[1]
-  end
-  local replies, link = self.pool:exchange(resp.encode { "EVALSHA", hashes[name], 1, self.base,
-    table.unpack(arguments) }, 1, deadline)
+  local hash = self.hashes[name]
+  local commands = hash and { resp.encode { "EVALSHA", hash, 1, self.base, table.unpack(arguments) } } or {}
+  if load or not hash then table.insert(commands, 1, resp.encode { "SCRIPT", "LOAD", scripts[name] }) end
+  local replies, link = self.pool:exchange(table.concat(commands), #commands, deadline)
   if not replies then return nil, link end
-  return replies[1], link
+  if not load and hash then return replies[1], link end
+  local told = replies[1]
+  if resp.is_error(told) then return resp.is_error(replies[2] or told) and told or replies[2], link end
+  if type(told) ~= "string" or not told:find(HASH) then return link:refuse() end
+  self.hashes[name] = told
+  if replies[2] ~= nil then return replies[2], link end
+  return run(self, name, arguments, deadline, false)
 end
 
 -- Runs an operation: its reply, the connection that it came on, and, where it was sent once more, the error of the
