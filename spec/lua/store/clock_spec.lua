@@ -53,6 +53,9 @@ say(store:put("gone", "x", { ttl = 0.3 }) and "put")
 print(table.concat(words, " "))
 ]]
 
+-- AddressSanitizer asks for the time before this library can be loaded.
+local SANITIZED = (os.getenv "LD_PRELOAD" or ""):find("libasan", 1, true) ~= nil
+
 describe("a client whose clock is an hour off", function()
   local dir, library
   setup(function()
@@ -80,7 +83,9 @@ describe("a client whose clock is an hour off", function()
 
   -- `code`: Lua that opens the store.
   local function check(code)
-    if not library then return pending "there is no cc, or no library may be loaded before the C library" end
+    if SANITIZED or not library then
+      return pending "there is no cc, or no library may be loaded before the C library"
+    end
     for _, off in ipairs { 3600, -3600 } do
       local store <close> = assert(load(code))()
       for _, key in ipairs { "gone", "short-lived" } do assert(store:delete(key)) end
