@@ -2,7 +2,7 @@
 -- gives it back; `checkpoint`, a put of 10 KB with version and fence; a turn of koine.dispatcher.shared from submit to
 -- its end. And a turn with 100 threads and with 10,000, in memory and without Lua's collector, which would have to mark
 -- what the engine holds. Prints `name value unit`. Times are the clock's, but CPU for the memory engine. Redis runs
--- over a UNIX socket, with its own defaults.
+-- over a UNIX socket, with its own defaults; SQLite, by LuaSQL, in a file.
 local koine = require "koine"
 local wait = require "koine.task.wait"
 
@@ -53,6 +53,20 @@ local function measure(name, store, clock, n)
   report(name .. "_turn_us", turns(clock, store, math.min(n, FEW)), "us")
 end
 
+-- A database with the tables of a store: its path.
+local function database(driver)
+  local path = SCRATCH .. "/database"
+  local environment = driver.sqlite3()
+  local connection = assert(environment:connect(path))
+  for statement in koine.store.schema("sqlite"):gmatch "[^;]+" do
+    local cursor = statement:find "%S" and assert(connection:execute(statement))
+    if type(cursor) == "userdata" then cursor:close() end
+  end
+  connection:close()
+  environment:close()
+  return path
+end
+
 local function bench()
   measure("memory", koine.store.memory {}, os.clock, 20000)
   collectgarbage "stop"
@@ -62,6 +76,11 @@ local function bench()
   report("turns_10000_threads_us", turns(os.clock, koine.store.memory {}, MANY), "us")
   collectgarbage "restart"
   measure("file", assert(koine.store.file { dir = SCRATCH .. "/store" }), wait.now, 200)
+  local has_sqlite, driver = pcall(require, "luasql.sqlite3")
+  if has_sqlite then
+    local store <close> = koine.store.sql { dialect = "sqlite", connect = database(driver), blocking = true }
+    measure("sqlite", store, wait.now, 200)
+  end
   if koine.process.run({ "sh", "-c", "command -v redis-server" }).code ~= 0 then return end
   local socket = SCRATCH .. "/redis.sock"
   local argv = { "redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", SCRATCH }
