@@ -26,6 +26,26 @@ describe("koine.store.memory", function()
     assert.is_true(store:push("q", "1", { id = "m" }) > seq)
   end)
 
+  it("claims one of 10,000 queues without looking at the others", function()
+    -- The instructions of Lua that a claim takes after the first one of its prefix, among n queues.
+    local function instructions(n, prefix)
+      local store, count = koine.store.memory {}, 0
+      for i = 1, n do assert(store:push("many:" .. i, "item")) end
+      assert(store:push("rare:1", "item"))
+      assert(store:push("rare:2", "item"))
+      assert(store:claim("me", 60, { queues = prefix }))
+      debug.sethook(function() count = count + 1 end, "", 1)
+      local queue = store:claim("me", 60, { queues = prefix })
+      debug.sethook()
+      assert.are.equal(prefix == "rare:" and "rare:2" or "many:2", queue)
+      return count
+    end
+    for _, prefix in ipairs { "", "many:", "rare:" } do
+      local few, many = instructions(100, prefix), instructions(10000, prefix)
+      assert.is_true(many < 2 * few, ("%d, %d"):format(few, many))
+    end
+  end)
+
   it("is not entered a second time by finalizers in the middle of an operation", function()
     local store, calling, failed = koine.store.memory {}, false, nil
     local function work(i)
