@@ -21,6 +21,7 @@ dialects.sqlite = {
   bump = "UPDATE koine_numbers SET n = n + 1",
   next = "SELECT n, %s AS now FROM koine_numbers",
   last = "SELECT n FROM koine_numbers",
+  head = function(name) return ("substr(%s, 1, instr(%s, X'3a'))"):format(name, name) end, -- up to a first colon
   by_time = "+", -- before a name by which an index shall not be chosen
   lock = "", share = "", skip = "", skip_ready = "",
   driver = "luasql.sqlite3", package = "lua-sql-sqlite3", rock = "luasql-sqlite3",
@@ -36,6 +37,7 @@ dialects.postgres = {
   begin = "BEGIN ISOLATION LEVEL READ COMMITTED",
   next = "SELECT nextval('koine_numbers') AS n, %s AS now",
   last = "SELECT last_value AS n FROM koine_numbers",
+  head = function(name) return ("substring(%s FROM 1 FOR position(decode('3a', 'hex') IN %s))"):format(name, name) end,
   by_time = "",
   lock = " FOR UPDATE", share = " FOR SHARE", skip = " FOR UPDATE SKIP LOCKED",
   skip_ready = " FOR UPDATE OF r SKIP LOCKED",

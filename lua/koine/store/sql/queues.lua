@@ -44,16 +44,23 @@ function queues.push(self, ask, queue, item, id)
   return true, n
 end
 
+-- The condition that a queue's name begins with prefix. That up to a first colon is one value of an index (schema.lua),
+-- which finds the queue that has been ready longest without the names of others; what is left is compared.
+local function begins(self, prefix)
+  local r, d, head, last = self.rows, self.dialect, prefix:match "^[^:]*:", behind(prefix)
+  local where = head and (" AND %s = %s"):format(d.head "r.queue", r.bytes(head)) or ""
+  if prefix == "" or prefix == head then return where end
+  where = ("%s AND %sr.queue >= %s"):format(where, d.by_time, r.bytes(prefix))
+  return last and ("%s AND %sr.queue < %s"):format(where, d.by_time, r.bytes(last)) or where
+end
+
 -- The name of the queue that has been ready longest, locked; nil where none is.
 local function first(self, ask, prefix)
-  local r, d, last = self.rows, self.dialect, behind(prefix)
-  local where = ""
-  if prefix ~= "" then where = (" AND %sr.queue >= %s"):format(d.by_time, r.bytes(prefix)) end
-  if last then where = ("%s AND %sr.queue < %s"):format(where, d.by_time, r.bytes(last)) end
+  local r = self.rows
   local now = r.number(r.now(ask))
   local row = ask(("SELECT %s FROM koine_ready r LEFT JOIN koine_leases l ON l.key = r.queue WHERE r.at <= %s%s "
-    .. "AND (l.until IS NULL OR l.until <= %s) ORDER BY r.at, r.queue LIMIT 1%s"):format(r.column "r.queue", now, where,
-    now, d.skip_ready))[1]
+    .. "AND (l.until IS NULL OR l.until <= %s) ORDER BY r.at, r.queue LIMIT 1%s"):format(r.column "r.queue", now,
+    begins(self, prefix), now, self.dialect.skip_ready))[1]
   return row and r.decode(row.queue)
 end
 

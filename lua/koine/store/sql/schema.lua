@@ -1,11 +1,11 @@
 --- The tables of the engine on SQL, as text for each dialect. Koine never runs it by itself.
 
 local check = require "koine.data.check"
+local dialects = require "koine.store.sql.dialects"
 
-local TEXTS = {}
-
---- The tables. Each key and name is a BLOB, so that bytes are kept and compared as such.
-TEXTS.sqlite = [[
+-- The tables. Each key and name is a BLOB, so that bytes are kept and compared as such. HEAD is a queue's name up to
+-- its first colon.
+local TABLES = [[
 PRAGMA journal_mode = WAL;
 CREATE TABLE IF NOT EXISTS koine_numbers (n INTEGER NOT NULL);
 INSERT INTO koine_numbers SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM koine_numbers);
@@ -21,15 +21,20 @@ CREATE INDEX IF NOT EXISTS koine_queue_open ON koine_queue (queue, seq) WHERE it
 CREATE INDEX IF NOT EXISTS koine_queue_done ON koine_queue (at) WHERE item IS NULL;
 CREATE TABLE IF NOT EXISTS koine_ready (queue BLOB PRIMARY KEY, at REAL NOT NULL, claimed INTEGER);
 CREATE INDEX IF NOT EXISTS koine_ready_at ON koine_ready (at, queue);
+CREATE INDEX IF NOT EXISTS koine_ready_head ON koine_ready (HEAD, at, queue);
 CREATE TABLE IF NOT EXISTS koine_buckets (key BLOB PRIMARY KEY, tokens REAL NOT NULL, time REAL NOT NULL,
   blocked REAL NOT NULL, capacity REAL NOT NULL, per REAL NOT NULL);
 ]]
 
---- The same tables; their numbers come from a sequence, so that changes of different keys do not wait for each other.
-TEXTS.postgres = "CREATE SEQUENCE IF NOT EXISTS koine_numbers;\n"
-  .. TEXTS.sqlite:match "CREATE TABLE IF NOT EXISTS koine_values.*"
+local function with_head(tables, name)
+  return (tables:gsub("HEAD", function() return dialects[name].head "queue" end))
+end
+
+-- In PostgreSQL numbers come from a sequence, so that changes of different keys do not wait for each other.
+local TEXTS = { sqlite = with_head(TABLES, "sqlite"), postgres = "CREATE SEQUENCE IF NOT EXISTS koine_numbers;\n"
+  .. with_head(TABLES:match "CREATE TABLE IF NOT EXISTS koine_values.*"
     :gsub("%f[%w]BLOB%f[%W]", "bytea"):gsub("%f[%w]INTEGER%f[%W]", "bigint")
-    :gsub("%f[%w]REAL%f[%W]", "double precision")
+    :gsub("%f[%w]REAL%f[%W]", "double precision"), "postgres") }
 
 local DIALECT = check.one_of { "sqlite", "postgres" }
 

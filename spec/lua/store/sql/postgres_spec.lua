@@ -59,6 +59,50 @@ describe("koine.store.sql on PostgreSQL", function()
     other:close()
   end)
 
+  it("claims one of 10,000 queues without looking at the others", function()
+    local seen, conn
+    local store <close> = server:open { connect = function()
+      conn = server:connect()
+      return { close = function() conn:close() end, execute = function(_, sql)
+        if sql:find "FROM koine_ready r" then seen = sql end
+        return conn:execute(sql)
+      end }
+    end }
+    -- Counts the pages that the server reads for a claim; a page holds more than a hundred rows.
+    local function claimed(queue, prefix)
+      local found, fence = store:claim("me", 60, { queues = prefix })
+      assert.are.equal(queue, found)
+      if found then assert(store:unclaim(found, "me", fence)) end
+      local cursor = assert(conn:execute("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) " .. seen))
+      local plan, line = {}, cursor:fetch()
+      while line do
+        plan[#plan + 1], line = line, cursor:fetch()
+      end
+      cursor:close()
+      plan = table.concat(plan, "\n"):gsub("\nPlanning:.*", "")
+      local pages = 0
+      for kind, n in plan:match "Buffers: ([^\n]*)":gmatch "(%a+)=(%d+)" do
+        if kind == "hit" or kind == "read" then pages = pages + tonumber(n) end
+      end
+      assert.is_true(pages <= 20, plan)
+    end
+    server:run "TRUNCATE koine_leases, koine_queue, koine_ready"
+    server:run "INSERT INTO koine_queue (queue, seq, at, item) VALUES ('rare:1', 1, 1, 'x'), ('many:1', 1, 1, 'x')"
+    server:run "INSERT INTO koine_ready (queue, at) VALUES ('rare:1', 20000)"
+    server:run("INSERT INTO koine_ready (queue, at) SELECT ('many:' || i)::bytea, i FROM generate_series(1, 10000) i")
+    server:run "INSERT INTO koine_leases SELECT queue, ''::bytea, 1, 0 FROM koine_ready"
+    for _ = 1, 2 do -- before the server knows what the tables hold, and after
+      claimed("rare:1", "rare:")
+      claimed("rare:1", "rare:1")
+      claimed(nil, "none:")
+      claimed("many:1", "many:")
+      server:run "UPDATE koine_ready SET at = 1 WHERE queue = 'many:1'"
+      claimed("many:1", "")
+      server:run "UPDATE koine_ready SET at = 1 WHERE queue = 'many:1'"
+      server:run "ANALYZE"
+    end
+  end)
+
   it("goes on where the server ended its connection, and not where it was committing", function()
     local conns, cut = {}, nil
     local store <close> = server:open { connect = function()
