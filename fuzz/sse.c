@@ -5,16 +5,23 @@
 /* The last line may be longer than its cap. */
 enum { EOF_CAN_FAIL = 1 };
 
+#include <stdio.h>
+
 #include "framing_fuzz.h"
 
 /* Appends a record to out; closed by the end of the input or by its own. */
 static void show(struct buf *out, const struct record *r, int unclosed) {
   int has_lf = r->data.n > 0 && memchr(r->data.p, '\n', r->data.n) != NULL;
-  if (r->unclosed != unclosed || r->joined != has_lf || r->fault || r->retry >= 0 || r->id.n > 0) abort();
+  char retry[32];
+  if (r->unclosed != unclosed || r->joined != has_lf || r->fault || r->retry < -1) abort();
+  if (r->id.n > 0 && (unclosed || memchr(r->id.p, '\0', r->id.n) != NULL)) abort();
   buf_addstr(out, r->name);
-  buf_addc(out, '|');
+  buf_addc(out, r->data.p == NULL ? '!' : '|');
   buf_addstr(out, r->data);
-  buf_addc(out, '>');
+  buf_addc(out, '#');
+  buf_addstr(out, r->id);
+  snprintf(retry, sizeof retry, "~%ld>", r->retry);
+  buf_adds(out, retry);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

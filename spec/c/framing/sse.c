@@ -1,14 +1,20 @@
-/* Tests of sse: every line end, every way to cut the input, caps, the exchange of buffers, and memory that runs out. */
+/* Tests of sse: every line end, ids and retry times, every way to cut the input, caps, the exchange of buffers, and memory that runs out. */
+#include <limits.h>
+
 #include "core/framing/sse.h"
 #include "support/failing.h"
 #include "support/test.h"
 
 #define NO_CAP ((size_t)1 << 30)
 
-/* Appends a record to `out` as <event|data>. */
+/* Appends a record to `out` as <event|data>, <event|data#id>, <event|data~retry>; without data as <event#id>. */
 static void show(struct buf *out, const struct record *r) {
-  CHECK(buf_addc(out, '<') == 0 && buf_addstr(out, r->name) == 0 && buf_addc(out, '|') == 0);
-  CHECK(buf_addstr(out, r->data) == 0 && buf_addc(out, '>') == 0);
+  char retry[32];
+  snprintf(retry, sizeof retry, "~%ld", r->retry);
+  CHECK(buf_addc(out, '<') == 0 && buf_addstr(out, r->name) == 0);
+  CHECK(r->data.p == NULL || (buf_addc(out, '|') == 0 && buf_addstr(out, r->data) == 0));
+  CHECK(r->id.n == 0 || (buf_addc(out, '#') == 0 && buf_addstr(out, r->id) == 0));
+  CHECK((r->retry < 0 || buf_adds(out, retry) == 0) && buf_addc(out, '>') == 0);
 }
 
 /* Takes all whole records: 0, or -1 on error. */
@@ -69,7 +75,16 @@ static void test_cases(struct buf *out) {
     { "event: e\nevent:\ndata: a\n\n", "<|a>" },
     { "data\n\n", "<|>" }, { "data:\n\n", "<|>" }, { "data: \n\n", "<|>" }, { "data\ndata\n\n", "<|\n>" },
     { "data: a\ndata\ndata: b\n\n", "<|a\n\nb>" }, { ": comment\n\n:\n\n\n\ndata: a\n: more\n\n", "<|a>" },
-    { "id: 1\nretry: 10\nfoo: bar\nfoo\ndatax: 1\ndat: 2\nevents: 3\n data: 4\nDATA: 5\n\n", "" },
+    { "foo: bar\nfoo\ndatax: 1\ndat: 2\nevents: 3\n data: 4\nDATA: 5\nids: 6\nretrying: 7\ni\n\n", "" },
+    { "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n", "<|a#1><|b#1><|c>" }, { "data: a\nid:a b \n\n", "<|a#a b >" },
+    { "id: 1\nretry: 10\n\n", "<#1~10>" }, { "id: 1\n\ndata: a\n\n", "<#1><|a#1>" },
+    { "event: e\nid: 1\n\ndata: a\n\n", "<e#1><|a#1>" }, { "id: 1\ndata: \n\n", "<|#1>" },
+    { "id: 1\nid: 2\ndata: a\n\nid:\n\ndata: b\n\n", "<|a#2><><|b>" },
+    { "retry: 010\ndata: a\n\ndata: b\n\n", "<|a~10><|b>" }, { "retry: 1\nretry: 2\n\n", "<~2>" },
+    { "retry: 1s\nretry: -1\nretry: +1\nretry: \nretry\nretry:  1\nretry: 1 \ndata: a\n\n", "<|a>" },
+    { "retry: 99999999999999999999999\n\n", LONG_MAX > 2147483647L ? "<~9223372036854775807>" : "<~2147483647>" },
+    { "id: 1\ndata: a\n\nid: 2\ndata: cut", "<|a#1>$<|cut>" }, { "data: a\nid: 2\nretry: 3\n", "$<|a~3>" },
+    { "id: 2\nretry: 3\n", "" }, { "id: 2", "" }, { "{\"e\":\nid: 2\n}\ndata: a\n\n", "<|{\"e\":\nid: 2\n}><|a>" },
     { "data: {\ndata: \"a\": 1\ndata: }\n\n", "<|{\n\"a\": 1\n}>" }, { "\n\n\r\r\n\n", "" }, { "", "" },
     { "\xEF\xBB\xBF" "data: a\n\n", "<|a>" }, { "\xEF\xBB\xBF\xEF\xBB\xBF" "data: a\n\n", "" },
     { "data: a\n\n\xEF\xBB\xBF" "data: b\n\n", "<|a>" },
@@ -94,6 +109,9 @@ static void test_cases(struct buf *out) {
     }
   }
   CHECK(run(out, STR("data: a\0b\n\n"), 99, 0, 0) == 0 && out->n == 6 && memcmp(out->p, "<|a\0b>", 6) == 0);
+  CHECK(run(out, STR("id: 1\nid: 2\0\ndata: a\n\n"), 99, 0, 0) == 0);
+  CHECK_STR(out->p, out->n, "<|a#1>");
+  CHECK(run(out, STR("retry: 1\0\nid: \0\n\n"), 99, 0, 0) == 0 && out->n == 0);
 }
 
 /* Everything that is awkward, in one stream: all two-way cuts and all sizes of pieces give the same records. */
@@ -111,7 +129,7 @@ static void test_cuts(struct buf *out) {
   CHECK(run(&want, in, in.n, 0, 0) == 0 && buf_addc(&want, '\0') == 0);
   CHECK_STR(want.p, want.n - 1,
             "<message_start|{\"a\":1}><|one\ntwo\nthree><|><after|x\na longer line than before>"
-            "<|\xF0\x9F\x98\x80 \xE2\x80\xA8><ee| two spaces><|[DONE]>$<tail|never closed>");
+            "<|\xF0\x9F\x98\x80 \xE2\x80\xA8#7~3><ee| two spaces#7><|[DONE]#7>$<tail|never closed>");
   for (int by_buf = 0; by_buf <= 1; by_buf++) {
     for (size_t cut = 0; cut <= in.n; cut++) {
       CHECK(run(out, in, in.n, cut, by_buf) == 0);
@@ -224,7 +242,7 @@ static void test_swap(void) {
 /* With the n-th allocation failing: 0 when all went well. */
 static int with_failure(struct failing *f) {
   static const char in[] =
-    "data: 1\nevent: late name\ndata: 2\n\nevent: e\ndata: a rather long line that needs a larger buffer ";
+    "data: 1\nevent: late name\ndata: 2\n\nid: an id\ndata\n\nevent: e\ndata: a rather long line that needs a larger buffer ";
   struct mem m = failing_mem(f);
   struct sse s;
   struct buf b;

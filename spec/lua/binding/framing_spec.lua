@@ -19,7 +19,8 @@ describe("a framing", function()
   end)
 
   it("is the codec's where start is told none, and raises where it is not known", function()
-    local body = 'data: {"choices":[{"delta":{"content":"Hi."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    local body = 'id: 1\nretry: 10\n\ndata: {"choices":[{"delta":{"content":"Hi."},"finish_reason":"stop"}]}\n\n' ..
+      "id: 2\n\ndata: [DONE]\n\n"
     local function start(url, framing)
       return koine.compatible { model = "m", base_url = url }:start { method = "POST", url = url, headers = {},
         body = "{}", stream = true, framing = framing }

@@ -45,6 +45,7 @@ int body_read_stream(struct exchange *x) {
   if (got == 0) got = framing->eof(x->records, &r, &x->err);
   if (got < 0) return exchange_fail(x);
   if (got == 0) return finish_stream(x);
+  if (r.data.p == NULL) return 1;
   arena_reset(&x->scratch); /* the parts of all its events wait in the queue together */
   if (x->spec.codec->parse_record(x->state, &r, &x->parts, &x->err) == 0) return 1;
   keep_record(x, r.data);

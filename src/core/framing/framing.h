@@ -17,8 +17,8 @@
 /* A piece of a body. A framing without such a field leaves it empty. */
 struct record {
   struct str name;     /* the event's type; empty when not said */
-  struct str data;     /* what it carries */
-  struct str id;       /* where a client may resume; empty when not said */
+  struct str data;     /* what it carries; p is NULL: nothing, it only says id or retry */
+  struct str id;       /* where a client may resume behind it; empty when not said */
   long retry;          /* milliseconds to wait before that; negative = not said */
   int fault;           /* 1: the frame says that it carries a failure, whatever its data look like */
   int joined;          /* 1: its data are several lines, joined by LF */

@@ -6,6 +6,8 @@
 ** The buffer: [consumed] [name] [data] [dead: field names, comments] [line being read]. It is moved together only when
 ** the dead bytes outweigh the living, so that each byte is moved a bounded number of times.
 */
+#include <limits.h>
+
 #include "sse.h"
 
 enum { OK, FAILED_LINE, FAILED_EVENT, FAILED_MEMORY };
@@ -15,6 +17,8 @@ void sse_init(struct sse *s, const struct mem *m, size_t line_max, size_t event_
   memset(s, 0, sizeof *s);
   buf_init(&s->in, m);
   buf_init(&s->late, m);
+  buf_init(&s->id, m);
+  s->retry = -1;
   s->line_max = line_max;
   s->event_max = event_max;
 }
@@ -23,6 +27,7 @@ void sse_init(struct sse *s, const struct mem *m, size_t line_max, size_t event_
 void sse_free(struct sse *s) {
   buf_free(&s->in);
   buf_free(&s->late);
+  buf_free(&s->id);
 }
 
 static int fail(struct sse *s, int why, struct err *e) {
@@ -133,6 +138,27 @@ static int set_name(struct sse *s, size_t at, size_t end) {
   return buf_add(&s->late, s->in.p + at, end - at) < 0 ? FAILED_MEMORY : OK;
 }
 
+/* Notes the id [at, end), which counts from the record on that it stands in; with a NUL it is none: 0, or FAILED_MEMORY. */
+static int set_id(struct sse *s, size_t at, size_t end) {
+  if (memchr(s->in.p + at, '\0', end - at) != NULL) return OK;
+  s->has_place = 1;
+  s->id.n = 0;
+  return buf_add(&s->id, s->in.p + at, end - at) < 0 ? FAILED_MEMORY : OK;
+}
+
+/* Notes the milliseconds [at, end), which are none unless all are digits. */
+static void set_retry(struct sse *s, size_t at, size_t end) {
+  long ms = 0;
+  if (at == end) return;
+  for (; at < end; at++) {
+    int digit = s->in.p[at] - '0';
+    if (digit < 0 || digit > 9) return;
+    ms = ms > (LONG_MAX - digit) / 10 ? LONG_MAX : ms * 10 + digit;
+  }
+  s->has_place = 1;
+  s->retry = ms;
+}
+
 /* A field after JSON that never ended: that was none, and says nothing. */
 static void drop_bare(struct sse *s) {
   s->is_bare = s->has_data = 0;
@@ -161,34 +187,44 @@ static int add_bare(struct sse *s, size_t at, size_t end) {
   return add_data(s, at, end);
 }
 
+/* True when the line of n bytes at p has the field of that name, a literal. */
+#define has_field(p, n, field) \
+  ((n) >= sizeof(field) - 1 && memcmp((p), (field), sizeof(field) - 1) == 0 && \
+   ((n) == sizeof(field) - 1 || (p)[sizeof(field) - 1] == ':'))
+
 /* Takes in the line [at, end), which is not empty: 0, or what failed. */
 static int take_line(struct sse *s, size_t at, size_t end) {
   const char *p = s->in.p + at;
   size_t n = end - at;
-  if (n >= 4 && memcmp(p, "data", 4) == 0 && (n == 4 || p[4] == ':')) {
+  if (has_field(p, n, "data")) {
     if (s->is_bare) drop_bare(s);
     return add_data(s, value_of(s, at + 4, end), end);
   }
-  if (n >= 5 && memcmp(p, "event", 5) == 0 && (n == 5 || p[5] == ':')) {
+  if (has_field(p, n, "event")) {
     if (s->is_bare) drop_bare(s);
     return set_name(s, value_of(s, at + 5, end), end);
   }
   if (s->is_bare || (!s->has_data && begins_json(s, at, end))) return add_bare(s, at, end);
-  if (*p == ':') s->comments++;
+  if (has_field(p, n, "id")) return set_id(s, value_of(s, at + 2, end), end);
+  if (has_field(p, n, "retry")) set_retry(s, value_of(s, at + 5, end), end);
+  else if (*p == ':') s->comments++;
   return OK;
 }
 
-/* Ends the open record: 1 and *r when it has data, else 0. */
+/* Ends the open record: 1 and *r when it has data, or an id or a retry time of its own; else 0. What the end of the input
+** cut off may lack a part of its id. */
 static int dispatch(struct sse *s, struct record *r, int unclosed) {
-  int has_data = s->has_data;
-  if (has_data) {
-    *r = (struct record){ .data = { s->in.p + s->data, s->data_n }, .retry = -1, .joined = s->is_joined,
-                          .unclosed = unclosed };
+  int is_record = s->has_data || (s->has_place && !unclosed);
+  if (is_record) {
+    *r = (struct record){ .retry = s->retry, .joined = s->has_data && s->is_joined, .unclosed = unclosed };
+    if (!unclosed) r->id = buf_str(&s->id);
+    if (s->has_data) r->data = (struct str){ s->in.p + s->data, s->data_n };
     r->name = s->is_late ? buf_str(&s->late) : (struct str){ s->in.p + s->name, s->name_n };
   }
-  s->has_data = s->is_late = s->is_bare = 0;
+  s->has_data = s->has_place = s->is_late = s->is_bare = 0;
   s->data_n = s->name_n = 0;
-  return has_data;
+  s->retry = -1;
+  return is_record;
 }
 
 /* --- records --- */
@@ -262,7 +298,7 @@ static int eof(void *state, struct record *r, struct err *e) { return sse_eof(st
 
 static size_t held(const void *state) {
   const struct sse *s = state;
-  return s->in.cap + s->late.cap;
+  return s->in.cap + s->late.cap + s->id.cap;
 }
 
 const struct framing framing_sse = {
