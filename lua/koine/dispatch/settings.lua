@@ -65,11 +65,11 @@ end
 function settings.constructor(given) return fields(OPTIONS(given)) end
 
 --- As settings.constructor, for a dispatcher with options of its own: function(given) → the fields, and those of
--- `more` under their names. `more` is {name = checker, or false where there is no such option}.
+-- `more` (a table of checkers by name) under their names.
 function settings.constructor_with(more)
   local members = {}
   for name, c in next, MEMBERS do members[name] = c end
-  for name, c in next, more do members[name] = c or nil end
+  for name, c in next, more do members[name] = c end
   local options = check.options(members)
   return function(given)
     local kept = options(given)

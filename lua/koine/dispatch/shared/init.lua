@@ -189,11 +189,13 @@ local PREFIX = check.that('string of at most 99 bytes, no NUL, no colon but at i
   if name and #name <= 99 and name ~= "dead" then return name .. ":" end
 end)
 
+local NO_LANES = check.that("nothing (a shared dispatcher keeps no idle lanes)", function() return nil end)
+
 local COUNT = check.integer(1)
 local construct = settings.constructor_with { store = check.required(interface.store), target = settings.target,
   owner = check.default(OWNER, new_owner), prefix = check.default(PREFIX, "dispatch:"),
   ttl = check.default(check.time_limit, 60), max_threads = check.default(COUNT, 16),
-  max_tries = check.default(COUNT, 3), store_timeout = check.default(check.seconds, 60), idle_timeout = false }
+  max_tries = check.default(COUNT, 3), store_timeout = check.default(check.seconds, 60), idle_timeout = NO_LANES }
 
 --- koine.dispatcher.shared(options): a dispatcher on a store. `options` are those of koine.dispatcher, without
 -- idle_timeout, and

@@ -73,6 +73,8 @@ describe("koine.dispatcher.shared", function()
       max_threads = { store = lab.store, max_threads = 0 }, owner = { store = lab.store, owner = "" } } do
       assert.are.equal(field, raised(koine.dispatcher.shared, options).field)
     end
+    assert.are.equal("nothing (a shared dispatcher keeps no idle lanes)",
+      raised(koine.dispatcher.shared, { store = lab.store, idle_timeout = 5 }).expected)
     for _, prefix in ipairs { ":", "a:b", "a:b:", "a::", "dead", "dead:", "a\0", ("a"):rep(101), ("a"):rep(100) } do
       assert.are.equal("prefix", raised(koine.dispatcher.shared, { store = lab.store, prefix = prefix }).field, prefix)
     end
