@@ -44,10 +44,9 @@ function failure.of_connection(err, where, secrets)
     message = ("redis at %s: %s"):format(where, core.redact(err.message, secrets)) }
 end
 
---- The error of a reply that no script of a store gives.
-function failure.odd(where)
-  return errors.new { kind = "protocol",
-    message = ("redis at %s: an answer that no operation of a store gives"):format(where) }
+--- The error of a reply that does not fit what was asked, an operation or a command.
+function failure.odd(where, asked)
+  return errors.new { kind = "protocol", message = ("redis at %s: unexpected answer to %s"):format(where, asked) }
 end
 
 --- The error of a server that closed the connection.

@@ -34,7 +34,7 @@ local function run(self, name, arguments, deadline, load)
   if not load and hash then return replies[1], link end
   local told = replies[1]
   if resp.is_error(told) then return resp.is_error(replies[2] or told) and told or replies[2], link end
-  if type(told) ~= "string" or not told:find(HASH) then return link:refuse() end
+  if type(told) ~= "string" or not told:find(HASH) then return link:refuse "SCRIPT LOAD" end
   self.hashes[name] = told
   if replies[2] ~= nil then return replies[2], link end
   return run(self, name, arguments, deadline, false)
@@ -144,8 +144,8 @@ end
 
 -- An operation that was sent twice, and the second time refused, may have been done the first time: the error is then
 -- that of the connection.
-local function results(link, failed, fits, ...)
-  if not fits then return link:refuse() end
+local function results(name, link, failed, fits, ...)
+  if not fits then return link:refuse(name) end
   if failed and (...) == false then return nil, failed end
   return ...
 end
@@ -154,7 +154,7 @@ end
 local function operate(self, name, arguments, again)
   local reply, link, failed = call(self, name, arguments, again)
   if reply == nil then return nil, link end
-  return results(link, failed, RESULTS[name](reply))
+  return results(name, link, failed, RESULTS[name](reply))
 end
 
 function engine:get(key) return operate(self, "get", { key }, true) end
@@ -255,7 +255,7 @@ function engine:describe()
   for i, question in ipairs(QUESTIONS) do commands[i] = resp.encode(question) end
   local replies, link = self.pool:exchange(table.concat(commands), #commands, wait.now() + self.timeout)
   if not replies then return nil, link end
-  if not are_answers(replies) then return link:refuse() end
+  if not are_answers(replies) then return link:refuse "describe" end
   local info = replies[1]
   if resp.is_error(info) and info.code ~= "NOPERM" then
     return nil, failure.of_reply(info, self.address.where, self.secrets)

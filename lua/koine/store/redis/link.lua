@@ -31,11 +31,12 @@ function methods:fail(err)
   for _, waiter in self.waiting:entries() do wait.wake(waiter) end
 end
 
---- Ends a connection whose reply fits no command of a store: what comes behind it may not be the reply to what was
--- asked. Returns nil and the error of that reply; others who wait get one of a connection that was closed.
-function methods:refuse()
+--- Ends a connection whose reply does not fit what was asked, an operation or a command: what comes behind it may not
+-- be the reply to the next one. Returns nil and the error of that reply; others who wait get one of a connection that
+-- was closed.
+function methods:refuse(asked)
   self:fail(failure.closed(self.where))
-  return nil, failure.odd(self.where)
+  return nil, failure.odd(self.where, asked)
 end
 
 --- No new commands: it closes when nobody waits on it.

@@ -22,7 +22,7 @@ local function greet(self, made, deadline)
     local replies, err = made:exchange(resp.encode(command), 1, deadline, self.timeout)
     if not replies then return nil, err end
     if resp.is_error(replies[1]) then return nil, failure.of_reply(replies[1], address.where, self.secrets) end
-    if replies[1] ~= "OK" then return made:refuse() end
+    if replies[1] ~= "OK" then return made:refuse(command[1]) end
   end
   return true
 end
@@ -102,7 +102,7 @@ local function get(self, deadline)
 end
 
 --- Sends commands (encoded) on some connection and waits for so many replies: an array and the connection, whose
--- `refuse` is called where they fit no command of a store; or nil, err.
+-- `refuse` is called where they do not fit what was asked; or nil, err.
 function methods:exchange(bytes, count, deadline)
   local one, err = get(self, deadline)
   if not one then return nil, err end

@@ -58,7 +58,7 @@ local function take(self, bytes)
     if said == "message" and type(reply[3]) == "string" then
       changed(self, reply[3])
     elseif said ~= "subscribe" then
-      return nil, failure.odd(self.link.where)
+      return nil, failure.odd(self.link.where, "SUBSCRIBE")
     end
   end
 end

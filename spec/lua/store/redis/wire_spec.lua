@@ -202,7 +202,8 @@ describe("the engine on Redis", function()
     local wrong = ":7\r\n*2\r\n$5\r\nstray\r\n$1\r\n1\r\n"
     for _, case in ipairs(CALLS) do
       local log = fake.run(replies(wrong, "*0\r\n"), function(store)
-        assert.are.equal("protocol", select(2, ask(store, case)).kind, case[1])
+        local _, err = ask(store, case)
+        assert.are.same({ "protocol", "unexpected answer to " .. case[1] }, { err.kind, err.message:match ": (.*)" })
         assert.are.same({ n = 2 }, table.pack(store:get "k"))
       end)
       assert.are.equal(2, log[#log].connection, case[1])
@@ -242,6 +243,7 @@ describe("the engine on Redis", function()
         local ok, _, err = pcall(store.watch, store, "k", 1)
         assert.is_true(ok, reply)
         assert.are.equal("protocol", err and err.kind, reply)
+        assert.is_nil(err.message:find("answer to nil", 1, true))
       end)
     end
   end)
