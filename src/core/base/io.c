@@ -2,6 +2,8 @@
 ** io.c: reading and writing descriptors to the end. Owns nothing. Failure: a word for it, or -1, and errno.
 */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -30,4 +32,24 @@ int io_write(int fd, struct str bytes) {
     bytes.n -= (size_t)n;
   }
   return 0;
+}
+
+static int is_pending(int sig) {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, sig) == 1;
+}
+
+ssize_t io_write_quietly(int fd, const char *bytes, size_t n) {
+  sigset_t broken, before;
+  int sig;
+  sigemptyset(&broken);
+  sigaddset(&broken, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken, &before);
+  int pending = is_pending(SIGPIPE);
+  ssize_t put = write(fd, bytes, n);
+  int reason = errno;
+  if (put < 0 && reason == EPIPE && !pending && is_pending(SIGPIPE)) sigwait(&broken, &sig);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = reason;
+  return put;
 }

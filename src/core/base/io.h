@@ -1,6 +1,11 @@
-/* io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts. Leaf but for mem. */
+/*
+** io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts; a write without its signal.
+** Leaf but for mem.
+*/
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H
+
+#include <sys/types.h>
 
 #include "mem.h"
 
@@ -12,6 +17,8 @@ enum io { IO_DONE, IO_FAILED /* errno says why */, IO_LARGER, IO_MEMORY };
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */
 int io_write(int fd, struct str bytes);
+/* As write, without a SIGPIPE: the system has no flag for that where the descriptor is a pipe's. */
+ssize_t io_write_quietly(int fd, const char *bytes, size_t n);
 
 #pragma GCC visibility pop
 

@@ -5,11 +5,11 @@
 ** Failure: NULL or -1 and an err. Where memory is short for standard error, bytes of it are dropped, and counted.
 */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/base/io.h"
 #include "private.h"
 #include "program.h"
 
@@ -116,27 +116,6 @@ static long read_output(void *ud, char *bytes, size_t n, struct err *e) {
   return got;
 }
 
-static int is_pending(int sig) {
-  sigset_t pending;
-  return sigpending(&pending) == 0 && sigismember(&pending, sig) == 1;
-}
-
-/* As write, without a SIGPIPE: the system has no flag for that where the descriptor is a pipe's. */
-static ssize_t write_quietly(int fd, const char *bytes, size_t n) {
-  sigset_t broken, before;
-  int sig;
-  sigemptyset(&broken);
-  sigaddset(&broken, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &broken, &before);
-  int pending = is_pending(SIGPIPE);
-  ssize_t put = write(fd, bytes, n);
-  int reason = errno;
-  if (put < 0 && reason == EPIPE && !pending && is_pending(SIGPIPE)) sigwait(&broken, &sig);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  errno = reason;
-  return put;
-}
-
 static int closed(struct err *e) {
   err_clear(e);
   err_set(e, KIND_OTHER, "the program reads no more");
@@ -146,7 +125,7 @@ static int closed(struct err *e) {
 
 static long write_input(void *ud, const char *bytes, size_t n, struct err *e) {
   struct program *p = ud;
-  ssize_t put = write_quietly(p->in, bytes, n);
+  ssize_t put = io_write_quietly(p->in, bytes, n);
   if (put >= 0) return put;
   if (errno == EAGAIN || errno == EINTR) return PIPE_AGAIN;
   return errno == EPIPE ? closed(e) : err_system(e, "cannot write to the program");
