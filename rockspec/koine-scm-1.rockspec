@@ -51,6 +51,7 @@ build = {
         "src/binding/open.c",
         "src/binding/process/process.c",
         "src/binding/process/program.c",
+        "src/binding/process/standard.c",
         "src/binding/response.c",
         "src/binding/response_fields.c",
         "src/binding/stream/outcome.c",
@@ -204,6 +205,7 @@ build = {
         "src/core/process/process.c",
         "src/core/process/program.c",
         "src/core/process/protect.c",
+        "src/core/process/standard.c",
         "src/core/process/supervisor.c",
         -- end of sources
       },
@@ -462,6 +464,7 @@ build = {
     ["koine.system.executor.text"] = "lua/koine/system/executor/text.lua",
     ["koine.system.process"] = "lua/koine/system/process.lua",
     ["koine.system.program"] = "lua/koine/system/program.lua",
+    ["koine.system.standard"] = "lua/koine/system/standard.lua",
     ["koine.task.defer"] = "lua/koine/task/defer.lua",
     ["koine.task.exclusive"] = "lua/koine/task/exclusive.lua",
     ["koine.task.hosts"] = "lua/koine/task/hosts/init.lua",

@@ -32,6 +32,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_CONNECTION "koine.connection"
 #define TYPE_PROCESS "koine.process"
 #define TYPE_PROGRAM "koine.program"
+#define TYPE_STANDARD "koine.standard"
 #define TYPE_GROWING "koine.growing"
 #define TYPE_ERROR "koine.error"
 #define TYPE_ARRAY "koine.array"
@@ -208,6 +209,7 @@ void open_growing(lua_State *L);
 void open_vector(lua_State *L);
 void open_process(lua_State *L);
 void open_program(lua_State *L);
+void open_standard(lua_State *L);
 
 /* An adapter as the stream sees it. */
 struct adapter {

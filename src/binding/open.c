@@ -63,5 +63,6 @@ int luaopen_koine_core(lua_State *L) {
   open_vector(L);
   open_process(L);
   open_program(L);
+  open_standard(L);
   return 1;
 }
