@@ -451,6 +451,7 @@ build = {
     ["koine.store.watchers"] = "lua/koine/store/watchers.lua",
     ["koine.system.artifacts"] = "lua/koine/system/artifacts/init.lua",
     ["koine.system.artifacts.git"] = "lua/koine/system/artifacts/git.lua",
+    ["koine.system.environment"] = "lua/koine/system/environment.lua",
     ["koine.system.executor"] = "lua/koine/system/executor/init.lua",
     ["koine.system.executor.bash"] = "lua/koine/system/executor/bash.lua",
     ["koine.system.executor.editor"] = "lua/koine/system/executor/editor.lua",

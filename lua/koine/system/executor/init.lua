@@ -9,6 +9,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
+local environment = require "koine.system.environment"
 local errors = require "koine.data.errors"
 local judge = require "koine.data.schema.judge"
 local tool = require "koine.agent.tool"
@@ -43,7 +44,6 @@ local SECOND_NAMES = { str_replace_based_edit_tool = true } -- not offered unles
 
 local TIMEOUT = 300          -- seconds
 local OUTPUT_MAX = 64 << 10  -- bytes
-local ENV = { "PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL" }
 local LONGEST = { command = bash.COMMAND_MAX, path = files.PATH_MAX, pattern = glob.PATTERN_MAX,
   glob = glob.PATTERN_MAX } -- bytes
 local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL" }
@@ -81,17 +81,9 @@ local function POLICY(value, path) return type(value) == "function" and { value 
 local OPTIONS = check.options {
   workdir = check.required(check.text), timeout = check.default(check.time_limit, TIMEOUT),
   output_max = check.default(check.integer(1), OUTPUT_MAX), protect = check.default(check.boolean, true),
-  env = check.default(check.list(COPIED, "array of names"), ENV), set_env = check.default(SET_ENV, {}),
+  env = check.default(check.list(COPIED, "array of names"), environment.names), set_env = check.default(SET_ENV, {}),
   policy = check.default(POLICY, { policies.cautious }), allowed_tools = check.default(TOOLS, executor.names),
 }
-
--- The environment of commands, {NAME = value}: what this process has of the names, and what is set over it.
-local function environment(names, set)
-  local env = {}
-  for _, name in ipairs(names) do env[name] = os.getenv(name) end
-  for name, value in next, set do env[name] = value end
-  return env
-end
 
 -- The names as keys.
 local function set_of(names)
@@ -220,7 +212,7 @@ local function new(_, opts)
   local kept = OPTIONS(opts)
   local workdir = kept.workdir
   local machine = { allowed = set_of(kept.allowed_tools), hooks = kept.policy, timeout = kept.timeout,
-    output_max = kept.output_max, env = environment(kept.env, kept.set_env), protect = kept.protect }
+    output_max = kept.output_max, env = environment.of(kept.env, kept.set_env), protect = kept.protect }
   local opened, err = core.workdir(workdir)
   if not opened then return nil, err end
   machine.files, machine.workdir = opened, opened:path()
