@@ -156,7 +156,9 @@ local function leave(self, call, item)
 end
 
 local function check_params(params)
-  if params ~= nil and type(params) ~= "table" then errors.argument("params", "table", params) end
+  if params ~= nil and type(params) ~= "table" and type(params) ~= "string" then
+    errors.argument("params", "table, or text of JSON", params)
+  end
   return params
 end
 
@@ -164,8 +166,8 @@ end
 -- invalid_request (-32600, -32602), not_found (-32601) or server, with the answer's `code` as a string of digits and
 -- its `data`; of kind protocol for a malformed answer; timeout (code "total" or "idle", and "lock" where a caller that
 -- blocks the thread would wait for ever); cancelled, where a host cancelled the caller or the peer was closed; connect
--- (code "closed") at the end of the connection; and that of a broken peer. `params` is a table, nil, or a function(id)
--- that returns one. Options:
+-- (code "closed") at the end of the connection; and that of a broken peer. `params` is a table, nil, JSON as a string
+-- without LF, or a function(id) that returns one of these. Options:
 --   timeout      seconds until the answer; nil: no limit
 --   idle         seconds without progress; nil: no limit
 --   on_progress  function(params), called for each progress message
@@ -236,6 +238,14 @@ function methods:serve()
   if err then return nil, err end
   if self.ended then return true end
   return nil, failure.copy(self.err)
+end
+
+--- Takes what has come, without waiting for more: whether the connection goes on.
+function methods:poll()
+  self.shared:turn()
+  wait.park({}, 0)
+  self.shared:turn()
+  return not self.err
 end
 
 --- Waits until every request of the other side has been answered, and all is written, for at most `seconds` (nil: no

@@ -44,10 +44,14 @@ function message.id(value, text, place)
   return id_text(value.id, text, place)
 end
 
---- The text of a request, or without an id (nil) of a notification; `params` may be nil. Raises an ArgumentError for
--- params that JSON cannot say.
+--- The text of a request, or without an id (nil) of a notification; `params` is a table, nil, or a string: their JSON,
+-- which has no LF. Raises an ArgumentError for params that JSON cannot say.
 function message.call(id, method, params)
-  return core.encode { jsonrpc = "2.0", id = id, method = method, params = params } .. "\n"
+  if type(params) ~= "string" then
+    return core.encode { jsonrpc = "2.0", id = id, method = method, params = params } .. "\n"
+  end
+  local before = id and ('{"id":%s,'):format(core.encode(id)) or "{"
+  return ('%s"jsonrpc":"2.0","method":%s,"params":%s}\n'):format(before, core.encode(method), params)
 end
 
 --- The text of an answer; `id` is its JSON, `result` any value (nil: null). Raises an ArgumentError for a result that
