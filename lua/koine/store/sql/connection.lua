@@ -303,15 +303,17 @@ end
 -- nothing changed, but for an error with the code "commit".
 function methods:transact(operate) return warned(self, run(self, operate, false)) end
 
---- Raised in an operation: something came in between, and it is to be tried again after a pause.
+--- Ends an operation with an error: raised in it.
+function connection.fail(err) error(setmetatable({ err = err }, Failed), 0) end
+
+--- The same: something came in between, and it is to be tried again after a pause.
 function connection.again()
-  local err = errors.new { kind = "overloaded", message = "store: others change the same" }
-  error(setmetatable({ err = err }, Failed), 0)
+  connection.fail(errors.new { kind = "overloaded", message = "store: others change the same" })
 end
 
---- The rows of one statement that changes nothing; nil, err.
-function methods:read(sql)
-  return warned(self, run(self, function(ask) return ask(sql) end, true))
+--- What read_rows(rows) returns of the rows of one statement that changes nothing; nil, err.
+function methods:read(sql, read_rows)
+  return warned(self, run(self, function(ask) return read_rows(ask(sql)) end, true))
 end
 
 --- Closes a connection that was opened here.

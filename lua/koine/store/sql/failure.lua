@@ -98,9 +98,15 @@ function failure.cut(dialect)
       .. "use `connect`"):format(dialect) }
 end
 
---- The error of a column that holds what no operation of a store writes.
-function failure.odd(dialect)
-  return errors.new { kind = "protocol", message = dialect .. ": a row that no operation of a store writes" }
+--- The error of a row without what its column must hold, `expected` in words; of no row (nil) where one must be.
+function failure.odd(dialect, row, column, expected)
+  if row == nil then
+    return errors.new { kind = "protocol", message = ("%s: unexpected answer without a row, one with %s in the column "
+      .. "%s expected"):format(dialect, expected, column) }
+  end
+  local got = type(row) == "table" and row[column]
+  return errors.new { kind = "protocol", message = ("%s: unexpected row: %s in the column %s expected, got %s"):format(
+    dialect, expected, column, got == nil and "nothing" or "a " .. type(got or row)) }
 end
 
 return failure

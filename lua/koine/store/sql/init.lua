@@ -7,7 +7,6 @@ local check = require "koine.data.check"
 local connections = require "koine.store.sql.connection"
 local core = require "koine.core"
 local dialects = require "koine.store.sql.dialects"
-local failure = require "koine.store.sql.failure"
 local interface = require "koine.store.interface"
 local leases = require "koine.store.state.leases"
 local queues = require "koine.store.sql.queues"
@@ -56,14 +55,13 @@ end
 
 function engine:get(key)
   local r = self.rows
-  local found, err = self.connection:read(("SELECT %s, version FROM koine_values WHERE key = %s AND "
-    .. "(expires IS NULL OR expires > %s)"):format(r.column "value", r.bytes(key), self.dialect.now()))
-  if not found then return nil, err end
-  local row = found[1]
-  if not row then return nil, nil end
-  local value, version = r.decode(row.value), r.whole(row.version)
-  if not value or not version then return nil, failure.odd(self.name) end
-  return value, ("%d"):format(version)
+  local sql = ("SELECT %s, version FROM koine_values WHERE key = %s AND (expires IS NULL OR expires > %s)"):format(
+    r.column "value", r.bytes(key), self.dialect.now())
+  return self.connection:read(sql, function(found)
+    local row = found[1]
+    if not row then return nil, nil end
+    return r.bytes_in(row, "value"), ("%d"):format(r.whole_in(row, "version"))
+  end)
 end
 
 -- Locks the row of a key's value: whether there is one, and the version of a value that is not expired.
@@ -72,9 +70,9 @@ local function look_at(self, ask, key)
   local row = ask(("SELECT version, expires FROM koine_values WHERE key = %s%s"):format(r.bytes(key),
     self.dialect.lock))[1]
   local now = r.now(ask)
-  local expires = row and tonumber(row.expires)
-  if not row or expires and expires <= now then return row ~= nil, nil end
-  return true, ("%d"):format(r.whole(row.version))
+  if not row then return false, nil end
+  local version, expires = ("%d"):format(r.whole_in(row, "version")), tonumber(row.expires)
+  return true, (not expires or expires > now) and version or nil
 end
 
 function engine:put(key, value, options)
@@ -92,7 +90,7 @@ function engine:put(key, value, options)
       ask(("INSERT INTO koine_values (key, version, expires, value) VALUES (%s, %d, %s, %s) "
         .. "ON CONFLICT (key) DO NOTHING"):format(k, n, expires, v))
       local made = ask("SELECT version FROM koine_values WHERE key = " .. k)[1]
-      if not made or r.whole(made.version) ~= n then connections.again() end
+      if not made or r.whole_in(made, "version") ~= n then connections.again() end
     end
     return true, ("%d"):format(n)
   end)
@@ -115,12 +113,13 @@ function engine:list(prefix, options)
   if after and core.before(after, prefix) then after = nil end
   local where = ("key %s %s"):format(after and ">" or ">=", r.bytes(after or prefix))
   if last then where = where .. " AND key < " .. r.bytes(last) end
-  local found, err = self.connection:read(("SELECT %s FROM koine_values WHERE %s AND (expires IS NULL OR expires > %s) "
-    .. "ORDER BY koine_values.key LIMIT %d"):format(r.column "koine_values.key", where, self.dialect.now(), limit + 1))
-  if not found then return nil, err end
-  local names = {}
-  for i = 1, math.min(#found, limit) do names[i] = r.decode(found[i].key) end
-  return names, #found > limit and names[limit] or nil
+  local sql = ("SELECT %s FROM koine_values WHERE %s AND (expires IS NULL OR expires > %s) "
+    .. "ORDER BY koine_values.key LIMIT %d"):format(r.column "koine_values.key", where, self.dialect.now(), limit + 1)
+  return self.connection:read(sql, function(found)
+    local names = {}
+    for i = 1, math.min(#found, limit) do names[i] = r.bytes_in(found[i], "key") end
+    return names, #found > limit and names[limit] or nil
+  end)
 end
 
 -- Leases and buckets: store/state decides, on the one entry that is read and written back ---------------------------
@@ -166,8 +165,9 @@ function engine:take(key, amount, options)
       .. "ON CONFLICT (key) DO UPDATE SET key = excluded.key"):format(k)) -- and is locked
     local row = ask("SELECT tokens, time, blocked FROM koine_buckets WHERE key = " .. k)[1]
     local state, now = buckets.new(), r.now(ask)
-    if tonumber(row.time) >= 0 then
-      state.entries[key] = { tokens = tonumber(row.tokens), time = tonumber(row.time), blocked = tonumber(row.blocked) }
+    local at = r.number_in(row, "time")
+    if at >= 0 then
+      state.entries[key] = { tokens = r.number_in(row, "tokens"), time = at, blocked = r.number_in(row, "blocked") }
     end
     local seconds = state:take(key, amount, options, now)
     local entry = state.entries[key]
@@ -200,15 +200,15 @@ end
 
 function engine:watch(prefix, seconds)
   local first, pause, seen = nil, FIRST_LOOK, false
+  local function last_number(found) return self.rows.whole_in(found[1], "n") end
   return self.watchers:wait(prefix, seconds, self, function()
     if seen then
       self.watchers:note()
       self.watchers:tell()
       return 0
     end
-    local found, err = self.connection:read(self.dialect.last)
-    if not found then return nil, err end
-    local n = found[1] and self.rows.whole(found[1].n)
+    local n, err = self.connection:read(self.dialect.last, last_number)
+    if not n then return nil, err end
     first = first or n
     if n ~= first then
       seen = true
@@ -257,9 +257,9 @@ end
 function engine:describe()
   local said = {}
   for name, sql in pairs(QUESTIONS[self.name]) do
-    local found, err = self.connection:read(sql)
-    if not found then return nil, err end
-    said[name] = found[1] or {}
+    local row, err = self.connection:read(sql, function(found) return found[1] or {} end)
+    if not row then return nil, err end
+    said[name] = row
   end
   local durable, warnings = promises[self.name](said)
   return { name = self.name, version = tostring(said.version.v), durable = durable,
@@ -300,5 +300,5 @@ return function(options)
   local connection = connections.new { dialect = dialect, name = kept.dialect, query = kept.query,
     connect = kept.connect, blocking = kept.blocking, on_warning = kept.on_warning }
   return interface.new(setmetatable({ dialect = dialect, name = kept.dialect, connection = connection,
-    rows = rows.new(dialect), watchers = watchers.new(), changes = 0, open = true }, Sql))
+    rows = rows.new(dialect, kept.dialect), watchers = watchers.new(), changes = 0, open = true }, Sql))
 end

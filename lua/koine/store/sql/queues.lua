@@ -20,9 +20,10 @@ local function known(self, ask, q, id, now)
   local row = ask(("SELECT seq, at, CASE WHEN item IS NULL THEN 1 ELSE 0 END AS done FROM koine_queue "
     .. "WHERE queue = %s AND id = %s"):format(q, id))[1]
   if not row then return nil end
-  if tonumber(row.at) + REMEMBERED > now then return r.whole(row.seq) end
-  ask((r.whole(row.done) == 1 and "DELETE FROM koine_queue WHERE queue = %s AND seq = %d"
-    or "UPDATE koine_queue SET id = NULL WHERE queue = %s AND seq = %d"):format(q, r.whole(row.seq)))
+  local seq = r.whole_in(row, "seq")
+  if r.number_in(row, "at") + REMEMBERED > now then return seq end
+  ask((r.whole_in(row, "done") == 1 and "DELETE FROM koine_queue WHERE queue = %s AND seq = %d"
+    or "UPDATE koine_queue SET id = NULL WHERE queue = %s AND seq = %d"):format(q, seq))
 end
 
 --- push: the sequence.
@@ -32,11 +33,11 @@ function queues.push(self, ask, queue, item, id)
   id = id and r.bytes(id)
   ask(("INSERT INTO koine_ready (queue, at) VALUES (%s, %d) ON CONFLICT (queue) DO UPDATE "
     .. "SET queue = excluded.queue"):format(q, NEW))
-  local row = ask("SELECT at FROM koine_ready WHERE queue = " .. q)[1]
+  local at = r.number_in(ask("SELECT at FROM koine_ready WHERE queue = " .. q)[1], "at")
   local n, now = r.next(ask)
   local seq = id and known(self, ask, q, id, now)
   if seq then return false, seq end
-  if tonumber(row.at) == NEW then
+  if at == NEW then
     ask(("UPDATE koine_ready SET at = %s WHERE queue = %s"):format(r.number(now), q))
   end
   ask(("INSERT INTO koine_queue (queue, seq, id, at, item) VALUES (%s, %d, %s, %s, %s)"):format(q, n, id or "NULL",
@@ -61,7 +62,7 @@ local function first(self, ask, prefix)
   local row = ask(("SELECT %s FROM koine_ready r LEFT JOIN koine_leases l ON l.key = r.queue WHERE r.at <= %s%s "
     .. "AND (l.until IS NULL OR l.until <= %s) ORDER BY r.at, r.queue LIMIT 1%s"):format(r.column "r.queue", now,
     begins(self, prefix), now, self.dialect.skip_ready))[1]
-  return row and r.decode(row.queue)
+  return row and r.bytes_in(row, "queue")
 end
 
 -- The first items of a queue.
@@ -73,8 +74,8 @@ local function items_of(self, ask, q)
     .. "ORDER BY seq LIMIT %d) t) u WHERE place = 1 OR bytes <= %d ORDER BY seq"):format(r.column "item", q,
     CLAIM_MAX, CLAIM_BYTES))
   for i, row in ipairs(found) do
-    items[i] = { seq = r.whole(row.seq), item = r.decode(row.item), tries = r.whole(row.tries) + 1,
-      at = tonumber(row.at) }
+    items[i] = { seq = r.whole_in(row, "seq"), item = r.bytes_in(row, "item"), tries = r.whole_in(row, "tries") + 1,
+      at = r.number_in(row, "at") }
   end
   return items
 end

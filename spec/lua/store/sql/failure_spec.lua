@@ -48,6 +48,34 @@ describe("errors of databases", function()
     end
   end)
 
+  -- What each operation makes of a `query` that answers every statement with these rows, or edits the real ones.
+  local CALLS = { { "get", "k" }, { "list", "" }, { "put", "k", "v" }, { "put", "k", "v", { fence = { "l", 1 } } },
+    { "delete", "k" }, { "lease", "l", "o", 1 }, { "release", "l", "o" }, { "push", "q", "i" },
+    { "push", "q", "i", { id = "m" } }, { "claim", "o", 1 }, { "ack", "q", "o", 1, 1 }, { "unclaim", "q", "o", 1 },
+    { "take", "b", 1, { capacity = 1, per = 1 } }, { "watch", "", 1 } }
+
+  it("name the row that was expected and did not come", function()
+    for _, rows in ipairs { {}, { {} }, { 5 }, { "row" }, { { now = "late", n = "1.5", v = false, at = {} } } } do
+      for dialect in pairs { sqlite = true, postgres = true } do
+        local store <close> = koine.store.sql { dialect = dialect, query = function() return rows end, blocking = true }
+        for _, call in ipairs(CALLS) do
+          local ok, done, err = pcall(store[call[1]], store, table.unpack(call, 2))
+          assert.is_true(ok, ("%s: %s"):format(call[1], tostring(done)))
+          if err then
+            assert.are.equal("protocol", err.kind)
+            assert.is_truthy(err.message:find "^%a+: unexpected .* in the column [%w_]+ expected", err.message)
+          end
+        end
+        local done, err = store:put("k", "v")
+        assert.is_nil(done)
+        if not rows[1] then
+          assert.are.equal(dialect .. ": unexpected answer without a row, one with a number in the column now expected",
+            err.message)
+        end
+      end
+    end
+  end)
+
   it("have a kind, or are given as they are", function()
     for words, kind in pairs { ["LuaSQL: database is locked"] = "overloaded", ["database or disk is full"] = "limit",
       ["attempt to write a readonly database"] = "permission", ["near X: syntax error"] = "other",
