@@ -440,6 +440,7 @@ build = {
     ["koine.store.sql.queues"] = "lua/koine/store/sql/queues.lua",
     ["koine.store.sql.rows"] = "lua/koine/store/sql/rows.lua",
     ["koine.store.sql.schema"] = "lua/koine/store/sql/schema.lua",
+    ["koine.store.sql.settings"] = "lua/koine/store/sql/settings.lua",
     ["koine.store.state"] = "lua/koine/store/state/init.lua",
     ["koine.store.state.buckets"] = "lua/koine/store/state/buckets.lua",
     ["koine.store.state.leases"] = "lua/koine/store/state/leases.lua",

@@ -215,7 +215,7 @@ function engine:watch(prefix, seconds) return self.watchers:wait(prefix, seconds
 
 -- What the server says of itself, as far as it may be asked.
 local QUESTIONS = { { "INFO", "server" }, { "CONFIG", "GET", "maxmemory-policy" }, { "CONFIG", "GET", "appendonly" },
-  { "CONFIG", "GET", "appendfsync" } }
+  { "CONFIG", "GET", "appendfsync" }, { "INFO", "replication" } }
 
 -- The value of a setting that was asked for; nil where there is none.
 local function setting(self, reply)
@@ -223,10 +223,11 @@ local function setting(self, reply)
   return type(value) == "string" and core.redact(value, self.secrets) or nil
 end
 
--- Whether these may be the replies to QUESTIONS: a text and arrays, or errors.
+-- Whether these may be the replies to QUESTIONS: texts and arrays, or errors.
 local function are_answers(replies)
   for i, reply in ipairs(replies) do
-    if not resp.is_error(reply) and type(reply) ~= (i == 1 and "string" or "table") then return false end
+    local wanted = QUESTIONS[i][1] == "INFO" and "string" or "table"
+    if not resp.is_error(reply) and type(reply) ~= wanted then return false end
   end
   return true
 end
@@ -263,6 +264,9 @@ function engine:describe()
   local version = not resp.is_error(info) and info:match "redis_version:([^\r\n]*)" or "unknown"
   version = core.redact(version, self.secrets)
   local durable, warnings = promises(setting(self, replies[2]), setting(self, replies[3]), setting(self, replies[4]))
+  if type(replies[5]) == "string" and replies[5]:find("role:slave", 1, true) then
+    warnings[#warnings + 1] = "it is a replica of another server: it refuses changes, or loses them"
+  end
   for _, warning in ipairs(warnings) do
     if self.on_warning and not self.warned[warning] then
       self.warned[warning] = true

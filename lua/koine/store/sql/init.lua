@@ -12,6 +12,7 @@ local leases = require "koine.store.state.leases"
 local queues = require "koine.store.sql.queues"
 local fits = require("koine.store.state.values").fits
 local rows = require "koine.store.sql.rows"
+local settings = require "koine.store.sql.settings"
 local watchers = require "koine.store.watchers"
 
 local FIRST_LOOK, LOOK = 0.01, 0.25 -- seconds between two looks of watch, at first and at most
@@ -219,50 +220,10 @@ function engine:watch(prefix, seconds)
   end)
 end
 
-local QUESTIONS = { sqlite = { version = "SELECT sqlite_version() AS v", file = "PRAGMA database_list",
-  journal = "PRAGMA journal_mode", sync = "PRAGMA synchronous" },
-  postgres = { version = "SELECT current_setting('server_version') AS v",
-    fsync = "SELECT current_setting('fsync') AS v",
-    sync = "SELECT current_setting('synchronous_commit') AS v",
-    standby = "SELECT current_setting('synchronous_standby_names') AS v" } }
-
-local promises = {}
-
--- Where a write is, and what is not promised, by the settings of each database.
-function promises.sqlite(said)
-  local warnings = {}
-  if said.file.file == nil or said.file.file == "" then return "memory", warnings end
-  if said.journal.journal_mode ~= "wal" then
-    warnings[1] = ("journal_mode is %s: readers and writers wait for each other; wal is better"):format(
-      tostring(said.journal.journal_mode))
-  end
-  if math.tointeger(tonumber(said.sync.synchronous)) >= 2 then return "machine", warnings end
-  warnings[#warnings + 1] = "synchronous is below FULL: a crash of the machine may lose the last writes"
-  return "process", warnings
-end
-
-function promises.postgres(said)
-  local warnings = {}
-  if said.fsync.v ~= "on" then
-    warnings[1] = "fsync is off: a crash of the server's machine may lose everything"
-    return "process", warnings
-  end
-  if said.sync.v == "off" then
-    warnings[1] = "synchronous_commit is off: a crash of the server may lose the last writes, and with them fences"
-    return "memory", warnings
-  end
-  return said.standby.v ~= "" and said.sync.v ~= "local" and "replicated" or "machine", warnings
-end
-
 function engine:describe()
-  local said = {}
-  for name, sql in pairs(QUESTIONS[self.name]) do
-    local row, err = self.connection:read(sql, function(found) return found[1] or {} end)
-    if not row then return nil, err end
-    said[name] = row
-  end
-  local durable, warnings = promises[self.name](said)
-  return { name = self.name, version = tostring(said.version.v), durable = durable,
+  local version, durable, warnings = settings.read(self.connection, self.rows, self.name)
+  if not version then return nil, durable end
+  return { name = self.name, version = version, durable = durable,
     clock = self.name == "sqlite" and "machine" or "server", warnings = warnings }
 end
 

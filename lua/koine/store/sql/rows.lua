@@ -35,6 +35,9 @@ function rows.new(dialect, name)
   --- The bytes of a column that was asked for by r.column.
   function r.bytes_in(row, column) return in_row(row, column, "bytes", decoded) end
 
+  --- The text of a column.
+  function r.text_in(row, column) return in_row(row, column, "text", tostring) end
+
   --- The clock's seconds.
   function r.now(ask) return r.number_in(ask("SELECT " .. dialect.now() .. " AS now")[1], "now") end
 

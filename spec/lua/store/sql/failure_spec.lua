@@ -52,7 +52,7 @@ describe("errors of databases", function()
   local CALLS = { { "get", "k" }, { "list", "" }, { "put", "k", "v" }, { "put", "k", "v", { fence = { "l", 1 } } },
     { "delete", "k" }, { "lease", "l", "o", 1 }, { "release", "l", "o" }, { "push", "q", "i" },
     { "push", "q", "i", { id = "m" } }, { "claim", "o", 1 }, { "ack", "q", "o", 1, 1 }, { "unclaim", "q", "o", 1 },
-    { "take", "b", 1, { capacity = 1, per = 1 } }, { "watch", "", 1 } }
+    { "take", "b", 1, { capacity = 1, per = 1 } }, { "watch", "", 1 }, { "describe" } }
 
   it("name the row that was expected and did not come", function()
     for _, rows in ipairs { {}, { {} }, { 5 }, { "row" }, { { now = "late", n = "1.5", v = false, at = {} } } } do

@@ -169,5 +169,15 @@ describe("koine.store.sql on PostgreSQL", function()
     end }
     about = assert(lazy:describe())
     assert.are.same({ "memory", 1 }, { about.durable, #about.warnings })
+    local reader <close> = server:open { connect = function()
+      local reading = server:connect()
+      assert(reading:execute "SET default_transaction_read_only = on")
+      return reading
+    end }
+    assert.are.same({ "the database is read-only, a replica say: it refuses all changes" },
+      assert(reader:describe()).warnings)
+    server:run "CREATE DATABASE bare"
+    local bare <close> = server:open { connect = server:source():gsub("dbname=postgres", "dbname=bare") }
+    assert.is_truthy(assert(bare:describe()).warnings[1]:find("the tables koine_numbers, koine_values", 1, true))
   end)
 end)

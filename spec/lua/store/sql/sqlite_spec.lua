@@ -344,7 +344,25 @@ describe("koine.store.sql on SQLite", function()
         return conn
       end }
       about = assert(lazy:describe())
-      assert.are.same({ "process", 2 }, { about.durable, #about.warnings })
+      assert.are.same({ "process", 3 }, { about.durable, #about.warnings })
+    end)
+
+    it("tells of a database without tables, or that is read-only", function()
+      local conn = connect(dir .. "/empty.sqlite")
+      local store <close> = open { query = query_of(conn) }
+      local about = assert(store:describe())
+      assert.are.equal("the tables koine_numbers, koine_values, koine_leases, koine_queue, koine_ready, koine_buckets "
+        .. 'are missing; run the text of koine.store.schema "sqlite" once', about.warnings[1])
+      sqlite.run(conn, koine.store.schema "sqlite")
+      assert(conn:execute "DROP TABLE koine_leases")
+      about = assert(store:describe())
+      assert.is_truthy(about.warnings[1]:find("the tables koine_leases are missing", 1, true))
+      sqlite.run(conn, koine.store.schema "sqlite")
+      assert.are.same({}, assert(store:describe()).warnings)
+      assert(conn:execute "PRAGMA query_only = ON")
+      assert.are.same({ "the database is read-only, a replica say: it refuses all changes" },
+        assert(store:describe()).warnings)
+      conn:close()
     end)
 
     it("warns once of PostgreSQL in a task that would block, unless told not to", function()
