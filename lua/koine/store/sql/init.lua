@@ -238,13 +238,20 @@ local OPTIONS = check.options { query = check.func, connect = check.secret(check
   dialect = check.required(check.one_of { "sqlite", "postgres" }), blocking = check.default(check.boolean, false),
   on_warning = check.default(check.func, function() return warn end) }
 
+-- Whether a text to connect with is one for a server, which SQLite would take for the name of a file.
+local function is_for_server(text)
+  local scheme = text:match "^(%a[%w+.-]*)://"
+  if scheme then return scheme:lower() ~= "file" end
+  return text:find "^%s*[%a_]+%s*=" ~= nil or text:find "%f[%a]password%s*=" ~= nil
+end
+
 --- Makes a store in a database. Nothing is connected before the first operation, and no table is made: see
 -- koine.store.schema. Options:
 --   dialect    "sqlite" or "postgres"
 --   connect    function() → a connection of luasql's, or an object with query(self, sql), which returns rows as
 --              `query` does, and close(self); or nil and why. Called at first, and anew when the connection was lost
 --              or an operation was cancelled in its middle. Or the text that luasql's driver connects with, a path or
---              "dbname=… host=…"; the driver is required then
+--              "dbname=… host=…"; the driver is required then. For SQLite it is no URL but file:
 --   query      in its place: function(sql) → rows, an array of tables by column, nil for NULL; or nil and why: a text,
 --              or one of Koine's errors. Always of one and the same connection, and of no one else's transaction. In
 --              koine.run it is called in tasks of its own, and what was cancelled goes on until its reply. Where it
@@ -257,6 +264,9 @@ return function(options)
   local kept = OPTIONS(options == nil and {} or options)
   if kept.query and kept.connect then check.refuse("query", "query or connect", kept.query) end
   if not kept.query and not kept.connect then check.refuse("connect", "connect or query", nil) end
+  if kept.dialect == "sqlite" and type(kept.connect) == "string" and is_for_server(kept.connect) then
+    check.refuse("connect", "path of SQLite's file, not a text for a server", kept.connect)
+  end
   local dialect = dialects[kept.dialect]
   local connection = connections.new { dialect = dialect, name = kept.dialect, query = kept.query,
     connect = kept.connect, blocking = kept.blocking, on_warning = kept.on_warning }

@@ -133,6 +133,19 @@ describe("koine.store.sql on SQLite", function()
       assert.is_nil(tostring(err):find("pa55word", 1, true))
     end)
 
+    it("takes no text for PostgreSQL, which would be the name of a file that shows a password", function()
+      for _, text in ipairs { "postgres://me:pa55word@db/app", "postgresql://me:pa55word@db", "mysql://me:pa55word@db",
+        "host=db dbname=app password=pa55word", "dbname=app password = 'pa55word'", "host=db user=me" } do
+        local err = raised.as("ArgumentError", koine.store.sql, { dialect = "sqlite", connect = text })
+        assert.are.same({ "connect", "path of SQLite's file, not a text for a server" }, { err.field, err.expected })
+        assert.is_nil(tostring(err):find("pa55word", 1, true))
+        koine.store.sql { dialect = "postgres", connect = text, blocking = true }:close()
+      end
+      for _, text in ipairs { ":memory:", "file:" .. dir .. "/x.sqlite", "file:///x.sqlite", dir .. "/host=a.sqlite" } do
+        koine.store.sql({ dialect = "sqlite", connect = text }):close()
+      end
+    end)
+
     it("names the package that is missing", function()
       local loaded, searchers = package.loaded["luasql.sqlite3"], package.searchers
       package.loaded["luasql.sqlite3"], package.searchers = nil, {}
