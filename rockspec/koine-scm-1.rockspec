@@ -48,6 +48,7 @@ build = {
         "src/binding/net/body.c",
         "src/binding/net/connection.c",
         "src/binding/net/request.c",
+        "src/binding/net/tables.c",
         "src/binding/open.c",
         "src/binding/process/process.c",
         "src/binding/process/program.c",

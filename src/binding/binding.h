@@ -229,6 +229,13 @@ void push_response(lua_State *L, const struct node *message);
 /* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
 ** Raises ArgumentError. */
 void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a);
+/* Reads headers = {name = value} of the table at idx into *r, in the order of their names, so that equal requests are equal
+** bytes. Raises ArgumentError. */
+void read_headers(lua_State *L, int idx, struct http_request *r, struct arena *a);
+/* The framing that the string on top of the stack names. Raises ArgumentError. */
+const struct framing *named_framing(lua_State *L);
+/* Pushes {name = value}; what came several times joined. */
+void push_headers(lua_State *L, const struct header *v, size_t n);
 /* Reads a chat's request and what its answer has to go by into *r and *spec, which holds zeros, from the table at idx: see
 ** lua/koine/call/adapter.lua. Strings are borrowed from values that it leaves on the stack. Raises ArgumentError. */
 void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_request *r, struct exchange_spec *spec,
