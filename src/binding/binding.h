@@ -29,6 +29,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_RESPONSE "koine.response"
 #define TYPE_REQUEST "koine.request"
 #define TYPE_BODY "koine.body"
+#define TYPE_STREAMED "koine.streamed"
 #define TYPE_CONNECTION "koine.connection"
 #define TYPE_PROCESS "koine.process"
 #define TYPE_PROGRAM "koine.program"
@@ -182,6 +183,8 @@ int return_closed(lua_State *L, const char *what);
 int owner_lend(lua_State *L, struct owner *o, const char *what, int args, lua_CFunction f);
 /* The same with no other argument; nil, err when it is closed. */
 int owner_poll(lua_State *L, const char *type, const char *what, lua_CFunction f);
+/* core.request's results where the answer is to be read while it comes (net/streamed.c). */
+int streamed_new(lua_State *L);
 /* Pushes a body: userdata that holds the bytes of an answer (net/body.c). It has none yet, and is closed. */
 void body_new(lua_State *L);
 /* Moves the bytes into the body at idx, unless it had some before or was closed. Allocates nothing. */
@@ -200,6 +203,7 @@ void open_response(lua_State *L);
 void open_response_fields(lua_State *L);
 void open_request(lua_State *L);
 void open_body(lua_State *L);
+void open_streamed(lua_State *L);
 void open_connection(lua_State *L);
 void open_file(lua_State *L);
 void open_workdir(lua_State *L);

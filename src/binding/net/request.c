@@ -17,8 +17,9 @@ static void end(void *transfer) { transfer_close(transfer); }
 
 /* core.request(engine, {method, url, headers, body, timeouts, limits, proxy, ca_file, http2, secrets, hold_body}): a
 ** request in flight, or nil, err. Where hold_body is true, the answer's `body` is no string but a koine.body, which saves a
-** copy of a large answer: core.vectors reads it, # and tostring give its length and text, close frees it. Raises
-** ArgumentError. */
+** copy of a large answer: core.vectors reads it, # and tostring give its length and text, close frees it. Where stream is
+** true, it is a koine.streamed (streamed.c), which is read while the answer comes; `framing` is the name of the one that cuts
+** its body into records, "sse" unless given. Raises ArgumentError. */
 static int f_request(lua_State *L) {
   struct state *st = luaL_checkudata(L, 1, TYPE_ENGINE);
   struct http *http = state_http(L, st);
@@ -29,6 +30,9 @@ static int f_request(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   err_clear(&e);
+  lua_getfield(L, 2, "stream");
+  if (lua_toboolean(L, -1)) return streamed_new(L);
+  lua_settop(L, 2);
   q = owner_new(L, sizeof *q, 2, TYPE_REQUEST, end);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 3, 1);

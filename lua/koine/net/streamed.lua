@@ -1,0 +1,86 @@
+--- One HTTP exchange whose answer is read while it comes: event streams, which may never end.
+--
+--   local answer <close> = assert(streamed.open { method = "POST", url = url, headers = headers, body = body })
+--   for record in answer.record, answer do print(record.name, record.data) end
+--
+-- Who stops reading pauses the transfer: a flood waits in the network, and what is held stays within the limits. An
+-- answer belongs to whoever opened it, who closes it. One coroutine reads at a time, another may close it meanwhile.
+
+local core = require "koine.core"
+local defer = require "koine.task.defer"
+local errors = require "koine.data.errors"
+local wait = require "koine.task.wait"
+
+local streamed = {}
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.answer" }
+
+-- Waits until poll(request) returns something else than false, and returns that.
+local function await(request, poll)
+  while true do
+    local first, second = poll(request)
+    if first ~= false then return first, second end
+    local _, cancelled = wait.park(request)
+    if cancelled then return nil, cancelled end
+  end
+end
+
+local function read(self, poll)
+  if self.is_read then
+    core.raise(errors.new { kind = "argument", field = "answer", expected = "one reader at a time",
+      message = "answer: already read by another coroutine" })
+  end
+  local free <close> = defer(function() self.is_read = false end) -- luacheck: ignore free
+  self.is_read = true
+  return await(self.request, poll)
+end
+
+--- The next record: {name (its event), data, id, retry (milliseconds), unclosed}, each nil when not said. `id` is the
+-- last one so far. A record without `data` is no event, and only says `id` or `retry`; `unclosed` is true for what the
+-- end of the body cut off, which has no `id`. nil at the end; nil, err: of kind stream_truncated where the connection
+-- broke, timeout, limit for a line or a record beyond its limit, cancelled where the answer or the caller was. Raises
+-- an ArgumentError while another coroutine reads, and after `body`.
+function methods:record() return read(self, self.request.record) end
+
+--- The whole body, decoded; nil, err as `record`, of kind limit for one larger than limits.body. Raises an
+-- ArgumentError while another coroutine reads, and after `record`.
+function methods:body() return read(self, self.request.body) end
+
+--- Closes the answer; what had not come yet never does, and the connection ends. Who reads gets an error of kind
+-- cancelled. Any number of times.
+function methods:close()
+  self.request:close()
+  wait.wake(self.request)
+end
+
+--- The same for a reader who has all that it wants: where the answer ends within a second, its connection serves
+-- another request.
+function methods:release()
+  self.request:release()
+  wait.wake(self.request)
+end
+
+metatable.__close = methods.close
+
+--- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
+-- framing) and waits for the head of the answer: {status, headers} with the methods above, whatever the status; nil,
+-- err when there is none. Of its limits `line`, `event` and `body` bound what is held, `high_water` what waits to be
+-- read. The timeouts hold while it is read: `first_byte` and `idle` count for the body, too. A task that is cancelled
+-- takes along what it opened. Raises an ArgumentError.
+function streamed.open(call)
+  local copy = {}
+  for field, value in next, call do copy[field] = value end
+  copy.stream = true
+  local request, err = core.request(core.engine(), copy)
+  if not request then return nil, err end
+  local self = setmetatable({ request = request, is_read = false }, metatable)
+  local opening <close> = defer(function() request:close() end)
+  self.status, self.headers = await(request, request.head)
+  if not self.status then return nil, self.headers end
+  opening:cancel()
+  wait.adopt(self)
+  return self
+end
+
+return streamed
