@@ -23,6 +23,7 @@
 --   koine.custom_adapter {…}                             an adapter of your own
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
 --   koine.vector                                         lengths and products of vectors, packed or not
+--   koine.mcp.connect {…}                                tools, resources and prompts of MCP servers
 --   koine.store.memory {…}, koine.store.file {…}         state that processes share: values, leases, queues (store)
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
@@ -67,9 +68,9 @@ local BESIDE = {
 local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
-  hosts = "task.hosts", packing = "dispatch.packing", pricing = "call.pricing", process = "system.process",
-  schema = "data.schema", session = "session", store = "store", testing = "testing", tool = "agent.tool",
-  vector = "call.embed.vector" }
+  hosts = "task.hosts", mcp = "protocol.mcp", packing = "dispatch.packing", pricing = "call.pricing",
+  process = "system.process", schema = "data.schema", session = "session", store = "store", testing = "testing",
+  tool = "agent.tool", vector = "call.embed.vector" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 local WAIT_PUBLIC = { "park", "wake", "block" }

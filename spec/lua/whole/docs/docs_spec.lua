@@ -23,7 +23,8 @@ local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a tabl
 
 -- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, …
 local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, delivered = true,
-  yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true }
+  yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true,
+  check = true, log = true, changed = true, acknowledged = true, forget_all = true, listed_tools = true }
 
 -- Names that pages may mention, saying so, before they exist.
 local PLANNED = { auth = true }
@@ -173,6 +174,8 @@ local function classes()
   local shaped = assert(other:open("Hi", { output = { mode = "object" } }))
   local server <close> = assert(koine.testing.start())
   local agent, store = koine.agent { adapter = book }, koine.store.memory {}
+  -- "cat" answers nothing, and is asked nothing
+  local mcp <close> = assert(koine.mcp.connect { name = "cat", command = "cat", era = "modern" })
   local live <close> = assert(koine.process.open { "true" })
   return {
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
@@ -185,6 +188,7 @@ local function classes()
     shared_limiter = methods_of(koine.rate_limiter { store = store, key = "k", capacity = 1, per = 1 }),
     task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
+    mcp_client = methods_of(mcp),
     executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
     provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",

@@ -1,0 +1,92 @@
+--- What koine.mcp.connect takes, checked: a table with every default filled in.
+
+local check = require "koine.data.check"
+local core = require "koine.core"
+local errors = require "koine.data.errors"
+local text = require "koine.data.text"
+
+local PROBE, CONNECT, IDLE = 5, 60, 60 -- seconds
+local AT_ONCE = 8                      -- calls
+local SECRET_MIN = 8                   -- bytes; what is shorter is no credential, and stands in any text
+
+local VALUES = check.secret(check.map(check.secret(check.text), "table of strings by name"))
+
+local TIMES = check.record { connect = check.default(check.time_limit, CONNECT), total = check.time_limit,
+  idle = check.default(check.time_limit, IDLE) }
+
+-- A number is the total.
+local function TIMEOUT(value, path)
+  if type(value) == "number" then value = { total = check.time_limit(value, path) } end
+  return TIMES(value == nil and {} or value, path)
+end
+
+local LEVEL = check.one_of { "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency" }
+local APPROVAL = check.either('"none", "writes", "all" or a function', check.one_of { "none", "writes", "all" },
+  check.func)
+
+local PROGRAM = { command = check.text, args = check.list(check.text, "array of strings"), env = VALUES,
+  cwd = check.called(check.text, "path of a directory"), grace = check.seconds, protect = check.boolean }
+local REMOTE = { url = check.url, headers = VALUES,
+  token = check.secret(check.either("string or function", check.key, check.func)) }
+local MEMBERS = { name = check.required(check.name), era = check.one_of { "legacy", "modern" },
+  probe_timeout = check.default(check.time_limit, PROBE), timeout = check.default(TIMEOUT),
+  concurrency = check.default(check.integer(1), AT_ONCE), fatal = check.default(check.boolean, false),
+  on_log = check.func, log_level = LEVEL, on_change = check.func, on_progress = check.func,
+  trusted = check.default(check.boolean, false), approval = check.default(APPROVAL, "none"), pins = check.path,
+  description_max = check.integer(1),
+  secrets = check.default(check.secret(check.list(check.secret(check.string))), function() return {} end) }
+
+for _, members in ipairs { PROGRAM, REMOTE } do
+  for name, checker in next, members do MEMBERS[name] = checker end
+end
+
+local OPTIONS = check.options(MEMBERS, { hints = { cmd = "command", uri = "url", environment = "env",
+  directory = "cwd" }, first = { "name" } })
+
+local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH" }
+
+-- Whether the value of that name is a credential, by the look of either.
+local function is_credential(name, value)
+  name = name:upper()
+  for _, word in ipairs(CREDENTIALS) do
+    if name:find(word, 1, true) then return true end
+  end
+  return text.may_be_secret(value)
+end
+
+-- The strings that no error and no line of a log shows.
+local function secrets_of(kept)
+  local secrets = kept.secrets
+  local function add(value)
+    if #value >= SECRET_MIN then secrets[#secrets + 1] = value end
+  end
+  for name, value in next, kept.env or {} do
+    if is_credential(name, value) then add(value) end
+  end
+  for name, value in next, kept.headers or {} do
+    if is_credential(name, value) then add(value) end
+  end
+  if type(kept.token) == "string" then add(kept.token) end
+  return secrets
+end
+
+-- Raises where a member of the other kind of server is given.
+local function refuse(kept, members, expected)
+  for _, name in ipairs(check.names(members)) do
+    if kept[name] ~= nil then core.raise_argument(name, expected, "both") end
+  end
+end
+
+--- The options of connect, checked; `secrets` has all strings that may not be shown. Raises an ArgumentError.
+return function(given)
+  local kept = OPTIONS(given)
+  if kept.url then
+    refuse(kept, PROGRAM, "a server with a url, or one with a command")
+  elseif kept.command then
+    refuse(kept, REMOTE, "a server with a command, or one with a url")
+  else
+    errors.argument("command", "a command, or a url", nil)
+  end
+  kept.secrets = secrets_of(kept)
+  return kept
+end
