@@ -1,5 +1,5 @@
 -- mcp_server.lua: a small MCP server on its standard input and output, for the page docs/mcp.md and for trying things
--- out. It needs lua-cjson only, and speaks both eras of the protocol: with a session, and with a version in each request.
+-- out. It needs lua-cjson only, and speaks both eras of the protocol: with a session, and with versions in requests.
 local json = require "cjson.safe"
 
 local INFO = { name = "notes", version = "1.0.0" }

@@ -23,8 +23,7 @@ local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a tabl
 
 -- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, …
 local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, delivered = true,
-  yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true,
-  check = true, log = true, changed = true, acknowledged = true, forget_all = true, listed_tools = true }
+  yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true }
 
 -- Names that pages may mention, saying so, before they exist.
 local PLANNED = { auth = true }

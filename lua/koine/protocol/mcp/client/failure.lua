@@ -15,25 +15,25 @@ local URLS_MAX = 10                               -- that an error lists
 -- Trouble of the connection, and not of what was asked.
 local BROKEN = { connect = true, stream_truncated = true }
 
-local function new(client, fields)
-  if client.options.fatal and BROKEN[fields.kind] then
+local function new(connection, fields)
+  if connection.options.fatal and BROKEN[fields.kind] then
     fields.kind, fields.class, fields.retryable = "executor", nil, false
   end
-  fields.server, fields.said = client.name, fields.message
-  fields.message = client.name .. ": " .. fields.message
+  fields.server, fields.said = connection.name, fields.message
+  fields.message = connection.name .. ": " .. fields.message
   return errors.new(fields)
 end
 
 --- The error of a server that ended, or never began: `said` is the transport's, or nil. Waits until the program is
 -- gone, so that its last line is known.
-function failure.ended(client, transport, said)
+function failure.ended(connection, transport, said)
   transport:close()
   local ending, tail = transport.ending and transport:ending(), transport:tail()
   local words = "the server ended"
   if said and said.code ~= "closed" then words = errors.words(said) end
   if ending then words = ("%s (%s)"):format(words, ending) end
   if tail then words = ("%s: %s"):format(words, (text.cut(tail, TAIL_MAX))) end
-  return new(client, { kind = said and said.kind or "connect", code = said and said.code or "closed",
+  return new(connection, { kind = said and said.kind or "connect", code = said and said.code or "closed",
     retryable = false, message = words })
 end
 
@@ -48,7 +48,7 @@ local function urls_of(data)
 end
 
 -- An error that the server answered.
-local function answered(client, method, err)
+local function answered(connection, method, err)
   local code, kind = err.code, err.kind
   local fields = { kind = kind, code = code, data = err.data, retryable = false, status_code = err.status_code,
     message = ("MCP error %s: %s"):format(code, errors.words(err)) }
@@ -60,22 +60,22 @@ local function answered(client, method, err)
   elseif method == "resources/read" and (code == GONE or code == "-32602") then
     fields.kind = "not_found"
   end
-  return new(client, fields)
+  return new(connection, fields)
 end
 
 --- The error of a call: `err` as the transport returned it.
-function failure.of(client, transport, method, err)
-  if type(err.code) == "string" and err.code:find "^%-%d+$" then return answered(client, method, err) end
+function failure.of(connection, transport, method, err)
+  if type(err.code) == "string" and err.code:find "^%-%d+$" then return answered(connection, method, err) end
   if err.kind == "cancelled" then return err end
-  if BROKEN[err.kind] and transport.kind == "stdio" then return failure.ended(client, transport, err) end
+  if BROKEN[err.kind] and transport.kind == "stdio" then return failure.ended(connection, transport, err) end
   local fields = {}
   for field, value in next, err do fields[field] = value end
-  return new(client, fields)
+  return new(connection, fields)
 end
 
 --- An error of our own, about what the server did.
-function failure.new(client, kind, message, code)
-  return new(client, { kind = kind, message = message, code = code, retryable = false })
+function failure.new(connection, kind, message, code)
+  return new(connection, { kind = kind, message = message, code = code, retryable = false })
 end
 
 -- What a model is told by the kind of an error.

@@ -1,54 +1,58 @@
---- What a client does with messages that the server sends by itself: requests, changes of lists, lines of a log.
+--- What becomes of messages that a server sends by itself: requests, changes of lists, lines of a log. For a connection
+-- of connection.lua.
 
 local core = require "koine.core"
-local failure = require "koine.protocol.mcp.client.failure"
+local text = require "koine.data.text"
 
 local INVALID_REQUEST = -32600
 local LINE_MAX = 64 << 10 -- bytes of a log message
 
--- The requests of the legacy era are served between the handshake and the end only; ping always is.
-local function guarded(client, handler)
+-- The requests of the legacy era are served in a session only; ping always is.
+local function guarded(connection, handler)
   return function(params, request)
-    if client.era ~= "legacy" or not client.transport then
-      return nil, { code = INVALID_REQUEST, message = "not in a session" }
-    end
+    if not connection.in_session then return nil, { code = INVALID_REQUEST, message = "not in a session" } end
     return handler(params, request)
   end
 end
 
-local function requests(client)
+local function requests(connection)
   local served = { ping = function() return {} end }
-  for method, handler in next, client.inputs and client.inputs:handlers() or {} do
-    served[method] = guarded(client, handler)
+  for method, handler in next, connection.inputs and connection.inputs:handlers() or {} do
+    served[method] = guarded(connection, handler)
   end
   return served
 end
 
 local function table_of(params) return type(params) == "table" and params or {} end
 
-local function notifications(client)
-  local heard = {}
+-- A log message as one text: what it says, or the JSON of that.
+local function said(params)
+  local data = params.data
+  local whole = type(data) == "string" and data or core.encode(data == nil and core.null or data)
+  return (text.cut(whole, LINE_MAX))
+end
+
+local function notifications(connection)
+  local heard, events = {}, connection.events
   for _, kind in ipairs { "tools", "prompts", "resources" } do
-    heard[("notifications/%s/list_changed"):format(kind)] = function(params)
-      client:changed(kind, table_of(params))
-    end
+    heard[("notifications/%s/list_changed"):format(kind)] = function(params) events.changed(kind, table_of(params)) end
   end
-  heard["notifications/resources/updated"] = function(params) client:changed("resource", table_of(params)) end
-  heard["notifications/subscriptions/acknowledged"] = function(params) client:acknowledged(table_of(params)) end
+  heard["notifications/resources/updated"] = function(params) events.changed("resource", table_of(params)) end
+  heard["notifications/subscriptions/acknowledged"] = function(params) events.acknowledged(table_of(params)) end
   heard["notifications/message"] = function(params)
     params = table_of(params)
-    local line = failure.line(params.data == nil and core.null or params.data)
-    client:log(core.redact(line:sub(1, LINE_MAX), client.options.secrets), params)
+    connection:tell(connection.options.on_log, core.redact(said(params), connection.options.secrets), params)
   end
   heard["notifications/cancelled"] = function(params)
-    local transport, id = client.transport, table_of(params).requestId
+    local transport, id = connection.transport, table_of(params).requestId
     if transport and transport.abort and id ~= nil then transport:abort(id) end
   end
   return heard
 end
 
---- The handlers of a transport to a client's server.
-return function(client)
-  return { requests = requests(client), notifications = notifications(client), secrets = client.options.secrets,
-    on_log = function(line) client:log(line) end }
+--- The handlers of a transport, for a connection.
+return function(connection)
+  local options = connection.options
+  return { requests = requests(connection), notifications = notifications(connection), secrets = options.secrets,
+    on_log = function(line) connection:tell(options.on_log, line) end }
 end

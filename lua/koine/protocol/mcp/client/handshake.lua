@@ -38,7 +38,7 @@ local function initialize(transport, opts, seconds)
 end
 
 -- The session that an answer to initialize begins: what is known of the server, or nil, err.
-local function begin_session(transport, result, seconds)
+local function begin_session(transport, opts, result, seconds)
   result = table_or(result, NOTHING)
   local version = result.protocolVersion
   if not era.is_legacy(version) then
@@ -46,6 +46,7 @@ local function begin_session(transport, result, seconds)
       .. "Koine speaks %s"):format(errors.describe(version), table.concat(era.LEGACY, ", ")) }
   end
   transport:set_version("legacy", version)
+  opts.on_session()
   local ok, err = transport:notify("notifications/initialized", nil, seconds)
   if not ok then return nil, err end
   return agreed("legacy", version, result, result.serverInfo)
@@ -54,7 +55,7 @@ end
 local function legacy(transport, opts, seconds)
   local result, err = initialize(transport, opts, seconds)
   if result == nil then return nil, err end
-  return begin_session(transport, result, seconds)
+  return begin_session(transport, opts, result, seconds)
 end
 
 -- What is known after the probe said modern.
@@ -126,7 +127,7 @@ end
 
 --- Agrees with the server on an era and a version: {era, version, server (its serverInfo, or nil), capabilities,
 -- instructions (or nil)}, or nil, err. `opts`: era ("legacy" or "modern": no probe), capabilities (ours), probe_timeout
--- and timeout (seconds; of each, and in all).
+-- and timeout (seconds; of each, and in all), on_session (called when a session of the legacy era begins).
 function handshake.begin(transport, opts)
   local latest = wait.now() + opts.timeout
   if opts.era == "legacy" then return legacy(transport, opts, opts.timeout) end
@@ -140,7 +141,7 @@ function handshake.begin(transport, opts)
   if not answer then return nil, err end
   if answer.era == "modern" then return modern(transport, answer.version, answer.result) end
   local left = math.max(latest - wait.now(), 0)
-  if answer.begun then return begin_session(transport, answer.result, left) end
+  if answer.begun then return begin_session(transport, opts, answer.result, left) end
   return legacy(transport, opts, left)
 end
 

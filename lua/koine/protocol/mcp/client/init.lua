@@ -1,97 +1,126 @@
 --- The client of one server: what koine.mcp.connect returns. It owns the connection; closing it, or forgetting it, ends
--- a server that is a program of ours.
+-- a server that is a program of ours. Methods wait as all of Koine does. The world's failures are nil, err (failure.lua
+-- has their kinds), wrong use raises an ArgumentError.
 
 local check = require "koine.data.check"
-local failure = require "koine.protocol.mcp.client.failure"
-local link = require "koine.protocol.mcp.client.link"
-local mutex = require "koine.task.mutex"
+local changes = require "koine.protocol.mcp.client.changes"
+local connections = require "koine.protocol.mcp.client.connection"
+local features = require "koine.protocol.mcp.client.features"
 local options_of = require "koine.protocol.mcp.client.options"
-local pages = require "koine.protocol.mcp.client.pages"
-local send = require "koine.protocol.mcp.client.send"
 
 local client = {}
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.mcp.client", __close = function(self) self:close() end }
 
--- For the other files of this folder ---------------------------------------------------------------------------------
-
--- Calls a function of the user's in the middle of the protocol; see check.
-local function tell(self, f, ...)
-  if not f then return end
-  local ok, err = pcall(f, ...)
-  if not ok and not self.raised then self.raised = { err = err } end
-end
-
---- Raises what a function of the user's raised that was called in the middle of the protocol; returns nothing.
-function methods:check()
-  local raised = self.raised
-  self.raised = false
-  if raised then error(raised.err, 0) end
-end
-
---- Tells on_log a line, and of a log message of the protocol its params; returns nothing.
-function methods:log(line, message) tell(self, self.options.on_log, line, message) end
-
---- Tells on_change of something that changed at the server; returns nothing.
-function methods:changed(kind, params) tell(self, self.options.on_change, kind, params.uri) end
-
---- Hears which changes the server will tell; returns nothing.
-function methods.acknowledged() end
-
---- Forgets what was kept of the server's lists; returns nothing.
-function methods.forget_all() end
-
--- The time limits of a request, in seconds.
-local function limits(self)
-  local times = self.options.timeout
-  return { timeout = times.total, idle = times.idle }
-end
-
---- The tools of the server as it lists them, or nil, err: for the room of tools.
-function methods:listed_tools() return pages.read(self, "tools/list", "tools", limits(self)) end
-
--- For users ----------------------------------------------------------------------------------------------------------
+-- Arguments ----------------------------------------------------------------------------------------------------------
 
 local CALL = check.options { timeout = check.time_limit, idle = check.time_limit, on_progress = check.func,
   traceparent = check.text }
+local ARGUMENTS = check.that("table", function(value) if type(value) == "table" then return value end end)
+local WORDS = check.map(check.string, "table of strings by name")
+local REF = check.options({ prompt = check.name, resource = check.name }, { path = "ref", what = "field" })
+local ARGUMENT = check.options({ name = check.required(check.name), value = check.default(check.string, "") },
+  { path = "argument", what = "field" })
+local LISTEN = check.options { tools = check.boolean, prompts = check.boolean, resources = check.boolean,
+  uris = check.list(check.name), on_change = check.required(check.func), on_open = check.func }
 
---- Calls a tool: {content (array of items as they came), structured, is_error, meta}, or nil, err. `arguments` is a
--- table or nil. Options: timeout and idle (seconds), on_progress, traceparent. Raises an ArgumentError.
+-- A prompt or a template, as the protocol names it.
+local function ref_of(given)
+  local kept = REF(given, "ref.")
+  if (kept.prompt == nil) == (kept.resource == nil) then
+    check.refuse("ref", "{prompt = name} or {resource = uri}", given)
+  end
+  if kept.prompt then return { type = "ref/prompt", name = kept.prompt } end
+  return { type = "ref/resource", uri = kept.resource }
+end
+
+-- Tools --------------------------------------------------------------------------------------------------------------
+
+--- Calls a tool of the server by its own name: {content (array of items as they came), structured (a table, or nil),
+-- is_error, meta (a table, or nil)}, or nil, err. `arguments` is a table, or nil for none. Options:
+--   timeout, idle  seconds in all, and without progress; else those of the client
+--   on_progress    function{progress, total, message}; else the client's
+--   traceparent    of a trace that the call belongs to
+-- A server that ended is started again first; what was pending when it ended failed. Raises an ArgumentError, and what
+-- callbacks raised.
 function methods:call(name, arguments, opts)
   check.name(name, "name")
+  if arguments ~= nil then ARGUMENTS(arguments, "arguments") end
   local kept = CALL(opts or {})
-  local times = self.options.timeout
-  kept.timeout, kept.idle, kept.name = kept.timeout or times.total, kept.idle or times.idle, name
-  local result, err = send.request(self, "tools/call", { name = name, arguments = arguments or {} }, kept)
-  if not result then return nil, err end
-  return { content = result.content, structured = result.structuredContent, is_error = result.isError == true,
-    meta = result._meta }
+  kept.timeout, kept.idle, kept.name = kept.timeout or self.limits.timeout, kept.idle or self.limits.idle, name
+  return features.call(self, name, arguments, kept)
 end
 
---- Ends the connection.
-function methods:close()
-  if not self.closed then link.close(self) end
+-- Resources, prompts, completion -------------------------------------------------------------------------------------
+
+--- The resources of the server: an array of tables as it lists them (uri, name, title, description, mimeType, …), or
+-- nil, err.
+function methods:resources() return features.list(self, "resources/list", "resources") end
+
+--- The templates of its resources: an array of tables as it lists them (uriTemplate, name, …), or nil, err.
+function methods:resource_templates()
+  return features.list(self, "resources/templates/list", "resourceTemplates")
 end
+
+--- Reads a resource: an array of {uri, mimeType, text | blob (base64)}, or nil, err; kind not_found where there is
+-- none.
+function methods:read(uri) return features.read(self, check.name(uri, "uri")) end
+
+--- The prompts of the server: an array of tables as it lists them (name, title, description, arguments), or nil, err.
+function methods:prompts() return features.list(self, "prompts/list", "prompts") end
+
+--- Asks for a prompt: an array of messages, and its description or nil; or nil, err. `arguments` is a table of strings
+-- by name, or nil.
+function methods:prompt(name, arguments)
+  check.name(name, "name")
+  return features.prompt(self, name, arguments and WORDS(arguments, "arguments"))
+end
+
+--- Asks for values that begin as an argument does: {values (array of at most 100 strings), total (integer or nil),
+-- has_more}, or nil, err. `ref` is {prompt = name} or {resource = URI or template}, `argument` {name, value}, `known` a
+-- table of the other arguments, or nil.
+function methods:complete(ref, argument, known)
+  return features.complete(self, ref_of(ref), ARGUMENT(argument, "argument."),
+    known and WORDS(known, "known"))
+end
+
+-- Changes and the end ------------------------------------------------------------------------------------------------
+
+--- Hears of changes until the client is closed or the task is cancelled: nil, err. Options:
+--   tools, prompts, resources  true: changes of these lists
+--   uris       array: changes of these resources
+--   on_change  function(kind, uri): "tools", "prompts", "resources", or "resource" and its URI
+--   on_open    function{tools, prompts, resources, uris}: what the server will tell, each time that it agreed
+-- A stream that ended is opened again, after 1 to 60 seconds. Raises an ArgumentError, and what the functions raise.
+function methods:listen(opts) return self.changes:listen(LISTEN(opts)) end
+
+--- Ends the connection, and a program with all that it started; waits for that. Calls that are pending fail with kind
+-- cancelled. Returns nothing; any number of times.
+function methods:close() self.connection:close() end
 
 function metatable.__tostring(self)
-  local state = self.closed and "closed" or self.version and ("%s %s"):format(self.era, self.version) or "not connected"
+  local known = self.connection.known
+  local state = self.connection.closed and "closed" or ("%s %s"):format(known.era, known.version)
   return ("%s (%s, %s)"):format(metatable.__name, self.name, state)
 end
 
---- Connects: a client, or nil, err.
+--- Connects to a server: a client, or nil, err. Its fields: name, era ("legacy" or "modern"), version, server (what it
+-- says of itself: name, version, …), capabilities, instructions (a stranger's words: put into no prompt by themselves);
+-- the last three nil where it says none. Options: docs/mcp.md.
 function client.connect(given)
   local options = options_of(given)
-  local self = setmetatable({ name = options.name, options = options, transport = false, opening = false,
-    closed = false, starting = mutex(), starts = {}, slots = { taken = 0, most = options.concurrency }, raised = false,
-    offered = {}, inputs = false }, metatable)
-  local transport, err = link.get(self)
+  local connection = connections(options, {}, false)
+  local limits = { timeout = options.timeout.total, idle = options.timeout.idle }
+  local self = setmetatable({ name = options.name, connection = connection, limits = limits,
+    changes = changes(connection, limits) }, metatable)
+  function connection.events.began(known)
+    for field, value in next, known do self[field] = value end
+  end
+  local transport, err = connection:get()
   if not transport then return nil, err end
-  self:check()
+  connection:check()
   return self
 end
-
---- The words of an error of a call for a model.
-client.for_model = failure.for_model
 
 return client

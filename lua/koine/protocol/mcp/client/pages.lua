@@ -11,18 +11,19 @@ local BYTES_MAX = 64 << 20 -- of the entries, as JSON
 
 local function is_array(value) return type(value) == "table" and getmetatable(value) == core.array_mt end
 
--- The seconds for which a page may be kept, and whether by its own credential only: absent and negative count as 0.
-local function freshness(result)
+--- The seconds for which a result may be kept, absent and negative ones being 0, and whether it is for one credential
+-- alone.
+function pages.freshness(result)
   local ttl = math.type(result.ttlMs) and result.ttlMs or 0
   return ttl > 0 and ttl / 1000 or 0, result.cacheScope ~= "public"
 end
 
 -- Adds the entries of a page: the bytes that they take as JSON, or nil, err.
-local function add(client, method, items, page)
-  if not is_array(page) then return nil, failure.new(client, "protocol", method .. ": a page without its list") end
+local function add(connection, method, items, page)
+  if not is_array(page) then return nil, failure.new(connection, "protocol", method .. ": a page without its list") end
   for _, item in ipairs(page) do
     if type(item) ~= "table" then
-      return nil, failure.new(client, "protocol", method .. ": an entry that is no object")
+      return nil, failure.new(connection, "protocol", method .. ": an entry that is no object")
     end
     items[#items + 1] = item
   end
@@ -32,26 +33,26 @@ end
 --- All entries of a list: an array of them as they came, with the fields `ttl` (seconds from the first page for which
 -- it is fresh) and `private`; or nil, err: of kind protocol for a page without entries and a cursor that comes twice,
 -- limit for more than 1,000 pages. `key` is the field of a page that has its entries.
-function pages.read(client, method, key, opts)
+function pages.read(connection, method, key, opts)
   local items, seen, bytes, cursor = { ttl = math.huge, private = false }, {}, 0, nil
   for _ = 1, PAGES_MAX do
-    local result, err = send.request(client, method, { cursor = cursor }, opts)
+    local result, err = send.request(connection, method, { cursor = cursor }, opts)
     if not result then return nil, err end
     local size
-    size, err = add(client, method, items, result[key])
+    size, err = add(connection, method, items, result[key])
     if not size then return nil, err end
     bytes = bytes + size
-    local ttl, private = freshness(result)
+    local ttl, private = pages.freshness(result)
     items.ttl, items.private = math.min(items.ttl, ttl), items.private or private
     cursor = result.nextCursor
     if type(cursor) ~= "string" then return items end
-    if seen[cursor] then return nil, failure.new(client, "protocol", method .. ": the same cursor came twice") end
+    if seen[cursor] then return nil, failure.new(connection, "protocol", method .. ": the same cursor came twice") end
     seen[cursor] = true
     if #items > ITEMS_MAX or bytes > BYTES_MAX then
-      return nil, failure.new(client, "limit", method .. ": the list is too long", "bytes")
+      return nil, failure.new(connection, "limit", method .. ": the list is too long", "bytes")
     end
   end
-  return nil, failure.new(client, "limit", ("%s: more than %d pages"):format(method, PAGES_MAX), "pages")
+  return nil, failure.new(connection, "limit", ("%s: more than %d pages"):format(method, PAGES_MAX), "pages")
 end
 
 return pages

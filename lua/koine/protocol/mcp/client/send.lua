@@ -5,7 +5,6 @@ local core = require "koine.core"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local failure = require "koine.protocol.mcp.client.failure"
-local link = require "koine.protocol.mcp.client.link"
 local meta = require "koine.protocol.mcp.client.meta"
 local wait = require "koine.task.wait"
 
@@ -20,12 +19,12 @@ local MAY_ASK = { ["tools/call"] = true, ["prompts/get"] = true, ["resources/rea
 
 -- Waits for a place among the calls that run at once: a value for <close>, or nil, err. Who blocks the thread waits for
 -- nobody.
-local function enter(client, latest)
-  local slots = client.slots
+local function enter(connection, latest)
+  local slots = connection.slots
   while slots.taken >= slots.most and wait.suspends() do
     local left = latest and latest - wait.now()
     if left and left <= 0 then
-      return nil, failure.new(client, "timeout", "no call ended in time to begin another one", "total")
+      return nil, failure.new(connection, "timeout", "no call ended in time to begin another one", "total")
     end
     local _, err = wait.park(slots, left)
     if err then return nil, err end
@@ -50,12 +49,12 @@ local function spliced(params, arguments_json)
 end
 
 -- function(id) → the params of a request.
-local function with_meta(client, params, opts, wants_progress)
-  local version = client.era == "modern" and client.version or nil
+local function with_meta(connection, params, opts, wants_progress)
+  local version = connection.known.era == "modern" and connection.known.version or nil
   return function(id)
     local all = {}
     for name, value in next, params do all[name] = value end
-    all._meta = meta.of_request(version, client.offered, client.options.log_level,
+    all._meta = meta.of_request(version, connection.offered, connection.options.log_level,
       wants_progress and tostring(id) or nil, opts.traceparent)
     if opts.arguments_json then return spliced(all, opts.arguments_json) end
     return all
@@ -74,19 +73,21 @@ local function heard_by(on_progress)
 end
 
 -- Asks once: the result (table), or nil, err.
-local function ask(client, method, params, opts, latest)
-  local transport, err = link.get(client)
+local function ask(connection, method, params, opts, latest)
+  local transport, err = connection:get()
   if not transport then return nil, err end
   local left = latest and latest - wait.now()
-  if left and left <= 0 then return nil, failure.new(client, "timeout", method .. ": no answer in time", "total") end
-  local on_progress = opts.on_progress or client.options.on_progress
+  if left and left <= 0 then
+    return nil, failure.new(connection, "timeout", method .. ": no answer in time", "total")
+  end
+  local on_progress = opts.on_progress or connection.options.on_progress
   local result
   result, err = transport:request(method,
-    with_meta(client, params, opts, method == "tools/call" or on_progress ~= nil),
+    with_meta(connection, params, opts, method == "tools/call" or on_progress ~= nil),
     { timeout = left, idle = opts.idle, on_progress = heard_by(on_progress), name = opts.name, headers = opts.headers })
-  if result == nil then return nil, failure.of(client, transport, method, err) end
+  if result == nil then return nil, failure.of(connection, transport, method, err) end
   if type(result) ~= "table" or getmetatable(result) == core.array_mt then
-    return nil, failure.new(client, "protocol", method .. ": a result that is no object")
+    return nil, failure.new(connection, "protocol", method .. ": a result that is no object")
   end
   return result
 end
@@ -94,17 +95,19 @@ end
 -- The questions of a result ------------------------------------------------------------------------------------------
 
 -- The params with the answers to what a result asks: or nil, err.
-local function answered(client, method, params, result)
+local function answered(connection, method, params, result)
   if not MAY_ASK[method] then
-    return nil, failure.new(client, "protocol", method .. ": the server asks for input, which it may not do here")
+    return nil, failure.new(connection, "protocol", method .. ": the server asks for input, which it may not do here")
   end
   local again = {}
   for name, value in next, params do again[name] = value end
   again.requestState, again.inputResponses = result.requestState, nil
   local questions = result.inputRequests
   if type(questions) == "table" and next(questions) ~= nil then
-    if not client.inputs then return nil, failure.new(client, "protocol", method .. ": the server asks for input") end
-    local responses, err = client.inputs:respond(questions)
+    if not connection.inputs then
+      return nil, failure.new(connection, "protocol", method .. ": the server asks for input, and nothing answers")
+    end
+    local responses, err = connection.inputs:respond(questions)
     if not responses then return nil, err end
     again.inputResponses = responses
   end
@@ -112,22 +115,22 @@ local function answered(client, method, params, result)
 end
 
 -- Asks until there is a result: that, and whether the server asked something; or nil, err.
-local function ask_through(client, method, params, opts, latest)
+local function ask_through(connection, method, params, opts, latest)
   local round = 0
   while true do
-    local result, err = ask(client, method, params, opts, latest)
+    local result, err = ask(connection, method, params, opts, latest)
     if not result then return nil, err end
-    local kind = client.era == "modern" and result.resultType or "complete"
+    local kind = connection.known.era == "modern" and result.resultType or "complete"
     if kind == "complete" then return result, round > 0 end
     if kind ~= "input_required" then
-      return nil, failure.new(client, "protocol", ("%s: a result of the unknown type %s"):format(method,
+      return nil, failure.new(connection, "protocol", ("%s: a result of the unknown type %s"):format(method,
         errors.describe(kind)))
     end
     round = round + 1
     if round > ROUNDS_MAX then
-      return nil, failure.new(client, "limit", ("%s: the server asked %d times"):format(method, round))
+      return nil, failure.new(connection, "limit", ("%s: the server asked %d times"):format(method, round))
     end
-    params, err = answered(client, method, params, result)
+    params, err = answered(connection, method, params, result)
     if not params then return nil, err end
   end
 end
@@ -135,15 +138,15 @@ end
 --- Asks the server: the result (table), and whether the server asked something before it; or nil, err. `opts`: timeout
 -- and idle (seconds, or nil: no limit), on_progress, name (of the tool, prompt or resource), headers, arguments_json
 -- (params.arguments as JSON), traceparent. Raises what a callback of the client's raised meanwhile.
-function send.request(client, method, params, opts)
+function send.request(connection, method, params, opts)
   local latest = opts.timeout and wait.now() + opts.timeout
   local result, asked
   do
-    local entered <close>, err = enter(client, latest) -- luacheck: ignore entered
+    local entered <close>, err = enter(connection, latest) -- luacheck: ignore entered
     if not entered then return nil, err end
-    result, asked = ask_through(client, method, params, opts, latest)
+    result, asked = ask_through(connection, method, params, opts, latest)
   end
-  client:check()
+  connection:check()
   return result, asked
 end
 

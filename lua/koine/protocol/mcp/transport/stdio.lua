@@ -45,6 +45,12 @@ function methods:notify(method, params, seconds)
   return self.peer:notify(method, params, { timeout = seconds })
 end
 
+--- Ends the work on a request of the server's, by its id. Does not wait; returns nothing.
+function methods:abort(id) self.peer:abort(id) end
+
+--- Hears and answers the server until the connection ends: true, or nil, err.
+function methods:serve() return self.peer:serve() end
+
 --- Which era was agreed on; nothing here depends on it.
 function methods:set_version(era, version) self.era, self.version = era, version end
 

@@ -1,0 +1,138 @@
+--- The connection that a client has to its server: starts it, agrees with it on an era, and starts it again after it
+-- ended by itself, at most three times in a minute. It owns the transport. `known` is what is known of the server (see
+-- handshake.lua), `options` are those of connect, `offered` our capabilities.
+
+local core = require "koine.core"
+local check = require "koine.data.check"
+local defer = require "koine.task.defer"
+local errors = require "koine.data.errors"
+local failure = require "koine.protocol.mcp.client.failure"
+local handlers = require "koine.protocol.mcp.client.handlers"
+local handshake = require "koine.protocol.mcp.client.handshake"
+local mutex = require "koine.task.mutex"
+local programs = require "koine.protocol.mcp.transport.stdio"
+local wait = require "koine.task.wait"
+
+local RESTARTS, WITHIN = 3, 60 -- so many in so many seconds
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.mcp.connection" }
+
+-- Starting -----------------------------------------------------------------------------------------------------------
+
+-- Options of a server, as its transport takes them.
+local function pick(options, names)
+  local picked = {}
+  for _, name in ipairs(names) do picked[name] = options[name] end
+  return picked
+end
+
+-- A transport to the server: or nil, err.
+local function open(self)
+  local options, made = self.options, handlers(self)
+  if options.url then
+    return nil, errors.new { kind = "not_implemented", message = "servers with a url cannot be asked yet" }
+  end
+  return programs.open(pick(options, { "command", "args", "env", "cwd", "grace", "protect" }), made)
+end
+
+local function cannot_start(self, err)
+  if err.kind == "cancelled" then return err end
+  return failure.new(self, "connect", "cannot start: " .. core.redact(errors.words(err), self.options.secrets),
+    err.code)
+end
+
+-- Starts the server, and agrees with it: a transport, or nil, err.
+local function start(self)
+  local options = self.options
+  local transport, err = open(self)
+  if not transport then return nil, cannot_start(self, err) end
+  local failing <close> = defer(function()
+    self.opening = false
+    transport:close()
+  end)
+  self.opening, self.in_session = transport, false
+  local known
+  known, err = handshake.begin(transport, { era = self.known.era or options.era, capabilities = self.offered,
+    probe_timeout = options.probe_timeout, timeout = options.timeout.connect,
+    on_session = function() self.in_session = true end })
+  if self.closed then return nil, self:closed_error() end
+  if not known then return nil, failure.of(self, transport, "initialize", err) end
+  failing:cancel()
+  self.opening, self.transport = false, transport
+  for field, value in next, known do self.known[field] = value end
+  self.events.began(self.known)
+  return transport
+end
+
+-- Starts a server again that ended: a transport, or nil, err.
+local function restart(self, old)
+  local starts, now = self.starts, wait.now()
+  while starts[1] and now - starts[1] > WITHIN do table.remove(starts, 1) end
+  if #starts >= RESTARTS then return nil, failure.ended(self, old) end
+  starts[#starts + 1] = now
+  old:close()
+  self.events.restarted()
+  return start(self)
+end
+
+--- The error of a call to a client that was closed.
+function methods:closed_error()
+  return errors.new { kind = "cancelled", message = self.name .. ": the client was closed" }
+end
+
+--- The transport to ask the server on, which is started where it does not run: or nil, err.
+function methods:get()
+  if self.closed then return nil, self:closed_error() end
+  local transport = self.transport
+  if transport and transport:is_alive() then return transport end
+  local held <close>, err = self.starting:hold() -- luacheck: ignore held
+  if not held then return nil, err end
+  if self.closed then return nil, self:closed_error() end
+  local now = self.transport
+  if now and now ~= transport and now:is_alive() then return now end
+  if not now then return start(self) end
+  return restart(self, now)
+end
+
+--- Ends the connection for ever, and waits until a program is gone. Returns nothing; any number of times.
+function methods:close()
+  self.closed = true
+  local transport, opening = self.transport, self.opening
+  if opening then opening:close() end
+  if transport then transport:close() end
+end
+
+--- Whether messages can come by themselves that tell of changes: those of a program's session do.
+function methods:tells_changes()
+  return self.known.era == "legacy" and self.transport and self.transport.kind == "stdio"
+end
+
+-- Callbacks ----------------------------------------------------------------------------------------------------------
+
+--- Calls a function of the user's (nil: none) in the middle of the protocol, which goes on where it raises; `check`
+-- raises that then. Returns nothing.
+function methods:tell(f, ...)
+  if not f then return end
+  local ok, err = pcall(f, ...)
+  if ok then return end
+  if check.is_memory(err) then error(err, 0) end
+  if not self.raised then self.raised = { err = err } end
+end
+
+--- Raises what a callback raised; returns nothing.
+function methods:check()
+  local raised = self.raised
+  self.raised = false
+  if raised then error(raised.err, 0) end
+end
+
+--- A connection with the options of connect, as options.lua checked them; nothing is started. `offered` are our
+-- capabilities, `inputs` answers what the server asks (false: nothing does). Its `events` are functions that are called
+-- when the server tells of something: changed(kind, params), acknowledged(params), restarted(), and began(known).
+return function(options, offered, inputs)
+  return setmetatable({ name = options.name, options = options, offered = offered, inputs = inputs, known = {},
+    transport = false, opening = false, closed = false, starting = mutex(), starts = {},
+    slots = { taken = 0, most = options.concurrency }, in_session = false,
+    raised = false, events = {} }, metatable)
+end

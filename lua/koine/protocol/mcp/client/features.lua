@@ -1,0 +1,102 @@
+--- What a server offers: its tools, resources and prompts, and completion, as requests of a connection.
+
+local core = require "koine.core"
+local failure = require "koine.protocol.mcp.client.failure"
+local pages = require "koine.protocol.mcp.client.pages"
+local send = require "koine.protocol.mcp.client.send"
+
+local features = {}
+
+local VALUES_MAX = 100 -- of a completion
+
+local function is_array(value) return type(value) == "table" and getmetatable(value) == core.array_mt end
+
+local function malformed(connection, method, what)
+  return nil, failure.new(connection, "protocol", ("%s: a result without %s"):format(method, what))
+end
+
+-- Seconds for which something may be kept: what the server says, or in a session that tells of changes until then.
+local function lifetime(connection, kind, ttl, private)
+  local capabilities = connection.known.capabilities
+  local said = capabilities and capabilities[kind]
+  if connection:tells_changes() then
+    return kind and type(said) == "table" and said.listChanged == true and math.huge or 0
+  end
+  if private and type(connection.options.token) == "function" then return 0 end
+  return connection.known.era == "modern" and ttl or 0
+end
+
+--- A list, an array of entries as they came: or nil, err. `method` is that of the protocol, `key` the field of a page
+-- that has the entries. `client` here and below: {connection, changes, limits}.
+function features.list(client, method, key)
+  local kept, connection = client.changes.kept, client.connection
+  local transport = connection.transport
+  if transport and not transport.closed then transport:is_alive() end -- it may have told of a change
+  local items = kept:get(method)
+  if items then return items end
+  local err
+  items, err = pages.read(connection, method, key, client.limits)
+  if not items then return nil, err end
+  local ttl, private = items.ttl, items.private
+  items = core.array(table.move(items, 1, #items, 1, {}))
+  kept:put(method, items, lifetime(connection, method:match "^%a+", ttl, private))
+  return items
+end
+
+--- Calls a tool: {content, structured, is_error, meta}, or nil, err. `opts` as for send.request.
+function features.call(client, name, arguments, opts)
+  local params = { name = name, arguments = not opts.arguments_json and (arguments or {}) or nil }
+  local result, err = send.request(client.connection, "tools/call", params, opts)
+  if not result then return nil, err end
+  local content = result.content
+  if content == nil or content == core.null then content = core.array {} end
+  if not is_array(content) then return malformed(client.connection, "tools/call", "content") end
+  local structured, said = result.structuredContent, result._meta
+  if structured == core.null then structured = nil end
+  return { content = content, structured = structured, is_error = result.isError == true,
+    meta = type(said) == "table" and said or nil }
+end
+
+--- Reads a resource: an array of contents as they came, or nil, err.
+function features.read(client, uri)
+  local kept, key = client.changes.kept, "resources/read " .. uri
+  local contents = kept:get(key)
+  if contents then return contents end
+  local limits = client.limits
+  local result, asked = send.request(client.connection, "resources/read", { uri = uri },
+    { timeout = limits.timeout, idle = limits.idle, name = uri })
+  if not result then return nil, asked end
+  contents = result.contents
+  if not is_array(contents) then return malformed(client.connection, "resources/read", "contents") end
+  local ttl, private = pages.freshness(result)
+  if not asked then kept:put(key, contents, lifetime(client.connection, nil, ttl, private)) end
+  return contents
+end
+
+--- Asks for the messages of a prompt: an array as it came, and its description or nil; or nil, err.
+function features.prompt(client, name, arguments)
+  local limits = client.limits
+  local result, err = send.request(client.connection, "prompts/get", { name = name, arguments = arguments },
+    { timeout = limits.timeout, idle = limits.idle, name = name })
+  if not result then return nil, err end
+  if not is_array(result.messages) then return malformed(client.connection, "prompts/get", "messages") end
+  return result.messages, type(result.description) == "string" and result.description or nil
+end
+
+--- Asks for values of an argument of a prompt or of a template: {values (array of strings), total, has_more}, or nil,
+-- err. `ref` is {type, name | uri}, `argument` {name, value}, `known` the values of other arguments, or nil.
+function features.complete(client, ref, argument, known)
+  local result, err = send.request(client.connection, "completion/complete",
+    { ref = ref, argument = argument, context = known and { arguments = known } or nil }, client.limits)
+  if not result then return nil, err end
+  local said = type(result.completion) == "table" and result.completion or {}
+  if not is_array(said.values) then return malformed(client.connection, "completion/complete", "values") end
+  local values = {}
+  for i = 1, math.min(#said.values, VALUES_MAX) do
+    if type(said.values[i]) == "string" then values[#values + 1] = said.values[i] end
+  end
+  return { values = values, total = math.type(said.total) and math.tointeger(said.total) or nil,
+    has_more = said.hasMore == true }
+end
+
+return features
