@@ -8,7 +8,7 @@
 
 local core = require "koine.core"
 local defer = require "koine.task.defer"
-local errors = require "koine.data.errors"
+local exclusive = require "koine.task.exclusive"
 local wait = require "koine.task.wait"
 
 local streamed = {}
@@ -26,13 +26,11 @@ local function await(request, poll)
   end
 end
 
+local READER = { field = "answer", expected = "one reader at a time",
+  message = "answer: already read by another coroutine" }
+
 local function read(self, poll)
-  if self.is_read then
-    core.raise(errors.new { kind = "argument", field = "answer", expected = "one reader at a time",
-      message = "answer: already read by another coroutine" })
-  end
-  local free <close> = defer(function() self.is_read = false end) -- luacheck: ignore free
-  self.is_read = true
+  local _ <close> = exclusive(self, READER)
   return await(self.request, poll)
 end
 
@@ -74,7 +72,7 @@ function streamed.open(call)
   copy.stream = true
   local request, err = core.request(core.engine(), copy)
   if not request then return nil, err end
-  local self = setmetatable({ request = request, is_read = false }, metatable)
+  local self = setmetatable({ request = request, busy = false }, metatable)
   local opening <close> = defer(function() request:close() end)
   self.status, self.headers = await(request, request.head)
   if not self.status then return nil, self.headers end
