@@ -298,11 +298,11 @@ describe("validate", function()
   end)
 
   it("ends with one that refers to itself in several ways", function()
-    assert.are.equal("value: at most 1000000 judgements of its parts expected",
-      why('{"not":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}', "1"))
+    -- the schemas in `deep` double with each of its levels; `not` takes no end for a fault of the value
     local deep = ('{"a":'):rep(100) .. "1" .. ("}"):rep(100)
-    assert.are.equal("arguments: at most 1000000 judgements of its parts expected",
-      why('{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}', deep, "arguments"))
+    local given = [[{"$defs":{"it":{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#/$defs/it"},
+      {"$ref":"#/$defs/it"}]}}}},"not":{"$ref":"#/$defs/it"}}]]
+    assert.are.equal("arguments: at most 1000000 judgements of its parts expected", why(given, deep, "arguments"))
   end)
 
   it("judges a long array of different tables", function()
