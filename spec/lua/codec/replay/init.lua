@@ -136,6 +136,12 @@ local function request_id(headers)
   return headers["request-id"] or headers["x-request-id"] or headers["x-amzn-requestid"]
 end
 
+--- A fault for replay.run: a body of less than 1,000 bytes comes byte by byte, a longer one in about 1,000 pieces. That
+-- every byte of it may come alone is shown by spec/c/exchange/exchange.c.
+function replay.in_pieces(recording)
+  return { write_bytes = #recording.response.body // 1000 + 1 }
+end
+
 --- Plays a recording from `server` (koine.testing) and returns the outcome {response, err, deltas, origin}; deltas only
 -- of a stream. opts: fault (see koine.testing), streaming (instead of what was recorded), output (the option of the
 -- call), each (called with each delta as it comes). Fails when the loopback provider has something to say against the
