@@ -2,7 +2,7 @@
 
 local core = require "koine.core"
 local koine = require "koine"
-local watch = require "spec.support.secret_watch"
+local watch = require "spec.support.run.secret_watch"
 local kit = require "spec.lua.whole.secrets.kit"
 local raised = require "spec.support.raised"
 

@@ -1,10 +1,10 @@
 -- No credential shows in an error, whatever the world answers with; what a successful answer says is left as it came.
--- The whole run is watched too (spec/support/secret_watch.lua); here the world tries its best.
+-- The whole run is watched too (spec/support/run/secret_watch.lua); here the world tries its best.
 
 local core = require "koine.core"
 local koine = require "koine"
 local socket = require "socket"
-local watch = require "spec.support.secret_watch"
+local watch = require "spec.support.run.secret_watch"
 local free_port = require "spec.support.free_port"
 local kit = require "spec.lua.whole.secrets.kit"
 local raised = require "spec.support.raised"

@@ -72,7 +72,7 @@ package.preload["koine.core"] = function(name)
   local path = assert(package.searchpath(name, package.cpath))
   return install(assert(package.loadlib(path, "luaopen_koine_core"))(name, path))
 end
-package.loaded["spec.support.secret_watch"] = watch
+package.loaded["spec.support.run.secret_watch"] = watch
 
 local busted = require "busted"
 busted.subscribe({ "file", "end" }, function(element, parent)
