@@ -2,6 +2,7 @@
 ** connect.c: connections over TCP and UNIX sockets, to a peer in this program: bytes both ways, whoever ends it and however,
 ** whoever of engine, HTTP and connection goes first, and where memory ends.
 */
+#include <errno.h>
 #include <fcntl.h>
 
 #include "kit.h"
@@ -140,23 +141,37 @@ static void test_no_connection(void) {
   close(accept(listening, NULL, NULL));
 }
 
-/* A server that takes no connection: the time ends. */
-static void test_timeout(void) {
-  struct sockaddr_in in = { .sin_family = AF_INET };
-  socklen_t n = sizeof in;
+/* The time of a connection with TLS ends. */
+static void times_out(const struct sockaddr_in *in, const char *words) {
   struct connect_spec s = to();
-  in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int fd = listen_at((struct sockaddr *)&in, n);
-  CHECK(getsockname(fd, (struct sockaddr *)&in, &n) == 0);
-  s.to.port = ntohs(in.sin_port);
-  s.to.tls = 1; /* somebody takes it, and says nothing */
+  s.to.port = ntohs(in->sin_port);
+  s.to.tls = 1;
   s.to.timeout = 0.05;
   begin(0);
   w.c = connection_open(w.g, w.http, &s, &w, &w.e);
   CHECK(w.c != NULL && settle() == -1 && w.e.kind == KIND_TIMEOUT);
-  CHECK_STR(w.e.message, strlen(w.e.message), "no connection within 0.050 s (connect)");
+  CHECK_STR(w.e.message, strlen(w.e.message), words);
   CHECK_STR(w.e.code, strlen(w.e.code), "connect");
   end();
+}
+
+/* A server that takes the connection and says nothing; one whose queue of connections is full, which takes none. */
+static void test_timeout(void) {
+  struct sockaddr_in in = { .sin_family = AF_INET };
+  socklen_t n = sizeof in;
+  int waiting[4];
+  in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int fd = listen_at((struct sockaddr *)&in, n);
+  CHECK(getsockname(fd, (struct sockaddr *)&in, &n) == 0);
+  times_out(&in, "no TLS handshake within 0.050 s (connect)");
+  CHECK(listen(fd, 0) == 0);
+  for (int i = 0; i < 4; i++) {
+    waiting[i] = socket(AF_INET, SOCK_STREAM, 0);
+    fcntl(waiting[i], F_SETFL, O_NONBLOCK);
+    CHECK(connect(waiting[i], (struct sockaddr *)&in, n) == 0 || errno == EINPROGRESS);
+  }
+  times_out(&in, "no connection within 0.050 s (connect)");
+  for (int i = 0; i < 4; i++) close(waiting[i]);
   close(fd);
 }
 

@@ -24,7 +24,7 @@ static void test_deadlines(struct world *w) {
   /* TLS counts as connecting, and this server never says a word of it */
   ask(&a, "GET", "/stall")->timeouts = (struct timeouts){ 0.1, 30, 30, 30, 0 };
   snprintf(a.url, sizeof a.url, "https://127.0.0.1:%d/", server.port);
-  fails(w, &a.r, KIND_TIMEOUT, "connect", "no connection within 0.100 s (connect)");
+  fails(w, &a.r, KIND_TIMEOUT, "connect", "no TLS handshake within 0.100 s (connect)");
   /* without limits nothing but the server ends it */
   ask(&a, "GET", "/hello")->timeouts = (struct timeouts){ 0, 0, 0, 0, 0 };
   gives(w, &a.r, 200, "hello");

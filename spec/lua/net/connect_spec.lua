@@ -282,6 +282,7 @@ describe("connecting", function()
     local server <close> = setmetatable(peers.listen(), { __close = function(self) self.close() end })
     local err = fails { host = "127.0.0.1", port = server.port, tls = true, timeout = 0.05 } -- the server speaks no TLS
     assert.are.same({ "timeout", "connect" }, { err.kind, err.code })
+    assert.are.equal("no TLS handshake within 0.050 s (connect)", err.message)
     local cancelled
     koine.run(function()
       local options = { host = "127.0.0.1", port = server.port, tls = true }

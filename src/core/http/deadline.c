@@ -99,7 +99,7 @@ static void overdue(struct transfer *t, enum which which) {
   if (which == GRACE || t->grace_at > 0) return;
   double s = which == TOTAL ? t->timeouts.whole : which == FIRST_BYTE ? t->timeouts.first_byte : t->timeouts.idle;
   struct err e;
-  if (t->link) err_timeout(&e, "connect", "no connection within", s);
+  if (t->link) failure_late(t, s, &e);
   else err_timeout(&e, names[which], what[which], s);
   transfer_fail(t, &e);
 }

@@ -69,6 +69,20 @@ static const char *words(const struct transfer *t, CURLcode code) {
   return t->text[0] == '\0' || strchr(t->text, '@') != NULL ? curl_easy_strerror(code) : t->text;
 }
 
+/* True when the server of a URL with TLS was reached, and did not say the words of TLS. */
+static int awaits_tls(const struct transfer *t) {
+  const char *url = NULL;
+  long port = 0; /* of this end; libcurl notes the time of the connection no earlier than that of TLS */
+  curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
+  curl_easy_getinfo(t->easy, CURLINFO_LOCAL_PORT, &port);
+  return url != NULL && strncmp(url, "https:", 6) == 0 && port > 0;
+}
+
+/* KIND_TIMEOUT, code "connect"; the words tell a server that does not speak TLS from one that is not there. */
+void failure_late(const struct transfer *t, double seconds, struct err *e) {
+  err_timeout(e, "connect", awaits_tls(t) ? "no TLS handshake within" : "no connection within", seconds);
+}
+
 /* Translates a failed transfer's code to an error. */
 static void translate(const struct transfer *t, CURLcode code, struct err *e) {
   const char *text = words(t, code);
@@ -77,7 +91,7 @@ static void translate(const struct transfer *t, CURLcode code, struct err *e) {
   if (is_lost(code) && t->head_bytes > 0) {
     err_set(e, KIND_STREAM_TRUNCATED, "the answer was cut off: %s", text);
   } else if (code == CURLE_OPERATION_TIMEDOUT && limit > 0 && clock_monotonic() - t->started >= limit) {
-    err_timeout(e, "connect", "no connection within", limit);
+    failure_late(t, limit, e);
   } else if (code == CURLE_OPERATION_TIMEDOUT) {
     err_set(e, KIND_TIMEOUT, "no connection: %s", text);
     snprintf(e->code, sizeof e->code, "connect");

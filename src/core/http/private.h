@@ -115,6 +115,8 @@ size_t transfer_no_memory(struct transfer *t);
 int transfer_explain(const struct transfer *t, CURLcode code, struct err *e);
 /* Why t failed; NULL when it did not. */
 const struct err *transfer_failure(const struct transfer *t);
+/* The err of a connection that was not there within so many seconds. */
+void failure_late(const struct transfer *t, double seconds, struct err *e);
 /* The err of what is forbidden offline. */
 void failure_offline(struct err *e);
 

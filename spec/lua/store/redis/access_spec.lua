@@ -104,5 +104,8 @@ describe("TLS", function()
     local plain <close> = koine.store.redis { url = "redis://localhost:" .. port, timeout = 2 }
     local _, err = plain:get "k"
     assert.is_true(err.kind == "connect" or err.kind == "protocol" or err.kind == "timeout")
+    local none <close> = koine.store.redis { url = "rediss://localhost:" .. server.port, timeout = 0.1 }
+    _, err = none:get "k"
+    assert.is_truthy(err.message:find("no TLS handshake within", 1, true), err.message)
   end)
 end)
