@@ -52,10 +52,10 @@ say("cancel_most_us", best.cancel_most_us, "us")
 say("dispatcher_events_per_second", 1e6 / best.dispatcher_us, "1/s")
 say("dispatcher_scaling_ratio", best.dispatcher_us / best.dispatcher_few_us, "x")
 say("dispatcher_idle_lane_bytes", best.dispatcher_idle_lane_bytes, "B")
-for _, engine in ipairs { "memory", "file", "sqlite", "redis" } do
+for _, engine in ipairs { "memory", "file", "sqlite", "redis", "postgres" } do
   for _, what in ipairs { "take", "claim", "checkpoint", "turn" } do
     local name = ("store_%s_%s_us"):format(engine, what)
-    if best[name] then say(name, best[name], "us") end -- no Redis or SQLite, no figure
+    if best[name] then say(name, best[name], "us") end -- no engine, no figure
   end
 end
 say("store_turns_scaling_ratio", best.store_turns_10000_threads_us / best.store_turns_100_threads_us, "x")
