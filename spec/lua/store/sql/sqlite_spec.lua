@@ -141,8 +141,8 @@ describe("koine.store.sql on SQLite", function()
         assert.is_nil(tostring(err):find("pa55word", 1, true))
         koine.store.sql { dialect = "postgres", connect = text, blocking = true }:close()
       end
-      for _, text in ipairs { ":memory:", "file:" .. dir .. "/x.sqlite", "file:///x.sqlite", dir .. "/host=a.sqlite" } do
-        koine.store.sql({ dialect = "sqlite", connect = text }):close()
+      for _, name in ipairs { ":memory:", "file:" .. dir .. "/x.sqlite", "file:///x.sqlite", dir .. "/host=x" } do
+        koine.store.sql({ dialect = "sqlite", connect = name }):close()
       end
     end)
 
