@@ -37,17 +37,6 @@ static void look(struct connection *c) {
   if (transfer_done(c->link, &failure) && failure != NULL) pipe_lose(&c->pipe, failure);
 }
 
-/* It has no work of its own: its descriptor and libcurl's deadlines are others'. */
-static double due(struct source *s) {
-  (void)s;
-  return -1;
-}
-
-static int run(struct source *s, double now, int most, struct err *e) {
-  (void)s, (void)now, (void)most, (void)e;
-  return 0;
-}
-
 /* The engine goes: nothing can be read or written any more. */
 static void orphan(struct source *s) {
   struct connection *c = (struct connection *)s;
@@ -70,7 +59,7 @@ struct connection *connection_open(struct engine *g, struct http *http, const st
     return NULL;
   }
   memset(c, 0, sizeof *c);
-  c->source = (struct source){ due, run, orphan, NULL };
+  c->source = (struct source){ .orphan = orphan };
   c->news.owner = owner;
   c->m = m;
   c->engine = g;

@@ -60,7 +60,7 @@ double engine_timeout(struct engine *g) {
   double at = -1;
   if (pollset_has_news(g->poll)) return 0;
   for (struct source *s = g->sources; s != NULL; s = s->next) {
-    double due = s->due(s);
+    double due = s->due != NULL ? s->due(s) : -1;
     if (due >= 0 && (at < 0 || due < at)) at = due;
   }
   if (at < 0) return -1;
@@ -93,7 +93,7 @@ static void begin_round(struct engine *g) {
 ** none of them has anything to do. A source stays the next one while it may have more to do. */
 static int run_sources(struct engine *g, int most, struct err *e) {
   for (struct source *s; (s = g->next) != NULL;) {
-    int n = s->run(s, g->round_at, most, e);
+    int n = s->run != NULL ? s->run(s, g->round_at, most, e) : 0;
     if (n < most && g->next == s) g->next = s->next;
     if (n != 0) return n;
   }

@@ -15,7 +15,8 @@
 
 struct engine;
 
-/* Embedded in whatever has timers or work besides its descriptors. The engine links it. */
+/* Embedded in whatever has timers or work besides its descriptors, or must know when the engine goes; with no such work, due
+** and run are NULL. The engine links it. */
 struct source {
   /* When run must be called: seconds of clock_monotonic, or negative: not before a descriptor is ready. */
   double (*due)(struct source *s);

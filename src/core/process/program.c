@@ -160,17 +160,6 @@ static void look(struct program *p) {
   close_error(p);
 }
 
-/* It has no work of its own. */
-static double due(struct source *s) {
-  (void)s;
-  return -1;
-}
-
-static int run(struct source *s, double now, int most, struct err *e) {
-  (void)s, (void)now, (void)most, (void)e;
-  return 0;
-}
-
 /* Takes p out of its engine, where it still has one, and closes its descriptors. What was read stays. */
 static void leave(struct program *p) {
   const struct err *failure;
@@ -224,7 +213,7 @@ struct program *program_start(struct engine *g, const struct program_spec *s, vo
     return NULL;
   }
   memset(p, 0, sizeof *p);
-  p->source = (struct source){ due, run, orphan, NULL };
+  p->source = (struct source){ .orphan = orphan };
   p->news.owner = owner;
   p->m = m;
   p->engine = g;

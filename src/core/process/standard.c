@@ -130,17 +130,6 @@ static int take(struct standard *s, struct err *e) {
 
 /* {{{ the engine */
 
-/* It has no work of its own. */
-static double due(struct source *s) {
-  (void)s;
-  return -1;
-}
-
-static int run(struct source *s, double now, int most, struct err *e) {
-  (void)s, (void)now, (void)most, (void)e;
-  return 0;
-}
-
 /* The engine goes: nothing can be read or written any more. */
 static void orphan(struct source *source) {
   struct standard *s = (struct standard *)source;
@@ -162,7 +151,7 @@ struct standard *standard_open(struct engine *g, size_t high_water, size_t line_
     return NULL;
   }
   memset(s, 0, sizeof *s);
-  s->source = (struct source){ due, run, orphan, NULL };
+  s->source = (struct source){ .orphan = orphan };
   s->news.owner = owner;
   s->m = m;
   s->engine = g;
