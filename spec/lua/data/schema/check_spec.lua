@@ -1,13 +1,7 @@
 -- schema.check, which refuses schemas that must be a mistake, and schema.unjudged. Schemas are JSON text.
 
-local core = require "koine.core"
+local json = require "spec.lua.data.schema.json"
 local schema = require "koine.data.schema"
-
-local function json(text)
-  local value, err = core.decode(text)
-  if value == nil then error(text .. ": " .. tostring(err)) end
-  return value
-end
 
 describe("check", function()
   it("refuses schemas that must be a mistake, and says where", function()

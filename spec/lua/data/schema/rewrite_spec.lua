@@ -2,16 +2,11 @@
 -- of it, written by hand; roots, references, nulls.
 
 local core = require "koine.core"
+local json = require "spec.lua.data.schema.json"
 local nulls = require "koine.data.schema.nulls"
 local rewrite = require "koine.data.schema.rewrite"
 
 local DIALECTS = { "openai_strict", "anthropic", "bedrock", "gemini", "ollama", "gbnf" }
-
-local function json(text)
-  local value, err = core.decode(text)
-  if value == nil then error(text .. ": " .. tostring(err)) end
-  return value
-end
 
 local function text_of(s)
   local made = core.decode(core.encode(s))

@@ -2,15 +2,10 @@
 -- values that do not. Schemas and values are JSON text.
 
 local core = require "koine.core"
+local json = require "spec.lua.data.schema.json"
 local judge = require "koine.data.schema.judge"
 local raised = require "spec.support.raised"
 local schema = require "koine.data.schema"
-
-local function json(text)
-  local value, err = core.decode(text)
-  if value == nil then error(text .. ": " .. tostring(err)) end
-  return value
-end
 
 -- keyword → array of {schema, array of what fits, array of what does not}
 local CASES = {
