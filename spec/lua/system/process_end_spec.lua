@@ -2,12 +2,9 @@
 
 local kit = require "spec.lua.system.process_kit"
 local scheduler = require "koine.task.scheduler"
-local process = require "koine.system.process"
 local wait = require "koine.task.wait"
 
 local lines, read, sh, survivors, SAFETY = kit.lines, kit.read, kit.sh, kit.survivors, kit.SAFETY
-
-local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 
 describe("process", function()
   local dir
@@ -107,36 +104,20 @@ describe("process", function()
     it("of this program, by SIGKILL, is the end of the tree too", function()
       local host = ('require("koine.system.process").run({ "sh", "-c", %q }, { cwd = %q, grace = 0.05 })'):format(
         TREE .. "wait", dir)
-      local r = assert(process.run({ "sh", "-c", [[
-        "$0" -e "$1" & host=$!
-        cd "$2"
-        while [ ! -e pids ] || [ $(wc -l < pids) -lt 65 ]; do sleep 0.01; done
-        kill -KILL $host
-        while for p in $(cat pids); do [ -e /proc/$p ] && break; done; do sleep 0.01; done
-        echo gone
-      ]], LUA, host, dir }, { timeout = SAFETY, env = { PATH = os.getenv "PATH", LUA_PATH = package.path,
-        LUA_CPATH = package.cpath, LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" } }))
-      assert.equal("gone\n", r.stdout)
-      assert.equal(65, #lines(read(dir .. "/pids")))
+      kit.killed_host(host, dir, 65)
     end)
   end)
 
   it("ends with this program, however that ends", function()
     for _, last in ipairs { "", "os.exit(true, true)", "os.exit(true)", "error('enough', 0)" } do
-      local file = assert(io.open(dir .. "/host.lua", "w"))
-      file:write(([[
+      kit.ended_host(([[
         local core, wait = require "koine.core", require "koine.task.wait"
         running = core.process { argv = { "sh", "-c", "echo $$ > pids; exec sleep 1000" }, cwd = %q }
         repeat
           wait.block({}, 0.01)
           local file = io.open(%q)
         until file and file:read "l"
-        %s]]):format(dir, dir .. "/pids", last))
-      file:close()
-      os.execute(("%s %s/host.lua 2>/dev/null"):format(LUA, dir))
-      assert.equal(1, #lines(read(dir .. "/pids")))
-      repeat until survivors(dir .. "/pids") == 0
-      os.remove(dir .. "/pids")
+        %s]]):format(dir, dir .. "/pids", last), dir, 1)
     end
   end)
 

@@ -11,6 +11,9 @@ local kit = {}
 --- Seconds that no run here takes, whatever the machine.
 kit.SAFETY = 60
 
+--- The interpreter of Lua.
+kit.LUA = os.getenv "KOINE_LUA" or "lua5.4"
+
 --- A new empty folder, for finish.
 kit.begin = folder.new
 
@@ -53,6 +56,35 @@ function kit.survivors(path)
   local n = 0
   for _, pid in ipairs(kit.lines(kit.read(path))) do n = n + (alive(pid) and 1 or 0) end
   return n
+end
+
+local environment = { PATH = os.getenv "PATH", LUA_PATH = package.path, LUA_CPATH = package.cpath,
+  LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" }
+
+--- Runs Lua code in a process of its own and, once `n` numbers of processes are in the file pids of the folder, kills
+-- it by SIGKILL; fails where one of those lives on.
+function kit.killed_host(code, dir, n)
+  local r = assert(process.run({ "sh", "-c", [[
+    "$0" -e "$1" & host=$!
+    cd "$2"
+    while [ ! -e pids ] || [ $(wc -l < pids) -lt $3 ]; do sleep 0.01; done
+    kill -KILL $host
+    while for p in $(cat pids); do [ -e /proc/$p ] && break; done; do sleep 0.01; done
+    echo gone
+  ]], kit.LUA, code, dir, ("%d"):format(n) }, { timeout = kit.SAFETY, env = environment }))
+  assert.equal("gone\n", r.stdout)
+  assert.equal(n, #kit.lines(kit.read(dir .. "/pids")))
+end
+
+--- Runs Lua code in a process of its own until it ends; fails unless it put `n` numbers of processes into the file pids
+-- of the folder, and waits until none of those is left.
+function kit.ended_host(code, dir, n)
+  local file <close> = assert(io.open(dir .. "/host.lua", "w"))
+  assert(file:write(code) and file:close())
+  os.execute(("%s %s/host.lua 2>/dev/null"):format(kit.LUA, dir))
+  assert.equal(n, #kit.lines(kit.read(dir .. "/pids")))
+  repeat until kit.survivors(dir .. "/pids") == 0
+  os.remove(dir .. "/pids")
 end
 
 --- Bytes of memory that this process holds.

@@ -7,8 +7,6 @@ local wait = require "koine.task.wait"
 
 local lines, read, survivors, SAFETY = kit.lines, kit.read, kit.survivors, kit.SAFETY
 
-local LUA = os.getenv "KOINE_LUA" or "lua5.4"
-
 describe("a live program", function()
   local dir
 
@@ -258,37 +256,21 @@ describe("a live program", function()
       local p = require "koine.system.process".open({ "sh", "-c", %q }, { cwd = %q, grace = 0.05 })
       while p:line() do end
     ]]):format(STUBBORN, dir)
-    local r = assert(process.run({ "sh", "-c", [[
-      "$0" -e "$1" & host=$!
-      cd "$2"
-      while [ ! -e pids ] || [ $(wc -l < pids) -lt 2 ]; do sleep 0.01; done
-      kill -KILL $host
-      while for p in $(cat pids); do [ -e /proc/$p ] && break; done; do sleep 0.01; done
-      echo gone
-    ]], LUA, host, dir }, { timeout = SAFETY, env = { PATH = os.getenv "PATH", LUA_PATH = package.path,
-      LUA_CPATH = package.cpath, LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" } }))
-    assert.equal("gone\n", r.stdout)
-    assert.equal(2, #lines(read(dir .. "/pids")))
+    kit.killed_host(host, dir, 2)
   end)
 
   it("ends with this program, however that ends", function()
     for _, last in ipairs { "", "os.exit(true, true)", "os.exit(true)", "error('enough', 0)" } do
-      local file = assert(io.open(dir .. "/host.lua", "w"))
-      file:write(([[
+      kit.ended_host(([[
         p = require "koine.system.process".open({ "sh", "-c", %q }, { cwd = %q, grace = 0.05 })
         assert(p:line() == "ready")
-        %s]]):format(STUBBORN, dir, last))
-      file:close()
-      os.execute(("%s %s/host.lua 2>/dev/null"):format(LUA, dir))
-      assert.equal(2, #lines(read(dir .. "/pids")))
-      repeat until survivors(dir .. "/pids") == 0
-      os.remove(dir .. "/pids")
+        %s]]):format(STUBBORN, dir, last), dir, 2)
     end
   end)
 
   it("leaves no descriptor and no zombie, 200 times", function()
     -- In a program of its own: what tests before this one left to the collector may be closed meanwhile.
-    local counted = assert(process.run { LUA, "-e", [[
+    local counted = assert(process.run { kit.LUA, "-e", [[
       local kit, process = require "spec.lua.system.process_kit", require "koine".process
       assert(kit.sh "true")
       local before = kit.descriptors()
