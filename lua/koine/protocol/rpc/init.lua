@@ -156,9 +156,7 @@ local function leave(self, call, item)
 end
 
 local function check_params(params)
-  if params ~= nil and type(params) ~= "table" and type(params) ~= "string" then
-    errors.argument("params", "table, or text of JSON", params)
-  end
+  if params ~= nil and type(params) ~= "table" then errors.argument("params", "table", params) end
   return params
 end
 
@@ -166,8 +164,8 @@ end
 -- invalid_request (-32600, -32602), not_found (-32601) or server, with the answer's `code` as a string of digits and
 -- its `data`; of kind protocol for a malformed answer; timeout (code "total" or "idle", and "lock" where a caller that
 -- blocks the thread would wait for ever); cancelled, where a host cancelled the caller or the peer was closed; connect
--- (code "closed") at the end of the connection; and that of a broken peer. `params` is a table, nil, JSON as a string
--- without LF, or a function(id) that returns one of these. Options:
+-- (code "closed") at the end of the connection; and that of a broken peer. `params` is a table, nil, or a function(id)
+-- that returns one of these or JSON, a string without LF. Options:
 --   timeout      seconds until the answer; nil: no limit
 --   idle         seconds without progress; nil: no limit
 --   on_progress  function(params), called for each progress message
@@ -179,8 +177,10 @@ function methods:request(method, params, opts)
   local options = REQUEST(opts or {})
   if self.err then return nil, failure.copy(self.err) end
   local id = self.calls:next_id()
-  if type(params) == "function" then params = params(id) end
-  local item = { text = message.call(id, method, check_params(params)) }
+  local made = params
+  if type(params) == "function" then made = params(id) end
+  if made == params or type(made) ~= "string" then check_params(made) end
+  local item = { text = message.call(id, method, made) }
   local call = self.calls:add(id, method, options.timeout, options.idle)
   local left <close> = defer(function() leave(self, call, item) end) -- luacheck: ignore left
   call.on_progress, call.session, item.call = options.on_progress, options.session, call

@@ -80,6 +80,13 @@ describe("a peer", function()
       assert.same("1", far.heard()[1].params._meta.progressToken)
     end)
 
+    it("with params whose JSON is given", function()
+      open()
+      far.say { id = 1, result = {} }
+      assert(peer:request("m", function(id) return ('{"a":[1e400, null],"id":%d}'):format(id) end))
+      assert.equal('{"id":1,"jsonrpc":"2.0","method":"m","params":{"a":[1e400, null],"id":1}}', far.raw())
+    end)
+
     it("and is told what went wrong", function()
       open { secrets = { "hunter2-hunter2" } }
       for code, kind in pairs { [-32602] = "invalid_request", [-32600] = "invalid_request", [-32601] = "not_found",
