@@ -20,17 +20,44 @@ end
 function methods:add(id, method, timeout, idle)
   local now = wait.now()
   local call = { id = id, method = method, done = false, result = false, err = false, progress = queue.new(),
-    latest = timeout and now + timeout, idle = idle, deadline = false, idled = false }
+    latest = timeout and now + timeout, idle = idle, touched = now, due = false, deadline = false, idled = false }
   self.by_id[id] = call
   self:touch(call)
   return call
 end
 
---- Begins the idle time of a call anew.
-function methods.touch(_, call)
-  local due = call.idle and wait.now() + call.idle
+-- Sets the deadline of a call: the earlier of its two, or the one of all its time while idle time rests.
+local function set_deadline(self, call)
+  local due = self.resting == 0 and call.due
   call.idled = due and (not call.latest or due < call.latest) or false
   call.deadline = call.idled and due or call.latest
+end
+
+--- Begins the idle time of a call anew.
+function methods:touch(call)
+  call.touched = wait.now()
+  call.due = call.idle and call.touched + call.idle
+  set_deadline(self, call)
+end
+
+--- Stops the idle time of all calls, until `resume` was called as often: while we, and not the other side, are asked.
+function methods:rest()
+  self.resting = self.resting + 1
+  if self.resting > 1 then return end
+  self.rests_from = wait.now()
+  for _, call in next, self.by_id do set_deadline(self, call) end
+end
+
+--- The end of a rest.
+function methods:resume()
+  self.resting = self.resting - 1
+  if self.resting > 0 then return end
+  local now = wait.now()
+  for _, call in next, self.by_id do
+    if call.due then call.due = call.due + now - math.max(self.rests_from, call.touched) end
+    set_deadline(self, call)
+    self.wake(call)
+  end
 end
 
 local function finish(self, call, result, err)
@@ -82,5 +109,5 @@ function methods:is_empty() return next(self.by_id) == nil end
 
 --- No calls yet; `wake(call)` is called when one has its answer.
 return function(wake, secrets)
-  return setmetatable({ by_id = {}, last = 0, wake = wake, secrets = secrets }, metatable)
+  return setmetatable({ by_id = {}, last = 0, resting = 0, rests_from = 0, wake = wake, secrets = secrets }, metatable)
 end

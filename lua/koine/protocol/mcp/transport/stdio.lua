@@ -7,6 +7,7 @@
 
 local check = require "koine.data.check"
 local core = require "koine.core"
+local defer = require "koine.task.defer"
 local environment = require "koine.system.environment"
 local process = require "koine.system.process"
 local rpc = require "koine.protocol.rpc"
@@ -74,6 +75,19 @@ function methods:close()
   self.program:close()
 end
 
+-- The handlers of requests, which may ask a person: while they run, the calls of ours do not count as idle.
+local function unhurried(self, requests)
+  local handlers = {}
+  for method, handler in next, requests or {} do
+    handlers[method] = method == "ping" and handler or function(...)
+      local done <close> = defer(function() self.peer.calls:resume() end) -- luacheck: ignore done
+      self.peer.calls:rest()
+      return handler(...)
+    end
+  end
+  return handlers
+end
+
 -- A line of standard error.
 local function tell(self, on_log, line)
   line = core.redact(line, self.secrets)
@@ -84,7 +98,7 @@ end
 --- Starts the program: a transport, or nil, err as koine.process.open has it. Options: command, args (array), env
 -- ({NAME = value}, over the few variables that programs for others inherit), cwd, grace, protect, line_max as
 -- koine.process.open has them. `handlers`:
---   requests, notifications   as rpc takes them
+--   requests, notifications   as rpc takes them; while a request but ping is handled, our calls do not count as idle
 --   on_log(line)              called with each line of standard error
 --   secrets                   array of strings that no error and no line shows
 -- Raises an ArgumentError.
@@ -99,7 +113,7 @@ function transport.open(options, handlers)
   if not program then return nil, err end
   wait.disown(program)
   self.program = program
-  self.peer = rpc.new(program, { requests = handlers.requests, notifications = handlers.notifications,
+  self.peer = rpc.new(program, { requests = unhurried(self, handlers.requests), notifications = handlers.notifications,
     progress = progress, cancel = cancel, batches = true, secrets = self.secrets })
   return self
 end
