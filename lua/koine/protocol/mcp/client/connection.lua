@@ -9,6 +9,7 @@ local errors = require "koine.data.errors"
 local failure = require "koine.protocol.mcp.client.failure"
 local handlers = require "koine.protocol.mcp.client.handlers"
 local handshake = require "koine.protocol.mcp.client.handshake"
+local inputs = require "koine.protocol.mcp.inputs"
 local mutex = require "koine.task.mutex"
 local programs = require "koine.protocol.mcp.transport.stdio"
 local wait = require "koine.task.wait"
@@ -120,6 +121,9 @@ function methods:tell(f, ...)
   if not self.raised then self.raised = { err = err } end
 end
 
+--- Tells of something that went wrong and fails no call: {code, field, message}. Returns nothing.
+function methods:warn(warning) self:tell(self.options.on_warning, warning) end
+
 --- Raises what a callback raised; returns nothing.
 function methods:check()
   local raised = self.raised
@@ -127,12 +131,21 @@ function methods:check()
   if raised then error(raised.err, 0) end
 end
 
---- A connection with the options of connect, as options.lua checked them; nothing is started. `offered` are our
--- capabilities, `inputs` answers what the server asks (false: nothing does). Its `events` are functions that are called
--- when the server tells of something: changed(kind, params), acknowledged(params), restarted(), and began(known).
-return function(options, offered, inputs)
-  return setmetatable({ name = options.name, options = options, offered = offered, inputs = inputs, known = {},
-    transport = false, opening = false, closed = false, starting = mutex(), starts = {},
-    slots = { taken = 0, most = options.concurrency }, in_session = false,
-    raised = false, events = {} }, metatable)
+-- What answers the questions of the server.
+local function inputs_of(self)
+  local given = { server = self.name, warn = function(warning) self:warn(warning) end }
+  for name in next, inputs.options do given[name] = self.options[name] end
+  return inputs.new(given)
+end
+
+--- A connection with the options of connect, as options.lua checked them; nothing is started. Its `events` are
+-- functions that are called when the server tells of something: changed(kind, params), acknowledged(params),
+-- restarted(), and began(known).
+return function(options)
+  local self = setmetatable({ name = options.name, options = options, known = {}, transport = false, opening = false,
+    closed = false, starting = mutex(), starts = {}, slots = { taken = 0, most = options.concurrency },
+    in_session = false, raised = false, events = {} }, metatable)
+  self.inputs = inputs_of(self)
+  self.offered = self.inputs:capabilities()
+  return self
 end

@@ -1,7 +1,6 @@
 --- Errors of a client: what a transport reported, in the words and kinds that callers get, and what a model is told of
 -- them.
 
-local core = require "koine.core"
 local errors = require "koine.data.errors"
 local text = require "koine.data.text"
 
@@ -63,14 +62,19 @@ local function answered(connection, method, err)
   return new(connection, fields)
 end
 
+--- An error of another room's, behind the name of the server.
+function failure.prefixed(connection, err)
+  local fields = {}
+  for field, value in next, err do fields[field] = value end
+  return new(connection, fields)
+end
+
 --- The error of a call: `err` as the transport returned it.
 function failure.of(connection, transport, method, err)
   if type(err.code) == "string" and err.code:find "^%-%d+$" then return answered(connection, method, err) end
   if err.kind == "cancelled" then return err end
   if BROKEN[err.kind] and transport.kind == "stdio" then return failure.ended(connection, transport, err) end
-  local fields = {}
-  for field, value in next, err do fields[field] = value end
-  return new(connection, fields)
+  return failure.prefixed(connection, err)
 end
 
 --- An error of our own, about what the server did.
@@ -100,8 +104,5 @@ function failure.for_model(err)
   end
   return said
 end
-
---- The text of a value of any type as one line of a log.
-function failure.line(value) return type(value) == "string" and value or core.encode(value) end
 
 return failure

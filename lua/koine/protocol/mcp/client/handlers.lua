@@ -17,7 +17,7 @@ end
 
 local function requests(connection)
   local served = { ping = function() return {} end }
-  for method, handler in next, connection.inputs and connection.inputs:handlers() or {} do
+  for method, handler in next, connection.inputs:handlers() do
     served[method] = guarded(connection, handler)
   end
   return served

@@ -110,7 +110,7 @@ end
 -- the last three nil where it says none. Options: docs/mcp.md.
 function client.connect(given)
   local options = options_of(given)
-  local connection = connections(options, {}, false)
+  local connection = connections(options)
   local limits = { timeout = options.timeout.total, idle = options.timeout.idle }
   local self = setmetatable({ name = options.name, connection = connection, limits = limits,
     changes = changes(connection, limits) }, metatable)

@@ -3,6 +3,7 @@
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local inputs = require "koine.protocol.mcp.inputs"
 local text = require "koine.data.text"
 
 local PROBE, CONNECT, IDLE = 5, 60, 60 -- seconds
@@ -31,12 +32,12 @@ local REMOTE = { url = check.url, headers = VALUES,
 local MEMBERS = { name = check.required(check.name), era = check.one_of { "legacy", "modern" },
   probe_timeout = check.default(check.time_limit, PROBE), timeout = check.default(TIMEOUT),
   concurrency = check.default(check.integer(1), AT_ONCE), fatal = check.default(check.boolean, false),
-  on_log = check.func, log_level = LEVEL, on_change = check.func, on_progress = check.func,
+  on_log = check.func, on_warning = check.func, log_level = LEVEL, on_change = check.func, on_progress = check.func,
   trusted = check.default(check.boolean, false), approval = check.default(APPROVAL, "none"), pins = check.path,
   description_max = check.integer(1),
   secrets = check.default(check.secret(check.list(check.secret(check.string))), function() return {} end) }
 
-for _, members in ipairs { PROGRAM, REMOTE } do
+for _, members in ipairs { PROGRAM, REMOTE, inputs.options } do
   for name, checker in next, members do MEMBERS[name] = checker end
 end
 

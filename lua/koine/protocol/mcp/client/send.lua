@@ -104,11 +104,8 @@ local function answered(connection, method, params, result)
   again.requestState, again.inputResponses = result.requestState, nil
   local questions = result.inputRequests
   if type(questions) == "table" and next(questions) ~= nil then
-    if not connection.inputs then
-      return nil, failure.new(connection, "protocol", method .. ": the server asks for input, and nothing answers")
-    end
     local responses, err = connection.inputs:respond(questions)
-    if not responses then return nil, err end
+    if not responses then return nil, failure.prefixed(connection, err) end
     again.inputResponses = responses
   end
   return again
