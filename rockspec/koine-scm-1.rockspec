@@ -369,6 +369,7 @@ build = {
     ["koine.protocol.rpc.inbox"] = "lua/koine/protocol/rpc/inbox.lua",
     ["koine.protocol.rpc.message"] = "lua/koine/protocol/rpc/message.lua",
     ["koine.protocol.rpc.outbox"] = "lua/koine/protocol/rpc/outbox.lua",
+    ["koine.protocol.rpc.posts"] = "lua/koine/protocol/rpc/posts.lua",
     ["koine.protocol.rpc.served"] = "lua/koine/protocol/rpc/served.lua",
     ["koine.provider"] = "lua/koine/provider/init.lua",
     ["koine.provider.auth.copilot"] = "lua/koine/provider/auth/copilot/init.lua",

@@ -66,7 +66,7 @@ function takes.invalid(peer) peer.counts.invalid = peer.counts.invalid + 1 end
 local function stray(peer, whole)
   peer.counts.stray, peer.strays = peer.counts.stray + 1, peer.strays + 1
   if whole:find "%S" then peer.said = text.cut(whole, SAID_MAX) end
-  if peer.strays >= STRAYS_MAX then
+  if peer.strays >= STRAYS_MAX and not peer.wire.post then
     peer:fail("protocol", ("%d lines in a row are no message"):format(STRAYS_MAX))
   end
 end
@@ -84,14 +84,20 @@ local function batch(peer, list, whole)
   end
 end
 
---- Takes the text of one message, and returns nothing. Waits while a queue is full, or too many requests of the other
--- side run.
+-- What is beyond the limits breaks a peer; where each message came by itself, it says nothing of the others.
+local function refuse(peer, err)
+  local is_limit = err.kind == "limit"
+  local words = (is_limit and "a message is beyond the limits: " or "a message is no JSON: ") .. errors.words(err)
+  if not peer.wire.post then return peer:fail("limit", words) end
+  peer.counts.stray = peer.counts.stray + 1
+  return nil, errors.new { kind = is_limit and "limit" or "protocol", message = words, retryable = false }
+end
+
+--- Takes the text of one message: true, or what `receive` of the peer says. Waits while a queue is full, or too many
+-- requests of the other side run.
 function dispatch.take(peer, whole)
   local value, err = core.decode(whole)
-  if value == nil and err.kind == "limit" then
-    peer:fail("limit", "a message is beyond the limits: " .. errors.words(err))
-    return
-  end
+  if value == nil and (err.kind == "limit" or peer.wire.post) then return refuse(peer, err) end
   local kind = message.kind(value)
   local take = takes[kind]
   if kind == "array" and peer.options.batches and #value > 0 then
@@ -102,6 +108,7 @@ function dispatch.take(peer, whole)
   else
     stray(peer, whole)
   end
+  return true
 end
 
 return dispatch

@@ -4,7 +4,8 @@
 --   local result = assert(peer:request("tools/list", {}, { timeout = 60 }))
 --
 -- A wire is an object with line() (the next line; nil at the end; nil, err) and write(bytes) (true, or nil, err; may
--- wait), as koine.process.open gives; it stays its owner's. Without line, messages come by `receive`.
+-- wait), as koine.process.open gives; it stays its owner's. Without line, messages come by `receive`. A wire with
+-- post(text, item) (true, or nil, err) in place of write takes each message by itself: see posts.lua.
 -- The peer has tasks of its own: one reads, one writes, and each request of the other side has one. They go on while
 -- anybody waits in `request`, `notify`, `serve` or `settle`, and rest in between.
 
@@ -18,6 +19,7 @@ local failure = require "koine.protocol.rpc.failure"
 local inboxes = require "koine.protocol.rpc.inbox"
 local message = require "koine.protocol.rpc.message"
 local outboxes = require "koine.protocol.rpc.outbox"
+local posts = require "koine.protocol.rpc.posts"
 local served = require "koine.protocol.rpc.served"
 local shared_run = require "koine.task.shared_run"
 local wait = require "koine.task.wait"
@@ -26,6 +28,7 @@ local rpc = {}
 
 local QUEUE_MAX = 10000   -- notifications of a session that nobody has taken
 local HANDLERS_MAX = 1000 -- requests of the other side at once
+local SECRETS_MAX = 16    -- that the core looks for
 local MESSAGES_MAX = 100  -- that are read before others have their turn
 
 local methods = {}
@@ -39,7 +42,7 @@ local OPTIONS = check.options { requests = HANDLERS, notifications = HANDLERS, s
   queue_max = check.default(check.integer(1), QUEUE_MAX), handlers_max = check.default(check.integer(1), HANDLERS_MAX) }
 
 local REQUEST = check.options { timeout = check.seconds, idle = check.seconds, on_progress = check.func,
-  session = check.any }
+  session = check.any, about = check.any }
 
 local NOTIFY = check.options { timeout = check.seconds }
 
@@ -100,11 +103,26 @@ local function take_common(self)
   end
 end
 
---- Takes the text of one message, for wires without `line`. Waits while a queue is full or too many requests of the
--- other side run, so call it in a task. Raises an ArgumentError for what is no string.
+--- Takes the text of one message, for wires without `line`: true; of a wire with `post` also nil, err, where it is no
+-- JSON (kind protocol) or beyond the limits (kind limit). Waits while a queue is full or too many requests of the other
+-- side run, so call it in a task. Raises an ArgumentError for what is no string.
 function methods:receive(whole)
   check.string(whole, "text")
-  if not self.err then dispatch.take(self, whole) end
+  if self.err then return true end
+  return dispatch.take(self, whole)
+end
+
+--- Starts f(…) as a task of the peer's, which goes on while anybody waits for the peer, and ends with it. What f raises
+-- ends the peer. Raises an ArgumentError after close.
+function methods:spawn(f, ...) return self.shared:spawn(f, ...) end
+
+--- Adds a string that no error shows; beyond 16 of them in place of the last one. Returns nothing.
+function methods:hide(secret)
+  local secrets = self.options.secrets
+  for _, known in ipairs(secrets) do
+    if known == secret then return end
+  end
+  secrets[math.min(#secrets + 1, SECRETS_MAX)] = secret
 end
 
 --- The end of a wire without `line`: all calls fail. `err` (nil: an end in order) says why.
@@ -151,7 +169,7 @@ local function leave(self, call, item)
   local method, params
   if cancel then method, params = cancel(call.id, call.method) end
   if not method then return end
-  self.outbox:put { text = message.call(nil, method, params) }
+  self.outbox:put { text = message.call(nil, method, params), method = method }
   self.shared:turn()
 end
 
@@ -160,16 +178,17 @@ local function check_params(params)
   return params
 end
 
---- Asks the other side, and waits for its answer: the result (null is koine.null), or nil, err: of kind
--- invalid_request (-32600, -32602), not_found (-32601) or server, with the answer's `code` as a string of digits and
--- its `data`; of kind protocol for a malformed answer; timeout (code "total" or "idle", and "lock" where a caller that
--- blocks the thread would wait for ever); cancelled, where a host cancelled the caller or the peer was closed; connect
--- (code "closed") at the end of the connection; and that of a broken peer. `params` is a table, nil, or a function(id)
--- that returns one of these or JSON, a string without LF. Options:
+--- Asks the other side, and waits for its answer: the result (null is koine.null), or nil, err: of kind invalid_request
+-- (-32600, -32602), not_found (-32601) or server, with the answer's `code` as a string of digits and its `data`; of
+-- kind protocol for a malformed answer; timeout (code "total" or "idle", and "lock" where a caller that blocks the
+-- thread would wait for ever); cancelled, where a host cancelled the caller or the peer was closed; connect (code
+-- "closed") at the end of the connection; that of the wire's post; and that of a broken peer. `params` is a table, nil,
+-- or a function(id) that returns one of these or JSON, a string without LF. Options:
 --   timeout      seconds until the answer; nil: no limit
 --   idle         seconds without progress; nil: no limit
 --   on_progress  function(params), called for each progress message
 --   session      a key: the notifications of that session are taken by this caller, before the answer
+--   about        any value, which the wire's post gets as item.about
 -- A caller that is cancelled or late is forgotten at once, and the other side is told as `cancel` says. Raises an
 -- ArgumentError, and what on_progress and the handlers of these notifications raise.
 function methods:request(method, params, opts)
@@ -180,7 +199,7 @@ function methods:request(method, params, opts)
   local made = params
   if type(params) == "function" then made = params(id) end
   if made == params or type(made) ~= "string" then check_params(made) end
-  local item = { text = message.call(id, method, made) }
+  local item = { text = message.call(id, method, made), method = method, about = options.about }
   local call = self.calls:add(id, method, options.timeout, options.idle)
   local left <close> = defer(function() leave(self, call, item) end) -- luacheck: ignore left
   call.on_progress, call.session, item.call = options.on_progress, options.session, call
@@ -197,7 +216,7 @@ function methods:notify(method, params, opts)
   check.string(method, "method")
   local options = NOTIFY(opts or {})
   if self.err then return nil, failure.copy(self.err) end
-  local item = { text = message.call(nil, method, check_params(params)),
+  local item = { text = message.call(nil, method, check_params(params)), method = method,
     deadline = options.timeout and wait.now() + options.timeout }
   self.outbox:put(item)
   local ok, err = await_other(self, item, function() return item.done or self.err end)
@@ -232,11 +251,12 @@ function methods:abort(id, err)
   return found
 end
 
---- Reads and serves until the connection ends: true, or nil, err: the error that broke the peer, or of kind cancelled.
-function methods:serve()
-  local _, err = await_other(self, {}, function() return self.err end)
+--- Reads and serves until the connection ends, or is_over() (nil: no such function) says so after a message was
+-- written: true, or nil, err: the error that broke the peer, or of kind cancelled.
+function methods:serve(is_over)
+  local _, err = await_other(self, {}, function() return self.err or is_over and is_over() end)
   if err then return nil, err end
-  if self.ended then return true end
+  if self.ended or not self.err then return true end
   return nil, failure.copy(self.err)
 end
 
@@ -286,16 +306,16 @@ function rpc.new(wire, opts)
     counts = { unknown = 0, late = 0, stray = 0, invalid = 0, raised = 0 } }, metatable)
   local function wake(token) shared:wake(token) end
   self.calls, self.inbox = calls(wake, options.secrets), inboxes(options.queue_max, wake)
-  self.outbox = outboxes(wire, function(item)
+  self.outbox = (wire.post and posts or outboxes)(wire, function(item)
     if item.call and item.err then self.calls:fail(item.call, item.err) end
     wake(item)
     wake_all(self)
-  end)
+  end, spawn)
   self.served = served(options.requests, self.outbox, spawn, function(token)
     wake(token)
     wake_all(self)
   end, options.secrets, options.handlers_max)
-  spawn(self.outbox.run, self.outbox)
+  if self.outbox.run then spawn(self.outbox.run, self.outbox) end
   spawn(take_common, self)
   if wire.line then spawn(read, self) end
   return self
