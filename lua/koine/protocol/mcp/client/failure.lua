@@ -26,7 +26,7 @@ end
 --- The error of a server that ended, or never began: `said` is the transport's, or nil. Waits until the program is
 -- gone, so that its last line is known.
 function failure.ended(connection, transport, said)
-  transport:close()
+  transport:close(true)
   local ending, tail = transport.ending and transport:ending(), transport:tail()
   local words = "the server ended"
   if said and said.code ~= "closed" then words = errors.words(said) end

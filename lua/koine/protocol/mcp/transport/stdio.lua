@@ -68,9 +68,11 @@ function methods:ending()
   return result.code and "exit code " .. result.code or "signal " .. result.signal
 end
 
---- Ends the program, and waits until it is gone, as a program's close does. Returns nothing; any number of times.
-function methods:close()
+--- Ends the program, and waits until it is gone, as a program's close does. `has_ended` true: it ended by itself, which
+-- is what calls that are pending fail with; else they are cancelled. Returns nothing; any number of times.
+function methods:close(has_ended)
   self.closed = true
+  if has_ended then self.peer:fail("connect", "the other side ended the connection", "closed") end
   self.peer:close()
   self.program:close()
 end
