@@ -216,6 +216,7 @@ build = {
     -- generated: modules
     ["koine"] = "lua/koine/init.lua",
     ["koine.agent"] = "lua/koine/agent/init.lua",
+    ["koine.agent.call_context"] = "lua/koine/agent/call_context.lua",
     ["koine.agent.calls"] = "lua/koine/agent/calls.lua",
     ["koine.agent.fields"] = "lua/koine/agent/fields.lua",
     ["koine.agent.hold"] = "lua/koine/agent/hold.lua",

@@ -2,6 +2,7 @@
 -- order. Before its tool runs, a call is marked as started and the checkpoint of the run is called. A call that is
 -- marked and has no answer was interrupted; its tool never runs again.
 
+local call_context = require "koine.agent.call_context"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local scheduler = require "koine.task.scheduler"
@@ -85,7 +86,7 @@ end
 local function execute(run, call, tools)
   local arguments = records.to_table(call.edited or call.arguments)
   local outcome, err = tool.execute(tool.find(tools, call.name), arguments,
-    { call = { id = call.id, name = call.name }, run = run, lease = run.hold and run.hold:lease() })
+    { call = call_context(call, arguments), run = run, lease = run.hold and run.hold:lease() })
   if not outcome then error(err, 0) end
   call.content, call.is_error, call.blocked, call.reason, call.traceback = outcome.content, outcome.is_error,
     outcome.blocked, outcome.reason, outcome.traceback

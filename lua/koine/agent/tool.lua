@@ -11,6 +11,7 @@
 -- behind the tools, and "cancelled".
 
 local core = require "koine.core"
+local call_context = require "koine.agent.call_context"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local scheduler = require "koine.task.scheduler"
@@ -289,7 +290,7 @@ function tool.answer(tools, call, ctx)
   else
     local own = {}
     for name, value in next, ctx or {} do own[name] = value end
-    own.call = { id = call.id, name = call.name }
+    own.call = call_context(call, call.arguments)
     result, err = tool.execute(tool.find(tools, call.name), call.arguments, own)
   end
   if not result then return nil, err end
@@ -307,8 +308,9 @@ end
 --                   image and document blocks, any other table (goes as JSON), nothing for "(no output)"; and, second,
 --                   nil or {is_error, blocked, reason}: whether that is an error, whether the call was refused, and
 --                   why. Or nil, err. The model reads what it raises, without the place. `args` is the decoded
---                   arguments, `ctx` is {call = {id, name}, run = the agent's run or nil, lease = {key, fence, owner}
---                   where a keeper has the run}
+--                   arguments, `ctx` is {call = {id, name, arguments_json = the model's own text of them, nil where
+--                   they were edited}, run = the agent's run or nil, lease = {key, fence, owner} where a keeper has
+--                   the run}
 --   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
 --   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; your own loop
 --                   checks it itself

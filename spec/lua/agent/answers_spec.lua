@@ -79,7 +79,7 @@ describe("a call", function()
       args.a, seen = 99, ctx
       return "ok"
     end)
-    assert.are.same({ id = "c1", name = "add" }, seen.call)
+    assert.are.same({ id = "c1", name = "add", arguments_json = '{"a":2,"b":3}' }, seen.call)
     assert.are.equal("koine.agent.run", getmetatable(seen.run).__name)
     assert.are.equal(2, result.messages[2].content[1].arguments.a)
   end)

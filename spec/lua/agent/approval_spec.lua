@@ -29,6 +29,17 @@ describe("approval", function()
       { content = "Done." }), given)
   end
 
+  it("hands the model's own text of the arguments to the tool, unless approval edited them", function()
+    local seen = {}
+    local one = add(function(_, ctx) seen[ctx.call.id] = ctx.call.arguments_json end, { needs_approval = true })
+    local book = play({ content = { use("c1", { a = 1, b = 0 }), use("c2", { a = 2, b = 0 }) } }, { content = "Done." })
+    local _, run = assert(make(book, { tools = { one } }):run "Go")
+    run:approve("c1")
+    run:approve("c2", { a = 9, b = 0 })
+    assert(run:step())
+    assert.are.same({ c1 = '{"a":1,"b":0}' }, seen)
+  end)
+
   it("pauses the run before the call", function()
     local result, run = assert(careful(true):run "Go")
     assert.are.equal("paused", result.status)

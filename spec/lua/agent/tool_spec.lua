@@ -182,6 +182,25 @@ describe("answer", function()
     assert.are.same({ mine = 7 }, ctx)
   end)
 
+  it("hands the model's own text of the arguments to the tool, unless somebody edited them", function()
+    local function seen_by(arguments, own)
+      local seen
+      local one = tool { name = "add", description = "Adds.", parameters = { type = "object" },
+        run = function(_, ctx) seen = ctx.call.arguments_json end }
+      local asked = call(arguments)
+      asked.arguments_json = own
+      tool.answer({ one }, asked)
+      return seen or "nothing"
+    end
+    local own = '{ "a": 1.0, "b": null, "n": 1180591620717411303424 }'
+    local arguments = assert(core.decode(own))
+    assert.are.equal(own, seen_by(arguments, own))
+    arguments.a = 2
+    assert.are.equal("nothing", seen_by(arguments, own))
+    assert.are.equal("nothing", seen_by({}, nil))
+    assert.are.equal("nothing", seen_by({}, "{"))
+  end)
+
   it("is an error result when the tool raises or returns nil, err", function()
     local result = answer(function() error("out of paper", 0) end)
     assert.are.same({ "out of paper", true }, { result.content, result.is_error })
