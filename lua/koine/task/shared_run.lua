@@ -101,7 +101,8 @@ end
 
 local function await_once(self, token, is_done, seconds)
   local suspends = wait.suspends()
-  if status(self.co) == "suspended" and (not self.carrier or not suspends or is_stalled(self)) then
+  local carries = not self.carrier or self.carrier == token or not suspends or is_stalled(self)
+  if carries and status(self.co) == "suspended" then
     return carry(self, token, is_done, seconds)
   elseif suspends then
     return wait.park(token, math.min(seconds, LONGEST))

@@ -1,8 +1,10 @@
 -- Tasks of an object's own, which go on while anybody waits for it. What they do for a real one: protocol/rpc/waiters.
 
+local defer = require "koine.task.defer"
 local koine = require "koine"
 local loops = require("spec.lua.net.peers").loops()
 local shared_run = require "koine.task.shared_run"
+local wait = require "koine.task.wait"
 
 describe("a shared run", function()
   local shared
@@ -54,6 +56,28 @@ describe("a shared run", function()
       assert.same({ 3, 30, 60 }, order)
     end)
   end
+
+  it("goes on for one who is woken early, or whose deadline is put off meanwhile", function()
+    local parks, park = 0, wait.park
+    koine.run(function()
+      local token, done = { deadline = wait.now() + 0.001 }, false
+      shared:spawn(function()
+        token.deadline = nil
+        koine.sleep(0.01)
+        done = true
+        shared:wake(token)
+      end)
+      -- luacheck: push ignore 122
+      wait.park = function(on, seconds)
+        if rawequal(on, token) then parks = parks + 1 end
+        return park(on, seconds)
+      end
+      local _ <close> = defer(function() wait.park = park end)
+      -- luacheck: pop
+      assert.is_true(shared:await(token, function() return done end))
+    end)
+    assert.equal(0, parks) -- who carries the tasks waits for them, and not for a token of its own
+  end)
 
   it("goes on for others when the task that carries it is cancelled", function()
     koine.run(function()
