@@ -4,6 +4,7 @@ local core = require "koine.core"
 local failure = require "koine.protocol.mcp.client.failure"
 local pages = require "koine.protocol.mcp.client.pages"
 local send = require "koine.protocol.mcp.client.send"
+local tools = require "koine.protocol.mcp.tools"
 
 local features = {}
 
@@ -73,14 +74,28 @@ function features.read(client, uri)
   return contents
 end
 
---- Asks for the messages of a prompt: an array as it came, and its description or nil; or nil, err.
+-- The messages of a prompt for `chat`; nil where they are none. A message has one item; blocks of the same role in a
+-- row stay messages of their own, as the server meant them.
+local function messages_of(listed)
+  local messages = {}
+  for i, message in ipairs(listed) do
+    local role = type(message) == "table" and message.role
+    if role ~= "user" and role ~= "assistant" then return nil end
+    local items = is_array(message.content) and message.content or { message.content }
+    messages[i] = { role = role, content = tools.blocks { content = items } }
+  end
+  return messages
+end
+
+--- Asks for a prompt: an array of messages for `chat`, and its description or nil; or nil, err.
 function features.prompt(client, name, arguments)
   local limits = client.limits
   local result, err = send.request(client.connection, "prompts/get", { name = name, arguments = arguments },
     { timeout = limits.timeout, idle = limits.idle, name = name })
   if not result then return nil, err end
-  if not is_array(result.messages) then return malformed(client.connection, "prompts/get", "messages") end
-  return result.messages, type(result.description) == "string" and result.description or nil
+  local messages = is_array(result.messages) and messages_of(result.messages)
+  if not messages then return malformed(client.connection, "prompts/get", "messages") end
+  return messages, type(result.description) == "string" and result.description or nil
 end
 
 --- Asks for values of an argument of a prompt or of a template: {values (array of strings), total, has_more}, or nil,

@@ -70,8 +70,8 @@ function methods:read(uri) return features.read(self, check.name(uri, "uri")) en
 --- The prompts of the server: an array of tables as it lists them (name, title, description, arguments), or nil, err.
 function methods:prompts() return features.list(self, "prompts/list", "prompts") end
 
---- Asks for a prompt: an array of messages, and its description or nil; or nil, err. `arguments` is a table of strings
--- by name, or nil.
+--- Asks for a prompt: an array of messages for `chat`, and its description or nil; or nil, err. `arguments` is a table
+-- of strings by name, or nil.
 function methods:prompt(name, arguments)
   check.name(name, "name")
   return features.prompt(self, name, arguments and WORDS(arguments, "arguments"))
