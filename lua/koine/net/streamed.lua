@@ -16,12 +16,18 @@ local streamed = {}
 local methods = {}
 local metatable = { __index = methods, __name = "koine.answer" }
 
--- Waits until poll(request) returns something else than false, and returns that.
-local function await(request, poll)
+-- Waits until poll(request) returns something else than false, and returns that; for at most `seconds`.
+local function await(request, poll, seconds)
+  local deadline = seconds and wait.now() + seconds
   while true do
     local first, second = poll(request)
     if first ~= false then return first, second end
-    local _, cancelled = wait.park(request)
+    local left = deadline and deadline - wait.now()
+    if left and left <= 0 then
+      return nil, errors.new { kind = "timeout", code = "read",
+        message = ("not complete within %g s (read)"):format(seconds) }
+    end
+    local _, cancelled = wait.park(request, left)
     if cancelled then return nil, cancelled end
   end
 end
@@ -29,9 +35,9 @@ end
 local READER = { field = "answer", expected = "one reader at a time",
   message = "answer: already read by another coroutine" }
 
-local function read(self, poll)
+local function read(self, poll, seconds)
   local _ <close> = exclusive(self, READER)
-  return await(self.request, poll)
+  return await(self.request, poll, seconds)
 end
 
 --- The next record: {name (its event), data, id, retry (milliseconds), unclosed}, each nil when not said. `id` is the
@@ -41,9 +47,10 @@ end
 -- an ArgumentError while another coroutine reads, and after `body`.
 function methods:record() return read(self, self.request.record) end
 
---- The whole body, decoded; nil, err as `record`, of kind limit for one larger than limits.body. Raises an
--- ArgumentError while another coroutine reads, and after `record`.
-function methods:body() return read(self, self.request.body) end
+--- The whole body, decoded, for which it waits at most `seconds` (nil: no limit); nil, err as `record`, of kind limit
+-- for one larger than limits.body, of kind timeout, code "read" after these seconds. Raises an ArgumentError while
+-- another coroutine reads, and after `record`.
+function methods:body(seconds) return read(self, self.request.body, seconds) end
 
 --- Closes the answer; what had not come yet never does, and the connection ends. Who reads gets an error of kind
 -- cancelled. Any number of times.
