@@ -8,6 +8,7 @@
 
 local core = require "koine.core"
 local defer = require "koine.task.defer"
+local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
 local wait = require "koine.task.wait"
 

@@ -14,8 +14,8 @@ kit.SAFETY = 30
 kit.MODERN, kit.LEGACY = "2026-07-28", "2025-11-25"
 
 --- Runs f(transport, log) beside a server: answer(request, conn) returns the bytes of an answer, or nil where it sent
--- all itself. A request has `message`, its decoded body, too. `options` and `handlers` go over those of the transport; an
--- `era` among the options is set. The transport is closed behind f.
+-- all itself. A request has `message`, its decoded body, too. `options` and `handlers` go over those of the transport;
+-- an `era` among the options is set. The transport is closed behind f.
 function kit.run(answer, f, options, handlers)
   local log = {}
   served.run(function(conn, request)
