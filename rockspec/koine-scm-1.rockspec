@@ -355,6 +355,7 @@ build = {
     ["koine.protocol.mcp.client.options"] = "lua/koine/protocol/mcp/client/options.lua",
     ["koine.protocol.mcp.client.pages"] = "lua/koine/protocol/mcp/client/pages.lua",
     ["koine.protocol.mcp.client.send"] = "lua/koine/protocol/mcp/client/send.lua",
+    ["koine.protocol.mcp.client.tools"] = "lua/koine/protocol/mcp/client/tools.lua",
     ["koine.protocol.mcp.inputs"] = "lua/koine/protocol/mcp/inputs/init.lua",
     ["koine.protocol.mcp.inputs.elicit"] = "lua/koine/protocol/mcp/inputs/elicit.lua",
     ["koine.protocol.mcp.inputs.failure"] = "lua/koine/protocol/mcp/inputs/failure.lua",

@@ -4,9 +4,11 @@
 
 local check = require "koine.data.check"
 local changes = require "koine.protocol.mcp.client.changes"
+local core = require "koine.core"
 local connections = require "koine.protocol.mcp.client.connection"
 local features = require "koine.protocol.mcp.client.features"
 local options_of = require "koine.protocol.mcp.client.options"
+local tools = require "koine.protocol.mcp.client.tools"
 
 local client = {}
 
@@ -17,6 +19,9 @@ local metatable = { __index = methods, __name = "koine.mcp.client", __close = fu
 
 local CALL = check.options { timeout = check.time_limit, idle = check.time_limit, on_progress = check.func,
   traceparent = check.text }
+local NAMES = check.list(check.nonempty, "array of names of tools")
+local TOOLS = check.options { only = NAMES, except = NAMES,
+  prefix = check.either("string, true or false", check.boolean, check.nonempty) }
 local ARGUMENTS = check.that("table", function(value) if type(value) == "table" then return value end end)
 local WORDS = check.map(check.string, "table of strings by name")
 local REF = check.options({ prompt = check.name, resource = check.name }, { path = "ref", what = "field" })
@@ -37,6 +42,22 @@ end
 
 -- Tools --------------------------------------------------------------------------------------------------------------
 
+--- The tools of the server for models: an array of koine.tool, in the server's order, each with the field `mcp` =
+-- {server, name, annotations, output_schema}; or nil, err. What cannot be a tool is left out, with a warning for
+-- on_warning. Options (nil: none):
+--   only, except  arrays of the server's own names: which tools
+--   prefix        what the tools' names begin with: a string; true (the default): the client's name; false: nothing
+-- Raises an ArgumentError, and what callbacks raised.
+function methods:tools(opts) return tools.all(self, TOOLS(opts or {})) end
+
+--- Takes a tool (the server's own name of it) that was withheld because it changed as it is now: true, or nil, err: of
+-- kind not_found where none of that name was withheld the last time that `tools` was called.
+function methods:accept(name)
+  check.name(name, "name")
+  if not self.pins then core.raise_argument("accept", "a client with the option pins", "one without") end
+  return self.pins:accept(self.name, name)
+end
+
 --- Calls a tool of the server by its own name: {content (array of items as they came), structured (a table, or nil),
 -- is_error, meta (a table, or nil)}, or nil, err. `arguments` is a table, or nil for none. Options:
 --   timeout, idle  seconds in all, and without progress; else those of the client
@@ -49,6 +70,7 @@ function methods:call(name, arguments, opts)
   if arguments ~= nil then ARGUMENTS(arguments, "arguments") end
   local kept = CALL(opts or {})
   kept.timeout, kept.idle, kept.name = kept.timeout or self.limits.timeout, kept.idle or self.limits.idle, name
+  kept.headers = tools.headers(self, name, arguments or {})
   return features.call(self, name, arguments, kept)
 end
 
@@ -112,7 +134,8 @@ function client.connect(given)
   local options = options_of(given)
   local connection = connections(options)
   local limits = { timeout = options.timeout.total, idle = options.timeout.idle }
-  local self = setmetatable({ name = options.name, connection = connection, limits = limits,
+  local self = setmetatable({ name = options.name, connection = connection, limits = limits, told = { count = 0 },
+    pins = tools.pins(options.pins) or false,
     changes = changes(connection, limits) }, metatable)
   function connection.events.began(known)
     for field, value in next, known do self[field] = value end

@@ -1,0 +1,67 @@
+--- The tools of a client's server for models: what the room of tools makes of its list, called on this connection.
+
+local failure = require "koine.protocol.mcp.client.failure"
+local features = require "koine.protocol.mcp.client.features"
+local room = require "koine.protocol.mcp.tools"
+
+local tools = {}
+
+local TOLD_MAX = 1000 -- warnings that are remembered, so that each is told once
+
+-- Warns of what was not warned of before.
+local function warn(client, warning)
+  local key = ("%s %s"):format(warning.code, warning.message)
+  if client.told[key] then return end
+  if client.told.count >= TOLD_MAX then client.told = { count = 0 } end
+  client.told[key], client.told.count = true, client.told.count + 1
+  client.connection:warn(warning)
+end
+
+-- Whether tools ask for headers here: in the modern protocol over HTTP.
+local function has_headers(client)
+  local connection = client.connection
+  return connection.known.era == "modern" and connection.options.url ~= nil
+end
+
+-- Calls a tool for a model. A client that was closed meanwhile is trouble of the tool, and no end of the model's work.
+local function send(client, entry, arguments_json, headers)
+  local limits = client.limits
+  local result, err = features.call(client, entry.name, nil, { arguments_json = arguments_json, headers = headers,
+    name = entry.name, timeout = limits.timeout, idle = limits.idle })
+  if not result and err.kind == "cancelled" and client.connection.closed then
+    return nil, failure.new(client.connection, "connect", "the client was closed", "closed")
+  end
+  return result, err
+end
+
+--- The tools of the server as an array of koine.tool; or nil, err. `opts` has only, except and prefix, as client:tools
+-- takes them.
+function tools.all(client, opts)
+  local listed, err = features.list(client, "tools/list", "tools")
+  if not listed then return nil, err end
+  local options = client.connection.options
+  local made
+  made, err = room.build(listed, { server = client.name, prefix = opts.prefix, only = opts.only, except = opts.except,
+    trusted = options.trusted, approval = options.approval, pins = client.pins, headers = has_headers(client),
+    description_max = options.description_max, words = failure.for_model,
+    warn = function(warning) warn(client, warning) end,
+    send = function(entry, arguments_json, _, headers) return send(client, entry, arguments_json, headers) end })
+  client.connection:check()
+  return made, err
+end
+
+--- The headers that a call of that tool has to have with these arguments, nil for none: of the tool as it was listed.
+function tools.headers(client, name, arguments)
+  if not has_headers(client) then return nil end
+  for _, entry in ipairs(features.list(client, "tools/list", "tools") or {}) do
+    if entry.name == name and type(entry.inputSchema) == "table" then
+      local plan = room.header.plan(entry.inputSchema)
+      return plan and room.header.values(plan, arguments)
+    end
+  end
+end
+
+--- The pins in a file (nil: none).
+function tools.pins(path) return path and room.pins(path) or nil end
+
+return tools
