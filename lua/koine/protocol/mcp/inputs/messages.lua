@@ -1,7 +1,8 @@
 --- Messages of sampling: a server's into Koine's, and a model's answer back. Nothing here raises or waits.
 
-local core = require "koine.core"
+local blocks_of = require("koine.protocol.mcp.tools.content").blocks
 local check = require "koine.data.check"
+local core = require "koine.core"
 local errors = require "koine.data.errors"
 local records = require "koine.data.records"
 
@@ -14,54 +15,34 @@ local function present(value)
   if value ~= core.null then return value end
 end
 
-local blocks = {}
+-- Items that only messages have, by type: function(item) → its block.
+local own = {}
 
-local function block_of(item)
-  local make = type(item) == "table" and blocks[item.type]
-  if make then return make(item) end
-  return { type = "text", text = ("[%s: not shown]"):format(type(item) == "table" and tostring(item.type) or "?") }
+function own.tool_use(item)
+  return { type = "tool_use", id = item.id, name = item.name, arguments = item.input }
 end
 
--- Blocks of what stands where a block or an array of them may.
+function own.tool_result(item)
+  local is_error = item.isError == true
+  return { type = "tool_result", tool_use_id = item.toolUseId, is_error = is_error,
+    content = blocks_of { content = item.content, structured = present(item.structuredContent), is_error = is_error } }
+end
+
+-- Blocks of what stands where an item or an array of them may.
 local function list_of(content)
   if type(content) ~= "table" then return nil end
   if not check.is_list(content) then content = { content } end
   local list = {}
-  for i, item in ipairs(content) do list[i] = block_of(item) end
+  for _, item in ipairs(content) do
+    local make = type(item) == "table" and own[item.type]
+    local made = make and { make(item) } or blocks_of { content = { item } }
+    table.move(made, 1, #made, #list + 1, list)
+  end
   return list
 end
 
-function blocks.text(item) return { type = "text", text = item.text } end
-
-function blocks.image(item) return { type = "image", source = item.data, media_type = item.mimeType } end
-
-function blocks.audio(item)
-  return { type = "text", text = ("[audio, %s: not shown]"):format(tostring(item.mimeType)) }
-end
-
-function blocks.resource_link(item)
-  return { type = "text", text = ("%s: %s"):format(tostring(item.name), tostring(item.uri)) }
-end
-
-function blocks.resource(item)
-  local resource = type(item.resource) == "table" and item.resource or {}
-  local body = type(resource.text) == "string" and resource.text or "[not shown]"
-  return { type = "text", text = ("%s\n%s"):format(tostring(resource.uri), body) }
-end
-
-function blocks.tool_use(item)
-  return { type = "tool_use", id = item.id, name = item.name, arguments = item.input }
-end
-
-function blocks.tool_result(item)
-  local content = list_of(item.content)
-  if content and not content[1] and type(item.structuredContent) == "table" then content = nil end
-  return { type = "tool_result", tool_use_id = item.toolUseId, is_error = item.isError == true,
-    content = content or core.encode(item.structuredContent or {}) }
-end
-
---- Koine's messages of a server's array of them; or nil, and what is wrong with it. Audio and what has no block of
--- Koine's becomes a line of text that names it.
+--- Koine's messages of a server's array of them; or nil, and what is wrong with it. What no provider takes becomes a
+-- line of text, as in a tool's result.
 function messages.read(given)
   if not check.is_list(given) or #given == 0 then return nil, "messages: array of messages expected" end
   local made = {}

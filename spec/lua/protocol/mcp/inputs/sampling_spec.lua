@@ -99,18 +99,21 @@ describe("sampling", function()
     assert.same({ { type = "tool_use", id = "c1", name = "weather", arguments = { city = "Paris" } } },
       call.messages[2].content)
     assert.same({ { type = "tool_result", tool_use_id = "c1", is_error = false, content = { text "20 C",
-      { type = "image", source = "aGk=", media_type = "image/png" }, text "map: file:///m" } } },
+      { type = "image", source = "aGk=", media_type = "image/png" }, text "map (file:///m)" } } },
       call.messages[3].content)
-    assert.same({ { type = "tool_result", tool_use_id = "c2", is_error = true, content = '{"why":"none"}' } },
+    assert.same({ { type = "tool_result", tool_use_id = "c2", is_error = true, content = { text '{"why":"none"}' } } },
       call.messages[5].content)
   end)
 
   it("passes images on, and names what no model here hears", function()
     play { { type = "message", content = "A cat." } }
     assert(sample { maxTokens = 5, messages = { say { { type = "image", data = "aGk=", mimeType = "image/png" },
-      { type = "audio", data = "aGk=", mimeType = "audio/wav" }, { type = "smell" } } } })
+      { type = "audio", data = "aGk=", mimeType = "audio/wav" }, { type = "smell" }, 7,
+      { type = "image", data = "https://internal.example/", mimeType = "image/png" } } } })
     assert.same({ { type = "image", source = "aGk=", media_type = "image/png" },
-      text "[audio, audio/wav: not shown]", text "[smell: not shown]" }, book.call_log[1].messages[1].content)
+      text "[audio, audio/wav, 2 bytes: not shown]", text '[an item of the unknown type "smell": not shown]',
+      text "[an item that is no object: not shown]", text "[image, image/png, 18 bytes: not shown]" },
+      book.call_log[1].messages[1].content) -- no data is a URL that a provider would fetch
   end)
 
   it("refuses with -32602 what the protocol or the model's side does not allow, and asks no model", function()
@@ -125,7 +128,7 @@ describe("sampling", function()
       { { messages = "hello", maxTokens = 5 }, "messages: " },
       { { messages = { { role = "system", content = text "?" } }, maxTokens = 5 }, "messages[1].role: " },
       { { messages = { say "?" }, maxTokens = 5 }, "messages[1].content: " },
-      { { messages = { say { type = "image", data = "aGk=" } }, maxTokens = 5 }, "messages[1].content[1].media" },
+      { { messages = { say { type = "tool_use", id = 5 } }, maxTokens = 5 }, "messages[1].content[1].id: " },
       { { messages = question, maxTokens = 5, temperature = 7 }, "temperature: " },
       { { messages = question, maxTokens = 5, stopSequences = "x" }, "stopSequences: " },
       { nil, "params: " },
