@@ -203,7 +203,7 @@ describe("the executor's search", function()
     -- Comparing at every byte anew would take minutes.
     it("finds nothing in what is nearly it, at once", function()
       put("big", ("a"):rep(16 << 20))
-      for i = 1, 12 do assert(lfs.link(path "big", path("again" .. i))) end
+      for i = 1, 3 do assert(lfs.link(path "big", path("again" .. i))) end
       assert.are.equal("(nothing found)", good("grep", { text = ("a"):rep(4095) .. "b" }))
       assert.are.equal("(nothing found)", good("grep", { text = ("a"):rep(2000) .. "b" .. ("a"):rep(2000) }))
     end)
