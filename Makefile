@@ -55,7 +55,7 @@ help:
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
-	@echo 'make memory     the tests that let one allocation after the other fail: all of them; make test takes every eleventh'
+	@echo 'make memory     the tests that let one allocation after the other fail: all of them; make test takes every 19th'
 	@echo 'make tsan       several engines, and several Lua states, on several threads, under TSan'
 	@echo 'make analyse    gcc -fanalyzer, cppcheck and clang-tidy: no findings'
 	@echo 'make json-schema-suite  the validator against the public JSON Schema Test Suite, from Debian'

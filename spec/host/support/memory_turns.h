@@ -179,7 +179,7 @@ static int round_of(const struct turn *t, long n, long many, const struct level 
   return !reached;
 }
 
-#define USUAL 11 /* of this many allocations one fails, unless KOINE_EVERY says otherwise: all of them take minutes */
+#define USUAL 19 /* of this many allocations one fails, unless KOINE_EVERY says otherwise: all of them take minutes */
 
 /* Every KOINE_EVERYth allocation of the turn (1: every one), of those that the turn is to take. */
 static void test_turn(const struct turn *t, long many) {
