@@ -28,7 +28,7 @@ describe("a peer on a program", function()
   -- Starts the program with that manner, and a peer on it.
   local function open(opts, ...)
     local argv, process_opts = { LUA, "spec/lua/protocol/rpc/other_side.lua", ... }, opts.process or {}
-    opts.process, process_opts.grace = nil, 0.1
+    opts.process, process_opts.grace = nil, 0.01
     program = assert(koine.process.open(argv, process_opts))
     peer = rpc.new(program, opts)
   end
@@ -153,20 +153,20 @@ describe("a peer on a program", function()
       it("that never pauses holds up nobody else", function()
         open({}, "floods", "nothing", "s")
         local n, err = 0, nil
-        loop(function() err = select(2, peer:request("m", nil, { timeout = 0.2 })) end, function()
+        loop(function() err = select(2, peer:request("m", nil, { timeout = 0.1 })) end, function()
           while not err do
             assert(koine.sleep(0.001))
             n = n + 1
           end
         end)
         assert.equal("timeout", err.kind)
-        assert.is_true(n > 10, n)
+        assert.is_true(n > 5, n)
       end)
 
       it("that does not read holds up nobody else", function()
         open({}, "deaf", dir .. "/go")
         local other_program <close> = assert(koine.process.open({ LUA, "spec/lua/protocol/rpc/other_side.lua", "echo" },
-          { grace = 0.1 }))
+          { grace = 0.01 }))
         local other <close> = rpc.new(other_program, {})
         local n = 0
         loop(function()
