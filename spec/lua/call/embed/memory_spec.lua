@@ -6,8 +6,8 @@ local raw_server = require "spec.support.raw_server"
 local SANITIZED = (os.getenv "LD_PRELOAD" or ""):find("libasan", 1, true) ~= nil
 
 local WIDTH <const> = 1536
-local BODY <const> = 40000000 -- bytes of the answer
-local REST <const> = 4 << 20  -- bytes of what else a call needs
+local BODY <const> = 20000000 -- bytes of the answer
+local REST <const> = 2 << 20  -- bytes of what else a call needs
 local NUMBER <const> = { table = 16, packed = 4 } -- bytes
 
 -- A vector as JSON. Its numbers are so long that the answer is larger than 1.3 times a table of them.

@@ -32,10 +32,10 @@ describe("koine.executor", function()
   end
 
   -- Looking at the rest of it anew for every piece would take hours.
-  it("judges megabytes at once", function()
+  it("judges a megabyte at once", function()
     local ctx = { workdir = directory }
-    for _, command in ipairs { ("x.envy "):rep(1 << 18), ("1"):rep(2 << 20), ("> "):rep(1 << 20), (">"):rep(2 << 20),
-      ("/."):rep(1 << 20), ("rm "):rep(1 << 18), (";"):rep(1 << 18), (".env"):rep(1 << 18) .. "rcx" } do
+    for _, command in ipairs { ("x.envy "):rep(1 << 17), ("1"):rep(1 << 20), ("> "):rep(1 << 19), (">"):rep(1 << 20),
+      ("/."):rep(1 << 19), ("rm "):rep(1 << 17), (";"):rep(1 << 18), (".env"):rep(1 << 17) .. "rcx" } do
       cautious("bash", { command = command }, ctx)
       cautious("read_file", { path = command }, ctx)
       cautious("glob", { pattern = command }, ctx)
