@@ -70,7 +70,7 @@ static void test_engine_gone(void) {
   engine_free(x.g);
   x.g = NULL;
   CHECK(process_done(x.p, &failure) && failure != NULL && failure->kind == KIND_CANCELLED);
-  while (!gone(child)) usleep(1000);
+  while (!dead(child)) usleep(1000);
   process_stop(x.p);
   drop(&x);
   CHECK(gone(parent));
@@ -103,7 +103,7 @@ static void test_host_killed(void) {
   }
   int holder = told("holder"), parent = told("parent"), child = told("child");
   kill(host, SIGKILL);
-  while (!gone(parent) || !gone(child)) usleep(1000);
+  while (!dead(parent) || !dead(child)) usleep(1000);
   CHECK(waitpid(host, NULL, 0) == host && kill(holder, SIGKILL) == 0);
 }
 
@@ -116,7 +116,7 @@ static void test_supervisor_killed(void) {
   int supervisor = told("parent"), command = told("child");
   kill(supervisor, SIGKILL);
   CHECK(finish(&x) < 0 && x.e.kind == KIND_OTHER && strstr(x.e.message, "supervisor was killed; what it") != NULL);
-  while (!gone(command)) usleep(1000);
+  while (!dead(command)) usleep(1000);
   drop(&x);
 }
 
@@ -204,7 +204,7 @@ static void test_traced_from_outside(int closing) {
     CHECK(finish(&x) < 0 && strstr(x.e.message, "supervisor was killed") != NULL);
   }
   drop(&x);
-  while (!gone(command)) usleep(1000);
+  while (!dead(command)) usleep(1000);
   CHECK(kill(tracer, SIGKILL) == 0 && waitpid(tracer, NULL, 0) == tracer);
 }
 

@@ -169,7 +169,7 @@ static void test_engine_gone(void) {
   program_drop(t.p);
   program_end(t.p);
   program_stop(t.p);
-  while (!gone(child)) usleep(1000);
+  while (!dead(child)) usleep(1000);
   close_program(&t);
 }
 
@@ -192,7 +192,7 @@ static void test_host_killed(void) {
   }
   int holder = told("holder"), parent = told("parent"), child = told("child");
   kill(host, SIGKILL);
-  while (!gone(parent) || !gone(child)) usleep(1000);
+  while (!dead(parent) || !dead(child)) usleep(1000);
   CHECK(waitpid(host, NULL, 0) == host && kill(holder, SIGKILL) == 0);
 }
 
