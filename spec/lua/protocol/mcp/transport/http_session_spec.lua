@@ -1,6 +1,7 @@
 -- Sessions of the legacy era over HTTP: their id, their end, streams that go on where they broke, the standing stream.
 
 local kit = require "spec.lua.protocol.mcp.transport.http_kit"
+local koine = require "koine"
 local wait = require "koine.task.wait"
 
 local clock = wait.now
@@ -58,6 +59,7 @@ describe("a session of an MCP server", function()
         assert.are.equal(expected ~= "session_gone", opened:is_alive())
         if expected == "session_gone" then
           assert.are.equal("session_gone", select(2, opened:serve()).code)
+          assert.are.equal("session_gone", select(2, opened:request("tools/list", {}, {})).code)
           assert.is_nil(err.message:find("s-1", 1, true))
         end
       end)
@@ -69,6 +71,27 @@ describe("a session of an MCP server", function()
     forgets(kit.failure(400, -32000, "Bad Request: No valid session ID provided"), "session_gone")
     forgets(kit.failure(404, -32601, "Method not found"), "-32601")
     forgets(kit.failure(400, -32000, "Bad Request: no"), "-32000")
+  end)
+end)
+
+describe("a session that is gone", function()
+  it("is gone for all calls that were under way", function()
+    local held = {}
+    in_session(function(_, conn)
+      held[#held + 1] = conn
+      if #held < 3 then return conn:hang() end
+      for i = 1, 2 do held[i].tcp:write(kit.answer(404, "", "text/plain")) end
+      return kit.answer(404, "", "text/plain")
+    end, function(opened)
+      koine.run(function()
+        local tasks, codes = {}, {}
+        for i = 1, 3 do
+          tasks[i] = koine.spawn(function() codes[i] = select(2, opened:request("m", {}, {})).code end)
+        end
+        for _, task in ipairs(tasks) do task:wait() end
+        assert.are.same({ "session_gone", "session_gone", "session_gone" }, codes)
+      end)
+    end)
   end)
 end)
 
@@ -143,9 +166,15 @@ describe("a stream of a session that broke", function()
     assert.is_nil(result)
     assert.are.equal(405, err.status_code)
     assert.are.equal(1, #ids)
-    result, err = call("retry: 0\nid: 0\n\n", { kit.answer(404, "", "text/plain"), result_of })
+    assert.are.equal("stream_truncated", err.kind)
+    for _, status in ipairs { 404, 410 } do
+      result, err = call("retry: 0\nid: 0\n\n", { kit.answer(status, "", "text/plain"), result_of })
+      assert.is_nil(result)
+      assert.are.same({ "stream_truncated", status }, { err.kind, err.status_code })
+    end
+    result, err = call("retry: 0\nid: 0\n\n", { kit.answer(401, "", "text/plain"), result_of })
     assert.is_nil(result)
-    assert.are.equal("session_gone", err.code)
+    assert.are.equal("auth", err.kind)
   end)
 
   it("never goes on in the modern era: the request is lost", function()
@@ -170,6 +199,7 @@ describe("the standing stream of a session", function()
     end, function(opened)
       kit.begin(opened)
       for _ = 1, 3 do assert(opened:request("ping", {}, { timeout = kit.SAFETY })) end
+      assert.is_true(opened:is_alive())
     end, nil, handlers)
     return list
   end

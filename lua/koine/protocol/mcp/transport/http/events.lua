@@ -1,6 +1,7 @@
 --- Event streams of a server: their messages go to the peer. A stream of the legacy era that broke goes on where it
 -- ended.
 
+local errors = require "koine.data.errors"
 local exchange = require "koine.protocol.mcp.transport.http.exchange"
 local failure = require "koine.protocol.mcp.transport.http.failure"
 local wait = require "koine.task.wait"
@@ -44,8 +45,8 @@ function events.read(transport, answer, place, is_done)
     if record.name == "endpoint" then return nil, failure.old_transport() end
     local is_message = record.data and record.data:find "%S" and (not record.name or record.name == "message")
     if is_message then
-      local ok, refused = transport.peer:receive(record.data)
-      if not ok and refused.kind == "limit" then return nil, refused end
+      local ok, why = transport.peer:receive(record.data)
+      if not ok and why.kind == "limit" then return nil, why end
     end
   end
   answer:release()
@@ -55,13 +56,23 @@ end
 -- Errors behind which a stream may go on.
 local BROKEN = { stream_truncated = true, connect = true, timeout = true }
 
+-- What the server says about itself, and not about the stream.
+local OF_ITS_OWN = { auth = true, permission = true, limit = true, protocol = true, cancelled = true }
+
+-- The error of a stream that the server does not let go on.
+local function refused(err)
+  if OF_ITS_OWN[err.kind] then return err end
+  return failure.new("stream_truncated", "the stream ended before the answer, and cannot go on: "
+    .. errors.words(err), err.code, err.status_code)
+end
+
 -- One attempt to go on: true, where the stream was read; nil, err, where it cannot go on; else false, err.
 local function go_on(transport, place, timeouts, is_done)
   local answer <close>, err = exchange(transport, { method = "GET", accept = events.TYPE, timeouts = timeouts,
     last_id = place.last_id })
   if not answer then
-    if BROKEN[err.kind] and err.code ~= failure.SESSION_GONE then return false, err end
-    return nil, err
+    if BROKEN[err.kind] then return false, err end
+    return nil, refused(err)
   end
   if not events.is_stream(answer) then return nil, failure.new("protocol", "no stream to go on with") end
   local ok

@@ -44,12 +44,13 @@ return function(transport, request)
   local ledger = retry.new(RETRY)
   local asked
   while true do
+    local session = request.item and transport.session -- what a GET is refused says nothing of the session
     local answer, err = send(transport, request, asked)
     if not answer then return nil, err end
     local status = answer.status
     if status >= 200 and status < 300 then return answer end
     local www = answer.headers["www-authenticate"]
-    err = failure.of_answer(transport, answer)
+    err = failure.of_answer(transport, answer, session)
     if status == 401 and not asked and type(transport.options.token) == "function" then
       asked = challenge(www)
     elseif LATER[status] then

@@ -22,6 +22,11 @@ function failure.new(kind, message, code, status)
   return errors.new { kind = kind, message = message, code = code, status_code = status, retryable = false }
 end
 
+--- The error of a call in a session that the server has forgotten.
+function failure.session_gone(status)
+  return failure.new("connect", "the server has forgotten the session", failure.SESSION_GONE, status)
+end
+
 --- The error of a server that speaks HTTP+SSE, the transport of 2024-11-05.
 function failure.old_transport()
   return failure.new("protocol", "the server speaks HTTP+SSE, the transport of MCP 2024-11-05; Koine does not",
@@ -60,16 +65,16 @@ local function of_http(transport, answer, body)
   return err
 end
 
---- The error of an answer outside 200–299, whose body it reads; the answer is of no use after that. A session that the
--- server has forgotten is noted in the transport. Waits.
-function failure.of_answer(transport, answer)
+--- The error of an answer outside 200–299, whose body it reads; the answer is of no use after that. `session` is the
+-- one that the request was for, or nil: where the server has forgotten it, that is noted in the transport. Waits.
+function failure.of_answer(transport, answer, session)
   local status = answer.status
   local body = answer:body(BODY_SECONDS) or ""
   answer:release()
   local said, value = said_in(body)
-  if transport.session and is_forgotten(status, said) then
+  if session and is_forgotten(status, said) then
     transport:forget_session()
-    return failure.new("connect", "the server has forgotten the session", failure.SESSION_GONE, status)
+    return failure.session_gone(status)
   end
   if not said or OF_HTTP[status] then return of_http(transport, answer, body) end
   local err = rpc_failure.of_answer(value, transport.secrets)

@@ -58,7 +58,7 @@ function methods:abort(id) self.peer:abort(id) end
 function methods:serve()
   local ok, err = self.peer:serve(function() return self.is_gone end)
   if not ok then return nil, err end
-  return nil, failure.new("connect", "the server has forgotten the session", failure.SESSION_GONE)
+  return nil, failure.session_gone()
 end
 
 --- Which era ("legacy" or "modern") and version (nil: not agreed on yet) requests are of from now on.

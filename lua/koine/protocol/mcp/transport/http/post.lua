@@ -81,6 +81,7 @@ end
 -- calls go on with a stream that broke. An answer to a request of the server's is posted in the legacy era only.
 return function(transport, _, item)
   if transport.era == "modern" and not item.method then return true end
+  if transport.is_gone then return nil, failure.session_gone() end
   local timeouts = timeouts_of(item)
   local answer <close>, err = exchange(transport,
     { method = "POST", accept = ACCEPT, timeouts = timeouts, item = item })
