@@ -23,7 +23,7 @@
 --   koine.custom_adapter {…}                             an adapter of your own
 --   koine.testing                                        a provider on the loopback interface, playbook, contract
 --   koine.vector                                         lengths and products of vectors, packed or not
---   koine.mcp.connect {…}                                tools, resources and prompts of MCP servers
+--   koine.mcp.connect {…}, koine.mcp.load(path)          tools, resources and prompts of MCP servers
 --   koine.store.memory {…}, koine.store.file {…}         state that processes share: values, leases, queues (store)
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules

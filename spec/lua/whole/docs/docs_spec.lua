@@ -165,6 +165,15 @@ local function task_methods()
   return koine.run(function() return methods_of(koine.spawn(function() end)) end)
 end
 
+-- A group of no servers.
+local function mcp_servers()
+  local path = os.tmpname()
+  files.write(path, '{"mcpServers":{}}')
+  local group = assert(koine.mcp.load(path))
+  os.remove(path)
+  return group
+end
+
 -- One object of each class that users hold, with the table of its methods.
 local function classes()
   local book = koine.testing.playbook { { step = 1, type = "message", content = "Hello." } }
@@ -187,7 +196,7 @@ local function classes()
     shared_limiter = methods_of(koine.rate_limiter { store = store, key = "k", capacity = 1, per = 1 }),
     task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
-    mcp_client = methods_of(mcp),
+    mcp_client = methods_of(mcp), mcp_servers = methods_of(mcp_servers()),
     executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
     provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
