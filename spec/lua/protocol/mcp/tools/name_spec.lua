@@ -58,6 +58,14 @@ describe("names of tools", function()
     assert.is_truthy(made["a.b"]:find "^a_b_%x%x%x%x%x%x%x%x$")
   end)
 
+  it("do not depend on the order where two hashes are the same", function()
+    local one, other = "../././........////", "././//...///.././//" -- 8 hex digits alike for the server s
+    local made = name.assign({ one, other }, "s", "s")
+    assert.are_not.equal(made[one], made[other])
+    assert.are.same(made, name.assign({ other, one }, "s", "s"))
+    assert.are.equal(name.marked("x", "s", one, {}), name.marked("x", "s", other, {}))
+  end)
+
   it("are never empty", function()
     assert.is_truthy(name.assign({ "" }, "fs", false)[""]:find(LEGAL))
   end)
