@@ -70,6 +70,38 @@ describe("the example", function()
     assert.are.equal(2, #requests)
   end)
 
+  it("mcp_agent has the tools of two servers, which end with it", function()
+    tested.mcp_agent = true
+    local function call(name, arguments) return { type = "tool_use", name = name, arguments = arguments } end
+    assert(server:script { { content = { call("memory_search_nodes", { query = "poems" }),
+      call("files_list_directory", { path = "poems" }) } },
+      { content = { call("files_read_text_file", { path = "poems/poem.txt" }),
+        call("memory_create_entities", { entities = { { name = "poem" } } }) } },
+      { content = "A poem." } })
+    local text, ok = output_of(WITH_KEYS:format(server.url)
+      .. ("PATH=spec/lua/whole/examples:$PATH %s examples/mcp_agent.lua anthropic/m poems"):format(LUA))
+    assert.is_true(ok, text)
+    local said = text:gsub("  %(%a+: running on stdio%)\n", "")
+    assert.are.equal('  -> memory_search_nodes({"query":"poems"})\n  -> files_list_directory({"path":"poems"})\n'
+      .. '  <- {"entities":[]}\n  <- [FILE] poems/poem.txt\n'
+      .. '  -> files_read_text_file({"path":"poems/poem.txt"})\n'
+      .. '  -> memory_create_entities({"entities":[{"name":"poem"}]})\n'
+      .. "  <- What is in poems/poem.txt\n  <- 1 remembered\nA poem.\n", said)
+    local requests = assert(server:requests())
+    local names = {}
+    for name in requests[1].body:gmatch '"name":"([%w_]+)"' do names[name] = true end
+    assert.is_nil(names.files_write_file)
+    assert.is_true(names.files_read_text_file and names.memory_create_entities)
+    for _, request in ipairs(requests) do assert.are.same({}, request.problems) end
+  end)
+
+  it("mcp_server adds numbers for a client", function()
+    tested.mcp_server = true
+    local notes <close> = assert(koine.mcp.connect { name = "notes", command = LUA,
+      args = { "examples/mcp_server.lua" } })
+    assert.are.equal("5", assert(notes:call("add", { a = 2, b = 3 })).content[1].text)
+  end)
+
   it("approve asks before it deletes", function()
     local function delete(path) return { type = "tool_use", name = "delete", arguments = { path = path } } end
     local text, requests = run("approve", { { content = { delete "/tmp/a.txt", delete "/home/a", delete "/home/b" } },
