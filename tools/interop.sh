@@ -1,8 +1,8 @@
 #!/bin/sh
 # interop.sh BUILD: Koine against servers and proxies of others (docs/interop.md): aimock from npm, installed into
-# BUILD/interop, nginx and nghttpx from Debian; and the loopback provider against clients of others from npm: Google's,
-# OpenAI's, Anthropic's and Vercel's. What is not there is skipped, with a line that says so; it fails when a spec fails,
-# or when there was nothing to run.
+# BUILD/interop, nginx and nghttpx from Debian; the loopback provider against clients of others from npm: Google's,
+# OpenAI's, Anthropic's and Vercel's; servers of MCP and its conformance suite, from npm. What is not there is skipped,
+# with a line that says so; it fails when a spec fails, or when there was nothing to run.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,6 +11,9 @@ GENAI=3.1.0
 # The last @anthropic-ai/sdk that speaks version 2023-06-01 of the API, as Koine does, is 0.137.
 SHAPES="openai@6.49.0 @anthropic-ai/sdk@0.137.0 ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/anthropic@3.0.139 zod@4.6.7
   zod-to-json-schema@3.25.2 ajv@8.20.0 ajv-formats@3.0.1"
+MCP="@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
+  @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server@2.4.0
+  @modelcontextprotocol/conformance@0.2.0-alpha.12"
 NODE=22.23.3 # for these, from npm, where this machine has an older one
 
 build=$1
@@ -117,10 +120,19 @@ shapes() {
   specs="$specs spec/interop/shapes_interop.lua spec/interop/shapes_sent_interop.lua spec/interop/judged_interop.lua"
 }
 
+# Servers of MCP and its conformance suite, from npm.
+mcp() {
+  # shellcheck disable=SC2086
+  npm_packages mcp "$KOINE_INTEROP/mcp" $MCP || return 0
+  specs="$specs spec/interop/mcp_servers_interop.lua spec/interop/mcp_modern_interop.lua"
+  specs="$specs spec/interop/mcp_conformance_interop.lua"
+}
+
 debian nginx-light nghttp2-proxy openssl
 aimock
 genai
 shapes
+mcp
 front nginx
 front nghttpx
 
