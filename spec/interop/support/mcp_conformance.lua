@@ -1,6 +1,6 @@
 -- The client that MCP's conformance suite tests: its URL is the last argument, the environment says the scenario
--- (MCP_CONFORMANCE_SCENARIO) and what else it needs (…_CONTEXT, JSON). The suite also says the version, which the client
--- has to find out by itself here. It fails for a scenario that it does not know.
+-- (MCP_CONFORMANCE_SCENARIO) and what else it needs (…_CONTEXT, JSON). The suite also says the version, which this
+-- client finds out by itself. It fails for a scenario that it does not know.
 
 local core = require "koine.core"
 local koine = require "koine"

@@ -69,7 +69,7 @@ end
 local function approve(self, request)
   if not self.approve then return true end
   local ok, answer = pcall(self.approve, request)
-  if ok and answer then return true end
+  if ok and answer == true then return true end
   if ok then return failure.refused(METHOD) end
   if check.is_memory(answer) then error(answer, 0) end
   return failure.raised("approve_sampling", answer)

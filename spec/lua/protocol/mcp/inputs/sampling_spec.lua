@@ -160,7 +160,7 @@ describe("sampling", function()
   end)
 
   it("is refused with -1; in the modern era the call fails", function()
-    local function refuse() return false end
+    local function refuse() return "no" end -- anything but true
     play({}, { approve_sampling = refuse })
     local params = { messages = { say(text "?") }, maxTokens = 5 }
     assert.same({ code = -1, message = METHOD .. ": the user refused the request" }, select(2, sample(params)))
