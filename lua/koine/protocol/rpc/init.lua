@@ -251,6 +251,25 @@ function methods:abort(id, err)
   return found
 end
 
+--- Starts f(…) as a task of the peer's, which goes on while anybody waits for the peer: the task. A task that raises
+-- ends all. Raises an ArgumentError after close.
+function methods:spawn(f, ...)
+  local task = self.shared:spawn(f, ...)
+  self.shared:turn()
+  return task
+end
+
+--- Waits until is_done() returns true: true; false when the time is later than token.deadline (seconds of the monotonic
+-- clock, which may change meanwhile; nil: no limit); or nil, err as a request has it. The peer's tasks go on meanwhile.
+-- `token` is a table of the caller's own, which `wake` wakes.
+function methods:await(token, is_done) return self.shared:await(token, is_done) end
+
+--- Wakes who waits with that token.
+function methods:wake(token) self.shared:wake(token) end
+
+--- Whether the peer can still be asked.
+function methods:is_open() return not self.err end
+
 --- Reads and serves until the connection ends, or is_over() (nil: no such function) says so after a message was
 -- written: true, or nil, err: the error that broke the peer, or of kind cancelled.
 function methods:serve(is_over)

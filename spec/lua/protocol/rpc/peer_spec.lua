@@ -59,6 +59,24 @@ describe("a peer", function()
       assert.equal('{"id":4,"jsonrpc":"2.0","method":"c"}', far.raw())
     end)
 
+    it("and has further tasks, which others can wait for", function()
+      open()
+      local token, done = {}, false
+      peer:spawn(function()
+        done = peer:request "m"
+        peer:wake(token)
+      end)
+      far.say { id = 1, result = "now" }
+      assert.is_true(peer:await(token, function() return done ~= false end))
+      assert.equal("now", done)
+      token.deadline = 0
+      assert.is_false(peer:await(token, function() return false end))
+      assert.is_true(peer:is_open())
+      far.finish()
+      assert.is_nil((peer:request "m"))
+      assert.is_false(peer:is_open())
+    end)
+
     it("and keeps nulls and large integers", function()
       open()
       local big = { 1 << 60, math.mininteger, core.null, 0.1 }
