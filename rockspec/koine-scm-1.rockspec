@@ -497,6 +497,7 @@ build = {
     ["koine.system.artifacts.git"] = "lua/koine/system/artifacts/git.lua",
     ["koine.system.environment"] = "lua/koine/system/environment.lua",
     ["koine.system.executor"] = "lua/koine/system/executor/init.lua",
+    ["koine.system.executor.access"] = "lua/koine/system/executor/access.lua",
     ["koine.system.executor.bash"] = "lua/koine/system/executor/bash.lua",
     ["koine.system.executor.editor"] = "lua/koine/system/executor/editor.lua",
     ["koine.system.executor.files"] = "lua/koine/system/executor/files.lua",

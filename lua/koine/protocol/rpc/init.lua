@@ -251,13 +251,8 @@ function methods:abort(id, err)
   return found
 end
 
---- Starts f(…) as a task of the peer's, which goes on while anybody waits for the peer: the task. A task that raises
--- ends all. Raises an ArgumentError after close.
-function methods:spawn(f, ...)
-  local task = self.shared:spawn(f, ...)
-  self.shared:turn()
-  return task
-end
+--- Has the peer's tasks do what they can now; does not wait.
+function methods:turn() self.shared:turn() end
 
 --- Waits until is_done() returns true: true; false when the time is later than token.deadline (seconds of the monotonic
 -- clock, which may change meanwhile; nil: no limit); or nil, err as a request has it. The peer's tasks go on meanwhile.

@@ -14,6 +14,7 @@ local errors = require "koine.data.errors"
 local judge = require "koine.data.schema.judge"
 local tool = require "koine.agent.tool"
 
+local access = require "koine.system.executor.access"
 local bash = require "koine.system.executor.bash"
 local editor = require "koine.system.executor.editor"
 local files = require "koine.system.executor.files"
@@ -176,6 +177,30 @@ function methods:tools(names)
       run = function(input, ctx) return self.run(name, input, ctx) end }
   end
   return made
+end
+
+local LINE, COMMAND = check.integer(1), check.list(check.text, "array of strings")
+local COMMAND_OPTIONS = check.options { cwd = check.path, env = VALUES }
+
+--- The text of a file, as it is: from line opts.line (from 1) on, at most opts.limit lines (nil: all); or nil, err of
+-- kind "executor" (code "denied" where the executor may not). For programs that work for somebody else; models have
+-- read_file. Raises an ArgumentError.
+function methods:read_text(path, opts)
+  opts = opts or {}
+  return access.read(machines[self], check.path(path, "path"), opts.line and LINE(opts.line, "opts.line"),
+    opts.limit and LINE(opts.limit, "opts.limit"))
+end
+
+--- Replaces a file by a text, or makes it: true, or nil, err as read_text. Raises an ArgumentError.
+function methods:write_text(path, content)
+  return access.write(machines[self], check.path(path, "path"), check.string(content, "content"))
+end
+
+--- Starts a command, whose errors are in its output: a live program (see koine.process.open), or nil, err as read_text.
+-- `argv` is an array: a program and its arguments, or one line for the shell. opts.cwd is a directory below the working
+-- directory, opts.env {NAME = value} further variables. Raises an ArgumentError.
+function methods:open(argv, opts)
+  return access.open(machines[self], COMMAND(argv, "argv"), COMMAND_OPTIONS(opts or {}))
 end
 
 --- Gives the working directory's descriptor back; any number of times. Calls then raise an ArgumentError. A remote
