@@ -65,7 +65,7 @@ local BESIDE = {
   usage = function() return { sum = require("koine.data.usage").sum } end,
 }
 -- Public name → the module that it is.
-local MODULES = { agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
+local MODULES = { acp = "protocol.acp", agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
   hosts = "task.hosts", mcp = "protocol.mcp", packing = "dispatch.packing", pricing = "call.pricing",

@@ -1,6 +1,7 @@
 -- The documentation against the code: every Lua block compiles and runs, what it promises to print is printed, every
 -- public name is on some page, and no page names what does not exist.
 
+local agents = require "spec.lua.protocol.acp.kit"
 local core = require "koine.core"
 local files = require "spec.support.files"
 local folders = require "spec.support.folder"
@@ -185,6 +186,11 @@ local function classes()
   -- "cat" answers nothing, and is asked nothing
   local mcp <close> = assert(koine.mcp.connect { name = "cat", command = "cat", era = "modern" })
   local live <close> = assert(koine.process.open { "true" })
+  local bench = agents.bench()
+  local connection = bench:connect ""
+  local acp_session = assert(connection:new())
+  local acp_turn = assert(acp_session:start "Hi")
+  bench:close()
   return {
     adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
     error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book,
@@ -197,6 +203,7 @@ local function classes()
     task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
     mcp_client = methods_of(mcp), mcp_servers = methods_of(mcp_servers()),
+    acp = methods_of(connection), acp_session = methods_of(acp_session), acp_turn = methods_of(acp_turn),
     executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
     provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",

@@ -1,0 +1,218 @@
+--- One process of an agent, and the peer on it: started, greeted, asked, ended. A connection has one for each session,
+-- or one for all. It belongs to the connection, not to the task that opened it.
+-- It knows the sessions that live in it, and gives each what the agent says about it.
+
+local core = require "koine.core"
+local defer = require "koine.task.defer"
+local environment = require "koine.system.environment"
+local errors = require "koine.data.errors"
+local failure = require "koine.protocol.acp.client.failure"
+local read = require "koine.protocol.acp.client.read"
+local rpc = require "koine.protocol.rpc"
+local sessions = require "koine.protocol.acp.client.session"
+local services = require "koine.protocol.acp.client.services"
+local process = require "koine.system.process"
+local text = require "koine.data.text"
+local version = require "koine.protocol.acp.version"
+local wait = require "koine.task.wait"
+
+local link = {}
+
+local INHERITED = { "HOME", "PATH", "USER", "LANG", "TMPDIR" } -- what logins need; prompts can make an agent tell it
+local SECRET_NAMES = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH" }
+local EARLY_MAX = 1000 -- updates for sessions that are not known yet
+local CLOSE_TIME = 5   -- seconds for session/close
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.acp.link" }
+
+-- Starting -----------------------------------------------------------------------------------------------------------
+
+-- The values of an environment that no error may show.
+local function secrets_of(env)
+  local secrets = {}
+  for name, value in next, env do
+    local upper, is_secret = name:upper(), text.may_be_secret(value)
+    for _, word in ipairs(SECRET_NAMES) do is_secret = is_secret or upper:find(word, 1, true) ~= nil end
+    if is_secret and value ~= "" then secrets[#secrets + 1] = value end
+  end
+  return secrets
+end
+
+-- Gives an update to its session; one for a session that is not known yet waits for that.
+local function update(self, params)
+  local session = self.sessions[params.sessionId]
+  if session then return sessions.take(session, params.update) end
+  if self.early_count == EARLY_MAX or not read.text(params.sessionId) then return end
+  local list = self.early[params.sessionId] or {}
+  self.early[params.sessionId], self.early_count = list, self.early_count + 1
+  list[#list + 1] = params.update
+end
+
+local function handlers(self)
+  local requests = services.requests(self)
+  requests["session/request_permission"] = function(params)
+    local session = self.sessions[read.at(params, "sessionId")]
+    if not session then return nil, { code = -32602, message = "unknown session" } end
+    return sessions.ask(session, params)
+  end
+  return { requests = requests, secrets = self.secrets,
+    notifications = {
+      ["session/update"] = function(params) if read.object(params) then update(self, params) end end,
+      ["$/cancel_request"] = function(params) self.peer:abort(read.at(params, "requestId")) end,
+      ["elicitation/complete"] = function() end,
+    },
+    session = function(_, params)
+      local session = self.sessions[read.at(params, "sessionId")]
+      if session and sessions.listens(session) then return session.id end
+    end,
+    cancel = function(id) return "$/cancel_request", { requestId = id } end }
+end
+
+local function log(options)
+  local on_log = options.on_log
+  return on_log and function(line) pcall(on_log, line) end
+end
+
+-- Starts the program: a live program, or nil, err.
+local function start(options, cwd)
+  local argv = table.move(options.args, 1, #options.args, 2, { options.command })
+  return process.open(argv, { cwd = cwd, env = environment.of(INHERITED, options.env), grace = options.grace,
+    on_stderr = log(options) })
+end
+
+-- What we say that we can do.
+local function capabilities(options)
+  local declared = services.capabilities(options)
+  declared.session = { configOptions = { boolean = {} } }
+  return declared
+end
+
+-- What the agent can do: booleans by name, and the agent's own table as `raw`.
+local function offered(raw)
+  local function has(name) return read.object(read.at(raw, "sessionCapabilities", name)) ~= nil end
+  local function is(...) return read.at(raw, ...) == true end
+  return { load = is "loadSession", resume = has "resume", list = has "list", close = has "close",
+    directories = has "additionalDirectories", image = is("promptCapabilities", "image"),
+    audio = is("promptCapabilities", "audio"), embedded = is("promptCapabilities", "embeddedContext"),
+    http = is("mcpCapabilities", "http"), sse = is("mcpCapabilities", "sse"), raw = read.object(raw) or {} }
+end
+
+local function greet(self, options)
+  local reply, err = self:request("initialize", { protocolVersion = version.PROTOCOL,
+    clientCapabilities = capabilities(options), clientInfo = version.info() }, options.timeout.start)
+  if not reply then return nil, err end
+  if read.at(reply, "protocolVersion") ~= version.PROTOCOL then
+    return nil, version.refuse(read.at(reply, "protocolVersion"))
+  end
+  self.agent = read.object(reply.agentInfo) or {}
+  self.capabilities = offered(read.any(reply.agentCapabilities))
+  for _, method in ipairs(read.list(reply.authMethods)) do
+    local id = read.text(read.at(method, "id"))
+    if id then
+      self.auth_methods[#self.auth_methods + 1] = { id = id, name = read.text(method.name) or id,
+        type = read.text(method.type) or "agent", description = read.text(method.description) }
+    end
+  end
+  return true
+end
+
+--- Starts the agent in a directory (nil: this process's), and greets it: a link, or nil, err: kind connect where it
+-- cannot be started or ends, protocol (code "version") where it speaks another version, timeout.
+function link.open(options, cwd)
+  local program, err = start(options, cwd)
+  if not program then
+    return nil, errors.new { kind = "connect", code = err.code, retryable = false,
+      message = ("%s: %s"):format(options.command, errors.words(err)) }
+  end
+  wait.disown(program)
+  local self = setmetatable({ program = program, options = options, sessions = {}, early = {}, early_count = 0,
+    secrets = core.array(secrets_of(options.env)), auth_methods = {}, closed = false, peer = false, agent = false,
+    capabilities = false, ended = false }, metatable)
+  local failed <close> = defer(function() self:close() end)
+  self.peer = rpc.new(program, handlers(self))
+  local ok, problem = greet(self, options)
+  if not ok then return nil, problem end
+  failed:cancel()
+  return self
+end
+
+-- Talking ------------------------------------------------------------------------------------------------------------
+
+--- Whether the agent can be asked.
+function methods:is_alive() return not self.closed and self.peer and self.peer:is_open() end
+
+--- Adds strings (an array) that no error shows.
+function methods:hide(secrets)
+  for _, secret in ipairs(secrets) do
+    self.secrets[#self.secrets + 1] = secret
+    self.peer:hide(secret)
+  end
+end
+
+--- Takes what the agent has said: whether it can be asked.
+function methods:poll() return self:is_alive() and self.peer:poll() end
+
+-- The error of a call, with what is known about the end of the agent, which is ended where it cannot be asked again.
+local function explain(self, err)
+  if not failure.is_end(err) or self.peer:is_open() then return failure.answered(err) end
+  if not self.ended then
+    self.program:stop()
+    local result = self.program:result()
+    self.ended = result or true
+  end
+  return failure.ended(err, self.ended ~= true and self.ended or nil, self.secrets)
+end
+
+--- Asks the agent: the result (a table, {} for null), or nil, err. `session` is the key whose updates are taken before
+-- the answer, nil for none.
+function methods:request(method, params, seconds, session)
+  local result, err = self.peer:request(method, params, { timeout = seconds, session = session })
+  if err then return nil, explain(self, err) end
+  return read.object(result) or {}
+end
+
+--- The error `err` of a call with what is known about the end of the agent. May wait for that.
+function methods:explain(err) return explain(self, err) end
+
+--- Tells the agent something, without waiting.
+function methods:tell(method, params)
+  if not self:is_alive() then return end
+  self.peer:spawn(self.peer.notify, self.peer, method, params, { timeout = self.options.timeout.stop })
+  self.peer:turn()
+end
+
+--- Enters a session, which gets what came for it before.
+function methods:enter(session)
+  self.sessions[session.id] = session
+  local early = self.early[session.id] or {}
+  self.early[session.id], self.early_count = nil, self.early_count - #early
+  for _, one in ipairs(early) do sessions.take(session, one) end
+end
+
+--- Forgets a session, and ends what it left running here.
+function methods:leave(session)
+  if self.sessions[session.id] == session then self.sessions[session.id] = nil end
+  services.leave(self, session.id)
+end
+
+--- Has the agent close a session, where it offers that. Its answer does not matter.
+function methods:close_session(id)
+  if self:is_alive() and self.capabilities and self.capabilities.close then
+    self.peer:request("session/close", { sessionId = id }, { timeout = CLOSE_TIME })
+  end
+end
+
+--- Ends the agent: its input ends, and what is still there after the grace period is ended. Any number of times.
+function methods:close()
+  if self.closed then return end
+  self.closed = true
+  if self.peer then self.peer:close() end
+  services.leave(self)
+  self.program:close()
+end
+
+--- Ends an agent that does not do what it was asked: calls fail.
+function methods:kill() self:close() end
+
+return link

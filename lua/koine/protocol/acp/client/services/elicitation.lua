@@ -1,0 +1,33 @@
+--- Questions of the agent to its user: forms, and pages to open. A function of the host's answers them.
+
+local errors = require "koine.data.errors"
+local read = require "koine.protocol.acp.client.read"
+
+local elicitation = {}
+
+local INVALID, INTERNAL = -32602, -32603
+local ACTIONS = { accept = true, decline = true, cancel = true }
+
+-- The question as the host's function gets it.
+local function question(link, params)
+  return { mode = params.mode, message = read.text(params.message) or "", schema = read.any(params.requestedSchema),
+    url = read.text(params.url), id = read.text(params.elicitationId),
+    session = link.sessions[read.text(params.sessionId) or false] }
+end
+
+--- The handler of elicitation/create: on_elicit(question) → {action = "accept", content = table} or "decline" or
+-- "cancel"; nil: cancel.
+function elicitation.handler(link)
+  return function(params)
+    local mode = read.at(params, "mode")
+    if mode ~= "form" and mode ~= "url" then return nil, { code = INVALID, message = "mode: form or url expected" } end
+    local answer = link.options.on_elicit(question(link, params))
+    if type(answer) == "string" or answer == nil then answer = { action = answer or "cancel" } end
+    if type(answer) ~= "table" or not ACTIONS[answer.action] then
+      return nil, { code = INTERNAL, message = "on_elicit: an action expected, got " .. errors.describe(answer) }
+    end
+    return { action = answer.action, content = answer.action == "accept" and mode == "form" and answer.content or nil }
+  end
+end
+
+return elicitation
