@@ -40,11 +40,14 @@ end)
 local NAME = check.that("at most 64 letters, digits, _ and -", function(value)
   if type(value) == "string" and #value <= NAME_MAX and value:find "^[%w_-]+$" then return value end
 end)
+local KIND = check.one_of { "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode",
+  "other" }
 local SCHEMA = check.either("JSON Schema, a table or text", check.table, check.string)
 local FIELDS = { type = TYPE, name = check.required(NAME), description = check.required(check.string),
   parameters = SCHEMA, example = check.table, run = check.required(check.func), timeout = check.positive,
   needs_approval = check.either("true, false or a function", check.boolean, check.func), hidden = check.boolean,
-  strict = check.boolean, cache_control = check.table }
+  strict = check.boolean, cache_control = check.table, kind = KIND, title = check.either("string or function",
+    check.string, check.func), locations = check.func, diff = check.func }
 local TOOL = check.options(FIELDS, { path = "tool", what = "field", hints = HINTS, first = { "name" } })
 
 -- `at` is what stands before the name of a field in errors: "", or "tools[1]."
@@ -73,7 +76,7 @@ end
 -- Tools of the provider's own. Some of them the provider describes and the caller runs (bash, text_editor): those have
 -- a `run`, and what else an agent reads; the rest is the provider's.
 
-local AGENTS = { "run", "timeout", "needs_approval", "hidden" }
+local AGENTS = { "run", "timeout", "needs_approval", "hidden", "kind", "title", "locations", "diff" }
 
 local function is_server_tool(value)
   return type(value) == "table" and type(value.type) == "string" and value.type ~= "function"
@@ -316,6 +319,11 @@ end
 --                   checks it itself
 --   hidden          boolean: an agent does not offer the tool to the model, but answers calls of it
 --   strict, cache_control   as in records.tool_definition
+-- and, for those that show a call to a person (protocol/acp/serve):
+--   kind       "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode" or "other"
+--   title      string, or function(args) → string: the call in a few words
+--   locations  function(args) → array of {path, line} or of paths: the files that the call is about
+--   diff       function(args) → {path, old (nil: a new file), new}, or nil: what the call will change in a file
 -- A new table with these fields (no `example`). Raises an ArgumentError naming the bad field.
 local function make(_, given)
   return new(given, "")

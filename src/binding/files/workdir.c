@@ -70,6 +70,19 @@ static int m_stat(lua_State *L) {
   return 2;
 }
 
+/* workdir:locate(path, writes): its absolute form without links, for others who read it, or with `writes` write it; or nil,
+** err. */
+static int m_locate(lua_State *L) {
+  struct str path;
+  const struct workdir *t = check_tree(L, &path);
+  char real[PATH_MAX];
+  struct err e;
+  err_clear(&e);
+  if (workdir_locate(t, path, lua_toboolean(L, 3), real, &e) < 0) return return_error(L, &e);
+  lua_pushstring(L, real);
+  return 1;
+}
+
 /* workdir:read(path, max): the file's bytes, or nil, err (kind "limit" beyond `max`). */
 static int m_read(lua_State *L) {
   struct str path;
@@ -125,6 +138,7 @@ static const luaL_Reg METHODS[] = {
   { "path", m_path },
   { "in_place", m_in_place },
   { "stat", m_stat },
+  { "locate", m_locate },
   { "read", m_read },
   { "write", m_write },
   { "list", m_list },

@@ -58,6 +58,37 @@ int workdir_stat(const struct workdir *t, struct str path, enum workdir_kind *ki
   return 0;
 }
 
+/* The absolute path of an open directory: 0, or -1 and errno. */
+static int path_of(int dir, char path[PATH_MAX]) {
+#ifdef F_GETPATH
+  return fcntl(dir, F_GETPATH, path) < 0 ? -1 : 0;
+#else
+  char name[64];
+  snprintf(name, sizeof name, "/proc/self/fd/%d", dir);
+  ssize_t n = readlink(name, path, PATH_MAX - 1);
+  if (n < 0) return -1;
+  path[n] = '\0';
+  return 0;
+#endif
+}
+
+int workdir_locate(const struct workdir *t, struct str path, int writes, char real[PATH_MAX], struct err *e) {
+  struct workdir_walk w;
+  int r = workdir_walk(t, path, writes, &w, e);
+  if (r == 0 && path_of(workdir_walk_dir(&w), real) < 0) r = workdir_fail(e, path, errno);
+  if (r == 0 && strcmp(w.name, ".") != 0) {
+    size_t n = strlen(real), more = strlen(w.name);
+    if (n + more + 2 > PATH_MAX) {
+      r = workdir_fail(e, path, ENAMETOOLONG);
+    } else {
+      if (n > 1) real[n++] = '/'; /* "/" has its own */
+      memcpy(real + n, w.name, more + 1);
+    }
+  }
+  workdir_walk_end(&w);
+  return r;
+}
+
 /* {{{ reading */
 
 /* 0 when it is a regular file, or -1. */

@@ -55,6 +55,10 @@ void workdir_close(struct workdir *t);
 int workdir_in_place(const struct workdir *t, struct err *e);
 /* Reads the kind of what the path leads to, links followed, and, of a file, its size. */
 int workdir_stat(const struct workdir *t, struct str path, enum workdir_kind *kind, unsigned long long *size, struct err *e);
+/* Writes the path's absolute form without links, for others who read or write it, with its NUL. What it leads to need not
+** exist. With `writes` set it fails where workdir_write would because of the path, and makes the directories above it. Between
+** this and what the others do the path may lead elsewhere. */
+int workdir_locate(const struct workdir *t, struct str path, int writes, char real[PATH_MAX], struct err *e);
 /* Appends the regular file's bytes to b, at most `max`; b is as before when that fails. */
 int workdir_read(const struct workdir *t, struct str path, size_t max, struct buf *b, struct err *e);
 /* Replaces the regular file by these bytes, or makes it and the directories above it. A temporary file in the same

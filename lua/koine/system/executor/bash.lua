@@ -73,7 +73,7 @@ end
 -- An error as calls give it: nil, err.
 local function failed(err) return nil, errors.new { kind = "executor", message = err.message, code = err.code } end
 
-local function run(machine, input)
+local function run(machine, input, ctx)
   if input.restart then return "Every command has a new shell: there is nothing to restart." end
   if not input.command then return text.mistake "command: string expected, got nothing" end
   if input.command:find("\0", 1, true) then return text.mistake "a command cannot hold a NUL byte" end
@@ -81,8 +81,15 @@ local function run(machine, input)
   if not there then return failed(moved) end
   local timeout = machine.timeout
   if input.timeout and input.timeout > 0 then timeout = math.min(timeout, input.timeout) end
-  local done, err = process.run({ shell(), "-c", input.command }, { cwd = machine.workdir, env = machine.env,
-    timeout = timeout, grace = GRACE, output_max = machine.output_max + BEYOND, protect = machine.protect })
+  local argv, opts = { shell(), "-c", input.command }, { cwd = machine.workdir, env = machine.env, timeout = timeout,
+    grace = GRACE, output_max = machine.output_max + BEYOND, protect = machine.protect }
+  local done, err
+  if machine.command then
+    opts.env = machine.set_env -- whoever runs it has an environment of his own
+    done, err = machine.command(argv, opts, ctx)
+  else
+    done, err = process.run(argv, opts)
+  end
   if done then return report(done, timeout, machine.output_max) end
   if err.kind == "cancelled" then return nil, err end
   if err.code == "too_large" and #input.command > OURS then

@@ -22,7 +22,9 @@ local glob = require "koine.system.executor.glob"
 local policies = require "koine.system.executor.policies"
 local remote = require "koine.system.executor.remote"
 local search = require "koine.system.executor.search"
+local shown = require "koine.system.executor.shown"
 local text = require "koine.system.executor.text"
+local through = require "koine.system.executor.through"
 
 local executor = { policies = policies }
 
@@ -79,11 +81,14 @@ local ROLE = check.one_of { "orchestrator", "implementor" }
 local HOOKS = check.list(check.func, "function or array of functions")
 local function POLICY(value, path) return type(value) == "function" and { value } or HOOKS(value, path) end
 
+local THROUGH = check.record { read = check.func, write = check.func, run = check.func }
+
 local OPTIONS = check.options {
   workdir = check.required(check.text), timeout = check.default(check.time_limit, TIMEOUT),
   output_max = check.default(check.integer(1), OUTPUT_MAX), protect = check.default(check.boolean, true),
   env = check.default(check.list(COPIED, "array of names"), environment.names), set_env = check.default(SET_ENV, {}),
   policy = check.default(POLICY, { policies.cautious }), allowed_tools = check.default(TOOLS, executor.names),
+  through = check.default(THROUGH, {}),
 }
 
 -- The names as keys.
@@ -157,7 +162,8 @@ end
 local methods = {}
 local metatable = { __index = methods, __name = "koine.executor" }
 
--- The state of an executor: {files, workdir, workdir_given, allowed, hooks, timeout, output_max, env, protect, denied};
+-- The state of an executor: {files, command, workdir, workdir_given, allowed, hooks, timeout, output_max, env, set_env,
+-- protect, denied};
 -- of a remote one {allowed}. Not in the object, which a program may print.
 local machines = setmetatable({}, { __mode = "k" })
 
@@ -173,8 +179,10 @@ function methods:tools(names)
   local made = {}
   for i, name in ipairs(TOOLS(names, "names")) do
     if not machines[self].allowed[name] then errors.argument(("names[%d]"):format(i), "tool that is allowed", name) end
-    made[i] = tool { name = name, description = known[name].description, parameters = known[name].parameters,
-      run = function(input, ctx) return self.run(name, input, ctx) end }
+    local given = shown.fields(name, machines[self])
+    given.name, given.description, given.parameters = name, known[name].description, known[name].parameters
+    given.run = function(input, ctx) return self.run(name, input, ctx) end
+    made[i] = tool(given)
   end
   return made
 end
@@ -230,6 +238,9 @@ end
 --   policy         function(name, input, ctx) → nil, or the reason why not; or an array of such; `{}` for none.
 --                  Default: koine.executor.policies.cautious
 --   allowed_tools  array of names; nil = all
+--   through        who reads and writes files and runs commands in its place, after all checks; each may be missing:
+--                  {read = function(path) → bytes or nil, err; write = function(path, bytes) → true or nil, err;
+--                  run = function(argv, opts, ctx) → what koine.process.run returns}. Paths are absolute
 --   protect        false: commands may read this process's environment and memory; else it is closed to them from now
 --                  on, as far as the system lets it: docs/security.md
 -- Fields: run, names (what is allowed), workdir (absolute, without links). Raises an ArgumentError naming a bad option.
@@ -237,10 +248,12 @@ local function new(_, opts)
   local kept = OPTIONS(opts)
   local workdir = kept.workdir
   local machine = { allowed = set_of(kept.allowed_tools), hooks = kept.policy, timeout = kept.timeout,
-    output_max = kept.output_max, env = environment.of(kept.env, kept.set_env), protect = kept.protect }
+    output_max = kept.output_max, env = environment.of(kept.env, kept.set_env), set_env = kept.set_env,
+    protect = kept.protect }
   local opened, err = core.workdir(workdir)
   if not opened then return nil, err end
-  machine.files, machine.workdir = opened, opened:path()
+  machine.files, machine.workdir = through.files(opened, kept.through), opened:path()
+  machine.command = kept.through.run
   if machine.protect then core.protect() end
   machine.workdir_given = workdir:sub(1, 1) == "/" and workdir or nil
   machine.denied = function(name, input, ctx) return denied(machine, name, input, ctx) end
@@ -274,6 +287,12 @@ end
 --   address   of this machine, "127.0.0.1"
 -- Raises an ArgumentError naming a bad option.
 function executor.serve(opts) return require("koine.system.executor.service").serve(opts) end
+
+--- Whether a call of the tool of that name, with these arguments, may change anything.
+function executor.changes(name, input)
+  local one = known[name]
+  return one ~= nil and one.mutates == true and input.command ~= "view"
+end
 
 --- The names of the tools that fit a role: those that change nothing for "orchestrator", all for "implementor".
 -- Raises an ArgumentError for any other word.
