@@ -25,6 +25,7 @@
 --   koine.vector                                         lengths and products of vectors, packed or not
 --   koine.mcp.connect {…}, koine.mcp.load(path)          tools, resources and prompts of MCP servers
 --   koine.store.memory {…}, koine.store.file {…}         state that processes share: values, leases, queues (store)
+--   koine.acp.serve {…}                                  an agent in an editor (protocol/acp)
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
 --   koine.providers()   what is known of each provider: name, title, variables of the key, usual model

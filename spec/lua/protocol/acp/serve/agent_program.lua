@@ -1,0 +1,85 @@
+-- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
+-- tools (names of those below), store (directory), serve (options of koine.acp.serve), agent (fields of koine.agent)}.
+
+local core = require "koine.core"
+local koine = require "koine"
+
+local config = core.decode(arg[1])
+
+local function tool(name, run, more)
+  local given = { name = name, description = "A test.", run = run }
+  for field, value in next, more or {} do given[field] = value end
+  return koine.tool(given)
+end
+
+local TOOLS = {
+  shout = tool("shout", function()
+    print "stray print"
+    io.write "stray write\n"
+    os.execute "echo stray child"
+    return "shouted"
+  end),
+  pay = tool("pay", function() return "paid" end, { needs_approval = true, title = "Pay", kind = "other" }),
+  look = tool("look", function(args) return "saw " .. args.what end, { example = { what = "string" }, kind = "read",
+    title = function(args) return "Look at " .. args.what end,
+    locations = function(args) return { args.what, { path = "/etc/x", line = 3 } } end }),
+  picture = tool("picture", function()
+    return { { type = "text", text = "a dot" }, { type = "image", source = "iVBORw0KGgo=", media_type = "image/png" } }
+  end),
+  sleep = tool("sleep", function(args)
+    return koine.process.run { "sh", "-c", "echo $$ >" .. args.file .. "; sleep 60 & echo $! >>" .. args.file
+      .. "; mv " .. args.file .. " " .. args.file .. ".ready; wait" }
+  end, { example = { file = "string" } }),
+  fails = tool("fails", function() error "it broke" end),
+}
+
+local tools = {}
+for i, name in ipairs(config.tools or {}) do tools[i] = TOOLS[name] end
+
+local options = config.serve or {}
+if config.store then options.sessions = assert(koine.store.file { dir = config.store }) end
+if config.approval_of then options.approval = function(name) return name == config.approval_of end end
+if config.login then
+  local is_in = false
+  options.login = { { id = "key", name = "Key", run = function() is_in = true return true end },
+    { id = "broken", name = "Broken", run = function() error "never" end } }
+  options.logout = function() is_in = false return true end
+  function options.agent()
+    if is_in then return koine.agent { adapter = koine.testing.playbook { steps = config.steps } } end
+    return nil, koine.errors.new { kind = "auth", message = "log in first" }
+  end
+end
+
+local function agent_with(steps)
+  for _, step in ipairs(steps) do -- a command line has room for little
+    if step.fill then step.content, step.fill = ("x"):rep(step.fill), nil end
+  end
+  local book = koine.testing.playbook { steps = steps }
+  local adapter = { chat = function(_, messages, opts)
+    local said = messages[#messages].content
+    if said[1] and said[1].text == "be silent" then koine.sleep(600) end
+    return book:chat(messages, opts)
+  end, max_context_tokens = function() return 1000 end }
+  local fields = { adapter = adapter, tools = tools }
+  if config.stop == "tokens" then fields.stop = { koine.agent.tokens(1) } end
+  if config.stop == "steps" then fields.stop = { koine.agent.steps(1) } end
+  return koine.agent(fields)
+end
+
+local made = 0
+if config.by_session then
+  function options.agent(session)
+    made = made + 1
+    local steps = config.steps[(made - 1) % #config.steps + 1]
+    if config.tell then -- the model says what the session is
+      local said = { session.mode or "", session.options, session.client.name, #session.tools }
+      steps = { { step = 1, type = "message", content = core.encode(said) } }
+    end
+    return agent_with(steps)
+  end
+elseif not options.agent then
+  options.agent = agent_with(config.steps or {})
+end
+
+local served, err = koine.acp.serve(options)
+print("after", served, err)
