@@ -66,6 +66,19 @@ Examples:
   koine ask --schema "name, age int, works [string]" "Who was Ada Lovelace?"
   koine ask --schema invoice.json <letter.txt | jq .total]]
 online("chat", "Chat, one question per line; /quit ends it.", true)
+local agent = online("agent", "Have an agent work in a directory; it asks before it changes or runs anything.", true)
+agent:argument("prompt", "The task (else one a line from the standard input; /quit ends)."):args "*"
+agent:option("-C --directory", "The directory to work in (default: this one)."):overwrite(false)
+agent:option("--max-steps", "The maximum number of model calls of a task (50)."):convert(value_of)
+agent:flag("-y --yes", "Ask for nothing.")
+agent:flag("--acp", "Serve an editor on standard input and output (Agent Client Protocol).")
+agent:option("--sessions", "With --acp: a directory to keep sessions in.")
+agent:epilog [[
+Examples:
+  koine agent "Why does the test fail? Repair it."
+  koine agent -C ~/src/project -m anthropic/claude-sonnet-4-5
+  koine agent --yes "Format all files" </dev/null
+  koine agent --acp --sessions ~/.local/state/koine      (the command that an editor starts)]]
 local embed = online("embed", "Turn texts into vectors, one a line.")
 embed:argument("text", "Texts, each as one argument (else the lines of the standard input)."):args "*"
 embed:option("-m --model", "PROVIDER/MODEL, or PROVIDER (else the first provider with a key and embeddings).")

@@ -2,9 +2,10 @@
 -- do not have.
 
 local account = require "koine.cli.account"
+local agent = require "koine.cli.talk.agent"
 local arguments = require "koine.cli.arguments"
-local ask = require "koine.cli.ask"
-local chat = require "koine.cli.chat"
+local ask = require "koine.cli.talk.ask"
+local chat = require "koine.cli.talk.chat"
 local doctor = require "koine.cli.doctor"
 local embed = require "koine.cli.embed"
 local failure = require "koine.cli.failure"
@@ -15,7 +16,8 @@ local terminal = require "koine.cli.terminal"
 local cli = {}
 
 -- Commands: functions of the arguments and of `report` → exit code.
-local COMMANDS = { ask = ask.command, chat = chat.command, embed = embed.command, models = account.models,
+local COMMANDS = { agent = agent.command, ask = ask.command, chat = chat.command, embed = embed.command,
+  models = account.models,
   login = account.login, usage = account.usage, pull = pull.command, doctor = doctor.command,
   ["serve-loopback"] = serve_loopback.command }
 

@@ -1,7 +1,7 @@
 --- A chat in the terminal, a line at a time. A line that begins with a slash is a command.
 
 local adapters = require "koine.cli.adapters"
-local ask = require "koine.cli.ask"
+local ask = require "koine.cli.talk.ask"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local json = require "koine.cli.json"
