@@ -36,10 +36,10 @@ local function connect(given)
   local mcp = require "koine.protocol.mcp"
   local one, err = errors.try(mcp.connect, opts)
   if not one then return nil, err end
-  local ok, tools, why = pcall(function() return one:tools() end)
+  local ok, tools, failure = pcall(function() return one:tools() end)
   if ok and tools then return one, tools end
   one:close()
-  return nil, ok and why or tools
+  return nil, ok and failure or tools
 end
 
 --- Connects them: array of ACP's McpServer. Waits until each is there or has failed; a session's `connections` and

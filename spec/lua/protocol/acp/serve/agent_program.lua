@@ -1,5 +1,5 @@
 -- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
--- tools (names of those below), store (directory), serve (options of koine.acp.serve), agent (fields of koine.agent)}.
+-- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: prints when it is over)}.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -37,6 +37,7 @@ local tools = {}
 for i, name in ipairs(config.tools or {}) do tools[i] = TOOLS[name] end
 
 local options = config.serve or {}
+local after_login
 if config.store then options.sessions = assert(koine.store.file { dir = config.store }) end
 if config.approval_of then options.approval = function(name) return name == config.approval_of end end
 if config.login then
@@ -44,8 +45,8 @@ if config.login then
   options.login = { { id = "key", name = "Key", run = function() is_in = true return true end },
     { id = "broken", name = "Broken", run = function() error "never" end } }
   options.logout = function() is_in = false return true end
-  function options.agent()
-    if is_in then return koine.agent { adapter = koine.testing.playbook { steps = config.steps } } end
+  function options.agent(session)
+    if is_in then return after_login(session) end
     return nil, koine.errors.new { kind = "auth", message = "log in first" }
   end
 end
@@ -67,19 +68,22 @@ local function agent_with(steps)
 end
 
 local made = 0
-if config.by_session then
-  function options.agent(session)
-    made = made + 1
-    local steps = config.steps[(made - 1) % #config.steps + 1]
-    if config.tell then -- the model says what the session is
-      local said = { session.mode or "", session.options, session.client.name, #session.tools }
-      steps = { { step = 1, type = "message", content = core.encode(said) } }
-    end
-    return agent_with(steps)
+
+local function make(session)
+  made = made + 1
+  local steps = config.steps[(made - 1) % #config.steps + 1]
+  if config.tell then -- the model says what the session is
+    local said = { session.mode or "", session.options, session.client.name, #session.tools }
+    steps = { { step = 1, type = "message", content = core.encode(said) } }
   end
-elseif not options.agent then
-  options.agent = agent_with(config.steps or {})
+  return agent_with(steps)
+end
+
+if config.login then
+  function after_login(session) return config.by_session and make(session) or agent_with(config.steps) end
+else
+  options.agent = config.by_session and make or agent_with(config.steps or {})
 end
 
 local served, err = koine.acp.serve(options)
-print("after", served, err)
+if config.after then print("after", served, err) end

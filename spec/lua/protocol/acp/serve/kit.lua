@@ -100,7 +100,7 @@ end
 --- Starts the program with that configuration. `editor` is {capabilities, requests, dir}. A value for <close>.
 function kit.open(config, editor)
   editor = editor or {}
-  config.steps = numbered(config.steps or {})
+  config.steps, config.after = numbered(config.steps or {}), true
   local program = assert(koine.process.open({ LUA, "spec/lua/protocol/acp/serve/agent_program.lua",
     core.encode(config) }, { grace = 0.1, env = { LUA_PATH = package.path, LUA_CPATH = package.cpath,
     PATH = os.getenv "PATH", HOME = os.getenv "HOME", LD_PRELOAD = os.getenv "LD_PRELOAD" } }))

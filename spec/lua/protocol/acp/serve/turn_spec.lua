@@ -163,6 +163,14 @@ describe("a turn of a served agent", function()
       assert.equal("onetwo", editor:said "agent_message_chunk")
     end)
 
+    it("and once for all of a step that are allowed with the first", function()
+      local editor <close> = kit.open({ tools = { "pay" }, steps = { calls({ "pay" }, { "pay" }), text "ok" } },
+        { requests = { ["session/request_permission"] = function() return choose "allow_always" end } })
+      assert.equal("end_turn", editor:prompt(editor:session(), "go"))
+      assert.equal(1, #editor.asked)
+      assert.truthy(editor:statuses():find "c2 completed")
+    end)
+
     it("and offers nothing for ever where the host does not want it", function()
       local editor <close> = open(function() return choose "allow_always" end, { serve = { always = false } })
       local id = editor:session()
@@ -241,6 +249,19 @@ describe("a turn of a served agent", function()
     end)
   end)
 
+  it("is cancelled with those that wait for it", function()
+    koine.run(function()
+      local editor <close> = kit.open { tools = { "sleep" }, steps = { calls { "sleep", { file = dir .. "/pids" } },
+        text "ok" } }
+      local id, ends = editor:session(), {}
+      for i = 1, 3 do koine.spawn(function() ends[i] = editor:prompt(id, "go") end) end
+      editor:await(function() return editor:statuses():find "c1 in_progress" end)
+      editor.peer:notify("session/cancel", { sessionId = id })
+      assert.equal("end_turn", editor:prompt(id, "go"))
+      assert.same({ "cancelled", "cancelled", "cancelled" }, ends)
+    end)
+  end)
+
   it("[32] goes on beside that of another session", function()
     koine.run(function()
       local release = {}
@@ -266,13 +287,11 @@ describe("a turn of a served agent", function()
     koine.run(function()
       local file = dir .. "/pids"
       local editor <close> = kit.open { tools = { "sleep" }, steps = { calls { "sleep", { file = file } } } }
-      local id = editor:session()
-      koine.spawn(function()
-        editor.peer:request("session/prompt", { sessionId = id, prompt = { { type = "text", text = "go" } } })
-      end)
+      local id, stop = editor:session(), nil
+      koine.spawn(function() stop = editor:prompt(id, "go") end)
       editor:await(function() return process_kit.read(file .. ".ready") ~= "" end)
       local done = editor:finish()
-      assert.equal(0, done.code)
+      assert.same({ 0, "cancelled" }, { done.code, stop })
       assert.equal(0, process_kit.survivors(file .. ".ready"))
     end)
   end)

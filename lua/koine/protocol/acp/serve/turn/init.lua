@@ -93,7 +93,7 @@ local function drive(self)
       told = run.response
       self.session:used(told, run.spec.adapter)
     end
-    if err then return nil, err, run:summary() end
+    if err then return nil, err end
     if not made then
       local result = run:summary()
       if result.status ~= "paused" or not decide(self, result.pending) then return run:summary() end
@@ -125,11 +125,12 @@ function methods:play(blocks)
   local started, err = start(self, blocks)
   if self.cancelled then return { stopReason = "cancelled" } end
   if not started then return failure.of(err) end
-  local result, failed, summary = drive(self)
+  local ok, result, failed = pcall(drive, self)
+  if not ok then result, failed = nil, result end -- what an adapter or a function of the agent's raised
   self.calls:abandon()
   local reason = result and reason_of(self, result)
-  if failed and (self.cancelled or failed.kind == "cancelled") then reason = "cancelled" end
-  self.session:keep((result or summary).messages, blocks, reason == "refusal")
+  if failed and (self.cancelled or errors.is_error(failed) and failed.kind == "cancelled") then reason = "cancelled" end
+  self.session:keep(self.run:summary().messages, blocks, reason == "refusal")
   if not reason then return failure.of(failed) end
   return { stopReason = reason }
 end
