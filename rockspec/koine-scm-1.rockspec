@@ -423,6 +423,7 @@ build = {
     ["koine.protocol.mcp.transport.http.post"] = "lua/koine/protocol/mcp/transport/http/post.lua",
     ["koine.protocol.mcp.transport.http.standing"] = "lua/koine/protocol/mcp/transport/http/standing.lua",
     ["koine.protocol.mcp.transport.stdio"] = "lua/koine/protocol/mcp/transport/stdio.lua",
+    ["koine.protocol.mcp.transport.unhurried"] = "lua/koine/protocol/mcp/transport/unhurried.lua",
     ["koine.protocol.rpc"] = "lua/koine/protocol/rpc/init.lua",
     ["koine.protocol.rpc.calls"] = "lua/koine/protocol/rpc/calls.lua",
     ["koine.protocol.rpc.dispatch"] = "lua/koine/protocol/rpc/dispatch.lua",

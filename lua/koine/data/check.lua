@@ -135,10 +135,16 @@ check.credential_path = check.that("path of a file", function(value)
   return value
 end)
 
---- An http:// or https:// URL, kept without a slash at its end. Errors do not show it: it may hold a password.
+local function is_url(value) return type(value) == "string" and value:find "^https?://[^/%s%c][^%s%c]*$" ~= nil end
+
+--- An http:// or https:// URL, kept as it is. Errors do not show it: it may hold a password.
+check.exact_url = check.secret(check.that("http:// or https:// URL", function(value)
+  if is_url(value) then return value end
+end))
+
+--- The same, kept without a slash at its end.
 check.url = check.secret(check.that("http:// or https:// URL", function(value)
-  if type(value) ~= "string" or not value:find "^https?://[^/%s%c][^%s%c]*$" then return nil end
-  return (value:gsub("/$", ""))
+  if is_url(value) then return (value:gsub("/$", "")) end
 end))
 
 -- "integer, 1 or more", "number, 2 or less", "number from 0 to 2"

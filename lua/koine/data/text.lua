@@ -1,5 +1,7 @@
 --- Texts of UTF-8, cut to so many bytes; texts in URLs; which texts an error may show.
 
+local core = require "koine.core"
+
 local text = {}
 
 local SECRET_RUN = 16 -- bytes of letters and digits in a row, as keys have and names do not
@@ -25,6 +27,16 @@ function text.may_be_secret(whole)
     if #run >= SECRET_RUN and run:find "%a" and run:find "%d" then return true end
   end
   return whole:find("-----BEGIN", 1, true) ~= nil
+end
+
+local SECRETS = 16 -- that the core looks for at once
+
+--- The text with each of `secrets` (array of strings, however many; those below 8 bytes are left) as "[redacted]".
+function text.redact(whole, secrets)
+  for i = 1, #secrets, SECRETS do
+    whole = core.redact(whole, table.move(secrets, i, math.min(i + SECRETS - 1, #secrets), 1, {}))
+  end
+  return whole
 end
 
 --- Whether a text (string) can be meant as the path of a file: not the file's contents.

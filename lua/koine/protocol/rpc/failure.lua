@@ -4,6 +4,7 @@
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local message = require "koine.protocol.rpc.message"
+local redact = require("koine.data.text").redact
 local text = require "koine.data.text"
 
 local failure = {}
@@ -14,12 +15,12 @@ local DEPTH_MAX = 32  -- of data whose strings are redacted; what is deeper is l
 local KINDS = { [-32600] = "invalid_request", [-32602] = "invalid_request", [-32601] = "not_found" }
 
 local function redacted(value, secrets, depth)
-  if type(value) == "string" then return core.redact(value, secrets) end
+  if type(value) == "string" then return redact(value, secrets) end
   if type(value) ~= "table" then return value end
   if depth == DEPTH_MAX then return nil end
   local copy = setmetatable({}, getmetatable(value))
   for key, member in next, value do
-    if type(key) == "string" then key = core.redact(key, secrets) end
+    if type(key) == "string" then key = redact(key, secrets) end
     copy[key] = redacted(member, secrets, depth + 1)
   end
   return copy
@@ -33,7 +34,7 @@ function failure.of_answer(answer, secrets)
     return errors.new { kind = "protocol", message = "an answer with neither a result nor a proper error" }
   end
   local code = math.tointeger(said.code) or said.code
-  local words = type(said.message) == "string" and core.redact(said.message, secrets) or "no message"
+  local words = type(said.message) == "string" and redact(said.message, secrets) or "no message"
   local data
   if said.data ~= core.null then data = redacted(said.data, secrets, 0) end
   return errors.new { kind = KINDS[code] or "server", code = tostring(code), retryable = false, message = words,
@@ -43,7 +44,7 @@ end
 --- The words of an error of the peer's, with what the other side said last that was no message (nil: nothing).
 function failure.with_last_words(words, said, secrets)
   if not said or said == "" or text.may_be_secret(said) then return words end
-  return ("%s; it said: %s"):format(words, core.redact(said, secrets))
+  return ("%s; it said: %s"):format(words, redact(said, secrets))
 end
 
 --- A copy, as every caller may add to its error.
@@ -53,7 +54,7 @@ function failure.copy(err)
   return setmetatable(copy, getmetatable(err))
 end
 
-local function words_of(err, secrets) return (text.cut(core.redact(errors.words(err), secrets), WORDS_MAX)) end
+local function words_of(err, secrets) return (text.cut(redact(errors.words(err), secrets), WORDS_MAX)) end
 
 --- What we answer for an error that a handler returned or raised: {code, message, data}. A table with an integer
 -- `code` is taken as it is; an error of Koine's whose code is a negative number keeps that.

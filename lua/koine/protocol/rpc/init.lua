@@ -11,7 +11,6 @@
 
 local check = require "koine.data.check"
 local calls = require "koine.protocol.rpc.calls"
-local core = require "koine.core"
 local defer = require "koine.task.defer"
 local dispatch = require "koine.protocol.rpc.dispatch"
 local errors = require "koine.data.errors"
@@ -20,6 +19,7 @@ local inboxes = require "koine.protocol.rpc.inbox"
 local message = require "koine.protocol.rpc.message"
 local outboxes = require "koine.protocol.rpc.outbox"
 local posts = require "koine.protocol.rpc.posts"
+local redact = require("koine.data.text").redact
 local served = require "koine.protocol.rpc.served"
 local shared_run = require "koine.task.shared_run"
 local wait = require "koine.task.wait"
@@ -63,7 +63,7 @@ end
 function methods:fail(kind, words, code)
   if self.err then return end
   self.err = errors.new { kind = kind, code = code, retryable = false,
-    message = failure.with_last_words(core.redact(words, self.options.secrets), self.said, self.options.secrets) }
+    message = failure.with_last_words(redact(words, self.options.secrets), self.said, self.options.secrets) }
   self.calls:fail_all(self.err)
   wake_all(self)
 end

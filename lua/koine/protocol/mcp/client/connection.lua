@@ -2,7 +2,6 @@
 -- ended by itself, at most three times in a minute. It owns the transport. `known` is what is known of the server (see
 -- handshake.lua), `options` are those of connect, `offered` our capabilities.
 
-local core = require "koine.core"
 local check = require "koine.data.check"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
@@ -12,6 +11,7 @@ local handshake = require "koine.protocol.mcp.client.handshake"
 local inputs = require "koine.protocol.mcp.inputs"
 local mutex = require "koine.task.mutex"
 local programs = require "koine.protocol.mcp.transport.stdio"
+local redact = require("koine.data.text").redact
 local wait = require "koine.task.wait"
 
 local RESTARTS, WITHIN = 3, 60 -- so many in so many seconds
@@ -32,15 +32,24 @@ end
 local function open(self)
   local options, made = self.options, handlers(self)
   if options.url then
-    return nil, errors.new { kind = "not_implemented", message = "servers with a url cannot be asked yet" }
+    return require("koine.protocol.mcp.transport.http").open(pick(options,
+      { "url", "headers", "token", "proxy", "ca_file" }), made)
   end
   return programs.open(pick(options, { "command", "args", "env", "cwd", "grace", "protect" }), made)
 end
 
 local function cannot_start(self, err)
   if err.kind == "cancelled" then return err end
-  return failure.new(self, "connect", "cannot start: " .. core.redact(errors.words(err), self.options.secrets),
+  return failure.new(self, "connect", "cannot start: " .. redact(errors.words(err), self.options.secrets),
     err.code)
+end
+
+-- Asks a session for log messages, where it has them: a server that refuses sends what it likes.
+local function set_log_level(self, transport)
+  local capabilities, level = self.known.capabilities, self.options.log_level
+  if level and self.known.era == "legacy" and capabilities and capabilities.logging then
+    transport:request("logging/setLevel", { level = level }, { timeout = self.options.timeout.connect })
+  end
 end
 
 -- Starts the server, and agrees with it: a transport, or nil, err.
@@ -63,15 +72,22 @@ local function start(self)
   self.opening, self.transport = false, transport
   for field, value in next, known do self.known[field] = value end
   self.events.began(self.known)
+  set_log_level(self, transport)
   return transport
 end
 
--- Starts a server again that ended: a transport, or nil, err.
-local function restart(self, old)
+-- Whether a program may be started again now, which counts then.
+local function may_start(self)
   local starts, now = self.starts, wait.now()
   while starts[1] and now - starts[1] > WITHIN do table.remove(starts, 1) end
-  if #starts >= RESTARTS then return nil, failure.ended(self, old) end
+  if #starts >= RESTARTS then return false end
   starts[#starts + 1] = now
+  return true
+end
+
+-- Starts a server again that ended, or begins another session: a transport, or nil, err.
+local function restart(self, old)
+  if old.kind == "stdio" and not may_start(self) then return nil, failure.ended(self, old) end
   old:close()
   self.events.restarted()
   return start(self)

@@ -79,7 +79,4 @@ function era.of_answer(result, err)
   return "legacy" -- some servers answer any method
 end
 
---- Whether an error was told by the server's answer, and not by the connection or the clock.
-function era.is_answer(err) return err.status_code ~= nil or not TROUBLE[err.kind] end
-
 return era

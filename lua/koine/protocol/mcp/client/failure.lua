@@ -49,8 +49,10 @@ end
 -- An error that the server answered.
 local function answered(connection, method, err)
   local code, kind = err.code, err.kind
+  local words, again = errors.words(err), ("MCP error %s: "):format(code) -- which many servers say themselves
+  while words:sub(1, #again) == again do words = words:sub(#again + 1) end
   local fields = { kind = kind, code = code, data = err.data, retryable = false, status_code = err.status_code,
-    message = ("MCP error %s: %s"):format(code, errors.words(err)) }
+    message = again .. words }
   local data = type(err.data) == "table" and err.data or {}
   if code == CAPABILITY then
     fields.kind, fields.required = "invalid_request", data.requiredCapabilities

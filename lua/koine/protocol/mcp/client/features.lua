@@ -8,6 +8,7 @@ local tools = require "koine.protocol.mcp.tools"
 
 local features = {}
 
+local HEADER_MISMATCH = "-32020"
 local VALUES_MAX = 100 -- of a completion
 
 local function is_array(value) return type(value) == "table" and getmetatable(value) == core.array_mt end
@@ -44,10 +45,18 @@ function features.list(client, method, key)
   return items
 end
 
---- Calls a tool: {content, structured, is_error, meta}, or nil, err. `opts` as for send.request.
+--- Calls a tool: {content, structured, is_error, meta}, or nil, err. `opts` as for send.request, and headers_of() → the
+-- headers that the tool has to have, which is asked again where the server finds that they are wrong.
 function features.call(client, name, arguments, opts)
   local params = { name = name, arguments = not opts.arguments_json and (arguments or {}) or nil }
+  local headers_of = opts.headers_of
+  if headers_of then opts.headers = headers_of() end
   local result, err = send.request(client.connection, "tools/call", params, opts)
+  if not result and err.code == HEADER_MISMATCH and headers_of then
+    client.changes.kept:drop "tools/list"
+    opts.headers = headers_of()
+    result, err = send.request(client.connection, "tools/call", params, opts)
+  end
   if not result then return nil, err end
   local content = result.content
   if content == nil or content == core.null then content = core.array {} end

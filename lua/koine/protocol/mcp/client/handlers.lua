@@ -2,6 +2,7 @@
 -- of connection.lua.
 
 local core = require "koine.core"
+local redact = require("koine.data.text").redact
 local text = require "koine.data.text"
 
 local INVALID_REQUEST = -32600
@@ -41,7 +42,7 @@ local function notifications(connection)
   heard["notifications/subscriptions/acknowledged"] = function(params) events.acknowledged(table_of(params)) end
   heard["notifications/message"] = function(params)
     params = table_of(params)
-    connection:tell(connection.options.on_log, core.redact(said(params), connection.options.secrets), params)
+    connection:tell(connection.options.on_log, redact(said(params), connection.options.secrets), params)
   end
   heard["notifications/cancelled"] = function(params)
     local transport, id = connection.transport, table_of(params).requestId

@@ -70,7 +70,7 @@ function methods:call(name, arguments, opts)
   if arguments ~= nil then ARGUMENTS(arguments, "arguments") end
   local kept = CALL(opts or {})
   kept.timeout, kept.idle, kept.name = kept.timeout or self.limits.timeout, kept.idle or self.limits.idle, name
-  kept.headers = tools.headers(self, name, arguments or {})
+  tools.complete(self, name, arguments or {}, kept)
   return features.call(self, name, arguments, kept)
 end
 

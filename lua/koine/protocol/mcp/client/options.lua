@@ -27,7 +27,7 @@ local APPROVAL = check.either('"none", "writes", "all" or a function', check.one
 
 local PROGRAM = { command = check.text, args = check.list(check.text, "array of strings"), env = VALUES,
   cwd = check.called(check.text, "path of a directory"), grace = check.seconds, protect = check.boolean }
-local REMOTE = { url = check.url, headers = VALUES,
+local REMOTE = { url = check.exact_url, proxy = check.text, ca_file = check.path, headers = VALUES,
   token = check.secret(check.either("string or function", check.key, check.func)) }
 local MEMBERS = { name = check.required(check.name), era = check.one_of { "legacy", "modern" },
   probe_timeout = check.default(check.time_limit, PROBE), timeout = check.default(TIMEOUT),

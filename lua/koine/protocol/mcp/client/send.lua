@@ -72,7 +72,15 @@ local function heard_by(on_progress)
   end
 end
 
--- Asks once: the result (table), or nil, err.
+-- Whether the request may be made again after an error: in another session, where the server forgot ours; and where
+-- the answer was lost on its way, if it does no harm that it was made before.
+local function may_repeat(connection, method, opts, err)
+  if err.code == "session_gone" then return true end
+  return err.kind == "stream_truncated" and connection.known.era == "modern"
+    and (method ~= "tools/call" or opts.repeatable == true)
+end
+
+-- Asks once: the result (table), or nil, err, and whether it may be asked again.
 local function ask(connection, method, params, opts, latest)
   local transport, err = connection:get()
   if not transport then return nil, err end
@@ -85,7 +93,9 @@ local function ask(connection, method, params, opts, latest)
   result, err = transport:request(method,
     with_meta(connection, params, opts, method == "tools/call" or on_progress ~= nil),
     { timeout = left, idle = opts.idle, on_progress = heard_by(on_progress), name = opts.name, headers = opts.headers })
-  if result == nil then return nil, failure.of(connection, transport, method, err) end
+  if result == nil then
+    return nil, failure.of(connection, transport, method, err), may_repeat(connection, method, opts, err)
+  end
   if type(result) ~= "table" or getmetatable(result) == core.array_mt then
     return nil, failure.new(connection, "protocol", method .. ": a result that is no object")
   end
@@ -115,7 +125,8 @@ end
 local function ask_through(connection, method, params, opts, latest)
   local round = 0
   while true do
-    local result, err = ask(connection, method, params, opts, latest)
+    local result, err, again = ask(connection, method, params, opts, latest)
+    if again then result, err = ask(connection, method, params, opts, latest) end
     if not result then return nil, err end
     local kind = connection.known.era == "modern" and result.resultType or "complete"
     if kind == "complete" then return result, round > 0 end
@@ -134,7 +145,8 @@ end
 
 --- Asks the server: the result (table), and whether the server asked something before it; or nil, err. `opts`: timeout
 -- and idle (seconds, or nil: no limit), on_progress, name (of the tool, prompt or resource), headers, arguments_json
--- (params.arguments as JSON), traceparent. Raises what a callback of the client's raised meanwhile.
+-- (params.arguments as JSON), traceparent, repeatable (true: the tool may be called twice).
+-- Raises what a callback of the client's raised meanwhile.
 function send.request(connection, method, params, opts)
   local latest = opts.timeout and wait.now() + opts.timeout
   local result, asked

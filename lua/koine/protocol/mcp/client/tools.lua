@@ -1,5 +1,6 @@
 --- The tools of a client's server for models: what the room of tools makes of its list, called on this connection.
 
+local core = require "koine.core"
 local failure = require "koine.protocol.mcp.client.failure"
 local features = require "koine.protocol.mcp.client.features"
 local room = require "koine.protocol.mcp.tools"
@@ -23,11 +24,35 @@ local function has_headers(client)
   return connection.known.era == "modern" and connection.options.url ~= nil
 end
 
+-- What the server listed of a tool, or nil.
+local function entry_of(client, name)
+  for _, entry in ipairs(features.list(client, "tools/list", "tools") or {}) do
+    if entry.name == name then return entry end
+  end
+end
+
+-- The headers that a call of that tool has to have with these arguments, nil for none: of the tool as it was listed.
+local function headers_of(client, name, arguments)
+  local entry = entry_of(client, name)
+  if not entry or type(entry.inputSchema) ~= "table" then return nil end
+  local plan = room.header.plan(entry.inputSchema)
+  return plan and room.header.values(plan, arguments)
+end
+
+-- Whether a tool may be called twice where it is not known that it was called once.
+local function is_repeatable(hints) return hints.readOnlyHint or hints.idempotentHint end
+
 -- Calls a tool for a model. A client that was closed meanwhile is trouble of the tool, and no end of the model's work.
 local function send(client, entry, arguments_json, headers)
-  local limits = client.limits
-  local result, err = features.call(client, entry.name, nil, { arguments_json = arguments_json, headers = headers,
-    name = entry.name, timeout = limits.timeout, idle = limits.idle })
+  local limits, first = client.limits, has_headers(client)
+  local result, err = features.call(client, entry.name, nil, { arguments_json = arguments_json,
+    headers_of = first and function()
+      if first then
+        first = false
+        return headers
+      end
+      return headers_of(client, entry.name, core.decode(arguments_json) or {})
+    end, repeatable = is_repeatable(entry.hints), name = entry.name, timeout = limits.timeout, idle = limits.idle })
   if not result and err.kind == "cancelled" and client.connection.closed then
     return nil, failure.new(client.connection, "connect", "the client was closed", "closed")
   end
@@ -50,14 +75,14 @@ function tools.all(client, opts)
   return made, err
 end
 
---- The headers that a call of that tool has to have with these arguments, nil for none: of the tool as it was listed.
-function tools.headers(client, name, arguments)
-  if not has_headers(client) then return nil end
-  for _, entry in ipairs(features.list(client, "tools/list", "tools") or {}) do
-    if entry.name == name and type(entry.inputSchema) == "table" then
-      local plan = room.header.plan(entry.inputSchema)
-      return plan and room.header.values(plan, arguments)
-    end
+--- Adds to the options of a call what the server's list says of the tool: the headers of its arguments, and over HTTP
+-- whether it may be called again. Returns nothing.
+function tools.complete(client, name, arguments, opts)
+  if not has_headers(client) then return end
+  opts.headers_of = function() return headers_of(client, name, arguments) end
+  if client.connection.options.trusted then
+    local entry = entry_of(client, name)
+    opts.repeatable = entry and is_repeatable(room.hints(entry.annotations, true))
   end
 end
 

@@ -6,11 +6,11 @@
 -- protocol/rpc, with kind, code and data.
 
 local check = require "koine.data.check"
-local core = require "koine.core"
-local defer = require "koine.task.defer"
 local environment = require "koine.system.environment"
 local process = require "koine.system.process"
+local redact = require("koine.data.text").redact
 local rpc = require "koine.protocol.rpc"
+local unhurried = require "koine.protocol.mcp.transport.unhurried"
 local wait = require "koine.task.wait"
 
 local transport = {}
@@ -77,22 +77,9 @@ function methods:close(has_ended)
   self.program:close()
 end
 
--- The handlers of requests, which may ask a person: while they run, the calls of ours do not count as idle.
-local function unhurried(self, requests)
-  local handlers = {}
-  for method, handler in next, requests or {} do
-    handlers[method] = method == "ping" and handler or function(...)
-      local done <close> = defer(function() self.peer.calls:resume() end) -- luacheck: ignore done
-      self.peer.calls:rest()
-      return handler(...)
-    end
-  end
-  return handlers
-end
-
 -- A line of standard error.
 local function tell(self, on_log, line)
-  line = core.redact(line, self.secrets)
+  line = redact(line, self.secrets)
   if line:find "%S" then self.last = line end
   if on_log then on_log(line) end
 end

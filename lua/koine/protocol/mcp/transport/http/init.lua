@@ -13,6 +13,7 @@ local post = require "koine.protocol.mcp.transport.http.post"
 local rpc = require "koine.protocol.rpc"
 local failure = require "koine.protocol.mcp.transport.http.failure"
 local standing = require "koine.protocol.mcp.transport.http.standing"
+local unhurried = require "koine.protocol.mcp.transport.unhurried"
 
 local transport = {}
 
@@ -24,7 +25,7 @@ local SECRETS_MAX = 16  -- that the core looks for
 
 local HEADERS = check.secret(check.map(check.secret(check.text), "table of strings by name"))
 
-local OPTIONS = check.options { url = check.required(check.url), headers = HEADERS,
+local OPTIONS = check.options { url = check.required(check.exact_url), headers = HEADERS,
   token = check.secret(check.either("string or function", check.key, check.func)),
   proxy = check.text, ca_file = check.path, http2 = check.boolean, limits = check.table }
 
@@ -135,8 +136,8 @@ function transport.open(options, handlers)
     return "notifications/cancelled", { requestId = id, reason = "the client no longer waits" }
   end
   local wire = { post = function(_, text, item) return post(self, text, item) end }
-  self.peer = rpc.new(wire, { requests = handlers.requests, notifications = handlers.notifications, progress = progress,
-    cancel = cancel, batches = true, secrets = secrets })
+  self.peer = rpc.new(wire, { requests = unhurried(self, handlers.requests), notifications = handlers.notifications,
+    progress = progress, cancel = cancel, batches = true, secrets = secrets })
   return self
 end
 
