@@ -1,4 +1,4 @@
--- A served agent against @agentclientprotocol/sdk, the protocol's own client: it asks every method, and every message of
+-- A served agent against @agentclientprotocol/sdk, the protocol's own client: it asks every method, and each message of
 -- the agent fits the protocol's JSON schema, in random runs too. KOINE_SEED and KOINE_CASES set seed and number.
 
 local core = require "koine.core"

@@ -4,7 +4,7 @@
 local mcp = require "spec.interop.support.mcp"
 local program = require "spec.interop.support.program"
 
-local CLIENT = "spec/interop/support/mcp_conformance.lua"
+local CLIENT = "spec/interop/support/mcp/conformance.lua"
 
 -- The scenarios that each revision requires, besides auth/*.
 local REQUIRED = {

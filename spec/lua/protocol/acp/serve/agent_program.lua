@@ -1,5 +1,5 @@
 -- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
--- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: prints when it is over)}.
+-- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: it prints at the end)}.
 
 local core = require "koine.core"
 local koine = require "koine"

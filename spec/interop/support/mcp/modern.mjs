@@ -1,4 +1,4 @@
-// mcp_modern.mjs MODULES [PORT]: a server of MCP 2026-07-28 alone on @modelcontextprotocol/server, over standard input and
+// modern.mjs MODULES [PORT]: a server of MCP 2026-07-28 alone on @modelcontextprotocol/server, over standard input and
 // output, or over HTTP on that port (0: a free one, which it prints). The npm packages are in MODULES/node_modules.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';

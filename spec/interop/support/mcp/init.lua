@@ -18,7 +18,7 @@ function mcp.reference(name, ...)
 end
 
 --- Those of our own script on @modelcontextprotocol/server.
-function mcp.modern() return { command = mcp.node, args = { "spec/interop/support/mcp_modern.mjs", mcp.folder } } end
+function mcp.modern() return { command = mcp.node, args = { "spec/interop/support/mcp/modern.mjs", mcp.folder } } end
 
 --- Starts the reference server everything over HTTP: a program (to be stopped), with its URL in `answer`.
 function mcp.everything_http()
@@ -33,7 +33,7 @@ end
 --- Starts our script over HTTP: a program (to be stopped), with its URL in `answer`.
 function mcp.modern_http()
   local here = io.popen("pwd"):read "l"
-  local command = ("%s %s/spec/interop/support/mcp_modern.mjs %s 0"):format(program.quote(mcp.node),
+  local command = ("%s %s/spec/interop/support/mcp/modern.mjs %s 0"):format(program.quote(mcp.node),
     program.quote(here), program.quote(mcp.folder))
   return program.start(program.folder(), command, function(log)
     local port = log:match "listening on (%d+)"
