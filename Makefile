@@ -177,7 +177,7 @@ $(BUILD)/spec/c/%: spec/c/%.c $(CORE_LIB)
 # Programs that host the library.
 $(BUILD)/spec/host/%: spec/host/%.c $(CORE_LIB) $(BINDING_OBJ)
 	@mkdir -p $(@D)
-	$(QUIET)$(CC) $(KOINE_CFLAGS) $(SPEC_OPT) -Isrc -Ispec/c -Ispec/host $(LUA_INC) -MMD -MP -o $@ $< $(BINDING_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) $(MORE_LIB) -ldl -lm -lpthread
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -Isrc -Ispec/c -Ispec/host $(LUA_INC) -MMD -MP -o $@ $< $(BINDING_OBJ) $(CORE_LIB) $(LUA_LIB) $(CURL_LIB) $(MORE_LIB) -ldl -lm -lpthread
 
 # Their servers are OpenSSL's own.
 $(BUILD)/spec/host/http/%_hostile: MORE_LIB = -lssl -lcrypto
