@@ -177,6 +177,41 @@ describe("servers", function()
     assert.are.equal("cancelled", select(2, servers:tools()).kind)
   end)
 
+  it("are closed by a task that is cancelled", function()
+    koine.run(function()
+      local client
+      local none, err = koine.timeout(0.3, function()
+        local servers <close> = load({ good = entry(GOOD), silent = entry(SILENT) }, { start_timeout = 0.05 })
+        repeat assert(servers:start()) until servers.clients.good
+        client = servers.clients.good
+        koine.sleep(kit.SAFETY)
+      end)
+      assert.is_nil(none)
+      assert.are.equal("timeout", err.kind)
+      if client then assert.are.equal("cancelled", select(2, client:call "a").kind) end
+    end)
+  end)
+
+  it("go on starting when the task that waited for them is cancelled", function()
+    koine.run(function()
+      local servers <close> = load { late = entry(("await %q\n"):format(dir .. "/go") .. GOOD) }
+      assert.is_nil((koine.timeout(0.05, function() return servers:start() end)))
+      files.write(dir .. "/go", "")
+      assert(servers:start())
+      assert.are.equal(2, #assert(servers:tools()))
+    end)
+  end)
+
+  it("serve several tasks at once", function()
+    koine.run(function()
+      local servers <close> = load { one = entry(GOOD), two = entry(GOOD) }
+      local first, second = koine.gather(function() return servers:start() and servers:tools() end,
+        function() return servers:start() and servers:tools() end)
+      assert.are.same(names(first), names(second))
+      assert.are.equal(4, #first)
+    end)
+  end)
+
   it("are not started by load, and close before that", function()
     local servers = load { good = entry(('io.open(%q, "w"):close()\n'):format(dir .. "/started") .. GOOD) }
     assert.are.equal("not_started", select(2, servers:client "good").code)
