@@ -414,6 +414,7 @@ build = {
     ["koine.protocol.mcp.tools.header"] = "lua/koine/protocol/mcp/tools/header.lua",
     ["koine.protocol.mcp.tools.name"] = "lua/koine/protocol/mcp/tools/name.lua",
     ["koine.protocol.mcp.tools.pins"] = "lua/koine/protocol/mcp/tools/pins.lua",
+    ["koine.protocol.mcp.tools.search"] = "lua/koine/protocol/mcp/tools/search.lua",
     ["koine.protocol.mcp.transport.http"] = "lua/koine/protocol/mcp/transport/http/init.lua",
     ["koine.protocol.mcp.transport.http.challenge"] = "lua/koine/protocol/mcp/transport/http/challenge.lua",
     ["koine.protocol.mcp.transport.http.events"] = "lua/koine/protocol/mcp/transport/http/events.lua",

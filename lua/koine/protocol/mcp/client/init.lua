@@ -20,7 +20,7 @@ local metatable = { __index = methods, __name = "koine.mcp.client", __close = fu
 local CALL = check.options { timeout = check.time_limit, idle = check.time_limit, on_progress = check.func,
   traceparent = check.text }
 local NAMES = check.list(check.nonempty, "array of names of tools")
-local TOOLS = check.options { only = NAMES, except = NAMES,
+local TOOLS = check.options { only = NAMES, except = NAMES, search = check.boolean,
   prefix = check.either("string, true or false", check.boolean, check.nonempty) }
 local ARGUMENTS = check.that("table", function(value) if type(value) == "table" then return value end end)
 local WORDS = check.map(check.string, "table of strings by name")
@@ -47,6 +47,7 @@ end
 -- on_warning. Options (nil: none):
 --   only, except  arrays of the server's own names: which tools
 --   prefix        what the tools' names begin with: a string; true (the default): the client's name; false: nothing
+--   search        true: two tools in place of all, PREFIX_search and PREFIX_call, which stay when the list changes
 -- Raises an ArgumentError, and what callbacks raised.
 function methods:tools(opts) return tools.all(self, TOOLS(opts or {})) end
 

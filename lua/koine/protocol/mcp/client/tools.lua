@@ -59,9 +59,8 @@ local function send(client, entry, arguments_json, headers)
   return result, err
 end
 
---- The tools of the server as an array of koine.tool; or nil, err. `opts` has only, except and prefix, as client:tools
--- takes them.
-function tools.all(client, opts)
+-- All tools that the server lists; or nil, err.
+local function all(client, opts)
   local listed, err = features.list(client, "tools/list", "tools")
   if not listed then return nil, err end
   local options = client.connection.options
@@ -73,6 +72,14 @@ function tools.all(client, opts)
     send = function(entry, arguments_json, _, headers) return send(client, entry, arguments_json, headers) end })
   client.connection:check()
   return made, err
+end
+
+--- The tools of the server as an array of koine.tool; or nil, err. `opts` has only, except, prefix and search, as
+-- client:tools takes them.
+function tools.all(client, opts)
+  if not opts.search then return all(client, opts) end
+  return room.search { server = client.name, prefix = opts.prefix, approval = client.connection.options.approval,
+    words = failure.for_model, list = function() return all(client, opts) end }
 end
 
 --- Adds to the options of a call what the server's list says of the tool: the headers of its arguments, and over HTTP

@@ -22,7 +22,7 @@ local metatable = { __index = methods, __name = "koine.mcp.servers", __close = f
 local OPTIONS = check.options { start_timeout = check.default(check.time_limit, START),
   join_timeout = check.default(check.time_limit, JOIN), each = check.func,
   variables = check.default(check.secret(check.map(check.secret(check.string))), function() return {} end) }
-local TOOLS = check.options { prefix = check.default(check.boolean, true) }
+local TOOLS = check.options { prefix = check.default(check.boolean, true), search = check.boolean }
 
 -- Starting -----------------------------------------------------------------------------------------------------------
 
@@ -56,10 +56,10 @@ end
 -- Using --------------------------------------------------------------------------------------------------------------
 
 -- The tools of one client, or nil, err, whatever goes wrong.
-local function tools_of(self, entry, client, prefix)
+local function tools_of(self, entry, client, opts)
   if client.capabilities and not client.capabilities.tools then return {} end
   local ran, made, err = pcall(scheduler.timeout, self.start_timeout, client.tools, client,
-    { prefix = prefix and entry.name, only = entry.only, except = entry.except })
+    { prefix = opts.prefix and entry.name, search = opts.search, only = entry.only, except = entry.except })
   if check.is_memory(made) then error(made, 0) end
   if ran then return made, err end
   if errors.is_error(made) then return nil, made end
@@ -67,7 +67,7 @@ local function tools_of(self, entry, client, prefix)
 end
 
 -- Asks all clients at once: an array of {server, tools}, in the order of the names; or nil, err.
-local function list_all(self, prefix)
+local function list_all(self, opts)
   local listed, left, token = {}, 0, {}
   for i, entry in ipairs(self.entries) do
     local client = self.clients[entry.name]
@@ -75,7 +75,7 @@ local function list_all(self, prefix)
     if client then
       left = left + 1
       self.shared:spawn(function()
-        local made, err = tools_of(self, entry, client, prefix)
+        local made, err = tools_of(self, entry, client, opts)
         listed[i].tools, self.failed[entry.name] = made or {}, err
         left = left - 1
         self.shared:wake(token)
@@ -90,14 +90,15 @@ end
 --- The tools of all servers that run, as an array of koine.tool: servers by name, each in its own order; or nil, err of
 -- kind cancelled. A server that does not list its tools within `start_timeout` is in `failed`, and has none. `opts`
 -- (nil: none): prefix = whether the names begin with the server's, true; where they do not, the second of two tools
--- with one name gets a hash. Raises an ArgumentError.
+-- with one name gets a hash; search = true: for each server two tools, which search and call its own. Raises an
+-- ArgumentError.
 function methods:tools(opts)
-  local prefix = TOOLS(opts or {}).prefix
+  local kept = TOOLS(opts or {})
   if self.closed then return closed() end
   let_join(self)
-  local listed, err = list_all(self, prefix)
+  local listed, err = list_all(self, kept)
   if not listed then return nil, err end
-  return gather(listed, self.names, prefix)
+  return gather(listed, self.names, kept.prefix)
 end
 
 --- The client of the server with that name, or nil, err: why it does not run. Raises an ArgumentError for a name that

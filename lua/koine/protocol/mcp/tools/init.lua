@@ -15,6 +15,7 @@ local name = require "koine.protocol.mcp.tools.name"
 local parts = require "koine.data.schema.parts"
 local pins = require "koine.protocol.mcp.tools.pins"
 local schema = require "koine.data.schema"
+local search = require "koine.protocol.mcp.tools.search"
 local cut = require("koine.data.text").cut
 
 local tools = {}
@@ -185,6 +186,7 @@ local function try(warn, entry, ...)
   left_out(warn, entry.name, errors.words(made))
 end
 
+-- What stands before the names: a string, or false.
 local function prefix_of(opts)
   if opts.prefix == nil or opts.prefix == true then return opts.server end
   return opts.prefix
@@ -217,6 +219,13 @@ function tools.build(listed, opts)
   local made = core.array {}
   for _, entry in ipairs(chosen) do made[#made + 1] = try(warn, entry, names[entry.name], opts, warn) end
   return made
+end
+
+--- Two tools in place of those, that search and call them: see search.lua. `opts` has server, prefix, approval and
+-- words as above, and list() → what `build` returns.
+function tools.search(opts)
+  return search.tools { server = opts.server, prefix = prefix_of(opts), approval = opts.approval, words = opts.words,
+    list = opts.list }
 end
 
 return tools
