@@ -56,6 +56,40 @@ local function judge(open, is_http)
     end)
   end)
 
+  it("is told when a call is given up", function()
+    with({}, function(client)
+      local before = tonumber(call(client, "given_up"))
+      assert.equal("timeout", select(2, client:call("slow", { ms = 60000 }, { timeout = 0.2 })).kind)
+      local after
+      for _ = 1, 1000 do
+        after = tonumber(call(client, "given_up"))
+        if after > before then break end
+      end
+      assert.equal(before + 1, after)
+    end)
+  end)
+
+  it("tells of changes to each who listens", function()
+    with({}, function(client)
+      koine.run(function()
+        local heard, agreed = { {}, {} }, 0
+        local function listen(i, opts)
+          opts.on_open = function() agreed = agreed + 1 end
+          opts.on_change = function(kind, uri) heard[i][#heard[i] + 1] = uri or kind end
+          return koine.spawn(function() return client:listen(opts) end)
+        end
+        local tasks = { listen(1, { tools = true }), listen(2, { uris = { "memo://page" } }) }
+        koine.timeout(10, function()
+          while agreed < 2 do koine.sleep(0.01) end
+          call(client, "touch")
+          while #heard[1] == 0 or #heard[2] == 0 do koine.sleep(0.01) end
+        end)
+        assert.same({ { "tools" }, { "memo://page" } }, heard)
+        for _, task in ipairs(tasks) do task:cancel() end
+      end)
+    end)
+  end)
+
   it("asks for input inside its results", function()
     local asked = {}
     with({ roots = { { uri = "file:///home/judge" } }, sampling = function(request)

@@ -13,6 +13,9 @@ const shape = (properties, required = []) => fromJsonSchema({ type: 'object', pr
 const say = (text) => ({ content: [{ type: 'text', text: typeof text === 'string' ? text : JSON.stringify(text) }] });
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
+let handler; // over HTTP
+let given_up = 0; // calls of "slow"
+
 // Input of each kind: the requests by their keys, as that argument asks.
 const asked = {
   form: () => inputRequired.elicit({ message: 'Who?', requestedSchema: { type: 'object', properties: {
@@ -25,12 +28,13 @@ const asked = {
 
 function make() {
   const server = new McpServer({ name: 'modern', version: '1.0.0' }, { instructions: 'Be careful.',
-    capabilities: { tools: { listChanged: true }, resources: {}, prompts: {}, logging: {} } });
+    capabilities: { tools: { listChanged: true }, resources: { subscribe: true }, prompts: {}, logging: {} } });
   server.registerTool('echo', { description: 'Says it again.', inputSchema: shape({ value: {} }) },
     ({ value }) => say(value));
   server.registerTool('slow', { description: 'Takes its time.', inputSchema: shape({ ms: { type: 'number' } }) },
     async ({ ms }, ctx) => {
       const progressToken = ctx.mcpReq._meta?.progressToken;
+      ctx.mcpReq.signal.addEventListener('abort', () => given_up++);
       for (let progress = 1; progress <= 3; progress++) {
         await sleep(ms / 3);
         if (progressToken !== undefined) await ctx.mcpReq.notify({ method: 'notifications/progress',
@@ -38,6 +42,18 @@ function make() {
       }
       return say('done');
     });
+  server.registerTool('given_up', { description: 'Counts calls of slow that were given up.', inputSchema: shape({}) },
+    () => say(given_up));
+  server.registerTool('touch', { description: 'Changes everything.', inputSchema: shape({}) }, async () => {
+    if (handler) {
+      handler.notify.toolsChanged();
+      handler.notify.resourceUpdated('memo://page');
+    } else {
+      server.sendToolListChanged();
+      await server.server.sendResourceUpdated({ uri: 'memo://page' });
+    }
+    return say('touched');
+  });
   server.registerTool('mirror', { description: 'Tells the headers.', inputSchema: shape({
     region: { type: 'string', 'x-mcp-header': 'Region' }, level: { type: 'integer', 'x-mcp-header': 'Level' } }) },
     (_, ctx) => say(Object.fromEntries([...(ctx.http?.req?.headers ?? [])].filter(([name]) => name.startsWith('mcp-')))));
@@ -59,7 +75,7 @@ function make() {
 
 if (port === undefined) serveStdio(make, { legacy: 'reject' });
 else {
-  const handler = createMcpHandler(make, { legacy: 'reject' });
+  handler = createMcpHandler(make, { legacy: 'reject' });
   const http = createServer(async (req, res) => {
     const body = [];
     for await (const chunk of req) body.push(chunk);
