@@ -31,6 +31,9 @@ local function play(seed, folder, servers, calls, kills)
   end)
   if not ended() then complain(seed, "a process is left") end
   if counts.ended ~= calls then complain(seed, ("%d of %d calls ended"):format(counts.ended, calls)) end
+  if counts.failed > storm.AT_ONCE * counts.killed then
+    complain(seed, ("%d calls failed, and only %d servers were killed"):format(counts.failed, counts.killed))
+  end
   for _, words in ipairs(counts.wrong) do complain(seed, words) end
   for name in pairs(sums) do sums[name] = sums[name] + counts[name] end
 end

@@ -13,6 +13,9 @@ local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 local HERE = "spec/chaos/storm/"
 local SAFETY = 60 -- seconds that nothing here takes, whatever the machine
 
+--- Calls that a server has at once: so many fail when it is killed, at most.
+storm.AT_ONCE = 8
+
 local TREE = 'exec 9>"$1/fifo"; sleep 1000 & "$3" "$4" "$1" "$2"; exit $?'
 
 -- Runs a shell's command; true when it succeeds.
@@ -41,7 +44,8 @@ function storm.connect(folder, count)
   for i = 1, count do
     jobs[i] = function()
       return assert(koine.mcp.connect { name = "s" .. i, command = "sh",
-        args = { "-c", TREE, "sh", folder, tostring(i), LUA, HERE .. "server.lua" }, timeout = SAFETY })
+        args = { "-c", TREE, "sh", folder, tostring(i), LUA, HERE .. "server.lua" }, timeout = SAFETY,
+        concurrency = storm.AT_ONCE })
     end
   end
   return { koine.gather(table.unpack(jobs)) }
