@@ -62,7 +62,7 @@ help:
 	@echo 'make callgrind  instructions per delta and per chat inside our own code, against bench/callgrind.txt'
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
-	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: every fault of a provider and of the network, also under ASan'
+	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: faults of providers and the network, killed MCP servers; also under ASan'
 	@echo 'make engines    the engines of stores on real servers: ENGINE_SEEDS (200) random runs, servers that are killed'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
