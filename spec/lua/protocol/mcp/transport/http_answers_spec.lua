@@ -30,7 +30,8 @@ describe("an MCP server answers", function()
       function(request) return kit.stream(kit.result(request, { n = 1 << 60, null = core.null })) end,
       function(request)
         return kit.stream(": hello\n\n", kit.record("", "id: 1\nretry: 10\n"), "id: 2\n\n", noise,
-          "event: ping\ndata: {\n\n", kit.result(request, { n = 1 << 60, null = core.null }, "event: message\n"))
+          kit.result(request, { n = "no message" }, "event: ping\n"),
+          kit.result(request, { n = 1 << 60, null = core.null }, "event: message\n"))
       end,
       function(request)
         return kit.answer(200, core.encode(core.array { { method = "x" }, { id = request.message.id,

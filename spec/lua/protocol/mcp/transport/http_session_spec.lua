@@ -140,6 +140,19 @@ describe("a stream of a session that broke", function()
     assert.is_true(waited >= 0.1 and waited < 0.3, waited)
   end)
 
+  it("goes on behind what came whole, where its end cut a record off", function()
+    local ids = {}
+    in_session(function(request)
+      if request.method == "POST" then
+        ids.request = request
+        return kit.stream "id: 7\nretry: 0\n\nid: 8\ndata: {"
+      end
+      ids[#ids + 1] = request.headers["last-event-id"]
+      return kit.stream(kit.result(ids.request, {}))
+    end, function(opened) assert(opened:request("m", {}, { timeout = kit.SAFETY })) end)
+    assert.are.same({ "7" }, { table.unpack(ids) })
+  end)
+
   it("goes on as often as there is something new", function()
     local more = {}
     for i = 1, 7 do more[i] = kit.stream(("id: %d\n\n"):format(i)) end
@@ -155,6 +168,13 @@ describe("a stream of a session that broke", function()
     assert.is_nil(result)
     assert.are.equal("stream_truncated", err.kind)
     assert.are.equal(5, #ids)
+  end)
+
+  it("is asked for again where the server does not know yet that it broke, or is busy", function()
+    local result, err, ids = call("retry: 0\nid: 0\n\n", { kit.failure(409, -32000, "Conflict: still open"),
+      kit.answer(500, "", "text/plain"), result_of })
+    assert(result, err)
+    assert.are.equal(3, #ids)
   end)
 
   it("is given up at once where there was no id, or the server cannot go on", function()

@@ -54,7 +54,13 @@ function events.read(transport, answer, place, is_done)
 end
 
 -- Errors behind which a stream may go on.
-local BROKEN = { stream_truncated = true, connect = true, timeout = true }
+local BROKEN = { stream_truncated = true, connect = true, timeout = true, rate_limit = true }
+
+-- The server may not know yet that the stream broke, or be busy.
+local function may_go_on(err)
+  local status = err.status_code or 0
+  return BROKEN[err.kind] or status == 409 or status >= 500
+end
 
 -- What the server says about itself, and not about the stream.
 local OF_ITS_OWN = { auth = true, permission = true, limit = true, protocol = true, cancelled = true }
@@ -71,7 +77,7 @@ local function go_on(transport, place, timeouts, is_done)
   local answer <close>, err = exchange(transport, { method = "GET", accept = events.TYPE, timeouts = timeouts,
     last_id = place.last_id })
   if not answer then
-    if BROKEN[err.kind] then return false, err end
+    if may_go_on(err) then return false, err end
     return nil, refused(err)
   end
   if not events.is_stream(answer) then return nil, failure.new("protocol", "no stream to go on with") end
