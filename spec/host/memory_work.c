@@ -48,6 +48,7 @@ static const struct { struct turn turn; int every, forks; } TURNS[] = {
   { WORK("a session", "sessions.session"), 37, 0 },
   { WORK("artifacts", "sessions.artifacts"), 97, 1 },
   { WORK("a connection", "services.connection"), 1, 0 },
+  { WORK("an answer read while it comes", "services.streamed"), 1, 0 },
   { WORK("a store on Redis", "services.redis"), 7, 0 },
   { WORK("a remote executor", "services.remote"), 5, 0 },
   { WORK("a login", "services.login"), 71, 0 },

@@ -4,6 +4,7 @@ local connect = require "koine.net.connect"
 local exchange = require "koine.net.http"
 local kit = require "work.kit"
 local koine = require "koine"
+local streamed = require "koine.net.streamed"
 
 local path, same, put, get, check_whole, OLD, NEW =
   kit.path, kit.same, kit.put, kit.get, kit.check_whole, kit.OLD, kit.NEW
@@ -103,6 +104,47 @@ function turns.connection()
     bytes, err = conn:read(1)
     if not bytes then return nil, err end
     same(bytes, "{")
+    return true
+  end
+  return go, go
+end
+
+-- An answer that is read while it comes: its records, and its body.
+function turns.streamed()
+  local call = { method = "POST", url = kit.base .. "text/v1/messages", body = '{"stream":true}' }
+  local function read(f)
+    local answer <close>, err = streamed.open(call)
+    if not answer then return nil, err end
+    same(answer.status, 200)
+    return f(answer)
+  end
+  -- The next record; once more where there was no memory for its table: it must not be lost then.
+  local function next_record(answer)
+    local ok, record, err = pcall(answer.record, answer)
+    if ok then return record, err end
+    return answer:record()
+  end
+  local function all_of(answer)
+    local list = {}
+    while true do
+      local record, err = next_record(answer)
+      if err then return nil, err end
+      if not record then return list end
+      list[#list + 1] = record.data
+    end
+  end
+  local function go()
+    local list, body, err
+    list, err = read(all_of)
+    if not list then return nil, err end
+    body, err = read(function(answer) return answer:body() end)
+    if not body then return nil, err end
+    local n = 0
+    for data in body:gmatch "data: ([^\n]*)\n\n" do
+      n = n + 1
+      same(list[n], data)
+    end
+    same(#list, n)
     return true
   end
   return go, go
