@@ -112,9 +112,13 @@ function methods:receive(whole)
   return dispatch.take(self, whole)
 end
 
---- Starts f(…) as a task of the peer's, which goes on while anybody waits for the peer, and ends with it. What f raises
--- ends the peer. Raises an ArgumentError after close.
-function methods:spawn(f, ...) return self.shared:spawn(f, ...) end
+--- Starts f(…) as a task of the peer's, which goes on while anybody waits for the peer: the task, which has begun. A
+-- task that raises ends all. Raises an ArgumentError after close.
+function methods:spawn(f, ...)
+  local task = self.shared:spawn(f, ...)
+  self.shared:turn()
+  return task
+end
 
 --- Adds a string that no error shows; beyond 16 of them in place of the last one. Returns nothing.
 function methods:hide(secret)
