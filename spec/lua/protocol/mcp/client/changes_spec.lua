@@ -37,6 +37,11 @@ local SERVER = [[
     end
     return text ""
   end
+  function tools.tell_last()
+    notify("notifications/tools/list_changed",
+      { _meta = { ["io.modelcontextprotocol/subscriptionId"] = streams[#streams].id } })
+    return text ""
+  end
   function tools.end_streams()
     for _, request in ipairs(streams) do answer(request, { resultType = "complete" }) end
     streams = {}
@@ -123,6 +128,17 @@ describe("a client", function()
       end)
     end)
   end
+
+  it("tells the listener alone whose stream a change came on", function()
+    koine.run(function()
+      connect()
+      local first, second = listen { tools = true }, listen { tools = true }
+      assert(client:call "tell_last")
+      koine.sleep(0)
+      assert.same({ {}, { "tools" } }, { first, second })
+      client:close()
+    end)
+  end)
 
   it("hears of a change that comes often once, until it was told", function()
     koine.run(function()

@@ -193,6 +193,15 @@ describe("a question before the result", function()
       if n > arguments.rounds then return text(tostring(n)) end
       return { resultType = "input_required", requestState = tostring(n) }
     end
+    function tools.thrice(_, request)
+      local params = request.params
+      if params.requestState == "one" then return { resultType = "input_required" } end
+      if n then
+        return text(core.encode { state = params.requestState or false, answers = params.inputResponses or false })
+      end
+      n = 1
+      return { resultType = "input_required", requestState = "one", inputRequests = { r = { method = "roots/list" } } }
+    end
     on["tools/list"] = function() return { resultType = "input_required" } end
     on["prompts/list"] = on["tools/list"]
   ]]
@@ -219,6 +228,11 @@ describe("a question before the result", function()
     assert.is_nil(calls[6].params.requestState)
     assert.same({ elicitation = { form = {}, url = {} }, roots = {} },
       calls[1].params._meta["io.modelcontextprotocol/clientCapabilities"])
+  end)
+
+  it("leaves no state and no answers of an earlier round", function()
+    connect(ASKS, person { action = "cancel" })
+    assert.equal('{"answers":false,"state":false}', kit.text_of(assert(client:call "thrice")))
   end)
 
   it("is asked at most ten times a call", function()
