@@ -59,3 +59,15 @@ describe("text.may_be_secret", function()
     end
   end)
 end)
+
+describe("text.redact", function()
+  it("hides each of any number of credentials", function()
+    local secrets, whole = {}, {}
+    for i = 1, 50 do
+      secrets[i] = ("credential-%02d"):format(i)
+      whole[i] = secrets[i] .. "."
+    end
+    assert.equal(("[redacted]."):rep(50), text.redact(table.concat(whole), secrets))
+    assert.equal("credential", text.redact("credential", {}))
+  end)
+end)

@@ -196,6 +196,29 @@ describe("a call", function()
     end)
   end
 
+  it("finds its answer among all that a server may say besides", function()
+    connect [[
+      function tools.noisy(_, request)
+        for i = 1, 2000 do notify("notifications/message", { data = "line " .. i }) end
+        for i = 1, 50 do
+          notify("notifications/unknown", { i })
+          notify("notifications/progress", { progressToken = "none", progress = i })
+          say { jsonrpc = "2.0", id = request.id + 1000 + i, result = {} }
+          say { jsonrpc = "2.0", id = tostring(request.id), result = {} }
+          say "  no message"
+        end
+        say { jsonrpc = "2.0", id = 0, method = "no/such", params = {} }
+        return text "found"
+      end
+    ]]
+    assert.equal("found", kit.text_of(assert(client:call "noisy")))
+    assert.equal("{}", kit.text_of(assert(client:call "echo")))
+    local refused = kit.heard(client)
+    local codes = {}
+    for _, message in ipairs(refused) do codes[#codes + 1] = message.error and message.error.code end
+    assert.same({ -32601 }, codes)
+  end)
+
   it("hears of what a callback raised", function()
     connect([[
       function tools.talks() log "a line" return text "said" end
