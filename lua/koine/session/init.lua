@@ -78,6 +78,9 @@ function session.new(name, options)
   end }, provider_mt)
 end
 
+--- acp(opts): a provider whose sessions an agent of another program plays; see session/acp.lua.
+function session.acp(opts) return require("koine.session.acp").new(opts) end
+
 -- Running -----------------------------------------------------------------------------------------------------------
 
 -- The session of a provider that only runs: its events, when it has run.

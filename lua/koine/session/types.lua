@@ -32,7 +32,8 @@ local LIST = check.default(check.table, function() return core.array {} end)
 
 local EVENT = check.record({ kind = check.required(types.kind), content = TEXT, tool_name = check.string,
   tool_input = check.string, tool_call_id = check.string, is_error = check.boolean, redacted = check.boolean,
-  traceback = check.string, seq = NUMBER, timestamp = COUNT }, "table of fields")
+  traceback = check.string, tool_kind = check.string, locations = check.table, diffs = check.table,
+  seq = NUMBER, timestamp = COUNT }, "table of fields")
 local USAGE = check.record({ tokens_in = COUNT, tokens_out = COUNT, cost_usd = check.default(NUMBER, 0.0),
   model = TEXT, duration_seconds = check.default(NUMBER, 0.0), cache_read_tokens = COUNT,
   cache_creation_tokens = COUNT, reasoning_tokens = COUNT, model_calls = COUNT, incomplete = check.boolean },
@@ -44,12 +45,13 @@ local RESULT = check.record({ outcome = check.required(word_of(types.OUTCOME)), 
   audit_log = LIST, usage = check.default(check.table, function() return types.usage {} end), reason = check.string,
   error = check.table, stop_reason = check.string, truncated = check.boolean, checkpoint = check.boolean,
   artifacts_source = check.string, artifacts_error = check.table, head_before = check.string,
-  head_after = check.string, skipped_context = LIST, cut_context = LIST, skipped_tools = LIST,
+  head_after = check.string, ignored = check.table, skipped_context = LIST, cut_context = LIST, skipped_tools = LIST,
   output = check.any, output_error = check.table, output_mode = check.string, consumer_error = check.string },
   "table of fields")
 
 --- An event: {kind, content = "", tool_name, tool_input (JSON text), tool_call_id, is_error, redacted,
--- traceback (text, of a tool that raised), seq, timestamp = 0}. `kind` is required.
+-- traceback (text, of a tool that raised), tool_kind, locations, diffs (of agents of other programs),
+-- seq, timestamp = 0}. `kind` is required.
 function types.event(fields) return EVENT(fields, "event") end
 
 --- A report of usage: {tokens_in, tokens_out, cost_usd, model = "", duration_seconds, cache_read_tokens,

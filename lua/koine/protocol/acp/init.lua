@@ -4,7 +4,10 @@
 --   local agent <close> = assert(koine.acp.connect { command = "gemini", args = { "--acp" } })   -- client/init.lua
 --   koine.acp.serve { agent = agent }     -- a program that editors start: serve/init.lua
 
+local client = require "koine.protocol.acp.client"
+
+--- connect(opts), check(opts): see client/init.lua; presets: see presets.lua.
 return {
-  connect = require("koine.protocol.acp.client").connect,
+  connect = client.connect, check = client.check, presets = require "koine.protocol.acp.presets",
   serve = require "koine.protocol.acp.serve",
 }

@@ -132,6 +132,9 @@ end
 --- Ends all sessions and processes. Returns nothing; any number of times.
 function methods:close() self.pool:close() end
 
+--- koine.acp.check(opts): checks options of connect, and returns nothing. Raises an ArgumentError.
+function client.check(given) servers.secrets(options.connect(given).mcp_servers) end
+
 --- koine.acp.connect(opts): starts an agent's program and greets it: a connection, or nil, err: kind connect where it
 -- cannot be started or ends (the message has its last words), protocol (code "version") where it speaks another
 -- version, timeout. Options:
