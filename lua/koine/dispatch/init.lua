@@ -298,4 +298,9 @@ end
 
 check.colons(methods, metatable, "dispatcher")
 
-return setmetatable({ agents = agents.new, shared = shared.new }, { __call = new })
+local public = { agents = agents.new, shared = shared.new }
+
+--- koine.dispatcher.acp(opts): a target of agents of other programs; see acp/init.lua.
+function public.acp(opts) return require("koine.dispatch.acp").new(opts) end
+
+return setmetatable(public, { __call = new })
