@@ -66,6 +66,7 @@ describe("a peer", function()
         done = peer:request "m"
         peer:wake(token)
       end)
+      peer:turn()
       far.say { id = 1, result = "now" }
       assert.is_true(peer:await(token, function() return done ~= false end))
       assert.equal("now", done)
