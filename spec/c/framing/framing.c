@@ -18,7 +18,7 @@
   "E\016:error-message\007\000\002no\032G\017\331"
 
 /* A framing, a body, and its records: <name|data>, behind $ the one that the end completes, ? when it may be cut, & when
-** its data are several lines, ! when it is a fault. */
+** its data are several lines, ! when it is a fault, #id and ~retry where it says them. */
 #define BODY(literal) { literal, sizeof literal - 1 }
 static const struct {
   const struct framing *framing;
@@ -29,7 +29,7 @@ static const struct {
   { &framing_sse, BODY("data: a\n\n"), "<|a>" },
   { &framing_sse, BODY("event: e\r\ndata: a\r\ndata: b\r\n\r\n: ping\r\n\r\ndata: c\r\n\r\n"), "<e|a\nb&><|c>" },
   { &framing_sse, BODY("data: a\ndata\n\ndata:\n\n"), "<|a\n&><|>" },
-  { &framing_sse, BODY("id: 7\nretry: 10\ndata: a\n\nevent: e\n\ndata: b"), "<|a>$<|b?>" },
+  { &framing_sse, BODY("id: 7\nretry: 10\ndata: a\n\nevent: e\n\ndata: b"), "<|a#7~10>$<|b?>" },
   { &framing_sse, BODY("data: a\n\ndata: b\ndata: c\n"), "<|a>$<|b\nc&?>" },
   { &framing_sse, BODY("data: a\n\nevent: e\nid: 7"), "<|a>" },
   { &framing_eventstream, BODY(""), "" },
@@ -50,7 +50,8 @@ static const struct {
 #define CASE_COUNT (sizeof CASES / sizeof CASES[0])
 
 static void show(struct buf *out, const struct record *r) {
-  CHECK(r->id.n == 0 && r->retry < 0);
+  char retry[32];
+  snprintf(retry, sizeof retry, "~%ld", r->retry);
   buf_addc(out, '<');
   buf_addstr(out, r->name);
   buf_addc(out, '|');
@@ -58,6 +59,8 @@ static void show(struct buf *out, const struct record *r) {
   if (r->joined) buf_addc(out, '&');
   if (r->fault) buf_addc(out, '!');
   if (r->unclosed) buf_addc(out, '?');
+  if (r->id.n > 0 && buf_addc(out, '#') == 0) buf_addstr(out, r->id);
+  if (r->retry >= 0) buf_adds(out, retry);
   buf_addc(out, '>');
 }
 
