@@ -1,5 +1,5 @@
--- A served agent against @agentclientprotocol/sdk, the protocol's own client: it asks every method, and each message of
--- the agent fits the protocol's JSON schema, in random runs too. KOINE_SEED and KOINE_CASES set seed and number.
+-- A served agent against @agentclientprotocol/sdk, the protocol's own client: it asks every method, and every message
+-- of the agent fits the protocol's JSON schema, in random runs too. KOINE_SEED and KOINE_CASES set seed and number.
 
 local core = require "koine.core"
 local folder = require "spec.support.folder"

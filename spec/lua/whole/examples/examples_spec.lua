@@ -391,6 +391,16 @@ describe("the example", function()
     assert.is_truthy(text:find "the end, after %d+ frames\n$")
   end)
 
+  it("editor_agent serves an editor", function()
+    local function line(id, method, params)
+      return ('{"id":%d,"jsonrpc":"2.0","method":"%s","params":{%s}}\n'):format(id, method, params)
+    end
+    local text = run("editor_agent", {}, "", (line(1, "initialize", '"protocolVersion":1')
+      .. line(2, "session/new", '"cwd":"/","mcpServers":[]')):gsub("%%", "%%%%"))
+    assert.is_truthy(text:find('"name":"example","title":"An example","version":"1.0"', 1, true), text)
+    assert.is_truthy(text:find('"currentModeId":"ask"', 1, true), text)
+  end)
+
   it("that has no key says which variable to set", function()
     local text, ok = output_of(WITHOUT .. LUA .. " examples/ask.lua")
     assert.is_false(ok)

@@ -16,8 +16,8 @@ local function map_of(list)
   return map
 end
 
--- What koine.mcp.connect takes for a server as ACP names it; nil and why not.
-local function options_of(given)
+-- What koine.mcp.connect takes for a server as ACP names it; nil and why not. Programs run in the session's directory.
+local function options_of(given, cwd)
   if type(given) ~= "table" or type(given.name) ~= "string" then return nil, "it has no name" end
   if given.type == "http" then
     return { name = given.name, url = given.url, headers = map_of(given.headers) }
@@ -26,12 +26,12 @@ local function options_of(given)
   end
   local args = {}
   for i, arg in ipairs(type(given.args) == "table" and given.args or {}) do args[i] = arg end
-  return { name = given.name, command = given.command, args = args, env = map_of(given.env) }
+  return { name = given.name, command = given.command, args = args, env = map_of(given.env), cwd = cwd }
 end
 
 -- A connection and its tools, or nil, err.
-local function connect(given)
-  local opts, why = options_of(given)
+local function connect(given, cwd)
+  local opts, why = options_of(given, cwd)
   if not opts then return nil, why end
   local mcp = require "koine.protocol.mcp"
   local one, err = errors.try(mcp.connect, opts)
@@ -49,7 +49,7 @@ function servers.connect(session, given)
   local jobs = {}
   for i, one in ipairs(given) do
     jobs[i] = function()
-      local connection, tools = connect(one)
+      local connection, tools = connect(one, session.cwd)
       if not connection then
         local name = type(one) == "table" and type(one.name) == "string" and one.name or i
         return session:note("The MCP server %s cannot be used: %s", name, errors.words(tools))

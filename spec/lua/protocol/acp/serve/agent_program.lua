@@ -1,5 +1,6 @@
 -- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
--- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: it prints at the end)}.
+-- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: prints at its
+-- end)}; see below for more.
 
 local core = require "koine.core"
 local koine = require "koine"

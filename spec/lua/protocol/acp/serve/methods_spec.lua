@@ -9,6 +9,12 @@ local saved = require "koine.protocol.acp.serve.saved"
 
 local calls, text = kit.calls, kit.text
 local NONE = core.array {}
+local LUA, HERE = arg and arg[-1] or "lua5.4", require("lfs").currentdir()
+
+-- Paths of modules as they are from another directory.
+local function here(paths)
+  return (paths:gsub("[^;]+", function(path) return path:sub(1, 1) ~= "/" and HERE .. "/" .. path or nil end))
+end
 
 describe("a served agent", function()
   local dir
@@ -285,6 +291,27 @@ describe("a served agent", function()
       assert.equal("here\n", editor:calls()[6].content[1].content.text)
       assert.equal("here\n", koine.files.read(dir .. "/b.txt"))
     end)
+  end)
+
+  it("has the tools of the editor's MCP servers, until the session is closed", function()
+    local env = {}
+    for _, name in ipairs { "LUA_PATH", "LUA_CPATH", "LD_PRELOAD" } do
+      local value = name == "LUA_PATH" and here(package.path) or name == "LUA_CPATH" and here(package.cpath)
+        or os.getenv(name)
+      if value then env[#env + 1] = { name = name, value = value } end
+    end
+    local server = { name = "fake", command = LUA, env = core.array(env), args = {
+      HERE .. "/spec/lua/protocol/mcp/fake.lua", [[listed[1] = { name = "echo", inputSchema = { type = "object" } }
+      local file <close> = io.open("started", "w")
+      file:write "here"]] } }
+    local editor <close> = kit.open { steps = { calls { "fake_echo", { a = 1 } }, text "ok" } }
+    local id = editor:ask("session/new", { cwd = dir, mcpServers = { server } }).sessionId
+    assert.equal("here", koine.files.read(dir .. "/started"))
+    assert.equal("end_turn", editor:prompt(id, "go"))
+    assert.equal("", editor:said "agent_thought_chunk")
+    assert.equal("completed", editor:calls()[3].status)
+    assert.equal('{"a":1}', editor:calls()[3].content[1].content.text)
+    editor:ask("session/close", { sessionId = id })
   end)
 
   it("tells once which MCP servers cannot be used", function()
