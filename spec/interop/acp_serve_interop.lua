@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local folder = require "spec.support.folder"
+local koine = require "koine"
 local node = require "spec.interop.support.node"
 
 local LUA = os.getenv "KOINE_LUA" or "lua5.4"
@@ -59,10 +60,11 @@ describe("@agentclientprotocol/sdk", function()
       steps[i].step = i
     end
     local begin = { { step = 1, type = "message", thinking = "Hm.", content = "Hello." } }
-    local config = core.encode { login = true, by_session = true, store = dir .. "/store", serve = SERVE,
-      tools = { "look", "fails", "picture", "pay", "shout" }, steps = { begin, steps } }
+    assert(koine.files.write(dir .. "/config", core.encode { login = true, by_session = true,
+      store = dir .. "/store", serve = SERVE,
+      tools = { "look", "fails", "picture", "pay", "shout" }, steps = { begin, steps } }))
     local done = node.run("acp_client.mjs", "acp", { argv = { LUA, "spec/lua/protocol/acp/serve/agent_program.lua",
-      config }, dir = dir, cwd = ".", runs = RUNS, seed = seed & 0x7FFFFFFF })
+      "@" .. dir .. "/config" }, dir = dir, cwd = ".", runs = RUNS, seed = seed & 0x7FFFFFFF })
     local failed = {}
     for _, check in ipairs(done.checks) do
       if check[2] ~= true then failed[#failed + 1] = check[1] .. ": " .. core.encode(check[3]) end

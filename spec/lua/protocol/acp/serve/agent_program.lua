@@ -1,11 +1,12 @@
 -- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
 -- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: prints at its
--- end)}; see below for more.
+-- end)}, or the file @PATH that holds it; see below for more.
 
 local core = require "koine.core"
 local koine = require "koine"
 
-local config = core.decode(arg[1])
+local path = arg[1]:match "^@(.*)$"
+local config = core.decode(path and assert(koine.files.read(path)) or arg[1])
 
 local function tool(name, run, more)
   local given = { name = name, description = "A test.", run = run }
@@ -86,5 +87,8 @@ else
   options.agent = config.by_session and make or agent_with(config.steps or {})
 end
 
-local served, err = koine.acp.serve(options)
+local served, err
+local function serve() served, err = koine.acp.serve(options) end
+
+if config.loop then require("spec.lua.net.peers").loops()[config.loop](serve) else serve() end
 if config.after then print("after", served, err) end

@@ -5,6 +5,7 @@ local core = require "koine.core"
 local folder = require "spec.support.folder"
 local kit = require "spec.lua.protocol.acp.serve.kit"
 local koine = require "koine"
+local peers = require "spec.lua.net.peers"
 local process_kit = require "spec.lua.system.process_kit"
 
 local choose, calls, text = kit.choose, kit.calls, kit.text
@@ -282,6 +283,25 @@ describe("a turn of a served agent", function()
       assert.equal("first", editor:said("agent_message_chunk", one))
     end)
   end)
+
+  for name in pairs(peers.loops()) do
+    it("is the same in " .. name, function()
+      local editor <close> = kit.open({ loop = name, tools = { "pay", "sleep" }, steps = { calls { "pay" },
+        text "Paid.", calls { "sleep", { file = dir .. "/pids" } } } },
+        { requests = { ["session/request_permission"] = function() return choose "allow" end } })
+      koine.run(function()
+        local id = editor:session()
+        assert.equal("end_turn", editor:prompt(id, "go"))
+        assert.equal("Paid.", editor:said "agent_message_chunk")
+        local turn = koine.spawn(function() return editor:prompt(id, "sleep") end)
+        editor:await(function() return editor:statuses():find "c1#2 in_progress" end)
+        editor.peer:notify("session/cancel", { sessionId = id })
+        assert.equal("cancelled", turn:wait())
+        assert.equal(0, editor:finish().code)
+        assert.equal("after\ttrue\tnil", editor.peer.said)
+      end)
+    end)
+  end
 
   it("[33] ends with the editor, and leaves no process behind", function()
     koine.run(function()
