@@ -1,6 +1,8 @@
 --- What the user wrote: ACP's blocks as blocks of a message.
 
+local errors = require "koine.data.errors"
 local failure = require "koine.protocol.acp.serve.failure"
+local records = require "koine.data.records"
 
 local prompt = {}
 
@@ -64,6 +66,8 @@ function prompt.blocks(given)
     end
     list[i] = make(block)
     if not list[i] then return failure.params("prompt[%d]: not a block of type %s", i - 1, block.type) end
+    local ok, err = errors.try(records.check_message, { role = "user", content = { list[i] } }, "message")
+    if not ok and err then return failure.params("prompt[%d]: %s", i - 1, errors.words(err)) end
   end
   return list
 end

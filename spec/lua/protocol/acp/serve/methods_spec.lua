@@ -55,6 +55,8 @@ describe("a served agent", function()
       { -32602, "session/prompt", { sessionId = id, prompt = { { type = "audio", data = "", mimeType = "a/b" } } },
         "audio" },
       { -32602, "session/prompt", { sessionId = id, prompt = { { type = "text" } } }, "text" },
+      { -32602, "session/prompt", { sessionId = id, prompt = { { type = "image", data = "?",
+        mimeType = "image/png" } } }, "base64" },
       { -32602, "session/set_mode", { sessionId = id, modeId = "x" }, "no modes" },
       { -32602, "session/set_config_option", { sessionId = id, configId = "x", value = "y" }, "no such option" },
       { -32602, "authenticate", { methodId = "x" }, "log in" },
