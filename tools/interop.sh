@@ -133,7 +133,7 @@ mcp() {
 # The Agent Client Protocol's own client, from npm.
 acp() {
   npm_packages acp "$KOINE_INTEROP/acp" "@agentclientprotocol/sdk@$ACP" ajv@8.20.0 || return 0
-  specs="$specs spec/interop/acp_serve_interop.lua"
+  specs="$specs spec/interop/acp_serve_interop.lua spec/interop/acp_client_interop.lua"
 }
 
 debian nginx-light nghttp2-proxy openssl

@@ -28,7 +28,7 @@ describe("a client", function()
 
   describe("with an executor", function()
     it("reads and writes files for the agent", function()
-      assert.equal('null|{"content":"two\\n"}|{"content":"one\\ntwo\\nthree"}', said [[
+      assert.equal('{}|{"content":"two\\n"}|{"content":"one\\ntwo\\nthree"}', said [[
         local wrote = ask("fs/write_text_file", { sessionId = id, path = at .. "/a/b", content = "one\ntwo\nthree" })
         local part = ask("fs/read_text_file", { sessionId = id, path = at .. "/a/b", line = 2, limit = 1 })
         local whole = ask("fs/read_text_file", { sessionId = id, path = at .. "/a/b", line = null, limit = null })

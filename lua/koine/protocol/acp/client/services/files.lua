@@ -47,7 +47,7 @@ function files.write(link)
     if not read.text(params.content) then return nil, { code = INVALID, message = "content: string expected" } end
     local ok, err = link.options.executor:write_text(path, params.content)
     if not ok then return nil, refusal(err) end
-    return nil
+    return {} -- the schema has no null here
   end
 end
 
