@@ -68,6 +68,23 @@ static void test_calls(void) {
          "{'type':'text','text':'also'}]}]}");
 }
 
+#define FAILED(call, content, end) \
+  "{'role':'user','content':[{'type':'text','text':'q'}]},{'role':'assistant','content':[{'type':'tool_use','id':'c1'," \
+  "'name':'f','" call "':{}}]},{'role':'user','content':[{'type':'tool_result','tool_use_id':'c1'," \
+  "'content':[" content "]" end "}]}]}"
+#define FAILED_ONE(content) "{'model':'m','messages':[" FAILED("arguments", content, ",'is_error':true")
+#define FAILED_SENT(content, end) "{'model':'m','max_tokens':8192,'messages':[" FAILED("input", content, end)
+#define WORDS(text) "{'type':'text','text':'" text "'}"
+#define IMAGE "{'type':'image','source':'aGk=','media_type':'image/png'}"
+#define IMAGE_SENT "{'type':'image','source':{'type':'base64','media_type':'image/png','data':'aGk='}}"
+
+static void test_errors(void) {
+  RENDER(FAILED_ONE(WORDS("a") "," WORDS("b")), FAILED_SENT(WORDS("a") "," WORDS("b"), ",'is_error':true"));
+  RENDER(FAILED_ONE(WORDS("a") "," IMAGE), FAILED_SENT(WORDS("Error:") "," WORDS("a") "," IMAGE_SENT, ""));
+  RENDER(FAILED_ONE(IMAGE), FAILED_SENT(WORDS("Error:") "," IMAGE_SENT, ""));
+  RENDER(FAILED_ONE(WORDS("Error: a") "," IMAGE), FAILED_SENT(WORDS("Error: a") "," IMAGE_SENT, ""));
+}
+
 #define OTHER(raw) "'provider_data':{'provider':'here','model':'n','raw':'" raw "'}"
 
 static void test_replay(void) {
@@ -145,6 +162,7 @@ static void test_render_memory(void) {
 int main(void) {
   test_media();
   test_calls();
+  test_errors();
   test_replay();
   test_container();
   test_merging();

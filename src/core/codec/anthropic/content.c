@@ -132,25 +132,39 @@ static void put_member(struct writer *w, const char *name, const struct node *v)
 
 static void put_open(struct writer *w, const struct node *b);
 
-/* A tool result's content. The wire refuses an error without words. */
+static int has_media(const struct node *content) {
+  if (!node_is(content, NODE_ARRAY)) return 0;
+  for (const struct node *b = content->child; b != NULL; b = b->next)
+    if (!is_type(b, "text")) return 1;
+  return 0;
+}
+
+static void put_blocks(struct writer *w, const struct node *content, int in_words) {
+  const struct node *first = content->child;
+  writer_json(w, "[");
+  if (in_words && !str_begins(node_str(node_get(first, "text")), "Error:")) {
+    put_text(w, STR("Error:"));
+    writer_json(w, "},");
+  }
+  for (const struct node *b = first; b != NULL; b = b->next) {
+    if (b != first) writer_json(w, ",");
+    put_open(w, b);
+    writer_json(w, "}");
+  }
+  writer_json(w, "]");
+}
+
+/* A tool result's content. The wire refuses an error without words, and one with more than text: words say that that is one. */
 static void put_result(struct writer *w, const struct node *block) {
   const struct node *content = node_get(block, "content");
-  int is_error = node_is(node_get(block, "is_error"), NODE_TRUE);
+  int is_error = node_is(node_get(block, "is_error"), NODE_TRUE), in_words = is_error && has_media(content);
   struct str text = node_str(content);
   writer_json(w, "{\"type\":\"tool_result\",\"tool_use_id\":");
   writer_string(w, node_str(node_get(block, "tool_use_id")));
   writer_json(w, ",\"content\":");
-  if (node_is(content, NODE_ARRAY) && content->count > 0) {
-    for (const struct node *b = content->child; b != NULL; b = b->next) {
-      writer_json(w, b == content->child ? "[" : ",");
-      put_open(w, b);
-      writer_json(w, "}");
-    }
-    writer_json(w, "]");
-  } else {
-    writer_string(w, text.n == 0 && is_error ? STR("(no output)") : text);
-  }
-  if (is_error) writer_json(w, ",\"is_error\":true");
+  if (node_is(content, NODE_ARRAY) && content->count > 0) put_blocks(w, content, in_words);
+  else writer_string(w, text.n == 0 && is_error ? STR("(no output)") : text);
+  if (is_error && !in_words) writer_json(w, ",\"is_error\":true");
 }
 
 static void put_call(struct writer *w, const struct node *block) {

@@ -127,6 +127,12 @@ function CHECKS.tool_result(ctx, path, block)
   ctx.check:boolean(path .. ".is_error", block.is_error)
   if type(block.content) == "table" and #block.content > 0 then
     blocks.check(ctx, path .. ".content", block.content, "user", set "text image document search_result")
+    for _, one in ipairs(block.is_error == true and block.content or {}) do
+      if one.type ~= "text" then
+        ctx.check:add(path, "all content must be type `text` if `is_error` is true")
+        break
+      end
+    end
   elseif block.content ~= nil and type(block.content) ~= "string" and not json.is_array(block.content) then
     ctx.check:add(path .. ".content", "a string or an array of blocks expected")
   end
