@@ -76,6 +76,7 @@ build = {
         "src/core/base/utf8.c",
         "src/core/bytes/base64.c",
         "src/core/bytes/crc32.c",
+        "src/core/bytes/random.c",
         "src/core/bytes/sha256.c",
         "src/core/bytes/vector.c",
         "src/core/codec/anthropic/anthropic.c",

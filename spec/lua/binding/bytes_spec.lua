@@ -103,3 +103,21 @@ describe("digests", function()
     end
   end)
 end)
+
+describe("core.random", function()
+  it("returns as many bytes as asked for, others each time", function()
+    local seen = {}
+    for _ = 1, 100 do
+      local bytes = core.random(32)
+      assert.are.equal(32, #bytes)
+      assert.is_nil(seen[bytes])
+      seen[bytes] = true
+    end
+    assert.are.equal(256, #core.random(256))
+  end)
+
+  it("takes a number from 1 to 256", function()
+    for _, n in ipairs { 0, 257, -1 } do assert.is_false(pcall(core.random, n)) end
+    assert.is_false(pcall(core.random, "many"))
+  end)
+end)

@@ -1,11 +1,13 @@
 /*
-** bytes.c: what is asked of strings of bytes: their order, checksums, digests, base64. Each takes time that grows with the length.
+** bytes.c: what is asked of strings of bytes: their order, checksums, digests, base64; and for random ones. Each takes time
+** that grows with the length.
 */
 #include <string.h>
 
 #include "binding/binding.h"
 #include "core/bytes/base64.h"
 #include "core/bytes/crc32.h"
+#include "core/bytes/random.h"
 #include "core/bytes/sha256.h"
 
 static struct str check_bytes(lua_State *L, int idx) {
@@ -74,6 +76,16 @@ static int f_base64_decode(lua_State *L) {
   return 1;
 }
 
+/* core.random(n): so many bytes, 1 to RANDOM_MAX, that nobody can guess. Raises where the system has none. */
+static int f_random(lua_State *L) {
+  char bytes[RANDOM_MAX];
+  lua_Integer n = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, n >= 1 && n <= RANDOM_MAX, 1, "1 to 256 expected");
+  if (random_fill(bytes, (size_t)n) != 0) return luaL_error(L, "the system has no random bytes");
+  lua_pushlstring(L, bytes, (size_t)n);
+  return 1;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
   { "before", f_before },
   { "crc32", f_crc32 },
@@ -81,6 +93,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "hmac_sha256", f_hmac_sha256 },
   { "base64_encode", f_base64_encode },
   { "base64_decode", f_base64_decode },
+  { "random", f_random },
   { NULL, NULL }
 };
 

@@ -1,0 +1,18 @@
+/*
+** random.h: bytes that nobody can guess, from the system. Leaf; owns nothing.
+*/
+#ifndef KOINE_BYTES_RANDOM_H
+#define KOINE_BYTES_RANDOM_H
+
+#include <stddef.h>
+
+#pragma GCC visibility push(hidden)
+
+#define RANDOM_MAX 256 /* bytes at a time */
+
+/* Fills n bytes, RANDOM_MAX at most: 0, or -1 where the system has none. */
+int random_fill(void *bytes, size_t n);
+
+#pragma GCC visibility pop
+
+#endif
