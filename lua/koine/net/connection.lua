@@ -242,12 +242,13 @@ function methods:take(n)
 end
 
 --- Makes one of an accepted socket; `id` is its number, `bounds` those of http_server.listen or nil. Its coroutine
--- runs serve(connection, …) at once.
+-- runs serve(connection, …) at once. Returns it.
 function connection.start(tcp, id, bounds, serve, ...)
   local conn = setmetatable({ tcp = tcp, buffer = "", at = 1, inbox = {}, id = id, bounds = bounds }, Connection)
   conn.task = coroutine.create(serve)
   tcp:read_start(function(err, chunk) on_read(conn, err, chunk) end)
   resume(conn, conn, ...)
+  return conn
 end
 
 return connection

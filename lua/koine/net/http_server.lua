@@ -210,8 +210,9 @@ local function serve(conn, handler, waiting)
 end
 
 --- Listens at `port` (0: a free one) of `address` (nil: 127.0.0.1) and serves every connection with
--- handler(connection, request) → true to go on with the next request on it. Returns the port; raises when it cannot
--- listen. The caller runs the loop. `bounds` (nil: none) is for servers that strangers can reach:
+-- handler(connection, request) → true to go on with the next request on it. Returns the port, and a function that stops
+-- listening and resets the connections that are not at their end; raises when it cannot listen. The caller runs the
+-- loop. `bounds` (nil: none) is for servers that strangers can reach:
 --   head, body   seconds until a request's head, and after it the body, has to be there; else it is answered 408
 --   close        seconds for the peer to take its answer, from its first byte on, and to go after it; else it is reset
 --   admits       function(request) → whether the peer is admitted, asked when the head is there. The server reads no
@@ -221,7 +222,7 @@ end
 function http_server.listen(handler, port, address, bounds)
   local server = uv.new_tcp()
   assert(server:bind(address or "127.0.0.1", port))
-  local count, waiting = 0, queue.new()
+  local count, waiting, open = 0, queue.new(), setmetatable({}, { __mode = "k" })
   assert(server:listen(4096, function(err)
     if err then
       return
@@ -232,9 +233,14 @@ function http_server.listen(handler, port, address, bounds)
     end
     tcp:nodelay(true)
     count = count + 1
-    connection.start(tcp, count, bounds, serve, handler, waiting)
+    open[connection.start(tcp, count, bounds, serve, handler, waiting)] = true
   end))
-  return server:getsockname().port
+  return server:getsockname().port, function()
+    if not server:is_closing() then server:close() end
+    for conn in next, open do
+      if not conn.closing then conn:reset() end
+    end
+  end
 end
 
 return http_server
