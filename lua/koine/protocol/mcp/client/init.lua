@@ -132,7 +132,8 @@ end
 -- says of itself: name, version, …), capabilities, instructions (a stranger's words: put into no prompt by themselves);
 -- the last three nil where it says none. Options: docs/mcp.md.
 function client.connect(given)
-  local options = options_of(given)
+  local options, unfit = options_of(given)
+  if not options then return nil, unfit end
   local connection = connections(options)
   local limits = { timeout = options.timeout.total, idle = options.timeout.idle }
   local self = setmetatable({ name = options.name, connection = connection, limits = limits, told = { count = 0 },

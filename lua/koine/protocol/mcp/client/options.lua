@@ -4,6 +4,7 @@ local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local inputs = require "koine.protocol.mcp.inputs"
+local login = require "koine.protocol.mcp.login"
 local text = require "koine.data.text"
 
 local PROBE, CONNECT, IDLE = 5, 60, 60 -- seconds
@@ -28,7 +29,8 @@ local APPROVAL = check.either('"none", "writes", "all" or a function', check.one
 local PROGRAM = { command = check.text, args = check.list(check.text, "array of strings"), env = VALUES,
   cwd = check.called(check.text, "path of a directory"), grace = check.seconds, protect = check.boolean }
 local REMOTE = { url = check.exact_url, proxy = check.text, ca_file = check.path, headers = VALUES,
-  token = check.secret(check.either("string or function", check.key, check.func)) }
+  token = check.secret(check.either("string, function or login", check.key, check.func, login.source)),
+  login = login.own_options }
 local MEMBERS = { name = check.required(check.name), era = check.one_of { "legacy", "modern" },
   probe_timeout = check.default(check.time_limit, PROBE), timeout = check.default(TIMEOUT),
   concurrency = check.default(check.integer(1), AT_ONCE), fatal = check.default(check.boolean, false),
@@ -78,7 +80,27 @@ local function refuse(kept, members, expected)
   end
 end
 
---- The options of connect, checked; `secrets` has all strings that may not be shown. Raises an ArgumentError.
+-- Turns a login into the function that the transport asks for tokens, and gives the first connection the time that a
+-- person needs: nil, or the error of a file of tokens that is of no use.
+local function take_login(kept, given)
+  local source = type(kept.token) == "table" and kept.token
+  if kept.login then
+    if kept.token then core.raise_argument("login", "a login, or a token", "both") end
+    local own = { url = kept.url, proxy = kept.proxy, ca_file = kept.ca_file }
+    for name, value in next, kept.login do own[name] = value end
+    local err
+    source, err = login.new(own)
+    if not source then return err end
+  end
+  if not source then return nil end
+  kept.token = function(asked, refused) return source:token(asked, refused) end
+  if type(given.timeout) ~= "table" or given.timeout.connect == nil then
+    kept.timeout.connect = kept.timeout.connect + login.longest(source)
+  end
+end
+
+--- The options of connect, checked; or nil, err, where a login's file is of no use.
+-- `secrets` has all strings that may not be shown. Raises an ArgumentError.
 return function(given)
   local kept = OPTIONS(given)
   if kept.url then
@@ -88,6 +110,8 @@ return function(given)
   else
     errors.argument("command", "a command, or a url", nil)
   end
+  local err = take_login(kept, given)
+  if err then return nil, err end
   kept.secrets = secrets_of(kept)
   return kept
 end
