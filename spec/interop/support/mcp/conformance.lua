@@ -3,6 +3,7 @@
 -- client finds out by itself. It fails for a scenario that it does not know.
 
 local core = require "koine.core"
+local http = require "koine.net.http"
 local koine = require "koine"
 
 local url = assert(arg[#arg], "a URL expected")
@@ -71,8 +72,24 @@ scenarios["json-schema-2020-12-preservation"] = function()
   end
 end
 
-local run = assert(scenarios[scenario], scenario .. ": not spoken")
+-- A person who agrees: the address that the browser is sent to.
+local function agree(there)
+  local answer = assert(http.send { method = "GET", url = there, headers = {}, timeouts = { total = 10 } })
+  return assert(answer.headers.location, "the authorisation server sent the browser nowhere")
+end
+
+-- What all scenarios of OAuth are asked to do.
+local function logged_in()
+  list()
+  call "test-tool"
+  call "test-tool"
+end
+
+local is_login = scenario:find "^auth/" ~= nil
+local run = assert(scenarios[scenario] or is_login and logged_in, scenario .. ": not spoken")
 client = assert(koine.mcp.connect { name = "judge", url = url, on_elicit = accept,
-  sampling = function() return "Hello." end, roots = { { uri = "file:///home/judge" } } })
+  sampling = function() return "Hello." end, roots = { { uri = "file:///home/judge" } },
+  login = is_login and { on_url = agree, client_id = context.client_id, client_secret = context.client_secret,
+    issuer = context.issuer, client_metadata_url = "https://conformance-test.local/client-metadata.json" } or nil })
 run()
 client:close()
