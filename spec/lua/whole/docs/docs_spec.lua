@@ -203,6 +203,7 @@ local function classes()
     task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
     dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
     mcp_client = methods_of(mcp), mcp_servers = methods_of(mcp_servers()),
+    mcp_login = methods_of(koine.mcp.login { url = "https://localhost" }),
     acp = methods_of(connection), acp_session = methods_of(acp_session), acp_turn = methods_of(acp_turn),
     executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
     provider = methods_of(koine.session.new "anthropic"),

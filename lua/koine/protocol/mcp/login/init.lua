@@ -245,17 +245,18 @@ function metatable.__tostring(self)
   return ("%s (%s%s)"):format(metatable.__name, self.server.origin, self.server.path)
 end
 
---- Checks a source of tokens.
+--- The checker of a source of tokens: returns it, or raises an ArgumentError.
 login.source = check.that("login (koine.mcp.login)", function(value)
   if type(value) == "table" and getmetatable(value) == metatable then return value end
 end)
 
---- Checks the options of a login to a server that is known otherwise: all but url, proxy and ca_file.
+--- The checker of the options of a login to a server that is known otherwise, all but url, proxy and ca_file: returns
+-- them, or raises an ArgumentError.
 login.own_options = check.that("table", function(value, path)
   if type(value) == "table" then return OWN_OPTIONS(value, path .. ".") end
 end)
 
---- Seconds that a login may take with all that is around it.
+--- Returns the seconds that a login of this source may take with all that is around it.
 function login.longest(source) return source.options.timeout + AROUND end
 
 -- Refuses options that do not go together.

@@ -30,8 +30,8 @@ local function first(login, urls)
   return refused("no metadata at %s", table.concat(urls, ", "))
 end
 
--- Whether an array of a document has a string; nil where there is no such array.
-local function has(list, wanted)
+--- Whether an array of a document (a value of any type) has a string: true, false, or nil where it is no array.
+function metadata.has(list, wanted)
   if type(list) ~= "table" then return nil end
   for _, item in ipairs(list) do
     if item == wanted then return true end
@@ -39,7 +39,7 @@ local function has(list, wanted)
   return false
 end
 
-metadata.has = has
+local has = metadata.has
 
 -- The texts of an array, with a space between them; nil for none.
 local function words(list)

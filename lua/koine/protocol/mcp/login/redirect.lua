@@ -92,7 +92,7 @@ function methods:wait(latest)
   return nil, err or call.failure("timeout", "nobody logged in in time", "login")
 end
 
---- Ends listening. Waits a moment, until the browser has its page. Any number of times.
+--- Ends listening; waits a moment, until the browser has its page. Returns nothing; any number of times.
 function methods:close()
   if self.closed then return end
   self.closed = true

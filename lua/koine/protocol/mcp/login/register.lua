@@ -79,7 +79,7 @@ function register.client(login, meta, redirect_uri, kept)
     .. "give the option client_id", "registration")
 end
 
---- Checks the URL of a client's metadata document: https, with a path.
+--- The checker of the URL of a client's metadata document, https with a path: returns it, or raises an ArgumentError.
 register.metadata_url = check.that("https:// URL with a path", function(value)
   if type(value) == "string" and value:find "^https://[^/?#%s%c]+/[^#%s%c]+$" then return value end
 end)
