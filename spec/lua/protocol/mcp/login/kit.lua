@@ -181,6 +181,9 @@ function kit.run(fields, f)
   end)
 end
 
+--- A part of a URL without its percent signs.
+function kit.unescape(part) return http_server.parse_query("x=" .. part).x end
+
 kit.json = json
 
 return kit

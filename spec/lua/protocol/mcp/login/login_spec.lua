@@ -1,8 +1,10 @@
 -- Logins to MCP servers, from the first refusal to a token: where is asked, in which order, and what is refused.
 
+local address = require "koine.protocol.mcp.login.address"
 local core = require "koine.core"
 local kit = require "spec.lua.protocol.mcp.login.kit"
 local koine = require "koine"
+local metadata = require "koine.protocol.mcp.login.metadata"
 
 local RESOURCE, SERVER, OPENID = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server",
   "/.well-known/openid-configuration"
@@ -104,7 +106,58 @@ describe("a login", function()
   end)
 end)
 
+describe("the time of a login", function()
+  it("is not the call's: it is no idle time", function()
+    kit.run({}, function(server)
+      local source = assert(server:login { on_url = function(url)
+        koine.sleep(0.1)
+        server:visit(url)
+      end })
+      local client <close> = assert(koine.mcp.connect { name = "s", url = server.url .. "/mcp", token = source,
+        timeout = { idle = 0.05 } })
+      assert.are.equal("access-token-1", assert(client:call("any", {})).content[1].text)
+      server:forget(true)
+      source.given = nil
+      assert.are.equal("access-token-2", assert(client:call("any", {})).content[1].text)
+      assert.are.equal(2, server.counts.code)
+    end)
+  end)
+
+  it("ends with the task, and nothing listens behind it", function()
+    kit.run({}, function(server)
+      local listening
+      local source = assert(server:login { on_url = function(url)
+        listening = kit.unescape(url:match "redirect_uri=([^&]*)")
+        assert.are.equal(404, kit.get(listening .. "x").status)
+      end })
+      koine.run(function() assert.is_nil((koine.timeout(0.05, function() return source:token {} end))) end)
+      assert.is_falsy(pcall(kit.get, listening))
+      assert.is_nil(source.flight)
+    end)
+  end)
+end)
+
+describe("the port of a login", function()
+  it("is the user's, and has to be free", function()
+    kit.run({}, function(server)
+      local taken = math.tointeger(tonumber(server.url:match ":(%d+)$"))
+      local token, err = assert(server:login { redirect_port = taken }):token {}
+      assert.are.same({ nil, "other", "port" }, { token, err.kind, err.code })
+    end)
+  end)
+end)
+
 describe("the metadata of a resource", function()
+  it("is on no private network where the server is not", function()
+    local login = { server = address.parse "https://example.com/mcp", options = {} }
+    for _, url in ipairs { "https://127.0.0.1:1/x", "https://169.254.169.254/x", "http://example.com/x" } do
+      local found, err = metadata.resource(login, { resource_metadata = url })
+      assert.are.same({ nil, "auth", "metadata" }, { found, err.kind, err.code })
+    end
+    local found, err = metadata.issuer(login, "https://10.0.0.1")
+    assert.are.same({ nil, "auth", "metadata" }, { found, err.kind, err.code })
+  end)
+
   it("is where the challenge says, and nowhere else", function()
     local there = { resource_metadata = "/elsewhere" }
     local token, _, server = try { challenged = there, paths = { resource = "/elsewhere" } }
