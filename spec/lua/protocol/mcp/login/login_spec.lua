@@ -4,6 +4,7 @@ local address = require "koine.protocol.mcp.login.address"
 local core = require "koine.core"
 local kit = require "spec.lua.protocol.mcp.login.kit"
 local koine = require "koine"
+local options = require "koine.protocol.mcp.client.options"
 local metadata = require "koine.protocol.mcp.login.metadata"
 
 local RESOURCE, SERVER, OPENID = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server",
@@ -121,6 +122,16 @@ describe("the time of a login", function()
       assert.are.equal("access-token-2", assert(client:call("any", {})).content[1].text)
       assert.are.equal(2, server.counts.code)
     end)
+  end)
+
+  it("is added to that of connecting", function()
+    local function seconds(timeout)
+      return options { name = "s", url = "https://example.com", timeout = timeout, login = { timeout = 7 } }
+        .timeout.connect
+    end
+    assert.are.equal(60 + 7 + 120, seconds(nil))
+    assert.are.equal(60 + 7 + 120, seconds(5))
+    assert.are.equal(3, seconds { connect = 3 })
   end)
 
   it("ends with the task, and nothing listens behind it", function()

@@ -4,6 +4,7 @@ local core = require "koine.core"
 local kit = require "spec.lua.protocol.mcp.login.kit"
 local koine = require "koine"
 local pkce = require "koine.protocol.mcp.login.pkce"
+local redirect = require "koine.protocol.mcp.login.redirect"
 local folder = require "spec.support.folder"
 local raised = require "spec.lua.protocol.mcp.kit".raises
 
@@ -70,6 +71,32 @@ describe("the client of a login", function()
       koine.mcp.login { url = "https://example.com/mcp", client_id = "a", client_secret = "long-secret-1" }
     end)
     assert.is_nil((err.message:find("long-secret-1", 1, true)))
+  end)
+
+  it("has a secret that no error shows", function()
+    kit.run({ token_answer = function() return kit.json(400, { error = "long-secret-1", error_description =
+        "not long-secret-1" }) end }, function(server)
+      local token, err = assert(server:login { client_id = "a", client_secret = "long-secret-1", issuer = server.url })
+        :token {}
+      assert.is_nil(token)
+      for _, value in pairs(err) do assert.is_nil((tostring(value):find("long-secret-1", 1, true))) end
+    end)
+  end)
+
+  it("is registered anew where its port is taken", function()
+    kit.run({}, function(server)
+      local source = assert(server:login())
+      assert(source:login())
+      local port = math.tointeger(tonumber(server.authorized.redirect_uri:match ":(%d+)/"))
+      assert(source:logout())
+      assert(source:login())
+      assert.are.same({ 1, 2 }, { server.counts.client, server.counts.visit })
+      local taken <close> = assert(redirect.listen(port, "another")) -- luacheck: ignore taken
+      assert(source:logout())
+      assert(source:login())
+      assert.are.same({ 2, 3 }, { server.counts.client, server.counts.visit })
+      assert.are.equal(server.authorized.redirect_uri, server.registered.redirect_uris[1])
+    end)
   end)
 
   it("is described by a document, where the server reads those", function()
@@ -182,9 +209,13 @@ describe("tokens", function()
   it("of a login that was just made and are refused ask nobody again", function()
     kit.run({ token_fields = { refresh_token = core.null } }, function(server)
       server.valid = setmetatable({}, { __newindex = function() end })
-      local client, err = server:connect(assert(server:login()))
+      local source = assert(server:login())
+      local client, err = server:connect(source)
       assert.is_nil(client)
       assert.are.same({ "auth", 1 }, { err.kind, server.counts.visit })
+      local token
+      token, err = source:token({}, "access-token-1")
+      assert.are.same({ nil, "auth", "new_token", 1 }, { token, err.kind, err.code, server.counts.visit })
     end)
   end)
 
@@ -307,7 +338,7 @@ describe("the file of tokens", function()
         assert.are.same({ nil, "bad_tokens" }, { client, err.code })
       end
       os.remove(path)
-      local nowhere = assert(server:login { tokens = path .. "/no/such" })
+      local nowhere = assert(server:login { tokens = path .. "/no/such", client_id = "mine" })
       assert.is_nil((nowhere:token {}))
       assert.is_nil(server.counts.visit)
     end)
