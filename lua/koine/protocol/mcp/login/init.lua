@@ -26,6 +26,7 @@ local login = {}
 local TIMEOUT = 300  -- seconds that a person has
 local AROUND = 120   -- seconds that the questions around that may take, for those who wait
 local STEPS = 2      -- logins for the same scope, which the server then still finds too small
+local UNKNOWN_CLIENT = "invalid_client" -- a registration that the server has forgotten
 local YOUNG = 60     -- seconds; a token of a login that is refused earlier is no reason for another one
 
 local methods = {}
@@ -99,6 +100,7 @@ local function refresh_in(self, data, entry, endpoint, refused)
   if not now.refresh_token then return false end
   local made, err = tokens.refresh(self, endpoint, client_of(self, now) or now.client, now.resource, now.refresh_token)
   if not made and not err.refused then return nil, err end
+  if err and err.code == UNKNOWN_CLIENT then data.clients[entry.issuer] = nil end
   made = made or {}
   now.access_token, now.refresh_token, now.expires = made.access_token, made.refresh_token, made.expires
   now.scope, now.endpoint = made.scope or now.scope, endpoint
@@ -139,6 +141,14 @@ local function count_step(self, scope)
   self.steps = { [scope] = n }
 end
 
+-- Lets the next login register anew. What goes wrong with that is told by that one.
+local function forget_client(self, issuer)
+  self.kept:change(function(data)
+    data.clients[issuer] = nil
+    return true
+  end)
+end
+
 -- Has a person log in: a token, or nil, err. `entry` is what there was of this server and issuer, or nil.
 local function begin(self, asked, resource, meta, entry)
   local scope = flow.scope(self.options, asked, resource, meta, entry and entry.asked)
@@ -150,7 +160,10 @@ local function begin(self, asked, resource, meta, entry)
   if not ok then return nil, err end
   local made
   made, err = flow.login(self, resource, meta, scope)
-  if not made then return nil, err end
+  if not made then
+    if err.code == UNKNOWN_CLIENT then forget_client(self, meta.issuer) end
+    return nil, err
+  end
   ok, err = keep(self, made)
   if not ok then return nil, err end
   return made.access_token
@@ -228,12 +241,19 @@ function methods:is_logged_in()
   return entry and (is_fresh(entry) or entry.refresh_token ~= nil) or false
 end
 
---- Forgets the tokens of this server, in the file too: true, or nil, err. The authorisation server is not told.
+--- Forgets the tokens of this server, in the file too, and the client that was registered for them unless others have
+-- tokens of the same issuer: true, or nil, err. The authorisation server is not told.
 function methods:logout()
   self.entry, self.given, self.steps = false, nil, {}
   return self.kept:change(function(data)
+    local gone, left = {}, {}
     for key, entry in next, data.tokens do
-      if entry.url == self.options.url then data.tokens[key] = nil end
+      local is_ours = entry.url == self.options.url
+      if is_ours then data.tokens[key] = nil end
+      (is_ours and gone or left)[entry.issuer] = true
+    end
+    for issuer in next, gone do
+      if not left[issuer] then data.clients[issuer] = nil end
     end
     return true
   end)

@@ -83,17 +83,41 @@ describe("the client of a login", function()
     end)
   end)
 
+  it("is registered anew where the server has forgotten it", function()
+    kit.run({}, function(server)
+      local source = assert(server:login())
+      assert(source:login())
+      source.given = nil
+      server.token_answer = function(form)
+        if form.client_id == "client-1" then return kit.json(401, { error = "invalid_client" }) end
+        return kit.json(200, { access_token = "other-token-1", token_type = "bearer" })
+      end
+      assert.are.equal("other-token-1", assert(source:token({}, "access-token-1")))
+      assert.are.same({ 2, 2 }, { server.counts.client, server.counts.visit })
+      server.token_answer = function() return kit.json(401, { error = "invalid_client" }) end
+      source.given = nil
+      local token, err = source:token({}, "other-token-1")
+      assert.are.same({ nil, "invalid_client", 2 }, { token, err.code, server.counts.client })
+      server.token_answer = nil
+      assert.are.equal("access-token-2", assert(source:token({}, "other-token-1")))
+      assert.are.equal(3, server.counts.client)
+    end)
+  end)
+
   it("is registered anew where its port is taken", function()
     kit.run({}, function(server)
       local source = assert(server:login())
       assert(source:login())
       local port = math.tointeger(tonumber(server.authorized.redirect_uri:match ":(%d+)/"))
-      assert(source:logout())
-      assert(source:login())
+      local function again(refused)
+        server:forget(true)
+        source.given = nil
+        assert(source:token({}, refused))
+      end
+      again "access-token-1"
       assert.are.same({ 1, 2 }, { server.counts.client, server.counts.visit })
       local taken <close> = assert(redirect.listen(port, "another")) -- luacheck: ignore taken
-      assert(source:logout())
-      assert(source:login())
+      again "access-token-2"
       assert.are.same({ 2, 3 }, { server.counts.client, server.counts.visit })
       assert.are.equal(server.authorized.redirect_uri, server.registered.redirect_uris[1])
     end)
@@ -310,7 +334,7 @@ describe("the file of tokens", function()
       assert.is_false(one:is_logged_in())
       assert.is_nil((read(path):find("access-token-1", 1, true)))
       assert(one:login())
-      assert.are.same({ 2, 1 }, { server.counts.visit, server.counts.client })
+      assert.are.same({ 2, 2 }, { server.counts.visit, server.counts.client })
     end)
   end)
 
