@@ -12,21 +12,25 @@ local RESOURCE, SERVER, OPENID = "/.well-known/oauth-protected-resource", "/.wel
 
 local function refused(...) return nil, call.failure("auth", (...):format(select(2, ...)), "metadata") end
 
--- The first document that one of the URLs has: the object, and its URL; or nil, err. Another URL is asked where a
--- server says that there is none at one.
+-- A URL as errors show it: what is behind its path may be a credential.
+local function shown(url) return (url:gsub("[?#].*$", "")) end
+
+-- The first document that one of the URLs has: the object, and its URL as errors show it; or nil, err. Another URL is
+-- asked where a server says that there is none at one.
 local function first(login, urls)
   for _, url in ipairs(urls) do
     local problem = address.problem(url, login.server)
-    if problem then return refused("the address of metadata %s: %s", problem, url) end
+    if problem then return refused("the address of metadata %s: %s", problem, shown(url)) end
     local answer, err = call.send(login.options, { method = "GET", url = url })
     if not answer then return nil, err end
     if answer.status == 200 then
-      if not answer.object then return refused("no metadata at %s, but something else", url) end
-      return answer.object, url
+      if not answer.object then return refused("no metadata at %s, but something else", shown(url)) end
+      return answer.object, shown(url)
     elseif answer.status < 400 or answer.status >= 500 then
-      return refused("%d in place of metadata at %s", answer.status, url)
+      return refused("%d in place of metadata at %s", answer.status, shown(url))
     end
   end
+  for i, url in ipairs(urls) do urls[i] = shown(url) end
   return refused("no metadata at %s", table.concat(urls, ", "))
 end
 

@@ -202,6 +202,14 @@ describe("the metadata of a resource", function()
     end)
   end)
 
+  it("shows no query of the server's URL in errors", function()
+    kit.run({ paths = { resource = "/nowhere" } }, function(server)
+      local token, err = assert(server:login { url = server.url .. "/mcp?key=k-12345678" }):token {}
+      assert.are.same({ nil, "metadata" }, { token, err.code })
+      assert.is_nil((err.message:find("k-12345678", 1, true)))
+    end)
+  end)
+
   it("names an authorisation server", function()
     assert.are.same({ "auth", "metadata" }, fails { resource_fields = { authorization_servers = core.null } })
     assert.are.same({ "auth", "metadata" }, fails({}, { issuer = "https://example.com" }))
