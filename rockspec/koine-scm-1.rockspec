@@ -284,6 +284,7 @@ build = {
     ["koine.cli.talk.agent"] = "lua/koine/cli/talk/agent.lua",
     ["koine.cli.talk.ask"] = "lua/koine/cli/talk/ask.lua",
     ["koine.cli.talk.chat"] = "lua/koine/cli/talk/chat.lua",
+    ["koine.cli.talk.work"] = "lua/koine/cli/talk/work.lua",
     ["koine.cli.terminal"] = "lua/koine/cli/terminal.lua",
     ["koine.data.base64"] = "lua/koine/data/base64.lua",
     ["koine.data.calendar"] = "lua/koine/data/calendar.lua",
