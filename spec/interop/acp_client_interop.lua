@@ -1,5 +1,5 @@
--- Koine's client against an agent made with @agentclientprotocol/sdk: the agent asks all that an agent may ask, and each
--- message of Koine's fits the protocol's JSON schema.
+-- Koine's client against an agent made with @agentclientprotocol/sdk: the agent asks all that an agent may ask, and
+-- each message of Koine's fits the protocol's JSON schema.
 
 local core = require "koine.core"
 local folder = require "spec.support.folder"
