@@ -113,6 +113,24 @@ describe("a target of agents of other programs", function()
     assert.is_nil(say("a", "x").session_reset)
   end)
 
+  it("warns where the id of a new session cannot be kept", function()
+    local is_away = false
+    local store = setmetatable({}, { __index = koine.store.memory {} })
+    function store:put(...)
+      if is_away then return nil, koine.errors.new { kind = "connect", message = "the store is away" } end
+      return getmetatable(self).__index:put(...)
+    end
+    function store:get(...) return getmetatable(self).__index:get(...) end
+    open({ store = store }, "null")
+    say("a", "x")
+    is_away = true
+    say("a", "die")
+    local result = say("a", "x")
+    assert.is_true(result.session_reset)
+    assert.equal("session_id", result.warnings[1].code)
+    assert.is_truthy(result.warnings[1].message:find("the store is away", 1, true))
+  end)
+
   for _, where in ipairs { "file", "store" } do
     it("keeps ids in a " .. where .. ", beyond the process", function()
       local given = where == "file" and { file = bench.dir .. "/ids" } or { store = koine.store.memory {} }

@@ -144,8 +144,17 @@ local function play(entry, blocks, ctx)
   return turn:result()
 end
 
+-- Keeps the id of a session that began anew: nil, or the warning that it could not be kept. The turn was played.
+local function keep_id(self, key, id)
+  local ok, err = self.ids:put(key, id)
+  if ok then return nil end
+  return { code = "session_id", field = "session",
+    message = "the id of the session was not kept: " .. errors.words(err) }
+end
+
 --- Plays a turn with the blocks, unchanged: the turn's result (docs/acp.md), with session_reset = true where the agent
--- had lost the thread's session; or nil, err. A failed prompt is not repeated.
+-- had lost the thread's session, and a warning (code "session_id") where the id of the new one could not be kept; or
+-- nil, err. A failed prompt is not repeated.
 function methods:run_turn(key, blocks, ctx)
   ctx = ctx or {}
   if not (self.entries[key] and self.entries[key].session) then
@@ -159,8 +168,9 @@ function methods:run_turn(key, blocks, ctx)
   end)
   local before = entry.session.id
   local result, err = play(entry, blocks, ctx)
-  if entry.session.id ~= before and not entry.dropped then self.ids:put(key, entry.session.id) end
-  local done = result or err.partial
+  local done, problem = result or err.partial, nil
+  if entry.session.id ~= before and not entry.dropped then problem = keep_id(self, key, entry.session.id) end
+  if problem and done then done.warnings[#done.warnings + 1] = problem end
   if done and (done.reset or entry.lost) then done.session_reset, entry.lost = true, false end
   return result, err
 end
