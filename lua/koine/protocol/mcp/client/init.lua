@@ -22,7 +22,10 @@ local CALL = check.options { timeout = check.time_limit, idle = check.time_limit
 local NAMES = check.list(check.nonempty, "array of names of tools")
 local TOOLS = check.options { only = NAMES, except = NAMES, search = check.boolean,
   prefix = check.either("string, true or false", check.boolean, check.nonempty) }
-local ARGUMENTS = check.that("table", function(value) if type(value) == "table" then return value end end)
+local ARGUMENTS = check.that("table, or text of a JSON object", function(value)
+  if type(value) == "string" then value = core.decode(value) end
+  if type(value) == "table" and getmetatable(value) ~= core.array_mt then return value end
+end)
 local WORDS = check.map(check.string, "table of strings by name")
 local REF = check.options({ prompt = check.name, resource = check.name }, { path = "ref", what = "field" })
 local ARGUMENT = check.options({ name = check.required(check.name), value = check.default(check.string, "") },
@@ -60,7 +63,8 @@ function methods:accept(name)
 end
 
 --- Calls a tool of the server by its own name: {content (array of items as they came), structured (a table, or nil),
--- is_error, meta (a table, or nil)}, or nil, err. `arguments` is a table, or nil for none. Options:
+-- is_error, meta (a table, or nil)}, or nil, err. `arguments` is a table, or the text of a JSON object, in which nulls
+-- and empty arrays are what they are; nil for none. Options:
 --   timeout, idle  seconds in all, and without progress; else those of the client
 --   on_progress    function{progress, total, message}; else the client's
 --   traceparent    of a trace that the call belongs to
@@ -68,7 +72,7 @@ end
 -- callbacks raised.
 function methods:call(name, arguments, opts)
   check.name(name, "name")
-  if arguments ~= nil then ARGUMENTS(arguments, "arguments") end
+  if arguments ~= nil then arguments = ARGUMENTS(arguments, "arguments") end
   local kept = CALL(opts or {})
   kept.timeout, kept.idle, kept.name = kept.timeout or self.limits.timeout, kept.idle or self.limits.idle, name
   tools.complete(self, name, arguments or {}, kept)

@@ -42,6 +42,10 @@ describe("a call", function()
       local text = kit.text_of(assert(client:call("echo", arguments)))
       assert.equal('{"big":1152921504606846976,"list":[],"n":null,"t":{}}', text)
       assert.equal("{}", kit.text_of(assert(client:call "echo")))
+      assert.equal(text, kit.text_of(assert(client:call("echo", (text:gsub(",", ",\n", 1))))))
+      for _, wrong in ipairs { "[1]", "{", "1", "", core.array {} } do
+        assert.equal("arguments", kit.raises("arguments", function() client:call("echo", wrong) end).field)
+      end
     end)
   end
 
