@@ -20,6 +20,13 @@ local function gives(command, flag, about, name, convert)
   end)
 end
 
+-- A number of seconds.
+local function seconds(word)
+  local n = tonumber(word)
+  if n and n > 0 and n < math.huge then return n end
+  return nil, ("--timeout: seconds expected, got %q"):format(word)
+end
+
 local parser = argparse("koine", "One interface to every LLM provider."):require_command(true):command_target "command"
 parser:flag("--version", "Print the version."):action(function() os.exit(print("koine " .. koine.version)) end)
 
@@ -58,12 +65,15 @@ ask:argument("prompt", "The question, appended to the standard input."):args "*"
 ask:option("-f --file", "Attach a text, an image or a PDF."):count "*"
 ask:flag("--json", "Write the whole Response as JSON.")
 ask:option("--schema", "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
+ask:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
+ask:flag("-y --yes", "With --mcp: do not ask before a tool runs.")
 ask:epilog [[
 Examples:
   koine ask "Why is the sky blue?"
   git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
   koine ask -f chart.png -f notes.md "Do these agree?"
   koine ask --schema "name, age int, works [string]" "Who was Ada Lovelace?"
+  koine ask --mcp mcp.json "What do my notes say of Athens?"
   koine ask --schema invoice.json <letter.txt | jq .total]]
 online("chat", "Chat, one question per line; /quit ends it.", true)
 local agent = online("agent", "Have an agent work in a directory; it asks before it changes or runs anything.", true)
@@ -92,6 +102,17 @@ Examples:
   koine embed -m openai "a text" "another text"
   koine embed -m voyage/voyage-3.5 --purpose query "a question"
   koine embed --packed --dimensions 256 <lines.txt >vectors.f32]]
+local mcp = parser:command("mcp", "List the tools of MCP servers, or call one.")
+mcp:argument("file", "A configuration of servers (mcp.json).")
+mcp:argument("tool", "SERVER/TOOL: calls it."):args "?"
+mcp:argument("arguments", "Its arguments, a JSON object (else none)."):args "?"
+mcp:flag("--json", "Write all fields as JSON.")
+mcp:option("--timeout", "Seconds for a server to start (30), or for the call."):convert(seconds)
+mcp:epilog [[
+Examples:
+  koine mcp mcp.json
+  koine mcp mcp.json files/read_file '{"path":"notes.txt"}'
+  koine mcp --json mcp.json | jq '.servers[].tools[].name']]
 local models = online("models", "List a provider's models.")
 models:argument("provider", "As in PROVIDER/MODEL."):args "?"
 models:flag("--json", "Write all fields of the models as JSON.")

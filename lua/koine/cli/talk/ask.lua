@@ -1,11 +1,14 @@
---- Asks once: sends the words of the user, writes the answer, or the value of a shape in it.
+--- Asks once: sends the words of the user, writes the answer, or the value of a shape in it. With --mcp the model may
+-- use the tools of servers first.
 
 local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local json = require "koine.cli.json"
 local koine = require "koine"
+local mcp_tools = require "koine.cli.mcp.tools"
 local terminal = require "koine.cli.terminal"
+local work = require "koine.cli.talk.work"
 
 local ask = {}
 
@@ -55,22 +58,48 @@ local function schema_of(word)
   return made
 end
 
--- Asks for a value and writes it: the exit code. Raises the error of a call that fails, and of an answer that has
--- another shape.
-local function ask_for_value(adapter, said, args, schema)
-  terminal.progress("waiting for " .. adapter:model_name())
-  local value, answer = adapter:object({ { role = "user", content = said } },
-    { system = args.system, output = { schema = schema, repair = REPAIR } })
-  local response = answer
-  if value == nil then response = answer.kind == "output" and answer.partial or nil end
+-- Writes a value that was asked for: the exit code. `response` is the last Response, nil where there is none, `err` why
+-- there is no value. Raises the error of a call that failed, and of an answer that has another shape.
+local function write_value(value, response, err, args)
   if args.json and response then
     terminal.out(json.encode(response:to_table()) .. "\n")
   elseif value ~= nil then
     terminal.out(json.value(value, terminal.output) .. "\n")
   end
   if value ~= nil then return notes_on(response) end
-  if answer.code == "refused" then failure.fail(failure.REFUSED, "%s", answer.message) end
-  error(answer, 0)
+  if not err then failure.fail(failure.FAILED, "no value: the model did not come to an end") end
+  if err.code == "refused" then failure.fail(failure.REFUSED, "%s", err.message) end
+  error(err, 0)
+end
+
+-- Asks for a value and writes it: the exit code.
+local function ask_for_value(adapter, said, args, schema)
+  terminal.progress("waiting for " .. adapter:model_name())
+  local value, answer = adapter:object({ { role = "user", content = said } },
+    { system = args.system, output = { schema = schema, repair = REPAIR } })
+  local response = answer
+  if value == nil then response = answer.kind == "output" and answer.partial or nil end
+  return write_value(value, response, answer, args)
+end
+
+-- What the texts of an agent are written as.
+local function writes(args, schema)
+  if args.json or schema then return nil end
+  return (args.stream or not args.no_stream and terminal.output) and "deltas" or "whole"
+end
+
+-- Asks with the tools of servers: the exit code.
+local function ask_with_tools(adapter, said, args, schema)
+  local servers <close> = mcp_tools.open(args.mcp, args.yes)
+  local needed = {}
+  for _, tool in ipairs(servers.list) do needed[tool.name] = tool.needs_approval end
+  local worker = work.new(args, { adapter = adapter, system = args.system, tools = servers.list,
+    options = schema and { output = { schema = schema, repair = REPAIR } } or nil, writes = writes(args, schema),
+    needed = function(tool) return needed[tool.name] end })
+  local result = work.task(worker, said)
+  if schema then return write_value(result.output, result.response, result.output_error, args) end
+  if args.json then terminal.out(json.encode(result.response:to_table()) .. "\n") end
+  return notes_on(result.response)
 end
 
 --- The command `ask`: the exit code.
@@ -79,8 +108,10 @@ function ask.command(args)
   if schema and args.stream then
     failure.fail(failure.WRONG_USE, "--stream: with --schema the value is written when it is complete")
   end
+  if args.yes and #args.mcp == 0 then failure.fail(failure.WRONG_USE, "--yes: nothing to allow without --mcp") end
   local said = input.said_by(args)
   local adapter = adapters.adapter_of(args, adapters.model_of(args))
+  if #args.mcp > 0 then return ask_with_tools(adapter, said, args, schema) end
   if schema then return ask_for_value(adapter, said, args, schema) end
   return ask.exchange(koine.conversation(adapter, { system = args.system }), said, args)
 end

@@ -1,0 +1,172 @@
+-- koine mcp, and koine ask --mcp: with real servers, at a terminal and behind a pipe.
+
+local cli = require "spec.support.cli"
+local core = require "koine.core"
+local folder = require "spec.support.folder"
+local kit = require "spec.lua.cli.kit"
+local koine = require "koine"
+local mcp_kit = require "spec.lua.protocol.mcp.kit"
+
+local at_terminal = cli.on_terminal(it, pending)
+
+local NOTES = { command = os.getenv "KOINE_LUA" or "lua5.4", args = { "examples/mcp_server.lua" },
+  env = { LUA_PATH = package.path, LUA_CPATH = package.cpath } }
+
+-- A server that keeps what it is given, in a file.
+local KEEPER = [[
+  listed = { { name = "keep", description = "Keeps\na word.", inputSchema = { type = "object" } },
+    { name = "look", inputSchema = { type = "object" }, annotations = { readOnlyHint = true } } }
+  function tools.keep(arguments)
+    local file <close> = io.open("PATH", "w")
+    file:write(arguments.word)
+    return text "kept"
+  end
+  function tools.look() return text "nothing yet" end
+  function tools.mixed() return { content = array { { type = "audio" }, { type = "text", text = "a\n" },
+    { type = "resource", resource = { uri = "x:y", text = "b" } } } } end
+  function tools.only() return { content = array {}, structuredContent = { n = null, list = array {} } } end
+]]
+
+local function call(name, arguments)
+  return { content = { { type = "tool_use", name = name, arguments = arguments } } }
+end
+
+local DONE = { content = "It is done." }
+
+describe("koine with MCP servers", function()
+  local bench = kit.new()
+  local server, dir
+
+  setup(function() server = bench.open() end)
+  teardown(bench.close)
+  before_each(function()
+    assert(server:reset())
+    dir = folder.new()
+  end)
+  after_each(function()
+    cli.clean_up()
+    folder.remove(dir)
+  end)
+
+  -- The path of a configuration of these servers.
+  local function config(servers, name)
+    return cli.file(dir .. "/" .. (name or "mcp.json"), core.encode { mcpServers = servers })
+  end
+
+  local function keeper(trust)
+    local options = mcp_kit.options((KEEPER:gsub("PATH", dir .. "/kept")))
+    return { command = options.command, args = options.args, env = options.env, trust = trust }
+  end
+
+  local function kept() return koine.files.read(dir .. "/kept") end
+
+  describe("koine mcp", function()
+    it("lists the tools, and says which servers fail", function()
+      local path = config { notes = NOTES, keeper = keeper(), gone = { command = dir .. "/none" } }
+      local r = bench.run { "mcp", path }
+      assert.same({ 1, "keeper (modern 2026-07-28)\n  keep                      Keeps\n"
+        .. "  look                      look\nnotes (modern 2026-07-28)\n"
+        .. "  add                       Adds two numbers.\n" }, { r.code, r.out })
+      assert.truthy(r.err:find("^koine: gone: cannot start: [^\n]*\n$"))
+      local listed = core.decode(bench.run({ "mcp", "--json", path }).out).servers
+      assert.same({ "gone", "keeper", "notes" }, { listed[1].name, listed[2].name, listed[3].name })
+      assert.same({ "[]", true }, { core.encode(listed[1].tools), listed[1].error:find "cannot start" ~= nil })
+      assert.same({ "add", "number", "modern" }, { listed[3].tools[1].name,
+        listed[3].tools[1].parameters.properties.a.type, listed[3].era })
+      assert.equal(0, bench.run({ "mcp", config { notes = NOTES } }).code)
+    end)
+
+    it("calls a tool of one server, and starts no other", function()
+      local path = config { notes = NOTES, ["notes/add"] = { command = dir .. "/none" }, keeper = keeper() }
+      local r = bench.run { "mcp", path, "keeper/keep", '{"word":"x"}' }
+      assert.same({ 0, "kept\n", "", "x" }, { r.code, r.out, r.err, kept() })
+      r = bench.run { "mcp", path, "notes/add", '{"a":1,"b":"two"}' }
+      assert.same({ 1, "", "koine: notes/add: a and b have to be numbers\n" }, { r.code, r.out, r.err })
+      r = bench.run { "mcp", "--json", path, "notes/add", '{"a":1,"b":"two"}' }
+      assert.same({ 1, true }, { r.code, core.decode(r.out).is_error })
+      assert.equal(1, bench.run({ "mcp", path, "notes/add/x" }).code)
+    end)
+
+    it("sends arguments as they are, and writes every kind of text", function()
+      local path = config { keeper = keeper() }
+      local r = bench.run { "mcp", path, "keeper/echo",
+        '{ "n": null, "list": [], "t": {}, "big": 1152921504606846977 }' }
+      assert.equal('{"big":1152921504606846977,"list":[],"n":null,"t":{}}\n', r.out)
+      r = bench.run { "mcp", path, "keeper/mixed" }
+      assert.same({ 0, "a\nb\n", "koine: keeper/mixed: audio left out; --json writes all\n" }, { r.code, r.out, r.err })
+      assert.equal('{"list":[],"n":null}\n', bench.run({ "mcp", path, "keeper/only" }).out)
+    end)
+
+    it("says what is wrong", function()
+      local path = config { notes = NOTES }
+      for _, words in ipairs { { dir .. "/none" }, { path, "notes" }, { path, "notes/" }, { path, "other/add" },
+        { path, "notes/add", "[1]" }, { path, "notes/add", "{" }, { "--timeout", "0", path },
+        { cli.file(dir .. "/bad", "{}") } } do
+        local r = bench.run { "mcp", table.unpack(words) }
+        assert.same({ 2, "" }, { r.code, r.out }, r.err)
+      end
+    end)
+  end)
+
+  describe("koine ask --mcp", function()
+    it("lets the model use all tools with --yes", function()
+      local r = bench.run_there({ "ask", "--yes", "--mcp", config { notes = NOTES },
+        "--mcp", config({ keeper = keeper() }, "b.json"), "Keep it." },
+        { call("keeper_keep", { word = "y" }), call("notes_add", { a = 1, b = 2 }), DONE })
+      assert.same({ 0, "It is done.\n", 'koine: keeper/keep {"word":"y"}\nkoine: notes/add {"a":1,"b":2}\n', "y" },
+        { r.code, r.out, r.err, kept() })
+    end)
+
+    it("has only tools that need no approval where nobody can be asked", function()
+      local r = bench.run_there({ "ask", "--mcp", config { keeper = keeper(true) }, "Look." },
+        { call("keeper_look", {}), DONE })
+      assert.same({ 0, "It is done.\n" }, { r.code, r.out })
+      assert.truthy(r.err:find("left out (--yes allows them): keeper_keep\n", 1, true))
+      local tools = core.decode(server:requests()[1].body).tools
+      assert.same({ 1, "keeper_look" }, { #tools, tools[1].name })
+      r = bench.run_there({ "ask", "--mcp", config { keeper = keeper() }, "Look." }, { DONE })
+      assert.truthy(r.err:find("them): keeper_keep, keeper_look\n", 1, true))
+    end)
+
+    it("goes on without a server that fails", function()
+      local r = bench.run_there({ "ask", "--mcp", config { gone = { command = dir .. "/none" } }, "Hm?" }, { DONE })
+      assert.same({ 0, "It is done.\n", true }, { r.code, r.out, r.err:find "gone: cannot start" ~= nil })
+    end)
+
+    it("writes a value of a shape, or the Response", function()
+      local path = config { notes = NOTES }
+      local add = call("notes_add", { a = 1, b = 2 })
+      local r = bench.run_there({ "ask", "--yes", "--schema", "n int", "--mcp", path, "Add." },
+        { add, { content = '{"n":3}' } })
+      assert.same({ 0, '{"n":3}\n' }, { r.code, r.out }, r.err)
+      r = bench.run_there({ "ask", "--yes", "--schema", "n int", "--mcp", path, "Add." },
+        { add, { content = "three" }, { content = "three" } })
+      assert.same({ 1, "" }, { r.code, r.out }, r.err)
+      r = bench.run_there({ "ask", "--yes", "--json", "--mcp", path, "Add." }, { add, DONE })
+      assert.equal("It is done.", core.decode(r.out).content[1].text)
+    end)
+
+    it("says what is wrong", function()
+      assert.equal(2, bench.run_there({ "ask", "--yes", "Hm?" }, {}).code)
+      assert.equal(2, bench.run_there({ "ask", "--mcp", dir .. "/none", "Hm?" }, {}).code)
+      local path = config { notes = NOTES }
+      local r = bench.run_there({ "ask", "--mcp", path, "--mcp", path, "Hm?" }, {})
+      assert.same({ 2, true }, { r.code, r.err:find "both have a server notes" ~= nil })
+    end)
+
+    at_terminal("asks before a call: no, then always", function()
+      local keep = call("keeper_keep", { word = "z" })
+      assert(server:script { keep, keep, keep, DONE })
+      local child = cli.start({ "ask", "--base-url", server.url, "--mcp", config { keeper = keeper() }, "Keep it." },
+        { env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5" }, terminal = true })
+      child:expect("out", 'allow: keeper/keep {"word":"z"}?')
+      child:write "n\n"
+      child:expect("out", 'allow: keeper/keep {"word":"z"}?')
+      assert.is_nil(kept())
+      child:write "a\n"
+      child:expect("out", "It is done.")
+      assert.equal(0, child:wait().code)
+      assert.equal("z", kept())
+    end)
+  end)
+end)
