@@ -31,8 +31,14 @@ end
 
 local SECRETS = 16 -- that the core looks for at once
 
+local function is_longer(a, b) return #a > #b end
+
 --- The text with each of `secrets` (array of strings, however many; those below 8 bytes are left) as "[redacted]".
 function text.redact(whole, secrets)
+  if #secrets > SECRETS then -- a long one may begin with a short one
+    secrets = table.move(secrets, 1, #secrets, 1, {})
+    table.sort(secrets, is_longer)
+  end
   for i = 1, #secrets, SECRETS do
     whole = core.redact(whole, table.move(secrets, i, math.min(i + SECRETS - 1, #secrets), 1, {}))
   end

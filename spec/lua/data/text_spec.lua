@@ -68,6 +68,8 @@ describe("text.redact", function()
       whole[i] = secrets[i] .. "."
     end
     assert.equal(("[redacted]."):rep(50), text.redact(table.concat(whole), secrets))
+    secrets[#secrets + 1] = "credential-01-of-many"
+    assert.equal("[redacted].", text.redact("credential-01-of-many.", secrets))
     assert.equal("credential", text.redact("credential", {}))
   end)
 end)

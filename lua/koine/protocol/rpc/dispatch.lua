@@ -62,10 +62,11 @@ end
 
 function takes.invalid(peer) peer.counts.invalid = peer.counts.invalid + 1 end
 
--- What is no message: a banner, a stray print. Many in a row are another protocol.
+-- What is no message: a banner, a stray print. Many in a row are another protocol. Secrets are replaced before the text
+-- is cut, as a part of one would not be found.
 local function stray(peer, whole)
   peer.counts.stray, peer.strays = peer.counts.stray + 1, peer.strays + 1
-  if whole:find "%S" then peer.said = text.cut(whole, SAID_MAX) end
+  if whole:find "%S" then peer.said = text.cut(text.redact(whole, peer.options.secrets), SAID_MAX) end
   if peer.strays >= STRAYS_MAX and not peer.wire.post then
     peer:fail("protocol", ("%d lines in a row are no message"):format(STRAYS_MAX))
   end

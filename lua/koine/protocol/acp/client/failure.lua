@@ -1,6 +1,5 @@
 --- Errors of an agent, as Koine's: what it answered, and how it ended. None shows a secret.
 
-local core = require "koine.core"
 local errors = require "koine.data.errors"
 local text = require "koine.data.text"
 
@@ -49,7 +48,7 @@ function failure.ended(err, result, secrets)
     if line:find "%S" then last = line end
   end
   if last and not text.may_be_secret(last) then
-    words = ("%s; it said: %s"):format(words, core.redact(text.cut(last, WORDS_MAX), secrets))
+    words = ("%s; it said: %s"):format(words, (text.cut(text.redact(last, secrets), WORDS_MAX)))
   end
   return errors.new { kind = err.kind == "limit" and "limit" or err.kind == "protocol" and "protocol" or "connect",
     code = err.code, retryable = false, message = "the agent: " .. words }

@@ -158,6 +158,19 @@ describe("a turn", function()
       assert.equal("dead", session.state)
     end)
 
+    it("in a turn: an error whose last words show none of many secrets, nor a part of one", function()
+      local env = { LAST_TOKEN = "a secret of words alone" }
+      for i = 1, 20 do env["TOKEN_" .. i] = ("the secret of %d"):format(i) end
+      local made = bench:options([[prompt(function()
+        io.stderr:write(os.getenv "TOKEN_20", " ", ("."):rep(475), os.getenv "LAST_TOKEN") os.exit(7) end)]])
+      for name, value in pairs(env) do made.env[name] = value end
+      local connection <close> = assert(koine.acp.connect(made))
+      local _, err = assert(connection:new()):prompt "die"
+      assert.equal("connect", err.kind)
+      assert.is_truthy(err.message:find("it said: [redacted] ...", 1, true), err.message)
+      assert.is_nil(err.message:find "secret", err.message)
+    end)
+
     for _, how in ipairs { { "true", "{}", "session/resume" }, { "true", "null", "session/load" },
       { "false", "null", "session/new" } } do
       it("and is taken up by " .. how[3], function()
