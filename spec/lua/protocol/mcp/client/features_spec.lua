@@ -58,6 +58,33 @@ describe("a list", function()
     assert.equal(1000, #kit.heard_of(client, "resources/list"))
   end)
 
+  it("has one time limit for all its pages", function()
+    connect([[
+      local n = 0
+      on["prompts/list"] = function()
+        n = n + 1
+        if n == 1 then return { prompts = array {}, nextCursor = "next" } end
+        sleep(0.05)
+        return { prompts = array {}, nextCursor = tostring(n) }
+      end
+    ]], { timeout = { total = 0.3 } })
+    local _, err = client:prompts()
+    assert.same({ "timeout", "total" }, { err.kind, err.code })
+  end)
+
+  it("whose cursors are larger than any list is an error", function()
+    connect [[
+      local n, long = 0, ("x"):rep(4 << 20)
+      on["prompts/list"] = function()
+        n = n + 1
+        if n > 20 then return { prompts = array {} } end
+        return { prompts = array {}, nextCursor = n .. long }
+      end
+    ]]
+    local _, err = client:prompts()
+    assert.same({ "limit", "bytes" }, { err.kind, err.code })
+  end)
+
   it("that is none is an error", function()
     connect [[
       on["prompts/list"] = function() return { prompts = { a = 1 } } end
