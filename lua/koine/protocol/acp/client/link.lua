@@ -184,7 +184,7 @@ end
 
 --- Enters a session, which gets what came for it before.
 function methods:enter(session)
-  self.sessions[session.id] = session
+  self.sessions[session.id], session.link = session, self
   local early = self.early[session.id] or {}
   self.early[session.id], self.early_count = nil, self.early_count - #early
   for _, one in ipairs(early) do sessions.take(session, one) end

@@ -144,6 +144,7 @@ function session.take_up(self, link)
   if not reply and not err then reply, err = begin_again(self, link) end
   if not reply then
     link:leave(self)
+    self.link = false
     return nil, err
   end
   return session.adopt(self, link, reply)

@@ -17,6 +17,7 @@ local failure = require "koine.protocol.acp.client.failure"
 local options = require "koine.protocol.acp.client.options"
 local permission = require "koine.protocol.acp.client.permission"
 local queue = require "koine.task.queue"
+local read = require "koine.protocol.acp.client.read"
 local terminals = require "koine.protocol.acp.client.services.terminals"
 local tools = require "koine.protocol.acp.client.turn.tools"
 local wait = require "koine.task.wait"
@@ -287,7 +288,7 @@ local function begin(session, given, opts, held, revive)
   self.link.peer:spawn(function()
     local reply, problem = self.link.peer:request("session/prompt", { sessionId = session.id, prompt = prompt },
       { session = session.id })
-    over(self, reply, problem)
+    over(self, not problem and (read.object(reply) or {}), problem)
   end)
   self.link.peer:turn()
   return self
