@@ -40,6 +40,7 @@ end
 
 -- Begins a session in a link of its own by `how`(session, link): the session, or nil, err.
 local function begin(self, id, given, how)
+  self.pool:check()
   local session, unfit = prepare(self, id, given)
   if not session then return nil, unfit end
   local link, err = self.pool:link_for(session.settings)
@@ -108,6 +109,7 @@ end
 -- opts.cwd: those of a directory (absolute). Raises an ArgumentError.
 function methods:list(given)
   given = options.session(given == nil and {} or given)
+  self.pool:check()
   local link, err = self.pool:link_for(self.settings)
   if not link then return nil, err end
   self.pool:give_back(link)

@@ -69,16 +69,11 @@ local function handlers(self)
     cancel = function(id) return "$/cancel_request", { requestId = id } end }
 end
 
-local function log(options)
-  local on_log = options.on_log
-  return on_log and function(line) pcall(on_log, line) end
-end
-
 -- Starts the program: a live program, or nil, err.
-local function start(options, cwd)
+local function start(options, cwd, tell)
   local argv = table.move(options.args, 1, #options.args, 2, { options.command })
   return process.open(argv, { cwd = cwd, env = environment.of(INHERITED, options.env), grace = options.grace,
-    on_stderr = log(options) })
+    on_stderr = options.on_log and function(line) tell(options.on_log, line) end })
 end
 
 -- What we say that we can do.
@@ -118,9 +113,10 @@ local function greet(self, options)
 end
 
 --- Starts the agent in a directory (nil: this process's), and greets it: a link, or nil, err: kind connect where it
--- cannot be started or ends, protocol (code "version") where it speaks another version, timeout.
-function link.open(options, cwd)
-  local program, err = start(options, cwd)
+-- cannot be started or ends, protocol (code "version") where it speaks another version, timeout. tell(f, …) calls a
+-- function of the user's, and keeps what it raises.
+function link.open(options, cwd, tell)
+  local program, err = start(options, cwd, tell)
   if not program then
     return nil, errors.new { kind = "connect", code = err.code, retryable = false,
       message = ("%s: %s"):format(options.command, errors.words(err)) }

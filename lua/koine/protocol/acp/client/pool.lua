@@ -1,6 +1,7 @@
 --- The processes of a connection: one for each session, or one for all. The first is started when the connection is
 -- made, and goes to the first session.
 
+local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local links = require "koine.protocol.acp.client.link"
 local mutex = require "koine.task.mutex"
@@ -16,7 +17,7 @@ local function closed() return errors.new { kind = "cancelled", message = "the c
 -- Starts a process.
 local function open(self)
   if self.closed then return nil, closed() end
-  local link, err = links.open(self.settings, self.settings.cwd)
+  local link, err = links.open(self.settings, self.settings.cwd, function(...) self:tell(...) end)
   if not link then return nil, err end
   if self.closed then
     link:close()
@@ -65,6 +66,23 @@ function methods:give_back(link)
   end
 end
 
+--- Calls a function of the user's (nil: none) in the middle of the protocol, which goes on where it raises; `check`
+-- raises that then. Returns nothing.
+function methods:tell(f, ...)
+  if not f then return end
+  local ok, err = pcall(f, ...)
+  if ok then return end
+  if check.is_memory(err) then error(err, 0) end
+  if not self.raised then self.raised = { err = err } end
+end
+
+--- Raises what a function of the user's raised; returns nothing.
+function methods:check()
+  local raised = self.raised
+  self.raised = false
+  if raised then error(raised.err, 0) end
+end
+
 --- Enters a session that lives.
 function methods:remember(session) self.sessions[session] = true end
 
@@ -86,7 +104,7 @@ end
 --- No process yet; `settings` are the options of connect.
 function pool.new(settings)
   return setmetatable({ settings = settings, is_shared = settings.share, links = {}, sessions = {}, spare = false,
-    closed = false, gate = mutex() }, metatable)
+    closed = false, raised = false, gate = mutex() }, metatable)
 end
 
 return pool

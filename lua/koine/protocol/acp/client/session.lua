@@ -57,7 +57,7 @@ function session.take(self, update)
   if self.turn and not self.turn.done then
     turns.push(self.turn, { update = update })
   elseif not self.loading and self.settings.on_update then
-    pcall(self.settings.on_update, update, self)
+    self.pool:tell(self.settings.on_update, update, self)
   end
 end
 
@@ -94,7 +94,8 @@ local function set(self, name, value)
 end
 
 --- Sets an option of the agent by its id, or "model", "mode" or "thinking": true; or nil, err: kind invalid_request
--- (code "option") names the options or values that there are. Not while a turn waits. Raises an ArgumentError.
+-- (code "option") names the options or values that there are. Not while a turn waits. Raises an ArgumentError, and what
+-- on_update and on_log raised before.
 function methods:set(name, value)
   check.name(name, "option")
   if type(value) ~= "string" and type(value) ~= "boolean" then
@@ -102,6 +103,7 @@ function methods:set(name, value)
   end
   local ready, err = session.revive(self)
   if not ready then return nil, err end
+  self.pool:check()
   return set(self, name, value)
 end
 
@@ -167,9 +169,10 @@ function session.revive(self)
 end
 
 --- Begins a turn: a turn (see turn/init.lua), whose events are read one by one; or nil, err. A second one waits for the
--- end of the first. Raises an ArgumentError.
+-- end of the first. Raises an ArgumentError, and what on_update and on_log raised before.
 function methods:start(blocks, opts)
   local checked = options.turn(opts == nil and {} or opts)
+  self.pool:check()
   local held, err = self.gate:hold()
   if not held then return nil, err end
   return turns.start(self, blocks, checked, held, session.revive)

@@ -237,14 +237,20 @@ describe("a connection to an agent", function()
     assert.equal("You said: x", assert(two:prompt "x").text)
   end)
 
-  it("tells the lines of the agent's errors, and outlives what a log raises", function()
-    local lines = {}
-    local session = bench:session("io.stderr:write('one\\ntwo\\n')", { on_log = function(line)
+  it("tells the lines of the agent's errors, and raises later what a log raised", function()
+    local lines, raised = {}, nil
+    local connection = bench:connect("io.stderr:write('one\\ntwo\\n')", { share = true, on_log = function(line)
       lines[#lines + 1] = line
-      error "no log"
+      error("no log", 0)
     end })
-    assert(session:prompt "x")
+    repeat
+      local ok, session = pcall(connection.new, connection)
+      raised = raised or not ok and session
+    until raised and #lines == 2
+    assert.equal("no log", raised)
     assert.same({ "one", "two" }, lines)
+    pcall(connection.new, connection) -- it may be the second line's
+    assert.equal("You said: x", assert(assert(connection:new()):prompt "x").text)
   end)
 
   it("leaves nothing behind when it is closed, whatever the agent ignores", function()

@@ -19,6 +19,20 @@ describe("a client of agents", function()
     end
   end)
 
+  it("raises at the next call what a function of the host's raised between turns", function()
+    local session, connection = bench:session([[local new = agent.on["session/new"]
+      agent.on["session/new"] = function(params)
+        update("s1", { sessionUpdate = "plan", entries = array {} })
+        return new(params)
+      end]], { on_update = function() error("a bug", 0) end })
+    assert.same({ false, "a bug" }, { pcall(session.prompt, session, "go") })
+    assert.equal("You said: go", assert(session:prompt "go").text)
+    assert.is_truthy(connection:new())
+    assert.same({ false, "a bug" }, { pcall(session.set, session, "model", "x") })
+    assert.is_truthy(connection:new())
+    assert.same({ false, "a bug" }, { pcall(connection.new, connection) })
+  end)
+
   it("decides about a tool while a session is loaded", function()
     local connection = bench:connect(kit.OPTIONS .. [[
       agent.init.agentCapabilities = { loadSession = true }
