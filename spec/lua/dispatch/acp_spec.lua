@@ -3,7 +3,9 @@
 
 local kit = require "spec.lua.protocol.acp.kit"
 local koine = require "koine"
-local raises = require("spec.lua.system.process_kit").raises
+local process_kit = require "spec.lua.system.process_kit"
+
+local raises = process_kit.raises
 
 local AGENT = [[
 agent.init.agentCapabilities = { sessionCapabilities = { resume = RESUME } }
@@ -52,6 +54,29 @@ describe("a target of agents of other programs", function()
     assert.equal(one, say("a", "x").text)
     assert.equal(2, #bench:heard "initialize")
   end)
+
+  for _, how in ipairs { "reset", "close" } do
+    it("ends a session that begins when " .. how .. " comes", function()
+      local function finish() target[how](target, "a") end
+      for _, when in ipairs { "cwd", "on_elicit" } do
+        target = koine.dispatcher.acp(bench:options("local ELICIT = " .. tostring(when == "on_elicit") .. [[
+          local new = agent.on["session/new"]
+          agent.on["session/new"] = function(params)
+            if ELICIT then ask("elicitation/create", { sessionId = "s", mode = "form", message = "m" }) end
+            return new(params)
+          end]], { cwd = function()
+            if when == "cwd" then finish() end
+            return bench.dir
+          end, on_elicit = when == "on_elicit" and function() finish() end or nil,
+          file = bench.dir .. "/ids" .. when }))
+        local result, err = target:run_turn("a", "x", {})
+        assert.same({ "nil", "cancelled" }, { tostring(result), err and err.kind })
+        assert.same({ nil, 0 }, { target.ids.map.a, target.count })
+        target:close()
+        assert.equal(0, process_kit.supervisors())
+      end
+    end)
+  end
 
   it("plays the turns of a dispatcher", function()
     local done = {}

@@ -40,8 +40,9 @@ local function bury(self, all)
   end
 end
 
--- Takes a thread's process away; its id stays.
+-- Takes a thread's process away, also one that only begins; its id stays.
 local function retire(self, entry)
+  entry.dropped = true
   if self.entries[entry.key] == entry then self.entries[entry.key], self.count = nil, self.count - 1 end
   if entry.connection then entry.connection:close() end
 end
@@ -83,6 +84,12 @@ local function options_for(self, entry, cwd)
   return made
 end
 
+-- nil, err where the entry was taken away meanwhile; else true.
+local function still_wanted(entry)
+  if not entry.dropped then return true end
+  return nil, errors.new { kind = "cancelled", message = "the session was ended while it began" }
+end
+
 -- Starts the thread's agent: true, or nil, err.
 local function open(self, entry, ctx)
   local cwd, err = self.own.cwd, nil
@@ -95,7 +102,11 @@ local function open(self, entry, ctx)
   if id then entry.session, err = entry.connection:take_up(id) else entry.session, err = entry.connection:new() end
   if not entry.session then return nil, err end
   entry.lost = entry.session.reset
-  return self.ids:put(entry.key, entry.session.id)
+  local wanted, ended = still_wanted(entry)
+  if not wanted then return nil, ended end
+  local kept, unkept = self.ids:put(entry.key, entry.session.id)
+  if not kept then return nil, unkept end
+  return still_wanted(entry)
 end
 
 local function leave(entry) entry.busy, entry.used = entry.busy - 1, wait.now() end
@@ -115,7 +126,7 @@ local function enter(self, key)
 end
 
 --- Makes the session of a thread, or takes it up: true, or nil, err: kind limit (code "sessions") where all are at
--- work; of the agent.
+-- work; cancelled where reset or close came meanwhile; of the agent.
 function methods:ensure_session(key, ctx)
   if self.closed then return nil, errors.new { kind = "cancelled", message = "the target was closed" } end
   bury(self)
@@ -125,7 +136,7 @@ function methods:ensure_session(key, ctx)
   local leaving <close> = defer(function() leave(entry) end) -- luacheck: ignore leaving
   local held <close>, busy = entry.gate:hold() -- luacheck: ignore held
   if busy then return nil, busy end
-  if entry.session then return true end
+  if entry.session and not entry.dropped then return true end
   local ok, err = open(self, entry, ctx)
   if not ok then
     retire(self, entry)
