@@ -55,8 +55,9 @@ async function prompt({ params: p, client }) {
   const say = (text) => update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
   const ask = (method, params) => client.request(method, { sessionId, ...params });
   if (p.prompt[0].text === "wait") {
+    const stopped = new Promise((resolve) => { stop = resolve; });
     await say("waiting");
-    await new Promise((resolve) => { stop = resolve; });
+    await stopped;
     return { stopReason: "cancelled" };
   }
   await say("types " + p.prompt.map((b) => b.type).join(" "));
