@@ -28,7 +28,7 @@ local rpc = {}
 
 local QUEUE_MAX = 10000   -- notifications of a session that nobody has taken
 local HANDLERS_MAX = 1000 -- requests of the other side at once
-local SECRETS_MAX = 16    -- that the core looks for
+local HIDDEN_MAX = 256    -- secrets that came by `hide`
 local MESSAGES_MAX = 100  -- that are read before others have their turn
 
 local methods = {}
@@ -120,14 +120,19 @@ function methods:spawn(f, ...)
   return task
 end
 
---- Adds a string that no error shows; beyond 16 of them in place of the last one. Returns nothing.
+--- Adds a string that no error shows. Of those added here, 256 are known at once: a further one takes the place of the
+-- oldest. Returns nothing.
 function methods:hide(secret)
   local secrets = self.options.secrets
   for _, known in ipairs(secrets) do
     if known == secret then return end
   end
-  secrets[math.min(#secrets + 1, SECRETS_MAX)] = secret
+  secrets[self.secrets_given + self.hidden % HIDDEN_MAX + 1] = secret
+  self.hidden = self.hidden + 1
 end
+
+--- The strings that no error shows now: an array, which stays the peer's.
+function methods:secrets() return self.options.secrets end
 
 --- The end of a wire without `line`: all calls fail. `err` (nil: an end in order) says why.
 function methods:finish(err) break_off(self, err) end
@@ -320,7 +325,7 @@ function rpc.new(wire, opts)
   local shared = shared_run()
   local function spawn(...) return shared:spawn(...) end
   local self = setmetatable({ wire = wire, options = options, shared = shared, err = false, ended = false,
-    others = {}, strays = 0, said = false,
+    others = {}, strays = 0, said = false, secrets_given = #options.secrets, hidden = 0,
     counts = { unknown = 0, late = 0, stray = 0, invalid = 0, raised = 0 } }, metatable)
   local function wake(token) shared:wake(token) end
   self.calls, self.inbox = calls(wake, options.secrets), inboxes(options.queue_max, wake)

@@ -120,5 +120,16 @@ describe("a peer whose wire posts", function()
     assert.is_true(ran)
     for i = 1, 20 do peer:hide("another-secret-" .. i) end
     assert.are.equal("a [redacted]", select(2, peer:request "m").message)
+    for i = 1, 1000 do peer:hide("later-secret-" .. i) end
+    assert.are.equal(256, #peer:secrets())
+  end)
+
+  it("hides the secrets that it was given, whatever comes later", function()
+    local given = {}
+    for i = 1, 20 do given[i] = ("given-secret-%02d"):format(i) end
+    open(function(value) return say { id = value.id, error = { code = 1, message = table.concat(given, " ") } } end,
+      { secrets = given })
+    for i = 1, 300 do peer:hide("later-secret-" .. i) end
+    assert.are.equal(("[redacted] "):rep(19) .. "[redacted]", select(2, peer:request "m").message)
   end)
 end)

@@ -189,6 +189,21 @@ describe("an MCP server wants a login", function()
     end, { token = function() return "fresh-token-1" end })
     assert.are.equal("you sent Bearer [redacted]", err.message)
   end)
+
+  it("and shows none of many secrets", function()
+    local secrets = {}
+    for i = 1, 20 do secrets[i] = ("hunter2-%02d"):format(i) end
+    for _, status in ipairs { 400, 500 } do
+      local _, err = ask(function(request)
+        local said = table.concat(secrets, " ") .. " " .. request.headers.authorization
+        if status == 500 then return kit.answer(500, said, "text/plain") end
+        return kit.failure(400, -32000, said, request.message.id)
+      end, { token = function() return "fresh-token-1" end }, nil, { secrets = secrets })
+      assert.are.equal(status, err.status_code)
+      assert.is_nil((err.message .. (err.raw or "")):find "hunter2")
+      assert.is_nil((err.message .. (err.raw or "")):find "fresh%-token")
+    end
+  end)
 end)
 
 describe("an MCP server is busy", function()

@@ -8,6 +8,7 @@ local failure = require "koine.protocol.mcp.transport.http.failure"
 local headers = require "koine.protocol.mcp.transport.http.headers"
 local retry = require "koine.net.retry"
 local streamed = require "koine.net.streamed"
+local text = require "koine.data.text"
 
 local RETRY = { max = 2, max_delay = 60, on_ambiguous = false }
 local LATER = { [429] = true, [503] = true } -- statuses that say: not now
@@ -47,7 +48,7 @@ local function send(transport, request, asked, refused)
   answer, err = streamed.open { method = request.method, url = options.url, body = request.item and request.item.text,
     headers = headers.of(transport, request, value), timeouts = request.timeouts,
     limits = options.limits, proxy = options.proxy, ca_file = options.ca_file, http2 = options.http2,
-    secrets = transport.secrets }
+    secrets = text.first_secrets(transport.peer:secrets()) }
   return answer, answer and token or err
 end
 

@@ -4,6 +4,7 @@ local challenge = require "koine.protocol.mcp.transport.http.challenge"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local rpc_failure = require "koine.protocol.rpc.failure"
+local text = require "koine.data.text"
 
 local failure = {}
 
@@ -56,7 +57,10 @@ local function of_http(transport, answer, body)
     return failure.new("protocol", ("the server answered %d, a redirect, which is not followed"):format(status), nil,
       status)
   end
-  local err = core.answer_error("mcp", { status = status, headers = answer.headers, body = body }, transport.secrets)
+  local secrets = transport.peer:secrets()
+  local err = core.answer_error("mcp", { status = status, headers = answer.headers,
+    body = text.redact(body, secrets) }, text.first_secrets(secrets))
+  err.message = text.redact(err.message, secrets) -- which may be the decoded form of what the body has
   err.provider = nil
   if status == 401 or status == 403 then
     local asked = challenge(answer.headers["www-authenticate"])
@@ -77,7 +81,7 @@ function failure.of_answer(transport, answer, session)
     return failure.session_gone(status)
   end
   if not said or OF_HTTP[status] then return of_http(transport, answer, body) end
-  local err = rpc_failure.of_answer(value, transport.secrets)
+  local err = rpc_failure.of_answer(value, transport.peer:secrets())
   err.status_code = status
   return err
 end

@@ -13,6 +13,7 @@ local post = require "koine.protocol.mcp.transport.http.post"
 local rpc = require "koine.protocol.rpc"
 local failure = require "koine.protocol.mcp.transport.http.failure"
 local standing = require "koine.protocol.mcp.transport.http.standing"
+local text = require "koine.data.text"
 local unhurried = require "koine.protocol.mcp.transport.unhurried"
 
 local transport = {}
@@ -21,7 +22,6 @@ local methods = {}
 local metatable = { __index = methods, __name = "koine.mcp.http", __close = function(self) self:close() end }
 
 local CLOSE_SECONDS = 5 -- for the end of a session
-local SECRETS_MAX = 16  -- that the core looks for
 
 local HEADERS = check.secret(check.map(check.secret(check.text), "table of strings by name"))
 
@@ -79,8 +79,8 @@ function methods:close()
   if not self.session then return end
   local options = self.options
   http.send { method = "DELETE", url = options.url, proxy = options.proxy, ca_file = options.ca_file,
-    headers = headers.of(self, { accept = "*/*" }, self.authorization), secrets = self.secrets,
-    timeouts = { total = CLOSE_SECONDS } }
+    headers = headers.of(self, { accept = "*/*" }, self.authorization),
+    secrets = text.first_secrets(self.peer:secrets()), timeouts = { total = CLOSE_SECONDS } }
   self.session = nil
 end
 
@@ -101,13 +101,7 @@ function methods:listen()
 end
 
 --- Adds a string that no error shows.
-function methods:hide(secret)
-  for _, known in ipairs(self.secrets) do
-    if known == secret then return end
-  end
-  self.secrets[math.min(#self.secrets + 1, SECRETS_MAX)] = secret
-  self.peer:hide(secret)
-end
+function methods:hide(secret) self.peer:hide(secret) end
 
 -- Whether anybody wants to hear what the server says of its own accord; pings do not count.
 local function wants_stream(handlers)
@@ -128,16 +122,15 @@ end
 -- ArgumentError.
 function transport.open(options, handlers)
   local kept = OPTIONS(options)
-  local secrets = table.move(handlers.secrets or {}, 1, #(handlers.secrets or {}), 1, {})
   local self = setmetatable({ kind = "http", options = kept, closed = false, is_gone = false, session = nil, era = nil,
-    version = nil, authorization = nil, secrets = secrets, wants_stream = wants_stream(handlers) }, metatable)
+    version = nil, authorization = nil, wants_stream = wants_stream(handlers) }, metatable)
   local function cancel(id, method)
     if self.era ~= "legacy" or not self.version or UNCANCELLED[method] then return nil end
     return "notifications/cancelled", { requestId = id, reason = "the client no longer waits" }
   end
-  local wire = { post = function(_, text, item) return post(self, text, item) end }
+  local wire = { post = function(_, whole, item) return post(self, whole, item) end }
   self.peer = rpc.new(wire, { requests = unhurried(self, handlers.requests), notifications = handlers.notifications,
-    progress = progress, cancel = cancel, batches = true, secrets = secrets })
+    progress = progress, cancel = cancel, batches = true, secrets = handlers.secrets or {} })
   return self
 end
 
