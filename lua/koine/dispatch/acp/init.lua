@@ -4,7 +4,9 @@
 --     permission = ask, file = "sessions.json" }, … }
 --
 -- Each thread has a process and a session. At most max_sessions live at once: the one that was idle for longest makes
--- room, and its id is kept, so that its thread goes on where it was. Ids are kept in a file or a store.
+-- room, and its id is kept, so that its thread goes on where it was. Ids are kept in a file or a store; with a dispatcher
+-- on a store (ctx.keep) in the thread's history, with the fence of the turn: a process that lives here from before
+-- another machine's turn does not know that turn, so it is ended and the session taken up again.
 
 local acp = require "koine.protocol.acp"
 local check = require "koine.data.check"
@@ -90,12 +92,29 @@ local function still_wanted(entry)
   return nil, errors.new { kind = "cancelled", message = "the session was ended while it began" }
 end
 
+-- The id of a thread's session, nil for none; or nil, err.
+local function known_id(self, key, ctx)
+  if not ctx.keep then return self.ids:get(key) end
+  if not ctx.history then return nil end
+  local id = ctx.history:match "^acp %d+ (.+)$"
+  if id then return id end
+  return nil, errors.new { kind = "other", message = "the history of " .. key .. " is another target's" }
+end
+
+-- Keeps the id of the entry's session: true, or nil, err.
+local function keep_id(self, entry, ctx)
+  if not ctx.keep then return self.ids:put(entry.key, entry.session.id) end
+  entry.kept = ("acp %d %s"):format(ctx.lease.fence, entry.session.id)
+  ctx.keep(entry.kept)
+  return true
+end
+
 -- Starts the thread's agent: true, or nil, err.
 local function open(self, entry, ctx)
   local cwd, err = self.own.cwd, nil
   if type(cwd) == "function" then cwd, err = cwd(entry.key, ctx) end
   if not cwd then return nil, err or errors.new { kind = "other", message = "no directory for " .. entry.key } end
-  local id, problem = self.ids:get(entry.key)
+  local id, problem = known_id(self, entry.key, ctx)
   if problem then return nil, problem end
   entry.connection, err = acp.connect(options_for(self, entry, cwd))
   if not entry.connection then return nil, err end
@@ -104,7 +123,7 @@ local function open(self, entry, ctx)
   entry.lost = entry.session.reset
   local wanted, ended = still_wanted(entry)
   if not wanted then return nil, ended end
-  local kept, unkept = self.ids:put(entry.key, entry.session.id)
+  local kept, unkept = keep_id(self, entry, ctx)
   if not kept then return nil, unkept end
   return still_wanted(entry)
 end
@@ -125,10 +144,20 @@ local function enter(self, key)
   return entry
 end
 
+-- Parts the thread from its session. Does not wait.
+local function drop(self, entry)
+  if entry.session then entry.session:cancel() end
+  self.entries[entry.key], self.count, entry.dropped = nil, self.count - 1, true
+  if entry.connection then self.dead[#self.dead + 1] = entry end
+end
+
 --- Makes the session of a thread, or takes it up: true, or nil, err: kind limit (code "sessions") where all are at
 -- work; cancelled where reset or close came meanwhile; of the agent.
 function methods:ensure_session(key, ctx)
   if self.closed then return nil, errors.new { kind = "cancelled", message = "the target was closed" } end
+  ctx = ctx or {}
+  local here = self.entries[key]
+  if here and here.session and ctx.keep and here.kept ~= ctx.history then drop(self, here) end
   bury(self)
   sweep(self)
   local entry, full = enter(self, key)
@@ -155,11 +184,10 @@ local function play(entry, blocks, ctx)
   return turn:result()
 end
 
--- Keeps the id of a session that began anew: nil, or the warning that it could not be kept. The turn was played.
-local function keep_id(self, key, id)
-  local ok, err = self.ids:put(key, id)
-  if ok then return nil end
-  return { code = "session_id", field = "session",
+-- Adds a warning to the result of a turn (nil: none) after which the id of the session could not be kept.
+local function warn_of_id(result, ok, err)
+  if ok or not result then return end
+  result.warnings[#result.warnings + 1] = { code = "session_id", field = "session",
     message = "the id of the session was not kept: " .. errors.words(err) }
 end
 
@@ -178,10 +206,10 @@ function methods:run_turn(key, blocks, ctx)
     if entry.dropped then bury(self) end
   end)
   local before = entry.session.id
+  if ctx.keep then keep_id(self, entry, ctx) end
   local result, err = play(entry, blocks, ctx)
-  local done, problem = result or err.partial, nil
-  if entry.session.id ~= before and not entry.dropped then problem = keep_id(self, key, entry.session.id) end
-  if problem and done then done.warnings[#done.warnings + 1] = problem end
+  local done = result or err.partial
+  if entry.session.id ~= before and not entry.dropped then warn_of_id(done, keep_id(self, entry, ctx)) end
   if done and (done.reset or entry.lost) then done.session_reset, entry.lost = true, false end
   return result, err
 end
@@ -196,10 +224,7 @@ end
 function methods:reset(key)
   self.ids:forget(key)
   local entry = self.entries[key]
-  if not entry then return end
-  self:cancel(key)
-  self.entries[key], self.count, entry.dropped = nil, self.count - 1, true
-  if entry.connection then self.dead[#self.dead + 1] = entry end
+  if entry then drop(self, entry) end
 end
 
 --- Ends all processes; the ids stay. Returns nothing; any number of times.
@@ -219,7 +244,8 @@ end
 --   on_update     function(key, update): what the agent says between turns
 --   preset        name of a well-known agent (koine.acp.presets) for command and args
 --   max_sessions  processes at once, 10;   ttl  seconds after which an idle one is ended, 86400
---   file, store   where ids of sessions are kept: path of a file, or a koine.store; neither: in memory
+--   file, store   where ids of sessions are kept: path of a file, or a koine.store; neither: in memory. A dispatcher on a
+--                 store keeps them itself
 -- Raises an ArgumentError; of file also where it cannot be read.
 function target.new(opts)
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
