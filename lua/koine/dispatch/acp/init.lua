@@ -4,9 +4,9 @@
 --     permission = ask, file = "sessions.json" }, … }
 --
 -- Each thread has a process and a session. At most max_sessions live at once: the one that was idle for longest makes
--- room, and its id is kept, so that its thread goes on where it was. Ids are kept in a file or a store; with a dispatcher
--- on a store (ctx.keep) in the thread's history, with the fence of the turn: a process that lives here from before
--- another machine's turn does not know that turn, so it is ended and the session taken up again.
+-- room, and its id is kept, so that its thread goes on where it was. Ids are kept in a file or a store; with a
+-- dispatcher on a store (ctx.keep) in the thread's history, with the fence of the turn: a process that lives here from
+-- before another machine's turn does not know that turn, so it is ended and the session taken up again.
 
 local acp = require "koine.protocol.acp"
 local check = require "koine.data.check"
@@ -244,8 +244,8 @@ end
 --   on_update     function(key, update): what the agent says between turns
 --   preset        name of a well-known agent (koine.acp.presets) for command and args
 --   max_sessions  processes at once, 10;   ttl  seconds after which an idle one is ended, 86400
---   file, store   where ids of sessions are kept: path of a file, or a koine.store; neither: in memory. A dispatcher on a
---                 store keeps them itself
+--   file, store   where ids of sessions are kept: path of a file, or a koine.store; neither: in memory. A
+--                 dispatcher on a store keeps them itself
 -- Raises an ArgumentError; of file also where it cannot be read.
 function target.new(opts)
   if type(opts) ~= "table" then errors.argument("options", "table", opts) end
