@@ -2,7 +2,8 @@
 # interop.sh BUILD: Koine against servers and proxies of others (docs/interop.md): aimock from npm, installed into
 # BUILD/interop, nginx and nghttpx from Debian; the loopback provider against clients of others from npm: Google's,
 # OpenAI's, Anthropic's and Vercel's; servers of MCP and its conformance suite; and served agents against the Agent
-# Client Protocol's own client, from npm. What is not there is skipped, with a line that says so; it fails when a spec
+# Client Protocol's own client, from npm. `interop.sh BUILD full`: Koine's client of that protocol against real agents
+# from npm alone. What is not there is skipped, with a line that says so; it fails when a spec
 # fails, or when there was nothing to run.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,6 +11,8 @@ cd "$(dirname "$0")/.."
 AIMOCK=1.43.0 # the version that the exceptions in spec/interop were written against
 GENAI=3.1.0
 ACP=2.4.0
+CLAUDE=0.49.0
+GEMINI=0.61.0
 # The last @anthropic-ai/sdk that speaks version 2023-06-01 of the API, as Koine does, is 0.137.
 SHAPES="openai@6.49.0 @anthropic-ai/sdk@0.137.0 ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/anthropic@3.0.139 zod@4.6.7
   zod-to-json-schema@3.25.2 ajv@8.20.0 ajv-formats@3.0.1"
@@ -136,14 +139,25 @@ acp() {
   specs="$specs spec/interop/acp_serve_interop.lua spec/interop/acp_client_interop.lua"
 }
 
-debian nginx-light nghttp2-proxy openssl
-aimock
-genai
-shapes
-mcp
-acp
-front nginx
-front nghttpx
+# Real agents that speak the Agent Client Protocol, from npm.
+agent() {
+  npm_packages "$1" "$KOINE_INTEROP/$1" "$2" || return 0
+  specs="$specs spec/agents/$1_interop.lua"
+}
+
+if [ "${2:-}" = full ]; then
+  agent claude "@agentclientprotocol/claude-agent-acp@$CLAUDE"
+  agent gemini "@google/gemini-cli@$GEMINI"
+else
+  debian nginx-light nghttp2-proxy openssl
+  aimock
+  genai
+  shapes
+  mcp
+  acp
+  front nginx
+  front nghttpx
+fi
 
 if [ -z "$specs" ]; then
   echo "interop: nothing to run" >&2
