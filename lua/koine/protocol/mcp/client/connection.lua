@@ -12,6 +12,7 @@ local inputs = require "koine.protocol.mcp.inputs"
 local mutex = require "koine.task.mutex"
 local programs = require "koine.protocol.mcp.transport.stdio"
 local redact = require("koine.data.text").redact
+local scheduler = require "koine.task.scheduler"
 local wait = require "koine.task.wait"
 
 local RESTARTS, WITHIN = 3, 60 -- so many in so many seconds
@@ -98,18 +99,29 @@ function methods:closed_error()
   return errors.new { kind = "cancelled", message = self.name .. ": the client was closed" }
 end
 
---- The transport to ask the server on, which is started where it does not run: or nil, err.
-function methods:get()
-  if self.closed then return nil, self:closed_error() end
-  local transport = self.transport
-  if transport and transport:is_alive() then return transport end
+-- The transport that takes the place of `old` (nil: there was none), which one caller starts for all: or nil, err.
+local function replace(self, old)
   local held <close>, err = self.starting:hold() -- luacheck: ignore held
   if not held then return nil, err end
   if self.closed then return nil, self:closed_error() end
   local now = self.transport
-  if now and now ~= transport and now:is_alive() then return now end
+  if now and now ~= old and now:is_alive() then return now end
   if not now then return start(self) end
   return restart(self, now)
+end
+
+--- The transport to ask the server on, which is started where it does not run, for at most `seconds` (nil: no limit but
+-- that of a start): or nil, err, which is of kind timeout, code "total" where they are over.
+function methods:get(seconds)
+  if self.closed then return nil, self:closed_error() end
+  local old = self.transport
+  if old and old:is_alive() then return old end
+  if not seconds then return replace(self, old) end
+  local made, err = scheduler.timeout(seconds, replace, self, old)
+  if not made and err.kind == "timeout" and not err.server then
+    return nil, failure.new(self, "timeout", "the server did not start in time", err.code or "total")
+  end
+  return made, err
 end
 
 --- Ends the connection for ever, and waits until a program is gone. Returns nothing; any number of times.

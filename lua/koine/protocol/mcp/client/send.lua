@@ -82,7 +82,7 @@ end
 
 -- Asks once: the result (table), or nil, err, and whether it may be asked again.
 local function ask(connection, method, params, opts, latest)
-  local transport, err = connection:get()
+  local transport, err = connection:get(latest and math.max(latest - wait.now(), 0))
   if not transport then return nil, err end
   local left = latest and latest - wait.now()
   if left and left <= 0 then

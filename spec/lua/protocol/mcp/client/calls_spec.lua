@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local kit = require "spec.lua.protocol.mcp.kit"
 local koine = require "koine"
+local wait = require "koine.task.wait"
 
 local ERAS = { "modern", "legacy" }
 
@@ -292,6 +293,26 @@ describe("a server that ends", function()
         end)
       end)
     end
+  end
+
+  for name, loop in pairs(kit.all) do
+    it("and is silent when it is started again takes no longer than a call has, in " .. name, function()
+      loop(function()
+        local mark = os.tmpname()
+        client = assert(kit.connect(([[
+          local file = io.open(%q)
+          if file:read(1) then repeat until not hear() end
+          io.open(%q, "w"):write("once"):close()
+        ]]):format(mark, mark), { era = "legacy", timeout = { connect = 5 } }))
+        client:call "die"
+        local begun = wait.now()
+        local _, err = client:call("echo", {}, { timeout = 0.1 })
+        assert.same({ "timeout", "total", "fake" }, { err.kind, err.code, err.server })
+        assert.is_true(wait.now() - begun < 4)
+        client:close()
+        os.remove(mark)
+      end)
+    end)
   end
 
   it("between two calls costs none of them", function()
