@@ -313,7 +313,7 @@ describe("a peer", function()
       assert.equal("the other side ended the connection; it said: the key is [redacted]", err.message)
       peer:close()
       open { secrets = { "hunter2-hunter2" } }
-      far.say(("."):rep(190) .. "hunter2-hunter2")
+      far.say(("."):rep(194) .. "hunter2-hunter2")
       far.finish()
       local _, cut = peer:request "m"
       assert.is_nil(cut.message:find("hunter", 1, true), cut.message)

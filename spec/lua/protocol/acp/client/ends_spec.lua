@@ -158,7 +158,7 @@ describe("a turn", function()
       assert.equal("dead", session.state)
     end)
 
-    it("in a turn: an error whose last words show none of many secrets, nor a part of one", function()
+    it("in a turn: an error whose last words show none of many secrets", function()
       local env = { LAST_TOKEN = "a secret of words alone" }
       for i = 1, 20 do env["TOKEN_" .. i] = ("the secret of %d"):format(i) end
       local made = bench:options([[prompt(function()
