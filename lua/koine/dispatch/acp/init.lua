@@ -1,6 +1,6 @@
 --- A target of a dispatcher: an agent of another program for each thread, over ACP.
 --
---   local d = koine.dispatcher { target = koine.dispatcher.acp { command = "claude-agent-acp", cwd = "/work/repo",
+--   local d = koine.dispatcher { target = koine.dispatcher.acp { command = "claude-agent-acp", cwd = "/home/ann/repo",
 --     permission = ask, file = "sessions.json" }, … }
 --
 -- Each thread has a process and a session. At most max_sessions live at once: the one that was idle for longest makes

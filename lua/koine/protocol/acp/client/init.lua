@@ -1,7 +1,7 @@
 --- The client of the Agent Client Protocol: a connection to an agent's program, and its sessions.
 --
 --   local connection <close> = assert(koine.acp.connect { command = "claude-agent-acp", permission = "read" })
---   local session = assert(connection:new { cwd = "/work/repo" })
+--   local session = assert(connection:new { cwd = "/home/ann/repo" })
 --   print(assert(session:prompt "What is this repository about?").text)
 --
 -- Each session has a process of its own, unless `share` is true: an agent that waits for one session's permission may
