@@ -86,7 +86,7 @@ describe("koine agent", function()
     local program <close> = assert(koine.process.open({ os.getenv "KOINE_LUA" or "lua5.4", "bin/koine", "agent",
       "--acp", "--base-url", server.url, "--sessions", dir .. "/sessions" }, { env = { ANTHROPIC_API_KEY = kit.KEY,
       KOINE_MODEL = "anthropic/claude-sonnet-4-5", LUA_PATH = package.path, LUA_CPATH = package.cpath,
-      PATH = os.getenv "PATH" } }))
+      PATH = os.getenv "PATH", LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" } }))
     local asked = {}
     local peer <close> = rpc.new(program, { requests = { ["session/request_permission"] = function(params)
       asked[#asked + 1] = params.toolCall.title

@@ -40,6 +40,15 @@ describe("a target of agents of other programs", function()
     return target
   end
 
+  -- Waits until the agents heard that many prompts.
+  local function await_prompts(n)
+    local latest = os.time() + kit.SAFETY
+    while #bench:heard "session/prompt" < n do
+      assert(os.time() < latest, "no prompt came")
+      koine.sleep(0.001)
+    end
+  end
+
   local function say(key, words)
     local ok, err = target:ensure_session(key, {})
     if not ok then return nil, err end
@@ -104,7 +113,7 @@ describe("a target of agents of other programs", function()
     open { max_sessions = 1 }
     koine.run(function()
       local task = koine.spawn(function() return select(2, say("a", "wait")) end)
-      while #bench:heard "session/prompt" == 0 do koine.sleep(0.001) end
+      await_prompts(1)
       local _, err = say("b", "x")
       assert.same({ "limit", "sessions" }, { err.kind, err.code })
       target:cancel "a"
@@ -177,7 +186,7 @@ describe("a target of agents of other programs", function()
     local first = say("a", "x").text
     koine.run(function()
       local task = koine.spawn(function() return select(2, say("a", "wait")) end)
-      while #bench:heard "session/prompt" < 2 do koine.sleep(0.001) end
+      await_prompts(2)
       target:reset "a"
       assert.equal("cancelled", task:wait().kind)
     end)

@@ -18,6 +18,12 @@ local function absolute(paths)
   end))
 end
 
+--- What an interpreter with Koine's core needs of the environment, wherever it runs: a new table.
+function kit.environment()
+  return { LUA_PATH = absolute(package.path), LUA_CPATH = absolute(package.cpath),
+    LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" }
+end
+
 --- Seconds that nothing here takes, whatever the machine.
 kit.SAFETY = 60
 
@@ -48,7 +54,7 @@ function methods:options(source, given)
   local path = ("%s/agent-%d.lua"):format(self.dir, self.agents)
   write(path, source)
   local made = { command = LUA, args = { HERE .. "/spec/lua/protocol/acp/fake_agent.lua", path, self.log },
-    env = { LUA_PATH = absolute(package.path), LUA_CPATH = absolute(package.cpath) }, cwd = self.dir, grace = 0.2 }
+    env = kit.environment(), cwd = self.dir, grace = 0.2 }
   for name, value in pairs(given or {}) do made[name] = value end
   return made
 end
