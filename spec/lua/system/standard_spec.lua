@@ -21,7 +21,8 @@ describe("standard input and output", function()
   local function open(text, shell, on_stderr)
     assert(koine.files.write(file, text))
     local lua = { os.getenv "KOINE_LUA" or "lua5.4", file }
-    local env = { LUA_PATH = package.path, LUA_CPATH = package.cpath, PATH = os.getenv "PATH" }
+    local env = { LUA_PATH = package.path, LUA_CPATH = package.cpath, PATH = os.getenv "PATH",
+      LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" }
     if shell then lua = { "sh", "-c", (shell:gsub("LUA", '"$@"')), "sh", table.unpack(lua) } end
     p = assert(process.open(lua, { env = env, on_stderr = on_stderr }))
     return p
