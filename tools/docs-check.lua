@@ -180,10 +180,10 @@ local function check_records()
   local pages = {}
   for i, path in ipairs(files "docs -maxdepth 1 -name '*.md'") do pages[i] = read(path) end
   pages = " " .. table.concat(pages, "\n")
-  for i, line in ipairs(lines_of "lua/koine/data/records.lua") do
+  for i, line in ipairs(lines_of "lua/koine/data/records/init.lua") do
     for name in line:gmatch '%f[%l][ro][ep]%l+%("([%l_]+)",' do -- required("name", …), optional(…)
       if not pages:find("[^%w_]" .. name .. "%f[^%w_]") then
-        complain("lua/koine/data/records.lua", i, "the field %s is on no page", name)
+        complain("lua/koine/data/records/init.lua", i, "the field %s is on no page", name)
       end
     end
   end

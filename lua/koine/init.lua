@@ -4,7 +4,7 @@
 --   koine.anthropic { model = …, … }, koine.openai, … one per provider, koine.compatible for any server of a known wire
 --   koine.adapter("anthropic/claude-sonnet-4-5", opts)   the same by name
 --   koine.text, image, document, tool_use, tool_result, thinking, redacted_thinking, refusal, message, tool_definition,
---   server_tool, usage, usage_cost, delta, model_info, … records (data/records.lua)
+--   server_tool, usage, usage_cost, delta, model_info, … records (data/records)
 --   koine.image.file(path), koine.document.file(path)    blocks of files (data/files/block.lua)
 --   koine.usage.sum(list)                                what several calls used and cost together (data/usage.lua)
 --   koine.response(t)   a real Response from a table, for adapters written in Lua
@@ -26,6 +26,7 @@
 --   koine.mcp.connect {…}, koine.mcp.load(path)          tools, resources and prompts of MCP servers
 --   koine.store.memory {…}, koine.store.file {…}         state that processes share: values, leases, queues (store)
 --   koine.acp.serve {…}                                  an agent in an editor (protocol/acp)
+--   koine.observe                                        what begins, happens and ends, in records (observe)
 --   koine.errors, files, conversation, pricing, hosts, process, schema, artifacts, session, packing
 --                                                        modules
 --   koine.providers()   what is known of each provider: name, title, variables of the key, usual model
@@ -69,9 +70,9 @@ local BESIDE = {
 local MODULES = { acp = "protocol.acp", agent = "agent", artifacts = "system.artifacts", base64 = "data.base64",
   conversation = "call.conversation", custom_adapter = "call.custom_adapter", dispatcher = "dispatch",
   errors = "data.errors", executor = "system.executor", fallback = "call.fallback", files = "data.files",
-  hosts = "task.hosts", mcp = "protocol.mcp", packing = "dispatch.packing", pricing = "call.pricing",
-  process = "system.process", schema = "data.schema", session = "session", store = "store", testing = "testing",
-  tool = "agent.tool", vector = "call.embed.vector" }
+  hosts = "task.hosts", mcp = "protocol.mcp", observe = "observe", packing = "dispatch.packing",
+  pricing = "call.pricing", process = "system.process", schema = "data.schema", session = "session",
+  store = "store", testing = "testing", tool = "agent.tool", vector = "call.embed.vector" }
 local LOOP = { "run", "spawn", "gather", "timeout", "sleep" }
 local WAIT = { "set_host", "pump", "engine" }
 local WAIT_PUBLIC = { "park", "wake", "block" }

@@ -27,9 +27,16 @@ static int f_wall(lua_State *L) {
   return 1;
 }
 
+/* core.nanoseconds(): Unix nanoseconds, an integer. */
+static int f_nanoseconds(lua_State *L) {
+  lua_pushinteger(L, clock_wall_ns());
+  return 1;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
   { "monotonic", f_monotonic },
   { "wall", f_wall },
+  { "nanoseconds", f_nanoseconds },
   { NULL, NULL }
 };
 

@@ -86,7 +86,8 @@ end
 local function execute(run, call, tools)
   local arguments = records.to_table(call.edited or call.arguments)
   local outcome, err = tool.execute(tool.find(tools, call.name), arguments,
-    { call = call_context(call, arguments), run = run, lease = run.hold and run.hold:lease() })
+    { call = call_context(call, arguments), run = run, lease = run.hold and run.hold:lease(),
+      observe = run.span and run.span:context() })
   if not outcome then error(err, 0) end
   call.content, call.is_error, call.blocked, call.reason, call.traceback = outcome.content, outcome.is_error,
     outcome.blocked, outcome.reason, outcome.traceback

@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local observer = require "koine.data.observer"
 local options = require "koine.call.options"
 local records = require "koine.data.records"
 local stop = require "koine.agent.stop"
@@ -13,7 +14,7 @@ local fields = {}
 local SYSTEM = check.either("string or array of text blocks", check.string, check.table)
 local function check_system(value, path) return records.to_table(SYSTEM(value, path)) end
 
-local OWN = { system = true, tools = true, on_delta = true, stream = true }
+local OWN = { system = true, tools = true, on_delta = true, stream = true, parent = true }
 
 local function check_options(value, path)
   if type(value) ~= "table" then check.refuse(path, "table of call options", value) end
@@ -27,7 +28,8 @@ end
 
 local FIELDS = { adapter = check.adapter, tools = tool.list, system = check_system, stop = stop.list,
   options = check_options, parallel = check.boolean, prepare = check.func, on_event = check.func,
-  on_delta = check.func, checkpoint = check.func }
+  on_delta = check.func, checkpoint = check.func, name = check.name, observer = observer.option,
+  parent = observer.parent }
 
 -- The names that other libraries give these fields, or have in their place.
 local STEPS = "stop = koine.agent.steps(n)"

@@ -84,6 +84,9 @@ end
 --   prepare     function(step) called before each model call with {number, messages, usage, stop_reason} (copies): nil,
 --               or what this one call has of its own: adapter (another model), tools, system, options, messages (what
 --               is sent in place of the history, which stays as it is)
+--   name        string: what observers call it
+--   observer    function of one record, or object with a method record: is told what begins and ends in its runs,
+--               model calls and tools (docs/observing.md); parent: a context or traceparent that runs are a part of
 --   on_event    function(event, run), for each event: {kind = "reasoning" | "tool_call" | "tool_result" | "output",
 --               content (text), tool_name, tool_input (JSON text), tool_call_id, is_error, traceback, redacted, seq,
 --               timestamp}

@@ -7,7 +7,9 @@ local calls = require "koine.agent.calls"
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local defer = require "koine.task.defer"
 local exclusive = require "koine.task.exclusive"
+local observe = require "koine.agent.observe"
 local queue = require "koine.task.queue"
 local scheduler = require "koine.task.scheduler"
 local judge = require "koine.data.schema.judge"
@@ -90,6 +92,7 @@ local function ask(self)
   break_off(self) -- an earlier one, whose task was closed
   local plan = step.plan(self.spec, self.state)
   if is_over(self) then return nil end -- cancelled in prepare
+  if self.span then plan.options.parent = self.span:context() end
   self.asking = true
   local response, err = plan.adapter:chat(plan.messages, plan.options)
   self.asking = nil
@@ -160,6 +163,22 @@ local function flush(self)
   return made
 end
 
+local function status(self)
+  local s = self.state
+  if self.lost then return "cancelled" end
+  if s.status ~= "running" then return s.status end
+  if self.err then return "failed" end
+  if s.calls and not calls.next(s, self.spec.parallel) then return "paused" end
+  return "running"
+end
+
+-- Ends the span of a run that is observed.
+local function finish_span(self, err)
+  if self.span then observe.run_over(self, self:summary(), err) end
+end
+
+local BROKEN_OFF = errors.new { kind = "cancelled", message = "the step was broken off" }
+
 local ONE_STEP = { field = "step", expected = "one step of a run at a time",
   message = "step: one step of a run at a time expected, got a second one" }
 
@@ -177,9 +196,15 @@ function methods:step()
   if self.lost then return nil, self.lost, {} end
   if #self.state.outbox > 0 then return flush(self) end
   self.err = nil
+  local watch <close> = status(self) == "running" and observe.run(self)
+    and defer(function(raised) finish_span(self, raised or BROKEN_OFF) end) or nil
   local done, err = advance(self)
   err = self.lost or err
   self.err = err
+  if watch then
+    watch:cancel()
+    if err or status(self) ~= "running" then finish_span(self, err) end
+  end
   if err then return nil, err, flush(self) end
   if done or #self.state.outbox > 0 then return flush(self) end
   return nil
@@ -211,15 +236,6 @@ function methods:result()
   repeat made, err = self:step() until not made
   if err then return nil, err end
   return self:summary()
-end
-
-local function status(self)
-  local s = self.state
-  if self.lost then return "cancelled" end
-  if s.status ~= "running" then return s.status end
-  if self.err then return "failed" end
-  if s.calls and not calls.next(s, self.spec.parallel) then return "paused" end
-  return "running"
 end
 
 -- The calls that wait for approval, for the user.
@@ -260,7 +276,7 @@ end
 -- Breaks off what is under way.
 local function interrupt(self)
   break_off(self)
-  if self.task then self.task:cancel() end
+  if self.task then self.task:cancel() else finish_span(self, self.lost) end
 end
 
 --- Ends the run, at once: what is under way is broken off, also a prepare, needs_approval or checkpoint that waits. In

@@ -17,6 +17,7 @@ local errors = require "koine.data.errors"
 local scheduler = require "koine.task.scheduler"
 local judge = require "koine.data.schema.judge"
 local parts = require "koine.data.schema.parts"
+local observe = require "koine.agent.observe"
 local records = require "koine.data.records"
 local schema = require "koine.data.schema"
 local cut = require("koine.data.text").cut
@@ -252,9 +253,7 @@ local function settle(ok, ...)
   return failed(err) -- the handler itself had no room left
 end
 
---- Runs a tool with arguments that fit it: {content, is_error, blocked, reason, traceback}, or nil, err for an error
--- that ends the loop. `traceback` is text where the tool raised: what, and where. Never raises.
-function tool.execute(one, arguments, ctx)
+local function execute(one, arguments, ctx)
   local run, seconds = one.run, one.timeout
   if not seconds then return settle(xpcall(run, raised, arguments, ctx)) end
   local done, result, err = false, nil, nil
@@ -265,6 +264,18 @@ function tool.execute(one, arguments, ctx)
   if done then return result, err end
   if not ok then return failed(problem) end
   return failed(("timed out after %g s"):format(seconds))
+end
+
+--- Runs a tool with arguments that fit it: {content, is_error, blocked, reason, traceback}, or nil, err for an error
+-- that ends the loop. `traceback` is text where the tool raised: what, and where. Where ctx.observe is a context, the
+-- call is observed, and the tool is handed the context of its own span. Never raises.
+function tool.execute(one, arguments, ctx)
+  if not ctx.observe then return execute(one, arguments, ctx) end
+  local span <close> = observe.tool(ctx.observe, one, arguments, ctx.call)
+  ctx.observe = span and span:context()
+  local result, err = execute(one, arguments, ctx)
+  if span then observe.tool_over(span, result, err) end
+  return result, err
 end
 
 -- Raises unless these are tools and a call to answer.
@@ -312,8 +323,8 @@ end
 --                   nil or {is_error, blocked, reason}: whether that is an error, whether the call was refused, and
 --                   why. Or nil, err. The model reads what it raises, without the place. `args` is the decoded
 --                   arguments, `ctx` is {call = {id, name, arguments_json = the model's own text of them, nil where
---                   they were edited}, run = the agent's run or nil, lease = {key, fence, owner} where a keeper has
---                   the run}
+--                   they were edited}, run = the agent's run or nil, observe = what calls in the tool take as their
+--                   `parent` where the run is observed, lease = {key, fence, owner} where a keeper has the run}
 --   timeout         seconds, nil = no limit: a tool that waits longer (through Koine) is answered as timed out
 --   needs_approval  boolean, or function(args) → boolean: whether an agent pauses before the call; your own loop
 --                   checks it itself

@@ -7,6 +7,7 @@ local attempt = require "koine.call.attempt"
 local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
+local observe = require "koine.call.observe"
 local options = require "koine.call.options"
 local pieces = require "koine.call.pieces"
 local rows = require "koine.provider"
@@ -125,6 +126,7 @@ local function start(self, messages, settings, streaming, amend, deadline)
     max_tokens = request.max_tokens, keep_raw = settings.keep_raw, output_tool = output_tool }
   attempt.render(call)
   call.outgoing.tool_names = recoverable(state, request)
+  if settings.observer or settings.parent then observe.chat(call, streaming) end
   return stream.open(call)
 end
 
@@ -199,7 +201,7 @@ function methods:model_info(model) return require("koine.call.models").info(self
 -- nil, err. opts.on_progress: a function, called with {status, digest, total, completed, delta} at each step;
 -- opts.timeout: seconds for all of it, 0 (the default) for no limit.
 -- Raises a NotImplementedError where it does not run models.
-function methods:pull(model, opts) return require "koine.call.pull"(self, model, opts) end
+function methods:pull(model, opts) return require "koine.call.models.pull"(self, model, opts) end
 
 --- Embeds texts: see call/embed. `inputs` is a string or an array of strings, `opts` a table of options (options.lua).
 -- A

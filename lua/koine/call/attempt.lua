@@ -14,6 +14,8 @@ local credentials = require "koine.provider.credentials"
 local cut = require("koine.data.text").cut
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
+local observe = require "koine.call.observe"
+local observer = require "koine.data.observer"
 local retry = require "koine.net.retry"
 local version = require "koine.data.version"
 
@@ -66,7 +68,9 @@ end
 local function limit_rate(call)
   local limiter = call.state.rate_limiter
   if call.limited or not limiter then return true end
+  local span <close> = call.span and observer.start(nil, call.span:context(), "wait", { what = "rate_limit" })
   local ready, err = limiter:wait(call.ledger:left(), call.asked or call.request)
+  if span then span:finish(nil, err) end
   if not ready and err then return nil, err end
   call.limited = true
   return true
@@ -167,12 +171,14 @@ function attempt.start(call, stream)
     local outgoing = call.outgoing
     local ready, err = prepare(call, outgoing)
     if not ready and not err.retryable then return nil, err end
+    if ready and call.span then observe.attempt(call, outgoing) end
     if ready and stream then
       ready, err = stream:restart(outgoing)
     elseif ready then
       ready, err = call.adapter:start(outgoing)
     end
     if ready then return stream or ready end
+    observe.attempt_over(call, nil, nil, err)
     local again
     again, err = call.ledger:again(err)
     if not again then return nil, err end
@@ -225,7 +231,11 @@ function attempt.fetch(call, method, path, body, parse)
     local value
     local ready, err = prepare(call, outgoing, path)
     if not ready and not err.retryable then return nil, err end
-    if ready then value, err = exchange(call, outgoing, parse) end
+    if ready then
+      if call.span then observe.attempt(call, outgoing) end
+      value, err = exchange(call, outgoing, parse)
+      observe.attempt_over(call, nil, nil, err)
+    end
     if value ~= nil then return value end
     if call.judge then call.judge(err) end
     err.provider = call.state.row.name
@@ -301,7 +311,8 @@ end
 function attempt.again(call, err)
   hold_back(call, err)
   if reauthenticated(call, err) or changed(call, err) then
-    call.ledger:enter(err)
+    local entry = call.ledger:enter(err)
+    if call.span then observe.retry(call, entry) end
     return true
   end
   local again

@@ -43,6 +43,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local observer = require "koine.data.observer"
 
 local options = {}
 
@@ -159,12 +160,13 @@ local SENT = {
 -- … and what does not.
 local KEPT = {
   timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
-  keep_raw = check.boolean,
+  keep_raw = check.boolean, parent = observer.parent,
 }
 
 local CONSTRUCTOR = {
   model = check.name, key = KEY, base_url = check.url, quirks = check.table, http2 = HTTP2, proxy = check.string,
   ca_file = check.credential_path, rate_limiter = check.method("wait", "object with a method wait"),
+  observer = observer.option,
 }
 
 -- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.

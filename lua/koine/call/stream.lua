@@ -5,6 +5,7 @@ local core = require "koine.core"
 local attempt = require "koine.call.attempt"
 local errors = require "koine.data.errors"
 local name_url = require "koine.data.name_url"
+local observe = require "koine.call.observe"
 local pricing = require "koine.call.pricing"
 local rows = require "koine.provider"
 local wait = require "koine.task.wait"
@@ -24,6 +25,7 @@ local function recover(self, call, err)
   if call.failure then return nil, call.failure end
   local again = false
   call.failure = err -- what remains when on_retry raises
+  if call.attempt_span then observe.attempt_over(call, err.partial, self:stats(), err) end
   if self:delivered() then
     call.ledger:enter(err)
   else
@@ -32,7 +34,34 @@ local function recover(self, call, err)
     else name_url(err, call.outgoing.url, call.outgoing.secrets) end
   end
   call.failure = err
+  if not again and call.span then observe.chat_over(call, nil, self:stats(), err) end
   return again, err
+end
+
+-- Sets the cost of an answer: as the provider says, else at the row's price for the model that answered, which is
+-- looked up when it is another one than in the adapter's last answer.
+local function set_cost(response, state)
+  local usage, priced = response.usage, state.priced
+  if usage.cost then return end
+  if not priced or priced.model ~= response.model then
+    priced = { model = response.model, pricing = rows.pricing(rows.family(state.row, response.model)) }
+    state.priced = priced
+  end
+  usage.cost = pricing.calculate(usage, priced)
+  usage.cost_source = usage.cost and "prices"
+end
+
+-- The Response of an answer that is over, complete.
+local function settle(self, call)
+  local response = self:finish()
+  if call.finished then return response end
+  call.finished = true
+  local attempts = call.ledger.attempts
+  attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
+  core.annotate(response, "attempts", attempts)
+  set_cost(response, call.state)
+  if call.span then observe.chat_over(call, response, self:stats()) end
+  return response
 end
 
 -- Takes poll's results, then waits, polls and makes new attempts until one is for the caller: the next delta, or nil at
@@ -53,7 +82,9 @@ local function proceed(self, discard, delta, err, first)
       local _, interrupted = wait.park(self)
       if interrupted then return nil, interrupted end
     else
-      forget_request(core.state(self).call)
+      local call = core.state(self).call
+      if call.span and not call.finished then settle(self, call) end
+      forget_request(call)
       return nil
     end
     delta, err, first = poll(self, discard)
@@ -66,19 +97,6 @@ local function advance(self, discard) return proceed(self, discard, poll(self, d
 -- then on. Attempts that fail before the first delta are made again as the option `retry` says.
 function methods:next() return advance(self) end
 
--- Sets the cost of an answer: as the provider says, else at the row's price for the model that answered, which is
--- looked up when it is another one than in the adapter's last answer.
-local function set_cost(response, state)
-  local usage, priced = response.usage, state.priced
-  if usage.cost then return end
-  if not priced or priced.model ~= response.model then
-    priced = { model = response.model, pricing = rows.pricing(rows.family(state.row, response.model)) }
-    state.priced = priced
-  end
-  usage.cost = pricing.calculate(usage, priced)
-  usage.cost_source = usage.cost and "prices"
-end
-
 --- The whole answer as a Response, after reading what is left of it; the same object every time. nil, err when it
 -- failed: err.partial is then a Response with what had arrived.
 function methods:response()
@@ -87,15 +105,7 @@ function methods:response()
     if err then return nil, err end
     if delta == nil then break end
   end
-  local call, response = core.state(self).call, self:finish()
-  if not call.finished then
-    call.finished = true
-    local attempts = call.ledger.attempts
-    attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
-    core.annotate(response, "attempts", attempts)
-    set_cost(response, call.state)
-  end
-  return response
+  return settle(self, core.state(self).call)
 end
 
 -- Most deltas are there when they are asked for: these come from the core without a Lua function.
@@ -117,6 +127,10 @@ methods.output, methods.elements = no_output, no_output
 
 local close = methods.close
 
+local function cancelled(call)
+  return errors.new { kind = "cancelled", provider = call.state.row.name, message = "the stream was closed" }
+end
+
 --- Cancels what is in flight. Any number of times; an answer that waits for its next attempt makes none, and a
 -- coroutine that waits for the next delta gets the CancelledError.
 function methods:close()
@@ -124,6 +138,7 @@ function methods:close()
   if call then
     call.closed = true
     call.ledger:stop()
+    if call.span then observe.chat_over(call, nil, self:stats(), cancelled(call)) end
   end
   close(self)
   wait.wake(self)
@@ -132,8 +147,12 @@ end
 --- Starts a call: the stream, or nil, err.
 function stream.open(call)
   local opened, err = attempt.start(call)
-  if not opened then return nil, err end
+  if not opened then
+    observe.chat_over(call, nil, nil, err)
+    return nil, err
+  end
   core.state(opened).call = call
+  if call.span then getmetatable(opened).__close = methods.close end -- the core's tells nobody
   wait.adopt(opened)
   return opened
 end

@@ -2,6 +2,7 @@
 -- it. Whether an error is worth it at all (`retryable`) and how long the server wants us to wait (`retry_after`) comes
 -- from the core; that nothing is sent again once a delta was handed out is the caller's to keep.
 
+local observer = require "koine.data.observer"
 local wait = require "koine.task.wait"
 
 local retry = {}
@@ -17,7 +18,7 @@ ledger.__index = ledger
 --- Opens a ledger. `policy` is {max = retries, max_delay = seconds, on_ambiguous = boolean}, `total` the seconds the
 -- call may take in all (nil = no limit), on_retry a function called with the attempt's record before each wait, or nil.
 -- Its `attempts` is the array that errors and Responses carry: {status_code, class, kind, waited} for every attempt,
--- `waited` being the seconds slept after it.
+-- `waited` being the seconds slept after it. Its `parent` is a context (data/observer) where waits are observed.
 function retry.new(policy, total, on_retry)
   return setmetatable({ policy = policy, retries = 0, attempts = {}, on_retry = on_retry,
     deadline = total and wait.now() + total }, ledger)
@@ -63,6 +64,13 @@ function ledger:stop()
   wait.wake(self)
 end
 
+-- Tells that there is a further attempt, and begins the span of the wait before it.
+local function observe_wait(parent, entry)
+  observer.point(parent, "retry", { status_code = entry.status_code, class = entry.class, kind = entry.kind,
+    waited = entry.waited })
+  return observer.start(nil, parent, "wait", { what = "retry" })
+end
+
 -- Sleeps so long, or until stop: true, or nil, err.
 local function sleep(self, delay)
   if self.stopped or delay <= 0 then return wait.sleep(0) end
@@ -80,9 +88,11 @@ function ledger:again(err)
   self.retries = self.retries + 1
   entry.waited = delay
   if self.on_retry then self.on_retry(entry) end
+  local span <close> = self.parent and observe_wait(self.parent, entry)
   local began = wait.now()
   local slept, interrupted = sleep(self, delay)
   if self.stopped then entry.waited = math.min(wait.now() - began, delay) end
+  if span then span:finish(nil, interrupted) end
   if slept then return true end
   interrupted.attempts = self.attempts
   return nil, interrupted

@@ -23,6 +23,13 @@ double clock_wall(void) {
   return seconds(CLOCK_REALTIME);
 }
 
+/* Unix nanoseconds; 0 where the system has no clock. */
+int64_t clock_wall_ns(void) {
+  struct timespec t = { 0, 0 };
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* A text being read: every reader below moves p, or sets bad. */
 struct cursor {
   const char *p, *end;

@@ -14,6 +14,7 @@ local attempt = require "koine.call.attempt"
 local batches = require "koine.call.embed.batches"
 local checks = require "koine.call.embed.check"
 local errors = require "koine.data.errors"
+local observe = require "koine.call.observe"
 local options = require "koine.call.options"
 local refusal = require "koine.call.embed.refusal"
 local percent = require("koine.data.text").percent
@@ -72,6 +73,7 @@ local function call_for(job)
   call.hold = function() return hold(job) end
   call.hold_body = true
   call.ledger.deadline = job.deadline
+  if job.span then observe.join(call, job.span) end
   if not settings.base_url then call.base_url = job.ask.facts.base_url end
   return call
 end
@@ -181,7 +183,15 @@ return function(adapter, inputs, opts)
   with_retries(job, settings)
   local total = settings.timeout.total
   job.deadline = total and total > 0 and wait.now() + total or nil
+  local span <close> = (settings.observer or settings.parent) and observe.embed(job)
+  job.span = span
   run(job)
-  if job.failure then return nil, results.partial(job) end
-  return results.whole(job)
+  if job.failure then
+    local err = results.partial(job)
+    if span then observe.embed_over(job, nil, err) end
+    return nil, err
+  end
+  local result = results.whole(job)
+  if span then observe.embed_over(job, result) end
+  return result
 end

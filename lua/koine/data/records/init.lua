@@ -9,7 +9,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local show = require "koine.data.show"
+local show = require "koine.data.records.show"
 local vocabulary = require "koine.data.vocabulary"
 
 local records = {}

@@ -1,0 +1,127 @@
+--- What observers are told of calls: the spans of a chat or an embed and of its attempts, and what their records say.
+-- A call that is observed has `span`, and `attempt_span` while an attempt is under way; `attempts_begun` counts them,
+-- and `observed_secrets` are the last one's. Nothing here fails.
+
+local capture = require "koine.data.observer.capture"
+local core = require "koine.core"
+local observer = require "koine.data.observer"
+
+local observe = {}
+
+-- {address, port} of a URL; never its user part, path or query.
+local function server_of(url)
+  local scheme, rest = url:match "^(%w+)://([^/?#]*)"
+  if not rest then return nil end
+  rest = rest:match "@(.*)$" or rest
+  local address, port = rest:match "^%[(.-)%]:?(%d*)$"
+  if not address then address, port = rest:match "^([^:]*):?(%d*)$" end
+  if not address then return nil end
+  return { address = address, port = math.tointeger(tonumber(port)) or (scheme == "http" and 80 or 443) }
+end
+
+local function secrets_of(call)
+  local outgoing = call.outgoing
+  return outgoing and outgoing.secrets or call.observed_secrets
+end
+
+-- The key that the adapter was given as a string: what is known before the first attempt.
+local function given_key(call)
+  local key = call.settings.key
+  return type(key) == "string" and { key } or nil
+end
+
+local function names_of(list)
+  local names = core.array {}
+  for i, one in ipairs(list) do names[i] = one.name end
+  return names
+end
+
+--- Begins the span of a chat whose request is rendered. `streaming`: whether a stream is asked for.
+function observe.chat(call, streaming)
+  local settings, request, state = call.settings, call.request, call.state
+  local thinking = request.thinking
+  local fields = { provider = state.row.name, model = state.model, stream = streaming, max_tokens = request.max_tokens,
+    temperature = request.temperature, top_p = request.top_p,
+    stop_sequences = request.stop_sequences and capture.copy(request.stop_sequences),
+    thinking = type(thinking) == "table" and capture.copy(thinking) or thinking, tools = #(request.tools or {}),
+    messages = #request.messages, server = server_of(call.base_url or state.base_url),
+    conversation = settings.conversation }
+  call.span = observer.start(settings.observer, settings.parent, "chat", fields, function(span, record)
+    if not span:wants "messages" then return end
+    record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
+      given_key(call))
+  end)
+  if call.span then observe.join(call, call.span) end
+end
+
+--- Begins the span of an embed: the span, nil where nobody observes.
+function observe.embed(job)
+  local settings, state = job.settings, job.state
+  return observer.start(settings.observer, settings.parent, "embed", { provider = state.row.name,
+    model = job.ask.model, inputs = #job.texts, dimensions = settings.dimensions or nil,
+    server = server_of(state.base_url) })
+end
+
+--- Ends it, with its result or its error.
+function observe.embed_over(job, result, err)
+  local usage = capture.copy(result and result.usage or job.usage)
+  job.span:finish({ usage = usage, cost = usage.cost and usage.cost.total, attempts = #job.attempts,
+    dimensions = result and result.dimensions }, err)
+end
+
+--- Makes the attempts of a call parts of a span.
+function observe.join(call, span)
+  call.span, call.ledger.parent = span, span:context()
+end
+
+--- Begins the span of an attempt that is ready to go out.
+function observe.attempt(call, outgoing)
+  local entries = call.ledger.attempts
+  local last = entries[#entries]
+  call.observed_secrets, call.attempts_begun = outgoing.secrets, #entries + 1
+  call.attempt_span = observer.start(nil, call.span:context(), "attempt", { number = #entries + 1,
+    url = outgoing.url:match "^[^?]*":gsub("//[^/@]*@", "//"), waited = last and last.waited or nil })
+end
+
+--- Ends the span of the attempt under way, if there is one. `answer` is what came of it (a Response, or {status_code,
+-- request_id}; nil: nothing), `stats` the stream's (nil: none), `err` its error, nil for none.
+function observe.attempt_over(call, answer, stats, err)
+  local span = call.attempt_span
+  if not span then return end
+  call.attempt_span = nil
+  answer = answer or err or {}
+  span:finish({ status_code = answer.status_code, request_id = answer.request_id,
+    bytes_received = stats and stats.bytes, bytes_sent = stats and stats.sent, connection = stats and stats.connection,
+    dns = stats and stats.dns, connect = stats and stats.connect, tls = stats and stats.tls,
+    first_byte = stats and stats.first_byte }, err)
+end
+
+--- Tells that a failed attempt is made again; `entry` is the ledger's.
+function observe.retry(call, entry)
+  observer.point(call.span:context(), "retry", { status_code = entry.status_code, class = entry.class,
+    kind = entry.kind, waited = entry.waited })
+end
+
+--- Ends the spans of a chat. `response` is its Response (nil: none), `stats` the stream's, `err` its error (nil: none).
+function observe.chat_over(call, response, stats, err)
+  local span = call.span
+  if not span or span.is_over then return end
+  observe.attempt_over(call, response, stats, err)
+  local fields = { attempts = call.attempts_begun or 0, first_delta = stats and stats.first_delta }
+  response = response or err and err.partial
+  if response then
+    local usage = response.usage
+    fields.response_model, fields.response_id, fields.request_id = response.model, response.id, response.request_id
+    fields.stop_reason, fields.raw_stop_reason = response.stop_reason, response.raw_stop_reason
+    fields.usage, fields.cost = usage and capture.copy(usage), usage and usage.cost and usage.cost.total
+    fields.tool_calls = names_of(response.tool_calls or {})
+    fields.warnings = core.array {}
+    for i, warning in ipairs(response.warnings or {}) do fields.warnings[i] = warning.code end
+    if span:wants "messages" then
+      fields.content = { blocks = span:captured(response.content, secrets_of(call)) }
+    end
+  end
+  span:finish(fields, err)
+end
+
+return observe

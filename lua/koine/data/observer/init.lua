@@ -1,0 +1,281 @@
+--- Observers: who is told what work begins, happens and ends, in records. A record is a new table, version 1:
+--   v = 1, type, phase ("start", "end", "point"), trace (32 hex digits), id (16, the same at start and end), parent
+--   (the id of what it is a part of, nil for none), time (Unix nanoseconds, integer), seconds (of an end: how long
+--   it took), error (of an end: {class, kind, code, status_code, message}), content (only where it is captured),
+--   attributes (table, the observer's own), and the fields of its type, which docs/observing.md lists.
+--
+-- Rooms that do work keep what `observer.option` made of their option: a hook, {deliver, content, content_max, redact,
+-- ids, clock, attributes}. Without one and without a parent they test for nil, and nothing else is done:
+--
+--   local span = (hook or parent) and observer.start(hook, parent, "chat", { provider = "anthropic" })
+--   if span then span:finish({ stop_reason = "end_turn" }, err) end
+--
+-- A span is work that began. It ends once: by finish, when it is closed, or when it is collected. What an observer
+-- raises is counted and changes nothing; one that yields counts as one that raises.
+
+local capture = require "koine.data.observer.capture"
+local core = require "koine.core"
+local check = require "koine.data.check"
+local errors = require "koine.data.errors"
+
+local observer = {}
+
+-- Ids and contexts --------------------------------------------------------------------------------------------------
+
+local TRACE, SPAN = 16, 8 -- bytes of their ids
+
+local function hex(byte) return ("%02x"):format(byte:byte()) end
+local function random_id(bytes) return (core.random(bytes):gsub(".", hex)) end
+
+local context_mt = { __name = "koine.observe.context" }
+
+--- Its traceparent, as W3C Trace Context writes it.
+function context_mt:__tostring() return ("00-%s-%s-01"):format(self.trace, self.id) end
+
+-- Reads a traceparent; all zeros is no id.
+local function read_traceparent(text)
+  local version, trace, id, rest = text:match "^(%x%x)%-(%x+)%-(%x+)%-%x%x(.*)$"
+  if not version or version == "ff" or #trace ~= 2 * TRACE or #id ~= 2 * SPAN then return nil end
+  if text:find "%u" or rest ~= "" and (version == "00" or rest:sub(1, 1) ~= "-") then return nil end
+  if not trace:find "[^0]" or not id:find "[^0]" then return nil end
+  return setmetatable({ trace = trace, id = id }, context_mt)
+end
+
+--- A checker of the option `parent`: a context (ctx.observe of a tool, span:context()) or a traceparent (string). Keeps
+-- a context.
+observer.parent = check.that('context (ctx.observe) or traceparent ("00-…-…-01")', function(value)
+  if type(value) == "string" then return read_traceparent(value) end
+  if getmetatable(value) == context_mt then return value end
+end)
+
+-- Observers ---------------------------------------------------------------------------------------------------------
+
+local failed = { count = 0, first = nil } -- of all observers of this Lua state
+
+-- Counts what an observer raised, or what kept a record from it.
+local function fail(problem)
+  failed.count = failed.count + 1
+  if failed.first == nil then failed.first = problem end
+end
+
+--- How often observers of this Lua state raised, and the first thing that one raised (nil: none).
+function observer.failures() return failed.count, failed.first end
+
+local observer_mt = { __name = "koine.observer", __index = {} }
+
+--- Hands a record (table) to what the observer was made of. Raises what that raises.
+function observer_mt.__index:record(record) self.deliver(record) end
+
+local CONTENTS = { messages = true, tools = true, deltas = true }
+
+-- Keeps {messages, tools, deltas = true}, or false.
+local CONTENT = check.that('true, false, or array of "messages", "tools", "deltas"', function(value)
+  if value == true then return { messages = true, tools = true } end
+  if value == false then return false end
+  if not check.is_list(value) then return nil end
+  local kept = {}
+  for _, word in ipairs(value) do
+    if not CONTENTS[word] then return nil, errors.describe(word) end
+    kept[word] = true
+  end
+  return next(kept) and kept or false
+end)
+
+local function method_record(value)
+  if type(value) ~= "table" and type(value) ~= "userdata" then return nil end
+  local ok, method = pcall(function() return value.record end)
+  return ok and type(method) == "function" and method or nil
+end
+
+-- Keeps the function of one record that the value is, or has as its method `record`.
+local TO = check.that("function of one record, or object with a method record", function(value)
+  if type(value) == "function" then return value end
+  local method = method_record(value)
+  return method and function(record) method(value, record) end
+end)
+
+local CONTENT_MAX = 64 << 10 -- bytes of a string
+
+local FIELDS = check.options({ to = check.required(TO), content = check.default(CONTENT, false),
+  content_max = check.default(check.integer(0), CONTENT_MAX), redact = check.func, ids = check.func,
+  clock = check.func, attributes = check.table }, { what = "field", path = "observer" })
+
+--- An observer with settings: {to = function of one record, or object with a method record; content = false, true
+-- (messages and tools), or array of "messages", "tools", "deltas"; content_max = bytes of a captured string, 64 KiB;
+-- redact = function(text) → text, for each captured string; attributes = table, put into each record; ids =
+-- function(bytes) → so many bytes in hex, clock = function() → Unix nanoseconds, both for tests}. Raises an
+-- ArgumentError.
+function observer.new(given)
+  local made = FIELDS(given)
+  made.deliver, made.to = made.to, nil
+  made.ids, made.clock = made.ids or random_id, made.clock or core.nanoseconds
+  return setmetatable(made, observer_mt)
+end
+
+--- An observer with the settings of another one, and another function of one record.
+function observer.like(hook, deliver)
+  local made = {}
+  for name, value in next, hook do made[name] = value end
+  made.deliver, made.runner, made.waiting = deliver, nil, nil
+  return setmetatable(made, observer_mt)
+end
+
+-- Hands a record to one observer, without content that this one does not capture.
+local function hand(hook, record)
+  local own = capture.copy(record)
+  if not hook.content then own.content = nil end
+  if hook.attributes then own.attributes = capture.copy(hook.attributes) end
+  local ok, problem = pcall(hook.deliver, own)
+  if not ok then fail(problem) end
+end
+
+--- One observer of several hooks (an array). It captures what any of them captures, as long as the longest. Ids and
+-- times are the first one's.
+function observer.fan(hooks)
+  local first = hooks[1]
+  local made = { content = false, content_max = 0, ids = first and first.ids or random_id,
+    clock = first and first.clock or core.nanoseconds }
+  for _, hook in ipairs(hooks) do
+    for kind in next, hook.content or {} do
+      made.content = made.content or {}
+      made.content[kind], made.content_max = true, math.max(made.content_max, hook.content_max)
+      made.redact = made.redact or hook.redact
+    end
+  end
+  function made.deliver(record)
+    for _, hook in ipairs(hooks) do hand(hook, record) end
+  end
+  return setmetatable(made, observer_mt)
+end
+
+--- A checker of the option `observer`: a function of one record, or an object with a method `record`. Keeps a hook.
+observer.option = check.that("function of one record, or object with a method record", function(value)
+  if getmetatable(value) == observer_mt then return value end
+  if type(value) == "function" or method_record(value) then return observer.new { to = value } end
+end)
+
+-- Delivery ----------------------------------------------------------------------------------------------------------
+
+local READY = {}       -- what a runner yields when it is done with a record
+local WAITING_MAX = 1000 -- records that come while the observer is busy with one: it called what is observed
+
+-- The body of a runner: a coroutine of the observer's own, so that it cannot yield for the program.
+local function run(deliver)
+  while true do deliver(coroutine.yield(READY)) end
+end
+
+local function new_runner(hook)
+  local runner = coroutine.create(run)
+  coroutine.resume(runner, hook.deliver)
+  hook.runner = runner
+  return runner
+end
+
+local function deliver_one(hook, record)
+  local runner = hook.runner or new_runner(hook)
+  local ok, word = coroutine.resume(runner, record)
+  if ok and word == READY then return end
+  hook.runner = nil
+  if ok then coroutine.close(runner) end
+  fail(ok and "the observer yielded" or word)
+end
+
+-- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
+local function deliver(hook, record)
+  if hook.runner and coroutine.status(hook.runner) ~= "suspended" then
+    hook.waiting = hook.waiting or {}
+    if #hook.waiting >= WAITING_MAX then return fail "too many records from inside the observer" end
+    hook.waiting[#hook.waiting + 1] = record
+    return
+  end
+  deliver_one(hook, record)
+  while hook.waiting and hook.waiting[1] do deliver_one(hook, table.remove(hook.waiting, 1)) end
+end
+
+-- Spans -------------------------------------------------------------------------------------------------------------
+
+local methods = {}
+
+-- Begins a record of a span, or of what happens in it.
+local function record_of(self, phase, fields)
+  local hook, record = self.hook, fields or {}
+  record.v, record.type, record.phase, record.trace, record.id = 1, self.type, phase, self.trace, self.id
+  record.parent, record.time, record.attributes = self.parent, hook.clock(), nil
+  if hook.attributes then record.attributes = capture.copy(hook.attributes) end
+  return record
+end
+
+--- What the parts of this work take as their parent: {trace, id}, and a traceparent by tostring.
+function methods:context()
+  local context = self.own_context
+  if not context then
+    context = setmetatable({ trace = self.trace, id = self.id, hook = self.hook }, context_mt)
+    self.own_context = context
+  end
+  return context
+end
+
+--- Whether the observer wants content of this kind: "messages", "tools" or "deltas".
+function methods:wants(kind) return self.hook.content and self.hook.content[kind] or false end
+
+--- A value as records may hold it as content: a copy with strings cut to content_max and redacted, and words in place
+-- of media. `secrets` (array of strings, nil: none) are redacted too.
+function methods:captured(value, secrets) return capture.content(value, self.hook, secrets) end
+
+-- What a record says of an error: any value that was raised or returned as one.
+local function error_of(err)
+  if errors.is_error(err) then
+    return { class = err.class, kind = err.kind, code = err.code, status_code = err.status_code,
+      message = err.message }
+  end
+  local ok, words = pcall(errors.words, err)
+  return { class = "Error", kind = "other", message = core.error_line(ok and words or "an error without words") }
+end
+
+--- Tells that the work is over: with these fields (table, nil: none; kept) and the error that ended it, nil for none.
+-- Only the first call does anything.
+function methods:finish(fields, err)
+  if self.is_over then return end
+  self.is_over = true
+  local record = record_of(self, "end", fields)
+  record.seconds = core.monotonic() - self.since
+  record.error = err ~= nil and error_of(err) or nil
+  deliver(self.hook, record)
+end
+
+local span_mt = { __index = methods, __name = "koine.observe.span" }
+
+-- Work that is left without an end was broken off: by an error that goes on, a closed coroutine, or because nobody
+-- holds it any more.
+local function broken_off(self, raised)
+  if self.is_over then return end
+  self:finish(nil, raised ~= nil and raised or errors.new { kind = "cancelled", message = "broken off" })
+end
+
+span_mt.__close = broken_off
+function span_mt.__gc(self) broken_off(self) end
+
+--- Tells of something that happened in the work of `parent` (a context): a point of this type, with these fields
+-- (table, nil: none; kept). Nothing where the parent has no hook.
+function observer.point(parent, type, fields)
+  local hook = parent.hook
+  if not hook then return end
+  deliver(hook, record_of({ hook = hook, type = type, trace = parent.trace, id = hook.ids(SPAN), parent = parent.id },
+    "point", fields))
+end
+
+--- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
+-- room's own, nil for the parent's; `parent` is a context, nil where a trace begins. Returns the span; nil where
+-- neither has a hook. `amend` (function(span, fields), nil: none) is called before the record goes out, to add content.
+function observer.start(hook, parent, type, fields, amend)
+  hook = hook or parent and parent.hook
+  if not hook then return nil end
+  fields = fields or {}
+  local self = setmetatable({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
+    id = hook.ids(SPAN), parent = parent and parent.id or nil, since = core.monotonic() }, span_mt)
+  if amend then amend(self, fields) end
+  deliver(hook, record_of(self, "start", fields))
+  return self
+end
+
+return observer

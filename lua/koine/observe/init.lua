@@ -1,0 +1,37 @@
+--- koine.observe: observers, and what can be made of their records. An observer is a function of one record, or an
+-- object with a method record(record); every constructor that does work takes one as its option `observer`. What a
+-- record holds is in data/observer and docs/observing.md.
+--
+--   local claude = koine.anthropic { model = "claude-sonnet-4-5", observer = function(record) … end }
+
+local check = require "koine.data.check"
+local observer = require "koine.data.observer"
+
+local observe = {}
+
+--- An observer with settings of its own: what it captures of content, where its ids and times come from. `given` is a
+-- table, see observer.new. Raises an ArgumentError.
+observe.new = observer.new
+
+--- How often observers of this Lua state raised or yielded, and the first thing that one raised (nil: none). What an
+-- observer raises never reaches the program that is observed.
+observe.errors = observer.failures
+
+local OBSERVERS = check.list(observer.option, "array of observers")
+
+--- One observer of several (an array): each is handed a record of its own, in their order. One that raises does not
+-- keep the record from the others. Content is captured where one of them has settings that ask for it
+-- (koine.observe.new), and only they are handed it. Raises an ArgumentError.
+function observe.fan(observers) return observer.fan(OBSERVERS(observers, "observers")) end
+
+--- An observer that hands on the records for which predicate(record) is true. `to` is an observer, whose settings hold
+-- for this one. Raises an ArgumentError.
+function observe.filter(to, predicate)
+  local inner = observer.option(to, "observer")
+  check.func(predicate, "predicate")
+  return observer.like(inner, function(record)
+    if predicate(record) then inner.deliver(record) end
+  end)
+end
+
+return observe

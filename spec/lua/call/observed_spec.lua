@@ -1,0 +1,198 @@
+-- What an observer is told of chats, embeds and their attempts.
+
+local core = require "koine.core"
+local koine = require "koine"
+
+local KEY <const> = "sk-ant-0123456789-observed"
+
+local function kept(more)
+  local records = {}
+  local given = { to = function(record) records[#records + 1] = record end }
+  for name, value in pairs(more or {}) do given[name] = value end
+  return koine.observe.new(given), records
+end
+
+local function adapter(server, observer)
+  return koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = KEY, observer = observer }
+end
+
+-- "type phase" of each record.
+local function lines(records)
+  local list = {}
+  for i, record in ipairs(records) do list[i] = record.type .. " " .. record.phase end
+  return list
+end
+
+local function last(records, type)
+  for i = #records, 1, -1 do
+    if records[i].type == type then return records[i] end
+  end
+end
+
+-- Raises unless each start has one end after it, and each parent began before its part.
+local function check_spans(records)
+  local open, begun = {}, {}
+  for _, record in ipairs(records) do
+    if record.parent then assert.is_true(begun[record.parent] ~= nil, "a part before its parent") end
+    if record.phase == "start" then
+      assert.is_nil(begun[record.id])
+      open[record.id], begun[record.id] = true, true
+    elseif record.phase == "end" then
+      assert.is_true(open[record.id], "an end without a start")
+      open[record.id] = nil
+    end
+  end
+  assert.is_nil(next(open), "a start without an end")
+end
+
+local function start(script)
+  return assert(koine.testing.start { script = script })
+end
+
+describe("an observed chat", function()
+  it("tells the chat and its attempt", function()
+    local server <close> = start { { content = "Hello." } }
+    local observer, records = kept()
+    local response = assert(adapter(server, observer):chat("Hi.", { temperature = 0.5, max_tokens = 100 }))
+    check_spans(records)
+    assert.are.same({ "chat start", "attempt start", "attempt end", "chat end" }, lines(records))
+    local chat, attempt, over, done = table.unpack(records)
+    assert.are.equal("anthropic", chat.provider)
+    assert.are.equal("claude-sonnet-4-5", chat.model)
+    assert.are.equal(0.5, chat.temperature)
+    assert.are.equal(100, chat.max_tokens)
+    assert.are.equal(1, chat.messages)
+    assert.are.equal("127.0.0.1", chat.server.address)
+    assert.are.equal(tonumber(server.url:match ":(%d+)"), chat.server.port)
+    assert.are.equal(1, attempt.number)
+    assert.are.equal(server.url .. "/v1/messages", attempt.url)
+    assert.are.equal(200, over.status_code)
+    assert.is_true(over.bytes_received > 0)
+    assert.are.equal("end_turn", done.stop_reason)
+    assert.are.equal(response.id, done.response_id)
+    assert.are.equal(response.request_id, done.request_id)
+    assert.are.equal(response.usage.input_tokens, done.usage.input_tokens)
+    assert.are.equal(response.usage.cost.total, done.cost)
+    assert.are.equal(1, done.attempts)
+    assert.is_nil(done.content)
+    assert.is_nil(core.encode(records):find("Hello", 1, true))
+  end)
+
+  it("tells each attempt, the retry and the wait", function()
+    local server <close> = start {
+      { error = { status = 429, headers = { ["retry-after-ms"] = "1" } } }, { content = "Hello." } }
+    local observer, records = kept()
+    for _ in adapter(server, observer):stream "Hi." do end
+    check_spans(records)
+    assert.are.same({ "chat start", "attempt start", "attempt end", "retry point", "wait start", "wait end",
+      "attempt start", "attempt end", "chat end" }, lines(records))
+    assert.are.equal("rate_limit", records[3].error.kind)
+    assert.are.equal(429, records[3].status_code)
+    assert.are.equal(2, records[7].number)
+    assert.are.equal(2, records[9].attempts)
+    assert.are.equal(records[1].id, records[4].parent)
+  end)
+
+  it("tells the error that ends it", function()
+    local server <close> = start { { error = { status = 400 } } }
+    local observer, records = kept()
+    assert.is_nil((adapter(server, observer):chat "Hi."))
+    check_spans(records)
+    local done = last(records, "chat")
+    assert.are.equal("invalid_request", done.error.kind)
+    assert.are.equal(400, done.error.status_code)
+  end)
+
+  it("ends once however its stream is left", function()
+    local ways = {
+      function(claude)
+        local opened <close> = assert(claude:open "Hi.")
+        assert(opened:next())
+      end,
+      function(claude)
+        for _ in claude:stream "Hi." do -- luacheck: ignore 512
+          break
+        end
+      end,
+      function(claude)
+        local opened = assert(claude:open "Hi.")
+        opened:close()
+        opened:close()
+      end,
+      function(claude) pcall(claude.chat, claude, "Hi.", { on_delta = function() error "stop" end }) end,
+      function(claude)
+        local co = coroutine.create(function()
+          for _ in claude:stream "Hi." do coroutine.yield() end
+        end)
+        coroutine.resume(co)
+        coroutine.close(co)
+      end,
+      function(claude)
+        assert(claude:open "Hi.")
+        collectgarbage()
+        collectgarbage()
+      end,
+      function(claude)
+        koine.run(function()
+          pcall(koine.timeout, 0.02, function() return claude:chat "Hi." end)
+        end)
+      end,
+    }
+    for i, way in ipairs(ways) do
+      local stalls = i == #ways
+      local server <close> = start {
+        { content = "one two three", chunk = 4, fault = stalls and { stall_after = 0 } or nil } }
+      local observer, records = kept()
+      way(adapter(server, observer))
+      collectgarbage()
+      collectgarbage()
+      check_spans(records)
+      assert.are.equal("chat end", lines(records)[#records], i)
+      assert.are.equal("cancelled", records[#records].error.kind, i)
+    end
+  end)
+
+  it("has the content where it is asked for, and never the key", function()
+    local server <close> = start { { content = "Hello there." } }
+    local observer, records = kept { content = true, content_max = 39 }
+    assert(adapter(server, observer):chat("My key is " .. KEY .. ", which is a secret, too.", { system = "Be brief." }))
+    assert.are.same({ system = "Be brief.",
+      messages = { { role = "user", content = "My key is [redacted], which is a secret" } } }, records[1].content)
+    assert.are.equal("Hello there.", records[#records].content.blocks[1].text)
+    assert.is_nil(core.encode(records):find(KEY, 1, true))
+  end)
+
+  it("is a part of the trace that its option parent names", function()
+    local server <close> = start { { content = "Hello." } }
+    local observer, records = kept()
+    assert(adapter(server, observer):chat("Hi.", {
+      parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }))
+    assert.are.equal("0af7651916cd43dd8448eb211c80319c", records[1].trace)
+    assert.are.equal("b7ad6b7169203331", records[1].parent)
+    assert.are.equal(records[1].trace, records[2].trace)
+  end)
+
+  it("is not told where it is wrong use", function()
+    local server <close> = start {}
+    local observer, records = kept()
+    local claude = adapter(server, observer)
+    assert.is_false((pcall(claude.chat, claude, { { role = "system", content = "x" } })))
+    assert.is_false((pcall(claude.chat, claude, "x", { parent = "nothing" })))
+    assert.are.same({}, records)
+  end)
+end)
+
+describe("an observed embed", function()
+  it("tells the embed and its attempts", function()
+    local server <close> = assert(koine.testing.start { script = { { embeddings = true } } })
+    local observer, records = kept()
+    local openai = koine.openai { model = "gpt-4.1", base_url = server.url .. "/v1", key = KEY, observer = observer }
+    local result = assert(openai:embed({ "one", "two" }, { model = "text-embedding-3-small" }))
+    check_spans(records)
+    assert.are.same({ "embed start", "attempt start", "attempt end", "embed end" }, lines(records))
+    assert.are.equal(2, records[1].inputs)
+    local done = last(records, "embed")
+    assert.are.equal(result.usage.input_tokens, done.usage.input_tokens)
+    assert.are.equal(result.dimensions, done.dimensions)
+  end)
+end)

@@ -1,0 +1,211 @@
+-- Observers: how records come to them, and what they cannot do to the program.
+
+local core = require "koine.core"
+local observer = require "koine.data.observer"
+
+local TRACEPARENT <const> = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+-- A hook that keeps its records, with ids 1, 2, … and a clock that counts.
+local function kept(more)
+  local records, id, time = {}, 0, 0
+  local given = { to = function(record) records[#records + 1] = record end,
+    ids = function(bytes)
+      id = id + 1
+      return ("%0" .. 2 * bytes .. "x"):format(id)
+    end,
+    clock = function()
+      time = time + 1
+      return time
+    end }
+  for name, value in pairs(more or {}) do given[name] = value end
+  return observer.new(given), records
+end
+
+describe("a span", function()
+  it("tells its start and its end", function()
+    local hook, records = kept()
+    local span = observer.start(hook, nil, "chat", { provider = "p" })
+    span:finish { stop_reason = "end_turn" }
+    assert.are.same({ v = 1, type = "chat", phase = "start", trace = ("0"):rep(31) .. "1", id = ("0"):rep(15) .. "2",
+      time = 1, provider = "p" }, records[1])
+    local last = records[2]
+    assert.is_true(last.seconds >= 0)
+    last.seconds = nil
+    assert.are.same({ v = 1, type = "chat", phase = "end", trace = ("0"):rep(31) .. "1", id = ("0"):rep(15) .. "2",
+      time = 2, stop_reason = "end_turn" }, last)
+  end)
+
+  it("ends once", function()
+    local hook, records = kept()
+    do
+      local span <close> = observer.start(hook, nil, "chat")
+      span:finish()
+      span:finish()
+    end
+    assert.are.equal(2, #records)
+  end)
+
+  it("ends where it is closed or collected, as broken off", function()
+    local hook, records = kept()
+    do local _ <close> = observer.start(hook, nil, "chat") end
+    assert.are.equal("cancelled", records[2].error.kind)
+    pcall(function()
+      local _ <close> = observer.start(hook, nil, "chat")
+      error({}, 0)
+    end)
+    assert.are.equal("Error", records[4].error.class)
+    observer.start(hook, nil, "chat")
+    collectgarbage()
+    collectgarbage()
+    assert.are.equal("end", records[6].phase)
+    assert.are.equal("cancelled", records[6].error.kind)
+  end)
+
+  it("is a part of its parent, which also has the hook", function()
+    local hook, records = kept()
+    local outer = observer.start(hook, nil, "agent")
+    local inner = observer.start(nil, outer:context(), "chat")
+    inner:finish()
+    outer:finish()
+    assert.are.equal(records[1].id, records[2].parent)
+    assert.are.equal(records[1].trace, records[2].trace)
+    assert.are.equal(outer:context(), outer:context())
+  end)
+
+  it("takes a traceparent, and gives one", function()
+    local hook, records = kept()
+    local parent = observer.parent(TRACEPARENT, "parent")
+    local span = observer.start(hook, parent, "chat")
+    assert.are.equal("0af7651916cd43dd8448eb211c80319c", records[1].trace)
+    assert.are.equal("b7ad6b7169203331", records[1].parent)
+    assert.are.equal("00-0af7651916cd43dd8448eb211c80319c-" .. records[1].id .. "-01", tostring(span:context()))
+    assert.is_nil(observer.start(nil, parent, "chat"))
+    span:finish()
+  end)
+
+  it("refuses what is no traceparent", function()
+    for _, text in ipairs { "", "00-1-2-01", TRACEPARENT:upper(), "ff" .. TRACEPARENT:sub(3), TRACEPARENT .. "-x",
+      "00-" .. ("0"):rep(32) .. "-b7ad6b7169203331-01",
+      "00-0af7651916cd43dd8448eb211c80319c-" .. ("0"):rep(16) .. "-01" } do
+      local ok, err = pcall(observer.parent, text, "parent")
+      assert.is_false(ok, text)
+      assert.are.equal("parent", err.field)
+    end
+    assert.is_truthy(observer.parent("cc" .. TRACEPARENT:sub(3) .. "-what-comes", "parent"))
+  end)
+
+  it("has ids of the system's random source", function()
+    local records = {}
+    local hook = observer.option(function(record) records[#records + 1] = record end, "observer")
+    for _ = 1, 100 do observer.start(hook, nil, "chat"):finish() end
+    local seen = {}
+    for i = 1, 200, 2 do
+      assert.is_truthy(records[i].trace:find "^%x+$" and #records[i].trace == 32)
+      assert.are.equal(16, #records[i].id)
+      assert.is_nil(seen[records[i].id])
+      seen[records[i].id] = true
+    end
+    assert.is_true(records[1].time > 1600000000000000000)
+  end)
+end)
+
+describe("an observer", function()
+  it("that raises is counted, and changes nothing", function()
+    local before = observer.failures()
+    local hook = observer.option(function() error "broken" end, "observer")
+    observer.start(hook, nil, "chat"):finish()
+    local after, first = observer.failures()
+    assert.are.equal(before + 2, after)
+    assert.is_truthy(first)
+  end)
+
+  it("that yields is counted, and the program's coroutine goes on", function()
+    local before = observer.failures()
+    local calls = 0
+    local hook = observer.option(function()
+      calls = calls + 1
+      coroutine.yield "out"
+    end, "observer")
+    local co = coroutine.wrap(function()
+      observer.start(hook, nil, "chat"):finish()
+      return "done"
+    end)
+    assert.are.equal("done", co())
+    assert.are.equal(2, calls)
+    assert.are.equal(before + 2, (observer.failures()))
+  end)
+
+  it("that begins what is observed gets those records after the first", function()
+    local seen, hook = {}, nil
+    hook = observer.option(function(record)
+      seen[#seen + 1] = record.type .. " " .. record.phase
+      if record.type == "chat" and record.phase == "start" then observer.start(hook, nil, "wait"):finish() end
+      seen[#seen + 1] = "done"
+    end, "observer")
+    observer.start(hook, nil, "chat"):finish()
+    assert.are.same({ "chat start", "done", "wait start", "done", "wait end", "done", "chat end", "done" }, seen)
+  end)
+
+  it("may be an object with a method record", function()
+    local object = { seen = {} }
+    function object:record(record) self.seen[#self.seen + 1] = record.phase end
+    observer.start(observer.option(object, "observer"), nil, "chat"):finish()
+    assert.are.same({ "start", "end" }, object.seen)
+  end)
+
+  it("is refused where it is none", function()
+    for _, value in ipairs { 1, "x", {}, true } do
+      local ok, err = pcall(observer.option, value, "observer")
+      assert.is_false(ok)
+      assert.are.equal("observer", err.field)
+    end
+    local ok, err = pcall(observer.new, { to = print, content = { "message" } })
+    assert.is_false(ok)
+    assert.are.equal("content", err.field)
+  end)
+end)
+
+describe("captured content", function()
+  local SECRET <const> = "sk-0123456789abcdef"
+
+  it("is a copy, cut and redacted", function()
+    local hook = kept { content = true, content_max = 8, redact = function(text) return (text:gsub("cat", "dog")) end }
+    local span <close> = observer.start(hook, nil, "chat")
+    local given = { { role = "user", content = "a cat sat on it" }, { role = "user", content = "é" .. SECRET } }
+    local copy = span:captured(given, { SECRET })
+    assert.are.same({ { role = "user", content = "a dog sa" }, { role = "user", content = "é[redac" } }, copy)
+    copy[1].role = "changed"
+    assert.are.equal("user", given[1].role)
+    span:finish()
+  end)
+
+  it("is valid UTF-8, and has words in place of media", function()
+    local hook = kept { content = true }
+    local span <close> = observer.start(hook, nil, "chat")
+    assert.are.same({ "a\u{FFFD}b", { type = "text", text = "[image/png, 3 bytes]" } }, span:captured { "a\xFFb",
+      { type = "image", source = { type = "base64", media_type = "image/png", data = "QUJD" } } })
+    span:finish()
+  end)
+
+  it("is wanted as the settings say", function()
+    local function wants(content)
+      local hook = kept { content = content }
+      local span <close> = observer.start(hook, nil, "chat")
+      local messages, tools, deltas = span:wants "messages", span:wants "tools", span:wants "deltas"
+      span:finish()
+      return { messages, tools, deltas }
+    end
+    assert.are.same({ false, false, false }, wants(nil))
+    assert.are.same({ true, true, false }, wants(true))
+    assert.are.same({ false, false, true }, wants { "deltas" })
+  end)
+
+  it("may be as deep as it likes", function()
+    local hook = kept { content = true }
+    local span <close> = observer.start(hook, nil, "chat")
+    local deep = {}
+    for _ = 1, 10000 do deep = { deep } end
+    assert.is_truthy(core.encode(span:captured(deep)):find("[deeper]", 1, true))
+    span:finish()
+  end)
+end)
