@@ -76,6 +76,20 @@ describe("a client", function()
         text(id, encode(output))]]))
     end)
 
+    it("says that a line beyond the limits ended a command, and that output is missing", function()
+      local seen = core.decode(said [[
+        local t = ask("terminal/create", { sessionId = id,
+          command = "echo first; head -c 33554433 /dev/zero | tr '\\0' x; echo never" }).terminalId
+        ask("terminal/wait_for_exit", { sessionId = id, terminalId = t })
+        local output = ask("terminal/output", { sessionId = id, terminalId = t })
+        update(id, { sessionUpdate = "tool_call_update", toolCallId = "x", status = "completed",
+          content = array { { type = "terminal", terminalId = t } } })
+        ask("terminal/release", { sessionId = id, terminalId = t })
+        text(id, encode { output = output.output, truncated = output.truncated })]])
+      assert.is_true(seen.truncated)
+      assert.is_truthy(seen.output:find "^first\n%[.*33554432.*%]\n$", seen.output)
+    end)
+
     it("kills what runs, and ends what the agent forgets", function()
       assert.equal("SIGTERM", said([[
         local t = ask("terminal/create", { sessionId = id, command = "sleep", args = array { "60" } }).terminalId

@@ -15,6 +15,8 @@ local OUTPUT_MAX = 1 << 20 -- bytes
 local TERMINALS_MAX = 100  -- of a link
 local SLACK = 64 << 10     -- bytes that are kept beyond a limit, so that not every line copies all
 
+local LEFT_OUT = "[output was left out]\n"
+
 -- Signals by number, as answers name them.
 local SIGNALS = { [1] = "SIGHUP", [2] = "SIGINT", [3] = "SIGQUIT", [6] = "SIGABRT", [9] = "SIGKILL", [11] = "SIGSEGV",
   [13] = "SIGPIPE", [15] = "SIGTERM" }
@@ -30,20 +32,27 @@ end
 -- Adds a line to what is kept.
 local function add(terminal, line)
   local parts = terminal.parts
-  parts[#parts + 1] = text.repair(line) .. "\n"
+  parts[#parts + 1] = line .. "\n"
   terminal.size = terminal.size + #parts[#parts]
   if terminal.size <= terminal.max + SLACK then return end
   local kept = tail(table.concat(parts), terminal.max)
   terminal.parts, terminal.size, terminal.truncated = { kept }, #kept, true
 end
 
--- Reads all that the program says: the body of a task.
+-- Reads all that the program says: the body of a task. Output that is lost, as that of a line beyond the limits, which
+-- ends the program, is said in its place.
 local function follow(terminal)
   local program = terminal.program
+  local ok, line, err
   repeat
-    local ok, line = pcall(program.line, program)
-    if ok and line then add(terminal, line) end
-  until not ok or not line
+    ok, line, err = pcall(program.line, program)
+    if not ok then line, err = nil, line end
+    if line then add(terminal, text.repair(line)) end
+  until not line
+  if err then
+    add(terminal, ("[%s]"):format(errors.words(err)))
+    terminal.truncated = true
+  end
   local result = program:result()
   terminal.status = { exitCode = result and result.code or core.null,
     signal = result and result.signal and (SIGNALS[result.signal] or "SIG" .. result.signal) or core.null }
@@ -156,10 +165,13 @@ function terminals.handlers(link)
   return made
 end
 
---- The output of a terminal by its id, for a tool call that shows it; nil for none.
+--- The output of a terminal by its id, for a tool call that shows it, which says where its beginning is missing; nil
+-- for none.
 function terminals.text(link, id)
   local terminal = link.terminals and link.terminals[id]
-  return terminal and (output(terminal)) or nil
+  if not terminal then return nil end
+  local kept, truncated = output(terminal)
+  return truncated and LEFT_OUT .. kept or kept
 end
 
 --- Ends the terminals of a session (its id; nil: of every one).
