@@ -20,7 +20,7 @@ local link = {}
 
 local INHERITED = { "HOME", "PATH", "USER", "LANG", "TMPDIR" } -- what logins need; prompts can make an agent tell it
 local SECRET_NAMES = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH" }
-local EARLY_MAX = 1000 -- updates for sessions that are not known yet
+local EARLY_MAX, EARLY_BYTES = 1000, 4 << 20 -- updates for sessions that are not known yet; their bytes
 local CLOSE_TIME = 5   -- seconds for session/close
 
 local methods = {}
@@ -41,12 +41,17 @@ end
 
 -- Gives an update to its session; one for a session that is not known yet waits for that.
 local function update(self, params)
-  local session = self.sessions[params.sessionId]
+  local id = read.text(params.sessionId)
+  local session = self.sessions[id]
   if session then return sessions.take(session, params.update) end
-  if self.early_count == EARLY_MAX or not read.text(params.sessionId) then return end
-  local list = self.early[params.sessionId] or {}
-  self.early[params.sessionId], self.early_count = list, self.early_count + 1
-  list[#list + 1] = params.update
+  local early, size = self.early, read.size(params)
+  if not id or early.count == EARLY_MAX or early.size + size > EARLY_BYTES then
+    self.peer.counts.unknown = self.peer.counts.unknown + 1
+    return
+  end
+  local list = early.lists[id] or { size = 0 }
+  early.lists[id], early.count, early.size = list, early.count + 1, early.size + size
+  list[#list + 1], list.size = params.update, list.size + size
 end
 
 local function handlers(self)
@@ -122,9 +127,9 @@ function link.open(options, cwd, tell)
       message = ("%s: %s"):format(options.command, errors.words(err)) }
   end
   wait.disown(program)
-  local self = setmetatable({ program = program, options = options, sessions = {}, early = {}, early_count = 0,
-    secrets = core.array(secrets_of(options.env)), auth_methods = {}, closed = false, peer = false, agent = false,
-    capabilities = false, ended = false }, metatable)
+  local self = setmetatable({ program = program, options = options, sessions = {},
+    early = { lists = {}, count = 0, size = 0 }, secrets = core.array(secrets_of(options.env)), auth_methods = {},
+    closed = false, peer = false, agent = false, capabilities = false, ended = false }, metatable)
   local failed <close> = defer(function() self:close() end)
   self.peer = rpc.new(program, handlers(self))
   local ok, problem = greet(self, options)
@@ -181,9 +186,11 @@ end
 --- Enters a session, which gets what came for it before.
 function methods:enter(session)
   self.sessions[session.id], session.link = session, self
-  local early = self.early[session.id] or {}
-  self.early[session.id], self.early_count = nil, self.early_count - #early
-  for _, one in ipairs(early) do sessions.take(session, one) end
+  local early = self.early
+  local list = early.lists[session.id]
+  if not list then return end
+  early.lists[session.id], early.count, early.size = nil, early.count - #list, early.size - list.size
+  for _, one in ipairs(list) do sessions.take(session, one) end
 end
 
 --- Forgets a session, and ends what it left running here.

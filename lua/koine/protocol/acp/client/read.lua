@@ -32,4 +32,15 @@ function read.at(value, ...)
   return read.any(value)
 end
 
+local TABLE, MEMBER = 40, 16 -- bytes that these count besides what is in them
+
+--- About how many bytes a value that was decoded takes.
+function read.size(value)
+  if type(value) == "string" then return #value end
+  if type(value) ~= "table" then return 0 end
+  local n, is_object = TABLE, getmetatable(value) ~= core.array_mt
+  for name, member in next, value do n = n + MEMBER + (is_object and #name or 0) + read.size(member) end
+  return n
+end
+
 return read

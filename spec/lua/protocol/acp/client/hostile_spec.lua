@@ -33,6 +33,62 @@ describe("a client of agents", function()
     assert.same({ false, "a bug" }, { pcall(connection.new, connection) })
   end)
 
+  it("keeps few bytes for a session that is not known yet", function()
+    collectgarbage()
+    local before = collectgarbage "count"
+    local session = bench:session [[local new = agent.on["session/new"]
+      agent.on["session/new"] = function(params)
+        for _ = 1, 24 do update("nobody", { sessionUpdate = "plan", x = ("x"):rep(1 << 20) }) end
+        update("s1", { sessionUpdate = "session_info_update", title = "late" })
+        return new(params)
+      end]]
+    collectgarbage()
+    assert.is_true(collectgarbage "count" - before < 8 << 10, "KiB kept")
+    assert.is_true(session.link.peer.counts.unknown > 0)
+  end)
+
+  it("keeps few bytes that the reader of a turn has not taken, and loses none", function()
+    local sent
+    local session = bench:session([[prompt(function(_, id)
+        for i = 1, 6 do text(id, ("x"):rep(1 << 20), "m" .. i) end
+        io.stderr:write "sent\n"
+        return "end_turn"
+      end)]], { on_log = function() sent = true end })
+    local turn <close> = assert(session:start "go")
+    while not sent do session.link:poll() end
+    for _ = 1, 100 do session.link:poll() end
+    assert.is_true(turn.items:count() < 6)
+    local outputs = assert(turn:result()).outputs
+    assert.equal(6, #outputs)
+    for _, output in ipairs(outputs) do assert.equal(1 << 20, #output) end
+  end)
+
+  describe("counts to what a turn may say", function()
+    local function is_too_much(body)
+      local _, _, err = bench:turn(body .. "\nreturn 'end_turn'", { output_max = 1 << 20 })
+      assert.same({ "limit", "output" }, { err.kind, err.code })
+    end
+
+    it("questions for permission", function()
+      is_too_much [[
+        for i = 1, 20 do
+          ask("session/request_permission", { sessionId = id, options = OPTIONS,
+            toolCall = { toolCallId = "t" .. i, rawInput = { x = ("x"):rep(1 << 16) } } })
+        end]]
+    end)
+
+    it("what is deep inside, names, and numbers", function()
+      is_too_much [[
+        local deep = ("x"):rep(2 << 20)
+        for _ = 1, 60 do deep = { x = deep } end
+        update(id, { sessionUpdate = "tool_call", toolCallId = "t", rawInput = deep })]]
+      is_too_much [[update(id, { sessionUpdate = "next_year", [("x"):rep(2 << 20)] = true })]]
+      is_too_much [[local list = {}
+        for i = 1, 100000 do list[i] = 0 end
+        update(id, { sessionUpdate = "next_year", x = array(list) })]]
+    end)
+  end)
+
   it("decides about a tool while a session is loaded", function()
     local connection = bench:connect(kit.OPTIONS .. [[
       agent.init.agentCapabilities = { loadSession = true }

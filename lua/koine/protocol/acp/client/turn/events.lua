@@ -7,8 +7,6 @@ local tools = require "koine.protocol.acp.client.turn.tools"
 
 local events = {}
 
-local UPDATE_COST = 100 -- bytes that any update counts at least
-
 local methods = {}
 local metatable = { __index = methods }
 
@@ -50,28 +48,28 @@ end
 
 function takes.tool_call_update(self, update) self.tools:take(update) end
 
--- Bytes of the strings in a value.
-local function size_of(value, depth)
-  if type(value) == "string" then return #value end
-  local n = 0
-  if type(value) ~= "table" or depth > 20 then return n end
-  for _, member in next, value do n = n + size_of(member, depth + 1) end
-  return n
+-- Counts so many bytes: nil, or the error of a turn that says too much.
+local function count(self, size)
+  self.size = self.size + size
+  if self.size <= self.max then return nil end
+  return errors.new { kind = "limit", code = "output", retryable = false,
+    message = ("the agent said more than %d bytes in a turn"):format(self.max) }
 end
 
---- Takes an update (its object): nil, or the error of a turn that says too much.
-function methods:take(update)
-  self.size = self.size + UPDATE_COST + size_of(update, 0)
-  if self.size > self.max then
-    return errors.new { kind = "limit", code = "output", retryable = false,
-      message = ("the agent said more than %d bytes in a turn"):format(self.max) }
-  end
+--- Takes an update (its object) of about `size` bytes: nil, or the error of a turn that says too much.
+function methods:take(update, size)
+  local problem = count(self, size)
+  if problem then return problem end
   local take = takes[update.sessionUpdate]
   if take then take(self, update) end
 end
 
---- Takes the tool call of a question for permission.
-function methods:asked(call) self.tools:asked(call) end
+--- Takes the tool call of a question for permission, of about `size` bytes: nil, or an error as `take` has it.
+function methods:asked(call, size)
+  local problem = count(self, size)
+  if problem then return problem end
+  self.tools:asked(call)
+end
 
 --- Ends what is open.
 function methods:finish()

@@ -24,7 +24,8 @@ local wait = require "koine.task.wait"
 
 local turn = {}
 
-local WAITING_MAX = 1000 -- updates that the reader has not taken
+local WAITING_MAX = 1000      -- updates that the reader has not taken
+local WAITING_BYTES = 4 << 20 -- of these, beyond which none is added
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.acp.turn", __call = function(self) return self:next() end,
@@ -32,12 +33,18 @@ local metatable = { __index = methods, __name = "koine.acp.turn", __call = funct
 
 -- For the link and the session ---------------------------------------------------------------------------------------
 
+local function is_full(self)
+  return not self.left and (self.items:count() >= WAITING_MAX or self.waiting >= WAITING_BYTES)
+end
+
 --- Adds what the agent said, {update} or {asked = a tool call}. Waits while the reader has much to take.
 function turn.push(self, item)
-  while self.items:count() >= WAITING_MAX and not self.left do wait.park(self.room) end
+  while is_full(self) do wait.park(self.room) end
   self.heard = wait.now()
-  if self.left then return end
+  if self.left or self.limit then return end
   local update = item.update
+  item.size = read.size(update or item.asked)
+  self.waiting = self.waiting + item.size
   if update and (update.sessionUpdate == "tool_call" or update.sessionUpdate == "tool_call_update") then
     self.seen:merge(update)
   end
@@ -51,7 +58,8 @@ function turn.asks(self, pending, call)
   self.pending[pending] = true
   pending.cancelled = self.cancelled_at ~= false
   turn.push(self, { asked = call })
-  return self.seen:merge(call)
+  local seen = (self.left or self.limit) and tools.new() or self.seen -- what is not counted is not kept
+  return seen:merge(call)
 end
 
 --- The question was decided; `reason` says why it was denied, nil where it was not.
@@ -124,7 +132,7 @@ end
 -- Gives the session to the next one. A turn that is not over goes on to its end, unheard.
 local function leave(self)
   if self.left then return end
-  self.left, self.items = true, queue.new()
+  self.left, self.items, self.waiting = true, queue.new(), 0
   wait.wake(self.room)
   release(self.held)
 end
@@ -182,11 +190,16 @@ end
 -- For the user -------------------------------------------------------------------------------------------------------
 
 local function take(self, item)
+  self.waiting = self.waiting - item.size
   wait.wake(self.room)
   if self.limit then return end
-  if item.asked then return self.collector:asked(item.asked) end
-  if self.options.on_update then self.options.on_update(item.update, self.session) end
-  local problem = self.collector:take(item.update)
+  local problem
+  if item.asked then
+    problem = self.collector:asked(item.asked, item.size)
+  else
+    if self.options.on_update then self.options.on_update(item.update, self.session) end
+    problem = self.collector:take(item.update, item.size)
+  end
   if problem then
     self.limit = problem
     self:cancel()
@@ -262,10 +275,11 @@ end
 local function new(session, opts, held)
   local self = setmetatable({ session = session, link = session.link, options = opts, held = held,
     times = options.times(opts.timeout, session.link.options.timeout), token = {}, room = {}, items = queue.new(),
-    told = queue.new(), outputs = core.array {}, pending = {}, denied = {}, began = wait.now(), heard = wait.now(),
-    done = false, reply = false, problem = false, late = false, limit = false, cancelled_at = false, left = false,
-    finished = false, final = false, err = false, cost_before = session.cost_usd or session.cost_base,
-    cost_count = session.cost_count, reset = session.reset, collector = false, seen = tools.new() }, metatable)
+    waiting = 0, told = queue.new(), outputs = core.array {}, pending = {}, denied = {}, began = wait.now(),
+    heard = wait.now(), done = false, reply = false, problem = false, late = false, limit = false,
+    cancelled_at = false, left = false, finished = false, final = false, err = false,
+    cost_before = session.cost_usd or session.cost_base, cost_count = session.cost_count, reset = session.reset,
+    collector = false, seen = tools.new() }, metatable)
   session.reset = false
   self.collector = events.new(function(event)
     if event.kind == "output" then self.outputs[#self.outputs + 1] = event.content end

@@ -54,6 +54,7 @@ function methods:merge(update)
     self.by_id[id], self.list[#self.list + 1] = tool, tool
   end
   merge(tool, update)
+  if not self.tell then tool.content, tool.output = {}, nil end -- nobody will be told
   return tool
 end
 
