@@ -60,6 +60,11 @@ function failure.unsupported(what)
     message = "the agent does not offer " .. what }
 end
 
+--- The error of a list that has no end: of kind protocol or limit.
+function failure.endless(kind, code, words)
+  return errors.new { kind = kind, code = code, retryable = false, message = "the agent's list of sessions: " .. words }
+end
+
 --- The error of what we cancelled.
 function failure.cancelled() return errors.new { kind = "cancelled", message = "the turn was cancelled" } end
 

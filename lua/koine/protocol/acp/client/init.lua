@@ -14,10 +14,11 @@ local pools = require "koine.protocol.acp.client.pool"
 local read = require "koine.protocol.acp.client.read"
 local servers = require "koine.protocol.acp.client.servers"
 local sessions = require "koine.protocol.acp.client.session"
+local wait = require "koine.task.wait"
 
 local client = {}
 
-local PAGES_MAX = 1000 -- of a list of sessions
+local PAGES_MAX, LIST_BYTES = 1000, 16 << 20 -- of a list of sessions
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.acp", __close = function(self) self:close() end }
@@ -100,13 +101,44 @@ function methods:take_up(id, given)
   return begin(self, options.id(id), given, function(session, link) return sessions.take_up(session, link) end)
 end
 
--- A page of the list: {sessions, nextCursor}, or nil, err.
-local function page(self, link, given, cursor)
-  return link:request("session/list", { cwd = given.cwd, cursor = cursor }, self.settings.timeout.session)
+-- A page of the list: {sessions, nextCursor}, or nil, err; in the time until `latest`.
+local function page(link, given, cursor, latest)
+  local left = latest - wait.now()
+  if left <= 0 then return nil, failure.late("total", "the agent's list of sessions did not end in time") end
+  return link:request("session/list", { cwd = given.cwd, cursor = cursor }, left)
 end
 
---- The sessions that the agent knows: array of {id, cwd, title, updated_at}, or nil, err (code "unsupported").
--- opts.cwd: those of a directory (absolute). Raises an ArgumentError.
+-- Adds the sessions of a page to a list.
+local function add(list, reply)
+  for _, one in ipairs(read.list(reply.sessions)) do
+    local id = read.text(read.at(one, "sessionId"))
+    if id then
+      list[#list + 1] = { id = id, cwd = read.text(one.cwd), title = read.text(one.title),
+        updated_at = read.text(one.updatedAt) }
+    end
+  end
+end
+
+-- All pages of the list: array, or nil, err.
+local function pages(link, given, seconds)
+  local latest, list, seen, size, cursor = wait.now() + seconds, {}, {}, 0, nil
+  for _ = 1, PAGES_MAX do
+    local reply, err = page(link, given, cursor, latest)
+    if not reply then return nil, err end
+    add(list, reply)
+    cursor, size = read.text(reply.nextCursor), size + read.size(reply)
+    if not cursor then return list end
+    if seen[cursor] then return nil, failure.endless("protocol", nil, "the same cursor came twice") end
+    seen[cursor] = true
+    if size > LIST_BYTES then return nil, failure.endless("limit", "bytes", "it is too long") end
+  end
+  return nil, failure.endless("limit", "pages", ("more than %d pages"):format(PAGES_MAX))
+end
+
+--- The sessions that the agent knows: array of {id, cwd, title, updated_at}, or nil, err: code "unsupported"; kind
+-- timeout (code "total") where the whole list does not come within timeout.session; protocol for a cursor that comes
+-- twice; limit (code "pages" or "bytes") for a list without end. opts.cwd: those of a directory (absolute). Raises an
+-- ArgumentError.
 function methods:list(given)
   given = options.session(given == nil and {} or given)
   self.pool:check()
@@ -114,21 +146,7 @@ function methods:list(given)
   if not link then return nil, err end
   self.pool:give_back(link)
   if not link.capabilities.list then return nil, failure.unsupported "session/list" end
-  local list, cursor = {}, nil
-  for _ = 1, PAGES_MAX do
-    local reply, problem = page(self, link, given, cursor)
-    if not reply then return nil, problem end
-    for _, one in ipairs(read.list(reply.sessions)) do
-      local id = read.text(read.at(one, "sessionId"))
-      if id then
-        list[#list + 1] = { id = id, cwd = read.text(one.cwd), title = read.text(one.title),
-          updated_at = read.text(one.updatedAt) }
-      end
-    end
-    cursor = read.text(reply.nextCursor)
-    if not cursor then break end
-  end
-  return list
+  return pages(link, given, self.settings.timeout.session)
 end
 
 --- Ends all sessions and processes. Returns nothing; any number of times.

@@ -89,6 +89,34 @@ describe("a client of agents", function()
     end)
   end)
 
+  describe("ends a list of sessions", function()
+    local function list(body, given)
+      local connection = bench:connect([[agent.init.agentCapabilities = { sessionCapabilities = { list = {} } }
+        local n = 0
+        agent.on["session/list"] = function() n = n + 1 ]] .. body .. " end", given)
+      local found, err = connection:list()
+      assert.is_nil(found)
+      return err.kind .. " " .. tostring(err.code)
+    end
+
+    it("whose cursors go in a circle", function()
+      assert.equal("protocol nil", list [[return { sessions = array {}, nextCursor = "c" .. n % 3 }]])
+      assert.equal(4, #bench:heard "session/list")
+    end)
+
+    it("that does not end", function()
+      assert.equal("limit pages", list [[return { sessions = array {}, nextCursor = "c" .. n }]])
+      assert.equal("limit bytes", list [[return { sessions = array { { sessionId = "s", title = ("x"):rep(8 << 20) } },
+        nextCursor = "c" .. n }]])
+    end)
+
+    it("that takes too long, however fast its pages come", function()
+      assert.equal("timeout total", list([[local latest = os.clock() + 0.001
+        repeat until os.clock() > latest
+        return { sessions = array {}, nextCursor = "c" .. n }]], { timeout = { session = 0.1 } }))
+    end)
+  end)
+
   it("decides about a tool while a session is loaded", function()
     local connection = bench:connect(kit.OPTIONS .. [[
       agent.init.agentCapabilities = { loadSession = true }
