@@ -2,7 +2,6 @@
 -- or one for all. It belongs to the connection, not to the task that opened it.
 -- It knows the sessions that live in it, and gives each what the agent says about it.
 
-local core = require "koine.core"
 local defer = require "koine.task.defer"
 local environment = require "koine.system.environment"
 local errors = require "koine.data.errors"
@@ -61,7 +60,7 @@ local function handlers(self)
     if not session then return nil, { code = -32602, message = "unknown session" } end
     return sessions.ask(session, params)
   end
-  return { requests = requests, secrets = self.secrets,
+  return { requests = requests, secrets = secrets_of(self.options.env),
     notifications = {
       ["session/update"] = function(params) if read.object(params) then update(self, params) end end,
       ["$/cancel_request"] = function(params) self.peer:abort(read.at(params, "requestId")) end,
@@ -128,8 +127,8 @@ function link.open(options, cwd, tell)
   end
   wait.disown(program)
   local self = setmetatable({ program = program, options = options, sessions = {},
-    early = { lists = {}, count = 0, size = 0 }, secrets = core.array(secrets_of(options.env)), auth_methods = {},
-    closed = false, peer = false, agent = false, capabilities = false, ended = false }, metatable)
+    early = { lists = {}, count = 0, size = 0 }, auth_methods = {}, closed = false, peer = false, agent = false,
+    capabilities = false, ended = false }, metatable)
   local failed <close> = defer(function() self:close() end)
   self.peer = rpc.new(program, handlers(self))
   local ok, problem = greet(self, options)
@@ -145,10 +144,7 @@ function methods:is_alive() return not self.closed and self.peer and self.peer:i
 
 --- Adds strings (an array) that no error shows.
 function methods:hide(secrets)
-  for _, secret in ipairs(secrets) do
-    self.secrets[#self.secrets + 1] = secret
-    self.peer:hide(secret)
-  end
+  for _, secret in ipairs(secrets) do self.peer:hide(secret) end
 end
 
 --- Takes what the agent has said: whether it can be asked.
@@ -162,7 +158,7 @@ local function explain(self, err)
     local result = self.program:result()
     self.ended = result or true
   end
-  return failure.ended(err, self.ended ~= true and self.ended or nil, self.secrets)
+  return failure.ended(err, self.ended ~= true and self.ended or nil, self.peer:secrets())
 end
 
 --- Asks the agent: the result (a table, {} for null), or nil, err. `session` is the key whose updates are taken before

@@ -237,6 +237,18 @@ describe("a connection to an agent", function()
     assert.equal("You said: x", assert(two:prompt "x").text)
   end)
 
+  it("remembers a secret once, however many sessions of a process have it", function()
+    local connection = bench:connect("", { share = true, mcp_servers = {
+      docs = { command = "/bin/true", env = { TOKEN = "topsecret-1" } } } })
+    local link
+    for _ = 1, 10 do link = assert(connection:new()).link end
+    local found = 0
+    for _, secrets in ipairs { link.peer:secrets(), link.secrets } do
+      for _, secret in ipairs(secrets) do found = found + (secret == "topsecret-1" and 1 or 0) end
+    end
+    assert.equal(1, found)
+  end)
+
   it("tells the lines of the agent's errors, and raises later what a log raised", function()
     local lines, raised = {}, nil
     local connection = bench:connect("io.stderr:write('one\\ntwo\\n')", { share = true, on_log = function(line)
