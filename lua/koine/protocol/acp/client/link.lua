@@ -117,8 +117,8 @@ local function greet(self, options)
 end
 
 --- Starts the agent in a directory (nil: this process's), and greets it: a link, or nil, err: kind connect where it
--- cannot be started or ends, protocol (code "version") where it speaks another version, timeout. tell(f, …) calls a
--- function of the user's, and keeps what it raises.
+-- cannot be started or ends, protocol (code "version") where it speaks another version, timeout. tell(f, …), which the
+-- link has as `host`, calls a function of the user's, and keeps what it raises: whether it did not, and its result.
 function link.open(options, cwd, tell)
   local program, err = start(options, cwd, tell)
   if not program then
@@ -128,7 +128,7 @@ function link.open(options, cwd, tell)
   wait.disown(program)
   local self = setmetatable({ program = program, options = options, sessions = {},
     early = { lists = {}, count = 0, size = 0 }, auth_methods = {}, closed = false, peer = false, agent = false,
-    capabilities = false, ended = false }, metatable)
+    capabilities = false, ended = false, host = tell }, metatable)
   local failed <close> = defer(function() self:close() end)
   self.peer = rpc.new(program, handlers(self))
   local ok, problem = greet(self, options)

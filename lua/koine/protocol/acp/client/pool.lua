@@ -17,7 +17,7 @@ local function closed() return errors.new { kind = "cancelled", message = "the c
 -- Starts a process.
 local function open(self)
   if self.closed then return nil, closed() end
-  local link, err = links.open(self.settings, self.settings.cwd, function(...) self:tell(...) end)
+  local link, err = links.open(self.settings, self.settings.cwd, function(...) return self:tell(...) end)
   if not link then return nil, err end
   if self.closed then
     link:close()
@@ -67,13 +67,14 @@ function methods:give_back(link)
 end
 
 --- Calls a function of the user's (nil: none) in the middle of the protocol, which goes on where it raises; `check`
--- raises that then. Returns nothing.
+-- raises that then. Returns true and its result, or false where it raised.
 function methods:tell(f, ...)
-  if not f then return end
-  local ok, err = pcall(f, ...)
-  if ok then return end
-  if check.is_memory(err) then error(err, 0) end
-  if not self.raised then self.raised = { err = err } end
+  if not f then return true end
+  local ok, result = pcall(f, ...)
+  if ok then return true, result end
+  if check.is_memory(result) then error(result, 0) end
+  if not self.raised then self.raised = { err = result } end
+  return false
 end
 
 --- Raises what a function of the user's raised; returns nothing.

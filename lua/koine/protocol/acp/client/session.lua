@@ -64,6 +64,17 @@ end
 --- Whether somebody takes this session's updates in order, for the link.
 function session.listens(self) return self.loading or self.turn ~= false end
 
+-- The policy of a question that belongs to no turn: what it raises no turn tells, so the next call raises it.
+local function heard(self, policy)
+  if type(policy) == "string" then return policy end
+  return function(request)
+    local ok, id, reason = pcall(policy, request)
+    if ok then return id, reason end
+    self.pool:tell(error, id, 0)
+    return nil
+  end
+end
+
 --- Decides about a request for permission, for the link: the answer, a table. Waits for a decision of the host's.
 function session.ask(self, params)
   self.link.peer:take(self.id) -- what came before the question
@@ -71,7 +82,8 @@ function session.ask(self, params)
   local tool
   if turn then tool = turns.asks(turn, pending, call) else tool = tools.new():merge(call) end
   local request = permission.request(params, tool or {}, self)
-  local answer, reason = permission.answer(pending, self.settings.permission, self.settings.allowed_tools, request,
+  local policy = turn and self.settings.permission or heard(self, self.settings.permission)
+  local answer, reason = permission.answer(pending, policy, self.settings.allowed_tools, request,
     self.link.options.timeout.permission)
   if turn then turns.decided(turn, pending, request.tool_call_id, reason) end
   return answer
@@ -95,7 +107,7 @@ end
 
 --- Sets an option of the agent by its id, or "model", "mode" or "thinking": true; or nil, err: kind invalid_request
 -- (code "option") names the options or values that there are. Not while a turn waits. Raises an ArgumentError, and what
--- on_update and on_log raised before.
+-- on_update, on_log and on_elicit raised before.
 function methods:set(name, value)
   check.name(name, "option")
   if type(value) ~= "string" and type(value) ~= "boolean" then
@@ -169,7 +181,7 @@ function session.revive(self)
 end
 
 --- Begins a turn: a turn (see turn/init.lua), whose events are read one by one; or nil, err. A second one waits for the
--- end of the first. Raises an ArgumentError, and what on_update and on_log raised before.
+-- end of the first. Raises an ArgumentError, and what on_update, on_log and on_elicit raised before.
 function methods:start(blocks, opts)
   local checked = options.turn(opts == nil and {} or opts)
   self.pool:check()

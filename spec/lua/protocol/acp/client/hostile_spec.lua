@@ -117,6 +117,38 @@ describe("a client of agents", function()
     end)
   end)
 
+  it("raises at the next call what a function of the host's for questions raised, or wrongly answered", function()
+    local answers = { function() error("a bug", 0) end, function() return { action = "perhaps" } end,
+      function() return 5 end, function() return "decline" end }
+    local session = bench:session([[prompt(function(_, id)
+        local answer, err = ask("elicitation/create", { sessionId = id, mode = "form", message = "?" })
+        text(id, answer and answer.action or tostring(err.code))
+        return "end_turn"
+      end)]], { on_elicit = function() return table.remove(answers, 1)() end })
+    local function prompt() return assert(session:prompt "go").text end
+    assert.equal("-32603", prompt())
+    assert.same({ false, "a bug" }, { pcall(prompt) })
+    assert.equal("-32603", prompt())
+    local _, wrong = pcall(prompt)
+    assert.same({ "ArgumentError", "on_elicit" }, { wrong.class, wrong.field })
+    assert.equal("-32603", prompt())
+    assert.is_false((pcall(prompt)))
+    assert.equal("decline", prompt())
+  end)
+
+  it("raises at the next call what a policy raised that no turn tells", function()
+    local connection = bench:connect(kit.OPTIONS .. [[
+      agent.init.agentCapabilities = { loadSession = true }
+      agent.on["session/load"] = function(params)
+        ask("session/request_permission", { sessionId = params.sessionId, toolCall = { toolCallId = "t" },
+          options = OPTIONS })
+        return {}
+      end]], { permission = function() error("a bug", 0) end })
+    local session = assert(connection:load "s9")
+    assert.same({ false, "a bug" }, { pcall(session.prompt, session, "go") })
+    assert.equal("end_turn", assert(session:prompt "go").stop_reason)
+  end)
+
   it("decides about a tool while a session is loaded", function()
     local connection = bench:connect(kit.OPTIONS .. [[
       agent.init.agentCapabilities = { loadSession = true }

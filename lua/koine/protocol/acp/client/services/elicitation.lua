@@ -15,17 +15,22 @@ local function question(link, params)
     session = link.sessions[read.text(params.sessionId) or false] }
 end
 
+-- Asks the host: its answer, a table. Raises what its function raises, and an ArgumentError for an answer that is none.
+local function ask(on_elicit, asked)
+  local answer = on_elicit(asked)
+  if type(answer) == "string" or answer == nil then answer = { action = answer or "cancel" } end
+  if type(answer) == "table" and ACTIONS[answer.action] then return answer end
+  errors.argument("on_elicit", 'function that returns {action = "accept", content}, "decline" or "cancel"', answer)
+end
+
 --- The handler of elicitation/create: on_elicit(question) → {action = "accept", content = table} or "decline" or
--- "cancel"; nil: cancel.
+-- "cancel"; nil: cancel. What it raises, the host gets at the next call.
 function elicitation.handler(link)
   return function(params)
     local mode = read.at(params, "mode")
     if mode ~= "form" and mode ~= "url" then return nil, { code = INVALID, message = "mode: form or url expected" } end
-    local answer = link.options.on_elicit(question(link, params))
-    if type(answer) == "string" or answer == nil then answer = { action = answer or "cancel" } end
-    if type(answer) ~= "table" or not ACTIONS[answer.action] then
-      return nil, { code = INTERNAL, message = "on_elicit: an action expected, got " .. errors.describe(answer) }
-    end
+    local ok, answer = link.host(ask, link.options.on_elicit, question(link, params))
+    if not ok then return nil, { code = INTERNAL, message = "the user cannot be asked" } end
     return { action = answer.action, content = answer.action == "accept" and mode == "form" and answer.content or nil }
   end
 end
