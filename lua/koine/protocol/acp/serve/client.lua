@@ -15,16 +15,25 @@ local function request(session, method, params, seconds)
   return session.server.peer:request(method, params, { timeout = seconds or SECONDS })
 end
 
+-- The same where the answer has to be an object: a table, or nil, err.
+local function ask(session, method, params, seconds)
+  local answer, err = request(session, method, params, seconds)
+  if err then return nil, err end
+  if type(answer) == "table" and getmetatable(answer) ~= core.array_mt then return answer end
+  return nil, errors.new { kind = "protocol", message = ("the editor's answer to %s is no object"):format(method) }
+end
+
 local function read(session, path)
-  local answer, err = request(session, "fs/read_text_file", { path = path })
+  local answer, err = ask(session, "fs/read_text_file", { path = path })
   if not answer then return nil, err end
-  if type(answer) == "table" and type(answer.content) == "string" then return answer.content end
+  if type(answer.content) == "string" then return answer.content end
   return nil, errors.new { kind = "protocol", message = "the editor gave no text" }
 end
 
+-- The answer is null or an object, by the version of the protocol.
 local function write(session, path, bytes)
-  local answer, err = request(session, "fs/write_text_file", { path = path, content = bytes })
-  if not answer then return nil, err end
+  local _, err = request(session, "fs/write_text_file", { path = path, content = bytes })
+  if err then return nil, err end
   return true
 end
 
@@ -40,14 +49,14 @@ local function integer(value) return type(value) == "number" and math.tointeger(
 
 -- How a command in a terminal ended, and its output: as koine.process.run; or nil, err.
 local function outcome(session, id, seconds)
-  local ended, err = request(session, "terminal/wait_for_exit", { terminalId = id }, seconds)
+  local ended, err = ask(session, "terminal/wait_for_exit", { terminalId = id }, seconds)
   local late = not ended and err.kind == "timeout"
   if not ended and not late then return nil, err end
   if late then request(session, "terminal/kill", { terminalId = id }) end
   local said
-  said, err = request(session, "terminal/output", { terminalId = id })
+  said, err = ask(session, "terminal/output", { terminalId = id })
   if not said then return nil, err end
-  if type(ended) ~= "table" then ended = {} end
+  ended = ended or {}
   local output = type(said.output) == "string" and said.output or ""
   if said.truncated == true then output = "[the beginning was left out]\n" .. output end
   local signal = type(ended.signal) == "string" and ended.signal or nil
@@ -70,11 +79,11 @@ local function failed(err)
 end
 
 local function run(session, argv, opts, ctx)
-  local answer, err = request(session, "terminal/create", { command = argv[1],
+  local answer, err = ask(session, "terminal/create", { command = argv[1],
     args = core.array { table.unpack(argv, 2) }, cwd = opts.cwd, env = environment(opts.env),
     outputByteLimit = opts.output_max })
   if not answer then return failed(err) end
-  local id = type(answer) == "table" and answer.terminalId
+  local id = answer.terminalId
   if type(id) ~= "string" then return failed(errors.new { kind = "protocol", message = "it named no terminal" }) end
   local gone <close> = defer(function() release(session, id) end) -- luacheck: ignore gone
   local turn = session.turn

@@ -286,6 +286,34 @@ describe("a served agent", function()
       end)
     end)
 
+    it("that answers what is no answer", function()
+      local odd, n = { core.null, false, 5, "x", core.array {} }, 0
+      local function any() return odd[n] end
+      local steps = {}
+      for i = 1, #odd do
+        steps[2 * i - 1] = calls({ "read_file", { path = "a.txt" } },
+          { "write_file", { path = "b.txt", content = "x" } }, { "bash", { command = "make" } })
+        steps[2 * i] = text "ok"
+      end
+      local editor <close> = open(steps, { ["fs/read_text_file"] = any, ["fs/write_text_file"] = any,
+        ["terminal/create"] = function() return n % 2 == 1 and { terminalId = "t" } or any() end,
+        ["terminal/wait_for_exit"] = any, ["terminal/output"] = any, ["terminal/release"] = any })
+      local id = editor:session()
+      for i = 1, #odd do
+        n, editor.told = i, {}
+        assert.equal("end_turn", editor:prompt(id, "go"))
+        local failed = {}
+        for _, update in ipairs(editor:calls()) do
+          if update.status == "failed" or update.status == "completed" then
+            failed[#failed + 1] = update.status .. " " .. (update.rawOutput or update.content[1].content.text)
+          end
+        end
+        assert.is_truthy(failed[1]:find "^failed", failed[1])
+        assert.is_truthy(failed[2]:find "^completed", failed[2])
+        assert.is_truthy(failed[3]:find "the editor could not run the command", failed[3])
+      end
+    end)
+
     it("where it offers that, else here", function()
       local editor <close> = open({ calls({ "write_file", { path = "b.txt", content = "here\n" } },
         { "bash", { command = "cat b.txt" } }), text "ok" }, {}, {})

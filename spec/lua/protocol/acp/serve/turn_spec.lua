@@ -191,6 +191,14 @@ describe("a turn of a served agent", function()
       end
     end)
 
+    it("and takes what is no answer for a rejection", function()
+      local odd = { core.null, false }
+      local editor <close> = open(function() return table.remove(odd, 1) end)
+      local id = editor:session()
+      for _ = 1, 2 do assert.equal("end_turn", editor:prompt(id, "go")) end
+      assert.equal("c1 pending, c1 failed, c1#2 pending, c1#2 failed", editor:statuses())
+    end)
+
     it("and ends the turn where that was cancelled", function()
       local editor <close> = open(function() return { outcome = { outcome = "cancelled" } } end)
       local id = editor:session()

@@ -23,7 +23,7 @@ function permission.ask(turn, call)
   if session.allowed[call.name] then return true end
   local answer, err = session.server.peer:request("session/request_permission", { sessionId = session.id,
     toolCall = turn.calls:to_permit(call.id), options = options_of(session, call.name) })
-  if not answer then
+  if err then
     if err.kind == "cancelled" or err.kind == "connect" then return nil end
     return false, "the editor could not ask the user: " .. errors.words(err)
   end
