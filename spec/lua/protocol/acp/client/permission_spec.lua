@@ -76,6 +76,30 @@ describe("a turn", function()
       assert.same({ "3", true, "denied" }, { text, call.blocked, call.reason })
     end)
 
+    it("with a denial, which is the result of the call where the agent tells none", function()
+      local events, result = turn(ASK .. [[
+        for _, t in ipairs { "told", "untold" } do
+          update(id, { sessionUpdate = "tool_call", toolCallId = t, title = t, rawInput = { x = 1 } })
+          allowed(OPTIONS, { toolCallId = t })
+        end
+        update(id, { sessionUpdate = "tool_call_update", toolCallId = "told", status = "failed", rawOutput = "no" })
+        text(id, "I may not.")
+        return "end_turn"]], { permission = function() return nil, "not today" end })
+      assert.same({ 'tool_call told{"x":1}', 'tool_call untold{"x":1}', "tool_result no", "output I may not.",
+        "tool_result denied: not today" }, short(events))
+      assert.same({ "untold", true }, { events[5].tool_call_id, events[5].is_error })
+      for _, call in ipairs(result.calls) do
+        assert.same({ "failed", true, "not today" }, { call.status, call.blocked, call.reason })
+      end
+    end)
+
+    it("but a call that waits when the turn is cancelled has no result", function()
+      local events, _, err = turn(ASK .. [[allowed(OPTIONS, { toolCallId = "t" }) return "cancelled"]],
+        { permission = function(request) request.session:cancel() end })
+      assert.same({ "tool_call t{}" }, short(events))
+      assert.equal("cancelled", err.partial.calls[1].status)
+    end)
+
     it("denies what is not in allowed_tools, by name or kind, and marks what ran unasked", function()
       local _, result = turn(ASK .. [[
         for _, name in ipairs { "Bash", "Read", "Write" } do

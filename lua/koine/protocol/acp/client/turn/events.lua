@@ -71,10 +71,10 @@ function methods:asked(call, size)
   self.tools:asked(call)
 end
 
---- Ends what is open.
-function methods:finish()
+--- Ends what is open. `denied` has the reasons of calls that were denied, by id.
+function methods:finish(denied)
   self:flush()
-  self.tools:finish()
+  self.tools:finish(denied)
 end
 
 --- An empty collector. `tell(event)` and `delta(delta)` get what there is, `terminal_text(id)` → a terminal's output;

@@ -174,7 +174,7 @@ end
 local function finish(self)
   if self.finished then return end
   self.finished = true
-  self.collector:finish()
+  self.collector:finish(self.cancelled_at and {} or self.denied)
   local result = result_of(self)
   if self.reply and not self.late and not self.limit and not self.cancelled_at then
     self.final = ending.judge(result, self.reply)

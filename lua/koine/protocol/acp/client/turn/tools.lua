@@ -129,9 +129,17 @@ function methods:asked(update)
   if tool then tell(self, tool) end
 end
 
---- Tells the calls that nothing was told of: at the end of a turn.
-function methods:finish()
-  for _, tool in ipairs(self.list) do tell(self, tool) end
+--- Tells the calls that nothing was told of, and the results of those that were denied, where the agent told none: at
+-- the end of a turn. `denied` has the reasons by id.
+function methods:finish(denied)
+  for _, tool in ipairs(self.list) do
+    tell(self, tool)
+    local reason = denied[tool.id]
+    if reason and not tool.over then
+      tool.status, tool.content, tool.output = "failed", {}, "denied: " .. reason
+      finish(self, tool)
+    end
+  end
 end
 
 --- No calls yet. `on_event(event)` gets the events, `terminal_text(id)` → the output of a terminal or nil; neither is
