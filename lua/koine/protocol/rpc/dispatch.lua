@@ -5,8 +5,9 @@ local errors = require "koine.data.errors"
 local message = require "koine.protocol.rpc.message"
 local text = require "koine.data.text"
 
-local SAID_MAX = 200  -- bytes that are kept of what is no message
-local STRAYS_MAX = 100 -- in a row
+local SAID_MAX = 200         -- bytes that are kept of what is no message
+local STRAYS_MAX = 100       -- in a row
+local PROGRESS_MAX = 8 << 20 -- bytes of progress messages of a call that nobody has taken
 
 local dispatch = {}
 
@@ -16,8 +17,20 @@ local function ask(f, value)
   if ok then return said end
 end
 
+-- Keeps a progress message for its call, which hears of the first ones where many come that nobody takes.
+local function keep_progress(peer, call, params, size)
+  local kept = call.progress
+  if kept:count() == 0 then call.progress_bytes = 0 end
+  if kept:count() > 0 and (kept:count() >= peer.inbox.max or call.progress_bytes + size > PROGRESS_MAX) then
+    peer.counts.dropped = peer.counts.dropped + 1
+    return
+  end
+  call.progress_bytes = call.progress_bytes + size
+  kept:push(params or {})
+end
+
 -- A progress message goes to its call; true where there is one, or where there was.
-local function is_progress(peer, value)
+local function is_progress(peer, value, size)
   local progress = peer.options.progress
   local id = progress and ask(progress, value)
   if not id then return false end
@@ -27,13 +40,13 @@ local function is_progress(peer, value)
     return true
   end
   peer.calls:touch(call)
-  if call.on_progress and call.progress:count() < peer.inbox.max then call.progress:push(value.params or {}) end
+  if call.on_progress then keep_progress(peer, call, value.params, size) end
   peer.shared:wake(call)
   return true
 end
 
-local function notification(peer, value)
-  if is_progress(peer, value) then return end
+local function notification(peer, value, _, _, size)
+  if is_progress(peer, value, size) then return end
   local handler = peer.options.notifications[value.method]
   if not handler then
     peer.counts.unknown = peer.counts.unknown + 1
@@ -41,19 +54,19 @@ local function notification(peer, value)
   end
   local session = peer.options.session
   local key = session and ask(session, value) or false
-  peer.inbox:put(key, handler, value.params)
+  peer.inbox:put(key, handler, value.params, size)
 end
 
 local takes = { notification = notification }
 
-function takes.request(peer, value, whole, place)
-  peer.served:take { method = value.method, params = value.params, id = value.id,
+function takes.request(peer, value, whole, place, size)
+  peer.served:take { method = value.method, params = value.params, id = value.id, size = size,
     id_text = message.id(value, whole, place) }
 end
 
 function takes.refused(peer, value, whole, place)
   peer.counts.invalid = peer.counts.invalid + 1
-  peer.served:take { method = false, id_text = message.id(value, whole, place) }
+  peer.served:take { method = false, size = 0, id_text = message.id(value, whole, place) }
 end
 
 function takes.answer(peer, value)
@@ -73,11 +86,12 @@ local function stray(peer, whole)
 end
 
 local function batch(peer, list, whole)
+  local size = #whole // #list -- of each: all of them together are what counts
   for i, value in ipairs(list) do
     local take = takes[message.kind(value)]
     if take then
       peer.strays = 0
-      take(peer, value, whole, i)
+      take(peer, value, whole, i, size)
     else
       stray(peer, whole)
     end
@@ -105,7 +119,7 @@ function dispatch.take(peer, whole)
     batch(peer, value, whole)
   elseif take then
     peer.strays = 0
-    take(peer, value, whole)
+    take(peer, value, whole, nil, #whole)
   else
     stray(peer, whole)
   end

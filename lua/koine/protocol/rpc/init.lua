@@ -27,7 +27,9 @@ local wait = require "koine.task.wait"
 local rpc = {}
 
 local QUEUE_MAX = 10000   -- notifications of a session that nobody has taken
+local QUEUE_BYTES = 64 << 20 -- of those of all sessions
 local HANDLERS_MAX = 1000 -- requests of the other side at once
+local HANDLERS_BYTES = 256 << 20 -- of these
 local HIDDEN_MAX = 256    -- secrets that came by `hide`
 local MESSAGES_MAX = 100  -- that are read before others have their turn
 
@@ -39,7 +41,9 @@ local HANDLERS = check.default(check.map(check.func, "table of functions by meth
 local OPTIONS = check.options { requests = HANDLERS, notifications = HANDLERS, session = check.func,
   progress = check.func, cancel = check.func, batches = check.boolean,
   secrets = check.default(check.secret(check.list(check.secret(check.string))), function() return {} end),
-  queue_max = check.default(check.integer(1), QUEUE_MAX), handlers_max = check.default(check.integer(1), HANDLERS_MAX) }
+  queue_max = check.default(check.integer(1), QUEUE_MAX), queue_bytes = check.default(check.integer(1), QUEUE_BYTES),
+  handlers_max = check.default(check.integer(1), HANDLERS_MAX),
+  handlers_bytes = check.default(check.integer(1), HANDLERS_BYTES) }
 
 local REQUEST = check.options { timeout = check.seconds, idle = check.seconds, on_progress = check.func,
   session = check.any, about = check.any }
@@ -316,19 +320,21 @@ end
 --   batches        true: an array of messages is taken apart
 --   secrets        strings that no error shows
 --   queue_max      notifications that may wait for a session, 10000; then reading pauses
+--   queue_bytes    bytes of those of all sessions together, 64 MiB; then reading pauses
 --   handlers_max   requests of the other side at once, 1000; then reading pauses
+--   handlers_bytes bytes of these together, 256 MiB; what comes then is answered by an error, -32000
 -- `peer.counts` has how many messages were dropped: unknown (notifications), late (answers, progress), stray (no
--- JSON, no object), invalid (objects that are no message), and raised (handlers of notifications without a session that
--- raised). Raises an ArgumentError.
+-- JSON, no object), invalid (objects that are no message), dropped (progress that nobody took in time), and raised
+-- (handlers of notifications without a session that raised). Raises an ArgumentError.
 function rpc.new(wire, opts)
   local options = OPTIONS(opts or {})
   local shared = shared_run()
   local function spawn(...) return shared:spawn(...) end
   local self = setmetatable({ wire = wire, options = options, shared = shared, err = false, ended = false,
     others = {}, strays = 0, said = false, secrets_given = #options.secrets, hidden = 0,
-    counts = { unknown = 0, late = 0, stray = 0, invalid = 0, raised = 0 } }, metatable)
+    counts = { unknown = 0, late = 0, stray = 0, invalid = 0, dropped = 0, raised = 0 } }, metatable)
   local function wake(token) shared:wake(token) end
-  self.calls, self.inbox = calls(wake, options.secrets), inboxes(options.queue_max, wake)
+  self.calls, self.inbox = calls(wake, options.secrets), inboxes(options.queue_max, options.queue_bytes, wake)
   self.outbox = (wire.post and posts or outboxes)(wire, function(item)
     if item.call and item.err then self.calls:fail(item.call, item.err) end
     wake(item)
@@ -337,7 +343,7 @@ function rpc.new(wire, opts)
   self.served = served(options.requests, self.outbox, spawn, function(token)
     wake(token)
     wake_all(self)
-  end, options.secrets, options.handlers_max)
+  end, options.secrets, options.handlers_max, options.handlers_bytes)
   if self.outbox.run then spawn(self.outbox.run, self.outbox) end
   spawn(take_common, self)
   if wire.line then spawn(read, self) end

@@ -1,4 +1,5 @@
---- Requests of the other side: each runs in a task of its own, for as long as it takes, and is always answered.
+--- Requests of the other side: each runs in a task of its own, for as long as it takes, and is always answered. What
+-- all of them hold is bounded.
 
 local defer = require "koine.task.defer"
 local failure = require "koine.protocol.rpc.failure"
@@ -7,6 +8,7 @@ local text = require "koine.data.text"
 local wait = require "koine.task.wait"
 
 local NAME_MAX = 100 -- bytes of a method's name in an error
+local BUSY = { code = -32000, message = "The requests that are handled now are too large together" }
 
 local methods = {}
 local metatable = { __index = methods }
@@ -49,14 +51,14 @@ end
 -- The request is over. Also for one whose task was ended before it began.
 local function leave(self, request)
   if request.left then return end
-  request.left, self.count = true, self.count - 1
+  request.left, self.count, self.bytes = true, self.count - 1, self.bytes - request.size
   if request.id ~= nil and self.by_id[request.id] == request then self.by_id[request.id] = nil end
   self.wake(self)
 end
 
 -- The same for a request whose task is ended; it counts until then.
 local function send_late(self, answer)
-  local gone <close> = defer(function() leave(self, {}) end) -- luacheck: ignore gone
+  local gone <close> = defer(function() leave(self, { size = 0 }) end) -- luacheck: ignore gone
   send(self, answer)
 end
 
@@ -70,11 +72,19 @@ local function serve(self, request)
   send(self, answer)
 end
 
---- Takes a request {method (false: it had none), params, id, id_text (its JSON)}: begins a task for it, and waits
--- before that while as many as `max` run.
+-- Answers an error in place of a handler. It counts as a request until that is written.
+local function answer_late(self, request, err)
+  self.count = self.count + 1
+  self.spawn(send_late, self, encoded(self, request.id_text, message.failure, failure.for_answer(err, self.secrets)))
+end
+
+--- Takes a request {method (false: it had none), params, id, id_text (its JSON), size (in bytes)}: begins a task for
+-- it, and waits before that while as many as `max` run. Where those that run hold `bytes_max`, it is refused and not
+-- kept waiting: they may wait for an answer that is behind it.
 function methods:take(request)
   while self.count >= self.max do wait.park(self) end
-  self.count = self.count + 1
+  if self.bytes > 0 and self.bytes + request.size > self.bytes_max then return answer_late(self, request, BUSY) end
+  self.count, self.bytes = self.count + 1, self.bytes + request.size
   if request.method then self.by_id[request.id] = request end
   request.task = self.spawn(serve, self, request)
 end
@@ -84,17 +94,16 @@ end
 function methods:abort(id, err)
   local request = id ~= nil and self.by_id[id]
   if not request or request.answered then return false end
-  request.answered, self.count = true, self.count + 1
-  self.spawn(send_late, self, encoded(self, request.id_text, message.failure,
-    failure.for_answer(err or { code = message.CANCELLED, message = "cancelled" }, self.secrets)))
+  request.answered = true
+  answer_late(self, request, err or { code = message.CANCELLED, message = "cancelled" })
   request.task:dismiss()
   if request.task.done then leave(self, request) end
   return true
 end
 
 --- Requests for `handlers`, a table {method = function(params, request) → result, or nil, err}. `spawn(f, …)` starts a
--- task, `wake(token)` wakes whoever waits. At most `max` handlers run at once.
-return function(handlers, outbox, spawn, wake, secrets, max)
+-- task, `wake(token)` wakes whoever waits. At most `max` handlers run at once, for messages of `bytes_max` bytes.
+return function(handlers, outbox, spawn, wake, secrets, max, bytes_max)
   return setmetatable({ handlers = handlers, outbox = outbox, spawn = spawn, wake = wake, secrets = secrets, max = max,
-    count = 0, by_id = {} }, metatable)
+    bytes_max = bytes_max, count = 0, bytes = 0, by_id = {} }, metatable)
 end
