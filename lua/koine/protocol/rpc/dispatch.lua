@@ -1,5 +1,6 @@
 --- What becomes of a message that came: the same for every wire. A peer here is what init.lua makes.
 
+local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local message = require "koine.protocol.rpc.message"
@@ -11,10 +12,13 @@ local PROGRESS_MAX = 8 << 20 -- bytes of progress messages of a call that nobody
 
 local dispatch = {}
 
--- What a function of the protocol above says about a message; nil where the message is not as that expects it.
-local function ask(f, value)
+-- What a function of the protocol above says about a message; nil where it raises, which is counted. The message is
+-- then taken as one of no call and no session.
+local function ask(peer, f, value)
   local ok, said = pcall(f, value.method, value.params)
   if ok then return said end
+  if check.is_memory(said) then error(said, 0) end
+  peer.counts.raised = peer.counts.raised + 1
 end
 
 -- Keeps a progress message for its call, which hears of the first ones where many come that nobody takes.
@@ -32,7 +36,7 @@ end
 -- A progress message goes to its call; true where there is one, or where there was.
 local function is_progress(peer, value, size)
   local progress = peer.options.progress
-  local id = progress and ask(progress, value)
+  local id = progress and ask(peer, progress, value)
   if not id then return false end
   local call = peer.calls:named(id)
   if not call then
@@ -53,7 +57,7 @@ local function notification(peer, value, _, _, size)
     return
   end
   local session = peer.options.session
-  local key = session and ask(session, value) or false
+  local key = session and ask(peer, session, value) or false
   peer.inbox:put(key, handler, value.params, size)
 end
 

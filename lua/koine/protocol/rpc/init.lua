@@ -325,7 +325,7 @@ end
 --   handlers_bytes bytes of these together, 256 MiB; what comes then is answered by an error, -32000
 -- `peer.counts` has how many messages were dropped: unknown (notifications), late (answers, progress), stray (no
 -- JSON, no object), invalid (objects that are no message), dropped (progress that nobody took in time), and raised
--- (handlers of notifications without a session that raised). Raises an ArgumentError.
+-- (handlers of notifications without a session, `session` and `progress` that raised). Raises an ArgumentError.
 function rpc.new(wire, opts)
   local options = OPTIONS(opts or {})
   local shared = shared_run()

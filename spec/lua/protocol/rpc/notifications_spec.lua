@@ -21,7 +21,7 @@ describe("a peer", function()
       open { queue_max = max, notifications = {
         update = function(params) taken[#taken + 1] = params.n end,
         log = function(params) taken[#taken + 1] = params.text end,
-      }, session = function(_, params) return params.session end }
+      }, session = function(_, params) return params and params.session end }
     end
 
     it("in order, before the answer, by who waits for that session", function()
@@ -76,6 +76,16 @@ describe("a peer", function()
       assert.same({ 1, 3 }, taken)
     end)
 
+    it("and counts functions of the protocol above that raise", function()
+      local heard = 0
+      open { notifications = { m = function() heard = heard + 1 end }, session = function() error "no" end,
+        progress = function() error "no" end }
+      far.say { method = "m" }
+      far.say { id = 1, result = 1 }
+      assert(peer:request "x")
+      assert.same({ 1, 2 }, { heard, peer.counts.raised })
+    end)
+
     it("and a session may be dropped", function()
       sessions(10)
       for i = 1, 12 do far.say { method = "update", params = { session = "a", n = i } } end
@@ -104,7 +114,7 @@ describe("a peer", function()
         assert.equal("end", task:wait())
       end)
       assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, told)
-      assert.same({ 1, 1 }, { peer.counts.late, peer.counts.unknown })
+      assert.same({ 1, 1, 1 }, { peer.counts.late, peer.counts.unknown, peer.counts.raised })
       local _, err = peer:request("m", nil, { idle = 0.01, timeout = kit.SAFETY })
       assert.same({ "timeout", "idle" }, { err.kind, err.code })
     end)

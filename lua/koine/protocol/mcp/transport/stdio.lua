@@ -24,7 +24,7 @@ local OPTIONS = check.options { command = check.required(check.text), args = che
 
 --- What the progress messages of MCP name: the id of the call, which its progressToken says.
 local function progress(method, params)
-  if method == "notifications/progress" then return params.progressToken end
+  if method == "notifications/progress" and type(params) == "table" then return params.progressToken end
 end
 
 -- Requests whose answer settles the era: the server may not be asked to forget them.

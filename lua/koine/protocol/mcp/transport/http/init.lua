@@ -33,7 +33,7 @@ local OPTIONS = check.options { url = check.required(check.exact_url), headers =
 local UNCANCELLED = { initialize = true, ["server/discover"] = true }
 
 local function progress(method, params)
-  if method == "notifications/progress" then return params.progressToken end
+  if method == "notifications/progress" and type(params) == "table" then return params.progressToken end
 end
 
 --- Asks, and waits for the answer: what rpc's request returns. `params` as that takes them. `opts`:
