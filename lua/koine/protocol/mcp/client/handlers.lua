@@ -55,5 +55,6 @@ end
 return function(connection)
   local options = connection.options
   return { requests = requests(connection), notifications = notifications(connection), secrets = options.secrets,
-    on_log = function(line) connection:tell(options.on_log, line) end }
+    on_log = function(line) connection:tell(options.on_log, line) end,
+    warn = function(warning) connection:warn(warning) end }
 end

@@ -207,8 +207,9 @@ describe("a stream of a session that broke", function()
 end)
 
 describe("the standing stream of a session", function()
-  -- Begins a session with a server whose standing stream is `answer`, and asks once: the GETs that came.
-  local function gets(answer, handlers)
+  -- Begins a session with a server whose standing stream is `answer`, and asks until `is_over` (nil: three times): the
+  -- GETs that came.
+  local function gets(answer, handlers, options, is_over)
     local list = {}
     kit.run(function(request, conn)
       if request.method == "GET" then
@@ -218,9 +219,13 @@ describe("the standing stream of a session", function()
       return kit.legacy(function(asked) return kit.json(asked, {}) end)(request, conn)
     end, function(opened)
       kit.begin(opened)
-      for _ = 1, 3 do assert(opened:request("ping", {}, { timeout = kit.SAFETY })) end
+      local n = 0
+      repeat
+        n = n + 1
+        assert(opened:request("ping", {}, { timeout = kit.SAFETY }))
+      until n >= 3 and (not is_over or is_over() or n > 1000)
       assert.is_true(opened:is_alive())
-    end, nil, handlers)
+    end, options, handlers)
     return list
   end
 
@@ -235,6 +240,38 @@ describe("the standing stream of a session", function()
       assert.are.equal("text/event-stream", list[1].headers.accept)
     end
     assert.are.equal(1, #gets(function() return kit.answer(200, "hello", "text/plain") end, HANDLERS))
+  end)
+
+  local warnings
+
+  local function warned() return #warnings > 0 end
+
+  it("is missed aloud where it should be there", function()
+    warnings = {}
+    local handlers = { notifications = HANDLERS.notifications, secrets = { "s3cr3t-t0ken" },
+      warn = function(warning) warnings[#warnings + 1] = warning end }
+    local list = gets(function() return kit.answer(403, "not with s3cr3t-t0ken", "text/plain") end, handlers, nil,
+      warned)
+    assert.are.same({ 1, 1, "stream_failed", "GET" }, { #list, #warnings, warnings[1].code, warnings[1].field })
+    assert.is_nil(warnings[1].message:find "s3cr3t")
+    assert.truthy(warnings[1].message:find "^the standing stream: ")
+    for _, status in ipairs { 405, 404, 400 } do
+      warnings = {}
+      gets(function() return kit.answer(status, "", "text/plain") end, handlers)
+      assert.are.same({}, warnings)
+    end
+  end)
+
+  it("is missed aloud where a token function raises", function()
+    warnings = {}
+    local asked = 0
+    local list = gets(function() return kit.accepted end, { notifications = HANDLERS.notifications,
+      warn = function(warning) warnings[#warnings + 1] = warning end }, { token = function()
+      asked = asked + 1
+      if asked == 3 then error "no token for\nyou" end
+      return "a-token"
+    end }, warned)
+    assert.are.same({ 0, "the standing stream: no token for you" }, { #list, warnings[1].message })
   end)
 
   it("is not opened where nobody would hear", function()

@@ -118,12 +118,13 @@ end
 --                   or nil, err. It is called for each request, without a challenge, and once more where the server
 --                   answers 401, with what that says: {scheme, resource_metadata, scope, …}. It may wait
 --   proxy, ca_file, http2, limits   as of adapters
--- `handlers`: requests and notifications as rpc takes them, secrets (array of strings that no error shows). Raises an
--- ArgumentError.
+-- `handlers`: requests and notifications as rpc takes them, secrets (array of strings that no error shows),
+-- warn(warning) (nil: not told), which is told of a standing stream that fails. Raises an ArgumentError.
 function transport.open(options, handlers)
   local kept = OPTIONS(options)
   local self = setmetatable({ kind = "http", options = kept, closed = false, is_gone = false, session = nil, era = nil,
-    version = nil, authorization = nil, wants_stream = wants_stream(handlers) }, metatable)
+    version = nil, authorization = nil, wants_stream = wants_stream(handlers),
+    warn = handlers.warn or false }, metatable)
   local function cancel(id, method)
     if self.era ~= "legacy" or not self.version or UNCANCELLED[method] then return nil end
     return "notifications/cancelled", { requestId = id, reason = "the client no longer waits" }
