@@ -23,8 +23,17 @@ local function load(path)
   return map
 end
 
--- Forgets in the store what reset forgot: true, or nil, err.
+-- Writes the file: true, or nil, err. What was not written is noted.
+local function save(self)
+  if not self.path then return true end
+  local ok, err = files.write(self.path, core.encode(self.map))
+  self.unsaved = not ok
+  return ok, err
+end
+
+-- Forgets for good what `forget` could not forget by then: true, or nil, err.
 local function settle(self, key)
+  if self.unsaved then return save(self) end
   if not self.forgotten[key] then return true end
   local ok, err = self.store:delete(PREFIX .. key)
   if not ok then return nil, err end
@@ -32,21 +41,17 @@ local function settle(self, key)
   return true
 end
 
---- The id of a thread's session, or nil; nil, err of the store.
+--- The id of a thread's session, or nil; nil, err of the store, and of a file that could not be written since: an id
+-- that was forgotten would be there again in the next process.
 function methods:get(key)
+  local ok, problem = settle(self, key)
+  if not ok then return nil, problem end
   if not self.store then
     local id = self.map[key]
     return type(id) == "string" and id or nil
   end
-  local ok, problem = settle(self, key)
-  if not ok then return nil, problem end
   local id, err = self.store:get(PREFIX .. key)
   return id, id == nil and err or nil
-end
-
-local function save(self)
-  if not self.path then return true end
-  return files.write(self.path, core.encode(self.map))
 end
 
 --- Keeps the id of a thread's session: true, or nil, err.
@@ -61,7 +66,8 @@ function methods:put(key, id)
   return save(self)
 end
 
---- Forgets the id of a thread's session, without waiting: in a store when it is asked for next.
+--- Forgets the id of a thread's session, without waiting: in a store when it is asked for next, and then also in a file
+-- that cannot be written now. Returns nothing.
 function methods:forget(key)
   if self.store then
     self.forgotten[key] = true
@@ -75,7 +81,8 @@ end
 -- something else.
 function ids.new(path, store)
   if path and store then check.refuse("file", "either file or store", path) end
-  return setmetatable({ path = path, store = store, map = path and load(path) or {}, forgotten = {} }, metatable)
+  return setmetatable({ path = path, store = store, map = path and load(path) or {}, forgotten = {},
+    unsaved = false }, metatable)
 end
 
 return ids
