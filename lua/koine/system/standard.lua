@@ -68,9 +68,10 @@ function methods:write(bytes)
   return await(self, room)
 end
 
---- Waits until all is written, for at most `seconds`: true, false when the time is over, or nil, err.
+--- Waits until all is written, for at most `seconds`: true, false when the time is over, or nil, err. Raises an
+-- ArgumentError.
 function methods:flush(seconds)
-  local deadline = wait.now() + seconds
+  local deadline = wait.now() + check.seconds(seconds, "seconds")
   while true do
     local written, err = is_written(self.pair)
     if written ~= false then return written, err end

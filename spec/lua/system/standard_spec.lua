@@ -137,6 +137,14 @@ describe("standard input and output", function()
       (p:result().stderr:gsub("lua.*", "")))
   end)
 
+  it("are written within a number of seconds", function()
+    open(BEGIN .. [[
+      local function field(...) return select(2, pcall(wire.flush, wire, ...)).field end
+      io.stderr:write(table.concat({ field(), field("1"), field(-1), field(0/0) }, " "), "\n")
+      io.stderr:write(tostring(wire:flush(0)), "\n")]])
+    assert.equal("seconds seconds seconds seconds\ntrue\n", p:result().stderr)
+  end)
+
   it("are an error where they are closed", function()
     local script = [[local wire, err = require("koine.system.standard").open()
       io.stderr:write(tostring(wire), " ", err.kind, "\n")]]
