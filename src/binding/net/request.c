@@ -103,6 +103,13 @@ static int m_poll(lua_State *L) {
   return owner_poll(L, TYPE_REQUEST, "request", poll);
 }
 
+/* Sets the field raw of the table on top of the stack to the beginning of a body, unless that is empty. */
+static void set_raw(lua_State *L, struct str body) {
+  if (body.n == 0) return;
+  push_str(L, (struct str){ body.p, body.n < RAW_MAX ? body.n : RAW_MAX });
+  lua_setfield(L, -2, "raw");
+}
+
 /* core.answer_error(provider, {status, headers, body} [, secrets [, id_header [, codec]]]): the error that an answer
 ** outside 200–299 stands for, read as a chat's would be: kind, class, code, message, retry_after, retryable, request_id
 ** (id_header: head.h), raw (at most 64 KiB), secrets redacted. codec: the name of the wire format, nil = one that has
@@ -142,10 +149,7 @@ static int f_answer_error(lua_State *L) {
   head_complete(&head, &e);
   redact_err(&k, &e);
   push_error(L, &e, provider, redact(&k, a, head.request_id));
-  if (body.n > 0) {
-    push_str(L, (struct str){ body.p, body.n < RAW_MAX ? body.n : RAW_MAX });
-    lua_setfield(L, -2, "raw");
-  }
+  set_raw(L, body);
   return 1;
 }
 
