@@ -184,18 +184,19 @@ describe("a target of agents of other programs", function()
   it("forgets an id once its file can be written again, and takes none up before", function()
     local path = bench.dir .. "/ids"
     open { file = path }
-    local first = say("a", "x").text
+    local first, other = say("a", "x").text, say("b", "x").text
     assert(os.rename(path, path .. ".old"))
     assert(os.execute(("mkdir -p %s/full"):format(path))) -- no file can take this place
     target:reset "a"
-    local _, err = say("a", "x")
+    target:reset "c"
+    local _, err = target.ids:get "b"
     assert.is_truthy(err and err.message:find(path, 1, true), err)
     assert(os.execute(("rmdir %s/full %s"):format(path, path)))
     assert(os.rename(path .. ".old", path))
-    assert.are_not.equal(first, say("a", "x").text)
     target:close()
     open { file = path }
     assert.are_not.equal(first, say("a", "x").text)
+    assert.are.equal(other, say("b", "x").text)
   end)
 
   it("is reset in a turn, which is cancelled and returns first", function()

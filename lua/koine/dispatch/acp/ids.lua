@@ -66,8 +66,8 @@ function methods:put(key, id)
   return save(self)
 end
 
---- Forgets the id of a thread's session, without waiting: in a store when it is asked for next, and then also in a file
--- that cannot be written now. Returns nothing.
+--- Forgets the id of a thread's session, without waiting: in a store when it is asked for next; in a file
+-- that cannot be written now then, or by `close`. Returns nothing.
 function methods:forget(key)
   if self.store then
     self.forgotten[key] = true
@@ -75,6 +75,11 @@ function methods:forget(key)
   end
   self.map[key] = nil
   save(self)
+end
+
+--- Writes the file once more where the last change is not in it. Returns nothing; does not wait.
+function methods:close()
+  if self.unsaved then save(self) end
 end
 
 --- The ids in a file (its path, nil: none) or a store (nil: none). Raises an ArgumentError for both, and for a file of

@@ -236,6 +236,7 @@ function methods:close()
     retire(self, entry)
     _, entry = next(self.entries)
   end
+  self.ids:close()
 end
 
 --- koine.dispatcher.acp(opts): a target for a dispatcher. Options are those of koine.acp.connect, and:
