@@ -6,6 +6,7 @@
 */
 #include <arpa/inet.h>
 #include <limits.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,9 +208,10 @@ void request_forget(struct transfer *t) {
   t->sent = NULL;
 }
 
-/* Seconds as libcurl's milliseconds; no limit is its largest, since 0 would mean its own default. */
+/* Seconds as libcurl's milliseconds, rounded up: a time-out is never early, and then ours to put into words. No limit is
+** its largest, since 0 would mean its own default. */
 static long milliseconds(double s) {
-  return s <= 0 || s >= INT_MAX / 1000 ? INT_MAX : s < 0.001 ? 1 : (long)(s * 1000);
+  return s <= 0 || s >= INT_MAX / 1000 ? INT_MAX : (long)ceil(s * 1000);
 }
 
 #define SET(option, value) \
