@@ -233,7 +233,7 @@ arch: $(LIB)
 
 docs-check: $(MODULE)
 	@$(LUA) tools/docs-check.lua
-	@$(BUSTED) --output=plainTerminal spec/lua/whole/docs/docs_spec.lua
+	@$(RUN_TESTS) spec/lua/whole/docs/docs_spec.lua
 
 # After a row or a source file came or went: what repeats their names.
 generate:

@@ -4,9 +4,10 @@
 --
 -- Prints a line for each process that ended: its seconds, its name, and what it wrote besides busted's report. At the
 -- end come all texts of those that failed, and the sums. Fails when a test fails, when a process does not end by itself
--- with status 0, and when a spec file runs no test. A spec file may take TEST_SECONDS (600); programs have limits of
--- their own. When a test has ended, its process group is killed; SIGINT (Ctrl-C), SIGTERM, SIGHUP and a closed output
--- kill those of all tests, after the texts of those that failed or did not end.
+-- with status 0, when it leaves something in its temporary folder, and when a spec file runs no test. A spec file may
+-- take TEST_SECONDS (600); programs have limits of their own. When a test has ended, its process group is killed;
+-- SIGINT (Ctrl-C), SIGTERM, SIGHUP and a closed output kill those of all tests, after the texts of those that failed or
+-- did not end. Each test has a TMPDIR of its own, which is removed in any case.
 
 local uv = require "luv"
 
@@ -14,6 +15,8 @@ local REPORT = "\n(%d+) success%l* / (%d+) failures? / (%d+) errors? / (%d+) pen
 
 local SECONDS = tonumber(os.getenv "TEST_SECONDS" or 600)
 if not SECONDS or SECONDS < 1 then error("run-tests: TEST_SECONDS is to be a number of at least 1", 0) end
+
+local TEMPORARY = os.getenv "TMPDIR" or "/tmp"
 
 -- {{{ what to run
 
@@ -71,9 +74,35 @@ local function split_report(text)
   return counts, text:sub(1, first - 1) .. text:sub(last)
 end
 
+-- Removes a test's folder, and what has its name in the system's folder for memory. Returns the names of all that was
+-- there; nil when there was nothing.
+local function remove_folder(path)
+  local left, name = {}, path:match "[^/]+$"
+  local function remove(inner)
+    left[#left + 1] = inner
+    os.execute(("chmod -R u+rwx '%s' && rm -rf '%s'"):format(inner, inner))
+  end
+  local function each(folder, f)
+    local listing = uv.fs_scandir(folder)
+    while listing do
+      local entry = uv.fs_scandir_next(listing)
+      if not entry then return end
+      f(folder .. "/" .. entry)
+    end
+  end
+  each(path, remove)
+  each("/dev/shm", function(inner)
+    if inner:find(name, 1, true) then remove(inner) end
+  end)
+  uv.fs_rmdir(path)
+  table.sort(left)
+  return left[1] and table.concat(left, ", ")
+end
+
 -- Adds it to the sums. Returns what went wrong (nil: nothing), and what it wrote besides a report.
-local function judge(test, code, signal, text)
-  local wrong = signal ~= 0 and "ended by signal " .. signal or code ~= 0 and "ended with status " .. code or nil
+local function judge(test, code, signal, text, left)
+  local wrong = signal ~= 0 and "ended by signal " .. signal or code ~= 0 and "ended with status " .. code
+    or left and "left in its temporary folder: " .. left or nil
   if test.program then
     sums.programs = sums.programs + 1
     sums.failed = sums.failed + (wrong and 1 or 0)
@@ -106,7 +135,7 @@ end
 local function tell(test, code, signal)
   local text = uv.fs_read(test.log, uv.fs_fstat(test.log).size, 0)
   uv.fs_close(test.log)
-  local wrong, rest = judge(test, code, signal, text)
+  local wrong, rest = judge(test, code, signal, text, remove_folder(test.folder))
   if test.late then wrong = ("did not end within %d seconds"):format(SECONDS) end
   local line = test.spec or test.program
   rest = rest:match "^%s*(.-)%s*$"
@@ -120,15 +149,26 @@ local function tell(test, code, signal)
   io.stdout:flush()
 end
 
+-- Ours, with this folder as TMPDIR.
+local function environment(folder)
+  local list = { "TMPDIR=" .. folder }
+  for name, value in pairs(uv.os_environ()) do
+    if name ~= "TMPDIR" then list[#list + 1] = name .. "=" .. value end
+  end
+  return list
+end
+
 -- Starts it in a session of its own, which is one group of processes, and calls `done` after its end. What it writes
 -- goes to a file without a name: a pipe would end only when its last holder closes it.
 local function start(test, done)
   local path
-  test.log, path = assert(uv.fs_mkstemp((os.getenv "TMPDIR" or "/tmp") .. "/koine-tests-XXXXXX"))
+  test.log, path = assert(uv.fs_mkstemp(TEMPORARY .. "/koine-tests-XXXXXX"))
   os.remove(path)
+  test.folder = assert(uv.fs_mkdtemp(TEMPORARY .. "/koine-tests-XXXXXX"))
   test.start = uv.hrtime()
   local handle, pid
-  handle, pid = uv.spawn(test.file, { args = test.args, stdio = { nil, test.log, test.log }, detached = true },
+  handle, pid = uv.spawn(test.file, { args = test.args, stdio = { nil, test.log, test.log }, detached = true,
+    env = environment(test.folder) },
     function(code, signal)
       running[handle] = nil
       handle:close()
@@ -154,6 +194,7 @@ end
 local function on_signal(name)
   for handle, test in pairs(running) do
     kill(handle:get_pid())
+    remove_folder(test.folder)
     failures[#failures + 1] = ("--- %s: ended by run-tests, after %s\n%s"):format(test.spec or test.program, name,
       uv.fs_read(test.log, uv.fs_fstat(test.log).size, 0))
   end

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include "support/folder.h"
 #include "support/memory_turns.h"
 #include "support/services.h"
 
@@ -103,10 +104,8 @@ int main(void) {
   static const long MANY[] = { 2, 1L << 30 }; /* one and Lua's second try, all from there on */
   struct services services;
   const char *only = getenv("KOINE_TURN");
-  char memory[] = "/dev/shm/koine-memory-XXXXXX", disk[] = "/tmp/koine-memory-XXXXXX";
-  const char *folder = mkdtemp(memory); /* what a disk takes to flush a file is not the question here */
-  if (folder == NULL) folder = mkdtemp(disk);
-  CHECK(folder != NULL);
+  char folder[FOLDER_MAX];
+  CHECK(folder_in_memory(folder) == 0); /* what a disk takes to flush a file is not the question here */
   umask(077);
   test_turns_start(1200, folder);
   prepare(&services, folder);

@@ -1,4 +1,4 @@
--- Folders of a spec's own, below the system's temporary one.
+-- Folders of a spec's own, below the system's temporary one or the one that tools/run-tests.lua gives it.
 
 local lfs = require "lfs"
 
@@ -12,10 +12,11 @@ function folder.new()
   return path
 end
 
---- The same in memory, where the system has such folders: for tests that write thousands of files to the disk.
+--- The same in memory, where the system has such folders: for tests that write thousands of files to the disk. Its name
+-- holds the other one's whole path: the runner finds it by that.
 function folder.in_memory()
   local path = folder.new()
-  local memory = "/dev/shm/koine-" .. path:match "[^/]+$"
+  local memory = "/dev/shm/koine" .. path:gsub("/", "-")
   if not lfs.mkdir(memory) then return path end
   os.remove(path)
   return memory

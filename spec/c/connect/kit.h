@@ -14,11 +14,12 @@
 
 #include "core/connect/connect.h"
 #include "support/failing.h"
+#include "support/folder.h"
 #include "support/test.h"
 
 static int listening = -1, port;     /* TCP */
 static int local = -1;               /* UNIX */
-static char path[] = "/tmp/koine-connect-XXXXXX";
+static char path[FOLDER_MAX];
 
 static inline int listen_at(struct sockaddr *a, socklen_t n) {
   int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -34,7 +35,7 @@ static inline void start_listening(void) {
   listening = listen_at((struct sockaddr *)&in, n);
   CHECK(getsockname(listening, (struct sockaddr *)&in, &n) == 0);
   port = ntohs(in.sin_port);
-  CHECK(mkdtemp(path) != NULL);
+  CHECK(folder_new(path) == 0);
   snprintf(un.sun_path, sizeof un.sun_path, "%s/socket", path);
   local = listen_at((struct sockaddr *)&un, sizeof un);
 }
@@ -130,7 +131,7 @@ static inline int writes(const char *text) {
 }
 
 static inline void stop_listening(void) {
-  char name[64];
+  char name[100];
   snprintf(name, sizeof name, "%s/socket", path);
   unlink(name), rmdir(path);
 }

@@ -100,8 +100,8 @@ static void test_directory(const char *dir) {
 }
 
 int main(void) {
-  char dir[] = "/tmp/koine-journal-XXXXXX";
-  CHECK(mkdtemp(dir) != NULL);
+  char dir[FOLDER_MAX];
+  CHECK(folder_new(dir) == 0);
   memset(big, 'x', sizeof big);
   test_append(dir);
   test_full(dir);

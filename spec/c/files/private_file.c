@@ -223,8 +223,8 @@ static void test_owner(const char *dir) {
 }
 
 int main(void) {
-  char dir[] = "/tmp/koine-fs-XXXXXX";
-  CHECK(mkdtemp(dir) != NULL);
+  char dir[FOLDER_MAX];
+  CHECK(folder_new(dir) == 0);
   test_files(dir);
   test_reasons();
   test_names(dir);

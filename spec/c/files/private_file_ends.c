@@ -162,8 +162,8 @@ static void test_kills(const char *dir) {
 }
 
 int main(void) {
-  char dir[] = "/tmp/koine-fs-XXXXXX";
-  CHECK(mkdtemp(dir) != NULL);
+  char dir[FOLDER_MAX];
+  CHECK(folder_new(dir) == 0);
   test_death(dir);
   test_remains(dir);
   test_cut_off(dir);

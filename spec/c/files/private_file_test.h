@@ -13,6 +13,7 @@
 #include "support/descriptors.h"
 #include "support/failing.h"
 #include "support/file.h"
+#include "support/folder.h"
 #include "support/test.h"
 
 #endif

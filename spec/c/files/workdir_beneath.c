@@ -96,10 +96,10 @@ static int one_tree(const struct mem *m) {
 
 int main(void) {
   struct mem m = mem_libc();
-  char dir[] = "/tmp/koine-tree-XXXXXX";
+  char dir[FOLDER_MAX];
   int found = 0, r = 0;
   random_state = 20260101;
-  CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0);
+  CHECK(folder_new(dir) == 0 && chdir(dir) == 0);
   for (int i = 0; i < TREES && r >= 0; i++) found += r = one_tree(&m);
   if (r < 0) fprintf(stderr, "workdir_beneath: no openat2 here to compare with\n");
   else CHECK(found > 100); /* enough paths lead somewhere */

@@ -16,6 +16,7 @@
 #include "core/files/workdir.h"
 #include "support/descriptors.h"
 #include "support/file.h"
+#include "support/folder.h"
 #include "support/test.h"
 
 #define SECRET "the secret outside"
@@ -71,12 +72,12 @@ static inline void check_outside(void) {
 
 /* Makes the world in a new directory and opens the root. */
 static inline void begin_world(struct workdir *t) {
-  static char dir[] = "/tmp/koine-tree-XXXXXX";
+  char dir[FOLDER_MAX];
   struct err e;
   descriptors_before = open_descriptors();
   memset(t, 0, sizeof *t);
   err_clear(&e);
-  CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0 && realpath(".", base) != NULL);
+  CHECK(folder_new(dir) == 0 && chdir(dir) == 0 && realpath(".", base) != NULL);
   make_world();
   CHECK(workdir_open(t, "top", &e) == 0);
 }

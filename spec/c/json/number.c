@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/json/json.h"
+#include "support/folder.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -128,8 +129,8 @@ static int comma_locale(void) {
   static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (take_locale(names[i]) == 0) return 0;
-  char dir[] = "/tmp/koine-locale-XXXXXX", command[300];
-  if (mkdtemp(dir) == NULL) return -1;
+  char dir[FOLDER_MAX], command[300];
+  if (folder_new(dir) < 0) return -1;
   /* Of numbers alone, in ASCII: the order and the letters of a whole language take a second. It fails for want of them. */
   snprintf(command, sizeof command, "printf 'LC_NUMERIC\\ndecimal_point \",\"\\nthousands_sep \"\"\\ngrouping -1\\nEND LC_NUMERIC\\n' | "
            "localedef -c -f ANSI_X3.4-1968 %s/comma >/dev/null 2>&1", dir);

@@ -175,7 +175,7 @@ static void test_foreign_writer(void) {
   struct run x;
   struct err e;
   int interrupted, command = 0, fd;
-  char path[64], text[64] = "";
+  char path[100], text[64] = "";
   struct process_spec s = spec(SH("echo $$; while [ ! -e taken ]; do sleep 0.01; done; echo end"));
   s.cwd = dir;
   CHECK(start(&x, &s));

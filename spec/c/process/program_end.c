@@ -58,7 +58,7 @@ static void test_background(void) {
 static void test_foreign_writer(void) {
   struct talk t;
   struct process_result r;
-  char path[64];
+  char path[100];
   struct program_spec s = SCRIPT("echo $$ > child; while [ ! -e parent ]; do sleep 0.005; done; "
                                  "seq 1 1000; echo e >&2");
   CHECK(open_program(&t, &s) == 0);

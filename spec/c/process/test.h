@@ -15,10 +15,13 @@
 
 #include "core/process/process.h"
 #include "support/failing.h"
+#include "support/folder.h"
 #include "support/test.h"
 
+#define LONGEST 300 /* seconds of a test */
+
 static const char *self; /* this program */
-static char dir[] = "/tmp/koine-process-XXXXXX";
+static char dir[FOLDER_MAX];
 
 static inline struct process_spec spec(const char *const *argv) {
   return (struct process_spec){ .argv = argv, .grace = 60, .timeout = 60, .output_max = 1 << 20 };
@@ -143,9 +146,9 @@ static inline int dead(int pid) {
 static inline int begin(void) {
   static char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n < 0 || mkdtemp(dir) == NULL) return -1;
+  if (n < 0 || folder_new(dir) < 0) return -1;
   self = path;
-  alarm(300);
+  alarm(LONGEST);
   return 0;
 }
 

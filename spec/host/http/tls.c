@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include "core/http/http.h"
+#include "support/folder.h"
 #include "support/test.h"
 
-static char dir[] = "/tmp/koine-tls-XXXXXX";
-static char cert[64], key[64];
+static char dir[FOLDER_MAX];
+static char cert[100], key[100];
 
 /* Starts openssl; *out becomes its standard output, and its pid is returned. With out NULL waits: its status. */
 static int openssl(const char *const *args, FILE **out) {
@@ -95,7 +96,7 @@ int main(void) {
   struct err e;
   int port = 0;
   alarm(120);
-  if (mkdtemp(dir) == NULL) return 1;
+  if (folder_new(dir) < 0) return 1;
   snprintf(cert, sizeof cert, "%s/cert.pem", dir);
   snprintf(key, sizeof key, "%s/key.pem", dir);
   if (make_certificate() != 0) {

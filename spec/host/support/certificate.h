@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "support/folder.h"
+
 struct certificate {
   SSL_CTX *context; /* a server's */
-  char file[64];
+  char file[FOLDER_MAX];
 };
 
 /* 0, or -1. */
@@ -28,8 +30,7 @@ static inline int certificate_make(struct certificate *c) {
   X509_set_pubkey(x, key);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1, -1, 0);
   X509_set_issuer_name(x, X509_get_subject_name(x));
-  snprintf(c->file, sizeof c->file, "/tmp/koine-cert-XXXXXX");
-  int fd = mkstemp(c->file);
+  int fd = mkstemp(folder_template(c->file));
   int bad = X509_sign(x, key, EVP_sha256()) == 0 || fd < 0 || (f = fdopen(fd, "w")) == NULL;
   if (!bad) {
     bad = PEM_write_X509(f, x) == 0;

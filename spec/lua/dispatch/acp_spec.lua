@@ -10,7 +10,7 @@ local raises = process_kit.raises
 local AGENT = [[
 agent.init.agentCapabilities = { sessionCapabilities = { resume = RESUME } }
 agent.on["session/resume"] = function() return {} end
-local new, name = agent.on["session/new"], os.tmpname():match "[^/_]+$"
+local new, name = agent.on["session/new"], random_name()
 agent.on["session/new"] = function(params)
   local reply = new(params)
   reply.sessionId = "id-" .. name

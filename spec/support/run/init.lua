@@ -2,3 +2,4 @@
 
 dofile "spec/support/run/secret_watch.lua"
 dofile "spec/support/run/globals.lua"
+dofile "spec/support/run/tmpname.lua"

@@ -7,7 +7,7 @@ local koine = require "koine"
 local AGENT = [[
 agent.init.agentCapabilities = { sessionCapabilities = { resume = {} } }
 local known = {}
-agent.on["session/new"] = function() return { sessionId = os.tmpname():match "[^/]*$" } end
+agent.on["session/new"] = function() return { sessionId = random_name() } end
 agent.on["session/resume"] = function(params)
   for line in io.lines(DIR .. "/" .. params.sessionId) do known[#known + 1] = line end
   return {}

@@ -8,7 +8,7 @@
 --   update(id, u), text(id, words, message_id), say(value), ask(method, params) → result, error
 --   hear()           handles one more message; false at the end
 --   until_cancelled(id)   hears until the session's turn is cancelled
---   array(t), null
+--   array(t), null, random_name()
 
 local core = require "koine.core"
 
@@ -22,6 +22,11 @@ local agent = { on = {}, session = {}, sessions = 0,
     authMethods = core.array {} } }
 local kit = setmetatable({ agent = agent, array = core.array, null = core.null }, { __index = _G })
 local answers, stopped, asked = {}, {}, 0
+
+function kit.random_name()
+  local file <close> = assert(io.open("/dev/urandom", "rb"))
+  return (file:read(8):gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
 
 function kit.say(value)
   io.write(type(value) == "string" and value or core.encode(value), "\n")
