@@ -260,6 +260,40 @@ static void test_same_number(void) {
 
 /* }}} */
 
+/* {{{ what a host does once a second */
+
+static void held(void) { test_held("hold"); }
+
+static void traced_and_stopped(void) {
+  if (geteuid() == 0) test_traced_from_outside(0);
+}
+
+static void traced_and_closed(void) {
+  if (geteuid() == 0) test_traced_from_outside(1);
+}
+
+/* Each takes seconds, in which it waits: all at once, in processes and folders of their own. */
+static void test_held_up(void) {
+  static void (*const cases[])(void) = { test_stopped, held, test_traced, traced_and_stopped, traced_and_closed };
+  enum { CASES = sizeof cases / sizeof *cases };
+  pid_t pid[CASES];
+  for (int i = 0; i < CASES; i++) {
+    pid[i] = fork();
+    if (pid[i] != 0) continue;
+    test_failed = folder_new(dir) < 0;
+    alarm(LONGEST);
+    cases[i]();
+    CHECK(rmdir(dir) == 0);
+    _exit(test_failed > 0);
+  }
+  for (int i = 0; i < CASES; i++) {
+    int status = -1;
+    CHECK(waitpid(pid[i], &status, 0) == pid[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+}
+
+/* }}} */
+
 int main(int argc, char **argv) {
   if (argc > 1) return strcmp(argv[1], "hold") == 0 ? hold() : trace(getppid());
   if (begin() < 0) return 1;
@@ -269,10 +303,7 @@ int main(int argc, char **argv) {
   test_engine_gone();
   test_host_killed();
   test_supervisor_killed();
-  test_stopped();
-  test_held("hold");
-  test_traced();
-  if (geteuid() == 0) test_traced_from_outside(0), test_traced_from_outside(1);
+  test_held_up();
   if (system("command -v prlimit >/dev/null") == 0) test_blinded(LEAVE "prlimit --pid $PPID --nofile=0:0");
   else fprintf(stderr, "process_end: no prlimit here: the supervisor keeps its descriptors\n");
   apart("process_end: a command that covers /proc", covered_by_command);
