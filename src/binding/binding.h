@@ -30,6 +30,7 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_REQUEST "koine.request"
 #define TYPE_BODY "koine.body"
 #define TYPE_STREAMED "koine.streamed"
+#define TYPE_RECORDING "koine.recording"
 #define TYPE_CONNECTION "koine.connection"
 #define TYPE_PROCESS "koine.process"
 #define TYPE_PROGRAM "koine.program"
@@ -204,6 +205,7 @@ void open_response_fields(lua_State *L);
 void open_request(lua_State *L);
 void open_body(lua_State *L);
 void open_streamed(lua_State *L);
+void open_recording(lua_State *L);
 void open_connection(lua_State *L);
 void open_file(lua_State *L);
 void open_workdir(lua_State *L);
@@ -233,6 +235,8 @@ void push_response(lua_State *L, const struct node *message);
 /* Reads an HTTP request from the table at idx into *r; strings are borrowed from the table, arrays from the arena.
 ** Raises ArgumentError. */
 void read_request(lua_State *L, int idx, struct http_request *r, struct limits *limits, struct arena *a);
+/* Reads `recording` of the table at idx into *r: an answer to keep or to play (net/recording.c). Raises ArgumentError. */
+void read_recording(lua_State *L, int idx, struct http_request *r);
 /* Reads headers = {name = value} of the table at idx into *r, in the order of their names, so that equal requests are equal
 ** bytes. Raises ArgumentError. */
 void read_headers(lua_State *L, int idx, struct http_request *r, struct arena *a);

@@ -62,6 +62,7 @@ int luaopen_koine_core(lua_State *L) {
   open_request(L);
   open_body(L);
   open_streamed(L);
+  open_recording(L);
   open_connection(L);
   open_file(L);
   open_workdir(L);

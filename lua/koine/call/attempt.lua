@@ -17,6 +17,7 @@ local http = require "koine.net.http"
 local observe = require "koine.call.observe"
 local observer = require "koine.data.observer"
 local retry = require "koine.net.retry"
+local transport = require "koine.net.transport"
 local version = require "koine.data.version"
 
 local attempt = {}
@@ -30,7 +31,7 @@ function attempt.call(adapter, state, settings)
   local total = settings.timeout.total
   if total == 0 then total = nil end
   return { adapter = adapter, state = state, settings = settings, reauthenticated = {},
-    ledger = retry.new(settings.retry, total, settings.on_retry) }
+    ledger = retry.new(settings.retry, total, settings.on_retry, settings.clock) }
 end
 
 --- `path` behind a base URL. Either may have a query: the path's comes first.
@@ -153,6 +154,7 @@ local function prepare(call, outgoing, path)
   outgoing.url, outgoing.headers, outgoing.secrets = prepared.url, prepared.headers, prepared.secrets
   outgoing.timeouts, outgoing.limits = timeouts(call), settings.limits
   outgoing.proxy, outgoing.ca_file, outgoing.http2 = settings.proxy, settings.ca_file, settings.http2
+  outgoing.transport = settings.transport
   return sign(call, outgoing)
 end
 
@@ -170,6 +172,7 @@ function attempt.start(call, stream)
     if gone then return nil, gone end
     local outgoing = call.outgoing
     local ready, err = prepare(call, outgoing)
+    if ready then ready, err = transport.begin(outgoing) end
     if not ready and not err.retryable then return nil, err end
     if ready and call.span then observe.attempt(call, outgoing) end
     if ready and stream then

@@ -24,7 +24,7 @@
 --   keep_raw        boolean: a stream's body is kept for response:raw()
 -- Of constructors: model (string, required), key (string, or function → string, or nil and why), base_url, quirks
 -- (table), http2 (boolean; true from libcurl 8.14 on), proxy (URL, "" = none), ca_file (path), rate_limiter (object
--- with a method wait).
+-- with a method wait), transport (object with a method begin, see net/transport.lua), clock (object with now and park).
 -- Of embed: timeout, limits, retry, on_retry, headers and extra as above (extra of that call alone), and
 --   model           name of an embedding model; the row's where it has one. The constructor's is for chats
 --   dimensions      integer: wished width of the vectors; the model's own
@@ -44,6 +44,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local observer = require "koine.data.observer"
+local transport = require "koine.net.transport"
 
 local options = {}
 
@@ -167,6 +168,7 @@ local CONSTRUCTOR = {
   model = check.name, key = KEY, base_url = check.url, quirks = check.table, http2 = HTTP2, proxy = check.string,
   ca_file = check.credential_path, rate_limiter = check.method("wait", "object with a method wait"),
   observer = observer.option,
+  transport = transport.option, clock = check.method("park", "object with methods now and park"),
 }
 
 -- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.

@@ -1,14 +1,18 @@
 --- One plain HTTP exchange, waited for: lists, counts, log-ins.
 
 local core = require "koine.core"
+local transport = require "koine.net.transport"
 local wait = require "koine.task.wait"
 
 local http = {}
 
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
--- hold_body) and waits for the answer: {status, headers, body, url}, whatever the status; nil, err when there is none.
+-- hold_body; and transport) and waits for the answer: {status, headers, body, url}, whatever the status; nil, err when
+-- there is none.
 -- With hold_body the body is no string: the caller closes it.
 function http.send(call)
+  local ready, failure = transport.begin(call)
+  if not ready then return nil, failure end
   local request <close>, err = core.request(core.engine(), call)
   if not request then return nil, err end
   local answer

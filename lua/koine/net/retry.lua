@@ -17,11 +17,12 @@ ledger.__index = ledger
 
 --- Opens a ledger. `policy` is {max = retries, max_delay = seconds, on_ambiguous = boolean}, `total` the seconds the
 -- call may take in all (nil = no limit), on_retry a function called with the attempt's record before each wait, or nil.
+-- `clock` has now and park as koine.task.wait does (nil: that).
 -- Its `attempts` is the array that errors and Responses carry: {status_code, class, kind, waited} for every attempt,
 -- `waited` being the seconds slept after it. Its `parent` is a context (data/observer) where waits are observed.
-function retry.new(policy, total, on_retry)
-  return setmetatable({ policy = policy, retries = 0, attempts = {}, on_retry = on_retry,
-    deadline = total and wait.now() + total }, ledger)
+function retry.new(policy, total, on_retry, clock)
+  return setmetatable({ policy = policy, retries = 0, attempts = {}, on_retry = on_retry, clock = clock or wait,
+    deadline = total and (clock or wait).now() + total }, ledger)
 end
 
 -- True when the provider may have worked on a request whose answer never came: neither an answer, nor certain that no
@@ -40,15 +41,15 @@ function ledger:delay(err)
   if not policy.on_ambiguous and ambiguous(err) then return nil end
   local delay = err.retry_after or backoff(self.retries)
   if delay > policy.max_delay then return nil end
-  if self.deadline and wait.now() + delay >= self.deadline then return nil end
+  if self.deadline and self.clock.now() + delay >= self.deadline then return nil end
   return delay
 end
 
 --- The seconds left of the call's total, at least a millisecond so that it never reads as "no limit"; nil = no limit.
-function ledger:left() return self.deadline and math.max(self.deadline - wait.now(), 0.001) end
+function ledger:left() return self.deadline and math.max(self.deadline - self.clock.now(), 0.001) end
 
 --- True once the call's total is over.
-function ledger:over() return self.deadline ~= nil and wait.now() >= self.deadline end
+function ledger:over() return self.deadline ~= nil and self.clock.now() >= self.deadline end
 
 --- Enters an attempt that failed; its error carries the attempts from now on.
 function ledger:enter(err)
@@ -74,7 +75,7 @@ end
 -- Sleeps so long, or until stop: true, or nil, err.
 local function sleep(self, delay)
   if self.stopped or delay <= 0 then return wait.sleep(0) end
-  local _, err = wait.park(self, delay) -- only stop wakes a ledger
+  local _, err = self.clock.park(self, delay) -- only stop wakes a ledger
   if err then return nil, err end
   return true
 end
@@ -89,9 +90,9 @@ function ledger:again(err)
   entry.waited = delay
   if self.on_retry then self.on_retry(entry) end
   local span <close> = self.parent and observe_wait(self.parent, entry)
-  local began = wait.now()
+  local began = self.clock.now()
   local slept, interrupted = sleep(self, delay)
-  if self.stopped then entry.waited = math.min(wait.now() - began, delay) end
+  if self.stopped then entry.waited = math.min(self.clock.now() - began, delay) end
   if span then span:finish(nil, interrupted) end
   if slept then return true end
   interrupted.attempts = self.attempts

@@ -10,6 +10,7 @@ local core = require "koine.core"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
+local transport = require "koine.net.transport"
 local wait = require "koine.task.wait"
 
 local streamed = {}
@@ -70,14 +71,16 @@ end
 metatable.__close = methods.close
 
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
--- framing) and waits for the head of the answer: {status, headers} with the methods above, whatever the status; nil,
--- err when there is none. Of its limits `line`, `event` and `body` bound what is held, `high_water` what waits to be
--- read. The timeouts hold while it is read: `first_byte` and `idle` count for the body, too. A task that is cancelled
+-- framing, transport) and waits for the head of the answer: {status, headers} with the methods above, whatever the
+-- status; nil, err when there is none. Of its limits `line`, `event` and `body` bound what is held, `high_water` what
+-- waits to be read. The timeouts hold while it is read: `first_byte` and `idle` count for the body, too. A task that is cancelled
 -- takes along what it opened. Raises an ArgumentError.
 function streamed.open(call)
   local copy = {}
   for field, value in next, call do copy[field] = value end
   copy.stream = true
+  local ready, failure = transport.begin(copy)
+  if not ready then return nil, failure end
   local request, err = core.request(core.engine(), copy)
   if not request then return nil, err end
   local self = setmetatable({ request = request, busy = false }, metatable)

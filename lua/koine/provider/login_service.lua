@@ -58,7 +58,7 @@ function login_service.call(state, call, deadline)
   call.headers.accept = call.headers.accept or "application/json"
   call.timeouts = { connect = settings.timeout.connect, total = login_service.within(deadline, TOTAL) }
   call.limits = { body = ANSWER_MAX, decoded = ANSWER_MAX }
-  call.proxy, call.ca_file = settings.proxy, settings.ca_file
+  call.proxy, call.ca_file, call.transport = settings.proxy, settings.ca_file, settings.transport
   local answer, err = http.send(call)
   if not answer then
     err.provider = state.row.name

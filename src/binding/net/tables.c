@@ -108,6 +108,7 @@ void read_request(lua_State *L, int idx, struct http_request *r, struct limits *
   lua_getfield(L, idx, "http2");
   r->http2 = lua_toboolean(L, -1);
   lua_pop(L, 1);
+  read_recording(L, idx, r);
   read_headers(L, idx, r, a);
   read_limits(L, idx, limits);
   r->decoded_max = limits->decoded;

@@ -104,7 +104,7 @@ enum progress attempt_next(struct attempt *c, struct event *delta) {
   for (;;) {
     enum progress r = exchange_next(c->exchange, delta);
     if (r == EXCHANGE_DELTA) {
-      if (c->first == 0) c->first = clock_monotonic();
+      if (c->first == 0) c->first = c->transfer != NULL ? transfer_now(c->transfer) : clock_monotonic();
       return r;
     }
     if (r != EXCHANGE_MORE) {

@@ -1,16 +1,18 @@
 /*
-** deadline.c: the transfers' own deadlines (first_byte, idle, total, grace) in a binary heap.
+** deadline.c: the transfers' own deadlines (first_byte, idle, total, grace) in a binary heap, and when recordings go on.
 ** Keys are lazy: bytes that arrive do not touch the heap; a transfer whose key has passed is asked for its true
 ** deadline and pushed back if that is later. libcurl keeps the connect deadline. The http owns the heap; room is
 ** reserved when a transfer starts, so nothing else can fail.
 */
+#include <math.h>
+
 #include "core/base/clock.h"
 #include "private.h"
 
-enum which { TOTAL, FIRST_BYTE, IDLE, GRACE };
+enum which { TOTAL, FIRST_BYTE, IDLE, GRACE, PLAY };
 
 /* The earliest deadline of t and its name; negative when it has none. */
-static double earliest(const struct transfer *t, enum which *which) {
+static double earliest_deadline(const struct transfer *t, enum which *which) {
   double at = -1;
   const struct timeouts *s = &t->timeouts;
   if (s->total > 0) {
@@ -31,6 +33,24 @@ static double earliest(const struct transfer *t, enum which *which) {
     *which = GRACE;
   }
   return at;
+}
+
+/* Nothing comes before what is there was read. */
+double deadline_of_play(const struct transfer *t) {
+  const struct recording *r = t->play;
+  if (!t->playing || t->paused) return -1;
+  double at = recording_next(r, t->play_piece);
+  if (r->unwaited) return t->started;
+  return isinf(at) ? -1 : r->speed <= 0 ? t->started : t->started + at / r->speed;
+}
+
+/* The same of deadlines and of the next part of a recording, whose name is PLAY. */
+static double earliest(const struct transfer *t, enum which *which) {
+  double at = earliest_deadline(t, which);
+  double next = deadline_of_play(t);
+  if (next < 0 || (at >= 0 && at < next)) return at;
+  *which = PLAY;
+  return next;
 }
 
 /* Puts t at place i. */
@@ -96,7 +116,7 @@ void deadline_drop(struct http *http, struct transfer *t) {
 static void overdue(struct transfer *t, enum which which) {
   static const char *const names[] = { "total", "first_byte", "idle" };
   static const char *const what[] = { "not finished within", "no answer within", "nothing received for" };
-  if (which == GRACE || t->grace_at > 0) return;
+  if (which == GRACE || which == PLAY || t->grace_at > 0) return;
   double s = which == TOTAL ? t->timeouts.whole : which == FIRST_BYTE ? t->timeouts.first_byte : t->timeouts.idle;
   struct err e;
   if (t->link) failure_late(t, s, &e);
@@ -104,7 +124,16 @@ static void overdue(struct transfer *t, enum which which) {
   transfer_fail(t, &e);
 }
 
-/* The first one that is overdue or has failed; pushes back what is not. */
+int deadline_missed(struct transfer *t, double now) {
+  enum which which = TOTAL;
+  double at = earliest_deadline(t, &which);
+  if (at < 0 || at > now) return 0;
+  if (t->play != NULL && t->play->unwaited) t->play->reached = at - t->started;
+  overdue(t, which);
+  return 1;
+}
+
+/* The first one that is overdue or has failed, or whose recording goes on; pushes back what is not. */
 struct transfer *deadline_next(struct http *http, double now) {
   while (http->heap_n > 0 && http->heap[0]->due <= now) {
     struct transfer *t = http->heap[0];

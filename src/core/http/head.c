@@ -68,17 +68,8 @@ static int add_header(struct transfer *t, const char *p, size_t n) {
   return 0;
 }
 
-/* The blank line: the head is complete unless it was provisional (1xx). The status is the one that libcurl goes by: it
-** accepts more kinds of status lines than one would think. 0, noted or not, or -1 (memory). */
-static int end_head(struct transfer *t) {
-  curl_off_t uploaded = 0;
-  long status = 0;
-  t->in_head = 0;
-  curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status < 100 || status > 999) return refuse(t, "its status line has no status");
-  if (status == 101) return refuse(t, "another protocol, which was not asked for");
-  if (status < 200) return 0;
-  t->status = (int)status;
+int transfer_index_head(struct transfer *t, int status) {
+  t->status = status;
   if (t->header_count > 0) {
     t->headers = mem_alloc(t->m, t->header_count * sizeof *t->headers);
     if (t->headers == NULL) return -1;
@@ -91,8 +82,23 @@ static int end_head(struct transfer *t) {
     h->value = (struct str){ p, strlen(p) };
     p += h->value.n + 1;
   }
+  if (t->keep != NULL && recording_head(t->keep, status, buf_str(&t->head), t->header_count) < 0) return -1;
   t->head_done = 1;
   pollset_news(t->http->poll, &t->news);
+  return 0;
+}
+
+/* The blank line: the head is complete unless it was provisional (1xx). The status is the one that libcurl goes by: it
+** accepts more kinds of status lines than one would think. 0, noted or not, or -1 (memory). */
+static int end_head(struct transfer *t) {
+  curl_off_t uploaded = 0;
+  long status = 0;
+  t->in_head = 0;
+  curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+  if (status < 100 || status > 999) return refuse(t, "its status line has no status");
+  if (status == 101) return refuse(t, "another protocol, which was not asked for");
+  if (status < 200) return 0;
+  if (transfer_index_head(t, (int)status) < 0) return -1;
   /* Over HTTP/1.1 a request that was sent whole and is answered is never sent again, so a long stream need not hold its
   ** body. Over HTTP/2 libcurl may: the server can still ask for HTTP/1.1. */
   curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);

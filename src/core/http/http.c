@@ -111,6 +111,13 @@ static double due(struct source *s) {
   return http->heap_n > 0 && (at < 0 || http->heap[0]->due < at) ? http->heap[0]->due : at;
 }
 
+/* Ends a transfer that is overdue, or goes on with its recording. */
+static void attend(struct transfer *t, double now) {
+  double next = t->failed || deadline_missed(t, now) ? -1 : deadline_of_play(t);
+  if (next >= 0 && next <= now) play_on(t, now);
+  else transfer_end(t, 0);
+}
+
 /* Calls libcurl when it wants that, then ends the transfers that are overdue. */
 static int run(struct source *s, double now, int most, struct err *e) {
   struct http *http = (struct http *)s;
@@ -121,7 +128,7 @@ static int run(struct source *s, double now, int most, struct err *e) {
     act(http, CURL_SOCKET_TIMEOUT, 0);
     n = 1;
   }
-  for (; n < most && (t = deadline_next(http, now)) != NULL; n++) transfer_end(t, 0);
+  for (; n < most && (t = deadline_next(http, now)) != NULL; n++) attend(t, now);
   if (http->result == CURLM_OK) return n;
   err_set(e, KIND_OTHER, "libcurl: %s", curl_multi_strerror(http->result));
   http->result = CURLM_OK;

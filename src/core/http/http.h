@@ -12,6 +12,7 @@
 #include "core/base/header.h"
 #include "core/engine/engine.h"
 #include "core/engine/pipe.h"
+#include "core/http/recording/recording.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -39,6 +40,8 @@ struct http_request {
   size_t high_water;             /* unread bytes at which the transfer pauses; 0 = never */
   int link;                      /* see link_start, which sets both: nothing is sent */
   const char *unix_path;         /* the socket to connect to in place of the URL's host; NULL = none */
+  struct recording *keep;        /* gets a copy of the answer; NULL = none */
+  struct recording *play;        /* is the answer: nothing is sent; NULL = none */
 };
 
 /* Where a link leads. Strings are NUL-terminated and copied. */
@@ -77,6 +80,8 @@ struct buf *transfer_body(struct transfer *t);
 void transfer_taken(struct transfer *t);
 /* True at the end, good or bad; *failure is NULL for a clean end. */
 int transfer_done(const struct transfer *t, const struct err **failure);
+/* The time by the transfer's own clock: clock_monotonic, but for a recording that is played without waits. */
+double transfer_now(const struct transfer *t);
 /* From now on the end comes after at most so many seconds, as a clean one (a grace period). */
 void transfer_grace(struct transfer *t, double seconds);
 /* Bytes received on the wire, peak of unread bytes, seconds since the last byte. */

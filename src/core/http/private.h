@@ -2,7 +2,7 @@
 ** private.h: what the files of the http room share. Each calls only those before it, in this order: library.c (which
 ** libcurl is running), tls.c (what OpenSSL is asked without libcurl), failure.c (why a transfer fails), request.c
 ** (checks and libcurl's options), deadline.c (heap of deadlines), head.c (status and headers), socket.c (connections),
-** transfer.c (body, end, reading), http.c (multi, source), start.c (how a transfer begins), link.c (connections without a
+** transfer.c (body, end, reading), recording/play.c (answers that were recorded), http.c (multi, source), start.c (how a transfer begins), link.c (connections without a
 ** request).
 */
 #ifndef KOINE_HTTP_PRIVATE_H
@@ -78,6 +78,10 @@ struct transfer {
   int socket;                   /* of a link that is there, else -1 */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
+  struct recording *keep;       /* gets a copy of what comes, or NULL */
+  struct recording *play;       /* says what comes, in libcurl's place, or NULL */
+  size_t play_byte, play_piece; /* of it, what came */
+  double play_now;              /* the time of a recording without waits */
   unsigned in_head : 1, in_header : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
   unsigned opened : 1;          /* a socket was opened for it: the connection is not an old one */
   unsigned full : 1;            /* it is in http.full */
@@ -85,6 +89,7 @@ struct transfer {
   unsigned http2 : 1;           /* may be */
   unsigned link : 1;            /* there is no request */
   unsigned linked : 1;          /* its connection is there, or was: it is no longer in flight */
+  unsigned playing : 1;         /* a recording that is not over */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */
@@ -141,8 +146,15 @@ void deadline_drop(struct http *http, struct transfer *t);
 /* A transfer that is to be ended: its deadline has passed, which is noted, or it has failed. NULL when there is none. */
 struct transfer *deadline_next(struct http *http, double now);
 
+/* When the next part of the recording that t plays is to come; negative: not by itself. */
+double deadline_of_play(const struct transfer *t);
+/* True when a deadline of t has passed at `now`: the failure is noted. */
+int deadline_missed(struct transfer *t, double now);
+
 /* head.c: one line of a head, or a trailer, which is ignored: CURLOPT_HEADERFUNCTION. */
 size_t transfer_on_header(char *p, size_t size, size_t count, void *ud);
+/* The block of names and values is complete: t has its head. 0, or -1 (memory). */
+int transfer_index_head(struct transfer *t, int status);
 
 /* socket.c */
 curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *a);
@@ -167,6 +179,10 @@ void transfer_end(struct transfer *t, int whole);
 void transfer_finished(struct transfer *t, CURLcode code, int whole);
 /* The http goes: t is cancelled if it was in flight. */
 void transfer_orphan(struct transfer *t);
+
+/* recording/play.c */
+/* The next part of it comes: t may have ended, and be freed, on return. */
+void play_on(struct transfer *t, double now);
 
 /* http.c: sees to it that there is a multi: 0, or -1 (memory). */
 int http_ensure(struct http *http);

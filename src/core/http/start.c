@@ -61,8 +61,10 @@ static struct transfer *create(struct http *http, const struct http_request *r, 
   t->high_water = r->high_water;
   t->http2 = r->http2 != 0;
   t->link = r->link != 0;
+  t->keep = recording_hold(r->keep);
+  t->play = recording_hold(r->play);
   t->sent_before = t->socket = -1;
-  t->started = t->last = clock_monotonic();
+  t->started = t->last = t->play_now = clock_monotonic();
   buf_init(&t->body, http->m);
   buf_init(&t->head, http->m);
   t->next = http->all;
@@ -71,15 +73,26 @@ static struct transfer *create(struct http *http, const struct http_request *r, 
   return t;
 }
 
-/* Hands t to libcurl: 0, or -1 and *e. */
+/* t is in flight, and there is room for it among the deadlines. */
+static void enter(struct transfer *t) {
+  t->http->flying++;
+  t->http->active++;
+  deadline_update(t->http, t);
+}
+
+/* Hands t to libcurl, or plays its recording: 0, or -1 and *e. */
 static int launch(struct transfer *t, const struct http_request *r, struct err *e) {
   struct http *http = t->http;
-  if (deadline_reserve(http, http->flying + 1) < 0 || http_ensure(http) < 0) return err_memory(e);
+  if (deadline_reserve(http, http->flying + 1) < 0) return err_memory(e);
+  if (t->play != NULL) {
+    t->playing = 1;
+    enter(t);
+    return 0;
+  }
+  if (http_ensure(http) < 0) return err_memory(e);
   if ((t->easy = new_handle(http)) == NULL) return err_memory(e);
   if (request_apply(t, r, e) == 0 && bind_callbacks(t) == 0 && curl_multi_add_handle(http->multi, t->easy) == CURLM_OK) {
-    http->flying++;
-    http->active++;
-    deadline_update(http, t);
+    enter(t);
     return 0;
   }
   curl_easy_cleanup(t->easy);

@@ -23,7 +23,15 @@ static int over_body_max(const struct transfer *t) {
   return (t->encoded ? wire_bytes(t) - t->head_bytes : t->decoded) > t->body_max;
 }
 
+/* t is not over. */
+static int in_flight(const struct transfer *t) { return t->easy != NULL || t->playing; }
+
 /* --- the body --- */
+
+/* Keeps a copy of what came, where that is wanted: 0, or -1 (memory). */
+static int keep(struct transfer *t, const char *p, size_t n) {
+  return t->keep == NULL ? 0 : recording_add(t->keep, t->http->now - t->started, p, n);
+}
 
 /* Notes a failure when the body has outgrown what is let in: true then. */
 static int is_too_large(struct transfer *t) {
@@ -50,6 +58,7 @@ size_t transfer_on_body(char *p, size_t size, size_t count, void *ud) {
   t->last = t->http->now;
   t->decoded += n;
   if (is_too_large(t)) return 0;
+  if (keep(t, p, n) < 0) return transfer_no_memory(t);
   if (t->released) return n;
   if (buf_add(&t->body, p, n) < 0) return transfer_no_memory(t);
   if (t->body.n > t->peak) t->peak = t->body.n;
@@ -87,6 +96,8 @@ static void destroy(struct transfer *t) {
   buf_free(&t->body);
   buf_free(&t->head);
   mem_free(t->m, t->headers, t->header_count * sizeof *t->headers);
+  recording_free(t->keep);
+  recording_free(t->play);
   mem_free(t->m, t->failure, sizeof *t->failure);
   mem_free(t->m, t, sizeof *t);
 }
@@ -109,8 +120,8 @@ static void retire(struct http *http, CURL *easy, int again) {
   else curl_easy_cleanup(easy);
 }
 
-/* Takes the easy handle from libcurl; what was received stays. */
-static void detach(struct transfer *t, int whole) {
+/* Takes the easy handle from libcurl. */
+static void detach_handle(struct transfer *t, int whole) {
   struct http *http = t->http;
   if (t->socket >= 0) pollset_remove(http->poll, t->socket);
   t->socket = -1;
@@ -119,6 +130,14 @@ static void detach(struct transfer *t, int whole) {
   else break_off(t);
   retire(http, t->easy, whole && t->plain);
   t->easy = NULL;
+}
+
+/* t is over; what was received stays. `left`: its caller wants no more. */
+static void detach(struct transfer *t, int whole, int left) {
+  struct http *http = t->http;
+  if (t->keep != NULL) recording_end(t->keep, clock_monotonic() - t->started, transfer_failure(t), left);
+  if (t->easy != NULL) detach_handle(t, whole);
+  t->playing = 0;
   deadline_drop(http, t);
   request_forget(t);
   if (t->linked) return;
@@ -128,7 +147,7 @@ static void detach(struct transfer *t, int whole) {
 
 /* Detaches t; frees it or tells its caller. */
 void transfer_end(struct transfer *t, int whole) {
-  detach(t, whole);
+  detach(t, whole, 0);
   if (t->released) destroy(t);
   else pollset_news(t->http->poll, &t->news);
 }
@@ -188,11 +207,11 @@ void transfer_finished(struct transfer *t, CURLcode code, int whole) {
 void transfer_orphan(struct transfer *t) {
   struct http *http = t->http;
   struct err e;
-  if (t->easy != NULL) {
+  if (in_flight(t)) {
     err_clear(&e);
     err_set(&e, KIND_CANCELLED, "the engine was closed");
     transfer_fail(t, &e);
-    detach(t, 0);
+    detach(t, 0, 1);
   }
   if (t->released) {
     destroy(t);
@@ -229,9 +248,14 @@ struct buf *transfer_body(struct transfer *t) {
 
 /* Resumes t if it was paused and there is room again. More bytes, and the end, may be there on return. */
 void transfer_taken(struct transfer *t) {
-  if (!t->paused || t->easy == NULL || (t->body.n >= t->high_water && !t->released)) return;
+  if (!t->paused || !in_flight(t) || (t->body.n >= t->high_water && !t->released)) return;
   struct http *http = t->http;
   t->paused = 0;
+  if (t->playing) {
+    t->last = transfer_now(t);
+    deadline_now(http, t);
+    return;
+  }
   t->last = http->now = clock_monotonic();
   CURLcode code = curl_easy_pause(t->easy, CURLPAUSE_CONT);
   transfer_pause_full(http);
@@ -240,17 +264,22 @@ void transfer_taken(struct transfer *t) {
   else deadline_update(http, t);
 }
 
+/* The recorded time where that is not waited for. */
+double transfer_now(const struct transfer *t) {
+  return t->play != NULL && t->play->unwaited ? t->play_now : clock_monotonic();
+}
+
 /* 1 at the end, with *failure NULL or lent until t is closed. */
 int transfer_done(const struct transfer *t, const struct err **failure) {
-  int done = t->easy == NULL || (t->linked && t->socket < 0);
+  int done = !in_flight(t) || (t->linked && t->socket < 0);
   *failure = done ? transfer_failure(t) : NULL;
   return done;
 }
 
 /* Sets the grace period; without effect at the end. */
 void transfer_grace(struct transfer *t, double seconds) {
-  if (t->easy == NULL) return;
-  t->grace_at = clock_monotonic() + seconds;
+  if (!in_flight(t)) return;
+  t->grace_at = transfer_now(t) + seconds;
   deadline_update(t->http, t);
 }
 
@@ -258,14 +287,14 @@ void transfer_grace(struct transfer *t, double seconds) {
 void transfer_stats(const struct transfer *t, struct transfer_stats *s) {
   s->received = wire_bytes(t);
   s->peak = t->peak;
-  s->idle = clock_monotonic() - t->last;
+  s->idle = transfer_now(t) - t->last;
 }
 
-/* Hands t to its http, or frees it if it is over. */
+/* Hands t to its http, or frees it if it is over, or if no connection is to be kept. */
 void transfer_release(struct transfer *t, double seconds) {
   if (t == NULL) return;
   if (t->easy == NULL) {
-    destroy(t);
+    transfer_close(t);
     return;
   }
   t->released = 1;
@@ -280,6 +309,6 @@ void transfer_release(struct transfer *t, double seconds) {
 /* Takes t from libcurl if need be, and frees it. */
 void transfer_close(struct transfer *t) {
   if (t == NULL) return;
-  if (t->easy != NULL) detach(t, 0);
+  if (in_flight(t)) detach(t, 0, 1);
   destroy(t);
 }

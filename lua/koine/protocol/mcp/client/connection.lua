@@ -34,7 +34,7 @@ local function open(self)
   local options, made = self.options, handlers(self)
   if options.url then
     return require("koine.protocol.mcp.transport.http").open(pick(options,
-      { "url", "headers", "token", "proxy", "ca_file" }), made)
+      { "url", "headers", "token", "proxy", "ca_file", "transport" }), made)
   end
   return programs.open(pick(options, { "command", "args", "env", "cwd", "grace", "protect" }), made)
 end

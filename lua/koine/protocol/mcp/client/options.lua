@@ -6,6 +6,7 @@ local errors = require "koine.data.errors"
 local inputs = require "koine.protocol.mcp.inputs"
 local login = require "koine.protocol.mcp.login"
 local text = require "koine.data.text"
+local transport = require "koine.net.transport"
 
 local PROBE, CONNECT, IDLE = 5, 60, 60 -- seconds
 local AT_ONCE = 8                      -- calls
@@ -29,6 +30,7 @@ local APPROVAL = check.either('"none", "writes", "all" or a function', check.one
 local PROGRAM = { command = check.text, args = check.list(check.text, "array of strings"), env = VALUES,
   cwd = check.called(check.text, "path of a directory"), grace = check.seconds, protect = check.boolean }
 local REMOTE = { url = check.exact_url, proxy = check.text, ca_file = check.path, headers = VALUES,
+  transport = transport.option,
   token = check.secret(check.either("string, function or login", check.key, check.func, login.source)),
   login = login.own_options }
 local MEMBERS = { name = check.required(check.name), era = check.one_of { "legacy", "modern" },
@@ -86,7 +88,7 @@ local function take_login(kept, given)
   local source = type(kept.token) == "table" and kept.token
   if kept.login then
     if kept.token then core.raise_argument("login", "a login, or a token", "both") end
-    local own = { url = kept.url, proxy = kept.proxy, ca_file = kept.ca_file }
+    local own = { url = kept.url, proxy = kept.proxy, ca_file = kept.ca_file, transport = kept.transport }
     for name, value in next, kept.login do own[name] = value end
     local err
     source, err = login.new(own)

@@ -30,13 +30,15 @@ end
 function call.is_object(value) return type(value) == "table" and getmetatable(value) ~= core.array_mt end
 
 --- Asks: {status, object (nil where the body is none)}; or nil, err: of kind connect or timeout. `request`: method,
--- url, body (nil: none), headers (nil: none), secrets (strings that no error shows). `options`: proxy, ca_file.
+-- url, body (nil: none), headers (nil: none), secrets (strings that no error shows). `options`: proxy, ca_file,
+-- transport.
 function call.send(options, request)
   local headers = { accept = "application/json", ["user-agent"] = "koine/" .. version }
   for name, value in next, request.headers or {} do headers[name] = value end
   local answer, err = http.send { method = request.method, url = request.url, body = request.body, headers = headers,
     timeouts = { connect = CONNECT, total = TOTAL }, limits = { body = ANSWER_MAX, decoded = ANSWER_MAX },
-    proxy = options.proxy, ca_file = options.ca_file, secrets = request.secrets }
+    proxy = options.proxy, ca_file = options.ca_file, secrets = request.secrets,
+    transport = options.transport }
   if not answer then
     err.message = "login: " .. err.message
     return nil, err

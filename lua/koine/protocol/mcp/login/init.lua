@@ -20,6 +20,7 @@ local metadata = require "koine.protocol.mcp.login.metadata"
 local register = require "koine.protocol.mcp.login.register"
 local single_flight = require "koine.task.single_flight"
 local tokens = require "koine.protocol.mcp.login.tokens"
+local transport = require "koine.net.transport"
 
 local login = {}
 
@@ -43,7 +44,8 @@ local OWN = { client_id = check.nonempty, client_secret = check.secret(check.key
   tokens = check.credential_path, timeout = check.default(check.time_limit, TIMEOUT) }
 
 -- All members.
-local MEMBERS = { url = check.required(check.exact_url), proxy = check.text, ca_file = check.path }
+local MEMBERS = { url = check.required(check.exact_url), proxy = check.text, ca_file = check.path,
+  transport = transport.option }
 for name, checker in next, OWN do MEMBERS[name] = checker end
 
 local HINTS = { token_path = "tokens", path = "tokens", scopes = "scope" }
@@ -270,8 +272,8 @@ login.source = check.that("login (koine.mcp.login)", function(value)
   if type(value) == "table" and getmetatable(value) == metatable then return value end
 end)
 
---- The checker of the options of a login to a server that is known otherwise, all but url, proxy and ca_file: returns
--- them, or raises an ArgumentError.
+--- The checker of the options of a login to a server that is known otherwise, all but url, proxy, ca_file and
+-- transport: returns them, or raises an ArgumentError.
 login.own_options = check.that("table", function(value, path)
   if type(value) == "table" then return OWN_OPTIONS(value, path .. ".") end
 end)

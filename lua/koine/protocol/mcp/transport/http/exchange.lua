@@ -48,6 +48,7 @@ local function send(transport, request, asked, refused)
   answer, err = streamed.open { method = request.method, url = options.url, body = request.item and request.item.text,
     headers = headers.of(transport, request, value), timeouts = request.timeouts,
     limits = options.limits, proxy = options.proxy, ca_file = options.ca_file, http2 = options.http2,
+    transport = options.transport,
     secrets = text.first_secrets(transport.peer:secrets()) }
   return answer, answer and token or err
 end

@@ -8,6 +8,7 @@
 
 local check = require "koine.data.check"
 local http = require "koine.net.http"
+local net_transport = require "koine.net.transport"
 local headers = require "koine.protocol.mcp.transport.http.headers"
 local post = require "koine.protocol.mcp.transport.http.post"
 local rpc = require "koine.protocol.rpc"
@@ -27,7 +28,8 @@ local HEADERS = check.secret(check.map(check.secret(check.text), "table of strin
 
 local OPTIONS = check.options { url = check.required(check.exact_url), headers = HEADERS,
   token = check.secret(check.either("string or function", check.key, check.func)),
-  proxy = check.text, ca_file = check.path, http2 = check.boolean, limits = check.table }
+  proxy = check.text, ca_file = check.path, http2 = check.boolean, limits = check.table,
+  transport = net_transport.option }
 
 -- Requests whose answer settles the era, and those that need no cancelling.
 local UNCANCELLED = { initialize = true, ["server/discover"] = true }
@@ -79,7 +81,7 @@ function methods:close()
   if not self.session then return end
   local options = self.options
   http.send { method = "DELETE", url = options.url, proxy = options.proxy, ca_file = options.ca_file,
-    headers = headers.of(self, { accept = "*/*" }, self.authorization),
+    transport = options.transport, headers = headers.of(self, { accept = "*/*" }, self.authorization),
     secrets = text.first_secrets(self.peer:secrets()), timeouts = { total = CLOSE_SECONDS } }
   self.session = nil
 end
@@ -117,7 +119,7 @@ end
 --   token           goes as "Authorization: Bearer …": a string, or a function(challenge) that returns one (nil: none)
 --                   or nil, err. It is called for each request, without a challenge, and once more where the server
 --                   answers 401, with what that says: {scheme, resource_metadata, scope, …}. It may wait
---   proxy, ca_file, http2, limits   as of adapters
+--   proxy, ca_file, http2, limits, transport   as of adapters
 -- `handlers`: requests and notifications as rpc takes them, secrets (array of strings that no error shows),
 -- warn(warning) (nil: not told), which is told of a standing stream that fails. Raises an ArgumentError.
 function transport.open(options, handlers)

@@ -1,0 +1,25 @@
+--- The option `transport`: an object that may stand in the network's place, below retries. One method is asked for:
+--   transport:begin(call) → a koine.recording (core.recording): one that was made from an answer is played, and nothing
+--                           is sent; an empty one gets a copy of the answer that comes. false: neither. nil, err: the
+--                           request fails with that error
+-- It is called once for each request that goes out, in the order in which they do, just before. `call` is the core's
+-- request table ({method, url, headers, body, secrets, timeouts, …}), which it must neither change nor keep.
+
+local check = require "koine.data.check"
+
+local transport = {}
+
+--- Checks the option: an object with a method begin. Raises an ArgumentError.
+transport.option = check.method("begin", "object with a method begin")
+
+--- Asks the transport of a request table (`call.transport`; nil: none) and sets call.recording: true, or nil, err.
+function transport.begin(call)
+  call.recording = nil
+  if not call.transport then return true end
+  local recording, err = call.transport:begin(call)
+  if recording == nil then return nil, err end
+  call.recording = recording or nil
+  return true
+end
+
+return transport
