@@ -1,6 +1,7 @@
 --- Errors of an agent, as Koine's: what it answered, and how it ended. None shows a secret.
 
 local errors = require "koine.data.errors"
+local read = require "koine.protocol.acp.client.read"
 local text = require "koine.data.text"
 
 local failure = {}
@@ -27,6 +28,14 @@ function failure.login(methods, why)
       #names > 0 and table.concat(names, ", ") or "none") }
 end
 
+-- The error with the details that the protocol's library puts beside "Internal error".
+local function detailed(err)
+  local details = read.text(read.at(err.data, "details"))
+  if not details or details == "" or err.message:find(details, 1, true) then return err end
+  return errors.new { kind = err.kind, code = err.code, retryable = false, data = err.data,
+    message = ("%s: %s"):format(err.message, text.cut(details, WORDS_MAX)) }
+end
+
 --- The error for a call that the agent answered with an error.
 function failure.answered(err)
   if err.code == AUTH_REQUIRED then
@@ -34,7 +43,7 @@ function failure.answered(err)
   elseif err.code == NOT_FOUND then
     return errors.new { kind = "not_found", code = err.code, retryable = false, message = "the agent: " .. err.message }
   end
-  return err
+  return detailed(err)
 end
 
 --- The error of a process that ended, or that was never there to be asked. `result` is what its program's result is

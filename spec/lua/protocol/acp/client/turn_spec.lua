@@ -117,6 +117,31 @@ describe("a turn", function()
       assert.same({ "cancelled", "failed" }, { result.calls[1].status, result.calls[2].status })
     end)
 
+    it("what a command printed, where the agent tells it beside the call, as codex-acp does", function()
+      local events = turn [[
+        local function call(t, content)
+          update(id, { sessionUpdate = "tool_call", toolCallId = t, title = t, status = "in_progress",
+            content = content })
+        end
+        local function ended(t, key, words, content)
+          update(id, { sessionUpdate = "tool_call_update", toolCallId = t, status = "completed", content = content,
+            rawOutput = "raw", _meta = { [key] = { data = words, terminal_id = t }, terminal_exit = {} } })
+        end
+        call("a", array { { type = "terminal", terminalId = "a" } })
+        update(id, { sessionUpdate = "tool_call_update", toolCallId = "a",
+          _meta = { terminal_output_delta = { data = "one\n", terminal_id = "a" } } })
+        ended("a", "terminal_output_delta", "two\n")
+        call("b")
+        ended("b", "terminal_output", "three")
+        call("c")
+        ended("c", "terminal_output", 3)
+        call("d")
+        ended("d", "terminal_output", "four", array { { type = "content", content = { type = "text", text = "x" } } })
+        return "end_turn"]]
+      assert.same({ "tool_call a{}", "tool_result one\ntwo\n", "tool_call b{}", "tool_result three", "tool_call c{}",
+        "tool_result raw", "tool_call d{}", "tool_result x" }, short(events))
+    end)
+
     it("two at once", function()
       local events = turn [[
         for _, t in ipairs { "a", "b" } do
@@ -161,6 +186,9 @@ describe("a turn", function()
         message = "Internal error: API Error: 400" }]]
       assert.same({ "server", "-32603", "Internal error: API Error: 400", "so far" },
         { err.kind, err.code, err.message, err.partial.text })
+      local _, _, details = turn [[return nil, { code = -32603, message = "Internal error",
+        data = { details = "no rollout found" } }]]
+      assert.same({ "server", "Internal error: no rollout found" }, { details.kind, details.message })
       local _, _, login = turn [[return nil, { code = -32000, message = "log in" }]]
       assert.same({ "auth", "AuthenticationError" }, { login.kind, login.class })
       local _, _, foreign = turn [[return nil, { code = -32800, message = "cancelled" }]]

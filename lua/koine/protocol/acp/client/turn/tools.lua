@@ -9,6 +9,7 @@ local tools = {}
 
 local CALLS_MAX = 10000 -- of a turn
 local OVER = { completed = true, failed = true }
+local PRINTED = { "terminal_output", "terminal_output_delta" } -- members of _meta, each with more of the output
 
 local methods = {}
 local metatable = { __index = methods }
@@ -50,7 +51,7 @@ function methods:merge(update)
   if not tool then
     if not id or #self.list >= CALLS_MAX then return nil end
     tool = { id = id, title = nil, kind = nil, status = "pending", locations = core.array {}, content = {},
-      told = false, over = false, at = core.wall(), denied = false }
+      printed = {}, told = false, over = false, at = core.wall(), denied = false }
     self.by_id[id], self.list[#self.list + 1] = tool, tool
   end
   merge(tool, update)
@@ -87,9 +88,9 @@ function adds.diff(_, item, parts, diffs)
   diffs[#diffs + 1] = { path = path, old = read.text(item.oldText), new = read.text(item.newText) or "" }
 end
 
-function adds.terminal(self, item, parts)
-  local text = self.terminal_text(read.text(item.terminalId))
-  if text then parts[#parts + 1] = text end
+function adds.terminal(self, item, parts, _, tool)
+  local text = self.terminal_text(read.text(item.terminalId)) or table.concat(tool.printed)
+  if text ~= "" then parts[#parts + 1] = text end
 end
 
 -- The text of a call's result, and its diffs (nil: none).
@@ -97,8 +98,9 @@ local function result_of(self, tool)
   local parts, diffs = {}, core.array {}
   for _, item in ipairs(tool.content) do
     local add = adds[read.text(read.at(item, "type")) or false]
-    if add then add(self, item, parts, diffs) end
+    if add then add(self, item, parts, diffs, tool) end
   end
+  if #parts == 0 then parts[1] = tool.printed[1] and table.concat(tool.printed) end
   if #parts == 0 and tool.output ~= nil then
     parts[1] = type(tool.output) == "string" and tool.output or core.encode(tool.output)
   end
@@ -112,13 +114,22 @@ local function finish(self, tool)
   local content, diffs = result_of(self, tool)
   self.tell { kind = "tool_result", tool_name = tool.name, tool_call_id = tool.id, content = content, diffs = diffs,
     is_error = tool.status == "failed" or nil }
-  tool.content, tool.output = {}, nil
+  tool.content, tool.output, tool.printed = {}, nil, {}
+end
+
+-- Keeps what a command printed in a terminal of the agent's own, which some agents tell beside the call.
+local function keep_printed(tool, update)
+  for _, name in ipairs(PRINTED) do
+    local text = read.text(read.at(update, "_meta", name, "data"))
+    if text and not tool.over then tool.printed[#tool.printed + 1] = text end
+  end
 end
 
 --- Takes a tool_call or a tool_call_update.
 function methods:take(update)
   local tool = self:merge(update)
   if not tool then return end
+  keep_printed(tool, update)
   if tool.status == "in_progress" or OVER[tool.status] or not is_empty(tool.input) then tell(self, tool) end
   if OVER[tool.status] then finish(self, tool) end
 end
