@@ -5,6 +5,7 @@
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local late = require "koine.protocol.acp.client.turn.late"
 local mutex = require "koine.task.mutex"
 local opening = require "koine.protocol.acp.client.opening"
 local options = require "koine.protocol.acp.client.options"
@@ -47,14 +48,14 @@ function states.usage_update(self, update)
   end
 end
 
---- Takes an update, for the link: into what is known, and to the turn that runs. What comes between turns goes to
--- on_update alone.
+--- Takes an update, for the link: into what is known, and to the turn that runs. What comes between turns, and what is
+-- of a turn that was broken off, goes to on_update alone.
 function session.take(self, update)
   update = read.object(update)
   if not update or type(update.sessionUpdate) ~= "string" then return end
   local enter = states[update.sessionUpdate]
   if enter then enter(self, update) end
-  if self.turn and not self.turn.done then
+  if self.turn and not self.turn.done and self.late:is_of_turn(update) then
     turns.push(self.turn, { update = update })
   elseif not self.loading and self.settings.on_update then
     self.pool:tell(self.settings.on_update, update, self)
@@ -124,7 +125,7 @@ end
 --- Enters the agent's answer to the request that opened the session in a link, and makes the choices of the user:
 -- true, or nil, err.
 function session.adopt(self, link, reply)
-  self.link, self.state = link, "idle"
+  self.link, self.state, self.late = link, "idle", late.new()
   self.options = settings.of_reply(reply) or self.options
   for _, name in ipairs { "mode", "model", "thinking" } do
     local value = self.chosen[name]
@@ -234,7 +235,7 @@ function session.new(pool, id, kept)
     chosen = { model = kept.model, mode = kept.mode, thinking = kept.thinking },
     commands = core.array {}, plan = core.array {}, title = nil, context = nil, cost_usd = nil, cost_base = nil,
     cost_count = 0, reset = false, stopping = false, state = "idle", link = false, turn = false, loading = false,
-    gate = mutex(), reviving = mutex() }, metatable)
+    late = late.new(), gate = mutex(), reviving = mutex() }, metatable)
 end
 
 return session

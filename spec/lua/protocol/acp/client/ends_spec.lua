@@ -100,6 +100,71 @@ describe("a turn", function()
     end)
   end)
 
+  describe("does not take what the agent still says of one that was broken off", function()
+    -- Two turns, of which the first is cancelled: texts, kinds of events and what went to on_update of the second.
+    local function second(body, given)
+      local between = {}
+      given = given or {}
+      given.on_update = function(update) between[#between + 1] = update.sessionUpdate end
+      local session = bench:session([[prompt(function(words, id)
+        if words == "go" then
+          text(id, "old", "m1")
+          update(id, { sessionUpdate = "tool_call", toolCallId = "t1", title = "T", status = "in_progress" })
+          until_cancelled(id)
+          return "cancelled"
+        end
+        ]] .. body .. " return 'end_turn' end)", given)
+      local first <close> = assert(session:start "go")
+      for event in first do
+        if event.kind == "tool_call" then session:cancel() end
+      end
+      local events, result = play(session, "again")
+      return short(events), between, session, result
+    end
+
+    it("by the ids of its messages and tool calls", function()
+      local events, between = second [[
+        text(id, " and old", "m1")
+        update(id, { sessionUpdate = "agent_thought_chunk", messageId = "m1", content = { type = "text", text = "x" } })
+        update(id, { sessionUpdate = "tool_call_update", toolCallId = "t1", status = "failed" })
+        text(id, "no id, ") text(id, "fresh", "m2") text(id, " still old", "m1") text(id, " text", "m2")]]
+      assert.same({ "output no id, ", "output fresh text" }, events)
+      assert.same({ "agent_message_chunk", "agent_thought_chunk", "tool_call_update", "agent_message_chunk" }, between)
+    end)
+
+    it("but a new call that has the id of an old one", function()
+      local events = second [[
+        update(id, { sessionUpdate = "tool_call", toolCallId = "t1", title = "N" })
+        update(id, { sessionUpdate = "tool_call_update", toolCallId = "t1", status = "completed", rawOutput = "ok" })]]
+      assert.same({ "tool_call N{}", "tool_result ok" }, events)
+    end)
+
+    it("and takes ids of a turn that ended in order", function()
+      local _, _, session = second [[text(id, words, "m2")]]
+      assert.equal("three", assert(session:prompt "three").text)
+    end)
+
+    it("and ids of another process", function()
+      local _, _, session = second [[if words == "die" then os.exit(7) end text(id, words, words)]]
+      assert.equal("connect", select(2, session:prompt "die").kind)
+      local result = assert(session:prompt "m1")
+      assert.same({ "m1", true }, { result.text, result.reset })
+    end)
+
+    it("and remembers the last ids, where there are many", function()
+      local session = bench:session [[prompt(function(words, id)
+        for i = 1, 1500 do text(id, "x", words .. i) end
+        if words == "go" then text(id, "end", "last") until_cancelled(id) return "cancelled" end
+        text(id, "late", "last")
+        return "end_turn" end)]]
+      local first <close> = assert(session:start("go", { on_delta = function(delta)
+        if delta.text == "end" then session:cancel() end
+      end }))
+      assert.is_nil((first:result()))
+      assert.equal(1500, #assert(session:prompt "b").outputs)
+    end)
+  end)
+
   it("is one at a time: a second one waits", function()
     local session = bench:session [[local n = 0
       prompt(function(words, id) n = n + 1 text(id, words .. n) return "end_turn" end)]]

@@ -75,6 +75,7 @@ local function over(self, reply, err)
   local session = self.session
   if session.turn == self then
     session.turn = false
+    session.late:finish(self.cancelled_at or not reply or reply.stopReason == "cancelled")
     if session.state ~= "closed" then session.state = self.link:is_alive() and "idle" or "dead" end
   end
   self.link.peer:wake(self.token)
