@@ -28,9 +28,9 @@ local function is_id(id) return type(id) == "string" and #id <= ID_MAX and id:fi
 --- Unix seconds as ISO 8601.
 local function time_text(seconds) return seconds and calendar.text(math.floor(seconds)) .. "Z" or nil end
 
---- Saves a session: true, or nil, err.
-function methods:put(session)
-  local version, err = self.store:put(key_of(self, "history", session.id), core.encode(session.messages),
+--- Saves a session with that history (an array): true, or nil, err.
+function methods:put(session, messages)
+  local version, err = self.store:put(key_of(self, "history", session.id), core.encode(messages),
     { if_version = session.version })
   if not version then
     return nil, err ~= nil and errors.is_error(err) and err

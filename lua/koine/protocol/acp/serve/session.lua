@@ -159,16 +159,41 @@ function methods:messages_with(message)
   return list
 end
 
+-- Saves the session with that history: true, or nil, err.
+local function save(self, messages, blocks)
+  self.updated = core.wall()
+  self.title = self.title or prompt.title(blocks, TITLE_MAX)
+  return self.server.saved:put(self, messages)
+end
+
+--- Saves the history of a turn that goes on, where sessions are kept, so that its finished steps outlive this program.
+-- Where that fails, the end of the turn tells, which saves again.
+function methods:keep_step(messages, blocks)
+  if self.closed then return end
+  self.ahead = true
+  save(self, messages, blocks)
+end
+
+-- Takes back what was saved of a turn that is to be forgotten: true, or nil, err.
+local function take_back(self)
+  self.ahead, self.title = false, self.title_told
+  if #self.messages > 0 then return self.server.saved:put(self, self.messages) end
+  self.version = "absent"
+  return self.server.saved:delete(self.id)
+end
+
 --- Keeps the history of a turn that is over, unless it is to be forgotten, and saves the session where it is kept.
 function methods:keep(messages, blocks, forget)
-  if forget or self.closed then return end
-  self.messages, self.updated = messages, core.wall()
-  self.title = self.title or prompt.title(blocks, TITLE_MAX)
-  local saved = self.server.saved
-  if saved then
-    local ok, err = saved:put(self)
-    if not ok then self:note("This session could not be saved: %s", errors.words(err)) end
+  if self.closed then return end
+  local ok, err = true, nil
+  if forget then
+    if self.ahead then ok, err = take_back(self) end
+  else
+    self.messages, self.ahead = messages, false
+    self.title = self.title or prompt.title(blocks, TITLE_MAX)
+    if self.server.saved then ok, err = save(self, messages, blocks) end
   end
+  if not ok then self:note("This session could not be saved: %s", errors.words(err)) end
   if self.title_told ~= self.title then
     self.title_told = self.title
     self:send { sessionUpdate = "session_info_update", title = self.title }
@@ -215,7 +240,7 @@ function sessions.open(server, given)
   local self = setmetatable({ server = server, id = given.id, cwd = given.cwd, additional = given.additional,
     values = settings.initial(server.options, kept), made = nil, stale = true, tools = {}, own_tools = {},
     connections = {}, messages = kept.messages or {}, mutex = mutex(), turn = nil, turns = {}, allowed = {},
-    notes = {}, messages_said = 0, calls_said = {}, title = kept.title, title_told = kept.title,
+    notes = {}, ahead = false, messages_said = 0, calls_said = {}, title = kept.title, title_told = kept.title,
     updated = kept.updated, version = kept.version or "absent", cost = kept.cost or 0, closed = false }, metatable)
   self.view = { id = self.id, cwd = self.cwd, additional_directories = self.additional, client = server.client,
     tools = self.tools }

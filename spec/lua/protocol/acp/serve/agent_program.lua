@@ -33,6 +33,7 @@ local TOOLS = {
       .. "; mv " .. args.file .. " " .. args.file .. ".ready; wait" }
   end, { example = { file = "string" } }),
   fails = tool("fails", function() error "it broke" end),
+  dies = tool("dies", function() os.exit(9) end), -- as by a signal: nothing is closed
 }
 
 local tools = {}

@@ -128,12 +128,58 @@ describe("a served agent", function()
     end
   end)
 
+  describe("saves the finished steps of a turn", function()
+    local function look() return calls { "look", { what = "a" } } end
+
+    local function open(...)
+      return kit.open { store = dir .. "/store", tools = { "look", "dies" }, steps = { ... } }
+    end
+
+    -- What a new program tells of the session.
+    local function loaded(id)
+      local editor <close> = open(text "no")
+      editor:ask("session/load", { sessionId = id, cwd = dir, mcpServers = NONE })
+      return editor:said "user_message_chunk" .. "|" .. editor:said "agent_message_chunk" .. "|" .. editor:statuses()
+    end
+
+    it("before the program dies in the next one", function()
+      local id
+      do
+        local editor <close> = open(look(), calls({ "look", { what = "b" } }, { "dies" }))
+        id = editor:session(dir)
+        local result, err = editor.peer:request("session/prompt", { sessionId = id,
+          prompt = { { type = "text", text = "Look." } } })
+        assert.same({ nil, "connect" }, { result, err.kind })
+      end
+      assert.equal("Look.||c1 pending, c1 completed", loaded(id))
+      local editor <close> = open(text "Again.")
+      assert.equal("Look.", editor:ask("session/list", {}).sessions[1].title)
+      editor:ask("session/resume", { sessionId = id, cwd = dir })
+      assert.equal("end_turn", editor:prompt(id, "Go on."))
+      assert.equal("Look.Go on.|Again.|c1 pending, c1 completed", loaded(id))
+    end)
+
+    it("and takes them back where the turn was refused", function()
+      local function refused()
+        return { type = "answer", content = { { type = "refusal", text = "Never." } }, stop_reason = "refusal" }
+      end
+      local editor <close> = open(look(), refused(), text "Yes.", look(), refused())
+      local id = editor:session(dir)
+      assert.equal("refusal", editor:prompt(id, "one"))
+      assert.same({}, { table.unpack(editor:ask("session/list", {}).sessions) })
+      assert.equal("end_turn", editor:prompt(id, "two"))
+      assert.equal("refusal", editor:prompt(id, "three"))
+      assert.equal("two|Yes.|", loaded(id))
+      assert.equal("two", editor:ask("session/list", {}).sessions[1].title)
+    end)
+  end)
+
   it("lists the newest session first, a page at a time", function()
     local editor <close> = kit.open { store = dir .. "/store", steps = { text "1" }, by_session = true }
     local kept, ids = saved.new(assert(koine.store.file { dir = dir .. "/store" }), "koine"), {}
     for i = 1, 60 do
       ids[i] = saved.id()
-      assert(kept:put { id = ids[i], cwd = "/", messages = {}, version = "absent", additional = {}, values = {} })
+      assert(kept:put({ id = ids[i], cwd = "/", version = "absent", additional = {}, values = {} }, {}))
     end
     local first = editor:ask("session/list", {})
     local second = editor:ask("session/list", { cursor = first.nextCursor })

@@ -158,6 +158,14 @@ function methods:finish(event)
   tell(self, call, fields)
 end
 
+--- Whether every call was answered.
+function methods:are_over()
+  for _, call in ipairs(self) do
+    if is_open(call) then return false end
+  end
+  return true
+end
+
 --- The turn is over: what was not answered has failed.
 function methods:abandon()
   for _, call in ipairs(self) do

@@ -83,8 +83,16 @@ local function decide(self, pending)
   return true
 end
 
+-- Saves what the run did so far, where sessions are kept: after a step, once all of its calls are answered. The end of
+-- the run saves by itself.
+local function keep_step(self, blocks)
+  if not self.session.server.saved or not self.calls:are_over() then return end
+  local now = self.run:summary()
+  if now.status == "running" then self.session:keep_step(now.messages, blocks) end
+end
+
 -- Drives the run to its end: its summary, or nil, err.
-local function drive(self)
+local function drive(self, blocks)
   local run, told = self.run, nil
   while true do
     if self.cancelled then run:cancel() end
@@ -94,7 +102,9 @@ local function drive(self)
       self.session:used(told, run.spec.adapter)
     end
     if err then return nil, err end
-    if not made then
+    if made then
+      keep_step(self, blocks)
+    else
       local result = run:summary()
       if result.status ~= "paused" or not decide(self, result.pending) then return run:summary() end
     end
@@ -125,7 +135,7 @@ function methods:play(blocks)
   local started, err = start(self, blocks)
   if self.cancelled then return { stopReason = "cancelled" } end
   if not started then return failure.of(err) end
-  local ok, result, failed = pcall(drive, self)
+  local ok, result, failed = pcall(drive, self, blocks)
   if not ok then result, failed = nil, result end -- what an adapter or a function of the agent's raised
   self.calls:abandon()
   local reason = result and reason_of(self, result)
