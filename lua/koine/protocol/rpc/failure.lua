@@ -14,14 +14,17 @@ local DEPTH_MAX = 32  -- of data whose strings are redacted; what is deeper is l
 
 local KINDS = { [-32600] = "invalid_request", [-32602] = "invalid_request", [-32601] = "not_found" }
 
-local function redacted(value, secrets, depth)
+--- A copy of decoded JSON whose strings, keys among them, show none of `secrets` (an array of strings). What is more
+-- than 32 levels deep is left out. `depth` is for the function itself.
+function failure.redacted(value, secrets, depth)
+  depth = depth or 0
   if type(value) == "string" then return redact(value, secrets) end
   if type(value) ~= "table" then return value end
   if depth == DEPTH_MAX then return nil end
   local copy = setmetatable({}, getmetatable(value))
   for key, member in next, value do
     if type(key) == "string" then key = redact(key, secrets) end
-    copy[key] = redacted(member, secrets, depth + 1)
+    copy[key] = failure.redacted(member, secrets, depth + 1)
   end
   return copy
 end
@@ -36,7 +39,7 @@ function failure.of_answer(answer, secrets)
   local code = math.tointeger(said.code) or said.code
   local words = type(said.message) == "string" and redact(said.message, secrets) or "no message"
   local data
-  if said.data ~= core.null then data = redacted(said.data, secrets, 0) end
+  if said.data ~= core.null then data = failure.redacted(said.data, secrets) end
   return errors.new { kind = KINDS[code] or "server", code = tostring(code), retryable = false, message = words,
     data = data }
 end
@@ -66,7 +69,7 @@ function failure.for_answer(err, secrets)
   end
   local words = type(err.message) == "string" and err.message or "an error"
   return { code = code or message.INTERNAL_ERROR, message = words_of(words, secrets),
-    data = redacted(err.data, secrets, 0) }
+    data = failure.redacted(err.data, secrets) }
 end
 
 return failure

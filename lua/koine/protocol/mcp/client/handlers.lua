@@ -2,7 +2,7 @@
 -- of connection.lua.
 
 local core = require "koine.core"
-local redact = require("koine.data.text").redact
+local redacted = require("koine.protocol.rpc.failure").redacted
 local text = require "koine.data.text"
 
 local INVALID_REQUEST = -32600
@@ -26,6 +26,12 @@ end
 
 local function table_of(params) return type(params) == "table" and params or {} end
 
+-- The strings that nobody is shown: those of the options, and tokens and ids that the transport met.
+local function secrets_of(connection)
+  local transport = connection.transport or connection.opening
+  return transport and transport.peer and transport.peer:secrets() or connection.options.secrets
+end
+
 -- A log message as one text: what it says, or the JSON of that.
 local function said(params)
   local data = params.data
@@ -41,8 +47,10 @@ local function notifications(connection)
   heard["notifications/resources/updated"] = function(params) events.changed("resource", table_of(params)) end
   heard["notifications/subscriptions/acknowledged"] = function(params) events.acknowledged(table_of(params)) end
   heard["notifications/message"] = function(params)
-    params = table_of(params)
-    connection:tell(connection.options.on_log, redact(said(params), connection.options.secrets), params)
+    local on_log = connection.options.on_log
+    if not on_log then return end
+    params = redacted(table_of(params), secrets_of(connection)) -- before it is cut
+    connection:tell(on_log, said(params), params)
   end
   heard["notifications/cancelled"] = function(params)
     local transport, id = connection.transport, table_of(params).requestId

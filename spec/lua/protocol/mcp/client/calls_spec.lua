@@ -236,20 +236,24 @@ describe("a call", function()
   end)
 
   it("tells on_log of lines and messages, without a secret", function()
-    local lines = {}
+    local lines, messages = {}, {}
     connect([[
       function tools.talks()
         log("token " .. os.getenv "FAKE_TOKEN")
         notify("notifications/message", { level = "info", data = { a = "sesame-open" } })
-        notify("notifications/message", { level = "info", data = "plain" })
+        notify("notifications/message", { level = "info", logger = "sesame-open", data = "plain" })
+        notify("notifications/message", { level = "info", data = ("x"):rep(65530) .. "sesame-open" })
         os.exit(1)
       end
     ]], { env = { FAKE_TOKEN = "sesame-open" }, on_log = function(line, message)
-      lines[#lines + 1] = line .. " " .. (message and message.level or "-")
+      lines[#lines + 1] = line:gsub("xx+", "x") .. " " .. (message and message.level or "-")
+      messages[#messages + 1] = message
     end })
     local _, err = client:call "talks"
     table.sort(lines)
-    assert.same({ "plain info", "token [redacted] -", '{"a":"[redacted]"} info' }, lines)
+    assert.same({ "plain info", "token [redacted] -", "x[redac info", '{"a":"[redacted]"} info' }, lines)
+    assert.same({ { a = "[redacted]" }, "[redacted]" }, { messages[1].data, messages[2].logger })
+    assert.is_nil(core.encode(core.array(messages)):find "sesame")
     assert.equal("fake: the server ended (exit code 1): token [redacted]", err.message)
   end)
 
