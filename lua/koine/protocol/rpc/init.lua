@@ -5,7 +5,8 @@
 --
 -- A wire is an object with line() (the next line; nil at the end; nil, err) and write(bytes) (true, or nil, err; may
 -- wait), as koine.process.open gives; it stays its owner's. Without line, messages come by `receive`. A wire with
--- post(text, item) (true, or nil, err) in place of write takes each message by itself: see posts.lua.
+-- post(text, item) (true, or nil, err) in place of write takes each message by itself: see posts.lua. It ends by
+-- item.deadline (seconds of the monotonic clock; nil: it sees to an end by itself).
 -- The peer has tasks of its own: one reads, one writes, and each request of the other side has one. They go on while
 -- anybody waits in `request`, `notify`, `serve` or `settle`, and rest in between.
 
@@ -31,6 +32,7 @@ local QUEUE_BYTES = 64 << 20 -- of those of all sessions
 local HANDLERS_MAX = 1000 -- requests of the other side at once
 local HANDLERS_BYTES = 256 << 20 -- of these
 local HIDDEN_MAX = 256    -- secrets that came by `hide`
+local CANCEL_SECONDS = 30 -- that a wire's post has to tell that a call was left
 local MESSAGES_MAX = 100  -- that are read before others have their turn
 
 local methods = {}
@@ -182,7 +184,7 @@ local function leave(self, call, item)
   local method, params
   if cancel then method, params = cancel(call.id, call.method) end
   if not method then return end
-  self.outbox:put { text = message.call(nil, method, params), method = method }
+  self.outbox:put { text = message.call(nil, method, params), method = method, deadline = wait.now() + CANCEL_SECONDS }
   self.shared:turn()
 end
 

@@ -47,6 +47,18 @@ describe("a peer whose wire posts", function()
     assert.is_true(peer:settle(10))
   end)
 
+  it("has a deadline for what tells that a call was left", function()
+    local deadline, began
+    open(function(value, item)
+      if value.method == "cancel" then deadline = item.deadline return true end
+      wait.park {}
+    end, { cancel = function(id) return "cancel", { id = id } end })
+    began = wait.now()
+    assert.are.equal("timeout", select(2, peer:request("m", {}, { timeout = 0.01 })).kind)
+    assert.is_true(peer:settle(10))
+    assert.is_true(deadline > began + 1 and deadline < wait.now() + 60)
+  end)
+
   it("does not let a slow message hold up another", function()
     local token = {}
     open(function(value)

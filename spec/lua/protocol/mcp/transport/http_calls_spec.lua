@@ -103,6 +103,15 @@ describe("calls of an MCP server", function()
     end
   end)
 
+  it("end what tells that by its deadline", function()
+    kit.run(function(_, conn) conn:hang() end, function(opened)
+      local item = { text = "{}", method = "notifications/cancelled", deadline = wait.now() + 0.05 }
+      opened.peer.outbox:put(item)
+      assert.is_true(opened.peer:settle(kit.SAFETY))
+      assert.are.same({ true, "timeout" }, { item.done, item.err.kind })
+    end, { era = "legacy" })
+  end)
+
   it("are never told to be left before there is a session", function()
     local log = kit.run(function(_, conn) conn:hang() end, function(opened)
       opened:set_version("legacy", nil)

@@ -3,9 +3,12 @@
 local events = require "koine.protocol.mcp.transport.http.events"
 local exchange = require "koine.protocol.mcp.transport.http.exchange"
 local failure = require "koine.protocol.mcp.transport.http.failure"
+local scheduler = require "koine.task.scheduler"
+local wait = require "koine.task.wait"
 
 local ACCEPT = "application/json, " .. events.TYPE
 local CONNECT, IDLE = 30, 300 -- seconds
+local TOLD = 60               -- seconds that a message takes which the server does not answer
 local PROBE_SECONDS = 5       -- for a look whether a server speaks the old transport
 local MAY_BE_OLD = { [400] = true, [404] = true, [405] = true }
 local TYPE_SHOWN = 100        -- bytes of a content type in an error
@@ -77,20 +80,31 @@ local function look_for_old(transport, err)
   return err
 end
 
---- Posts a message: true, or nil, err. Waits until the answer to a call came, or until the message was accepted. Legacy
--- calls go on with a stream that broke. An answer to a request of the server's is posted in the legacy era only.
+-- Posts a message that the server accepts and does not answer: true, or nil, err. Ends in time, whatever the server or
+-- a function for tokens does.
+local function tell(transport, item)
+  local seconds = item.deadline and item.deadline - wait.now() or TOLD
+  return scheduler.timeout(math.max(seconds, 0), function()
+    local answer <close>, err = exchange(transport,
+      { method = "POST", accept = ACCEPT, timeouts = timeouts_of(item), item = item })
+    if not answer then return nil, err end
+    answer:release()
+    if item.method == "notifications/initialized" then transport:listen() end
+    return true
+  end)
+end
+
+--- Posts a message: true, or nil, err. Waits until the answer to a call came, or until the message was accepted, which
+-- ends by item.deadline, or in 60 s. Legacy calls go on with a stream that broke. An answer to a request of the
+-- server's is posted in the legacy era only.
 return function(transport, _, item)
   if transport.era == "modern" and not item.method then return true end
   if transport.is_gone then return nil, failure.session_gone() end
+  if not item.call then return tell(transport, item) end
   local timeouts = timeouts_of(item)
   local answer <close>, err = exchange(transport,
     { method = "POST", accept = ACCEPT, timeouts = timeouts, item = item })
-  if not answer then
-    if item.method == "initialize" then err = look_for_old(transport, err) end
-    return nil, err
-  end
-  if item.call then return take(transport, answer, item, timeouts) end
-  answer:release()
-  if item.method == "notifications/initialized" then transport:listen() end
-  return true
+  if answer then return take(transport, answer, item, timeouts) end
+  if item.method == "initialize" then err = look_for_old(transport, err) end
+  return nil, err
 end
