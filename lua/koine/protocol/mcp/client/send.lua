@@ -111,7 +111,9 @@ local function answered(connection, method, params, result)
   end
   local again = {}
   for name, value in next, params do again[name] = value end
-  again.requestState, again.inputResponses = result.requestState, nil
+  local state = result.requestState
+  if state == core.null then state = nil end -- absent: the protocol knows texts only
+  again.requestState, again.inputResponses = state, nil
   local questions = result.inputRequests
   if type(questions) == "table" and next(questions) ~= nil then
     local responses, err = connection.inputs:respond(questions)

@@ -210,7 +210,9 @@ describe("a question before the result", function()
         return text(core.encode { answers = params.inputResponses, state = params.requestState,
           arguments = params.arguments })
       end
-      return { resultType = "input_required", requestState = arguments.state, inputRequests = {
+      local state = arguments.state
+      if state == "none" then state = null end
+      return { resultType = "input_required", requestState = state, inputRequests = {
         who = { method = "elicitation/create", params = { message = "Who?", requestedSchema = { type = "object",
           properties = { name = { type = "string" } } } } },
         where = { method = "roots/list" } } }
@@ -253,6 +255,8 @@ describe("a question before the result", function()
     local calls = kit.heard_of(client, "tools/call")
     for i = 2, #calls do assert.is_true(calls[i].id > calls[i - 1].id) end
     assert.is_nil(calls[6].params.requestState)
+    said = core.decode(kit.text_of(assert(client:call("ask", { state = "none" })))) -- null
+    assert.is_nil(said.state)
     assert.same({ elicitation = { form = {}, url = {} }, roots = {} },
       calls[1].params._meta["io.modelcontextprotocol/clientCapabilities"])
   end)
