@@ -5,6 +5,7 @@ local failure = require "koine.protocol.mcp.client.failure"
 local pages = require "koine.protocol.mcp.client.pages"
 local send = require "koine.protocol.mcp.client.send"
 local tools = require "koine.protocol.mcp.tools"
+local wait = require "koine.task.wait"
 
 local features = {}
 
@@ -29,15 +30,16 @@ local function lifetime(connection, kind, ttl, private)
 end
 
 --- A list, an array of entries as they came: or nil, err. `method` is that of the protocol, `key` the field of a page
--- that has the entries. `client` here and below: {connection, changes, limits}.
-function features.list(client, method, key)
+-- that has the entries, `limits` the time limits of all pages (nil: the client's). `client` here and below:
+-- {connection, changes, limits}.
+function features.list(client, method, key, limits)
   local kept, connection = client.changes.kept, client.connection
   local transport = connection.transport
   if transport and not transport.closed then transport:is_alive() end -- it may have told of a change
   local items = kept:get(method)
   if items then return items end
   local err
-  items, err = pages.read(connection, method, key, client.limits)
+  items, err = pages.read(connection, method, key, limits or client.limits)
   if not items then return nil, err end
   local ttl, private = items.ttl, items.private
   items = core.array(table.move(items, 1, #items, 1, {}))
@@ -45,17 +47,24 @@ function features.list(client, method, key)
   return items
 end
 
---- Calls a tool: {content, structured, is_error, meta}, or nil, err. `opts` as for send.request, and headers_of() → the
--- headers that the tool has to have, which is asked again where the server finds that they are wrong.
+-- Asks for a call, within what is left of its time: as send.request. What describe() has to ask is within it, too.
+local function ask_tool(client, params, opts, latest)
+  local function left() return latest and math.max(latest - wait.now(), 0) end
+  if opts.describe then opts.headers, opts.repeatable = opts.describe { timeout = left(), idle = opts.idle } end
+  opts.timeout = left()
+  return send.request(client.connection, "tools/call", params, opts)
+end
+
+--- Calls a tool: {content, structured, is_error, meta}, or nil, err. `opts` as for send.request, and describe(limits) →
+-- the headers that the tool has to have (nil: none), and whether it may be called twice; it is asked again where the
+-- server finds the headers wrong. All of it ends within opts.timeout.
 function features.call(client, name, arguments, opts)
+  local latest = opts.timeout and wait.now() + opts.timeout
   local params = { name = name, arguments = not opts.arguments_json and (arguments or {}) or nil }
-  local headers_of = opts.headers_of
-  if headers_of then opts.headers = headers_of() end
-  local result, err = send.request(client.connection, "tools/call", params, opts)
-  if not result and err.code == HEADER_MISMATCH and headers_of then
+  local result, err = ask_tool(client, params, opts, latest)
+  if not result and err.code == HEADER_MISMATCH and opts.describe then
     client.changes.kept:drop "tools/list"
-    opts.headers = headers_of()
-    result, err = send.request(client.connection, "tools/call", params, opts)
+    result, err = ask_tool(client, params, opts, latest)
   end
   if not result then return nil, err end
   local content = result.content

@@ -24,16 +24,15 @@ local function has_headers(client)
   return connection.known.era == "modern" and connection.options.url ~= nil
 end
 
--- What the server listed of a tool, or nil.
-local function entry_of(client, name)
-  for _, entry in ipairs(features.list(client, "tools/list", "tools") or {}) do
+-- What the server listed of a tool, or nil; `limits` are the time limits of the listing.
+local function entry_of(client, name, limits)
+  for _, entry in ipairs(features.list(client, "tools/list", "tools", limits) or {}) do
     if entry.name == name then return entry end
   end
 end
 
--- The headers that a call of that tool has to have with these arguments, nil for none: of the tool as it was listed.
-local function headers_of(client, name, arguments)
-  local entry = entry_of(client, name)
+-- The headers that a call of a listed tool (nil: not listed) has to have with these arguments, nil for none.
+local function headers_of(entry, arguments)
   if not entry or type(entry.inputSchema) ~= "table" then return nil end
   local plan = room.header.plan(entry.inputSchema)
   return plan and room.header.values(plan, arguments)
@@ -46,12 +45,10 @@ local function is_repeatable(hints) return hints.readOnlyHint or hints.idempoten
 local function send(client, entry, arguments_json, headers)
   local limits, first = client.limits, has_headers(client)
   local result, err = features.call(client, entry.name, nil, { arguments_json = arguments_json,
-    headers_of = first and function()
-      if first then
-        first = false
-        return headers
-      end
-      return headers_of(client, entry.name, core.decode(arguments_json) or {})
+    describe = first and function(limits_now)
+      if not first then headers = headers_of(entry_of(client, entry.name, limits_now), core.decode(arguments_json)) end
+      first = false
+      return headers, is_repeatable(entry.hints)
     end, repeatable = is_repeatable(entry.hints), name = entry.name, timeout = limits.timeout, idle = limits.idle })
   if not result and err.kind == "cancelled" and client.connection.closed then
     return nil, failure.new(client.connection, "connect", "the client was closed", "closed")
@@ -82,14 +79,14 @@ function tools.all(client, opts)
     words = failure.for_model, list = function() return all(client, opts) end }
 end
 
---- Adds to the options of a call what the server's list says of the tool: the headers of its arguments, and over HTTP
--- whether it may be called again. Returns nothing.
+--- Adds to the options of a call what the server's list says of the tool, asked when it is called: the headers of its
+-- arguments, and whether it may be called again. Only over HTTP. Returns nothing.
 function tools.complete(client, name, arguments, opts)
   if not has_headers(client) then return end
-  opts.headers_of = function() return headers_of(client, name, arguments) end
-  if client.connection.options.trusted then
-    local entry = entry_of(client, name)
-    opts.repeatable = entry and is_repeatable(room.hints(entry.annotations, true))
+  opts.describe = function(limits)
+    local entry = entry_of(client, name, limits)
+    local trusted = client.connection.options.trusted
+    return headers_of(entry, arguments), entry and trusted and is_repeatable(room.hints(entry.annotations, true))
   end
 end
 

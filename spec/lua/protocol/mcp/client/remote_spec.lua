@@ -158,6 +158,35 @@ describe("a client of a server at a URL", function()
     end)
   end)
 
+  it("ends a call in its time where the list of tools has no end, and where it has to be asked twice", function()
+    local lists = 0
+    run(modern {
+      ["tools/list"] = function(request)
+        lists = lists + 1
+        return json(request, { tools = core.array {}, nextCursor = tostring(lists) })
+      end,
+      ["tools/call"] = function(request) return json(request, text "late") end,
+    }, function(client)
+      local result, err = client:call("t", {}, { timeout = 0.05 })
+      assert.same({ nil, "timeout", "total" }, { result, err and err.kind, err and err.code })
+      assert.is_true(lists < 1000)
+    end)
+    run(modern {
+      ["tools/list"] = function(request)
+        koine.sleep(0.03)
+        return json(request, { tools = core.array {} })
+      end,
+      ["tools/call"] = function()
+        koine.sleep(0.03)
+        return refusal(400, -32020, "a header is missing")
+      end,
+    }, function(client, log)
+      local _, err = client:call("t", {}, { timeout = 0.08 })
+      assert.same({ "timeout", "total" }, { err.kind, err.code })
+      assert.is_true(#log <= 5)
+    end)
+  end)
+
   it("says who has to log in, and shows no credential", function()
     run({ ["server/discover"] = function()
       return served.answer(401, "token s3cr3t-t0ken is old", nil, { { "www-authenticate",
