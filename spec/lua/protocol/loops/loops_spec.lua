@@ -19,7 +19,7 @@ describe("one script", function()
 
   setup(function()
     folder = folders.new()
-    assert(os.execute(("mkfifo '%s/alive' '%s/meet'"):format(folder, folder)))
+    assert(os.execute(("mkfifo '%s/alive'"):format(folder)))
     -- Ends when the last program has closed the fifo, and the holder.
     alive = assert(io.popen(("timeout 60 cat '%s/alive' 2>&1"):format(folder)))
     holder = assert(io.open(folder .. "/alive", "w"))

@@ -11,9 +11,10 @@ local NEAR = ("FOLDER = %q\n"):format(folder) .. [[
   for _, name in ipairs { "meet", "ask", "hang", "left", "die" } do
     listed[#listed + 1] = { name = name, inputSchema = { type = "object" } }
   end
-  function tools.meet(_, request) -- waits until the other server has come to the fifo as well
+  function tools.meet(arguments, request) -- waits until the other server was called as well
     progress(request, 1, 2)
-    io.open(FOLDER .. "/meet", "w"):close()
+    io.open(FOLDER .. "/near-" .. arguments.run, "w"):close()
+    await(FOLDER .. "/far-" .. arguments.run)
     return text "near was there"
   end
   function tools.ask()

@@ -38,16 +38,14 @@ local function begin(conn, message)
       progressToken = message.params._meta.progressToken } })
 end
 
--- Waits until the other server has come to the fifo as well.
+-- Waits until the other server was called as well.
 function tools.meet(conn, message)
+  local run = message.params.arguments.run
   begin(conn, message)
-  local co = coroutine.running()
-  uv.fs_open(folder .. "/meet", "r", 0, function(err, fd)
-    assert(not err, err)
-    uv.fs_close(fd)
-    assert(coroutine.resume(co))
-  end)
-  coroutine.yield()
+  io.open(folder .. "/far-" .. run, "w"):close()
+  while not uv.fs_access(folder .. "/near-" .. run, "R") do
+    if not conn:pause(1) then return nil end
+  end
   conn:send(chunk(result(message, text "far was there")) .. "0\r\n\r\n")
   return true
 end
@@ -72,7 +70,9 @@ end
 
 -- Answers once so many callers of `hang` have left.
 function tools.left(conn, message)
-  while left < message.params.arguments.calls do conn:pause(1) end
+  while left < message.params.arguments.calls do
+    if not conn:pause(1) then return nil end
+  end
   conn:send(json(200, result(message, text "far was left")))
   left = 0
   return true
@@ -105,10 +105,11 @@ end
 -- The provider's answers to one run of the script.
 local function answers(name)
   local path = "/" .. name .. "/v1/messages"
-  local meet = { { type = "text", text = "I ask both." }, { type = "tool_use", name = "near_meet", arguments = {} },
-    { type = "tool_use", name = "far_meet", arguments = {} } }
-  local hang = { { type = "tool_use", name = "near_hang", arguments = {} },
-    { type = "tool_use", name = "far_hang", arguments = {} } }
+  local function both(tool, arguments)
+    return { { type = "tool_use", name = "near_" .. tool, arguments = arguments },
+      { type = "tool_use", name = "far_" .. tool, arguments = arguments } }
+  end
+  local meet, hang = both("meet", { run = name }), both("hang", {})
   return { path = path, content = meet }, { path = path, content = "Both were there." }, { path = path, content = hang }
 end
 
