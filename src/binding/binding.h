@@ -208,6 +208,7 @@ void open_streamed(lua_State *L);
 void open_recording(lua_State *L);
 void open_connection(lua_State *L);
 void open_file(lua_State *L);
+void open_log(lua_State *L);
 void open_workdir(lua_State *L);
 void open_text(lua_State *L);
 void open_bytes(lua_State *L);

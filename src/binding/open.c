@@ -65,6 +65,7 @@ int luaopen_koine_core(lua_State *L) {
   open_recording(L);
   open_connection(L);
   open_file(L);
+  open_log(L);
   open_workdir(L);
   open_text(L);
   open_bytes(L);

@@ -126,6 +126,11 @@ login:argument("provider", login_names):choices(logins)
 local usage = online("usage", "Print the remaining quotas.")
 usage:argument("provider", login_names .. ": the others have no quotas."):args "?"
 usage:flag("--json", "Write the whole report as JSON.")
+local trace = parser:command("trace", "Show a log of observers' records as trees.")
+trace:argument("file", "A file that koine.observe.jsonl wrote.")
+trace:option("-t --trace", "Only the trace whose id begins so.")
+trace:epilog "Example: koine trace run.jsonl -t 0af76519"
+
 online("doctor", "Check libraries, keys and providers."):flag("--offline", "Make no requests.")
 local serve = parser:command("serve-loopback", "Run a test provider on this machine until Ctrl-C.")
 serve:mutex(serve:option("--script", "JSON file with the answers to play."),

@@ -10,16 +10,17 @@ local doctor = require "koine.cli.doctor"
 local embed = require "koine.cli.embed"
 local failure = require "koine.cli.failure"
 local mcp = require "koine.cli.mcp"
-local pull = require "koine.cli.pull"
+local pull = require "koine.cli.account.pull"
 local serve_loopback = require "koine.cli.serve_loopback"
 local terminal = require "koine.cli.terminal"
+local trace = require "koine.cli.trace"
 
 local cli = {}
 
 -- Commands: functions of the arguments and of `report` → exit code.
 local COMMANDS = { agent = agent.command, ask = ask.command, chat = chat.command, embed = embed.command,
   mcp = mcp.command, models = account.models, login = account.login, usage = account.usage, pull = pull.command,
-  doctor = doctor.command, ["serve-loopback"] = serve_loopback.command }
+  trace = trace.command, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command }
 
 -- Says what was raised; the exit code.
 local function report(raised)

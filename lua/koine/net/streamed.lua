@@ -73,8 +73,8 @@ metatable.__close = methods.close
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
 -- framing, transport) and waits for the head of the answer: {status, headers} with the methods above, whatever the
 -- status; nil, err when there is none. Of its limits `line`, `event` and `body` bound what is held, `high_water` what
--- waits to be read. The timeouts hold while it is read: `first_byte` and `idle` count for the body, too. A task that is cancelled
--- takes along what it opened. Raises an ArgumentError.
+-- waits to be read. The timeouts hold while it is read: `first_byte` and `idle` count for the body, too. A task that is
+-- cancelled takes along what it opened. Raises an ArgumentError.
 function streamed.open(call)
   local copy = {}
   for field, value in next, call do copy[field] = value end

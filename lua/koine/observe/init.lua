@@ -34,4 +34,16 @@ function observe.filter(to, predicate)
   end)
 end
 
+--- An observer that writes records to a file, a line each: see observe/jsonl.lua.
+function observe.jsonl(to, opts) return require "koine.observe.jsonl"(to, opts) end
+
+--- An observer that adds up what calls used and cost: see observe/cost.lua.
+function observe.cost(opts) return require "koine.observe.cost"(opts) end
+
+--- The records of a file that jsonl wrote: see observe/read.lua.
+function observe.read(path) return require "koine.observe.read"(path) end
+
+--- Records (an array) as trees: see observe/tree.lua.
+function observe.tree(records) return require "koine.observe.tree"(records) end
+
 return observe

@@ -1,0 +1,31 @@
+--- Spans that are open, by their ids: what a start said, for whoever reads an end. Ends take them out, so there are
+-- only as many as there is work under way.
+
+local spans = {}
+
+local methods = {}
+local spans_mt = { __index = methods }
+
+--- No spans yet.
+function spans.new() return setmetatable({ open = {} }, spans_mt) end
+
+--- Takes a record: for an end the record of its start (nil: unknown), which is forgotten once the next record comes.
+function methods:take(record)
+  if self.over then self.open[self.over], self.over = nil, nil end
+  if record.phase == "start" then
+    self.open[record.id] = record
+  elseif record.phase == "end" then
+    self.over = record.id
+    return self.open[record.id]
+  end
+end
+
+--- The start of the nearest span of this type that `start` (a record) is a part of, or is; nil where there is none.
+function methods:nearest(start, type)
+  while start do
+    if start.type == type then return start end
+    start = start.parent and self.open[start.parent]
+  end
+end
+
+return spans

@@ -1,0 +1,81 @@
+/*
+** log.c: lines at the end of a file, and the file's renaming where it is long. Two processes that find it long at once
+** rename it once: the second one sees under the lock that the file at the path is another one. Owns the descriptor.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define PATH_SIZE 4096
+
+int log_open(struct log *l, const char *path, struct err *e) {
+  struct stat st;
+  int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+  if (fd < 0) return file_fail(e, path, errno);
+  int reason = fstat(fd, &st) < 0 ? errno : S_ISREG(st.st_mode) ? 0 : EINVAL;
+  if (reason != 0) {
+    close(fd);
+    return file_fail(e, path, reason);
+  }
+  l->fd = fd;
+  l->open = 1;
+  return 0;
+}
+
+void log_close(struct log *l) {
+  if (l->open) close(l->fd);
+  l->open = 0;
+}
+
+/* Whether the open file is the one at the path; *size: how many bytes it has. */
+static int in_place(const struct log *l, const char *path, off_t *size) {
+  struct stat own, there;
+  if (fstat(l->fd, &own) < 0 || stat(path, &there) < 0) return 0;
+  *size = own.st_size;
+  return own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
+/* Renames the file at the path, unless somebody else did: 0, or -1. */
+static int rename_away(const struct log *l, const char *path, struct err *e) {
+  char older[PATH_SIZE];
+  off_t size;
+  int failed = 0;
+  if (snprintf(older, sizeof older, "%s.1", path) >= (int)sizeof older) return file_fail(e, path, ENAMETOOLONG);
+  while (flock(l->fd, LOCK_EX) < 0 && errno == EINTR) continue;
+  if (in_place(l, path, &size) && rename(path, older) < 0) failed = errno;
+  flock(l->fd, LOCK_UN);
+  return failed ? file_fail(e, path, failed) : 0;
+}
+
+static int reopen(struct log *l, const char *path, struct err *e) {
+  log_close(l);
+  return log_open(l, path, e);
+}
+
+/* Writes all: one write, unless the system takes a part of it. 0, or -1 and errno. */
+static int write_all(int fd, struct str bytes) {
+  while (bytes.n > 0) {
+    ssize_t n = write(fd, bytes.p, bytes.n);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    bytes.p += n;
+    bytes.n -= (size_t)n;
+  }
+  return 0;
+}
+
+int log_append(struct log *l, const char *path, struct str bytes, size_t rotate, struct err *e) {
+  off_t size = 0;
+  if (!l->open && log_open(l, path, e) < 0) return -1;
+  if (!in_place(l, path, &size)) {
+    if (reopen(l, path, e) < 0) return -1;
+  } else if (rotate > 0 && size >= (off_t)rotate) {
+    if (rename_away(l, path, e) < 0 || reopen(l, path, e) < 0) return -1;
+  }
+  return write_all(l->fd, bytes) < 0 ? file_fail(e, path, errno) : 0;
+}
