@@ -29,6 +29,17 @@ function text.may_be_secret(whole)
   return whole:find("-----BEGIN", 1, true) ~= nil
 end
 
+local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH" } -- in names of variables and headers
+
+--- Whether the value (string) of a variable or header of that name is a credential, by the look of either.
+function text.is_credential(name, value)
+  name = name:upper()
+  for _, word in ipairs(CREDENTIALS) do
+    if name:find(word, 1, true) then return true end
+  end
+  return text.may_be_secret(value)
+end
+
 local SECRETS = 16 -- that the core looks for at once
 
 local function is_longer(a, b) return #a > #b end

@@ -27,6 +27,16 @@ describe("text.cut", function()
   end)
 end)
 
+describe("text.is_credential", function()
+  it("looks at the name, in any case, and at the value", function()
+    for _, name in ipairs { "API_KEY", "Authorization", "x-token", "PGPASS", "MY_SECRETS", "credentials" } do
+      assert.is_true(text.is_credential(name, "short"), name)
+    end
+    assert.is_true(text.is_credential("PLAIN", "abcdef0123456789"))
+    assert.is_false(text.is_credential("LANG", "en_US.UTF-8"))
+  end)
+end)
+
 describe("text.percent", function()
   it("escapes every byte but the unreserved ones, and those that are to be kept", function()
     assert.are.equal("aZ09._~-", text.percent "aZ09._~-")
