@@ -18,7 +18,6 @@ local wait = require "koine.task.wait"
 local link = {}
 
 local INHERITED = { "HOME", "PATH", "USER", "LANG", "TMPDIR" } -- what logins need; prompts can make an agent tell it
-local SECRET_NAMES = { "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH" }
 local EARLY_MAX, EARLY_BYTES = 1000, 4 << 20 -- updates for sessions that are not known yet; their bytes
 local CLOSE_TIME = 5   -- seconds for session/close
 
@@ -31,9 +30,7 @@ local metatable = { __index = methods, __name = "koine.acp.link" }
 local function secrets_of(env)
   local secrets = {}
   for name, value in next, env do
-    local upper, is_secret = name:upper(), text.may_be_secret(value)
-    for _, word in ipairs(SECRET_NAMES) do is_secret = is_secret or upper:find(word, 1, true) ~= nil end
-    if is_secret and value ~= "" then secrets[#secrets + 1] = value end
+    if value ~= "" and text.is_credential(name, value) then secrets[#secrets + 1] = value end
   end
   return secrets
 end

@@ -185,12 +185,13 @@ describe("a connection to an agent", function()
     it("its secrets, which no error shows", function()
       local options = bench:options [[
         agent.on["session/new"] = function()
-          return nil, { code = -32603, message = "bad key " .. os.getenv "MY_API_KEY" }
+          return nil, { code = -32603, message = "bad key " .. os.getenv "MY_API_KEY" .. os.getenv "DB_PASSPHRASE" }
         end]]
       options.env.MY_API_KEY = "hunter2-hunter2"
+      options.env.DB_PASSPHRASE = "opensesame"
       local connection <close> = assert(koine.acp.connect(options))
       local _, err = connection:new { mcp_servers = { docs = { command = "/bin/true", env = { T = "topsecret-1" } } } }
-      assert.equal("bad key [redacted]", err.message)
+      assert.equal("bad key [redacted][redacted]", err.message)
       options.args[2] = options.args[2] .. ".gone"
       options.env.MY_API_KEY = "hunter2-hunter2"
       local _, gone = koine.acp.connect { command = "sh", env = { A_TOKEN = "hunter2-hunter2" },
