@@ -26,6 +26,8 @@ local function auth_methods(server)
   return list
 end
 
+local function text_or_nil(value) return type(value) == "string" and value or nil end
+
 function requests.initialize(server, params)
   if math.type(params.protocolVersion) ~= "integer" or params.protocolVersion < 1 then
     return failure.params("protocolVersion: this agent speaks version %d, the editor asked for %s", VERSION,
@@ -33,7 +35,8 @@ function requests.initialize(server, params)
   end
   local info = type(params.clientInfo) == "table" and params.clientInfo or {}
   server.capabilities = type(params.clientCapabilities) == "table" and params.clientCapabilities or {}
-  server.client = { name = info.name, version = info.version, capabilities = server.capabilities }
+  server.client = { name = text_or_nil(info.name), version = text_or_nil(info.version),
+    capabilities = server.capabilities }
   local opts, keeps = server.options, server.saved and {} or nil
   return { protocolVersion = VERSION, authMethods = auth_methods(server),
     agentInfo = { name = opts.name, title = opts.title, version = opts.version },

@@ -76,7 +76,7 @@ local function make(session)
   made = made + 1
   local steps = config.steps[(made - 1) % #config.steps + 1]
   if config.tell then -- the model says what the session is
-    local said = { session.mode or "", session.options, session.client.name, #session.tools }
+    local said = { session.mode or "", session.options, session.client.name or "nameless", #session.tools }
     steps = { { step = 1, type = "message", content = core.encode(said) } }
   end
   return agent_with(steps)

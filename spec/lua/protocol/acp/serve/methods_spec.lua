@@ -234,6 +234,13 @@ describe("a served agent", function()
       end
     end)
 
+    it("with the editor's name, which is text or absent", function()
+      local editor <close> = open {}
+      editor:ask("initialize", { protocolVersion = 1, clientInfo = { name = core.null, version = {} } })
+      editor:prompt(editor:session(), "tell")
+      assert.truthy(editor:said("agent_message_chunk"):find('"nameless"', 1, true))
+    end)
+
     it("of true or false only for editors that know them", function()
       local editor <close> = open { session = { configOptions = { boolean = {} } } }
       local made = editor:ask("session/new", { cwd = dir, mcpServers = NONE })
