@@ -19,6 +19,7 @@ local function check_type(given, path)
   if type(given) == "table" and not check.is_list(given) then
     core.raise_argument(path .. ".type", "word or array of words", "a table with holes or other keys")
   end
+  if type(given) == "string" and parts.types[given] then return end
   for _, name in ipairs(type(given) == "table" and given or { given }) do
     if not parts.types[name] then
       errors.argument(path .. ".type", "string, number, integer, boolean, null, array or object", name)
@@ -47,6 +48,7 @@ end
 
 -- Whether references lead from one to the next in a circle, and to nothing else.
 local function is_circle(root, s)
+  if s["$ref"] == nil then return false end
   local seen = {}
   while type(s) == "table" and type(s["$ref"]) == "string" do
     if seen[s] then return true end
@@ -70,7 +72,8 @@ end)
 
 -- Raises for the keywords in `names` whose values do not fit the checker.
 local function check_kind(s, path, names, c)
-  for _, name in ipairs(names) do
+  for i = 1, #names do
+    local name = names[i]
     if s[name] ~= nil then c(s[name], path .. "." .. name) end
   end
 end

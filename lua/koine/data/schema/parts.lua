@@ -53,6 +53,11 @@ end
 local ONE = { "additionalItems", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames" }
 local LIST = { "prefixItems", "anyOf", "oneOf", "allOf" }
 local MAP = { "properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions" }
+local SEVERAL = table.move(MAP, 1, #MAP, #LIST + 1, { table.unpack(LIST) })
+local HOLDS = { items = true } -- those with any schemas
+for _, names in ipairs { ONE, SEVERAL } do
+  for _, name in ipairs(names) do HOLDS[name] = true end
+end
 
 --- Whether `items` is an array of schemas, as drafts before 2020-12 have it.
 function parts.has_tuple(s)
@@ -64,26 +69,36 @@ function parts.is_names(part)
   return type(part) == "table" and (part[1] ~= nil or getmetatable(part) == core.array_mt)
 end
 
---- Calls f(part, where) for every schema directly within `s`, until it returns something: that.
-function parts.each(s, f)
-  local function each_of(name)
-    for key, part in next, type(s[name]) == "table" and s[name] or {} do
-      local where = name .. (math.type(key) and "[" .. key .. "]" or "." .. tostring(key))
-      local found = (name ~= "dependencies" or not parts.is_names(part)) and f(part, where)
+-- The same for those within the keyword `name`, whose value is a table.
+local function each_of(s, name, f)
+  for key, part in next, s[name] do
+    if name ~= "dependencies" or not parts.is_names(part) then
+      local found = f(part, name .. (math.type(key) and "[" .. key .. "]" or "." .. tostring(key)))
       if found then return found end
     end
   end
-  for _, name in ipairs(ONE) do
+end
+
+-- Whether a schema has a keyword with schemas in it: most have none, and few keywords at all.
+local function holds_any(s)
+  for name in next, s do
+    if HOLDS[name] then return true end
+  end
+end
+
+--- Calls f(part, where) for every schema directly within `s`, until it returns something: that.
+function parts.each(s, f)
+  if not holds_any(s) then return nil end
+  for i = 1, #ONE do
+    local name = ONE[i]
     local found = s[name] ~= nil and f(s[name], name)
     if found then return found end
   end
-  for _, names in ipairs { LIST, MAP } do
-    for _, name in ipairs(names) do
-      local found = each_of(name)
-      if found then return found end
-    end
+  for i = 1, #SEVERAL do
+    local found = type(s[SEVERAL[i]]) == "table" and each_of(s, SEVERAL[i], f)
+    if found then return found end
   end
-  if parts.has_tuple(s) then return each_of "items" end
+  if parts.has_tuple(s) then return each_of(s, "items", f) end
   return s.items ~= nil and f(s.items, "items") or nil
 end
 

@@ -43,7 +43,8 @@ local scan
 local function scan_members(members, path, plan, elsewhere)
   if type(members) ~= "table" then return nil end
   for _, key in ipairs(check.names(members)) do
-    local why = scan(members[key], below(path, tostring(key), elsewhere), plan)
+    local member = members[key]
+    local why = type(member) == "table" and scan(member, below(path, tostring(key), elsewhere), plan)
     if why then return why end
   end
 end
@@ -51,10 +52,11 @@ end
 local function scan_elsewhere(s, path, plan)
   for _, key in ipairs(ELSEWHERE) do
     local part = s[key]
-    local is_array = type(part) == "table" and getmetatable(part) == core.array_mt
     local why
-    if is_array then why = scan_members(part, path, plan, true)
-    else why = scan(part, below(path, key, true), plan) end
+    if type(part) == "table" then
+      if getmetatable(part) == core.array_mt then why = scan_members(part, path, plan, true)
+      else why = scan(part, below(path, key, true), plan) end
+    end
     if why then return why end
   end
   for _, key in ipairs(NAMED_ELSEWHERE) do

@@ -169,7 +169,7 @@ local function make(entry, made_name, opts, warn)
   local hints = approval.hints(listed.annotations, opts.trusted)
   local sent = { server = opts.server, name = entry.name, plan = entry.plan, hints = hints,
     output_schema = entry.output_schema }
-  local made = agent_tool { name = made_name, description = description.of(listed, opts.description_max),
+  local made = agent_tool.of_checked { name = made_name, description = description.of(listed, opts.description_max),
     parameters = entry.parameters, run = call.run(sent, { send = opts.send, words = opts.words, warn = warn }) }
   made.mcp = { server = opts.server, name = entry.name, annotations = listed.annotations,
     output_schema = listed.outputSchema }
