@@ -12,6 +12,7 @@ AIMOCK=1.43.0 # the version that the exceptions in spec/interop were written aga
 GENAI=3.1.0
 ACP=2.4.0
 CLAUDE=0.49.0
+CODEX=2.6.0
 GEMINI=0.61.0
 # The last @anthropic-ai/sdk that speaks version 2023-06-01 of the API, as Koine does, is 0.137.
 SHAPES="openai@6.49.0 @anthropic-ai/sdk@0.137.0 ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/anthropic@3.0.139 zod@4.6.7
@@ -147,6 +148,7 @@ agent() {
 
 if [ "${2:-}" = full ]; then
   agent claude "@agentclientprotocol/claude-agent-acp@$CLAUDE"
+  agent codex "@agentclientprotocol/codex-acp@$CODEX"
   agent gemini "@google/gemini-cli@$GEMINI"
 else
   debian nginx-light nghttp2-proxy openssl

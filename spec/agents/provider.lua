@@ -16,7 +16,8 @@ local play = require "koine.testing.loopback.script.play"
 local response = require "koine.testing.loopback.response"
 local uv = require "luv"
 
-local STALL = 3000 -- bytes of the text that never ends, more than the head of any wire's stream
+-- Bytes of the text that never ends: more than the head of any wire's stream, where Codex sees its tools again.
+local STALL = 60000
 local RESULTS = { "\"tool_result\"", "\"function_call_output\"", "\"custom_tool_call_output\"", "\"functionResponse\"" }
 
 -- To requests without tools. Gemini CLI asks which model to take until it gets such an object.
@@ -43,7 +44,7 @@ local function answer(body)
   if not word or type(body.tools) ~= "table" or not body.tools[1] then return { content = OTHER } end
   if word == "SAY-IT" then return { content = "Hello there." } end
   if word == "WAIT-IT" then
-    return { content = ("Still at it. "):rep(2000), fault = { stall_after = STALL } }
+    return { content = ("Still at it. "):rep(10000), fault = { stall_after = STALL } }
   end
   if last(history, RESULTS) > at then return { content = "Done." } end
   return { content = { { type = "tool_use", name = tool, arguments = core.decode(input) } } }
@@ -61,6 +62,7 @@ local function respond(request)
   end
   body.stream = body.stream or request.path:find "stream" and true or false
   body.model = body.model or request.path:match "models/([^:]+)"
+  print("model " .. tostring(body.model))
   local chosen = answer(body)
   return play(state, endpoint, chosen, request, body, { request_id = ("req_%024x"):format(count) }), chosen.fault
 end

@@ -22,7 +22,8 @@ end
 --- Defines the tests of an agent: `preset`, a name of koine.acp.presets; `packages`, the folder of its npm packages;
 -- `name`, as it calls itself; `tool` and `input(directory)`, of a tool that writes "one\n" to a.txt; `kind`, that of
 -- the tool; `denied`, the status of a call that was not allowed, else "failed"; `options(world)`, further options of
--- connect. `spec` has the functions of the spec's environment.
+-- connect; `forgets`, whether its sessions end with their process; `model`, one that it can change to. `spec` has the
+-- functions of the spec's environment.
 return function(spec, agent)
   local it, world = spec.it, nil
 
@@ -90,6 +91,41 @@ return function(spec, agent)
     connection:close()
     assert.equal(0, world:left())
   end)
+
+  it(agent.forgets and "begins anew in another process" or "goes on with a session in another process", function()
+    local connection <close> = connect()
+    local session, can = assert(connection:new()), connection.capabilities
+    assert(session:prompt "SAY-IT")
+    local id = session.id
+    session:close()
+    local found = not can.list
+    for _, one in ipairs(can.list and assert(connection:list { cwd = world.work }) or {}) do
+      found = found or one.id == id
+    end
+    assert.is_true(found and can.load)
+    for _, how in ipairs { not agent.forgets and "load" or nil, can.resume and "resume" or nil } do
+      local again = assert(connection[how](connection, id))
+      assert.matches("Hello there%.$", assert(again:prompt "SAY-IT").text)
+      again:close()
+    end
+    assert.is_true(assert(connection:take_up "01a20ac5-0f10-7ae0-b0cb-8950f3545a70").reset)
+    connection:close()
+    assert.equal(0, world:left())
+  end)
+
+  if agent.model then
+    it("changes its model", function()
+      local connection <close> = connect()
+      local session = assert(connection:new())
+      assert.matches("unknown value", select(2, session:set("model", "none")).message)
+      assert(session:set("model", agent.model))
+      for _, option in ipairs(session.options) do
+        if option.category == "model" then assert.equal(agent.model, option.value) end
+      end
+      assert(session:prompt "SAY-IT")
+      assert.matches("model " .. agent.model:gsub("%p", "%%%0"), world.provider:log())
+    end)
+  end
 
   it("plays coding sessions", function()
     local result = koine.session.run(provider(), inputs(world, agent))

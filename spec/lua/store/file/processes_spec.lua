@@ -22,8 +22,8 @@ describe("koine.store.file, used by eight processes", function()
       local key = record.op .. (record.got and record.got ~= 0 and "" or " refused")
       done[key] = (done[key] or 0) + 1
     end
-    local expected = { "cas", "cas refused", "lease", "lease refused", "fenced", "fenced refused", "take refused", "push",
-      "claim", "ack", "unclaim" }
+    local expected = { "cas", "cas refused", "lease", "lease refused", "fenced", "fenced refused", "take refused",
+      "push", "claim", "ack", "unclaim" }
     for _, op in ipairs(#run.seeds < 10 and {} or expected) do
       assert.is_truthy(done[op], op .. " never happened")
     end
