@@ -1,7 +1,7 @@
 /*
 ** loops.c: a C program with a loop of its own plays the scripts of spec/lua/protocol/loops: MCP servers and an agent of
-** ACP. They print what they print elsewhere (loops_spec.lua), the loop never stops meanwhile, and closing the state at any
-** moment leaves neither a program nor a descriptor. With arguments this program is an interpreter, for the servers.
+** ACP. They print what they print elsewhere (loops_spec.lua), and the loop never stops meanwhile. Closing the state at any
+** moment leaves neither a program nor a descriptor, and killing the program leaves no other one. With arguments this program is an interpreter, for the servers.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +10,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "support/folder.h"
 #include "support/loop.h"
 
 #define SCRIPTS "spec/lua/protocol/loops/"
 #define MOMENTS 12 /* at which a state is closed */
-#define NAMES (MOMENTS + 4)
+#define NAMES (MOMENTS + 2)
 #define SAFETY 60  /* seconds that nothing here takes */
 
-static char self[4096], folder[] = "/tmp/koine-loops-XXXXXX", provider[64], far_url[64];
+static char self[4096], folder[FOLDER_MAX], provider[64], far_url[64];
 static char names[NAMES][16];
 static pid_t services;
 static int alive, used; /* reads from the fifo that all servers hold open; names that were used */
@@ -53,7 +54,7 @@ static void prepare(void) {
   int line[2], a, b;
   char path[sizeof folder + 16], text[64] = "";
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  CHECK(n > 0 && mkdtemp(folder) != NULL && pipe2(line, O_CLOEXEC) == 0);
+  CHECK(n > 0 && folder_new(folder) == 0 && pipe2(line, O_CLOEXEC) == 0);
   snprintf(path, sizeof path, "%s/alive", folder);
   CHECK(mkfifo(path, 0600) == 0 && (alive = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) >= 0);
   for (int i = 0; i < NAMES; i++) snprintf(names[i], sizeof names[i], "c%d", i);
@@ -139,12 +140,26 @@ static void test_close(long turns) {
   CHECK(open_descriptors() == descriptors);
 }
 
+/* The program is killed in the middle of it. */
+static void test_kill(long turns) {
+  int status;
+  pid_t pid = fork();
+  if (pid == 0) {
+    loop_run(begin(), turns);
+    raise(SIGKILL);
+  }
+  used++;
+  CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  check_ended();
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) return interpret(argc, argv);
   alarm(300); /* a hang is a failure */
   prepare();
   long turns = test_scripts();
   for (int i = 1; i <= MOMENTS; i++) test_close(turns * i / (MOMENTS + 1));
+  test_kill(turns / 2);
   clean_up();
   return test_done("loops");
 }
