@@ -300,8 +300,8 @@ end
 Server.__close = methods.stop
 Server.__gc = methods.stop
 
--- The rest of the room, loaded on first use: testing.playbook, testing.contract, testing.store_contract.
-local PARTS = { playbook = true, contract = true, store_contract = true }
+-- The rest of the room, loaded on first use: testing.playbook, contract, store_contract, cassette.
+local PARTS = { playbook = true, contract = true, store_contract = true, cassette = true }
 
 return setmetatable(testing, { __index = function(_, name)
   if not PARTS[name] then return nil end

@@ -1,0 +1,329 @@
+--- Cassettes: answers of providers, recorded once in a file and played from then on, without a network and keys.
+--
+--   local tape <close> = koine.testing.cassette.open "spec/tapes/weather.json"
+--   local claude = koine.anthropic { model = "claude-sonnet-4-5", transport = tape,
+--     key = tape:key "ANTHROPIC_API_KEY" }
+--   print(assert(claude:chat "Hi."):text())
+--   assert(tape:finish())
+--
+-- A cassette is a transport (koine.net.transport): it stands below retries, so codecs, limits, retries and streams work
+-- as ever. It owns its exchanges, and writes them at `finish` alone, in one step: a program that dies before leaves the
+-- old file. A file that is missing or broken is no reason for the network: every request then fails with that error.
+
+local answer = require "koine.testing.cassette.answer"
+local check = require "koine.data.check"
+local core = require "koine.core"
+local difference = require "koine.testing.cassette.difference"
+local errors = require "koine.data.errors"
+local file = require "koine.testing.cassette.file"
+local mode = require "koine.testing.cassette.mode"
+local request = require "koine.testing.cassette.request"
+local scan = require "koine.testing.cassette.scan"
+local secrets = require "koine.testing.cassette.secrets"
+local wait = require "koine.task.wait"
+
+local cassette = {}
+
+local methods = {}
+local metatable = { __index = methods, __name = "koine.cassette" }
+
+local CONSTANT = "koine-cassette-key" -- what `key` returns while nothing is sent
+local NAMED_MAX = 5                   -- exchanges that an error names
+
+local TEXTS = check.list(check.nonempty, "array of non-empty strings")
+local OPTIONS = check.options { mode = check.one_of { "replay", "auto", "extend", "record", "live" },
+  match = check.either("table or function", check.record { host = check.boolean }, check.func),
+  ignore = check.default(TEXTS, function() return request.IGNORED end), repeats = check.default(check.boolean, false),
+  headers = check.default(TEXTS, function() return {} end), redact = check.func,
+  replace = check.default(check.map(check.string), function() return {} end),
+  allow = check.default(TEXTS, function() return {} end), speed = check.default(check.number(0), 0) }
+local FAULT = check.record { delay_ms = check.number(0), reset_after = check.integer(0),
+  truncate_after = check.integer(0), stall_after = check.integer(0), end_after = check.integer(0) }
+
+-- Opening ------------------------------------------------------------------------------------------------------------
+
+-- What a request is compared by: request.compared, and its key.
+local function comparison(self, kept)
+  if self.options.redact then self.options.redact { request = kept } end
+  local compared = request.compared(kept, self.settings)
+  return compared, request.key(compared)
+end
+
+-- Notes what each recorded request is compared by.
+local function index(self)
+  self.compared, self.by_key, self.played = {}, {}, {}
+  for i, exchange in ipairs(self.tape.exchanges) do
+    local compared = request.compared(exchange.request, self.settings)
+    local key = request.key(compared)
+    self.compared[i], self.played[i] = compared, 0
+    local list = self.by_key[key] or {}
+    self.by_key[key], list[#list + 1] = list, i
+  end
+end
+
+local function pairs_of(replace)
+  local list = {}
+  for text, by in next, replace do
+    if text ~= "" then list[#list + 1] = { text, by } end
+  end
+  table.sort(list, function(a, b) return #a[1] > #b[1] or #a[1] == #b[1] and a[1] < b[1] end)
+  return list
+end
+
+local function set_of(names)
+  local set = {}
+  for _, name in ipairs(names) do set[name:lower()] = true end
+  return set
+end
+
+local function failure(self, words, code)
+  return errors.new { kind = "connect", code = code or "cassette", retryable = false,
+    message = secrets.hide(("cassette %s: %s"):format(self.path, words), self.known) }
+end
+
+--- Opens the cassette of a file (path: string); never fails: what is wrong with the file, every request and `finish`
+-- say. Options, of which all may be missing:
+--   mode      "replay", "auto" (default), "extend", "record", "live"; the variable KOINE_CASSETTE wins, and where CI is
+--             set the mode is "replay" without it
+--   match     {host = false}: the host is not compared; or function(request, recorded) → whether they match
+--   ignore    array of dotted paths of JSON bodies that are not compared
+--   repeats   true: the last of equal requests is played again and again
+--   headers   array of names: further headers to keep
+--   redact    function(exchange) that changes what is kept: {request, response}; of a request to compare, {request}
+--   replace   {[text] = what stands there in the file}
+--   allow     array of texts: what looks like a credential and holds one of them may be written
+--   speed     0 (default): all is there at once; 1: as recorded; 10: ten times faster
+-- Raises an ArgumentError.
+function cassette.open(path, options)
+  check.path(path, "path")
+  local kept = OPTIONS(options == nil and {} or options)
+  local self = setmetatable({ path = path, options = kept, mode = mode.chosen(kept.mode), known = {}, recorded = {},
+    faults = {}, replace = pairs_of(kept.replace), named = set_of(kept.headers), passed = 0, latest = false,
+    settings = { ignore = kept.ignore, host = type(kept.match) == "table" and kept.match.host } }, metatable)
+  local found, err
+  if self.mode ~= "live" then found, err = file.read(path) end
+  self.plays = mode.plays(self.mode, found ~= nil) or false
+  self.records = mode.records(self.mode, found ~= nil)
+  self.tape = found and self.mode ~= "record" and found or file.new()
+  if err and self.mode ~= "record" then
+    self.failure = failure(self, errors.words(err))
+  elseif self.plays and not found then
+    self.failure = failure(self, "there is no such file (record it with KOINE_CASSETTE=record)")
+  end
+  index(self)
+  return self
+end
+
+--- A key for an adapter: the value of that variable (string), which never reaches the file; a constant while answers
+-- are played; nil where the variable is not set.
+function methods:key(name)
+  check.name(name, "name")
+  local value = os.getenv(name)
+  if self.plays and not (self.records and value) then return CONSTANT end
+  if value and value ~= "" then
+    self.known[#self.known + 1] = value
+    return value
+  end
+  return nil
+end
+
+-- Playing ------------------------------------------------------------------------------------------------------------
+
+-- The recorded exchange for a request that was not played, or may be repeated: its index; nil, true where all equal
+-- ones were played.
+local function find(self, kept, key)
+  local list = self.by_key[key] or {}
+  if type(self.options.match) == "function" then
+    list = {}
+    for i, exchange in ipairs(self.tape.exchanges) do
+      if self.options.match(kept, exchange.request) then list[#list + 1] = i end
+    end
+  end
+  for _, i in ipairs(list) do
+    if self.played[i] == 0 then return i end
+  end
+  local last = list[#list]
+  if last and self.options.repeats then return last end
+  return nil, last ~= nil
+end
+
+-- The error of a request that is not on the tape.
+local function unknown(self, kept, compared, exhausted)
+  local what = ("no recording of %s %s"):format(kept.method, kept.url)
+  if exhausted then
+    return failure(self, what .. " is left: all equal ones were played (repeats = true plays the last one again)")
+  end
+  local candidates = {}
+  for i, one in ipairs(self.compared) do candidates[i] = { index = i, compared = one } end
+  return failure(self, what .. ": " .. difference.words(candidates, compared))
+end
+
+-- Both lists, the second of which may be nil, as a new one.
+local function joined(first, second)
+  second = second or {}
+  return table.move(second, 1, #second, #first + 1, table.move(first, 1, #first, 1, {}))
+end
+
+-- Plays exchange number i.
+local function play(self, i)
+  self.played[i] = self.played[i] + 1
+  self.passed = self.passed + (self.latest and self.latest:reached() or 0)
+  self.latest = answer.played(self.tape.exchanges[i].response,
+    { speed = self.options.speed, unwaited = self.unwaited }, self.faults[i])
+  return self.latest
+end
+
+-- What is kept of a call until the end.
+local function note(self, call)
+  for _, secret in ipairs(call.secrets or {}) do self.known[#self.known + 1] = secret end
+  local recording, headers = core.recording(), {}
+  for name, value in next, call.headers or {} do headers[name] = value end
+  self.recorded[#self.recorded + 1] = { recording = recording,
+    call = { method = call.method, url = call.url, headers = headers, body = call.body } }
+  return recording
+end
+
+--- Answers a request, as koine.net.transport says: with a recorded answer, by one to be recorded, or not at all.
+function methods:begin(call)
+  local err = self.failure or self.ended and failure(self, "it was closed")
+  if err then return nil, err end
+  if self.plays then
+    local kept = request.kept(call, joined(self.known, call.secrets), self.replace, self.named)
+    local compared, key = comparison(self, kept)
+    local i, exhausted = find(self, kept, key)
+    if i then return play(self, i) end
+    if not self.records then
+      err = unknown(self, kept, compared, exhausted)
+      self.refused = self.refused or err
+      return nil, err
+    end
+  end
+  return self.records and note(self, call)
+end
+
+--- Lays a fault over the answer of exchange number i (integer): {delay_ms, and one of reset_after, truncate_after,
+-- stall_after, end_after = bytes of the body}; 0 bytes is before the head. nil takes it away. Raises an ArgumentError.
+function methods:fault(i, fault)
+  check.integer(1, math.max(1, #self.tape.exchanges))(i, "i")
+  self.faults[i] = fault ~= nil and FAULT(fault, "fault") or nil
+end
+
+--- The number of recorded exchanges.
+function methods:count() return #self.tape.exchanges end
+
+--- A clock for the adapter's option `clock`: from now on answers take the recorded times, which pass at once, and so
+-- do the waits between attempts. It counts one call after the other. While answers are recorded it is the real one.
+function methods:clock()
+  if not self.plays then return { now = wait.now, park = wait.park } end
+  self.unwaited = true
+  local began, slept = wait.now(), 0
+  return {
+    now = function() return began + slept + self.passed + (self.latest and self.latest:reached() or 0) end,
+    park = function(_, seconds)
+      slept = slept + (seconds or 0)
+      local done, err = wait.sleep(0)
+      if not done then return nil, err end
+      return false
+    end,
+  }
+end
+
+-- Writing ------------------------------------------------------------------------------------------------------------
+
+-- The exchanges that were recorded, without secrets; adds those that they name to `known`.
+local function exchanges_of(self, known)
+  local read = {}
+  for _, entry in ipairs(self.recorded) do
+    local one = entry.recording:read()
+    read[#read + 1] = one
+    request.kept(entry.call, {}, {}, {}, known)
+    secrets.hide_fields(one.body, known)
+  end
+  local list, clean = {}, answer.cleaner(known, self.replace)
+  for i, entry in ipairs(self.recorded) do
+    local response = answer.kept(read[i], clean, self.named)
+    if response then
+      local exchange = { request = request.kept(entry.call, known, self.replace, self.named), response = response }
+      if self.options.redact then self.options.redact(exchange) end
+      list[#list + 1] = exchange
+    end
+  end
+  return list
+end
+
+-- Writes what was recorded: true, or nil, err and the old file.
+local function write(self)
+  local known = joined(self.known)
+  local new = exchanges_of(self, known)
+  if self.mode == "extend" and #new == 0 then return true end
+  local tape = {}
+  for name, value in next, self.tape do tape[name] = value end
+  tape.exchanges = table.move(new, 1, #new, #self.tape.exchanges + 1,
+    table.move(self.tape.exchanges, 1, #self.tape.exchanges, 1, core.array {}))
+  local path, words = scan.exchanges(tape.exchanges, known, self.options.allow)
+  if path then return nil, failure(self, ("not written: %s holds %s"):format(path, words), "secret") end
+  return file.write(self.path, tape)
+end
+
+-- The error that names what was not played; nil where all was.
+local function unplayed(self)
+  local names, left = {}, 0
+  for i, count in ipairs(self.played) do
+    if count == 0 then
+      local one = self.tape.exchanges[i].request
+      left = left + 1
+      if left <= NAMED_MAX then names[left] = ("exchanges[%d] %s %s"):format(i, one.method, one.url) end
+    end
+  end
+  if left == 0 then return nil end
+  return failure(self, ("%d of %d exchanges were not played: %s%s"):format(left, #self.played,
+    table.concat(names, ", "), left > NAMED_MAX and ", …" or ""))
+end
+
+-- The error that a cassette ends with; nil for none.
+local function settle(self)
+  local err = self.failure or self.refused
+  if not err and self.records then
+    local _
+    _, err = write(self)
+  elseif not err and self.plays then
+    err = unplayed(self)
+  end
+  return err
+end
+
+--- Ends the cassette: true; nil, err where a request was not on the tape, an exchange was not played (modes replay and
+-- auto), or the file cannot be written: the old one then stays. An answer that is still read is kept as far as it came.
+-- The same result every time.
+function methods:finish()
+  if not self.finished then
+    self.finished, self.ended = true, true
+    self.problem = settle(self)
+  end
+  if self.problem then return nil, self.problem end
+  return true
+end
+
+--- Ends the cassette without writing anything. Any number of times.
+function methods:close() self.ended = true end
+
+metatable.__close = methods.close
+
+--- "koine.cassette (replay, PATH)".
+function metatable:__tostring() return ("koine.cassette (%s, %s)"):format(self.mode, self.path) end
+
+--- Looks for credentials in the cassette of a file (path: string), as `finish` does before it writes: true; nil, err
+-- where there are some, or the file cannot be read. `allow`: as of open. Raises an ArgumentError.
+function cassette.check(path, allow)
+  check.path(path, "path")
+  local found, err = file.read(path)
+  if not found then
+    return nil, err or errors.new { kind = "other", code = "absent", message = path .. ": there is no such file" }
+  end
+  local where, words = scan.exchanges(found.exchanges, {}, allow == nil and {} or TEXTS(allow, "allow"))
+  if not where then return true end
+  return nil, errors.new { kind = "other", code = "secret", message = ("cassette %s: %s holds %s"):format(path, where,
+    words) }
+end
+
+return cassette
