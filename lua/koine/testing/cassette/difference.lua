@@ -54,11 +54,11 @@ end
 -- The difference of two requests (request.compared).
 local function between(recorded, sent)
   local found = { count = 0 }
-  if recorded.method ~= sent.method then found.count = found.count + COUNT_MAX end
   for _, name in ipairs { "method", "url", "headers", "body" } do
-    local path = name == "body" and "" or name
-    compare(recorded[name], sent[name], path, found)
-    if name == "url" and recorded.url ~= sent.url then found.count = found.count + COUNT_MAX / 2 end
+    compare(recorded[name], sent[name], name == "body" and "" or name, found)
+  end
+  for _, name in ipairs { "method", "url" } do
+    if recorded[name] ~= sent[name] then found.count = found.count + COUNT_MAX end
   end
   return found
 end
@@ -72,8 +72,9 @@ function difference.words(candidates, sent)
     if not best or found.count < best.count then best, index = found, candidate.index end
   end
   if not best then return "it has no recordings" end
-  return ("nearest is exchanges[%d], where %s is %s and not %s"):format(index, best.path or "nothing",
-    shown(best.recorded), shown(best.sent))
+  if not best.path then return ("nearest is exchanges[%d], which differs in an empty list or object"):format(index) end
+  return ("nearest is exchanges[%d], where %s is %s and not %s"):format(index,
+    best.path == "" and "the body" or best.path, shown(best.recorded), shown(best.sent))
 end
 
 return difference

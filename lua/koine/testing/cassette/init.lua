@@ -99,7 +99,7 @@ function cassette.open(path, options)
   local kept = OPTIONS(options == nil and {} or options)
   local self = setmetatable({ path = path, options = kept, mode = mode.chosen(kept.mode), known = {}, recorded = {},
     faults = {}, replace = pairs_of(kept.replace), named = set_of(kept.headers), passed = 0, latest = false,
-    settings = { ignore = kept.ignore, host = type(kept.match) == "table" and kept.match.host } }, metatable)
+    settings = { ignore = kept.ignore, host = type(kept.match) ~= "table" or kept.match.host } }, metatable)
   local found, err
   if self.mode ~= "live" then found, err = file.read(path) end
   self.plays = mode.plays(self.mode, found ~= nil) or false
