@@ -29,6 +29,7 @@ function permission.ask(turn, call)
   end
   local outcome = type(answer) == "table" and type(answer.outcome) == "table" and answer.outcome or {}
   if outcome.outcome == "cancelled" then return nil end
+  if outcome.outcome ~= "selected" then return false, "the editor's answer was no choice of the user's" end
   if outcome.optionId == ALWAYS and session.server.options.always then session.allowed[call.name] = true end
   if outcome.optionId == ONCE or session.allowed[call.name] then return true end
   return false, "the user rejected it"

@@ -1,0 +1,46 @@
+-- Editors that answer nonsense, that read no more, and that ask for what there is not.
+
+local core = require "koine.core"
+local kit = require "spec.lua.protocol.acp.serve.kit"
+local koine = require "koine"
+
+local array = core.array
+
+describe("an agent that is served to an editor", function()
+  it("runs a tool only when the editor says that the user selected an option that allows it", function()
+    local answers = array { { outcome = { optionId = "allow" } }, { outcome = { outcome = "odd", optionId = "allow" } },
+      { outcome = "selected" }, { outcome = { outcome = "selected", optionId = array { "allow" } } },
+      { outcome = { outcome = "selected", optionId = "allow_always_" } }, { outcome = array {} }, array {}, 5,
+      core.null, { optionId = "allow" } }
+    local steps = {}
+    for i = 1, #answers do steps[2 * i - 1], steps[2 * i] = kit.calls { "pay" }, kit.text "ok" end
+    local n = 0
+    local editor <close> = kit.open({ tools = { "pay" }, steps = steps },
+      { requests = { ["session/request_permission"] = function()
+        n = n + 1
+        return answers[n]
+      end } })
+    local id = editor:session()
+    for _ = 1, #answers do assert.equal("end_turn", editor:prompt(id, "go")) end
+    assert.equal(#answers, n)
+    local ends = {}
+    for _, update in ipairs(editor:calls()) do ends[update.status or "none"] = true end
+    assert.same({ pending = true, failed = true }, ends)
+  end)
+
+  it("answers all prompts and cancels that come at once", function()
+    local editor <close> = kit.open { steps = { kit.text "ok" } }
+    local id, reasons = editor:session(), {}
+    koine.run(function()
+      local tasks = {}
+      for i = 1, 50 do tasks[i] = function() reasons[i] = editor:prompt(id, "be silent") end end
+      tasks[51] = function()
+        for _ = 1, 10 do editor.peer:notify("session/cancel", { sessionId = id }) end
+      end
+      koine.gather(tasks)
+    end)
+    assert.equal(50, #reasons)
+    for _, reason in ipairs(reasons) do assert.equal("cancelled", reason) end
+    assert.equal("end_turn", editor:prompt(id, "go"))
+  end)
+end)
