@@ -2,6 +2,7 @@
 
 local calls = require "koine.protocol.acp.serve.turn.calls"
 local core = require "koine.core"
+local errors = require "koine.data.errors"
 local failure = require "koine.protocol.acp.serve.failure"
 local prompt = require "koine.protocol.acp.serve.prompt"
 local replay = require "koine.protocol.acp.serve.replay"
@@ -31,7 +32,7 @@ local function text_or_nil(value) return type(value) == "string" and value or ni
 function requests.initialize(server, params)
   if math.type(params.protocolVersion) ~= "integer" or params.protocolVersion < 1 then
     return failure.params("protocolVersion: this agent speaks version %d, the editor asked for %s", VERSION,
-      tostring(params.protocolVersion))
+      errors.describe(params.protocolVersion))
   end
   local info = type(params.clientInfo) == "table" and params.clientInfo or {}
   server.capabilities = type(params.clientCapabilities) == "table" and params.clientCapabilities or {}
@@ -54,7 +55,7 @@ function requests.authenticate(server, params)
       return {}
     end
   end
-  return failure.params("methodId: no such way to log in: %s", tostring(params.methodId))
+  return failure.params("methodId: no such way to log in: %s", errors.describe(params.methodId))
 end
 
 function requests.logout(server)
@@ -65,10 +66,14 @@ end
 
 -- Sessions ---------------------------------------------------------------------------------------------------------
 
-local function is_directory(path)
-  local file = io.open(path .. "/.")
-  if file then file:close() end
-  return file ~= nil
+local ABSENT = { [2] = true, [20] = true } -- ENOENT, ENOTDIR: there is no such directory
+
+-- true, or nil and the error of a path that is no directory, or that cannot be opened.
+local function check_directory(path)
+  local file, words, code = io.open(path .. "/.")
+  if file then return file:close() end
+  if ABSENT[code] then return failure.params("cwd: no directory: %s", path) end
+  return failure.of("cwd: " .. words)
 end
 
 -- The directory and the others that a session is about: {cwd, additional, mcp_servers}, or nil, err.
@@ -77,7 +82,8 @@ local function place_of(params)
   if type(cwd) ~= "string" or cwd:sub(1, 1) ~= "/" or cwd:find "\0" then
     return failure.params "cwd: an absolute path expected"
   end
-  if not is_directory(cwd) then return failure.params("cwd: no directory: %s", cwd) end
+  local there, problem = check_directory(cwd)
+  if not there then return nil, problem end
   local additional = {}
   for i, path in ipairs(type(more) == "table" and more or {}) do
     if type(path) ~= "string" then return failure.params "additionalDirectories: array of paths expected" end

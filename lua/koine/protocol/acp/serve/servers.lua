@@ -22,7 +22,7 @@ local function options_of(given, cwd)
   if given.type == "http" then
     return { name = given.name, url = given.url, headers = map_of(given.headers) }
   elseif given.type ~= nil and given.type ~= "stdio" then
-    return nil, "servers of type " .. tostring(given.type) .. " are not spoken with"
+    return nil, "servers of type " .. errors.describe(given.type) .. " are not spoken with"
   end
   local args = {}
   for i, arg in ipairs(type(given.args) == "table" and given.args or {}) do args[i] = arg end

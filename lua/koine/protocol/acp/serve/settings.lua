@@ -2,6 +2,7 @@
 -- `modes` for editors that know no options.
 
 local core = require "koine.core"
+local errors = require "koine.data.errors"
 local failure = require "koine.protocol.acp.serve.failure"
 
 local settings = {}
@@ -64,7 +65,7 @@ end
 local function none_of(id, value, choices)
   local names = {}
   for i, choice in ipairs(choices) do names[i] = choice.value or choice.id end
-  return failure.params("%s: one of %s expected, got %s", id, table.concat(names, ", "), tostring(value))
+  return failure.params("%s: one of %s expected, got %s", id, table.concat(names, ", "), errors.describe(value))
 end
 
 local function is_in(value, choices)
@@ -93,7 +94,7 @@ function settings.set(given, values, id, value)
       return changed
     end
   end
-  return failure.params("no such option: %s", tostring(id))
+  return failure.params("no such option: %s", errors.describe(id))
 end
 
 --- Whether the option of that id is the mode.

@@ -43,4 +43,20 @@ describe("an agent that is served to an editor", function()
     for _, reason in ipairs(reasons) do assert.equal("cancelled", reason) end
     assert.equal("end_turn", editor:prompt(id, "go"))
   end)
+
+  it("names what was wrong by its type", function()
+    local editor <close> = kit.open { steps = { kit.text "ok" } }
+    local id = editor:session()
+    for method, params in pairs { initialize = { protocolVersion = {} }, authenticate = { methodId = {} },
+      ["session/set_config_option"] = { sessionId = id, configId = {} } } do
+      local code, words = editor:refused(method, params)
+      assert.equal(-32602, code)
+      assert.truthy(words:find "a table$", words)
+    end
+    local code, words = editor:refused("session/new", { cwd = "/dev/null/x", mcpServers = array {} })
+    assert.same({ -32602, "cwd: no directory: /dev/null/x" }, { code, words })
+    code, words = editor:refused("session/new", { cwd = "/" .. ("x"):rep(300), mcpServers = array {} })
+    assert.equal(-32603, code)
+    assert.truthy(words:find "File name too long", words)
+  end)
 end)
