@@ -280,6 +280,9 @@ function methods:wake(token) self.shared:wake(token) end
 --- Whether the peer can still be asked.
 function methods:is_open() return not self.err end
 
+--- The error of a wire that takes no more, or nil.
+function methods:write_error() return self.outbox.err or nil end
+
 --- Reads and serves until the connection ends, or is_over() (nil: no such function) says so after a message was
 -- written: true, or nil, err: the error that broke the peer, or of kind cancelled.
 function methods:serve(is_over)

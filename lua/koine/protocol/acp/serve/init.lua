@@ -28,6 +28,15 @@ local function finish(server)
   end
 end
 
+-- Serves until the editor ends, or reads no more: true, or nil, err. Of an editor that is gone both pipes are closed,
+-- and it counts as one that ended.
+local function serve(peer)
+  local ended, err = peer:serve(function() return peer:write_error() ~= nil end)
+  local broken = ended and peer:write_error()
+  if broken and peer:poll() then return nil, broken end
+  return ended, err
+end
+
 local function run(given)
   local wire, failure = given.wire, nil
   if not wire then wire, failure = standard.open() end
@@ -37,7 +46,7 @@ local function run(given)
     saved = given.sessions and saved.new(given.sessions, given.name) }
   local peer <close> = rpc.new(wire, methods.handlers(server))
   server.peer = peer
-  local ended, err = peer:serve()
+  local ended, err = serve(peer)
   finish(server)
   if wire.flush then wire:flush(FLUSH) end
   return ended, err

@@ -1,6 +1,6 @@
 -- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
 -- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: prints at its
--- end)}, or the file @PATH that holds it; see below for more.
+-- end; "stderr": there)}, or the file @PATH that holds it; see below for more.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -92,4 +92,8 @@ local served, err
 local function serve() served, err = koine.acp.serve(options) end
 
 if config.loop then require("spec.lua.net.peers").loops()[config.loop](serve) else serve() end
-if config.after then print("after", served, err) end
+if config.after == "stderr" then
+  io.stderr:write("after ", tostring(served), err and (" %s %s"):format(err.kind, err.code) or "", "\n")
+elseif config.after then
+  print("after", served, err)
+end

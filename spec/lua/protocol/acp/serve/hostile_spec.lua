@@ -1,9 +1,11 @@
 -- Editors that answer nonsense, that read no more, and that ask for what there is not.
 
+local acp_kit = require "spec.lua.protocol.acp.kit"
 local core = require "koine.core"
 local kit = require "spec.lua.protocol.acp.serve.kit"
 local koine = require "koine"
 
+local LUA = arg and arg[-1] or "lua5.4"
 local array = core.array
 
 describe("an agent that is served to an editor", function()
@@ -58,5 +60,23 @@ describe("an agent that is served to an editor", function()
     code, words = editor:refused("session/new", { cwd = "/" .. ("x"):rep(300), mcpServers = array {} })
     assert.equal(-32603, code)
     assert.truthy(words:find "File name too long", words)
+  end)
+
+  it("ends where the editor reads no more, though it does not close standard input", function()
+    local environment = acp_kit.environment()
+    environment.PATH = os.getenv "PATH"
+    local program <close> = assert(koine.process.open({ "sh", "-c",
+      '"$0" "$@" | { head -n 1; exec <&-; echo gone; }', LUA, "spec/lua/protocol/acp/serve/agent_program.lua",
+      core.encode { steps = array { { step = 1, type = "message", content = "ok" } }, after = "stderr" } },
+      { env = environment, grace = 0.1 }))
+    local function say(id, method, params)
+      assert(program:write(core.encode { jsonrpc = "2.0", id = id, method = method, params = params } .. "\n"))
+    end
+    say(1, "initialize", { protocolVersion = 1 })
+    assert.equal(1, core.decode(program:line()).id)
+    assert.equal("gone", program:line())
+    say(2, "session/new", { cwd = "/", mcpServers = array {} })
+    local result = assert(program:result())
+    assert.truthy(result.stderr:find "after nil connect closed", result.stderr)
   end)
 end)
