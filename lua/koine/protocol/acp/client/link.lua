@@ -20,6 +20,7 @@ local link = {}
 local INHERITED = { "HOME", "PATH", "USER", "LANG", "TMPDIR" } -- what logins need; prompts can make an agent tell it
 local EARLY_MAX, EARLY_BYTES = 1000, 4 << 20 -- updates for sessions that are not known yet; their bytes
 local CLOSE_TIME = 5   -- seconds for session/close
+local NOT_FOUND = -32002
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.acp.link" }
@@ -50,8 +51,25 @@ local function update(self, params)
   list[#list + 1], list.size = params.update, list.size + size
 end
 
+-- The handlers of services, for sessions that there are: what the agent asks is no silence. A question to the user may
+-- belong to no session.
+local function services_of(self)
+  local requests = {}
+  for method, handler in next, services.requests(self) do
+    requests[method] = function(params, request)
+      local session = self.sessions[read.at(params, "sessionId")]
+      if not session and method ~= "elicitation/create" then
+        return nil, { code = NOT_FOUND, message = "unknown session" }
+      end
+      local heard <close> = session and sessions.hears(session) or nil -- luacheck: ignore heard
+      return handler(params, request)
+    end
+  end
+  return requests
+end
+
 local function handlers(self)
-  local requests = services.requests(self)
+  local requests = services_of(self)
   requests["session/request_permission"] = function(params)
     local session = self.sessions[read.at(params, "sessionId")]
     if not session then return nil, { code = -32602, message = "unknown session" } end

@@ -76,6 +76,12 @@ local function heard(self, policy)
   end
 end
 
+--- The agent asks for a service, for the link: a value for <close> when that is answered; both times it was heard.
+function session.hears(self)
+  local turn = self.turn
+  return turn and turns.hears(turn) or nil
+end
+
 --- Decides about a request for permission, for the link: the answer, a table. Waits for a decision of the host's.
 function session.ask(self, params)
   self.link.peer:take(self.id) -- what came before the question

@@ -131,16 +131,16 @@ function handlers.kill(_, terminal)
   return {}
 end
 
--- Ends a terminal; a task of its own waits for the end.
+-- Ends a terminal; a task of its own waits for the end, until which it counts.
 local function release(link, terminal)
   if not link.terminals[terminal.id] then return end
   link.terminals[terminal.id] = nil
-  link.terminal_count = link.terminal_count - 1
   terminal.program:stop()
   if not link.peer:is_open() then return end
   link.peer:spawn(function()
     terminal.program:close()
     link.programs[terminal.program] = nil
+    link.terminal_count = link.terminal_count - 1
   end)
 end
 

@@ -52,6 +52,12 @@ function turn.push(self, item)
   self.link.peer:wake(self.token)
 end
 
+--- The agent was heard, and will have been when the returned value is closed.
+function turn.hears(self)
+  self.heard = wait.now()
+  return defer(function() self.heard = wait.now() end)
+end
+
 --- Enters a question for permission, which a cancel answers: what is known of its tool call. The clock of silence
 -- stops until it is decided.
 function turn.asks(self, pending, call)
@@ -109,10 +115,10 @@ end
 
 -- Waits until there is something to take, or the turn is over: true, or nil, err where the caller was cancelled.
 local function await(self, is_ready)
-  local from, which = wait.now(), nil
+  local from = wait.now()
   while not is_ready() do
     local ok, err = self.link.peer:await(self.token, function()
-      self.token.deadline, which = deadline(self, from)
+      self.token.deadline = deadline(self, from)
       return is_ready()
     end)
     if err and not self.link.peer:is_open() and not self.done then
@@ -120,7 +126,8 @@ local function await(self, is_ready)
     elseif err then
       return nil, err
     elseif not ok then
-      expire(self, which)
+      local latest, which = deadline(self, from) -- the agent may have been heard meanwhile
+      if latest and latest <= wait.now() then expire(self, which) end
     end
   end
   return true
