@@ -1,9 +1,9 @@
 /*
 ** loops.c: a C program with a loop of its own plays the scripts of spec/lua/protocol/loops: MCP servers and an agent of
 ** ACP. They print what they print elsewhere (loops_spec.lua), and the loop never stops meanwhile. Closing the state at any
-** moment leaves neither a program nor a descriptor, and killing the program leaves no other one. With arguments this program is an interpreter, for the servers.
+** moment leaves neither a program nor a descriptor, and killing the program leaves no other one. With arguments this
+** program is an interpreter, for the servers.
 */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -35,14 +35,15 @@ for _, variable in ipairs { "LUA_PATH", "LUA_CPATH", "LD_PRELOAD", "ASAN_OPTIONS
   environment[variable] = os.getenv(variable)
 end
 
-local clients, hanging = {}, {}
+local clients = {} -- by name
+local begun, heard = {}, {} -- server → whether a call has begun there, what it told of progress
 
--- Lets the caller know that a call has begun, besides printing it.
+-- What a call tells of its progress wakes both_begun.
 local function on_progress(server)
   return function(step)
-    hanging[server] = true
-    koine.wake(hanging)
-    clients.heard[server] = (clients.heard[server] or "") .. (" %d of %d"):format(step.progress, step.total)
+    begun[server] = true
+    koine.wake(begun)
+    heard[server] = (heard[server] or "") .. (" %d of %d"):format(step.progress, step.total)
   end
 end
 
@@ -67,12 +68,11 @@ local function call(server, tool, arguments)
 end
 
 -- Waits until a call has begun at both servers.
-local function both_hang()
-  while not (hanging.near and hanging.far) do assert(koine.park(hanging, 60)) end
-  hanging.near, hanging.far = nil, nil
+local function both_begun()
+  while not (begun.near and begun.far) do assert(koine.park(begun, 60)) end
+  begun.near, begun.far = nil, nil
 end
 
-clients.heard = {}
 koine.gather(function()
   connect { name = "near", command = interpreter, args = { "spec/lua/protocol/mcp/fake.lua", NEAR }, env = environment,
     era = "legacy", grace = 0.1 }
@@ -94,8 +94,8 @@ local agent = koine.agent { adapter = adapter, tools = tools, parallel = true }
 local run = assert(agent:run "Meet.")
 for _, block in ipairs(run.messages[3].content) do print("tool", block.content[1].text) end
 print("agent", run.status, run.text)
-print("progress", "near" .. clients.heard.near, "far" .. clients.heard.far)
-hanging.near, hanging.far = nil, nil
+print("progress", "near" .. heard.near, "far" .. heard.far)
+begun.near, begun.far = nil, nil
 
 call("near", "ask")
 call("far", "ask")
@@ -104,7 +104,7 @@ call("far", "ask")
 koine.run(function()
   local started = agent:start "Hang."
   local task = koine.spawn(function() return started:result() end)
-  both_hang()
+  both_begun()
   print("cancel", started:cancel())
   local result, err = task:wait()
   print("agent", result and result.status, err and err.kind)
@@ -112,7 +112,7 @@ koine.run(function()
   for _, server in ipairs { "near", "far" } do
     calls[server] = koine.spawn(function() return clients[server]:call("hang", {}) end)
   end
-  both_hang()
+  both_begun()
   for _, server in ipairs { "near", "far" } do
     calls[server]:cancel()
     print("cancelled", server, select(2, calls[server]:wait()).kind)
