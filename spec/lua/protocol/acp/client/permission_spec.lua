@@ -83,13 +83,17 @@ describe("a turn", function()
           allowed(OPTIONS, { toolCallId = t })
         end
         update(id, { sessionUpdate = "tool_call_update", toolCallId = "told", status = "failed", rawOutput = "no" })
+        update(id, { sessionUpdate = "tool_call", toolCallId = "ran", title = "ran" })
+        allowed(OPTIONS, { toolCallId = "ran" })
+        update(id, { sessionUpdate = "tool_call_update", toolCallId = "ran", status = "completed", rawOutput = "yes" })
         text(id, "I may not.")
         return "end_turn"]], { permission = function() return nil, "not today" end })
-      assert.same({ 'tool_call told{"x":1}', 'tool_call untold{"x":1}', "tool_result no", "output I may not.",
-        "tool_result denied: not today" }, short(events))
-      assert.same({ "untold", true }, { events[5].tool_call_id, events[5].is_error })
-      for _, call in ipairs(result.calls) do
-        assert.same({ "failed", true, "not today" }, { call.status, call.blocked, call.reason })
+      assert.same({ 'tool_call told{"x":1}', 'tool_call untold{"x":1}', "tool_result no", "tool_call ran{}",
+        "tool_result yes", "output I may not.", "tool_result denied: not today" }, short(events))
+      assert.same({ "untold", true }, { events[7].tool_call_id, events[7].is_error })
+      for i, call in ipairs(result.calls) do
+        assert.same({ i < 3 and "failed" or "completed", i < 3, "not today" },
+          { call.status, call.blocked, call.reason })
       end
     end)
 

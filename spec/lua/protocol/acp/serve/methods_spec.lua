@@ -350,7 +350,8 @@ describe("a served agent", function()
       end
       local editor <close> = open(steps, { ["fs/read_text_file"] = any, ["fs/write_text_file"] = any,
         ["terminal/create"] = function() return n % 2 == 1 and { terminalId = "t" } or any() end,
-        ["terminal/wait_for_exit"] = any, ["terminal/output"] = any, ["terminal/release"] = any })
+        ["terminal/wait_for_exit"] = function() return n ~= 3 and { exitCode = 0 } or any() end,
+        ["terminal/output"] = any, ["terminal/release"] = any })
       local id = editor:session()
       for i = 1, #odd do
         n, editor.told = i, {}
