@@ -46,6 +46,9 @@ local MEMBERS = { type = STRING, command = STRING, args = STRINGS, env = MAP, cw
   httpUrl = STRING, serverUrl = STRING, headers = MAP, disabled = BOOLEAN, timeout = POSITIVE, includeTools = STRINGS,
   excludeTools = STRINGS, trust = BOOLEAN }
 
+-- Of the whole file, where only one of them counts.
+local TOP = { mcpServers = true }
+
 -- Entries ------------------------------------------------------------------------------------------------------------
 
 local function failure(path, place, words, code)
@@ -55,13 +58,19 @@ end
 
 local function is_object(value) return type(value) == "table" and getmetatable(value) ~= core.array_mt end
 
+-- What a warning says of a key that means nothing here, and may be one of the table's, misspelled.
+local function unknown(key, known)
+  local near = check.nearest(key, known)
+  return near and ('unknown, ignored; did you mean "%s"?'):format(near) or "unknown, ignored"
+end
+
 -- Warns of members that mean nothing here; returns the first that has a wrong value, in words, or nil.
 local function look(entry, place, warn)
   local problem
   for _, key in ipairs(check.names(entry)) do
     local member = MEMBERS[key]
     if not member then
-      warn("unknown_key", ("%s.%s"):format(place, key), "unknown, ignored")
+      warn("unknown_key", ("%s.%s"):format(place, key), unknown(key, MEMBERS))
     elseif not member[2](entry[key]) then
       problem = problem or ("%s: %s expected"):format(key, member[1])
     end
@@ -146,7 +155,7 @@ local function servers_of(path, value, warn)
   local servers = value[key]
   if not is_object(servers) then return nil, failure(path, nil, 'an object "mcpServers" or "servers" expected') end
   for _, other in ipairs(check.names(value)) do
-    if other ~= key and other ~= "$schema" then warn("unknown_key", other, "unknown, ignored") end
+    if other ~= key and other ~= "$schema" then warn("unknown_key", other, unknown(other, TOP)) end
   end
   return servers
 end

@@ -20,7 +20,7 @@ local methods = {}
 local metatable = { __index = methods, __name = "koine.mcp.servers", __close = function(self) self:close() end }
 
 local OPTIONS = check.options { start_timeout = check.default(check.time_limit, START),
-  join_timeout = check.default(check.time_limit, JOIN), each = check.func,
+  join_timeout = check.default(check.time_limit, JOIN), each = check.func, on_warning = check.func,
   variables = check.default(check.secret(check.map(check.secret(check.string))), function() return {} end) }
 local TOOLS = check.options { prefix = check.default(check.boolean, true), search = check.boolean }
 
@@ -163,9 +163,11 @@ end
 --   start_timeout  seconds that `start` waits, 10
 --   join_timeout   seconds after which a server that is not ready has failed, 60
 --   variables      {NAME = value}: for ${NAME}, before the environment
+--   on_warning     function(warning), called here with each of `warnings`, and later with those of the servers whose
+--                  options have no function of their own
 --   each           function(name, options) → options of koine.mcp.connect, nil for those it was given, which it may
 --                  change: approval, pins, on_log and whatever else no file says
--- Raises an ArgumentError, and what `each` raises.
+-- Raises an ArgumentError, and what `each` and on_warning raise.
 function servers.load(path, opts)
   check.path(path, "path")
   local kept = OPTIONS(opts or {})
@@ -178,7 +180,9 @@ function servers.load(path, opts)
     self.names[i], self.by_name[entry.name] = entry.name, entry
     if entry.err then self.failed[entry.name] = entry.err end
     if entry.options and kept.each then adjust(kept.each, entry) end
+    if entry.options and entry.options.on_warning == nil then entry.options.on_warning = kept.on_warning end
   end
+  for _, warning in ipairs(kept.on_warning and warnings or {}) do kept.on_warning(warning) end
   return self
 end
 

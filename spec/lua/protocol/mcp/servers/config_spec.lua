@@ -129,6 +129,18 @@ describe("a configuration", function()
     assert.are.same({ "inputs", "one.autoApprove", "one.b ad" }, fields)
   end)
 
+  it("warns which key a misspelled one may mean", function()
+    for wrong, right in pairs { includeTool = "includeTools", exclude_tools = "excludeTools", Disabled = "disabled",
+      trusted = "trust", enviroment = "env", autoApprove = false, agrs = "args" } do
+      local found, warnings = entry { command = "a", [wrong] = core.array {} }
+      assert.are.equal("a", found.options.command)
+      local hint = warnings[1].message:match 'did you mean "(.-)"'
+      assert.are.equal(right or "none", hint or "none", wrong)
+    end
+    local _, warnings = assert(read '{"servers":{},"mcpServer":{"b":{"command":"x"}}}')
+    assert.is_truthy(warnings[1].message:find('did you mean "mcpServers"?', 1, true))
+  end)
+
   it("may be called servers; mcpServers counts where both are there", function()
     assert.are.equal("a", assert(read '{"servers":{"a":{"command":"x"}}}')[1].name)
     local entries, warnings = assert(read '{"servers":{"a":{"command":"x"}},"mcpServers":{"b":{"command":"x"}}}')

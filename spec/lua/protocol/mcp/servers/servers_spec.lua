@@ -50,6 +50,26 @@ describe("servers", function()
     return list
   end
 
+  it("have warnings told, of the file at once and of tools later", function()
+    local told = {}
+    local function note(warning) told[#told + 1] = warning.code .. " " .. warning.field end
+    local servers <close> = load({ one = entry([[listed = { { name = "b" }, { name = "b" } }]],
+      { includeTool = core.array { "b" } }) }, { on_warning = note })
+    assert.are.same({ "unknown_key one.includeTool" }, told)
+    servers:start()
+    assert.are.equal(1, #assert(servers:tools()))
+    assert.are.same({ "unknown_key one.includeTool", "tool_left_out b" }, told)
+    local own = {}
+    local others <close> = load({ one = entry([[listed = { { name = "b" }, { name = "b" } }]]) }, { on_warning = note,
+      each = function(_, options)
+        hurry(_, options)
+        options.on_warning = function(warning) own[#own + 1] = warning.code end
+      end })
+    others:start()
+    assert(others:tools())
+    assert.are.same({ { "tool_left_out" }, 2 }, { own, #told })
+  end)
+
   for loop, run in pairs(kit.all) do
     it("start, list and call in " .. loop, function()
       run(function()
