@@ -48,17 +48,6 @@ end
 local OPTIONS = check.options(MEMBERS, { hints = { cmd = "command", uri = "url", environment = "env",
   directory = "cwd" }, first = { "name" } })
 
-local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH" }
-
--- Whether the value of that name is a credential, by the look of either.
-local function is_credential(name, value)
-  name = name:upper()
-  for _, word in ipairs(CREDENTIALS) do
-    if name:find(word, 1, true) then return true end
-  end
-  return text.may_be_secret(value)
-end
-
 -- The strings that no error and no line of a log shows.
 local function secrets_of(kept)
   local secrets = kept.secrets
@@ -66,10 +55,10 @@ local function secrets_of(kept)
     if #value >= SECRET_MIN then secrets[#secrets + 1] = value end
   end
   for name, value in next, kept.env or {} do
-    if is_credential(name, value) then add(value) end
+    if text.is_credential(name, value) then add(value) end
   end
   for name, value in next, kept.headers or {} do
-    if is_credential(name, value) then add(value) end
+    if text.is_credential(name, value) then add(value) end
   end
   if type(kept.token) == "string" then add(kept.token) end
   return secrets
