@@ -428,6 +428,7 @@ build = {
     ["koine.protocol.mcp.inputs.messages"] = "lua/koine/protocol/mcp/inputs/messages.lua",
     ["koine.protocol.mcp.inputs.roots"] = "lua/koine/protocol/mcp/inputs/roots.lua",
     ["koine.protocol.mcp.inputs.sampling"] = "lua/koine/protocol/mcp/inputs/sampling.lua",
+    ["koine.protocol.mcp.kept_file"] = "lua/koine/protocol/mcp/kept_file.lua",
     ["koine.protocol.mcp.login"] = "lua/koine/protocol/mcp/login/init.lua",
     ["koine.protocol.mcp.login.address"] = "lua/koine/protocol/mcp/login/address.lua",
     ["koine.protocol.mcp.login.call"] = "lua/koine/protocol/mcp/login/call.lua",
