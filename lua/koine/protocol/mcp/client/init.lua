@@ -21,6 +21,7 @@ local CALL = check.options { timeout = check.time_limit, idle = check.time_limit
   traceparent = check.text }
 local NAMES = check.list(check.nonempty, "array of names of tools")
 local TOOLS = check.options { only = NAMES, except = NAMES, search = check.boolean,
+  timeouts = check.map(check.time_limit, "table of seconds by names of tools"),
   prefix = check.either("string, true or false", check.boolean, check.nonempty) }
 local ARGUMENTS = check.that("table, or text of a JSON object", function(value)
   if type(value) == "string" then value = core.decode(value) end
@@ -50,6 +51,7 @@ end
 -- on_warning. Options (nil: none):
 --   only, except  arrays of the server's own names: which tools
 --   prefix        what the tools' names begin with: a string; true (the default): the client's name; false: nothing
+--   timeouts      {name = seconds}: of calls of these tools in all, in place of the client's
 --   search        true: two tools in place of all, PREFIX_search and PREFIX_call, which stay when the list changes
 -- Raises an ArgumentError, and what callbacks raised.
 function methods:tools(opts) return tools.all(self, TOOLS(opts or {})) end

@@ -49,7 +49,8 @@ local function send(client, entry, arguments_json, headers)
       if not first then headers = headers_of(entry_of(client, entry.name, limits_now), core.decode(arguments_json)) end
       first = false
       return headers, is_repeatable(entry.hints)
-    end, repeatable = is_repeatable(entry.hints), name = entry.name, timeout = limits.timeout, idle = limits.idle })
+    end, repeatable = is_repeatable(entry.hints), name = entry.name,
+    timeout = entry.timeout or limits.timeout, idle = limits.idle })
   if not result and err.kind == "cancelled" and client.connection.closed then
     return nil, failure.new(client.connection, "connect", "the client was closed", "closed")
   end
@@ -63,6 +64,7 @@ local function all(client, opts)
   local options = client.connection.options
   local made
   made, err = room.build(listed, { server = client.name, prefix = opts.prefix, only = opts.only, except = opts.except,
+    timeouts = opts.timeouts,
     trusted = options.trusted, approval = options.approval, pins = client.pins, headers = has_headers(client),
     description_max = options.description_max, words = failure.for_model,
     warn = function(warning) warn(client, warning) end,
@@ -71,8 +73,8 @@ local function all(client, opts)
   return made, err
 end
 
---- The tools of the server as an array of koine.tool; or nil, err. `opts` has only, except, prefix and search, as
--- client:tools takes them.
+--- The tools of the server as an array of koine.tool; or nil, err. `opts` has only, except, prefix, timeouts and
+-- search, as client:tools takes them.
 function tools.all(client, opts)
   if not opts.search then return all(client, opts) end
   return room.search { server = client.name, prefix = opts.prefix, approval = client.connection.options.approval,

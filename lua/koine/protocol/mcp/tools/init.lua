@@ -147,6 +147,7 @@ end
 -- The entries that are wanted and not withheld; or nil, err.
 local function choose(entries, seen, opts, warn)
   local only, except = set_of(opts.only, "only", seen, warn), set_of(opts.except, "except", seen, warn) or {}
+  if opts.timeouts then set_of(check.names(opts.timeouts), "timeouts", seen, warn) end
   local changed, err = compare(entries, opts)
   if not changed then return nil, err end
   local chosen = {}
@@ -168,7 +169,7 @@ local function make(entry, made_name, opts, warn)
   local listed = entry.listed
   local hints = approval.hints(listed.annotations, opts.trusted)
   local sent = { server = opts.server, name = entry.name, plan = entry.plan, hints = hints,
-    output_schema = entry.output_schema }
+    output_schema = entry.output_schema, timeout = opts.timeouts and opts.timeouts[entry.name] }
   local made = agent_tool.of_checked { name = made_name, description = description.of(listed, opts.description_max),
     parameters = entry.parameters, run = call.run(sent, { send = opts.send, words = opts.words, warn = warn }) }
   made.mcp = { server = opts.server, name = entry.name, annotations = listed.annotations,
@@ -197,13 +198,15 @@ end
 --   server           the server's key in the configuration
 --   prefix           what stands before the names: a string; true or nil: the key; false: nothing
 --   only, except     arrays of full names: which tools; nil: all
+--   timeouts         {full name = seconds}, which `send` finds as entry.timeout; nil: none
 --   trusted          whether the server's annotations are believed
 --   approval         which calls need approval: see approval.lua; nil: "none"
 --   pins             what `tools.pins` returned, nil for none
 --   headers          whether x-mcp-header counts: the modern protocol over HTTP
 --   description_max  bytes of a description, 4096
 --   send             function(entry, arguments_json, ctx, headers) → what client:call returns; `entry` is {server,
---                    name, plan, hints, output_schema}, `ctx` the tool's (or nil), `headers` {name = value} or nil
+--                    name, plan, hints, output_schema, timeout}, `ctx` the tool's (or nil), `headers` {name = value}
+--                    or nil
 --   words            function(err) → what the model is told of an error
 --   warn             function(warning)
 -- Each tool has `mcp` = {server, name, annotations, output_schema}, which is not sent. Never raises for what a server

@@ -46,6 +46,20 @@ describe("an agent", function()
     clients = {}
   end)
 
+  it("is told of a tool that takes longer than it may, and waits for others", function()
+    local warned = {}
+    local client = connect("s", [[
+      listed = { { name = "never", inputSchema = { type = "object" } }, { name = "echo" } }
+      function tools.never() end
+    ]], { on_warning = function(warning) warned[#warned + 1] = warning.code .. " " .. warning.field end })
+    local tools = assert(client:tools { timeouts = { never = 0.05, gone = 1 } })
+    assert.same({ "unknown_tool gone" }, warned)
+    local said, outcome = tools[1].run({}, {})
+    assert.same({ "the tool did not answer in time", true }, { said, outcome.is_error })
+    assert.equal('{"n":1}', tools[2].run({ n = 1 }, {})[1].text)
+    kit.raises("timeouts.never", function() client:tools { timeouts = { never = 0 } } end)
+  end)
+
   it("keeps its tools in a run, whatever the server lists meanwhile", function()
     local changed, seen = {}, {}
     local function on_change(kind) changed[#changed + 1] = kind end
