@@ -141,6 +141,13 @@ serve:option("--port", "Port to listen on (default: a free one)."):convert(funct
   return nil, ("--port: number from 1 to 65535 expected, got %q"):format(word)
 end)
 
+local cassette = parser:command("cassette", "Look for credentials in recorded answers: cassette check FILES.")
+cassette:argument("action", "check"):choices { "check" }
+cassette:argument("files", "Cassettes."):args "+"
+cassette:option("--allow", "A text that may stay, though it looks like a credential."):count "*"
+cassette:epilog [[
+Example: koine cassette check spec/tapes/*.json]]
+
 -- Fails as wrong use for an option that -o cannot give, or that is given twice.
 local function check_given(given)
   local seen = {}

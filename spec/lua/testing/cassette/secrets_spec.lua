@@ -101,8 +101,8 @@ describe("what a cassette keeps", function()
   it("is not written where it looks like a credential, and the old file stays", function()
     kit.write { kit.exchange("old", kit.response "old") }
     local old = kit.text()
-    for what, body in pairs { JWT = JWT, OpenAI = "sk-proj-0123456789abcdefghijkl", GitHub = "ghp_0123456789abcdefghijkl",
-      AWS = "AKIA0123456789ABCDEF", bearer = "Bearer 0123456789abcdefghij" } do
+    for what, body in pairs { JWT = JWT, OpenAI = "sk-proj-0123456789abcdefghijkl",
+      GitHub = "ghp_0123456789abcdefghijkl", AWS = "AKIA0123456789ABCDEF", bearer = "Bearer 0123456789abcdefghij" } do
       local text, err = record({}, served.answer(200, core.encode { a = body }))
       assert.is_nil(text, what)
       assert.are.same({ "secret", "connect" }, { err.code, err.kind })
@@ -115,7 +115,8 @@ describe("what a cassette keeps", function()
   end)
 
   it("is not written where a stream says a credential in pieces", function()
-    for _, pieces in ipairs { { "It is ghp_01234567", "89abcdef", "ghijkl." }, { kit.KEY:sub(1, 9), kit.KEY:sub(10) } } do
+    for _, pieces in ipairs { { "It is ghp_01234567", "89abcdef", "ghijkl." },
+      { kit.KEY:sub(1, 9), kit.KEY:sub(10) } } do
       kit.serve({ kit.stream(table.unpack(pieces)) }, function(url)
         local tape = kit.open()
         assert(kit.claude(tape, { base_url = url }):chat("Hi.", { stream = true }))
