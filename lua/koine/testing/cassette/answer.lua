@@ -89,6 +89,15 @@ end
 local LEFT = { kind = "stream_truncated", code = "cassette_left", retryable = false,
   message = "the cassette has no more of this answer: whoever recorded it stopped reading here" }
 
+-- A token that was exchanged so many seconds ago expires so much later: else none would be valid when it is played.
+local function postpone(spec, seconds)
+  local length = #spec.body
+  spec.body = spec.body:gsub('("expires_at"%s*:%s*)(%d+)', function(name, at)
+    return name .. ("%d"):format(math.tointeger(tonumber(at)) + seconds)
+  end)
+  if #spec.body ~= length then spec.pieces = nil end
+end
+
 -- Cuts a body and its pieces to n bytes.
 local function cut_at(spec, n)
   local pieces, sum = {}, 0
@@ -123,7 +132,8 @@ local function spoil(spec, fault)
   end
 end
 
---- The core's recording that plays a response. `play`: {speed, unwaited}; `fault`: {delay_ms, reset_after,
+--- The core's recording that plays a response. `play`: {speed, unwaited, age = seconds since it was recorded (nil: not
+-- known)}; `fault`: {delay_ms, reset_after,
 -- truncate_after, stall_after, end_after}, bytes of the body, nil for none.
 function answer.played(response, play, fault)
   local spec = { status = response.status, headers = response.headers, speed = play.speed, unwaited = play.unwaited,
@@ -139,6 +149,7 @@ function answer.played(response, play, fault)
   elseif response.left then
     spec.error = LEFT
   end
+  if play.age and spec.body and secrets.is_exchange(spec.body) then postpone(spec, play.age) end
   if fault then spoil(spec, fault) end
   return core.recording(spec)
 end

@@ -6,6 +6,7 @@ local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local files = require "koine.data.files"
 local version = require "koine.data.version"
+local vocabulary = require "koine.data.vocabulary"
 
 local file = {}
 
@@ -22,6 +23,45 @@ local function failure(path, words)
   return nil, errors.new { kind = "other", code = "cassette", message = ("cassette %s: %s"):format(path, words) }
 end
 
+-- What is wrong with the chunks of a body of n bytes; nil for nothing.
+local function problem_of_chunks(chunks, n)
+  local last, sum = 0, 0
+  if not check.is_list(chunks) then return "chunks: array expected" end
+  for _, chunk in ipairs(chunks) do
+    if type(chunk) ~= "table" or not math.type(chunk[1]) or math.type(chunk[2]) ~= "integer" or chunk[2] < 0
+      or chunk[1] < last then
+      return "chunks: pairs of milliseconds, which rise, and bytes expected"
+    end
+    last, sum = chunk[1], sum + chunk[2]
+  end
+  if sum ~= n then
+    return ("chunks: they make up %d bytes, and the body has %d (who edits a body deletes its chunks)"):format(sum, n)
+  end
+end
+
+-- What is wrong with a response; nil for nothing.
+local function problem_of_response(response)
+  if type(response) ~= "table" then return "a response expected" end
+  local status, err, body = response.status, response.error, response.body
+  if type(err) ~= "table" and math.type(status) ~= "integer" then return "a response with status or error expected" end
+  if status ~= nil and (math.type(status) ~= "integer" or status < 200 or status > 999) then
+    return "response.status: 200 to 999 expected"
+  end
+  if err ~= nil and (type(err) ~= "table" or not vocabulary.kinds[err.kind]) then
+    return "response.error.kind: the kind of an error expected"
+  end
+  for name, value in next, response.headers or {} do
+    if type(name) ~= "string" or type(value) ~= "string" or value:find "%z" then
+      return "response.headers: strings by name expected"
+    end
+  end
+  if body == nil and response.body_base64 ~= nil then
+    body = type(response.body_base64) == "string" and core.base64_decode(response.body_base64) or false
+  end
+  if body ~= nil and type(body) ~= "string" then return "response.body: text expected, or base64 in body_base64" end
+  if response.chunks ~= nil then return problem_of_chunks(response.chunks, #(body or "")) end
+end
+
 -- What is wrong with an exchange; nil for nothing.
 local function problem_of(exchange)
   if type(exchange) ~= "table" then return "an object expected" end
@@ -29,10 +69,7 @@ local function problem_of(exchange)
   if type(request) ~= "table" or type(request.method) ~= "string" or type(request.url) ~= "string" then
     return "a request with method and url expected"
   end
-  if type(response) ~= "table" then return "a response expected" end
-  if type(response.error) ~= "table" and math.type(response.status) ~= "integer" then
-    return "a response with status or error expected"
-  end
+  return problem_of_response(response)
 end
 
 --- Reads the cassette at `path`: its table; nil, nil where there is no file; nil, err where it cannot be used.

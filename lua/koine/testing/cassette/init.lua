@@ -168,8 +168,10 @@ end
 local function play(self, i)
   self.played[i] = self.played[i] + 1
   self.passed = self.passed + (self.latest and self.latest:reached() or 0)
-  self.latest = answer.played(self.tape.exchanges[i].response,
-    { speed = self.options.speed, unwaited = self.unwaited }, self.faults[i])
+  local exchange = self.tape.exchanges[i]
+  local age = math.type(exchange.recorded) == "integer" and os.time() - exchange.recorded or nil
+  self.latest = answer.played(exchange.response, { speed = self.options.speed, unwaited = self.unwaited, age = age },
+    self.faults[i])
   return self.latest
 end
 
@@ -178,7 +180,7 @@ local function note(self, call)
   for _, secret in ipairs(call.secrets or {}) do self.known[#self.known + 1] = secret end
   local recording, headers = core.recording(), {}
   for name, value in next, call.headers or {} do headers[name] = value end
-  self.recorded[#self.recorded + 1] = { recording = recording,
+  self.recorded[#self.recorded + 1] = { recording = recording, time = os.time(),
     call = { method = call.method, url = call.url, headers = headers, body = call.body } }
   return recording
 end
@@ -244,6 +246,7 @@ local function exchanges_of(self, known)
     local response = answer.kept(read[i], clean, self.named)
     if response then
       local exchange = { request = request.kept(entry.call, known, self.replace, self.named), response = response }
+      if secrets.is_exchange(read[i].body) then exchange.recorded = entry.time end
       if self.options.redact then self.options.redact(exchange) end
       list[#list + 1] = exchange
     end

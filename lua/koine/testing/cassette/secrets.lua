@@ -37,14 +37,15 @@ local function string_end(text, at)
   end
 end
 
--- Whether a text is the JSON answer of a token exchange, whose field is called `token`.
-local function is_exchange(text)
-  return text:find '^%s*{' and text:find '"token"%s*:%s*"' and text:find '"expires_at"%s*:' and true
+--- Whether a text is the JSON answer of a token exchange, whose field is called `token`, and which says when that
+-- expires.
+function secrets.is_exchange(text)
+  return (text:find '^%s*{' and text:find '"token"%s*:%s*"' and text:find '"expires_at"%s*:') ~= nil
 end
 
 -- The text without the values of fields that hold credentials; adds those to `found`.
 local function without_fields(text, found)
-  local parts, from, at, exchange = {}, 1, 1, is_exchange(text)
+  local parts, from, at, exchange = {}, 1, 1, secrets.is_exchange(text)
   while true do
     local _, quote, name = text:find('"([%w_]+)"%s*:%s*"', at)
     if not quote then break end
