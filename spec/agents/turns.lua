@@ -4,6 +4,7 @@
 local agents = require "spec.agents"
 local assert = require "luassert"
 local koine = require "koine"
+local recorder = require "spec.agents.recorder"
 
 local function kinds(events)
   local list = {}
@@ -125,6 +126,11 @@ return function(spec, agent)
       assert(session:prompt "SAY-IT")
       assert.matches("model " .. agent.model:gsub("%p", "%%%0"), world.provider:log())
     end)
+  end
+
+  local folder = os.getenv "KOINE_RECORD" -- where recordings go
+  if folder then
+    it("is recorded", function() recorder(world, options(), ("%s/%s.jsonl"):format(folder, agent.packages)) end)
   end
 
   it("plays coding sessions", function()
