@@ -9,11 +9,6 @@ local wait = require "koine.task.wait"
 describe("hosts", function()
   local kit = host_kit()
   local adapter, left, silent = kit.adapter, kit.left, kit.silent
-  local server
-
-  setup(function() server = kit.start() end)
-  teardown(function() server:stop() end)
-  before_each(function() assert(server:reset()) end)
 
   for _, name in ipairs { "cqueues", "luv", "poll" } do
     local run = loops[name]
@@ -38,7 +33,7 @@ describe("hosts", function()
       end
 
       it("chats while a stream is silent, and closing the stream wakes its reader", function()
-        assert(server:script { silent "/a", { content = "Here." } })
+        assert(kit.server:script { silent "/a", { content = "Here." } })
         local stream, err, answer
         together(function()
           stream = assert(adapter "/a":open "Hi")
@@ -55,7 +50,7 @@ describe("hosts", function()
       end)
 
       it("runs two calls at once on one engine", function()
-        assert(server:script "echo")
+        assert(kit.server:script "echo")
         local answers = {}
         together(function() answers[1] = assert(adapter():chat "one"):text() end,
           function() answers[2] = assert(adapter():chat "two"):text() end)
@@ -74,7 +69,7 @@ describe("hosts", function()
       end)
 
       it("wakes for the core's deadlines, though nothing else happens", function()
-        assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+        assert(kit.server:script { { content = "late", fault = { stall_after = 0 } } })
         together(function()
           local response, err = adapter(nil, { timeout = { first_byte = 0.02 } }):chat "Hi"
           assert.is_nil(response)
@@ -83,7 +78,7 @@ describe("hosts", function()
       end)
 
       it("gives up what takes too long", function()
-        assert(server:script { silent "/a" })
+        assert(kit.server:script { silent "/a" })
         together(function()
           local response, err = koine.timeout(0.05, function() return adapter "/a":chat("Hi", { stream = true }) end)
           assert.is_nil(response)
@@ -92,7 +87,7 @@ describe("hosts", function()
       end)
 
       it("gathers inside a coroutine, while another one chats", function()
-        assert(server:script "echo")
+        assert(kit.server:script "echo")
         local answers = {}
         local function say(word)
           return function() return assert(adapter():chat(word)):text() end
@@ -101,11 +96,11 @@ describe("hosts", function()
           function() answers.c = say "c"() end,
           function() answers.d, answers.e = koine.gather(say "d", say "e") end)
         for word, answer in pairs(answers) do assert.are.equal("You said: " .. word, answer) end
-        assert.are.equal(5, #assert(server:requests()))
+        assert.are.equal(5, #assert(kit.server:requests()))
       end)
 
       it("keeps who is parked through a collection", function()
-        assert(server:script { { content = "Here.", fault = { delay_ms = 20 } } })
+        assert(kit.server:script { { content = "Here.", fault = { delay_ms = 20 } } })
         local answer
         together(function() answer = assert(adapter():chat "Hi"):text() end, function()
           while not answer do
@@ -172,7 +167,7 @@ describe("hosts", function()
       end
 
       it("goes on after its loop has ended, with a stream left open", function()
-        assert(server:script { silent "/a", { content = "One." }, { content = "Two." } })
+        assert(kit.server:script { silent "/a", { content = "One." }, { content = "Two." } })
         local stream
         together(function()
           stream = assert(adapter "/a":open "Hi")
@@ -184,7 +179,7 @@ describe("hosts", function()
       end)
 
       it("keeps a generator of the user's own", function()
-        assert(server:script { { content = "some words in pieces", chunk = 4 } })
+        assert(kit.server:script { { content = "some words in pieces", chunk = 4 } })
         local function pieces()
           return coroutine.wrap(function()
             for delta in adapter():stream "Hi" do
@@ -202,7 +197,7 @@ describe("hosts", function()
       end)
 
       it("blocks where Lua cannot yield", function()
-        assert(server:script "echo")
+        assert(kit.server:script "echo")
         local words, answers = { "b", "a" }, {}
         together(function()
           table.sort(words, function(x, y)
@@ -215,7 +210,7 @@ describe("hosts", function()
       end)
 
       it("blocks where there is no coroutine, and waits as before once it is gone", function()
-        assert(server:script "echo")
+        assert(kit.server:script "echo")
         assert.are.equal("You said: Hi", assert(adapter():chat "Hi"):text())
         host.uninstall()
         assert.are.equal("You said: Hi", assert(adapter():chat "Hi"):text())

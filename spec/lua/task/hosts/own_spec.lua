@@ -10,11 +10,6 @@ local wait = require "koine.task.wait"
 describe("hosts", function()
   local kit = host_kit()
   local adapter, left, silent = kit.adapter, kit.left, kit.silent
-  local server
-
-  setup(function() server = kit.start() end)
-  teardown(function() server:stop() end)
-  before_each(function() assert(server:reset()) end)
 
   describe("together", function()
     local hosts = { "cqueues", "luv", "poll" }
@@ -133,7 +128,7 @@ describe("hosts", function()
     end)
 
     it("runs controllers side by side", function()
-      assert(server:script "echo")
+      assert(kit.server:script "echo")
       local outer, inner, answers = cqueues.new(), cqueues.new(), {}
       inner:wrap(function() answers.inner = assert(adapter():chat "inner"):text() end)
       outer:wrap(function() answers.outer = assert(adapter():chat "outer"):text() end)
@@ -162,7 +157,7 @@ describe("hosts", function()
     end)
 
     it("cancels what a controller that is dropped waited for", function()
-      assert(server:script { silent "/a" })
+      assert(kit.server:script { silent "/a" })
       local controller, deltas = cqueues.new(), 0
       controller:wrap(function()
         for _ in adapter "/a":stream "Hi" do deltas = deltas + 1 end
@@ -235,7 +230,7 @@ describe("hosts", function()
     end)
 
     it("lets the other handles of the loop work meanwhile", function()
-      assert(server:script { silent "/a" })
+      assert(kit.server:script { silent "/a" })
       local stream, kind, timer = assert(adapter "/a":open "Hi"), nil, uv.new_timer()
       coroutine.wrap(function()
         local delta, err
@@ -271,7 +266,7 @@ describe("hosts", function()
     end)
 
     it("waits for descriptors beside chats", function()
-      assert(server:script { silent "/a", { content = "Here." } })
+      assert(kit.server:script { silent "/a", { content = "Here." } })
       local listener = assert(socket.bind("127.0.0.1", 0))
       local _, port = listener:getsockname()
       local stream, err, got, ready = nil, nil, nil, false
@@ -324,7 +319,7 @@ describe("hosts", function()
     end)
 
     it("blocks in a generator of the user's own", function()
-      assert(server:script "echo")
+      assert(kit.server:script "echo")
       local answer
       poll.spawn(function() answer = coroutine.wrap(function() return assert(adapter():chat "Hi"):text() end)() end)
       poll.run()
