@@ -2,69 +2,53 @@
 
 local cli = require "spec.support.cli"
 local core = require "koine.core"
-local folder = require "spec.support.folder"
 local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
 local rpc = require "koine.protocol.rpc"
 
+local call, DONE = kit.call, kit.DONE
 local at_terminal = cli.on_terminal(it, pending)
 
-local function call(name, arguments)
-  return { content = { { type = "tool_use", name = name, arguments = arguments } } }
-end
-
 local WRITE = call("write_file", { path = "a.txt", content = "hello\n" })
-local DONE = { content = "It is done." }
 
 describe("koine agent", function()
   local bench = kit.new()
-  local server, dir
 
-  setup(function() server = bench.open() end)
-  teardown(bench.close)
-  before_each(function()
-    assert(server:reset())
-    dir = folder.new()
-  end)
-  after_each(function()
-    cli.clean_up()
-    folder.remove(dir)
-  end)
-
-  local function written() return koine.files.read(dir .. "/a.txt") end
+  local function written() return koine.files.read(bench.dir .. "/a.txt") end
 
   it("works in a directory, and asks for nothing with --yes", function()
-    local r = bench.run_there({ "agent", "--yes", "-C", dir, "write", "it" }, { WRITE, DONE })
+    local r = bench.run_there({ "agent", "--yes", "-C", bench.dir, "write", "it" }, { WRITE, DONE })
     assert.same({ 0, "It is done.\n", "koine: Write a.txt\n" }, { r.code, r.out, r.err })
     assert.equal("hello\n", written())
   end)
 
   it("changes nothing where nobody can be asked, but looks", function()
-    local r = bench.run_there({ "agent", "--no-stream", "-C", dir, "write" }, { call("list_dir", {}), WRITE, DONE })
+    local r = bench.run_there({ "agent", "--no-stream", "-C", bench.dir, "write" },
+      { call("list_dir", {}), WRITE, DONE })
     assert.same({ 0, "It is done.\n" }, { r.code, r.out })
     assert.truthy(r.err:find("denied: nobody can be asked; --yes allows it", 1, true))
     assert.is_nil(written())
   end)
 
   it("remembers from line to line", function()
-    local r = bench.run_there({ "agent", "-C", dir }, { DONE, { content = "Again." } },
+    local r = bench.run_there({ "agent", "-C", bench.dir }, { DONE, { content = "Again." } },
       { input = "one\n\ntwo\n/quit\n" })
     assert.same({ 0, "It is done.\nAgain.\n", "" }, { r.code, r.out, r.err })
-    assert.equal(3, #core.decode(server:requests()[2].body).messages)
+    assert.equal(3, #core.decode(bench.server:requests()[2].body).messages)
   end)
 
   it("says what is wrong", function()
-    assert.equal(2, bench.run_there({ "agent", "-C", dir .. "/none", "x" }, {}).code)
+    assert.equal(2, bench.run_there({ "agent", "-C", bench.dir .. "/none", "x" }, {}).code)
     assert.equal(2, bench.run_there({ "agent", "--acp", "x" }, {}).code)
     assert.equal(2, bench.run_there({ "agent", "--max-steps", "none", "x" }, {}).code)
-    local r = bench.run_there({ "agent", "--yes", "--max-steps", "1", "-C", dir, "x" }, { WRITE })
+    local r = bench.run_there({ "agent", "--yes", "--max-steps", "1", "-C", bench.dir, "x" }, { WRITE })
     assert.same({ 0, true }, { r.code, r.err:find "stopped: steps" ~= nil })
   end)
 
   at_terminal("asks before a change: no, then always", function()
     local again = call("write_file", { path = "b.txt", content = "x" })
-    assert(server:script { WRITE, WRITE, again, DONE })
-    local child = cli.start({ "agent", "--base-url", server.url, "-C", dir },
+    assert(bench.server:script { WRITE, WRITE, again, DONE })
+    local child = cli.start({ "agent", "--base-url", bench.server.url, "-C", bench.dir },
       { env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5" }, terminal = true })
     child:expect("out", "> ")
     child:write "write\n"
@@ -78,22 +62,23 @@ describe("koine agent", function()
     child:write "/quit\n"
     assert.equal(0, child:wait().code)
     assert.equal("hello\n", written())
-    assert.equal("x", koine.files.read(dir .. "/b.txt"))
+    assert.equal("x", koine.files.read(bench.dir .. "/b.txt"))
   end)
 
   it("serves an editor with --acp", function()
-    assert(server:script { WRITE, DONE, WRITE, DONE })
+    assert(bench.server:script { WRITE, DONE, WRITE, DONE })
     local program <close> = assert(koine.process.open({ os.getenv "KOINE_LUA" or "lua5.4", "bin/koine", "agent",
-      "--acp", "--base-url", server.url, "--sessions", dir .. "/sessions" }, { env = { ANTHROPIC_API_KEY = kit.KEY,
-      KOINE_MODEL = "anthropic/claude-sonnet-4-5", LUA_PATH = package.path, LUA_CPATH = package.cpath,
-      PATH = os.getenv "PATH", LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" } }))
+      "--acp", "--base-url", bench.server.url, "--sessions", bench.dir .. "/sessions" },
+      { env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5",
+        LUA_PATH = package.path, LUA_CPATH = package.cpath, PATH = os.getenv "PATH",
+        LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" } }))
     local asked = {}
     local peer <close> = rpc.new(program, { requests = { ["session/request_permission"] = function(params)
       asked[#asked + 1] = params.toolCall.title
       return { outcome = { outcome = "selected", optionId = "allow" } }
     end } })
     assert(peer:request("initialize", { protocolVersion = 1 }))
-    local made = assert(peer:request("session/new", { cwd = dir, mcpServers = core.array {} }))
+    local made = assert(peer:request("session/new", { cwd = bench.dir, mcpServers = core.array {} }))
     assert.equal("ask", made.modes.currentModeId)
     local turn = { sessionId = made.sessionId, prompt = { { type = "text", text = "write" } } }
     assert.equal("end_turn", assert(peer:request("session/prompt", turn)).stopReason)

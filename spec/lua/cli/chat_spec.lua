@@ -15,23 +15,17 @@ local at_terminal = cli.on_terminal(it, pending)
 
 describe("koine chat", function()
   local bench = kit.new()
-  local server, home
-
-  setup(function() server, home = bench.open() end)
-  teardown(bench.close)
-  before_each(function() assert(server:reset()) end)
-  after_each(cli.clean_up)
 
   -- Starts it with a script, on a terminal unless `lines` are its standard input: then what came of it.
   local function chat(answers, lines, ...)
-    assert(server:script(answers))
-    local arguments = { "chat", "--base-url", server.url, ... }
+    assert(bench.server:script(answers))
+    local arguments = { "chat", "--base-url", bench.server.url, ... }
     if lines then return cli.run(arguments, { env = ENV, input = lines }) end
     return cli.start(arguments, { env = ENV, terminal = true })
   end
 
   -- The messages of the n-th request.
-  local function messages(n) return cjson.decode(assert(server:requests())[n].body).messages end
+  local function messages(n) return cjson.decode(assert(bench.server:requests())[n].body).messages end
 
   describe("behind a pipe", function()
     it("remembers, and prints nothing but the answers", function()
@@ -57,14 +51,14 @@ describe("koine chat", function()
     end)
 
     it("/save keeps a conversation for /load, and koine.conversation reads it", function()
-      local path = home .. "/talk.json"
+      local path = bench.home .. "/talk.json"
       local r = chat({ { content = "The Loire." } }, "A river?\n/save " .. path .. "\n")
       assert.are.same({ 0, "koine: 2 messages saved in " .. path .. "\n" }, { r.code, r.err })
       local file <close> = assert(io.open(path))
       local dumped = cjson.decode(file:read "a")
       assert.are.equal("The Loire.", koine.conversation.load(koine.testing.playbook { steps = {
         { step = 1, type = "message", content = "x" } } }, dumped).history[2].content[1].text)
-      assert(server:reset())
+      assert(bench.server:reset())
       r = chat({ { content = "Nantes." } }, "/load " .. path .. "\nIts cities?\n")
       assert.are.same({ 0, "Nantes.\n", "koine: 2 messages loaded from " .. path .. "\n" }, { r.code, r.out, r.err })
       assert.are.equal("The Loire.", messages(1)[2].content[1].text)
@@ -80,19 +74,20 @@ describe("koine chat", function()
       assert.are.equal("koine: /dev/full: it is no regular file\n", wrong "/save /dev/full")
       assert.are.equal("koine: /save: which file?\n", wrong "/save")
       assert.are.equal("koine: /load: which file?\n", wrong "/load")
-      assert.are.equal("koine: " .. home .. "/none: " .. strerror "ENOENT" .. "\n", wrong("/load " .. home .. "/none"))
-      local path = cli.file(home .. "/bad.json", "no JSON")
+      assert.are.equal("koine: " .. bench.home .. "/none: " .. strerror "ENOENT" .. "\n",
+        wrong("/load " .. bench.home .. "/none"))
+      local path = cli.file(bench.home .. "/bad.json", "no JSON")
       assert.are.equal("koine: " .. path .. ": no JSON object or array\n", wrong("/load " .. path))
-      path = cli.file(home .. "/other.json", '{"format": "other"}')
+      path = cli.file(bench.home .. "/other.json", '{"format": "other"}')
       assert.are.equal('koine: dump.format: "koine.conversation" expected, got "other"\n', wrong("/load " .. path))
     end)
 
     it("/save keeps what was there when it cannot write, and makes files for their owner alone", function()
-      local path = home .. "/kept.json"
+      local path = bench.home .. "/kept.json"
       cli.file(path, "before")
-      assert(lfs.link(path, home .. "/link.json", true))
-      local r = chat({}, "/save " .. home .. "/link.json\n")
-      assert.are.same({ 2, "koine: " .. home .. "/link.json: it is a symbolic link\n" }, { r.code, r.err })
+      assert(lfs.link(path, bench.home .. "/link.json", true))
+      local r = chat({}, "/save " .. bench.home .. "/link.json\n")
+      assert.are.same({ 2, "koine: " .. bench.home .. "/link.json: it is a symbolic link\n" }, { r.code, r.err })
       assert.are.equal("before", koine.files.read(path))
       r = chat({ { content = "Hi." } }, "Hello\n/save " .. path .. "\n")
       assert.are.equal(0, r.code)
@@ -101,7 +96,7 @@ describe("koine chat", function()
     end)
 
     it("/load and -f refuse a pipe, and wait for none", function()
-      local path = home .. "/pipe"
+      local path = bench.home .. "/pipe"
       assert(os.execute("mkfifo '" .. path .. "'"))
       local r = chat({}, "/load " .. path .. "\n")
       assert.are.same({ 2, "koine: " .. path .. ": it is no regular file\n" }, { r.code, r.err })
@@ -114,7 +109,7 @@ describe("koine chat", function()
         "a\n/model\n/model anthropic/other\nb\n", "--system", "Be brief.")
       assert.are.equal("One.\nTwo.\n", r.out)
       assert.are.equal("koine: anthropic/claude-sonnet-4-5\nkoine: anthropic/other\n", r.err)
-      local body = cjson.decode(assert(server:requests())[2].body)
+      local body = cjson.decode(assert(bench.server:requests())[2].body)
       assert.are.same({ "other", "Be brief.", 3 }, { body.model, body.system, #body.messages })
     end)
 
@@ -138,7 +133,7 @@ describe("koine chat", function()
       child:write "\4"
       local r = child:wait()
       assert.are.equal(0, r.code)
-      assert.is_truthy(assert(server:requests())[1].body:find('"stream":true', 1, true))
+      assert.is_truthy(assert(bench.server:requests())[1].body:find('"stream":true', 1, true))
       assert.are.equal(3, #messages(3)) -- the failed one is not in the history
     end)
 
@@ -185,8 +180,8 @@ describe("koine chat", function()
 
   it("says nothing on the standard error output that a terminal would obey", function()
     local odd = "x\u{9B}31m\u{202E}\27[2J\xFF\x9B"
-    local r = chat({}, "/load " .. home .. "/" .. odd .. "\n")
-    assert.are.same({ 2, "koine: " .. home .. "/x31m [2J\u{FFFD}\u{FFFD}: " .. strerror "ENOENT" .. "\n" },
+    local r = chat({}, "/load " .. bench.home .. "/" .. odd .. "\n")
+    assert.are.same({ 2, "koine: " .. bench.home .. "/x31m [2J\u{FFFD}\u{FFFD}: " .. strerror "ENOENT" .. "\n" },
       { r.code, r.err })
     r = chat({}, "/model anthropic/" .. odd .. "\n")
     assert.are.equal("koine: anthropic/x31m [2J\u{FFFD}\u{FFFD}\n", r.err)

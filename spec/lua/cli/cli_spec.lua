@@ -13,15 +13,9 @@ local PNG, PDF = "\x89PNG\r\n\x1A\n\0\1", "%PDF-1.4\n\0\1"
 describe("koine", function()
   local bench = kit.new()
   local run, run_there = bench.run, bench.run_there
-  local server, home
-
-  setup(function() server, home = bench.open() end)
-  teardown(bench.close)
-  before_each(function() assert(server:reset()) end)
-  after_each(cli.clean_up)
 
   local function sent()
-    local requests = assert(server:requests())
+    local requests = assert(bench.server:requests())
     local last = requests[#requests]
     return cjson.decode(last.body), last, #requests
   end
@@ -42,8 +36,8 @@ describe("koine", function()
     end)
 
     it("puts files, the standard input and the words in this order", function()
-      local notes = cli.file(home .. "/notes.txt", "Of no use.")
-      local png, pdf = cli.file(home .. "/a.jpg", PNG), cli.file(home .. "/b", PDF)
+      local notes = cli.file(bench.home .. "/notes.txt", "Of no use.")
+      local png, pdf = cli.file(bench.home .. "/a.jpg", PNG), cli.file(bench.home .. "/b", PDF)
       local r = run_there({ "ask", "-f", notes, "-f", png, "-f", pdf, "Why?" }, { { content = "So." } },
         { input = "piped\n" })
       assert.are.equal("So.\n", r.out, r.err)
@@ -57,8 +51,9 @@ describe("koine", function()
     end)
 
     it("sends images and documents of further kinds, and kinds of text as text", function()
-      local heic, word = cli.file(home .. "/h", "\0\0\0\24ftypheic\0"), cli.file(home .. "/a.docx", "PK\3\4\20\0")
-      local page = cli.file(home .. "/a.html", "<p>Hi</p>")
+      local heic = cli.file(bench.home .. "/h", "\0\0\0\24ftypheic\0")
+      local word = cli.file(bench.home .. "/a.docx", "PK\3\4\20\0")
+      local page = cli.file(bench.home .. "/a.html", "<p>Hi</p>")
       run_there({ "ask", "-f", heic, "-f", word, "-f", page, "Why?" }, { { content = "So." } })
       local blocks = sent().messages[1].content
       assert.are.same({ "image", "image/heic" }, { blocks[1].type, blocks[1].source.media_type })
@@ -87,9 +82,10 @@ describe("koine", function()
     end)
 
     it("names the model it chose, the first with a key", function()
-      local r = run_there({ "ask", "Hm?" }, { { content = "Ah." } }, { env = { OPENAI_API_KEY = KEY, HOME = home } })
+      local r = run_there({ "ask", "Hm?" }, { { content = "Ah." } },
+        { env = { OPENAI_API_KEY = KEY, HOME = bench.home } })
       assert.are.same({ "Ah.\n", "koine: openai/gpt-4.1 (-m or KOINE_MODEL chooses another)\n" }, { r.out, r.err })
-      r = run({ "ask", "--base-url", server.url .. "/v1beta", "Hm?" }, { { content = "Ah." } },
+      r = run({ "ask", "--base-url", bench.server.url .. "/v1beta", "Hm?" }, { { content = "Ah." } },
         { env = { GOOGLE_API_KEY = KEY } })
       assert.are.same({ "Ah.\n", "koine: gemini/gemini-3.5-flash (-m or KOINE_MODEL chooses another)\n" },
         { r.out, r.err })
@@ -132,8 +128,8 @@ describe("koine", function()
     end)
 
     it("--stream writes what is there while the rest is not", function()
-      assert(server:script { { content = TEXT, chunk = 10, fault = { stall_after = 3000 } } })
-      local child = cli.start({ "ask", "--stream", "--base-url", server.url, "-m", "anthropic/m", "Hm?" },
+      assert(bench.server:script { { content = TEXT, chunk = 10, fault = { stall_after = 3000 } } })
+      local child = cli.start({ "ask", "--stream", "--base-url", bench.server.url, "-m", "anthropic/m", "Hm?" },
         { env = { ANTHROPIC_API_KEY = KEY } })
       child:close_input()
       child:expect("out", "All that glitters.")
@@ -144,11 +140,11 @@ describe("koine", function()
     end)
 
     cli.on_terminal(it, pending)("ends by Ctrl-C while nothing comes at all", function()
-      assert(server:script { { content = "late", fault = { stall_after = 0 } } })
-      local child = cli.start({ "ask", "--base-url", server.url, "-m", "anthropic/m", "Hm?" },
+      assert(bench.server:script { { content = "late", fault = { stall_after = 0 } } })
+      local child = cli.start({ "ask", "--base-url", bench.server.url, "-m", "anthropic/m", "Hm?" },
         { env = { ANTHROPIC_API_KEY = KEY }, terminal = true })
       child:expect("out", "waiting for m")
-      repeat local asked = #assert(server:requests()) until asked == 1
+      repeat local asked = #assert(bench.server:requests()) until asked == 1
       child:write "\3"
       assert.are.equal(130, child:wait().code)
     end)
@@ -209,11 +205,11 @@ describe("koine", function()
     it("an option given twice, or of another command", function()
       refuses(2, "-o model: -m PROVIDER/MODEL chooses the model", run { "ask", "-o", "model=zz", "Hm?" })
       refuses(2, "-o base_url and --base-url: only one of them",
-        run { "ask", "-o", "base_url=http://127.0.0.1:1", "--base-url", server.url, "Hm?" })
+        run { "ask", "-o", "base_url=http://127.0.0.1:1", "--base-url", bench.server.url, "Hm?" })
       refuses(2, "--base-url and -o base_url: only one of them", run_there { "ask", "-o", "base_url=x", "Hm?" })
       refuses(2, "-o retry and --retries: only one of them", run { "models", "-o", "retry=false", "--retries", "1" })
       refuses(2, "-o top_p and -o top_p: only one of them", run { "ask", "-o", "top_p=1", "-o", "top_p=0", "Hm?" })
-      assert.are.equal(0, #assert(server:requests()))
+      assert.are.equal(0, #assert(bench.server:requests()))
     end)
 
     it("words of the prompt behind --, as they are", function()
@@ -231,8 +227,8 @@ describe("koine", function()
       refuses(3, "Anthropic: no key: set ANTHROPIC_API_KEY",
         run({ "ask", "-m", "anthropic/m", "Hm?" }, nil, { env = env }))
       refuses(3, "GitHub Copilot: no GitHub token to ask for quotas with; `koine login copilot` logs in",
-        run({ "usage" }, nil, { env = { HOME = home .. "/nobody" } }))
-      assert.are.equal(0, #assert(server:requests()))
+        run({ "usage" }, nil, { env = { HOME = bench.home .. "/nobody" } }))
+      assert.are.equal(0, #assert(bench.server:requests()))
     end)
 
     it("that the key is refused, without showing it", function()
@@ -250,7 +246,7 @@ describe("koine", function()
       local overloaded = { error = { status = 529, message = "Too\nmuch.", headers = { ["retry-after-ms"] = "1" } } }
       refuses(1, "Too much. (overloaded, status 529, 2 attempts)",
         run_there({ "ask", "--retries", "1", "Hm?" }, { overloaded, overloaded }))
-      assert.are.equal(2, #assert(server:requests()))
+      assert.are.equal(2, #assert(bench.server:requests()))
       assert.are.equal("Ah.\n", run_there({ "ask", "Hm?" }, { overloaded, overloaded, { content = "Ah." } }).out)
     end)
 
@@ -268,13 +264,13 @@ describe("koine", function()
     end)
 
     it("a fault of a file", function()
-      refuses(2, home .. "/none: " .. strerror "ENOENT", run { "ask", "-f", home .. "/none", "Hm?" })
-      refuses(2, home .. ": " .. strerror "EISDIR", run { "ask", "-f", home, "Hm?" })
+      refuses(2, bench.home .. "/none: " .. strerror "ENOENT", run { "ask", "-f", bench.home .. "/none", "Hm?" })
+      refuses(2, bench.home .. ": " .. strerror "EISDIR", run { "ask", "-f", bench.home, "Hm?" })
       refuses(2, "/dev/zero: it is no regular file", run { "ask", "-f", "/dev/zero", "Hm?" })
-      local large = home .. "/large"
+      local large = bench.home .. "/large"
       assert(os.execute(("truncate -s %d '%s'"):format((20 << 20) + 1, large)))
       refuses(2, large .. ": larger than 20 MiB", run { "ask", "-f", large, "Hm?" })
-      local binary = cli.file(home .. "/binary", "ELF\0\1")
+      local binary = cli.file(bench.home .. "/binary", "ELF\0\1")
       refuses(2, binary .. ": neither text nor an image (PNG, JPEG, GIF, WebP, …) nor a PDF or an office document",
         run { "ask", "-f", binary, "Hm?" })
     end)
@@ -317,7 +313,7 @@ describe("koine", function()
 
   it("login shows where and what to enter, once; usage tells what is left", function()
     local github <close> = assert(koine.testing.start { copilot = { interval = 0.01 } })
-    local env = { XDG_CONFIG_HOME = home .. "/config" }
+    local env = { XDG_CONFIG_HOME = bench.home .. "/config" }
     local there = "github_host=" .. github.url
     local r = run({ "login", "copilot", "-o", there }, nil, { env = env })
     assert.are.same({ code = 0, signal = 0, out = "", err = ("koine: open %s/login/device and enter the code KOIN-0001 "
@@ -330,7 +326,7 @@ describe("koine", function()
     assert.are.equal("copilot:premium", decoded.limits[1].id)
     refuses(2, "anthropic has no quotas to ask for", run { "usage", "anthropic" })
     assert(github:copilot { device_flow = { "access_denied" } })
-    r = run({ "login", "copilot", "-o", there }, nil, { env = { XDG_CONFIG_HOME = home .. "/other" } })
+    r = run({ "login", "copilot", "-o", there }, nil, { env = { XDG_CONFIG_HOME = bench.home .. "/other" } })
     assert.are.equal(3, r.code)
     assert.is_truthy(r.err:find "^koine: open [^\n]*\nkoine: [^\n]*denied[^\n]*\n$", r.err)
   end)
@@ -363,15 +359,15 @@ describe("koine", function()
     end)
 
     it("plays a script", function()
-      local script = cli.file(home .. "/script.json",
+      local script = cli.file(bench.home .. "/script.json",
         '[{"error": {"status": 429, "headers": {"retry-after-ms": "1"}}}, {"content": "Ah."}]')
       assert.are.equal("Ah.\n", serve({ "--script", script }, { "Hm?" }).out)
     end)
 
     it("refuses a bad script", function()
-      refuses(2, home .. "/bad: no JSON object or array",
-        run { "serve-loopback", "--script", cli.file(home .. "/bad", "[{") })
-      local r = run { "serve-loopback", "--script", cli.file(home .. "/worse", '[{"contents": "x"}]') }
+      refuses(2, bench.home .. "/bad: no JSON object or array",
+        run { "serve-loopback", "--script", cli.file(bench.home .. "/bad", "[{") })
+      local r = run { "serve-loopback", "--script", cli.file(bench.home .. "/worse", '[{"contents": "x"}]') }
       assert.are.equal(2, r.code)
       assert.are.equal('koine: answers[1]: unknown field "contents"\n', r.err)
       assert.are.equal(2, run({ "serve-loopback", "--echo", "--script", "x" }).code)

@@ -11,16 +11,10 @@ local KEY = kit.KEY
 describe("koine", function()
   local bench = kit.new()
   local run, run_there = bench.run, bench.run_there
-  local server, home
-
-  setup(function() server, home = bench.open() end)
-  teardown(bench.close)
-  before_each(function() assert(server:reset()) end)
-  after_each(cli.clean_up)
 
   describe("doctor", function()
     it("names every provider's variable as its row has it, and sends no request offline", function()
-      local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = home } })
+      local r = run({ "doctor", "--offline" }, nil, { env = { GROQ_API_KEY = KEY, HOME = bench.home } })
       assert.are.same({ 0, "" }, { r.code, r.err })
       local versions = ("%s, koine %s, libcurl %s\n"):format(_VERSION, koine.version, koine.libcurl)
       assert.are.equal(versions, r.out:sub(1, #versions))
@@ -49,7 +43,7 @@ describe("koine", function()
 
     it("looks at every variable of a provider, and at other ways to log in", function()
       local r = run({ "doctor", "--offline" }, nil, { env = { GOOGLE_API_KEY = KEY, AWS_ACCESS_KEY_ID = "AKIDEXAMPLE1",
-        AWS_SECRET_ACCESS_KEY = "secret-of-amazon", AWS_REGION = "eu-west-1", HOME = home } })
+        AWS_SECRET_ACCESS_KEY = "secret-of-amazon", AWS_REGION = "eu-west-1", HOME = bench.home } })
       assert.is_truthy(r.out:find "\ngemini +GOOGLE_API_KEY +set +not asked\n")
       assert.is_truthy(r.out:find "\nbedrock +AWS_BEARER_TOKEN_BEDROCK +not set +not asked\n")
       assert.is_truthy(r.out:find "\nazure +AZURE_OPENAI_API_KEY +not set +no credentials\n")

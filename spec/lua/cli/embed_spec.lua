@@ -2,27 +2,20 @@
 -- wrong.
 
 local cjson = require "cjson"
-local cli = require "spec.support.cli"
 local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
 
 describe("koine embed", function()
   local bench = kit.new()
-  local server, home
-
-  setup(function() server, home = bench.open() end)
-  teardown(bench.close)
-  before_each(function() assert(server:reset()) end)
-  after_each(cli.clean_up)
 
   local function run(arguments, options)
     options = options or {}
-    options.env = options.env or { OPENAI_API_KEY = kit.KEY, HOME = home }
+    options.env = options.env or { OPENAI_API_KEY = kit.KEY, HOME = bench.home }
     return bench.run_there(arguments, nil, options)
   end
 
   local function body()
-    local requests = assert(server:requests())
+    local requests = assert(bench.server:requests())
     return cjson.decode(requests[#requests].body)
   end
 
@@ -69,7 +62,8 @@ describe("koine embed", function()
       { { "embed", "--dimensions", "x", "a" }, "dimensions" },
       { { "embed", "-m", "anthropic/m", "a" }, "does not implement embed" },
       { { "embed", "-m", "voyage", "a" }, "which model" },
-      { { "embed", "a" }, "no key of a provider with embeddings", env = { HOME = home, ANTHROPIC_API_KEY = kit.KEY } },
+      { { "embed", "a" }, "no key of a provider with embeddings",
+        env = { HOME = bench.home, ANTHROPIC_API_KEY = kit.KEY } },
     }
     for _, case in ipairs(cases) do
       local r = run(case[1], { input = case.input, env = case.env })

@@ -1,5 +1,6 @@
 --- Helpers of the specs of the command line: a loopback provider, a folder to live in, and runs beside them.
 
+local busted = require "busted"
 local cli = require "spec.support.cli"
 local folder = require "spec.support.folder"
 local koine = require "koine"
@@ -9,26 +10,39 @@ local KEY = "cli-test-key-1"
 
 local kit = { KEY = KEY } -- which no output may hold
 
---- Returns the environment that the specs of one file run in.
+--- What the provider answers: a call of this tool; the end.
+function kit.call(name, arguments)
+  return { content = { { type = "tool_use", name = name, arguments = arguments } } }
+end
+
+kit.DONE = { content = "It is done." }
+
+--- Registers what the tests of one `describe` need, and returns it, a table: server, a loopback provider that forgets
+-- before each test; home, a folder, which is HOME of the runs; dir, a folder of each test's own; and the functions
+-- below. Children that a test leaves are ended.
 function kit.new()
-  local bench, server, home = {}, nil, nil
+  local bench = {}
 
-  --- Starts the provider and makes the folder: for setup; with close for teardown. Returns the server and the path.
-  function bench.open()
-    server, home = assert(koine.testing.start()), folder.new()
-    return server, home
-  end
-
-  function bench.close()
-    server:stop()
-    folder.remove(home)
-  end
+  busted.setup(function() bench.server, bench.home = assert(koine.testing.start()), folder.new() end)
+  busted.teardown(function()
+    bench.server:stop()
+    folder.remove(bench.home)
+  end)
+  busted.before_each(function()
+    assert(bench.server:reset())
+    bench.dir = folder.new()
+  end)
+  busted.after_each(function()
+    cli.clean_up()
+    folder.remove(bench.dir)
+  end)
 
   --- Returns the output of a run; `answers` are what the provider answers, `options` those of cli.run.
   function bench.run(arguments, answers, options)
     options = options or {}
-    options.env = options.env or { ANTHROPIC_API_KEY = KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", HOME = home }
-    if answers then assert(server:script(answers)) end
+    options.env = options.env
+      or { ANTHROPIC_API_KEY = KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", HOME = bench.home }
+    if answers then assert(bench.server:script(answers)) end
     local r = cli.run(arguments, options)
     luassert.is_nil((r.out .. r.err):find(KEY, 1, true))
     luassert.is_nil(r.err:find("traceback", 1, true), r.err)
@@ -37,7 +51,7 @@ function kit.new()
 
   --- The same at the loopback provider's address.
   function bench.run_there(arguments, answers, options)
-    local all = table.move(arguments, 2, #arguments, 4, { arguments[1], "--base-url", server.url })
+    local all = table.move(arguments, 2, #arguments, 4, { arguments[1], "--base-url", bench.server.url })
     return bench.run(all, answers, options)
   end
 

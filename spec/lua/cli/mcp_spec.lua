@@ -2,11 +2,11 @@
 
 local cli = require "spec.support.cli"
 local core = require "koine.core"
-local folder = require "spec.support.folder"
 local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
 local mcp_kit = require "spec.lua.protocol.mcp.kit"
 
+local call, DONE = kit.call, kit.DONE
 local at_terminal = cli.on_terminal(it, pending)
 
 local NOTES = { command = os.getenv "KOINE_LUA" or "lua5.4", args = { "examples/mcp_server.lua" },
@@ -27,42 +27,25 @@ local KEEPER = [[
   function tools.only() return { content = array {}, structuredContent = { n = null, list = array {} } } end
 ]]
 
-local function call(name, arguments)
-  return { content = { { type = "tool_use", name = name, arguments = arguments } } }
-end
-
-local DONE = { content = "It is done." }
 
 describe("koine with MCP servers", function()
   local bench = kit.new()
-  local server, dir
-
-  setup(function() server = bench.open() end)
-  teardown(bench.close)
-  before_each(function()
-    assert(server:reset())
-    dir = folder.new()
-  end)
-  after_each(function()
-    cli.clean_up()
-    folder.remove(dir)
-  end)
 
   -- The path of a configuration of these servers.
   local function config(servers, name)
-    return cli.file(dir .. "/" .. (name or "mcp.json"), core.encode { mcpServers = servers })
+    return cli.file(bench.dir .. "/" .. (name or "mcp.json"), core.encode { mcpServers = servers })
   end
 
   local function keeper(trust)
-    local options = mcp_kit.options((KEEPER:gsub("PATH", dir .. "/kept")))
+    local options = mcp_kit.options((KEEPER:gsub("PATH", bench.dir .. "/kept")))
     return { command = options.command, args = options.args, env = options.env, trust = trust }
   end
 
-  local function kept() return koine.files.read(dir .. "/kept") end
+  local function kept() return koine.files.read(bench.dir .. "/kept") end
 
   describe("koine mcp", function()
     it("lists the tools, and says which servers fail", function()
-      local path = config { notes = NOTES, keeper = keeper(), gone = { command = dir .. "/none" } }
+      local path = config { notes = NOTES, keeper = keeper(), gone = { command = bench.dir .. "/none" } }
       local r = bench.run { "mcp", path }
       assert.same({ 1, "keeper (modern 2026-07-28)\n  keep                      Keeps\n"
         .. "  look                      look\nnotes (modern 2026-07-28)\n"
@@ -77,7 +60,7 @@ describe("koine with MCP servers", function()
     end)
 
     it("calls a tool of one server, and starts no other", function()
-      local path = config { notes = NOTES, ["notes/add"] = { command = dir .. "/none" }, keeper = keeper() }
+      local path = config { notes = NOTES, ["notes/add"] = { command = bench.dir .. "/none" }, keeper = keeper() }
       local r = bench.run { "mcp", path, "keeper/keep", '{"word":"x"}' }
       assert.same({ 0, "kept\n", "", "x" }, { r.code, r.out, r.err, kept() })
       r = bench.run { "mcp", path, "notes/add", '{"a":1,"b":"two"}' }
@@ -100,9 +83,9 @@ describe("koine with MCP servers", function()
 
     it("says what is wrong", function()
       local path = config { notes = NOTES }
-      for _, words in ipairs { { dir .. "/none" }, { path, "notes" }, { path, "notes/" }, { path, "other/add" },
+      for _, words in ipairs { { bench.dir .. "/none" }, { path, "notes" }, { path, "notes/" }, { path, "other/add" },
         { path, "notes/add", "[1]" }, { path, "notes/add", "{" }, { "--timeout", "0", path },
-        { cli.file(dir .. "/bad", "{}") } } do
+        { cli.file(bench.dir .. "/bad", "{}") } } do
         local r = bench.run { "mcp", table.unpack(words) }
         assert.same({ 2, "" }, { r.code, r.out }, r.err)
       end
@@ -123,14 +106,15 @@ describe("koine with MCP servers", function()
         { call("keeper_look", {}), DONE })
       assert.same({ 0, "It is done.\n" }, { r.code, r.out })
       assert.truthy(r.err:find("left out (--yes allows them): keeper_keep\n", 1, true))
-      local tools = core.decode(server:requests()[1].body).tools
+      local tools = core.decode(bench.server:requests()[1].body).tools
       assert.same({ 1, "keeper_look" }, { #tools, tools[1].name })
       r = bench.run_there({ "ask", "--mcp", config { keeper = keeper() }, "Look." }, { DONE })
       assert.truthy(r.err:find("them): keeper_keep, keeper_look\n", 1, true))
     end)
 
     it("goes on without a server that fails", function()
-      local r = bench.run_there({ "ask", "--mcp", config { gone = { command = dir .. "/none" } }, "Hm?" }, { DONE })
+      local r = bench.run_there({ "ask", "--mcp", config { gone = { command = bench.dir .. "/none" } }, "Hm?" },
+        { DONE })
       assert.same({ 0, "It is done.\n", true }, { r.code, r.out, r.err:find "gone: cannot start" ~= nil })
     end)
 
@@ -149,7 +133,7 @@ describe("koine with MCP servers", function()
 
     it("says what is wrong", function()
       assert.equal(2, bench.run_there({ "ask", "--yes", "Hm?" }, {}).code)
-      assert.equal(2, bench.run_there({ "ask", "--mcp", dir .. "/none", "Hm?" }, {}).code)
+      assert.equal(2, bench.run_there({ "ask", "--mcp", bench.dir .. "/none", "Hm?" }, {}).code)
       local path = config { notes = NOTES }
       local r = bench.run_there({ "ask", "--mcp", path, "--mcp", path, "Hm?" }, {})
       assert.same({ 2, true }, { r.code, r.err:find "both have a server notes" ~= nil })
@@ -157,8 +141,9 @@ describe("koine with MCP servers", function()
 
     at_terminal("asks before a call: no, then always", function()
       local keep = call("keeper_keep", { word = "z" })
-      assert(server:script { keep, keep, keep, DONE })
-      local child = cli.start({ "ask", "--base-url", server.url, "--mcp", config { keeper = keeper() }, "Keep it." },
+      assert(bench.server:script { keep, keep, keep, DONE })
+      local child = cli.start({ "ask", "--base-url", bench.server.url, "--mcp", config { keeper = keeper() },
+        "Keep it." },
         { env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5" }, terminal = true })
       child:expect("out", 'allow: keeper/keep {"word":"z"}?')
       child:write "n\n"

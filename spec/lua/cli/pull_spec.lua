@@ -9,12 +9,6 @@ local at_terminal = cli.on_terminal(it, pending)
 describe("koine pull", function()
   local bench = kit.new()
   local run, run_there = bench.run, bench.run_there
-  local server
-
-  setup(function() server = bench.open() end)
-  teardown(bench.close)
-  before_each(function() assert(server:reset()) end)
-  after_each(cli.clean_up)
 
   local function lines(...)
     return { path = "/api/pull", reply = { body = table.concat({ ... }, "\n") .. "\n" } }
@@ -36,7 +30,7 @@ describe("koine pull", function()
   end
 
   local function asked()
-    local requests = assert(server:requests())
+    local requests = assert(bench.server:requests())
     return cjson.decode(requests[#requests].body).model
   end
 
@@ -74,7 +68,7 @@ describe("koine pull", function()
   end)
 
   it("goes to the server of OLLAMA_HOST", function()
-    local r = run({ "pull", "loopback-02" }, nil, { env = { OLLAMA_HOST = server.url } })
+    local r = run({ "pull", "loopback-02" }, nil, { env = { OLLAMA_HOST = bench.server.url } })
     assert.are.equal(0, r.code, r.err)
     assert.are.equal("loopback-02", asked())
   end)
@@ -113,9 +107,9 @@ describe("koine pull", function()
   end)
 
   at_terminal("draws a bar, and takes it away at the end", function()
-    assert(server:script { lines('{"status":"pulling manifest"}', piece("aa", 1500, 375), piece("bb", 500, 500),
+    assert(bench.server:script { lines('{"status":"pulling manifest"}', piece("aa", 1500, 375), piece("bb", 500, 500),
       piece("aa", 1500, 1500), SUCCESS) })
-    local child = cli.start({ "pull", "--base-url", server.url, "m" }, { terminal = true })
+    local child = cli.start({ "pull", "--base-url", bench.server.url, "m" }, { terminal = true })
     local r = child:wait()
     assert.are.equal(0, r.code, r.out)
     for _, shown in ipairs { "pulling manifest", "pulling aa [######..................]  25% of 1.5 kB",
@@ -127,8 +121,8 @@ describe("koine pull", function()
   end)
 
   at_terminal("ends by Ctrl-C on a line of its own", function()
-    assert(server:script { stalled(piece("aa", 1000, 100), piece("aa", 1000, 200)) })
-    local child = cli.start({ "pull", "--base-url", server.url, "m" }, { terminal = true })
+    assert(bench.server:script { stalled(piece("aa", 1000, 100), piece("aa", 1000, 200)) })
+    local child = cli.start({ "pull", "--base-url", bench.server.url, "m" }, { terminal = true })
     child:expect("out", " 20% of 1.0 kB")
     child:write "\3"
     local r = child:wait()
@@ -138,8 +132,8 @@ describe("koine pull", function()
   end)
 
   it("ends by Ctrl-C without a word where there is no terminal", function()
-    assert(server:script { stalled(piece("aa", 1000, 100)) })
-    local child = cli.start { "pull", "--base-url", server.url, "m" }
+    assert(bench.server:script { stalled(piece("aa", 1000, 100)) })
+    local child = cli.start { "pull", "--base-url", bench.server.url, "m" }
     child:expect("err", "10% of 1.0 kB")
     child:signal "sigint"
     local r = child:wait()

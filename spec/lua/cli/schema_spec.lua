@@ -10,12 +10,6 @@ local ADA = '{"name":"Ada","age":36,"works":["Notes","a/b"]}'
 
 describe("koine ask --schema", function()
   local bench = kit.new()
-  local server, home
-
-  setup(function() server, home = bench.open() end)
-  teardown(bench.close)
-  before_each(function() assert(server:reset()) end)
-  after_each(cli.clean_up)
 
   local function ask(answers, arguments, options)
     local all = table.move(arguments, 1, #arguments, 2, { "ask" })
@@ -24,7 +18,7 @@ describe("koine ask --schema", function()
 
   local function bodies()
     local list = {}
-    for i, request in ipairs(assert(server:requests())) do
+    for i, request in ipairs(assert(bench.server:requests())) do
       assert.are.same({}, request.problems)
       list[i] = cjson.decode(request.body)
     end
@@ -41,7 +35,7 @@ describe("koine ask --schema", function()
   end)
 
   it("reads the question from the standard input, and files", function()
-    local notes = cli.file(home .. "/notes.txt", "Ada was 36.")
+    local notes = cli.file(bench.home .. "/notes.txt", "Ada was 36.")
     local r = ask({ { content = ADA } }, { "--schema", SHORT, "-f", notes }, { input = "Who is this?" })
     assert.are.equal(0, r.code, r.err)
     local content = bodies()[1].messages[1].content
@@ -50,8 +44,8 @@ describe("koine ask --schema", function()
 
   it("takes a schema in JSON, and one in a file", function()
     local schema = '{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}'
-    local path = cli.file(home .. "/shape.json", schema)
-    local other = cli.file(home .. "/shape", "ok bool")
+    local path = cli.file(bench.home .. "/shape.json", schema)
+    local other = cli.file(bench.home .. "/shape", "ok bool")
     for _, given in ipairs { schema, path, other } do
       local r = ask({ { content = '{"ok":true}' } }, { "--schema", given, "Is it?" })
       assert.are.same({ 0, '{"ok":true}\n', "" }, { r.code, r.out, r.err })
@@ -77,7 +71,7 @@ describe("koine ask --schema", function()
     local r = ask({ { content = '{"name":"Ada"}' }, { content = ADA } }, { "--schema", SHORT, "Who?" })
     assert.are.same({ 0, "" }, { r.code, r.err })
     assert.are.equal(2, #bodies())
-    assert(server:reset())
+    assert(bench.server:reset())
     r = ask({ { content = '{"name":"Ada"}' }, { content = '{"name":5}' } }, { "--schema", SHORT, "Who?" })
     assert.are.same({ 1, "" }, { r.code, r.out })
     assert.is_truthy(r.err:find("^koine: the answer does not fit: [^\n]*\n$"), r.err)
@@ -88,7 +82,7 @@ describe("koine ask --schema", function()
     assert.are.same({ 1, "" }, { r.code, r.out })
     assert.is_truthy(r.err:find("cut off (max_tokens)", 1, true), r.err)
     r = ask({ { content = { { type = "refusal", text = "I would rather not." } }, stop_reason = "refusal" } },
-      { "-m", "openai/gpt-4.1", "--schema", SHORT, "Who?" }, { env = { OPENAI_API_KEY = kit.KEY, HOME = home } })
+      { "-m", "openai/gpt-4.1", "--schema", SHORT, "Who?" }, { env = { OPENAI_API_KEY = kit.KEY, HOME = bench.home } })
     assert.are.same({ 4, "" }, { r.code, r.out })
     assert.is_truthy(r.err:find("I would rather not.", 1, true), r.err)
     r = ask({ { error = { status = 400, message = "no such model" } } }, { "--schema", SHORT, "Who?" })
@@ -106,8 +100,8 @@ describe("koine ask --schema", function()
   end)
 
   it("refuses a schema that is none before it asks", function()
-    local none = home .. "/none.json"
-    local bad = cli.file(home .. "/bad.json", '{"type":"objct"}')
+    local none = bench.home .. "/none.json"
+    local bad = cli.file(bench.home .. "/bad.json", '{"type":"objct"}')
     for given, words in pairs { ["name, age itn"] = '--schema: type (did you mean "int"?)', [none] = none .. ": ",
       [bad] = bad .. ".type: ", ['{"type":'] = "--schema: ", [""] = "--schema: " } do
       local r = ask(nil, { "--schema", given, "Who?" })
@@ -116,7 +110,7 @@ describe("koine ask --schema", function()
     end
     local r = ask(nil, { "--schema", SHORT, "--stream", "Who?" })
     assert.are.equal("koine: --stream: with --schema the value is written when it is complete\n", r.err)
-    assert.are.same({}, assert(server:requests()))
+    assert.are.same({}, assert(bench.server:requests()))
   end)
 
   it("stands in the help, with examples", function()
