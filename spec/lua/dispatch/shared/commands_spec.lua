@@ -172,8 +172,7 @@ describe("a command to a dispatcher on a store", function()
       koine.sleep(0.05)
       assert.are.equal("", lab:words())
       now, lab.hold = 30000, false
-      koine.sleep(0.05)
-      assert.are.equal("A:error:m1:cancelled A:cancelled A:m2 A:done:m2 A:ok", lab:words())
+      lab:await "A:error:m1:cancelled A:cancelled A:m2 A:done:m2 A:ok"
     end)
   end)
 

@@ -3,6 +3,7 @@
 
 local chat_lab = require "spec.lua.dispatch.kit"
 local koine = require "koine"
+local luassert = require "luassert"
 local wait = require "koine.task.wait"
 
 local kit = { message = chat_lab.message, thread = chat_lab.thread, texts = chat_lab.texts }
@@ -142,6 +143,13 @@ function lab:settle()
     local n = #self.log
     for _ = 1, 30 do wait.park({}, 0) end
   until #self.log == n
+end
+
+--- Waits until what happened is these words: for what needs time to pass. Asserts it after ten seconds.
+function lab:await(words)
+  local latest = wait.now() + 10
+  while table.concat(self.log, " ") ~= words and wait.now() < latest do koine.sleep(0.002) end
+  luassert.are.equal(words, self:words())
 end
 
 --- Lets the turns that wait go on.
