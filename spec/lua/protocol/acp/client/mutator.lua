@@ -21,8 +21,8 @@ local MODEL = '{"id":"model","name":"Model","category":"model","type":"select","
 -- What it says to each method.
 local function conversation()
   return {
-    initialize = { answer '{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":'
-      .. '{"close":{},"list":{},"resume":{}}},"agentInfo":{"name":"a"},"authMethods":[{"id":"k","name":"K"}]}' },
+    initialize = { answer('{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":'
+      .. '{"close":{},"list":{},"resume":{}}},"agentInfo":{"name":"a"},"authMethods":[{"id":"k","name":"K"}]}') },
     ["session/list"] = { answer '{"sessions":[{"sessionId":"s0","cwd":"/","title":"t"}],"nextCursor":null}' },
     ["session/new"] = { update '{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"x"}]}',
       answer('{"sessionId":"s1","modes":{"currentModeId":"m","availableModes":[{"id":"m"}]},"models":{"currentModelId":'
