@@ -117,7 +117,8 @@ end
 changes[5] = function(list, i, random) list[i] = list[i]:sub(1, random(#list[i])) .. (random(2) == 1 and "\n" or "") end
 changes[6] = function(list, i, random) table.insert(list, i, STRAYS[random(#STRAYS)]) end
 
-local METHODS = { "initialize", "session/list", "session/new", "session/load", "session/resume", "session/close",
+-- What is changed; not session/close, whose answer is awaited for five seconds.
+local METHODS = { "initialize", "session/list", "session/new", "session/load", "session/resume",
   "session/set_config_option", "session/prompt", "session/prompt", "session/prompt", "session/prompt" }
 
 --- The conversation of a seed: {method = array of texts}.
