@@ -129,7 +129,8 @@ usage:flag("--json", "Write the whole report as JSON.")
 local trace = parser:command("trace", "Show a log of observers' records as trees.")
 trace:argument("file", "A file that koine.observe.jsonl wrote.")
 trace:option("-t --trace", "Only the trace whose id begins so.")
-trace:epilog "Example: koine trace run.jsonl -t 0af76519"
+trace:option("--html", "Write a page to this file instead: a waterfall, with what each span says.")
+trace:epilog "Examples: koine trace run.jsonl -t 0af76519; koine trace run.jsonl --html run.html"
 
 online("doctor", "Check libraries, keys and providers."):flag("--offline", "Make no requests.")
 local serve = parser:command("serve-loopback", "Run a test provider on this machine until Ctrl-C.")

@@ -46,4 +46,7 @@ function observe.read(path) return require "koine.observe.read"(path) end
 --- Records (an array) as trees: see observe/tree.lua.
 function observe.tree(records) return require "koine.observe.tree"(records) end
 
+--- A page of HTML (a string) that shows records (an array): see observe/page.
+function observe.page(records) return require "koine.observe.page"(records) end
+
 return observe

@@ -48,6 +48,16 @@ chat m 12 ms ! server: broken
     assert.are_not.equal(0, r.code)
   end)
 
+  it("writes a page", function()
+    local r = cli.run { "trace", path, "--html", dir .. "/page.html" }
+    assert.are.equal(0, r.code)
+    assert.are.equal("", r.out)
+    local page <close> = assert(io.open(dir .. "/page.html"))
+    assert.is_truthy(page:read("a"):find "^<!DOCTYPE html>.*planner.*</html>\n$")
+    r = cli.run { "trace", path, "--html", dir .. "/none/page.html" }
+    assert.are.equal(1, r.code)
+  end)
+
   it("says why a file cannot be read", function()
     local r = cli.run { "trace", dir .. "/none" }
     assert.are.equal(1, r.code)

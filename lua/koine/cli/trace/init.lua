@@ -18,11 +18,26 @@ local function chosen(roots, wanted)
   return list
 end
 
+-- Writes the page of records to a file, or to the standard output for "-".
+local function write_page(records, path)
+  local page = koine.observe.page(records)
+  if path == "-" then return io.stdout:write(page) end
+  local file <close>, why = io.open(path, "wb")
+  if not file then failure.fail(failure.FAILED, "%s", why) end
+  local written, problem = file:write(page)
+  if written then written, problem = file:close() end
+  if not written then failure.fail(failure.FAILED, "%s: %s", path, problem) end
+end
+
 --- The command: its exit code.
 function trace.command(args)
   local records, broken = koine.observe.read(args.file)
   if not records then failure.fail(failure.FAILED, "%s", broken.message) end
   if broken > 0 then terminal.say("%d lines hold no record", broken) end
+  if args.html then
+    write_page(records, args.html)
+    return 0
+  end
   for _, root in ipairs(chosen(koine.observe.tree(records), args.trace)) do
     for line in text.lines(root) do terminal.out(line .. "\n") end
   end

@@ -1,6 +1,7 @@
 --- What records hold of messages, arguments and results, where an observer captures content: copies, never the
 -- caller's tables, whose strings are valid UTF-8 of bounded length, with words in place of media.
 
+local check = require "koine.data.check"
 local core = require "koine.core"
 local text = require "koine.data.text"
 
@@ -27,18 +28,30 @@ local function string_of(value, hook, secrets)
   return (text.cut(value, hook.content_max))
 end
 
-local function copy(value, hook, secrets, levels)
-  if type(value) == "string" then return hook and string_of(value, hook, secrets) or value end
-  if type(value) ~= "table" then
-    if type(value) == "userdata" and value ~= core.null then return tostring(value) end
-    return value
+local copy
+
+-- The members of a table that JSON has; other keys than strings become strings, unless it is an array.
+local function copy_table(value, hook, secrets, levels)
+  local is_list = check.is_list(value) and (value[1] ~= nil or getmetatable(value) == core.array_mt)
+  local kept = is_list and core.array {} or {}
+  for key, member in next, value do
+    kept[is_list and key or tostring(key)] = copy(member, hook, secrets, levels - 1)
   end
-  if levels == 0 then return "[deeper]" end
-  local media = hook and media_of(value)
-  if media then return { type = "text", text = media } end
-  local kept = getmetatable(value) == core.array_mt and core.array {} or {}
-  for key, member in next, value do kept[key] = copy(member, hook, secrets, levels - 1) end
   return kept
+end
+
+-- A copy of a value; nil of what JSON does not have: the functions of tools, say.
+function copy(value, hook, secrets, levels)
+  local kind = type(value)
+  if kind == "string" then return hook and string_of(value, hook, secrets) or value end
+  if kind == "table" then
+    if levels == 0 then return "[deeper]" end
+    local media = hook and media_of(value)
+    return media and { type = "text", text = media } or copy_table(value, hook, secrets, levels)
+  end
+  if kind == "number" then return value == value and math.abs(value) < math.huge and value or tostring(value) end
+  if kind == "boolean" or value == core.null then return value end
+  return nil
 end
 
 --- A copy of a table of the observer's own.
