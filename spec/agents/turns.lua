@@ -22,9 +22,8 @@ end
 
 --- Defines the tests of an agent: `preset`, a name of koine.acp.presets; `packages`, the folder of its npm packages;
 -- `name`, as it calls itself; `tool` and `input(directory)`, of a tool that writes "one\n" to a.txt; `kind`, that of
--- the tool; `denied`, the status of a call that was not allowed, else "failed"; `options(world)`, further options of
--- connect; `forgets`, whether its sessions end with their process; `model`, one that it can change to. `spec` has the
--- functions of the spec's environment.
+-- the tool; `options(world)`, further options of connect; `forgets`, whether its sessions end with their process;
+-- `model`, one that it can change to. `spec` has the functions of the spec's environment.
 return function(spec, agent)
   local it, world = spec.it, nil
 
@@ -65,7 +64,7 @@ return function(spec, agent)
       local events = {}
       local result = assert(session:prompt("CALL-IT", { on_event = function(event) events[#events + 1] = event end }))
       local call = result.calls[1]
-      assert.same({ 1, agent.kind, may and "completed" or agent.denied or "failed", not may },
+      assert.same({ 1, agent.kind, may and "completed" or "failed", not may },
         { #result.calls, call.kind, call.status, call.blocked or false })
       assert.matches(may and "^tool_call tool_result output$" or "^tool_call ", kinds(events))
       assert.equal(may and "one\n" or nil, world:file "a.txt")
