@@ -12,6 +12,7 @@ local wait = require "koine.task.wait"
 
 local FIRST, LONGEST = 1, 60 -- seconds before a stream that ended is opened again, doubled each time
 local PENDING_MAX = 10000    -- resources whose change waits to be told
+local PENDING_BYTES = 8 << 20 -- of their URIs
 
 local LISTS = { tools = "toolsListChanged", prompts = "promptsListChanged", resources = "resourcesListChanged" }
 
@@ -35,12 +36,14 @@ function methods:forget_all() self.kept:drop_all "" end
 
 -- Telling ------------------------------------------------------------------------------------------------------------
 
--- Adds a change to those that a listener has not heard of yet, each once.
+-- Adds a change to those that a listener has not heard of yet, each once. Where too much waits, it hears that some
+-- resource changed.
 local function note(listener, kind, uri)
-  if listener.changed:count() >= PENDING_MAX then uri = nil end
+  local size = uri and #uri or 0
+  if listener.changed:count() >= PENDING_MAX or listener.bytes + size > PENDING_BYTES then uri, size = nil, 0 end
   local key = uri and kind .. " " .. uri or kind
   if listener.pending[key] then return end
-  listener.pending[key] = true
+  listener.pending[key], listener.bytes = true, listener.bytes + size
   listener.changed:push { key = key, kind = kind, uri = uri }
   wait.wake(listener)
 end
@@ -83,6 +86,7 @@ local function hear(listener)
   local entry = listener.changed:pop()
   while entry do
     listener.pending[entry.key] = nil
+    listener.bytes = listener.bytes - (entry.uri and #entry.uri or 0)
     listener.on_change(entry.kind, entry.uri)
     entry = listener.changed:pop()
   end
@@ -185,7 +189,7 @@ end
 -- on_change(kind, uri), on_open(granted). Raises what these two raise.
 function methods:listen(opts)
   local listener = { id = false, kinds = {}, uris = opts.uris or {}, on_change = opts.on_change, on_open = opts.on_open,
-    pending = {}, changed = queue.new(), granted = false, opened = false, delay = FIRST }
+    pending = {}, bytes = 0, changed = queue.new(), granted = false, opened = false, delay = FIRST }
   for kind in next, LISTS do listener.kinds[kind] = opts[kind] or false end
   local gone <close> = defer(function() self.listeners[listener] = nil end) -- luacheck: ignore gone
   self.listeners[listener] = true

@@ -199,6 +199,19 @@ describe("a client", function()
     end)
   end)
 
+  it("is told that some resource changed where too many bytes of URIs wait", function()
+    koine.run(function()
+      connect()
+      local uris = {}
+      listen { uris = { "a" }, on_change = function(_, uri) uris[#uris + 1] = uri and #uri or "some" end }
+      for i = 1, 5 do client.changes:changed("resource", { uri = ("x"):rep(3 << 20) .. i }) end
+      while #uris < 3 do koine.sleep(0) end
+      assert.same({ (3 << 20) + 1, (3 << 20) + 1, "some" }, uris)
+      assert.equal(0, next(client.changes.listeners).bytes)
+      client:close()
+    end)
+  end)
+
   it("ends to listen with the client, and where the server does not know how", function()
     koine.run(function()
       connect()
