@@ -46,26 +46,28 @@ local function cannot_start(self, err)
 end
 
 -- Asks a session for log messages, where it has them: a server that refuses sends what it likes.
-local function set_log_level(self, transport)
+local function set_log_level(self, transport, latest)
   local capabilities, level = self.known.capabilities, self.options.log_level
   if level and self.known.era == "legacy" and capabilities and capabilities.logging then
-    transport:request("logging/setLevel", { level = level }, { timeout = self.options.timeout.connect })
+    transport:request("logging/setLevel", { level = level }, { timeout = math.max(latest - wait.now(), 0) })
   end
 end
 
--- Starts the server, and agrees with it: a transport, or nil, err.
-local function start(self)
+-- Starts the server, and agrees with it: a transport, or nil, err. `latest` is the time of the monotonic clock at which
+-- the caller's patience ends (nil: that of a start alone does).
+local function start(self, latest)
   local options = self.options
+  latest = math.min(wait.now() + options.timeout.connect, latest or math.huge)
   local transport, err = open(self)
   if not transport then return nil, cannot_start(self, err) end
   local failing <close> = defer(function()
     self.opening = false
-    transport:close()
+    transport:close(false, math.max(latest - wait.now(), 0))
   end)
   self.opening, self.in_session = transport, false
   local known
   known, err = handshake.begin(transport, { era = self.known.era or options.era, capabilities = self.offered,
-    probe_timeout = options.probe_timeout, timeout = options.timeout.connect,
+    probe_timeout = options.probe_timeout, latest = latest,
     on_session = function() self.in_session = true end })
   if self.closed then return nil, self:closed_error() end
   if not known then return nil, failure.of(self, transport, "initialize", err) end
@@ -73,7 +75,7 @@ local function start(self)
   self.opening, self.transport = false, transport
   for field, value in next, known do self.known[field] = value end
   self.events.began(self.known)
-  set_log_level(self, transport)
+  set_log_level(self, transport, latest)
   return transport
 end
 
@@ -87,11 +89,11 @@ local function may_start(self)
 end
 
 -- Starts a server again that ended, or begins another session: a transport, or nil, err.
-local function restart(self, old)
+local function restart(self, old, latest)
   if old.kind == "stdio" and not may_start(self) then return nil, failure.ended(self, old) end
   old:close()
   self.events.restarted()
-  return start(self)
+  return start(self, latest)
 end
 
 --- The error of a call to a client that was closed.
@@ -99,15 +101,16 @@ function methods:closed_error()
   return errors.new { kind = "cancelled", message = self.name .. ": the client was closed" }
 end
 
--- The transport that takes the place of `old` (nil: there was none), which one caller starts for all: or nil, err.
-local function replace(self, old)
+-- The transport that takes the place of `old` (nil: there was none), which one caller starts for all, until `latest`
+-- (nil: as `start`): or nil, err.
+local function replace(self, old, latest)
   local held <close>, err = self.starting:hold() -- luacheck: ignore held
   if not held then return nil, err end
   if self.closed then return nil, self:closed_error() end
   local now = self.transport
   if now and now ~= old and now:is_alive() then return now end
-  if not now then return start(self) end
-  return restart(self, now)
+  if not now then return start(self, latest) end
+  return restart(self, now, latest)
 end
 
 --- The transport to ask the server on, which is started where it does not run, for at most `seconds` (nil: no limit but
@@ -117,7 +120,7 @@ function methods:get(seconds)
   local old = self.transport
   if old and old:is_alive() then return old end
   if not seconds then return replace(self, old) end
-  local made, err = scheduler.timeout(seconds, replace, self, old)
+  local made, err = scheduler.timeout(seconds, replace, self, old, wait.now() + seconds)
   if not made and err.kind == "timeout" and not err.server then
     return nil, failure.new(self, "timeout", "the server did not start in time", err.code or "total")
   end

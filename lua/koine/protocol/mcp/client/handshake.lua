@@ -12,6 +12,8 @@ local handshake = {}
 
 local NOTHING = setmetatable({}, { __newindex = function() error "read only" end })
 
+local function left_until(latest) return math.max(latest - wait.now(), 0) end
+
 local function table_or(value, other)
   return type(value) == "table" and getmetatable(value) ~= core.array_mt and value or other
 end
@@ -38,7 +40,7 @@ local function initialize(transport, opts, seconds)
 end
 
 -- The session that an answer to initialize begins: what is known of the server, or nil, err.
-local function begin_session(transport, opts, result, seconds)
+local function begin_session(transport, opts, result, latest)
   result = table_or(result, NOTHING)
   local version = result.protocolVersion
   if not era.is_legacy(version) then
@@ -47,15 +49,15 @@ local function begin_session(transport, opts, result, seconds)
   end
   transport:set_version("legacy", version)
   opts.on_session()
-  local ok, err = transport:notify("notifications/initialized", nil, seconds)
+  local ok, err = transport:notify("notifications/initialized", nil, left_until(latest))
   if not ok then return nil, err end
   return agreed("legacy", version, result, result.serverInfo)
 end
 
-local function legacy(transport, opts, seconds)
-  local result, err = initialize(transport, opts, seconds)
+local function legacy(transport, opts, latest)
+  local result, err = initialize(transport, opts, left_until(latest))
   if result == nil then return nil, err end
-  return begin_session(transport, opts, result, seconds)
+  return begin_session(transport, opts, result, latest)
 end
 
 -- What is known after the probe said modern.
@@ -127,10 +129,11 @@ end
 
 --- Agrees with the server on an era and a version: {era, version, server (its serverInfo, or nil), capabilities,
 -- instructions (or nil)}, or nil, err. `opts`: era ("legacy" or "modern": no probe), capabilities (ours), probe_timeout
--- and timeout (seconds; of each, and in all), on_session (called when a session of the legacy era begins).
+-- (seconds), latest (a time of the monotonic clock, at which all ends), on_session (called when a session of the legacy
+-- era begins).
 function handshake.begin(transport, opts)
-  local latest = wait.now() + opts.timeout
-  if opts.era == "legacy" then return legacy(transport, opts, opts.timeout) end
+  local latest = opts.latest
+  if opts.era == "legacy" then return legacy(transport, opts, latest) end
   if opts.era == "modern" then return modern(transport, era.MODERN[1], nil) end
   local answer, err
   if transport.kind == "stdio" then
@@ -140,9 +143,8 @@ function handshake.begin(transport, opts)
   end
   if not answer then return nil, err end
   if answer.era == "modern" then return modern(transport, answer.version, answer.result) end
-  local left = math.max(latest - wait.now(), 0)
-  if answer.begun then return begin_session(transport, opts, answer.result, left) end
-  return legacy(transport, opts, left)
+  if answer.begun then return begin_session(transport, opts, answer.result, latest) end
+  return legacy(transport, opts, latest)
 end
 
 return handshake

@@ -16,13 +16,15 @@ local failure = require "koine.protocol.mcp.transport.http.failure"
 local standing = require "koine.protocol.mcp.transport.http.standing"
 local text = require "koine.data.text"
 local unhurried = require "koine.protocol.mcp.transport.unhurried"
+local wait = require "koine.task.wait"
 
 local transport = {}
 
 local methods = {}
 local metatable = { __index = methods, __name = "koine.mcp.http", __close = function(self) self:close() end }
 
-local CLOSE_SECONDS = 5 -- for the end of a session
+local CLOSE_SECONDS = 5   -- for the end of a session
+local HURRIED_SECONDS = 1 -- the same where the wait stops all others: a task that is cancelled closes its transport
 
 local HEADERS = check.secret(check.map(check.secret(check.text), "table of strings by name"))
 
@@ -73,16 +75,24 @@ function methods:is_alive() return not self.closed and not self.is_gone and self
 --- nil: a server at a URL has no standard error.
 function methods.tail() return nil end
 
---- Ends all calls, then the session, for which it waits 5 seconds at most. Returns nothing; any number of times.
-function methods:close()
+-- Seconds that the end of a session may take: `seconds` (nil: no such limit) at most.
+local function close_seconds(seconds)
+  local stops_others = not wait.alone() and not wait.suspends()
+  return math.min(stops_others and HURRIED_SECONDS or CLOSE_SECONDS, seconds or CLOSE_SECONDS)
+end
+
+--- Ends all calls, then the session, for which it waits 5 seconds at most, and no longer than `seconds` (nil: no such
+-- limit; 0: the server is not told). Returns nothing; any number of times.
+function methods:close(_, seconds)
   if self.closed then return end
   self.closed = true
   self.peer:close()
-  if not self.session then return end
+  seconds = close_seconds(seconds)
+  if not self.session or seconds == 0 then return end
   local options = self.options
   http.send { method = "DELETE", url = options.url, proxy = options.proxy, ca_file = options.ca_file,
     transport = options.transport, headers = headers.of(self, { accept = "*/*" }, self.authorization),
-    secrets = text.first_secrets(self.peer:secrets()), timeouts = { total = CLOSE_SECONDS } }
+    secrets = text.first_secrets(self.peer:secrets()), timeouts = { total = seconds } }
   self.session = nil
 end
 
