@@ -91,7 +91,7 @@ end
 -- Starts a server again that ended, or begins another session: a transport, or nil, err.
 local function restart(self, old, latest)
   if old.kind == "stdio" and not may_start(self) then return nil, failure.ended(self, old) end
-  old:close()
+  old:close(true)
   self.events.restarted()
   return start(self, latest)
 end

@@ -111,3 +111,30 @@ describe("a call of a server that hangs", function()
     end)
   end)
 end)
+
+describe("a session that its server forgets", function()
+  it("ends the other calls as broken off, and not as cancelled by somebody", function()
+    local calls = {}
+    local on = legacy {}
+    on["tools/call"] = function(request, conn)
+      local name = request.message.params.name
+      calls[#calls + 1] = name
+      if name == "slow" then return conn:hang() end
+      if #calls == 2 then return served.answer(404, "") end
+      return json(request, { content = core.array {} })
+    end
+    run(on, function(connect, log)
+      local client <close> = assert(connect { era = "legacy" })
+      koine.run(function()
+        local slow = koine.spawn(function() return select(2, client:call "slow") end)
+        while not calls[1] do koine.sleep(0.001) end
+        assert(client:call "quick")
+        local err = slow:wait()
+        assert.same({ "connect", "closed", "far: the session ended before the answer" },
+          { err.kind, err.code, err.message })
+      end)
+      assert.same({ "slow", "quick", "quick" }, calls) -- nobody knows what became of the slow one
+      assert.equal(2, log.initialize)
+    end)
+  end)
+end)

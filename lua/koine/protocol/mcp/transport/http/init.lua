@@ -82,10 +82,12 @@ local function close_seconds(seconds)
 end
 
 --- Ends all calls, then the session, for which it waits 5 seconds at most, and no longer than `seconds` (nil: no such
--- limit; 0: the server is not told). Returns nothing; any number of times.
-function methods:close(_, seconds)
+-- limit; 0: the server is not told). `has_ended` true: the session ended by itself, which is what calls that are
+-- pending fail with; else they are cancelled. Returns nothing; any number of times.
+function methods:close(has_ended, seconds)
   if self.closed then return end
   self.closed = true
+  if has_ended then self.peer:fail("connect", "the session ended before the answer", "closed") end
   self.peer:close()
   seconds = close_seconds(seconds)
   if not self.session or seconds == 0 then return end
