@@ -176,9 +176,11 @@ local function await_answer(self, call)
   end
 end
 
--- Forgets a call whose caller has left, and has that told to the other side, without waiting.
+-- Forgets a call whose caller has left, and has that told to the other side, without waiting. A post whose call was
+-- answered otherwise ends with it: what is answered to that one may never end.
 local function leave(self, call, item)
   self.calls:forget(call)
+  if call.done and self.wire.post and not item.done then self.outbox:take_back(item) end
   if call.done or self.err or self.shared.closed or self.outbox:take_back(item) then return end
   local cancel = self.options.cancel
   local method, params

@@ -138,3 +138,34 @@ describe("a session that its server forgets", function()
     end)
   end)
 end)
+
+describe("a call that is answered on another's stream", function()
+  it("leaves nothing open behind it", function()
+    local first, ended
+    local on = legacy {}
+    on["tools/call"] = function(request, conn)
+      if request.message.params.name == "first" then
+        first = request.message.id
+        conn:send(served.stream_head() .. served.chunk ": wait\n\n")
+        conn:hang()
+        ended = true
+        return
+      end
+      local function record(id)
+        return ("data: %s\n\n"):format(core.encode { jsonrpc = "2.0", id = id,
+          result = { content = core.array { { type = "text", text = "for " .. id } } } })
+      end
+      return served.stream_head() .. served.chunk(record(first) .. record(request.message.id)) .. served.chunk ""
+    end
+    run(on, function(connect)
+      local client <close> = assert(connect { era = "legacy" })
+      koine.run(function()
+        local other = koine.spawn(function() return (client:call "first") end)
+        while not first do koine.sleep(0.001) end
+        assert(client:call "second")
+        assert.equal("for " .. first, kit.text_of(other:wait()))
+        while not ended do koine.sleep(0.001) end
+      end)
+    end)
+  end)
+end)
