@@ -1,9 +1,11 @@
 /*
-** open.c: luaopen_koine_core, the one exported symbol, and the clocks. Pins the module on first load: a resolver thread of
-** libcurl may still run its code when a state that closed would have unloaded it.
+** open.c: luaopen_koine_core, the one exported symbol, the clocks, and the signal of broken pipes. Pins the module on
+** first load: a resolver thread of libcurl may still run its code when a state that closed would have unloaded it, and
+** so may a signal.
 */
 #include "binding.h"
 #include "core/base/clock.h"
+#include "core/base/io.h"
 
 #include <dlfcn.h>
 
@@ -33,7 +35,23 @@ static int f_nanoseconds(lua_State *L) {
   return 1;
 }
 
+/* core.begin_quiet(): until core.end_quiet() was called as often, SIGPIPE does not end the process. */
+static int f_begin_quiet(lua_State *L) {
+  (void)L;
+  io_begin_quiet();
+  return 0;
+}
+
+/* core.end_quiet(): the end of what one begin_quiet began. */
+static int f_end_quiet(lua_State *L) {
+  (void)L;
+  io_end_quiet();
+  return 0;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
+  { "begin_quiet", f_begin_quiet },
+  { "end_quiet", f_end_quiet },
   { "monotonic", f_monotonic },
   { "wall", f_wall },
   { "nanoseconds", f_nanoseconds },

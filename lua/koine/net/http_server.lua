@@ -3,6 +3,7 @@
 -- JSON, scripts or providers. A broken request is answered 400, 408, 413 or 431 and its connection closed.
 
 local connection = require "koine.net.connection"
+local core = require "koine.core"
 local queue = require "koine.task.queue"
 local uv = require "luv"
 
@@ -209,10 +210,21 @@ local function serve(conn, handler, waiting)
   conn:close()
 end
 
+-- Ends once what a listener began: nobody writes for it any more.
+local function quiet()
+  local ended = false
+  core.begin_quiet() -- libuv writes with SIGPIPE, by which a peer that goes away would end the process
+  return function()
+    if ended then return end
+    ended = true
+    core.end_quiet()
+  end
+end
+
 --- Listens at `port` (0: a free one) of `address` (nil: 127.0.0.1) and serves every connection with
 -- handler(connection, request) → true to go on with the next request on it. Returns the port, and a function that stops
 -- listening and resets the connections that are not at their end; raises when it cannot listen. The caller runs the
--- loop. `bounds` (nil: none) is for servers that strangers can reach:
+-- loop. Until it stops, SIGPIPE does not end the process. `bounds` (nil: none) is for servers that strangers can reach:
 --   head, body   seconds until a request's head, and after it the body, has to be there; else it is answered 408
 --   close        seconds for the peer to take its answer, from its first byte on, and to go after it; else it is reset
 --   admits       function(request) → whether the peer is admitted, asked when the head is there. The server reads no
@@ -235,11 +247,13 @@ function http_server.listen(handler, port, address, bounds)
     count = count + 1
     open[connection.start(tcp, count, bounds, serve, handler, waiting)] = true
   end))
+  local end_quiet = quiet()
   return server:getsockname().port, function()
     if not server:is_closing() then server:close() end
     for conn in next, open do
       if not conn.closing then conn:reset() end
     end
+    end_quiet()
   end
 end
 

@@ -53,3 +53,30 @@ ssize_t io_write_quietly(int fd, const char *bytes, size_t n) {
   errno = reason;
   return put;
 }
+
+static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
+static int quiet_count; /* under quiet_lock */
+
+/* A handler in place of SIG_IGN, which programs that the host starts would inherit. */
+static void do_nothing(int sig) { (void)sig; }
+
+static void replace_handler(void (*expected)(int), void (*handler)(int)) {
+  struct sigaction act;
+  if (sigaction(SIGPIPE, NULL, &act) != 0 || (act.sa_flags & SA_SIGINFO) || act.sa_handler != expected) return;
+  act.sa_handler = handler;
+  act.sa_flags = SA_RESTART;
+  sigemptyset(&act.sa_mask);
+  (void)sigaction(SIGPIPE, &act, NULL);
+}
+
+void io_begin_quiet(void) {
+  pthread_mutex_lock(&quiet_lock);
+  if (quiet_count++ == 0) replace_handler(SIG_DFL, do_nothing);
+  pthread_mutex_unlock(&quiet_lock);
+}
+
+void io_end_quiet(void) {
+  pthread_mutex_lock(&quiet_lock);
+  if (--quiet_count == 0) replace_handler(do_nothing, SIG_DFL);
+  pthread_mutex_unlock(&quiet_lock);
+}

@@ -1,6 +1,6 @@
 /*
-** io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts; a write without its signal.
-** Leaf but for mem.
+** io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts; writes without their
+** signal. Leaf but for mem.
 */
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H
@@ -19,6 +19,11 @@ enum io io_read(int fd, size_t max, struct buf *b);
 int io_write(int fd, struct str bytes);
 /* As write, without a SIGPIPE: the system has no flag for that where the descriptor is a pipe's. */
 ssize_t io_write_quietly(int fd, const char *bytes, size_t n);
+/* Until `io_end_quiet` was called as often, no SIGPIPE ends the process, whoever writes: for code that cannot write
+** quietly. A host that handles the signal, or ignores it, keeps what it has; programs that it starts have the default.
+** From any thread. */
+void io_begin_quiet(void);
+void io_end_quiet(void);
 
 #pragma GCC visibility pop
 
