@@ -162,6 +162,17 @@ describe("a stream of a session that broke", function()
     assert.are.same({ "0", "1", "2", "3", "4", "5", "6", "7" }, ids)
   end)
 
+  it("is not asked for without a pause for ever", function()
+    local more, n = {}, 0
+    for i = 1, 25 do more[i] = kit.stream(("id: %d\n\n"):format(i)) end
+    in_session(breaks("retry: 0\nid: 0\n\n", more), function(opened, log)
+      local _, err = opened:request("tools/call", {}, { timeout = 0.3 })
+      assert.are.equal("timeout", err.kind)
+      for _, request in ipairs(log) do n = n + (request.headers["last-event-id"] and 1 or 0) end
+    end)
+    assert.are.equal(20, n)
+  end)
+
   it("is given up after five tries without anything new", function()
     local result, err, ids = call("retry: 0\nid: 0\n\n", { kit.stream "", kit.stream "", kit.stream "", kit.stream "",
       kit.stream "", result_of })

@@ -13,6 +13,7 @@ events.TYPE = "text/event-stream"
 
 local RETRY, RETRY_MAX = 1000, 60000 -- milliseconds
 local TRIES = 5                      -- without a new record, before a stream is given up
+local EAGER = 20                     -- streams of one call that go on as soon as the server wants; the next wait RETRY
 local ID_MAX = 4096                  -- bytes of an id that is sent back
 
 --- Where a stream is: {last_id (or nil), retry (milliseconds), is_new (records came since that was false)}.
@@ -89,10 +90,11 @@ end
 
 --- Goes on with a stream of the legacy era that broke or ended, until is_done(): true, or nil, err.
 function events.resume(transport, place, timeouts, is_done)
-  local tries, err = 0, nil
+  local tries, streams, err = 0, 0, nil
   while tries < TRIES do
-    tries, place.is_new = tries + 1, false
-    local slept, cancelled = wait.sleep(math.min(place.retry, RETRY_MAX) / 1000)
+    tries, streams, place.is_new = tries + 1, streams + 1, false
+    local least = streams > EAGER and RETRY or 0
+    local slept, cancelled = wait.sleep(math.min(math.max(place.retry, least), RETRY_MAX) / 1000)
     if not slept then return nil, cancelled end
     local ok
     ok, err = go_on(transport, place, timeouts, is_done)
