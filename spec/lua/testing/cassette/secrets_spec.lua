@@ -70,6 +70,8 @@ describe("what a cassette keeps", function()
     assert.is_truthy(text:find("grant_type=x&client_secret=[redacted]&code_verifier=[redacted]&a=b", 1, true))
     text = assert(record({ headers = {} }, served.answer(200, '{"logprobs":[{"token":"ordinary"}]}')))
     assert.is_truthy(text:find("ordinary", 1, true))
+    text = assert(record({ headers = {} }, served.answer(200, '{"expires_at":1,"token":"tid=12345678"}')))
+    assert.is_nil(text:find("12345678", 1, true))
   end)
 
   it("is what the caller makes of it", function()
