@@ -60,6 +60,29 @@ describe("a client that an agent asks", function()
     ended = true
   end)
 
+  it("keeps no more than the bytes of an output, of whatever lines", function()
+    local function nothing() end
+    local program = setmetatable({ open = function()
+      local n = 0
+      return { stop = nothing, close = nothing, result = function() return { code = 0 } end, line = function()
+        n = n + 1
+        return n <= 400000 and "" or nil
+      end }
+    end }, { __index = executor })
+    local words = said([[
+      local terminal = ask("terminal/create", { sessionId = id, command = "x" })
+      ask("terminal/wait_for_exit", { sessionId = id, terminalId = terminal.terminalId })
+      local output = ask("terminal/output", { sessionId = id, terminalId = terminal.terminalId })
+      text(id, #output.output .. " " .. tostring(output.truncated))]], { executor = program })
+    assert.equal("400000 false", words)
+    collectgarbage()
+    local before = collectgarbage "count"
+    bench:close()
+    collectgarbage()
+    assert.is_true(before - collectgarbage "count" < 2048, "KiB of a terminal")
+    bench = kit.bench()
+  end)
+
   it("counts no terminal whose command has ended", function()
     assert.equal("105", said [[
       local made = 0

@@ -14,6 +14,7 @@ local INVALID, INTERNAL, NOT_FOUND = -32602, -32603, -32002
 local OUTPUT_MAX = 1 << 20 -- bytes
 local TERMINALS_MAX = 100  -- of a link
 local SLACK = 64 << 10     -- bytes that are kept beyond a limit, so that not every line copies all
+local PARTS_MAX = 10000    -- texts that these are in; an empty line costs sixteen bytes
 
 local LEFT_OUT = "[output was left out]\n"
 
@@ -34,9 +35,10 @@ local function add(terminal, line)
   local parts = terminal.parts
   parts[#parts + 1] = line .. "\n"
   terminal.size = terminal.size + #parts[#parts]
-  if terminal.size <= terminal.max + SLACK then return end
+  if terminal.size <= terminal.max + SLACK and #parts < PARTS_MAX then return end
   local kept = tail(table.concat(parts), terminal.max)
-  terminal.parts, terminal.size, terminal.truncated = { kept }, #kept, true
+  terminal.truncated = terminal.truncated or #kept < terminal.size
+  terminal.parts, terminal.size = { kept }, #kept
 end
 
 -- Reads all that the program says: the body of a task. Output that is lost, as that of a line beyond the limits, which
