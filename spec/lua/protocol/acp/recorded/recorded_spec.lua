@@ -44,7 +44,7 @@ local AGENTS = {
   gemini = { turns = {
     said { 143, 3 },
     turn({ "tool_call Writing to a.txt{}", "output Done.", "tool_result denied: not now failed" }, "end_turn",
-      { "Writing to a.txt", "edit", "cancelled", true, "not now" }, { 437, 21 }),
+      { "Writing to a.txt", "edit", "failed", true, "not now" }, { 437, 21 }),
     turn({ "tool_call Writing to a.txt{}", "tool_result $CWD/a.txt [$CWD/a.txt:  to one\n]", "output Done." },
       "end_turn", { "Writing to a.txt", "edit", "completed", false }, { 678, 21 }),
     stopped(120) }, options = { mode = "default", model = "auto" } },
