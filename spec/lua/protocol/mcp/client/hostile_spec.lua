@@ -112,6 +112,22 @@ describe("a call of a server that hangs", function()
   end)
 end)
 
+describe("the end of a session", function()
+  it("takes no flood", function()
+    local MANY, n = 200, 0
+    run(legacy { DELETE = function(_, conn)
+      conn:send(served.stream_head())
+      local piece = served.chunk(("x"):rep(1 << 16))
+      while n < MANY and conn:send(piece) do n = n + 1 end
+      return served.chunk ""
+    end }, function(connect)
+      local client <close> = assert(connect { era = "legacy" })
+      client:close()
+    end)
+    assert.is_true(n < MANY)
+  end)
+end)
+
 describe("a session that its server forgets", function()
   it("ends the other calls as broken off, and not as cancelled by somebody", function()
     local calls = {}

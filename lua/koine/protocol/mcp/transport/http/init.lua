@@ -25,6 +25,7 @@ local metatable = { __index = methods, __name = "koine.mcp.http", __close = func
 
 local CLOSE_SECONDS = 5   -- for the end of a session
 local HURRIED_SECONDS = 1 -- the same where the wait stops all others: a task that is cancelled closes its transport
+local GOODBYE_MAX = 64 << 10 -- bytes of the answer to the end of a session, which nobody reads
 
 local HEADERS = check.secret(check.map(check.secret(check.text), "table of strings by name"))
 
@@ -94,7 +95,8 @@ function methods:close(has_ended, seconds)
   local options = self.options
   http.send { method = "DELETE", url = options.url, proxy = options.proxy, ca_file = options.ca_file,
     transport = options.transport, headers = headers.of(self, { accept = "*/*" }, self.authorization),
-    secrets = text.first_secrets(self.peer:secrets()), timeouts = { total = seconds } }
+    secrets = text.first_secrets(self.peer:secrets()), timeouts = { total = seconds },
+    limits = { body = GOODBYE_MAX, decoded = GOODBYE_MAX } }
   self.session = nil
 end
 
