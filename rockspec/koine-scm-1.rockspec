@@ -443,6 +443,7 @@ build = {
     ["koine.protocol.mcp.login.redirect"] = "lua/koine/protocol/mcp/login/redirect.lua",
     ["koine.protocol.mcp.login.register"] = "lua/koine/protocol/mcp/login/register.lua",
     ["koine.protocol.mcp.login.tokens"] = "lua/koine/protocol/mcp/login/tokens.lua",
+    ["koine.protocol.mcp.observe"] = "lua/koine/protocol/mcp/observe.lua",
     ["koine.protocol.mcp.servers"] = "lua/koine/protocol/mcp/servers/init.lua",
     ["koine.protocol.mcp.servers.config"] = "lua/koine/protocol/mcp/servers/config.lua",
     ["koine.protocol.mcp.servers.gather"] = "lua/koine/protocol/mcp/servers/gather.lua",

@@ -41,7 +41,7 @@ end
 --- Begins the span of a call of a tool: the span, nil where nobody observes. `parent` is a context.
 function observe.tool(parent, one, arguments, call)
   return observer.start(nil, parent, "tool", { name = one.name, call_id = call and call.id,
-    mcp_server = one.mcp_server }, function(span, fields)
+    mcp_server = one.mcp and one.mcp.server }, function(span, fields)
     if span:wants "tools" then fields.content = { arguments = span:captured(arguments) } end
   end)
 end

@@ -245,15 +245,15 @@ end
 
 local span_mt = { __index = methods, __name = "koine.observe.span" }
 
--- Work that is left without an end was broken off: by an error that goes on, a closed coroutine, or because nobody
--- holds it any more.
-local function broken_off(self, raised)
+--- Ends work that is left without an end: by an error that goes on (`raised`), by a closed coroutine, or because nobody
+-- holds it any more (nil).
+function methods:break_off(raised)
   if self.is_over then return end
   self:finish(nil, raised ~= nil and raised or errors.new { kind = "cancelled", message = "broken off" })
 end
 
-span_mt.__close = broken_off
-function span_mt.__gc(self) broken_off(self) end
+span_mt.__close = methods.break_off
+function span_mt.__gc(self) self:break_off() end
 
 --- Tells of something that happened in the work of `parent` (a context): a point of this type, with these fields
 -- (table, nil: none; kept). Nothing where the parent has no hook.

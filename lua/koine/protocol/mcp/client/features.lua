@@ -50,7 +50,9 @@ end
 -- Asks for a call, within what is left of its time: as send.request. What describe() has to ask is within it, too.
 local function ask_tool(client, params, opts, latest)
   local function left() return latest and math.max(latest - wait.now(), 0) end
-  if opts.describe then opts.headers, opts.repeatable = opts.describe { timeout = left(), idle = opts.idle } end
+  if opts.describe then
+    opts.headers, opts.repeatable = opts.describe { timeout = left(), idle = opts.idle, parent = opts.parent }
+  end
   opts.timeout = left()
   return send.request(client.connection, "tools/call", params, opts)
 end

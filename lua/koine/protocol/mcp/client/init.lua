@@ -7,6 +7,7 @@ local changes = require "koine.protocol.mcp.client.changes"
 local core = require "koine.core"
 local connections = require "koine.protocol.mcp.client.connection"
 local features = require "koine.protocol.mcp.client.features"
+local observer = require "koine.data.observer"
 local options_of = require "koine.protocol.mcp.client.options"
 local tools = require "koine.protocol.mcp.client.tools"
 
@@ -18,7 +19,7 @@ local metatable = { __index = methods, __name = "koine.mcp.client", __close = fu
 -- Arguments ----------------------------------------------------------------------------------------------------------
 
 local CALL = check.options { timeout = check.time_limit, idle = check.time_limit, on_progress = check.func,
-  traceparent = check.text }
+  traceparent = check.text, parent = observer.parent }
 local NAMES = check.list(check.nonempty, "array of names of tools")
 local TOOLS = check.options { only = NAMES, except = NAMES, search = check.boolean,
   timeouts = check.map(check.time_limit, "table of seconds by names of tools"),
@@ -70,6 +71,7 @@ end
 --   timeout, idle  seconds in all, and without progress; else those of the client
 --   on_progress    function{progress, total, message}; else the client's
 --   traceparent    of a trace that the call belongs to
+--   parent         context (ctx.observe of a tool) or traceparent: what the call is a part of for observers
 -- A server that ended is started again first; what was pending when it ended failed. Raises an ArgumentError, and what
 -- callbacks raised.
 function methods:call(name, arguments, opts)

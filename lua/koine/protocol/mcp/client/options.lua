@@ -5,6 +5,7 @@ local core = require "koine.core"
 local errors = require "koine.data.errors"
 local inputs = require "koine.protocol.mcp.inputs"
 local login = require "koine.protocol.mcp.login"
+local observer = require "koine.data.observer"
 local text = require "koine.data.text"
 local transport = require "koine.net.transport"
 
@@ -38,7 +39,7 @@ local MEMBERS = { name = check.required(check.name), era = check.one_of { "legac
   concurrency = check.default(check.integer(1), AT_ONCE), fatal = check.default(check.boolean, false),
   on_log = check.func, on_warning = check.func, log_level = LEVEL, on_change = check.func, on_progress = check.func,
   trusted = check.default(check.boolean, false), approval = check.default(APPROVAL, "none"), pins = check.path,
-  description_max = check.integer(1),
+  description_max = check.integer(1), observer = observer.option,
   secrets = check.default(check.secret(check.list(check.secret(check.string))), function() return {} end) }
 
 for _, members in ipairs { PROGRAM, REMOTE, inputs.options } do

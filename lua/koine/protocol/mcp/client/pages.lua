@@ -25,7 +25,7 @@ local function within(connection, method, opts, latest)
   if left and left <= 0 then
     return nil, failure.new(connection, "timeout", method .. ": the list did not end in time", "total")
   end
-  return { timeout = left, idle = opts.idle }
+  return { timeout = left, idle = opts.idle, parent = opts.parent }
 end
 
 -- Adds the entries of a page: the bytes that they take as JSON, or nil, err.
@@ -43,7 +43,7 @@ end
 --- All entries of a list: an array of them as they came, with the fields `ttl` (seconds from the first page for which
 -- it is fresh) and `private`; or nil, err: of kind protocol for a page without entries and a cursor that comes twice,
 -- limit for more than 1,000 pages, timeout where opts.timeout (seconds for all pages together, nil: no limit) is over.
--- opts.idle is for each page. `key` is the field of a page that has its entries.
+-- opts.idle is for each page, opts.parent as send.request has it. `key` is the field of a page that has its entries.
 function pages.read(connection, method, key, opts)
   local items, seen, bytes, cursor = { ttl = math.huge, private = false }, {}, 0, nil
   local latest = opts.timeout and wait.now() + opts.timeout

@@ -6,6 +6,7 @@ local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local failure = require "koine.protocol.mcp.client.failure"
 local meta = require "koine.protocol.mcp.client.meta"
+local observe = require "koine.protocol.mcp.observe"
 local wait = require "koine.task.wait"
 
 local send = {}
@@ -48,14 +49,14 @@ local function spliced(params, arguments_json)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
--- function(id) → the params of a request.
-local function with_meta(connection, params, opts, wants_progress)
+-- function(id) → the params of a request. `watch` is told that it begins (nil: nobody observes).
+local function with_meta(connection, params, opts, wants_progress, watch)
   local version = connection.known.era == "modern" and connection.known.version or nil
   return function(id)
-    local all = {}
+    local all, traceparent = {}, watch and watch:begin(id)
     for name, value in next, params do all[name] = value end
     all._meta = meta.of_request(version, connection.offered, connection.options.log_level,
-      wants_progress and tostring(id) or nil, opts.traceparent)
+      wants_progress and tostring(id) or nil, opts.traceparent or traceparent)
     if opts.arguments_json then return spliced(all, opts.arguments_json) end
     return all
   end
@@ -63,10 +64,12 @@ end
 
 local function number_or_nil(value) return math.type(value) and value or nil end
 
--- What a user hears of a progress message.
-local function heard_by(on_progress)
-  if not on_progress then return nil end
+-- What a user and an observer hear of a progress message.
+local function heard_by(on_progress, watch)
+  if not on_progress and not watch then return nil end
   return function(params)
+    if watch then watch.progress = watch.progress + 1 end
+    if not on_progress then return end
     on_progress { progress = number_or_nil(params.progress), total = number_or_nil(params.total),
       message = type(params.message) == "string" and params.message or nil }
   end
@@ -80,8 +83,8 @@ local function may_repeat(connection, method, opts, err)
     and (method ~= "tools/call" or opts.repeatable == true)
 end
 
--- Asks once: the result (table), or nil, err, and whether it may be asked again.
-local function ask(connection, method, params, opts, latest)
+-- Asks once: as `ask`.
+local function ask_once(connection, method, params, opts, latest, watch)
   local transport, err = connection:get(latest and math.max(latest - wait.now(), 0))
   if not transport then return nil, err end
   local left = latest and latest - wait.now()
@@ -91,8 +94,9 @@ local function ask(connection, method, params, opts, latest)
   local on_progress = opts.on_progress or connection.options.on_progress
   local result
   result, err = transport:request(method,
-    with_meta(connection, params, opts, method == "tools/call" or on_progress ~= nil),
-    { timeout = left, idle = opts.idle, on_progress = heard_by(on_progress), name = opts.name, headers = opts.headers })
+    with_meta(connection, params, opts, method == "tools/call" or on_progress ~= nil, watch),
+    { timeout = left, idle = opts.idle, on_progress = heard_by(on_progress, watch), name = opts.name,
+      headers = opts.headers })
   if result == nil then
     return nil, failure.of(connection, transport, method, err), may_repeat(connection, method, opts, err)
   end
@@ -100,6 +104,17 @@ local function ask(connection, method, params, opts, latest)
     return nil, failure.new(connection, "protocol", method .. ": a result that is no object")
   end
   return result
+end
+
+-- Asks once: the result (table), or nil, err, and whether it may be asked again. Tells an observer of it.
+local function ask(connection, method, params, opts, latest)
+  if not (opts.parent or connection.options.observer) then
+    return ask_once(connection, method, params, opts, latest)
+  end
+  local watch <close> = observe.request(connection, method, opts)
+  local result, err, again = ask_once(connection, method, params, opts, latest, watch)
+  watch:over(result, err)
+  return result, err, again
 end
 
 -- The questions of a result ------------------------------------------------------------------------------------------
@@ -147,7 +162,8 @@ end
 
 --- Asks the server: the result (table), and whether the server asked something before it; or nil, err. `opts`: timeout
 -- and idle (seconds, or nil: no limit), on_progress, name (of the tool, prompt or resource), headers, arguments_json
--- (params.arguments as JSON), traceparent, repeatable (true: the tool may be called twice).
+-- (params.arguments as JSON), traceparent (in place of the observed one), parent (what it is a part of for observers),
+-- repeatable (true: the tool may be called twice).
 -- Raises what a callback of the client's raised meanwhile.
 function send.request(connection, method, params, opts)
   local latest = opts.timeout and wait.now() + opts.timeout

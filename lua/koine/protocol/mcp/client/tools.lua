@@ -42,7 +42,7 @@ end
 local function is_repeatable(hints) return hints.readOnlyHint or hints.idempotentHint end
 
 -- Calls a tool for a model. A client that was closed meanwhile is trouble of the tool, and no end of the model's work.
-local function send(client, entry, arguments_json, headers)
+local function send(client, entry, arguments_json, headers, parent)
   local limits, first = client.limits, has_headers(client)
   local result, err = features.call(client, entry.name, nil, { arguments_json = arguments_json,
     describe = first and function(limits_now)
@@ -50,7 +50,7 @@ local function send(client, entry, arguments_json, headers)
       first = false
       return headers, is_repeatable(entry.hints)
     end, repeatable = is_repeatable(entry.hints), name = entry.name,
-    timeout = entry.timeout or limits.timeout, idle = limits.idle })
+    timeout = entry.timeout or limits.timeout, idle = limits.idle, parent = parent })
   if not result and err.kind == "cancelled" and client.connection.closed then
     return nil, failure.new(client.connection, "connect", "the client was closed", "closed")
   end
@@ -68,7 +68,9 @@ local function all(client, opts)
     trusted = options.trusted, approval = options.approval, pins = client.pins, headers = has_headers(client),
     description_max = options.description_max, words = failure.for_model,
     warn = function(warning) warn(client, warning) end,
-    send = function(entry, arguments_json, _, headers) return send(client, entry, arguments_json, headers) end })
+    send = function(entry, arguments_json, ctx, headers)
+      return send(client, entry, arguments_json, headers, ctx and ctx.observe)
+    end })
   client.connection:check()
   return made, err
 end

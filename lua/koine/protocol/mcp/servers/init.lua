@@ -7,6 +7,7 @@ local config = require "koine.protocol.mcp.servers.config"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local gather = require "koine.protocol.mcp.servers.gather"
+local observer = require "koine.data.observer"
 local scheduler = require "koine.task.scheduler"
 local shared_run = require "koine.task.shared_run"
 local start = require "koine.protocol.mcp.servers.start"
@@ -21,6 +22,7 @@ local metatable = { __index = methods, __name = "koine.mcp.servers", __close = f
 
 local OPTIONS = check.options { start_timeout = check.default(check.time_limit, START),
   join_timeout = check.default(check.time_limit, JOIN), each = check.func, on_warning = check.func,
+  observer = observer.option,
   variables = check.default(check.secret(check.map(check.secret(check.string))), function() return {} end) }
 local TOOLS = check.options { prefix = check.default(check.boolean, true), search = check.boolean }
 
@@ -162,6 +164,7 @@ end
 -- sorted), warnings (array of {code, field, message}). `opts` (nil: none):
 --   start_timeout  seconds that `start` waits, 10
 --   join_timeout   seconds after which a server that is not ready has failed, 60
+--   observer       function of one record, or object with a method record: is told of all requests
 --   variables      {NAME = value}: for ${NAME}, before the environment
 --   on_warning     function(warning), called here with each of `warnings`, and later with those of the servers whose
 --                  options have no function of their own
@@ -179,6 +182,7 @@ function servers.load(path, opts)
   for i, entry in ipairs(entries) do
     self.names[i], self.by_name[entry.name] = entry.name, entry
     if entry.err then self.failed[entry.name] = entry.err end
+    if entry.options then entry.options.observer = kept.observer end
     if entry.options and kept.each then adjust(kept.each, entry) end
     if entry.options and entry.options.on_warning == nil then entry.options.on_warning = kept.on_warning end
   end
