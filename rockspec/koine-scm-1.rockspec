@@ -392,6 +392,7 @@ build = {
     ["koine.protocol.acp.client.turn.ending"] = "lua/koine/protocol/acp/client/turn/ending.lua",
     ["koine.protocol.acp.client.turn.events"] = "lua/koine/protocol/acp/client/turn/events.lua",
     ["koine.protocol.acp.client.turn.late"] = "lua/koine/protocol/acp/client/turn/late.lua",
+    ["koine.protocol.acp.client.turn.observe"] = "lua/koine/protocol/acp/client/turn/observe.lua",
     ["koine.protocol.acp.client.turn.tools"] = "lua/koine/protocol/acp/client/turn/tools.lua",
     ["koine.protocol.acp.presets"] = "lua/koine/protocol/acp/presets.lua",
     ["koine.protocol.acp.serve"] = "lua/koine/protocol/acp/serve/init.lua",

@@ -63,7 +63,7 @@ end
 --   mcp_servers    array of {name, command, args, env} and {name, url, headers}, or a table of these by name
 --   directories    array of further directories, absolute
 --   model, mode, thinking   what is chosen of the agent's options
---   permission, allowed_tools, on_update   as connect has them
+--   permission, allowed_tools, on_update, observer   as connect has them
 -- Raises an ArgumentError.
 function methods:new(given)
   return begin(self, nil, given, function(session, link)
@@ -167,6 +167,7 @@ function client.check(given) servers.secrets(options.connect(given).mcp_servers)
 --   executor     a koine.executor: the agent may then have files read and written, and commands run, through it
 --   on_elicit    function(question) → {action, content}: answers questions of the agent to its user
 --   on_update    function(update, session): what comes between turns;   on_log  function(line) of its standard error
+--   observer     function of one record, or object with a method record: is told of each prompt (docs/observing.md)
 --   share        true: one process for all sessions
 --   timeout      {start = 30, session = 120, idle = 600, total, permission = 600, stop = 30}: seconds
 --   grace        seconds between the end of its input and SIGTERM, and between that and SIGKILL, 2

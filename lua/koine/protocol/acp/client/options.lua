@@ -2,6 +2,7 @@
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local observer = require "koine.data.observer"
 
 local options = {}
 
@@ -39,7 +40,7 @@ end)
 
 local SESSION = { cwd = check.path, mcp_servers = SERVERS, directories = check.list(ABSOLUTE, "array of paths"),
   model = check.name, mode = check.name, thinking = check.name, permission = POLICY, allowed_tools = NAMES,
-  on_update = check.func }
+  on_update = check.func, observer = observer.option }
 
 local CONNECT = { command = check.required(check.called(check.nonempty, "name of a program")),
   args = check.default(check.list(check.text, "array of strings"), function() return {} end),
@@ -57,6 +58,7 @@ options.session = check.options(SESSION)
 
 --- Checks the options of a turn. Raises an ArgumentError.
 options.turn = check.options { on_event = check.func, on_delta = check.func, on_update = check.func,
+  parent = observer.parent,
   timeout = check.record({ idle = SECONDS, total = SECONDS }, "table of seconds") }
 
 --- The time limits of a turn: `given` (nil: none) before those of the connection.

@@ -203,6 +203,7 @@ end
 --   on_delta   function(delta): text as it comes, {type = "text_delta" | "thinking_delta", text}
 --   on_update  function(update): every update as the agent sent it
 --   timeout    {idle, total}: seconds
+--   parent     context or traceparent: what the prompt is a part of for observers
 -- A caller that leaves cancels the turn. Raises an ArgumentError, and what the functions raise.
 function methods:prompt(blocks, opts)
   local turn <close>, err = self:start(blocks, opts)

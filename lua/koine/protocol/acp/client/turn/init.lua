@@ -14,6 +14,7 @@ local ending = require "koine.protocol.acp.client.turn.ending"
 local defer = require "koine.task.defer"
 local events = require "koine.protocol.acp.client.turn.events"
 local failure = require "koine.protocol.acp.client.failure"
+local observe = require "koine.protocol.acp.client.turn.observe"
 local options = require "koine.protocol.acp.client.options"
 local permission = require "koine.protocol.acp.client.permission"
 local queue = require "koine.task.queue"
@@ -61,7 +62,8 @@ end
 --- Enters a question for permission, which a cancel answers: what is known of its tool call. The clock of silence
 -- stops until it is decided.
 function turn.asks(self, pending, call)
-  self.pending[pending] = true
+  self.pending[pending], self.asked = true, self.asked + 1
+  if self.span then observe.asks(self, pending) end
   pending.cancelled = self.cancelled_at ~= false
   turn.push(self, { asked = call })
   local seen = (self.left or self.limit) and tools.new() or self.seen -- what is not counted is not kept
@@ -71,7 +73,9 @@ end
 --- The question was decided; `reason` says why it was denied, nil where it was not.
 function turn.decided(self, pending, id, reason)
   self.pending[pending], self.heard = nil, wait.now()
+  if reason and not pending.cancelled then self.refused = self.refused + 1 end
   if id and reason then self.denied[id] = reason end
+  observe.decided(pending)
   self.link.peer:wake(self.token)
 end
 
@@ -192,6 +196,7 @@ local function finish(self)
     result.usage = ending.usage(self.reply or {})
     err.partial, self.err = result, err
   end
+  if self.span then observe.over(self, self.final or nil, self.err or nil) end
   leave(self)
 end
 
@@ -267,6 +272,7 @@ function methods:close()
     self.session.stopping = self
   end
   self.err = self.err or failure.cancelled()
+  if self.span then observe.over(self, nil, self.err) end
   leave(self)
 end
 
@@ -286,6 +292,7 @@ local function new(session, opts, held)
     waiting = 0, told = queue.new(), outputs = core.array {}, pending = {}, denied = {}, began = wait.now(),
     heard = wait.now(), done = false, reply = false, problem = false, late = false, limit = false,
     cancelled_at = false, left = false, finished = false, final = false, err = false,
+    span = false, asked = 0, refused = 0,
     cost_before = session.cost_usd or session.cost_base, cost_count = session.cost_count, reset = session.reset,
     collector = false, seen = tools.new() }, metatable)
   session.reset = false
@@ -307,9 +314,14 @@ local function begin(session, given, opts, held, revive)
   if not prompt then return nil, unfit end
   local self = new(session, opts, held)
   session.turn, session.state = self, "running"
+  local parent, meta = opts.parent, nil
+  if parent or session.settings.observer then
+    self.span = observe.prompt(session, parent) or false
+    meta = observe.meta(self.span, parent)
+  end
   self.link.peer:spawn(function()
-    local reply, problem = self.link.peer:request("session/prompt", { sessionId = session.id, prompt = prompt },
-      { session = session.id })
+    local reply, problem = self.link.peer:request("session/prompt",
+      { sessionId = session.id, prompt = prompt, _meta = meta }, { session = session.id })
     over(self, not problem and (read.object(reply) or {}), problem)
   end)
   self.link.peer:turn()
@@ -321,7 +333,10 @@ end
 function turn.start(session, given, opts, held, revive)
   local gate <close> = defer(function() release(held) end)
   local self, err = begin(session, given, opts, held, revive)
-  if not self then return nil, err end
+  if not self then
+    if opts.parent or session.settings.observer then observe.unsent(session, opts.parent, err) end
+    return nil, err
+  end
   gate:cancel()
   return self
 end
