@@ -24,8 +24,11 @@ local observer = {}
 
 local TRACE, SPAN = 16, 8 -- bytes of their ids
 
-local function hex(byte) return ("%02x"):format(byte:byte()) end
-local function random_id(bytes) return (core.random(bytes):gsub(".", hex)) end
+-- So many random bytes, 8 or 16, in hex.
+local function random_id(bytes)
+  if bytes == SPAN then return ("%016x"):format(("i8"):unpack(core.random(bytes))) end
+  return ("%016x%016x"):format(("i8i8"):unpack(core.random(bytes)))
+end
 
 local context_mt = { __name = "koine.observe.context" }
 
