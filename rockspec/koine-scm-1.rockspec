@@ -538,6 +538,7 @@ build = {
     ["koine.session.chat"] = "lua/koine/session/chat.lua",
     ["koine.session.context"] = "lua/koine/session/context.lua",
     ["koine.session.input"] = "lua/koine/session/input.lua",
+    ["koine.session.observe"] = "lua/koine/session/observe.lua",
     ["koine.session.outcome"] = "lua/koine/session/outcome.lua",
     ["koine.session.runner"] = "lua/koine/session/runner.lua",
     ["koine.session.tools"] = "lua/koine/session/tools.lua",

@@ -12,6 +12,7 @@ local context = require "koine.session.context"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local inputs = require "koine.session.input"
+local observe = require "koine.session.observe"
 local runners = require "koine.session.runner"
 
 local provider = {}
@@ -89,9 +90,8 @@ local function begin(work, runner)
   if not work.session then return nil, err end
   local ok, problem = choose(work)
   if not ok then return nil, problem end
-  work.turn, err = work.session:start(message, { on_delta = work.input.on_delta and function(delta)
-    runners.consume(runner, work.input.on_delta, delta)
-  end })
+  work.turn, err = work.session:start(message, { parent = observe.context(runner),
+    on_delta = work.input.on_delta and function(delta) runners.consume(runner, work.input.on_delta, delta) end })
   return work.turn and true or nil, err
 end
 
@@ -156,6 +156,7 @@ function methods:open_session(given)
     if given[name] ~= nil then ignored[#ignored + 1] = name end
   end
   return runners.new(input, setmetatable({ input = input, options = self.options, ignored = ignored, turn = false,
+    provider = self.options.command:match "[^/]*$",
     connection = false, session = false, final = false }, work_mt))
 end
 

@@ -6,6 +6,7 @@ local agents = require "koine.agent"
 local check = require "koine.data.check"
 local context = require "koine.session.context"
 local errors = require "koine.data.errors"
+local observe = require "koine.session.observe"
 local runners = require "koine.session.runner"
 local tools = require "koine.session.tools"
 local step = require "koine.agent.step"
@@ -53,7 +54,8 @@ end
 -- for an unfit adapter, for one of another model, and for inputs that do not fit the working directory or executor.
 function chat.open(adapter, input)
   check_adapter(adapter, input.model)
-  local work = setmetatable({ input = input }, work_mt)
+  local named = (input.observer or input.parent) and adapter.provider_name
+  local work = setmetatable({ input = input, provider = named and errors.try(named, adapter) or nil }, work_mt)
   work.runner = runners.new(input, work)
   local all, skipped = tools.make(work)
   work.runner.facts.skipped_tools = skipped
@@ -105,7 +107,8 @@ function methods:step(runner)
       return false
     end
     runner.facts.skipped_context, runner.facts.cut_context = about.skipped, about.cut
-    self.run = self.agent:start(message)
+    local parent = observe.context(runner)
+    self.run = self.agent:start(message, parent and { parent = parent })
   end
   local made, err = self.run:step()
   if made then return true end

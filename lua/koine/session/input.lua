@@ -24,10 +24,13 @@
 --   max_context_bytes      integer: of each context file, 262144
 --   blocked_phrases  true, false, or an array of phrases: whether such words in the last output block the session;
 --                    false
+--   observer         function of one record, or object with a method record: is told of the session and all its parts
+--   parent           context or traceparent: what the session is a part of for observers
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local fields = require "koine.agent.fields"
+local observer = require "koine.data.observer"
 local types = require "koine.session.types"
 local outcomes = require "koine.session.outcome"
 
@@ -74,6 +77,7 @@ local INPUT = check.options({
   require_git = check.default(check.boolean, true), relative_to = check.one_of { "root", "workdir" },
   ignore_unknown_tools = check.default(check.boolean, false),
   max_context_bytes = check.default(COUNT, CONTEXT_BYTES), blocked_phrases = phrases,
+  observer = observer.option, parent = observer.parent,
 }, { path = "session", expected = "table of inputs",
   first = { "workdir", "role", "model", "allowed_tools", "prompt", "context_files" } })
 

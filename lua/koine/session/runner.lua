@@ -3,12 +3,13 @@
 -- The work is an object with step(runner): true while there is more to do, having put what happened into the runner;
 -- and close(runner), called once, which ends it at any time, gives back what it holds, and enters what it knows only
 -- now. It uses tell, consume and audit, and a runner's fields outcome, usage, facts (further fields of the result), and
--- over, true from the moment at which the session ends or is closed.
+-- over, true from the moment at which the session ends or is closed. Its field `provider` is a name for observers.
 
 local core = require "koine.core"
 local artifacts = require "koine.system.artifacts"
 local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
+local observe = require "koine.session.observe"
 local types = require "koine.session.types"
 local outcomes = require "koine.session.outcome"
 local wait = require "koine.task.wait"
@@ -35,7 +36,7 @@ end
 function runner.new(input, work)
   local self = setmetatable({ input = input, work = work, began = wait.now(), outcome = outcomes.new(),
     events = core.array {}, read = 0, audit_log = core.array {}, usage = types.usage { model = input.model },
-    facts = {}, last_output = "" }, runner_mt)
+    facts = {}, last_output = "", span = false }, runner_mt)
   self.usage.cost_usd = nil
   look_before(self)
   return self
@@ -114,15 +115,18 @@ function runner.hold(self) return exclusive(self, ONE_READER) end
 -- A session that was closed meanwhile is over: what the interrupted step says does not count.
 local function advance(self)
   local held <close> = runner.hold(self) -- luacheck: ignore held
+  if not self.span and (self.input.observer or self.input.parent) then observe.begin(self) end
   local ok, more = pcall(self.work.step, self.work, self)
   if self.over or ok and more then return end
   if not ok then self.outcome:fail(more) end
   stop(self)
   if not ok and #self.events == 0 and errors.is_error(more)
     and (more:is "ArgumentError" or more:is "NotImplementedError") then
+    if self.span then observe.over(self, nil, more) end
     error(more, 0)
   end
   finish(self)
+  if self.span then observe.over(self, self.final) end
 end
 
 -- For the user ------------------------------------------------------------------------------------------------------
@@ -150,6 +154,7 @@ function methods:close()
   if self.over then return end
   self.outcome:fail(errors.new { kind = "cancelled", message = "the session was closed" })
   stop(self)
+  if self.span then observe.over(self) end
 end
 
 -- `for event in session do` reads on; session.events gives the generic for what closes the session, too.
