@@ -3,19 +3,7 @@
 local core = require "koine.core"
 local kit = require "spec.lua.agent.kit"
 local koine = require "koine"
-
-local function kept(more)
-  local records = {}
-  local given = { to = function(record) records[#records + 1] = record end }
-  for name, value in pairs(more or {}) do given[name] = value end
-  return koine.observe.new(given), records
-end
-
-local function lines(records)
-  local list = {}
-  for i, record in ipairs(records) do list[i] = record.type .. " " .. record.phase end
-  return list
-end
+local observed = require "spec.lua.data.observer.kit"
 
 describe("an observed run", function()
   it("is one tree: run, model calls, attempts, tools, and what a tool calls", function()
@@ -24,7 +12,7 @@ describe("an observed run", function()
       { content = "nested" },
       { content = "Five." },
     } })
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key-0123456789" }
     local add = kit.add(function(args, ctx)
       assert(claude:chat("What?", { parent = ctx.observe }))
@@ -34,7 +22,7 @@ describe("an observed run", function()
     local result = assert(agent:run "What is 2 plus 3?")
     assert.are.same({ "agent start", "chat start", "attempt start", "attempt end", "chat end", "tool start",
       "chat start", "attempt start", "attempt end", "chat end", "tool end",
-      "chat start", "attempt start", "attempt end", "chat end", "agent end" }, lines(records))
+      "chat start", "attempt start", "attempt end", "chat end", "agent end" }, observed.lines(records))
     local root, tool, done = records[1], records[6], records[16]
     for _, record in ipairs(records) do assert.are.equal(root.trace, record.trace) end
     for _, i in ipairs { 2, 6, 12 } do assert.are.equal(root.id, records[i].parent) end
@@ -53,7 +41,7 @@ describe("an observed run", function()
   end)
 
   it("has arguments and results of tools where they are asked for", function()
-    local observer, records = kept { content = { "tools" } }
+    local observer, records = observed.keep { content = { "tools" } }
     local agent = koine.agent { adapter = kit.play(kit.calls(kit.use "1"), { content = "Done." }),
       tools = { kit.add() }, observer = observer }
     assert(agent:run "Go.")
@@ -65,7 +53,7 @@ describe("an observed run", function()
   end)
 
   it("ends where it pauses, and begins anew where it goes on", function()
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local agent = koine.agent { adapter = kit.play(kit.calls(kit.use "1"), { content = "Done." }),
       tools = { kit.add(nil, { needs_approval = true }) }, observer = observer }
     local result, run = agent:run "Go."
@@ -82,33 +70,33 @@ describe("an observed run", function()
   end)
 
   it("ends with the error of its model call", function()
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local agent = koine.agent { adapter = kit.play { error = { kind = "server", message = "broken" } },
       observer = observer }
     agent:run "Go."
-    assert.are.equal("agent end", lines(records)[#records])
+    assert.are.equal("agent end", observed.lines(records)[#records])
     assert.are.equal("failed", records[#records].status)
     assert.is_string(records[#records].error.kind)
   end)
 
   it("ends where it is cancelled, and where its step raises", function()
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local cancelled
     local add = kit.add(function(_, ctx) cancelled = ctx.run:cancel() end)
     local agent = koine.agent { adapter = kit.play(kit.calls(kit.use "1")), tools = { add }, observer = observer }
     agent:run "Go."
     assert.is_true(cancelled)
-    assert.are.equal("agent end", lines(records)[#records])
+    assert.are.equal("agent end", observed.lines(records)[#records])
     assert.are.equal("cancelled", records[#records].status)
     local started = koine.agent({ adapter = kit.play { content = "x" }, observer = observer,
       prepare = function() error "broken" end }):start "Go."
     assert.is_false((pcall(started.step, started)))
-    assert.are.equal("agent end", lines(records)[#records])
+    assert.are.equal("agent end", observed.lines(records)[#records])
     assert.is_truthy(records[#records].error.message:find("broken", 1, true))
   end)
 
   it("tells of a tool that raises, is refused, or takes too long", function()
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local function refuse() return "x", { blocked = true, reason = "r" } end
     local tools = { kit.add(function() error "no" end), kit.add(refuse, { name = "two" }) }
     local agent = koine.agent { adapter = kit.play(kit.calls(kit.use "1", kit.use("2", nil, "two")), { content = "x" }),

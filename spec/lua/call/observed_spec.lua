@@ -2,47 +2,18 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local observed = require "spec.lua.data.observer.kit"
 
 local KEY <const> = "sk-ant-0123456789-observed"
 
-local function kept(more)
-  local records = {}
-  local given = { to = function(record) records[#records + 1] = record end }
-  for name, value in pairs(more or {}) do given[name] = value end
-  return koine.observe.new(given), records
-end
-
 local function adapter(server, observer)
   return koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = KEY, observer = observer }
-end
-
--- "type phase" of each record.
-local function lines(records)
-  local list = {}
-  for i, record in ipairs(records) do list[i] = record.type .. " " .. record.phase end
-  return list
 end
 
 local function last(records, type)
   for i = #records, 1, -1 do
     if records[i].type == type then return records[i] end
   end
-end
-
--- Raises unless each start has one end after it, and each parent began before its part.
-local function check_spans(records)
-  local open, begun = {}, {}
-  for _, record in ipairs(records) do
-    if record.parent then assert.is_true(begun[record.parent] ~= nil, "a part before its parent") end
-    if record.phase == "start" then
-      assert.is_nil(begun[record.id])
-      open[record.id], begun[record.id] = true, true
-    elseif record.phase == "end" then
-      assert.is_true(open[record.id], "an end without a start")
-      open[record.id] = nil
-    end
-  end
-  assert.is_nil(next(open), "a start without an end")
 end
 
 local function start(script)
@@ -52,10 +23,10 @@ end
 describe("an observed chat", function()
   it("tells the chat and its attempt", function()
     local server <close> = start { { content = "Hello." } }
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local response = assert(adapter(server, observer):chat("Hi.", { temperature = 0.5, max_tokens = 100 }))
-    check_spans(records)
-    assert.are.same({ "chat start", "attempt start", "attempt end", "chat end" }, lines(records))
+    observed.check(records)
+    assert.are.same({ "chat start", "attempt start", "attempt end", "chat end" }, observed.lines(records))
     local chat, attempt, over, done = table.unpack(records)
     assert.are.equal("anthropic", chat.provider)
     assert.are.equal("claude-sonnet-4-5", chat.model)
@@ -81,11 +52,11 @@ describe("an observed chat", function()
   it("tells each attempt, the retry and the wait", function()
     local server <close> = start {
       { error = { status = 429, headers = { ["retry-after-ms"] = "1" } } }, { content = "Hello." } }
-    local observer, records = kept()
+    local observer, records = observed.keep()
     for _ in adapter(server, observer):stream "Hi." do end
-    check_spans(records)
+    observed.check(records)
     assert.are.same({ "chat start", "attempt start", "attempt end", "retry point", "wait start", "wait end",
-      "attempt start", "attempt end", "chat end" }, lines(records))
+      "attempt start", "attempt end", "chat end" }, observed.lines(records))
     assert.are.equal("rate_limit", records[3].error.kind)
     assert.are.equal(429, records[3].status_code)
     assert.are.equal(2, records[7].number)
@@ -95,9 +66,9 @@ describe("an observed chat", function()
 
   it("tells the error that ends it", function()
     local server <close> = start { { error = { status = 400 } } }
-    local observer, records = kept()
+    local observer, records = observed.keep()
     assert.is_nil((adapter(server, observer):chat "Hi."))
-    check_spans(records)
+    observed.check(records)
     local done = last(records, "chat")
     assert.are.equal("invalid_request", done.error.kind)
     assert.are.equal(400, done.error.status_code)
@@ -142,19 +113,19 @@ describe("an observed chat", function()
       local stalls = i == #ways
       local server <close> = start {
         { content = "one two three", chunk = 4, fault = stalls and { stall_after = 0 } or nil } }
-      local observer, records = kept()
+      local observer, records = observed.keep()
       way(adapter(server, observer))
       collectgarbage()
       collectgarbage()
-      check_spans(records)
-      assert.are.equal("chat end", lines(records)[#records], i)
+      observed.check(records)
+      assert.are.equal("chat end", observed.lines(records)[#records], i)
       assert.are.equal("cancelled", records[#records].error.kind, i)
     end
   end)
 
   it("has the content where it is asked for, and never the key", function()
     local server <close> = start { { content = "Hello there." } }
-    local observer, records = kept { content = true, content_max = 39 }
+    local observer, records = observed.keep { content = true, content_max = 39 }
     assert(adapter(server, observer):chat("My key is " .. KEY .. ", which is a secret, too.", { system = "Be brief." }))
     assert.are.same({ system = "Be brief.",
       messages = { { role = "user", content = "My key is [redacted], which is a secret" } } }, records[1].content)
@@ -164,7 +135,7 @@ describe("an observed chat", function()
 
   it("is a part of the trace that its option parent names", function()
     local server <close> = start { { content = "Hello." } }
-    local observer, records = kept()
+    local observer, records = observed.keep()
     assert(adapter(server, observer):chat("Hi.", {
       parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }))
     assert.are.equal("0af7651916cd43dd8448eb211c80319c", records[1].trace)
@@ -174,7 +145,7 @@ describe("an observed chat", function()
 
   it("is not told where it is wrong use", function()
     local server <close> = start {}
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local claude = adapter(server, observer)
     assert.is_false((pcall(claude.chat, claude, { { role = "system", content = "x" } })))
     assert.is_false((pcall(claude.chat, claude, "x", { parent = "nothing" })))
@@ -185,11 +156,11 @@ end)
 describe("an observed embed", function()
   it("tells the embed and its attempts", function()
     local server <close> = assert(koine.testing.start { script = { { embeddings = true } } })
-    local observer, records = kept()
+    local observer, records = observed.keep()
     local openai = koine.openai { model = "gpt-4.1", base_url = server.url .. "/v1", key = KEY, observer = observer }
     local result = assert(openai:embed({ "one", "two" }, { model = "text-embedding-3-small" }))
-    check_spans(records)
-    assert.are.same({ "embed start", "attempt start", "attempt end", "embed end" }, lines(records))
+    observed.check(records)
+    assert.are.same({ "embed start", "attempt start", "attempt end", "embed end" }, observed.lines(records))
     assert.are.equal(2, records[1].inputs)
     local done = last(records, "embed")
     assert.are.equal(result.usage.input_tokens, done.usage.input_tokens)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/io.h"
 #include "log.h"
 
 #define PATH_SIZE 4096
@@ -57,18 +58,6 @@ static int reopen(struct log *l, const char *path, struct err *e) {
   return log_open(l, path, e);
 }
 
-/* Writes all: one write, unless the system takes a part of it. 0, or -1 and errno. */
-static int write_all(int fd, struct str bytes) {
-  while (bytes.n > 0) {
-    ssize_t n = write(fd, bytes.p, bytes.n);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    bytes.p += n;
-    bytes.n -= (size_t)n;
-  }
-  return 0;
-}
-
 int log_append(struct log *l, const char *path, struct str bytes, size_t rotate, struct err *e) {
   off_t size = 0;
   if (!l->open && log_open(l, path, e) < 0) return -1;
@@ -77,5 +66,5 @@ int log_append(struct log *l, const char *path, struct str bytes, size_t rotate,
   } else if (rotate > 0 && size >= (off_t)rotate) {
     if (rename_away(l, path, e) < 0 || reopen(l, path, e) < 0) return -1;
   }
-  return write_all(l->fd, bytes) < 0 ? file_fail(e, path, errno) : 0;
+  return io_write(l->fd, bytes) < 0 ? file_fail(e, path, errno) : 0;
 }
