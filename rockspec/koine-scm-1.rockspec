@@ -339,6 +339,7 @@ build = {
     ["koine.dispatch.due"] = "lua/koine/dispatch/due.lua",
     ["koine.dispatch.hooks"] = "lua/koine/dispatch/hooks.lua",
     ["koine.dispatch.lane"] = "lua/koine/dispatch/lane.lua",
+    ["koine.dispatch.observe"] = "lua/koine/dispatch/observe.lua",
     ["koine.dispatch.packing"] = "lua/koine/dispatch/packing/init.lua",
     ["koine.dispatch.packing.metrics"] = "lua/koine/dispatch/packing/metrics.lua",
     ["koine.dispatch.packing.sender"] = "lua/koine/dispatch/packing/sender.lua",

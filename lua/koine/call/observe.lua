@@ -45,7 +45,7 @@ function observe.chat(call, streaming)
     stop_sequences = request.stop_sequences and capture.copy(request.stop_sequences),
     thinking = type(thinking) == "table" and capture.copy(thinking) or thinking, tools = #(request.tools or {}),
     messages = #request.messages, server = server_of(call.base_url or state.base_url),
-    conversation = settings.conversation }
+    conversation = settings.parent and settings.parent.conversation }
   call.span = observer.start(settings.observer, settings.parent, "chat", fields, function(span, record)
     if not span:wants "messages" then return end
     record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },

@@ -73,12 +73,13 @@ local function keep(session)
 end
 
 -- Begins a run of the session: the run, and what is to be closed at its end, however that comes.
-local function start(self, key, blocks)
+local function start(self, key, blocks, ctx)
   local session = self.sessions[key]
   keep(session)
   local messages = table.move(session.messages, 1, #session.messages, 1, {})
   messages[#messages + 1] = { role = "user", content = blocks }
-  local run, held = session.agent:start(messages), defer(function()
+  local parent = ctx and ctx.observe
+  local run, held = session.agent:start(messages, parent and { parent = parent }), defer(function()
     keep(session)
     if session.keep and self.sessions[key] == session then self.sessions[key] = nil end
   end)
@@ -89,8 +90,8 @@ end
 --- Runs the agent on the history and the blocks, as one message of the user: the run's result (see koine.agent), or
 -- nil, err, also where a tool needs approval. When it ends before the model's first answer, the history stays as it
 -- was; later, what was done stays in it, whatever becomes of the turn.
-function methods:run_turn(key, blocks)
-  local run, kept = start(self, key, blocks)
+function methods:run_turn(key, blocks, ctx)
+  local run, kept = start(self, key, blocks, ctx)
   local held <close> = kept -- luacheck: ignore held
   local result, err = run:result()
   if not result then return nil, err end

@@ -20,6 +20,7 @@ local turns = require "koine.dispatch.turn"
 local errors = require "koine.data.errors"
 local queue = require "koine.task.queue"
 local lanes = require "koine.dispatch.lane"
+local observe = require "koine.dispatch.observe"
 local scheduler = require "koine.task.scheduler"
 local session = require "koine.dispatch.session"
 local settings = require "koine.dispatch.settings"
@@ -69,6 +70,7 @@ function methods:submit(thread, message)
   if lanes.has_room(lane, self.cap) then
     session.want(self, lane)
     if lane.thread.due then due.wake(self) end
+    if self.observer then observe.queued(self, lane.thread.key) end
     lanes.push(lane, event, now) -- the last to take memory: a message whose submit raises is not in its lane
     local turn = lane.thread.turn
     if not lane.wants and not (turn and turn.lane == lane) then -- a host's wake made a step
@@ -78,6 +80,7 @@ function methods:submit(thread, message)
     return true
   end
   if not wait.suspends() then return nil, "full" end
+  if self.observer then observe.queued(self, lane.thread.key) end
   return park(lane, event)
 end
 
@@ -186,6 +189,7 @@ local function drop_all(self, thread)
   local dropped = 0
   for _, lane in ipairs(threads.lanes(thread)) do
     local events, parked = lanes.counts(lane)
+    if self.observer then observe.cleared(self, lane, "cancelled") end
     lanes.clear(lane, "cancelled")
     dropped, lane.idle_since = dropped + events + parked, self.now_ms()
   end
@@ -225,6 +229,7 @@ local function lose(self, lane, list)
     hooks.issue(self, thread, "on_warning", ("%d buffered messages lost"):format(count), address, warning)
     lane.lost = warning
   end
+  if self.observer then observe.cleared(self, lane, "closed") end
   lanes.clear(lane, "closed")
   if thread.lanes[lane.sender_id] ~= lane then return end -- a hook shut the dispatcher down, too
   list[#list + 1] = lane.lost or nil
@@ -274,7 +279,8 @@ end
 --                            reset(key): forgets the session; must not wait; optional
 --                          `key` names the session ("platform:thread"), `blocks` are the content of one message of the
 --                          user, `ctx` is {thread, messages = those that were submitted, spans = which blocks are
---                          whose, other_bot_present = what the last message said, cancelled() → boolean}
+--                          whose, other_bot_present = what the last message said, cancelled() → boolean,
+--                          observe = what the target's calls take as their `parent` where the dispatcher is observed}
 --   mode                   "per-message" (default: a turn for each message), "per-thread" (what waits in a thread is
 --                          one turn), "per-lane" (what one sender has waiting in a thread is one turn)
 --   max_buffered_messages  integer, 10: how many a lane holds, and a turn has at most; 1 in per-message
@@ -282,6 +288,7 @@ end
 --   count_envelope         true: envelopes count for that
 --   layout                 of koine.packing.pack: "split" or "combined"
 --   idle_timeout           seconds, 300 (10 in per-message): how long sweep leaves an idle lane
+--   observer               function of one record, or object with a method record: is told of turns and all their parts
 --   now_ms                 function → milliseconds of a clock that does not go back
 --   on_queued(message, thread), on_done(message, thread, result), on_error(message, thread, err),
 --   on_warning(text, thread, details), on_dispatch(record)

@@ -6,6 +6,7 @@ local due = require "koine.dispatch.due"
 local errors = require "koine.data.errors"
 local hooks = require "koine.dispatch.hooks"
 local lanes = require "koine.dispatch.lane"
+local observe = require "koine.dispatch.observe"
 local threads = require "koine.dispatch.threads"
 local turns = require "koine.dispatch.turn"
 
@@ -36,6 +37,7 @@ local function give_up(self, lane)
     hooks.issue(self, thread, "on_warning", FAILED, last.thread, { err = err })
     lane.told = #events + 1
   end
+  if self.observer then observe.cleared(self, lane, "consumer_dead") end
   lanes.clear(lane, "consumer_dead")
   if thread.lanes[lane.sender_id] == lane then thread.lanes[lane.sender_id] = nil end
   threads.tidy(self.threads, thread)
@@ -46,6 +48,7 @@ local function note_failure(self, lane)
   lane.failures = lane.failures + 1
   if lane.failures > 1 then return give_up(self, lane) end
   self.respawns = self.respawns + 1
+  if self.observer then observe.respawn(self, lane) end
   if lanes.has_work(lane) then session.want(self, lane) end
 end
 

@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local observer = require "koine.data.observer"
 local packing = require "koine.dispatch.packing"
 local records = require "koine.data.records"
 local vocabulary = require "koine.data.vocabulary"
@@ -47,7 +48,8 @@ local COUNT = check.integer(1)
 local MEMBERS = { target = check.required(settings.target), mode = check.default(MODE, "per-message"),
   max_buffered_messages = check.default(COUNT, BUFFER), max_batch_tokens = check.default(COUNT, TOKENS),
   layout = LAYOUT, count_envelope = check.default(check.boolean, true),
-  idle_timeout = check.number(0, nil, "number of seconds, 0 or more"), now_ms = check.func }
+  idle_timeout = check.number(0, nil, "number of seconds, 0 or more"), now_ms = check.func,
+  observer = observer.option }
 for _, name in ipairs(HOOKS) do MEMBERS[name] = check.func end
 local OPTIONS = check.options(MEMBERS, { hints = { store = "koine.dispatcher.shared" } })
 
@@ -58,7 +60,7 @@ local function fields(kept)
   return { target = kept.target, mode = kept.mode, by_sender = is.by_sender,
     cap = is.cap or kept.max_buffered_messages, max_batch_tokens = kept.max_batch_tokens, layout = kept.layout,
     count_envelope = kept.count_envelope, idle_ms = (kept.idle_timeout or is.idle) * 1000,
-    now_ms = kept.now_ms or milliseconds, hooks = hooks }
+    now_ms = kept.now_ms or milliseconds, hooks = hooks, observer = kept.observer }
 end
 
 --- The fields of a dispatcher with these options. Raises an ArgumentError naming the bad one.

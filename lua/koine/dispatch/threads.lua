@@ -17,6 +17,9 @@ local threads = {}
 
 local function id_of(address) return address.thread_id or address.channel_id end
 
+--- The name of the session of an address.
+function threads.key(address) return address.platform .. ":" .. id_of(address) end
+
 --- The thread of an address, or nil.
 function threads.find(all, address)
   local platform = all[address.platform]
@@ -29,7 +32,7 @@ function threads.obtain(all, address)
   all[platform] = all[platform] or {}
   local thread = all[platform][id]
   if not thread then
-    thread = { platform = platform, id = id, key = platform .. ":" .. id, lanes = {}, ready = queue.line(),
+    thread = { platform = platform, id = id, key = threads.key(address), lanes = {}, ready = queue.line(),
       due = false, following = false }
     all[platform][id] = thread
   end

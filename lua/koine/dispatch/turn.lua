@@ -8,6 +8,7 @@
 --   later               true: its end is told by turns.finish, which the dispatcher calls once it has stored the turn
 --   withdrawn           its messages belong to others again: what the record says of its end; no other hook is told
 --   over                its hooks were told, and it was counted
+--   span                its span, until it is over, where it is observed; false else
 --   announced, told     how many calls of on_queued, and of the hooks at its end, were issued
 -- It has the session of its thread from `form` to `release`. Once it runs, it ends in exactly one way, also when its
 -- coroutine is closed.
@@ -18,6 +19,7 @@ local errors = require "koine.data.errors"
 local lanes = require "koine.dispatch.lane"
 local packing = require "koine.dispatch.packing"
 local hooks = require "koine.dispatch.hooks"
+local observe = require "koine.dispatch.observe"
 
 local turns = {}
 
@@ -61,11 +63,12 @@ function turns.form(dispatcher, lane)
   local turn = setmetatable({ dispatcher = dispatcher, lane = lane, thread = thread, batch = batch, began = now,
     record = new_record(dispatcher, lane, batch, now), announced = 0, told = 0, begun = false, ended = false,
     later = false, withdrawn = false, over = false, raised = false, outcome = false, result = false, err = false,
-    coroutine = false, release = false }, turn_mt)
+    coroutine = false, release = false, span = false }, turn_mt)
   local spans
   turn.blocks, spans = packing.pack(batch, { layout = dispatcher.layout })
   turn.record.packed_block_count = #turn.blocks
   turn.ctx = new_context(turn, spans)
+  if dispatcher.observer then observe.turn(turn) end
   thread.turn = turn
   lane.batch, dispatcher.turns = nil, dispatcher.turns + 1
   return turn
@@ -132,6 +135,12 @@ function turns.finish(turn)
   tell("on_dispatch", record)
   dispatcher.dispatches = dispatcher.dispatches + 1
   turn.lane.failures, turn.over = 0, true
+  turns.unobserve(turn)
+end
+
+--- Tells an observer that the turn is over, once; also where it has no record. Returns nothing.
+function turns.unobserve(turn)
+  if turn.span then observe.over(turn) end
 end
 
 --- Ends a turn whose coroutine was closed before its end, and gives its session back. Raises where memory is
@@ -145,6 +154,7 @@ function turns.settle(turn)
     local ok, problem = pcall(turns.finish, turn)
     if not ok and check.is_memory(problem) then error(problem, 0) end
   end
+  if not turn.later then turns.unobserve(turn) end
   turn.release(turn.dispatcher, turn)
 end
 

@@ -208,11 +208,13 @@ local function record_of(self, phase, fields)
   return record
 end
 
---- What the parts of this work take as their parent: {trace, id}, and a traceparent by tostring.
+--- What the parts of this work take as their parent: {trace, id, conversation}, and a traceparent by tostring. The
+-- conversation (string, nil for none) is the span's field, which its parts inherit.
 function methods:context()
   local context = self.own_context
   if not context then
-    context = setmetatable({ trace = self.trace, id = self.id, hook = self.hook }, context_mt)
+    context = setmetatable({ trace = self.trace, id = self.id, hook = self.hook,
+      conversation = self.conversation }, context_mt)
     self.own_context = context
   end
   return context
@@ -258,13 +260,13 @@ end
 span_mt.__close = methods.break_off
 function span_mt.__gc(self) self:break_off() end
 
---- Tells of something that happened in the work of `parent` (a context): a point of this type, with these fields
--- (table, nil: none; kept). Nothing where the parent has no hook.
-function observer.point(parent, type, fields)
-  local hook = parent.hook
+--- Tells of something that happened in the work of `parent` (a context, nil: in none): a point of this type, with these
+-- fields (table, nil: none; kept). `hook` is the room's own, nil for the parent's; nothing where neither has one.
+function observer.point(parent, type, fields, hook)
+  hook = hook or parent and parent.hook
   if not hook then return end
-  deliver(hook, record_of({ hook = hook, type = type, trace = parent.trace, id = hook.ids(SPAN), parent = parent.id },
-    "point", fields))
+  deliver(hook, record_of({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
+    id = hook.ids(SPAN), parent = parent and parent.id or nil }, "point", fields))
 end
 
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
@@ -275,7 +277,8 @@ function observer.start(hook, parent, type, fields, amend)
   if not hook then return nil end
   fields = fields or {}
   local self = setmetatable({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
-    id = hook.ids(SPAN), parent = parent and parent.id or nil, since = core.monotonic() }, span_mt)
+    id = hook.ids(SPAN), parent = parent and parent.id or nil, since = core.monotonic(),
+    conversation = parent and parent.conversation or nil }, span_mt)
   if amend then amend(self, fields) end
   deliver(hook, record_of(self, "start", fields))
   return self

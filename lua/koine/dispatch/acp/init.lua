@@ -178,7 +178,7 @@ end
 
 -- Plays a turn: its result, or nil, err.
 local function play(entry, blocks, ctx)
-  local turn <close>, err = entry.session:start(blocks)
+  local turn <close>, err = entry.session:start(blocks, ctx.observe and { parent = ctx.observe })
   if not turn then return nil, err end
   if ctx.cancelled and ctx.cancelled() then turn:cancel() end
   return turn:result()

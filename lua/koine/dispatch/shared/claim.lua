@@ -16,6 +16,7 @@ local errors = require "koine.data.errors"
 local hooks = require "koine.dispatch.hooks"
 local item = require "koine.dispatch.shared.item"
 local lanes = require "koine.dispatch.lane"
+local observe = require "koine.dispatch.observe"
 local play = require "koine.dispatch.shared.play"
 local records = require "koine.dispatch.shared.record"
 local session = require "koine.dispatch.session"
@@ -104,6 +105,7 @@ local function drop(self, claim)
   if not finish(self, claim, done, forget) then return false end
   if forget then session.tell(self, "reset", thread_of(self, claim)) end
   self.dropped = self.dropped + #dropped
+  if self.observer then observe.dropped(self, thread_of(self, claim).key, #dropped, "cancelled") end
   fail(self, claim, dropped, turns.cancelled())
   return true
 end
@@ -119,6 +121,7 @@ local function bury(self, claim, list)
   end
   if not finish(self, claim, done) then return false end
   self.dead = self.dead + #list
+  if self.observer and claim.address then observe.dropped(self, thread_of(self, claim).key, #list, "dead") end
   return true
 end
 

@@ -20,6 +20,7 @@ local errors = require "koine.data.errors"
 local hooks = require "koine.dispatch.hooks"
 local interface = require "koine.store.interface"
 local item = require "koine.dispatch.shared.item"
+local observe = require "koine.dispatch.observe"
 local play = require "koine.dispatch.shared.play"
 local queue = require "koine.task.queue"
 local scheduler = require "koine.task.scheduler"
@@ -54,6 +55,7 @@ function methods:submit(thread, message, options)
   if self.closing then return nil, closed() end
   local seq, err = self.store:push(name, text, { id = kept.id })
   if not seq then return nil, err end
+  if self.observer then observe.queued(self, threads.key(thread)) end
   workers.look_again(self)
   return true
 end

@@ -156,6 +156,7 @@ function play.drop(self, claim)
   if not turn then return end
   if turn.coroutine then turn.coroutine:cancel() end
   claim.turn = nil
+  turns.unobserve(turn)
   release(self, turn)
 end
 
