@@ -7,6 +7,7 @@
 
 local core = require "koine.core"
 local artifacts = require "koine.system.artifacts"
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local exclusive = require "koine.task.exclusive"
 local observe = require "koine.session.observe"
@@ -111,22 +112,28 @@ local ONE_READER = { field = "session", expected = "one reader at a time",
 --- Holds a session for one reader: a value for <close>. Raises an ArgumentError where there is a reader already.
 function runner.hold(self) return exclusive(self, ONE_READER) end
 
+-- Tells an observer when a step ends, in whatever way, after which the session is over: a value for <close>.
+local function told_at_end(self)
+  return defer(function(raised)
+    if self.over and self.span then observe.over(self, self.final, raised) end
+  end)
+end
+
 -- One step of the work. An error raised is the session's failure; wrong use before anything was done is the caller's.
 -- A session that was closed meanwhile is over: what the interrupted step says does not count.
 local function advance(self)
   local held <close> = runner.hold(self) -- luacheck: ignore held
   if not self.span and (self.input.observer or self.input.parent) then observe.begin(self) end
+  local told <close> = self.span and told_at_end(self) or nil -- luacheck: ignore told
   local ok, more = pcall(self.work.step, self.work, self)
   if self.over or ok and more then return end
   if not ok then self.outcome:fail(more) end
   stop(self)
   if not ok and #self.events == 0 and errors.is_error(more)
     and (more:is "ArgumentError" or more:is "NotImplementedError") then
-    if self.span then observe.over(self, nil, more) end
     error(more, 0)
   end
   finish(self)
-  if self.span then observe.over(self, self.final) end
 end
 
 -- For the user ------------------------------------------------------------------------------------------------------
@@ -154,7 +161,7 @@ function methods:close()
   if self.over then return end
   self.outcome:fail(errors.new { kind = "cancelled", message = "the session was closed" })
   stop(self)
-  if self.span then observe.over(self) end
+  if self.span and not self.busy then observe.over(self) end -- else at the end of the step under way
 end
 
 -- `for event in session do` reads on; session.events gives the generic for what closes the session, too.

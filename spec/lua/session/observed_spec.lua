@@ -51,6 +51,25 @@ describe("an observed session", function()
     assert.are.same({ "error server", "error cancelled" }, ends)
   end)
 
+  it("ends after its parts where it is closed while a model call is under way", function()
+    local server <close> = assert(koine.testing.start { script = { { content = "one two three", chunk = 4,
+      fault = { stall_after = 0 } } } })
+    local observer, records = observed.keep()
+    koine.run(function()
+      local started = {}
+      local session = koine.session.events(koine.anthropic { model = "claude-sonnet-4-5", key = "test-key",
+        base_url = server.url }, bench.inputs { model = "claude-sonnet-4-5", observer = koine.observe.fan { observer,
+          function(record) started[record.type] = true end } })
+      local reader = koine.spawn(function() return session:result() end)
+      repeat koine.sleep(0) until started.attempt
+      session:close()
+      assert.are.equal("error", assert(reader:wait()).outcome)
+    end)
+    observed.check(records)
+    assert.are.equal("session end", observed.lines(records)[#records])
+    assert.are.equal("cancelled", records[#records].error.kind)
+  end)
+
   it("has the prompt of an agent of another program as its part", function()
     local observer, records = observed.keep()
     local work = acp_kit.bench()
