@@ -1,0 +1,118 @@
+-- One observer over the whole stack: dispatcher, run, chat, tool, request of MCP. Whatever breaks off, and wherever,
+-- each start has one end after it, each part lies within its parent, and nothing is a part of what is unknown.
+
+local agent_kit = require "spec.lua.agent.kit"
+local chat_lab = require "spec.lua.dispatch.kit"
+local generator = require "spec.support.generator"
+local koine = require "koine"
+local mcp_kit = require "spec.lua.protocol.mcp.kit"
+local observed = require "spec.lua.data.observer.kit"
+
+local SERVER = [[
+  local object = { type = "object" }
+  listed = { { name = "echo", inputSchema = object }, { name = "die", inputSchema = object },
+    { name = "silent", inputSchema = object } }
+  function tools.silent() end
+]]
+
+local RUNS, STEPS = 12, 12 -- random runs, and what happens in each
+local TOOLS = { "fake_echo", "fake_echo", "fake_echo", "fake_silent", "fake_die", "nested", "raises" }
+
+describe("an observer of the whole stack", function()
+  local server
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+
+  local function adapter()
+    return koine.anthropic { model = "claude-sonnet-4-5", key = "test-key", base_url = server.url, retry = { max = 0 } }
+  end
+
+  -- The agents of a dispatcher, with the tools of a client and their own.
+  local function target(client)
+    local tools, claude = assert(client:tools()), adapter()
+    tools[#tools + 1] = agent_kit.add(function(_, ctx)
+      return assert(claude:chat("What?", { parent = ctx.observe })):text()
+    end, { name = "nested" })
+    tools[#tools + 1] = agent_kit.add(function() error "out of tea" end, { name = "raises" })
+    return koine.dispatcher.agents(function() return koine.agent { adapter = claude, tools = tools } end)
+  end
+
+  -- A dispatcher on such agents, and its client, where f(dispatcher, client) is played; returns the records.
+  local function play(script, f)
+    assert(server:reset())
+    assert(server:script(script))
+    local observer, records = observed.keep()
+    local client = assert(mcp_kit.connect(SERVER, { timeout = { total = mcp_kit.SAFETY } }))
+    local d = koine.dispatcher { observer = observer, mode = "per-thread", target = target(client) }
+    koine.run(function() f(d, client) end)
+    client:close()
+    d, client = nil, nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    observed.check(records)
+    return records
+  end
+
+  local function submit(d, thread, prompt)
+    return d:submit(chat_lab.thread(thread), chat_lab.message("alice", prompt))
+  end
+
+  it("is told one tree of a turn", function()
+    local records = play({
+      { content = { { type = "tool_use", name = "fake_echo", arguments = { n = 1 } } } },
+      { content = { { type = "tool_use", name = "nested", arguments = { a = 1, b = 2 } } } },
+      { content = "nested" },
+      { content = "Done." },
+    }, function(d)
+      submit(d, "T1", "Go.")
+      repeat koine.sleep(0.001) until not d:step() and d:stats().turns == 0
+    end)
+    local by_id, depth, deepest = {}, {}, {}
+    for _, record in ipairs(records) do
+      if record.phase == "start" then
+        by_id[record.id] = record
+        depth[record.id] = record.parent and depth[record.parent] .. " " .. record.type or record.type
+        deepest[depth[record.id]] = true
+      end
+    end
+    for _, path in ipairs { "turn agent chat attempt", "turn agent tool mcp", "turn agent tool chat attempt" } do
+      assert.is_true(deepest[path], path)
+    end
+    local roots = 0
+    for _, record in pairs(by_id) do
+      if not record.parent then roots = roots + 1 end
+    end
+    assert.are.equal(1, roots)
+  end)
+
+  -- What may happen in a run, at any moment.
+  local happens = {
+    submit = function(d, random) submit(d, "T" .. random(2), "m") end,
+    cancel = function(d, random) d:cancel_turn(chat_lab.thread("T" .. random(2))) end,
+    drop = function(d, random) d:cancel_all(chat_lab.thread("T" .. random(2))) end,
+    collect = function() collectgarbage() end,
+    wait = function(_, random) koine.sleep(random(10) / 1000) end,
+  }
+  local WORDS = { "submit", "submit", "cancel", "drop", "collect", "wait", "wait", "wait" }
+
+  for seed = 1, RUNS do
+    it("loses no end in random run " .. seed, function()
+      local random, script = generator(seed), {}
+      for i = 1, 40 do
+        local name = TOOLS[random(#TOOLS)]
+        script[i] = random(3) == 1 and { content = "Done." }
+          or { content = { { type = "tool_use", name = name, arguments = { a = 1, b = 2 } } } }
+      end
+      local records = play(script, function(d, client)
+        local run = koine.spawn(function() d:run() end)
+        submit(d, "T1", "first")
+        for _ = 1, STEPS do happens[WORDS[random(#WORDS)]](d, random) end
+        d:shutdown()
+        client:close() -- ends what waits for the silent tool
+        if random(2) == 1 then run:cancel() else run:wait() end
+      end)
+      assert.is_true(#observed.of(records, "turn", "start") > 0)
+    end)
+  end
+end)
