@@ -46,6 +46,28 @@ describe("koine.observe.fan", function()
     assert.are.equal(one[1].id, two[1].id)
   end)
 
+  it("keeps an observer that yields from none of the others", function()
+    local last, records = kept()
+    local fan = observe.fan { function() coroutine.yield() end, last }
+    tell(fan)
+    assert.are.equal(6, #records)
+  end)
+
+  it("hands on only the kinds of content that each captures, redacted by all", function()
+    local tools, of_tools = kept { content = { "tools" }, redact = function(text) return (text:gsub("one", "1")) end }
+    local chats, of_chats = kept { content = { "messages" }, redact = function(text) return (text:gsub("two", "2")) end }
+    local fan = observe.fan { tools, chats }
+    for _, type in ipairs { "tool", "chat" } do
+      observer.start(fan, nil, type, {}, function(span, fields)
+        fields.content = { text = span:captured "one two" }
+      end):finish()
+    end
+    assert.are.equal("1 2", of_tools[1].content.text)
+    assert.is_nil(of_tools[3].content)
+    assert.are.equal("1 2", of_chats[3].content.text)
+    assert.is_nil(of_chats[1].content)
+  end)
+
   it("refuses what is no array of observers", function()
     local ok, err = pcall(observe.fan, { print, 5 })
     assert.is_false(ok)

@@ -8,6 +8,7 @@ local text = require "koine.data.text"
 local capture = {}
 
 local DEPTH_MAX = 64 -- levels of tables
+local MEMBERS_MAX = 200000 -- of all tables of a copy
 
 -- The words that stand for a block of media.
 local function media_of(value)
@@ -21,33 +22,49 @@ local function media_of(value)
   return ("[%s, %d bytes]"):format(name, bytes)
 end
 
-local function string_of(value, hook, secrets)
-  if not utf8.len(value) then value = core.decode(core.encode(value)) end
-  if hook.redact then value = tostring(hook.redact(value)) end
+local function valid(words) return utf8.len(words) and words or core.decode(core.encode(words)) end
+
+-- `how` is {hook, secrets, left = members that may still be copied, within = set of the tables around}; without a hook, strings stay as they are.
+local function string_of(value, how)
+  local hook, secrets = how.hook, how.secrets
+  if not hook then return value end
+  value = valid(value)
+  if hook.redact then value = valid(tostring(hook.redact(value))) end
   if secrets and secrets[1] then value = text.redact(value, secrets) end
   return (text.cut(value, hook.content_max))
+end
+
+local function key_of(key, how)
+  key = tostring(key)
+  return how.secrets and how.secrets[1] and text.redact(key, how.secrets) or key
 end
 
 local copy
 
 -- The members of a table that JSON has; other keys than strings become strings, unless it is an array.
-local function copy_table(value, hook, secrets, levels)
+local function copy_table(value, how, levels)
   local is_list = check.is_list(value) and (value[1] ~= nil or getmetatable(value) == core.array_mt)
   local kept = is_list and core.array {} or {}
+  how.within[value] = true
   for key, member in next, value do
-    kept[is_list and key or tostring(key)] = copy(member, hook, secrets, levels - 1)
+    how.left = how.left - 1
+    if how.left < 0 then break end
+    kept[is_list and key or key_of(key, how)] = copy(member, how, levels - 1)
   end
+  how.within[value] = nil
   return kept
 end
 
 -- A copy of a value; nil of what JSON does not have: the functions of tools, say.
-function copy(value, hook, secrets, levels)
+function copy(value, how, levels)
   local kind = type(value)
-  if kind == "string" then return hook and string_of(value, hook, secrets) or value end
+  if kind == "string" then return string_of(value, how) end
   if kind == "table" then
     if levels == 0 then return "[deeper]" end
-    local media = hook and media_of(value)
-    return media and { type = "text", text = media } or copy_table(value, hook, secrets, levels)
+    if how.within[value] then return "[in itself]" end
+    if how.left <= 0 then return "[more]" end
+    local media = how.hook and media_of(value)
+    return media and { type = "text", text = string_of(media, how) } or copy_table(value, how, levels)
   end
   if kind == "number" then return value == value and math.abs(value) < math.huge and value or tostring(value) end
   if kind == "boolean" or value == core.null then return value end
@@ -55,10 +72,12 @@ function copy(value, hook, secrets, levels)
 end
 
 --- A copy of a table of the observer's own.
-function capture.copy(value) return copy(value, nil, nil, DEPTH_MAX) end
+function capture.copy(value) return copy(value, { left = MEMBERS_MAX, within = {} }, DEPTH_MAX) end
 
 --- A copy of a value as content: strings redacted (`secrets`: array of strings, nil for none; hook.redact), then cut to
--- hook.content_max bytes.
-function capture.content(value, hook, secrets) return copy(value, hook, secrets, DEPTH_MAX) end
+-- hook.content_max bytes. Raises what hook.redact raises.
+function capture.content(value, hook, secrets)
+  return copy(value, { hook = hook, secrets = secrets, left = MEMBERS_MAX, within = {} }, DEPTH_MAX)
+end
 
 return capture

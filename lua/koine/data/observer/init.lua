@@ -44,6 +44,9 @@ local function read_traceparent(text)
   return setmetatable({ trace = trace, id = id }, context_mt)
 end
 
+--- Whether a value is a context.
+function observer.is_context(value) return getmetatable(value) == context_mt end
+
 --- A checker of the option `parent`: a context (ctx.observe of a tool, span:context()) or a traceparent (string). Keeps
 -- a context.
 observer.parent = check.that('context (ctx.observe) or traceparent ("00-…-…-01")', function(value)
@@ -60,6 +63,30 @@ local function fail(problem)
   failed.count = failed.count + 1
   if failed.first == nil then failed.first = problem end
 end
+
+-- Calls a function of the observer's apart from the program, whose coroutine it cannot yield for: true and what it
+-- returns, or false and what it raised.
+local function apart(f, ...)
+  local own = coroutine.create(f)
+  local ok, value = coroutine.resume(own, ...)
+  if coroutine.status(own) ~= "suspended" then return ok, value end
+  coroutine.close(own)
+  return false, "the observer yielded"
+end
+
+-- A source of values that is the observer's own where it gives what fits(value, …), else the usual one.
+local function own_or_usual(own, usual, fits)
+  if not own then return usual end
+  return function(...)
+    local ok, value = apart(own, ...)
+    if ok and fits(value, ...) then return value end
+    fail(ok and "an id or a time of the wrong form" or value)
+    return usual(...)
+  end
+end
+
+local function is_id(value, bytes) return type(value) == "string" and #value == 2 * bytes and not value:find "[^%da-f]" end
+local function is_time(value) return math.type(value) == "integer" end
 
 --- How often observers of this Lua state raised, and the first thing that one raised (nil: none).
 function observer.failures() return failed.count, failed.first end
@@ -111,7 +138,9 @@ local FIELDS = check.options({ to = check.required(TO), content = check.default(
 function observer.new(given)
   local made = FIELDS(given)
   made.deliver, made.to = made.to, nil
-  made.ids, made.clock = made.ids or random_id, made.clock or core.nanoseconds
+  made.ids = own_or_usual(made.ids, random_id, is_id)
+  made.clock = own_or_usual(made.clock, core.nanoseconds, is_time)
+  made.attributes = made.attributes and capture.copy(made.attributes)
   return setmetatable(made, observer_mt)
 end
 
@@ -119,35 +148,7 @@ end
 function observer.like(hook, deliver)
   local made = {}
   for name, value in next, hook do made[name] = value end
-  made.deliver, made.runner, made.waiting = deliver, nil, nil
-  return setmetatable(made, observer_mt)
-end
-
--- Hands a record to one observer, without content that this one does not capture.
-local function hand(hook, record)
-  local own = capture.copy(record)
-  if not hook.content then own.content = nil end
-  if hook.attributes then own.attributes = capture.copy(hook.attributes) end
-  local ok, problem = pcall(hook.deliver, own)
-  if not ok then fail(problem) end
-end
-
---- One observer of several hooks (an array). It captures what any of them captures, as long as the longest. Ids and
--- times are the first one's.
-function observer.fan(hooks)
-  local first = hooks[1]
-  local made = { content = false, content_max = 0, ids = first and first.ids or random_id,
-    clock = first and first.clock or core.nanoseconds }
-  for _, hook in ipairs(hooks) do
-    for kind in next, hook.content or {} do
-      made.content = made.content or {}
-      made.content[kind], made.content_max = true, math.max(made.content_max, hook.content_max)
-      made.redact = made.redact or hook.redact
-    end
-  end
-  function made.deliver(record)
-    for _, hook in ipairs(hooks) do hand(hook, record) end
-  end
+  made.deliver, made.runner, made.waiting, made.draining = deliver, nil, nil, nil
   return setmetatable(made, observer_mt)
 end
 
@@ -160,7 +161,7 @@ end)
 -- Delivery ----------------------------------------------------------------------------------------------------------
 
 local READY = {}       -- what a runner yields when it is done with a record
-local WAITING_MAX = 1000 -- records that come while the observer is busy with one: it called what is observed
+local WAITING_MAX = 1000 -- records that wait while the observer is busy with one; ends of what began wait, too
 
 -- The body of a runner: a coroutine of the observer's own, so that it cannot yield for the program.
 local function run(deliver)
@@ -183,16 +184,71 @@ local function deliver_one(hook, record)
   fail(ok and "the observer yielded" or word)
 end
 
+local function is_busy(hook) return hook.runner and coroutine.status(hook.runner) ~= "suspended" end
+
+-- Whether the observer may be told of further work. What it does itself with a record is observed; what it does with
+-- the records of that is not, else it would go on for ever.
+local function takes_more(hook)
+  if not is_busy(hook) then return true end
+  if not hook.draining and #(hook.waiting or {}) < WAITING_MAX then return true end
+  fail "too many records from inside the observer"
+  return false
+end
+
 -- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
 local function deliver(hook, record)
-  if hook.runner and coroutine.status(hook.runner) ~= "suspended" then
+  if is_busy(hook) then
     hook.waiting = hook.waiting or {}
-    if #hook.waiting >= WAITING_MAX then return fail "too many records from inside the observer" end
     hook.waiting[#hook.waiting + 1] = record
     return
   end
   deliver_one(hook, record)
-  while hook.waiting and hook.waiting[1] do deliver_one(hook, table.remove(hook.waiting, 1)) end
+  if hook.draining or not hook.waiting then return end
+  hook.draining = true
+  while hook.waiting[1] do deliver_one(hook, table.remove(hook.waiting, 1)) end
+  hook.waiting, hook.draining = nil, nil
+end
+
+-- Fans --------------------------------------------------------------------------------------------------------------
+
+-- The kind of content that records of a type have; all others have messages.
+local KIND_OF = { tool = "tools", mcp = "tools", delta = "deltas" }
+
+-- Hands a record to one observer, without content that this one does not capture.
+local function hand(hook, record)
+  local own = capture.copy(record)
+  if not hook.content or not hook.content[KIND_OF[record.type] or "messages"] then own.content = nil end
+  if hook.attributes then own.attributes = capture.copy(hook.attributes) end
+  deliver(hook, own)
+end
+
+-- One function that redacts as all of them do; nil for none.
+local function redact_of(functions)
+  if not functions[2] then return functions[1] end
+  return function(words)
+    for _, redact in ipairs(functions) do words = tostring(redact(words)) end
+    return words
+  end
+end
+
+--- One observer of several hooks (an array). It captures what any of them captures, as long as the longest, redacted
+-- by all of them. Ids and times are the first one's.
+function observer.fan(hooks)
+  local first, functions = hooks[1], {}
+  local made = { content = false, content_max = 0, ids = first and first.ids or random_id,
+    clock = first and first.clock or core.nanoseconds }
+  for _, hook in ipairs(hooks) do
+    for kind in next, hook.content or {} do
+      made.content = made.content or {}
+      made.content[kind], made.content_max = true, math.max(made.content_max, hook.content_max)
+    end
+    if hook.content then functions[#functions + 1] = hook.redact end
+  end
+  made.redact = redact_of(functions)
+  function made.deliver(record)
+    for _, hook in ipairs(hooks) do hand(hook, record) end
+  end
+  return setmetatable(made, observer_mt)
 end
 
 -- Spans -------------------------------------------------------------------------------------------------------------
@@ -225,13 +281,23 @@ function methods:wants(kind) return self.hook.content and self.hook.content[kind
 
 --- A value as records may hold it as content: a copy with strings cut to content_max and redacted, and words in place
 -- of media. `secrets` (array of strings, nil: none) are redacted too.
-function methods:captured(value, secrets) return capture.content(value, self.hook, secrets) end
+-- nil where the observer's redact raises or yields.
+function methods:captured(value, secrets)
+  local ok, kept = apart(capture.content, value, self.hook, secrets)
+  if ok then return kept end
+  fail(kept)
+end
+
+-- What a record may hold of a field of an error: no table of the caller's.
+local function plain(value)
+  return (type(value) == "string" or type(value) == "number") and value or nil
+end
 
 -- What a record says of an error: any value that was raised or returned as one.
 local function error_of(err)
   if errors.is_error(err) then
-    return { class = err.class, kind = err.kind, code = err.code, status_code = err.status_code,
-      message = err.message }
+    return { class = plain(err.class), kind = plain(err.kind), code = plain(err.code),
+      status_code = plain(err.status_code), message = plain(err.message) }
   end
   local ok, words = pcall(errors.words, err)
   return { class = "Error", kind = "other", message = core.error_line(ok and words or "an error without words") }
@@ -241,10 +307,11 @@ end
 -- Only the first call does anything.
 function methods:finish(fields, err)
   if self.is_over then return end
-  self.is_over = true
   local record = record_of(self, "end", fields)
   record.seconds = core.monotonic() - self.since
   record.error = err ~= nil and error_of(err) or nil
+  if self.is_over then return end -- the error's own words may have ended it
+  self.is_over = true
   deliver(self.hook, record)
 end
 
@@ -264,17 +331,18 @@ function span_mt.__gc(self) self:break_off() end
 -- fields (table, nil: none; kept). `hook` is the room's own, nil for the parent's; nothing where neither has one.
 function observer.point(parent, type, fields, hook)
   hook = hook or parent and parent.hook
-  if not hook then return end
+  if not hook or not takes_more(hook) then return end
   deliver(hook, record_of({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
     id = hook.ids(SPAN), parent = parent and parent.id or nil }, "point", fields))
 end
 
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
 -- room's own, nil for the parent's; `parent` is a context, nil where a trace begins. Returns the span; nil where
--- neither has a hook. `amend` (function(span, fields), nil: none) is called before the record goes out, to add content.
+-- neither has a hook, and where the observer may not be told of it. `amend` (function(span, fields), nil: none) is
+-- called before the record goes out, to add content.
 function observer.start(hook, parent, type, fields, amend)
   hook = hook or parent and parent.hook
-  if not hook then return nil end
+  if not hook or not takes_more(hook) then return nil end
   fields = fields or {}
   local self = setmetatable({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
     id = hook.ids(SPAN), parent = parent and parent.id or nil, since = core.monotonic(),

@@ -1,6 +1,7 @@
 -- Observers: how records come to them, and what they cannot do to the program.
 
 local core = require "koine.core"
+local errors = require "koine.data.errors"
 local observer = require "koine.data.observer"
 
 local TRACEPARENT <const> = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -144,6 +145,65 @@ describe("an observer", function()
     end, "observer")
     observer.start(hook, nil, "chat"):finish()
     assert.are.same({ "chat start", "done", "wait start", "done", "wait end", "done", "chat end", "done" }, seen)
+  end)
+
+  it("is not told for ever of what it does itself", function()
+    local hook, records = nil, {}
+    hook = observer.new { to = function(record)
+      records[#records + 1] = record
+      local span <close> = observer.start(hook, nil, "nested")
+      if span then span:finish() end
+    end }
+    local before = observer.failures()
+    observer.start(hook, nil, "chat"):finish()
+    assert.are.equal(6, #records) -- two, and a nested span of each
+    assert.are.equal(before + 4, (observer.failures()))
+    observer.start(hook, nil, "chat"):finish()
+    assert.are.equal(12, #records)
+  end)
+
+  it("does no harm where its redact, ids or clock raise, yield or give nonsense", function()
+    for _, bad in ipairs { function() error "no" end, coroutine.yield, function() return {} end } do
+      local records = {}
+      local hook = observer.new { to = function(record) records[#records + 1] = record end, content = true,
+        ids = bad, clock = bad, redact = bad }
+      local before = observer.failures()
+      local co = coroutine.wrap(function()
+        local span = observer.start(hook, nil, "tool", {}, function(span, fields)
+          fields.content = { arguments = span:captured { text = "x" } }
+        end)
+        span:finish()
+        return "done"
+      end)
+      assert.are.equal("done", co())
+      assert.are.equal(2, #records)
+      assert.is_truthy(records[1].id:find "^%x+$")
+      assert.is_true(math.type(records[1].time) == "integer")
+      assert.is_true(observer.failures() > before)
+    end
+  end)
+
+  it("shares no table with an error, and ends once where the error's words end its span", function()
+    local hook, records = kept()
+    local shared, span = {}, nil
+    span = observer.start(hook, nil, "chat")
+    span:finish(nil, setmetatable({}, { __tostring = function()
+      span:finish()
+      return "words"
+    end }))
+    assert.are.equal(2, #records)
+    span = observer.start(hook, nil, "chat")
+    span:finish(nil, errors.new { kind = "other", message = "x", code = shared })
+    assert.is_nil(records[4].error.code)
+  end)
+
+  it("copies attributes once, also those that are in themselves", function()
+    local own = { team = "a" }
+    own.again, own.more = own, own
+    local hook, records = kept { attributes = own }
+    own.team = "changed"
+    observer.start(hook, nil, "chat"):finish()
+    assert.are.equal("a", records[2].attributes.team)
   end)
 
   it("may be an object with a method record", function()
