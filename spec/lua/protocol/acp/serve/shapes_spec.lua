@@ -1,11 +1,10 @@
--- Every message of a served agent fits the protocol's JSON schema: each method, and random runs. KOINE_SEED sets the
--- seed.
+-- Every message of a served agent has the protocol's shape: each method, and random runs. KOINE_SEED sets the seed.
 
 local core = require "koine.core"
 local folder = require "spec.support.folder"
-local judge = require "spec.lua.protocol.acp.judge"
 local kit = require "spec.lua.protocol.acp.serve.kit"
 local random = require "spec.lua.protocol.acp.serve.random"
+local shapes = require "spec.lua.protocol.acp.shapes"
 
 local RUNS = 8
 
@@ -40,13 +39,66 @@ local function requests(files)
   }
 end
 
+-- A message that fits, with an update or a request of an agent.
+local function update(fields) return { jsonrpc = "2.0", method = "session/update",
+  params = { sessionId = "s1", update = fields } } end
+
+local function chunk(name)
+  return update { sessionUpdate = "agent_message_chunk", [name] = "m1", content = { type = "text", text = "Hi." } }
+end
+
+local function call(name, kind)
+  return update { sessionUpdate = "tool_call", toolCallId = "c1", title = "Look", kind = kind,
+    [name] = core.array { { path = "/a.txt", line = 3 } } }
+end
+
+local function permission(kind)
+  return { jsonrpc = "2.0", method = "session/request_permission", params = { sessionId = "s1",
+    toolCall = { toolCallId = "c1" }, options = core.array { { optionId = "yes", name = "Yes", kind = kind } } } }
+end
+
+local function option(name)
+  return { jsonrpc = "2.0", result = { configOptions = core.array { { id = "web", name = "Web", type = "boolean",
+    [name] = true } } } }
+end
+
+describe("the shapes", function()
+  local SET = "session/set_config_option"
+
+  it("let pass what fits", function()
+    local fits = { chunk "messageId", call("locations", "read"), permission "allow_once", { jsonrpc = "2.0",
+      result = { stopReason = "end_turn", _meta = { free = { 1 } } } }, option "currentValue" }
+    local methods = { [4] = "session/prompt", [5] = SET }
+    for i, message in ipairs(fits) do assert.is_nil(shapes.problem(message, methods[i])) end
+  end)
+
+  it("refuse what does not", function()
+    local function refused(words, message, method)
+      local problem = shapes.problem(message, method) or "nothing"
+      assert.equal(words, problem:sub(1, #words))
+    end
+    refused("params.update.messageID: no such member", chunk "messageID")
+    refused("params.update.places: no such member", call("places", "read"))
+    refused("params.update.kind: one of read, edit", call("locations", "look"))
+    refused("params.options[1].kind: one of allow_once", permission "allow")
+    refused("result.configOptions[1].value: no such member", option "value", SET)
+    refused("params.update.content: missing", update { sessionUpdate = "user_message_chunk" })
+    refused("params.update.sessionUpdate: no such kind", update { sessionUpdate = "message" })
+    refused("params.update.used: an integer from 0", update { sessionUpdate = "usage_update", used = -1, size = 9 })
+    refused("params.update.content: an array expected", update { sessionUpdate = "tool_call_update",
+      toolCallId = "c1", content = {} })
+    refused("no such message", { jsonrpc = "2.0", method = "session/say", params = {} })
+    refused("error.code: an integer expected", { jsonrpc = "2.0", error = { code = "x", message = "no" } })
+  end)
+end)
+
 describe("a served agent's messages", function()
   local dir
 
   before_each(function() dir = folder.new() end)
   after_each(function() folder.remove(dir) end)
 
-  it("fit the protocol's schema", function()
+  it("have the protocol's shapes", function()
     local seed = tonumber(os.getenv "KOINE_SEED") or os.time()
     math.randomseed(seed)
     local steps = random.steps(RUNS * 8)
@@ -58,9 +110,9 @@ describe("a served agent's messages", function()
     local problems, kinds, method = {}, {}, nil
 
     local function look(message)
-      problems[#problems + 1] = judge.problem(message, method)
-      local update = message.method == "session/update" and message.params.update
-      if update then kinds[update.sessionUpdate] = true end
+      problems[#problems + 1] = shapes.problem(message, method)
+      local told = message.method == "session/update" and message.params.update
+      if told then kinds[told.sessionUpdate] = true end
     end
 
     local line = editor.program.line
@@ -78,7 +130,7 @@ describe("a served agent's messages", function()
     end
 
     local none = core.array {}
-    problems[1] = judge.problem({ jsonrpc = "2.0", result = editor.initialized }, "initialize")
+    problems[1] = shapes.problem({ jsonrpc = "2.0", result = editor.initialized }, "initialize")
     assert.equal("-32000", ask("session/new", { cwd = dir, mcpServers = none }))
     ask("authenticate", { methodId = editor.initialized.authMethods[1].id })
     local id = ask("session/new", { cwd = dir, mcpServers = none }).sessionId
