@@ -55,7 +55,8 @@ describe("koine.observe.fan", function()
 
   it("hands on only the kinds of content that each captures, redacted by all", function()
     local tools, of_tools = kept { content = { "tools" }, redact = function(text) return (text:gsub("one", "1")) end }
-    local chats, of_chats = kept { content = { "messages" }, redact = function(text) return (text:gsub("two", "2")) end }
+    local chats, of_chats = kept { content = { "messages" },
+      redact = function(text) return (text:gsub("two", "2")) end }
     local fan = observe.fan { tools, chats }
     for _, type in ipairs { "tool", "chat" } do
       observer.start(fan, nil, type, {}, function(span, fields)

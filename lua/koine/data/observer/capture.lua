@@ -24,7 +24,8 @@ end
 
 local function valid(words) return utf8.len(words) and words or core.decode(core.encode(words)) end
 
--- `how` is {hook, secrets, left = members that may still be copied, within = set of the tables around}; without a hook, strings stay as they are.
+-- `how` is {hook, secrets, left = members that may still be copied, within = set of the tables around}; without a hook,
+-- strings stay as they are.
 local function string_of(value, how)
   local hook, secrets = how.hook, how.secrets
   if not hook then return value end

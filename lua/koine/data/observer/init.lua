@@ -85,7 +85,9 @@ local function own_or_usual(own, usual, fits)
   end
 end
 
-local function is_id(value, bytes) return type(value) == "string" and #value == 2 * bytes and not value:find "[^%da-f]" end
+local function is_id(value, bytes)
+  return type(value) == "string" and #value == 2 * bytes and not value:find "[^%da-f]"
+end
 local function is_time(value) return math.type(value) == "integer" end
 
 --- How often observers of this Lua state raised, and the first thing that one raised (nil: none).
