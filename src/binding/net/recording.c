@@ -118,7 +118,7 @@ static int f_recording(lua_State *L) {
   k->recording = NULL;
   luaL_setmetatable(L, TYPE_RECORDING);
   k->recording = recording_new(&st->mem);
-  if (k->recording == NULL) no_memory(L);
+  if (k->recording == NULL) return luaL_error(L, "not enough memory");
   if (!lua_isnil(L, 1)) {
     luaL_checktype(L, 1, LUA_TTABLE);
     read_played(L, k->recording);
@@ -156,11 +156,11 @@ static void push_pieces(lua_State *L, const struct recording *r, size_t n, size_
   lua_newtable(L);
   for (size_t i = 0; i < n; i++) {
     lua_pushnumber(L, r->pieces[i].at);
-    lua_rawseti(L, -2, (lua_Integer)(2 * i + 1));
+    lua_rawseti(L, -2, 2 * (lua_Integer)i + 1);
     size_t size = i + 1 < n ? r->pieces[i].n : left;
     left -= size;
     lua_pushinteger(L, (lua_Integer)size);
-    lua_rawseti(L, -2, (lua_Integer)(2 * i + 2));
+    lua_rawseti(L, -2, 2 * (lua_Integer)i + 2);
   }
 }
 

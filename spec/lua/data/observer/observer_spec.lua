@@ -185,14 +185,14 @@ describe("an observer", function()
 
   it("shares no table with an error, and ends once where the error's words end its span", function()
     local hook, records = kept()
-    local shared, span = {}, nil
-    span = observer.start(hook, nil, "chat")
-    span:finish(nil, setmetatable({}, { __tostring = function()
-      span:finish()
+    local shared = {}
+    local again = observer.start(hook, nil, "chat")
+    again:finish(nil, setmetatable({}, { __tostring = function()
+      again:finish()
       return "words"
     end }))
     assert.are.equal(2, #records)
-    span = observer.start(hook, nil, "chat")
+    local span = observer.start(hook, nil, "chat")
     span:finish(nil, errors.new { kind = "other", message = "x", code = shared })
     assert.is_nil(records[4].error.code)
   end)
