@@ -146,9 +146,13 @@ local function configuration(settings)
   return table.concat(lines)
 end
 
+-- What is not there any more, or was not made, does not matter; nor does memory that is short.
 local function remove_scratch(scratch)
-  for i = #scratch, 1, -1 do os.remove(scratch[i]) end
+  for i = #scratch, 1, -1 do pcall(os.remove, scratch[i]) end
 end
+
+-- Where an error ends the making of a scratch, the collector removes what there is of it.
+local SCRATCH = { __gc = remove_scratch }
 
 -- Writes a file of our directory: true, or nil, err.
 local function write(path, text)
@@ -159,16 +163,19 @@ end
 
 -- The directory with this configuration and links into `common`: {path, all that is to be removed}; or nil, err.
 local function make_scratch(settings, common)
+  local scratch = setmetatable({ path = "", index = "", "", "", "", "", "" }, SCRATCH)
   local made, base = pcall(os.tmpname)
   if not made then return nil, errors.new { kind = "other", code = "git", message = tostring(base) } end
+  scratch[1] = base
   local path = base .. ".d"
-  local scratch = { path = path, index = path .. "/index", base, path, path .. "/config", path .. "/index",
-    path .. "/index.lock" }
+  scratch.path, scratch[2], scratch[3], scratch[5] = path, path, path .. "/config", path .. "/index.lock"
+  scratch.index, scratch[4] = path .. "/index", path .. "/index"
   local ok, err = core.file_directory(path)
   if ok then ok, err = write(path .. "/config", configuration(settings)) end
   for _, name in ipairs(LINKED) do
-    if ok then ok, err = core.file_link(common .. "/" .. name, path .. "/" .. name) end
-    scratch[#scratch + 1] = path .. "/" .. name
+    local link = path .. "/" .. name
+    scratch[#scratch + 1] = link
+    if ok then ok, err = core.file_link(common .. "/" .. name, link) end
   end
   if ok then return scratch end
   remove_scratch(scratch)
