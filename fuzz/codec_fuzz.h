@@ -1,6 +1,7 @@
 /*
 ** codec_fuzz.h: the targets of codecs: whatever a provider sends becomes parts that a message accepts, or an error that
-** says so, and a finished message can always be sent back; whatever request passes becomes one JSON object, the same one
+** says so, and a finished message can always be sent back; the short way through records of one shape says what the
+** codec says; whatever request passes becomes one JSON object, the same one
 ** twice. The first byte picks: lines as events of a stream, a plain answer, a request, an error answer; the second one
 ** the dialect. CODEC and dialect() are the target's.
 */
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/codec/codec.h"
+#include "core/exchange/shape.h"
 #include "core/message/message.h"
 
 static const struct origin HERE = { { "here", 4 }, { "m", 1 }, { "fuzz", 4 } };
@@ -198,22 +200,48 @@ static struct record record_of(struct str line) {
   return r;
 }
 
+/* The short way, beside a codec: each record gives the same parts, or the same failure. */
+struct quick { struct scene s; struct shape shape; };
+
+static void check_quick(struct quick *q, const struct record *record, const struct scene *s, int expected) {
+  const struct events *a = &s->parts, *b = &q->s.parts;
+  arena_reset(&q->s.scratch);
+  REQUIRE(shape_parse(&q->shape, &CODEC, q->s.state, &q->s.p, record, &q->s.parts, &q->s.e) == expected);
+  if (expected != 0) {
+    REQUIRE(s->e.kind == q->s.e.kind && strcmp(s->e.message, q->s.e.message) == 0);
+    return;
+  }
+  REQUIRE(a->n - a->head == b->n - b->head);
+  for (size_t i = a->head, k = b->head; i < a->n; i++, k++) {
+    const struct event *x = &a->v[i], *y = &b->v[k];
+    REQUIRE(x->type == y->type && x->flags == y->flags && x->key == y->key && x->stop == y->stop &&
+            str_same(x->text, y->text) && str_same(x->id, y->id) && str_same(x->name, y->name));
+  }
+  events_clear(&q->s.parts);
+}
+
 static void stream(struct str in, unsigned pick) {
   struct scene s;
+  struct quick q;
   int r = 0;
   scene_open(&s, pick);
+  scene_open(&q.s, pick);
+  shape_init(&q.shape, &s.m);
   while (in.n > 0 && r == 0) {
     const char *lf = memchr(in.p, '\n', in.n);
     struct str line = { in.p, lf != NULL ? (size_t)(lf - in.p) : in.n };
     const struct record record = record_of(line);
     arena_reset(&s.scratch);
     r = CODEC.parse_record(s.state, &record, &s.parts, &s.e);
+    check_quick(&q, &record, &s, r);
     if (r == 0) r = pass_on(&s);
     else REQUIRE(s.e.kind != KIND_NONE && s.e.message[0] != '\0');
     in.p += line.n + (lf != NULL);
     in.n -= line.n + (lf != NULL);
   }
   if (r == 0) finish(&s);
+  shape_free(&q.shape);
+  scene_close(&q.s);
   scene_close(&s);
 }
 

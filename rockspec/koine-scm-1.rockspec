@@ -158,6 +158,7 @@ build = {
         "src/core/exchange/finder.c",
         "src/core/exchange/head.c",
         "src/core/exchange/redact.c",
+        "src/core/exchange/shape.c",
         "src/core/files/journal.c",
         "src/core/files/log.c",
         "src/core/files/private_file.c",

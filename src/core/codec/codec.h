@@ -185,6 +185,7 @@ struct parse {
   int64_t max_tokens;            /* how many tokens the caller allows the answer; 0 = not said */
   unsigned long *events;         /* counts the events of a stream that were read; NULL: not counted */
   struct str request;            /* the body that was sent, for init alone; empty where it is not known */
+  struct str *said;              /* NULL, or set by parse_record as parse_text has it */
 };
 
 /* ENDED_SO_FAR: the answer is complete as it is, but there may be more of it; ENDED_FOR_GOOD: the wire's own terminal
@@ -209,6 +210,11 @@ struct codec {
   /* One record of the stream, pushed as parts. 0, or -1: the wire's own error event (status it maps to) or
   ** KIND_PROTOCOL. */
   int (*parse_record)(void *state, const struct record *r, struct events *out, struct err *e);
+  /* One more record like the last one, which set *said to its text because it said nothing else: parse_record's, where the
+  ** bytes are the same but for that text, which is not empty, and for what is unread. NULL: there are none such. */
+  int (*parse_text)(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
+  const char *const *unread;   /* members of such records that no reader looks at, and that differ from record to record:
+                                  plain strings or integers; ended by NULL, or NULL */
   /* A whole plain answer (also a plain answer to a streaming request), pushed as parts. */
   int (*parse_body)(void *state, struct str body, struct events *out, struct err *e);
   /* Nothing more comes: pushes what was held back (the stop reason among it). Called once, only when ended(). */

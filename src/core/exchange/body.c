@@ -47,7 +47,7 @@ int body_read_stream(struct exchange *x) {
   if (got == 0) return finish_stream(x);
   if (r.data.p == NULL) return 1;
   arena_reset(&x->scratch); /* the parts of all its events wait in the queue together */
-  if (x->spec.codec->parse_record(x->state, &r, &x->parts, &x->err) == 0) return 1;
+  if (shape_parse(&x->shape, x->spec.codec, x->state, &x->parse, &r, &x->parts, &x->err) == 0) return 1;
   keep_record(x, r.data);
   x->stage = FAILING;
   return 1;

@@ -64,8 +64,9 @@ struct exchange *exchange_new(const struct mem *m, const struct exchange_spec *s
   arena_init(&x->arena, m);
   events_init(&x->parts, m);
   events_init(&x->deltas, m);
-  x->parse = (struct parse){ m, &x->scratch, &x->spec.quirks, &x->spec.limits, NULL, spec->max_tokens,
-                              &x->count, spec->request };
+  shape_init(&x->shape, m);
+  x->parse = (struct parse){ .m = m, .a = &x->scratch, .quirks = &x->spec.quirks, .limits = &x->spec.limits,
+                             .max_tokens = spec->max_tokens, .events = &x->count, .request = spec->request };
   err_clear(&x->err);
   x->head.retry_after = -1;
   x->head.should_retry = -1;
@@ -102,6 +103,7 @@ void exchange_free(struct exchange *x) {
   message_free(&x->message);
   events_free(&x->parts);
   events_free(&x->deltas);
+  shape_free(&x->shape);
   arena_free(&x->scratch);
   arena_free(&x->arena);
   buf_free(&x->body);
@@ -257,7 +259,7 @@ unsigned long exchange_event_count(const struct exchange *x) { return x->count; 
 size_t exchange_retained(const struct exchange *x) {
   const struct framing *framing = x->spec.framing;
   size_t records = x->records != NULL ? framing->state_size + framing->held(x->records) : 0;
-  return sizeof *x + x->spec.codec->state_size + records + x->names.cap + x->body.cap + x->scratch.total +
+  return sizeof *x + x->spec.codec->state_size + records + x->shape.bytes.cap + x->names.cap + x->body.cap + x->scratch.total +
          x->arena.total + (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
 }
 

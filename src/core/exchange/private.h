@@ -8,6 +8,7 @@
 #define KOINE_EXCHANGE_PRIVATE_H
 
 #include "exchange.h"
+#include "shape.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -30,6 +31,7 @@ struct exchange {
   size_t skipped;               /* white space before those */
   struct message message;
   struct events parts, deltas;
+  struct shape shape;           /* of the last record */
   enum mode mode;
   enum stage stage;
   int status;

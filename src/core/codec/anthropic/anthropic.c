@@ -366,6 +366,7 @@ const struct codec codec_anthropic = {
   .init = anthropic_init,
   .free = anthropic_free,
   .parse_record = anthropic_parse_record,
+  .parse_text = anthropic_parse_text,
   .parse_body = anthropic_parse_body,
   .parse_end = anthropic_parse_end,
   .ended = anthropic_ended

@@ -86,7 +86,7 @@ enum anthropic_kind {
 **   raw     OTHER: the block as it began; TEXT, TOOL: an open object of those members that have no canonical name
 **   more    TEXT: citations, joined; TOOL: the input it began with; OTHER: the merged member
 **   name    OTHER: the member that `more` replaces, empty = none
-**   pieces  TOOL: deltas of its input */
+**   pieces  TOOL: 1 once a delta brought input */
 
 struct anthropic {
   const struct parse *p;
@@ -96,12 +96,15 @@ struct anthropic {
   int hosted;                     /* a tool ran at the provider, which may charge for it */
   int stopped;                    /* a stop reason was seen: */
   struct buf stop_reason, stop_sequence;
+  enum event_type said;           /* what the last text was, */
+  int32_t said_key;               /* and its block's key */
 };
 
 /* The functions that the codec fills its table with: see struct codec. */
 void anthropic_init(void *state, const struct parse *p);
 void anthropic_free(void *state);
 int anthropic_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
+int anthropic_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
 int anthropic_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int anthropic_parse_end(void *state, struct events *out, struct err *e);
 int anthropic_ended(const void *state);

@@ -200,6 +200,15 @@ static int imply(struct anthropic *s, int64_t index, const struct delta *d, stru
   return 0;
 }
 
+/* Text of a block that is open: all that the event says. */
+static int add_text(struct anthropic *s, struct open_block *b, enum event_type type, struct str text, unsigned flags,
+                    struct events *out, struct err *e) {
+  s->said = type;
+  s->said_key = b->key;
+  if (s->p->said != NULL) *s->p->said = text;
+  return anthropic_push(out, type, b->key, text, flags, e);
+}
+
 static int block_delta(struct anthropic *s, int64_t index, const struct delta *d, struct events *out, struct err *e) {
   struct open_block *b = blocks_find(&s->blocks, index);
   if (b == NULL && imply(s, index, d, &b, out, e) != 0) return -1;
@@ -207,17 +216,17 @@ static int block_delta(struct anthropic *s, int64_t index, const struct delta *d
   if (b->kind == ANTHROPIC_OTHER) return merge_delta(s, b, d, e);
   if (str_eq(d->type, "text_delta")) {
     if (b->kind != ANTHROPIC_TEXT) return mismatch(d, e);
-    return anthropic_push(out, PART_TEXT, b->key, d->text[D_TEXT], d->flags[D_TEXT], e);
+    return add_text(s, b, PART_TEXT, d->text[D_TEXT], d->flags[D_TEXT], out, e);
   }
   if (str_eq(d->type, "input_json_delta")) {
     if (b->kind != ANTHROPIC_TOOL) return mismatch(d, e);
     if (d->text[D_JSON].n == 0) return 0;
-    b->pieces++;
-    return anthropic_push(out, PART_ARGS, b->key, d->text[D_JSON], d->flags[D_JSON], e);
+    b->pieces = 1;
+    return add_text(s, b, PART_ARGS, d->text[D_JSON], d->flags[D_JSON], out, e);
   }
   if (str_eq(d->type, "thinking_delta")) {
     if (b->kind != ANTHROPIC_THINKING) return mismatch(d, e);
-    return anthropic_push(out, PART_THINKING, b->key, d->text[D_THINKING], d->flags[D_THINKING], e);
+    return add_text(s, b, PART_THINKING, d->text[D_THINKING], d->flags[D_THINKING], out, e);
   }
   if (str_eq(d->type, "signature_delta")) {
     if (b->kind != ANTHROPIC_THINKING) return mismatch(d, e);
@@ -311,6 +320,11 @@ static int parse_event(void *state, const struct record *r, struct events *out, 
 int anthropic_parse_record(void *state, const struct record *r, struct events *out, struct err *e) {
   const struct anthropic *s = state;
   return codec_record(s->p, r, parse_event, state, out, e);
+}
+
+int anthropic_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e) {
+  const struct anthropic *s = state;
+  return anthropic_push(out, s->said, s->said_key, text, flags, e);
 }
 
 /* }}} */

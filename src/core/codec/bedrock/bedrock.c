@@ -366,6 +366,8 @@ static int render_count(struct render *r, struct err *e) {
 
 /* }}} */
 
+static const char *const UNREAD[] = { "p", NULL }; /* padding */
+
 static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "max_tokens", "metadata", "output",
                                        "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools",
                                        "top_k", "top_p", NULL };
@@ -382,6 +384,8 @@ const struct codec codec_bedrock = {
   .init = bedrock_init,
   .free = bedrock_free,
   .parse_record = bedrock_parse_record,
+  .parse_text = bedrock_parse_text,
+  .unread = UNREAD,
   .parse_body = bedrock_parse_body,
   .parse_end = bedrock_parse_end,
   .read_error = bedrock_read_error,

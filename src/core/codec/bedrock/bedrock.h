@@ -102,12 +102,15 @@ struct bedrock {
   int32_t run_key;
   struct buf stop_reason, stop_sequence;
   int refused;               /* the model says that it refuses */
+  enum bedrock_kind said;    /* whose the last text was, */
+  int64_t said_index;        /* and its block */
 };
 
 /* As in struct codec. */
 void bedrock_init(void *state, const struct parse *p);
 void bedrock_free(void *state);
 int bedrock_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
+int bedrock_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
 int bedrock_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int bedrock_parse_end(void *state, struct events *out, struct err *e);
 /* True once messageStop came. */

@@ -223,6 +223,31 @@ static int read_fault(struct bedrock *s, const struct record *r, struct events *
   return -1;
 }
 
+/* Notes the text of a piece that says nothing else. */
+static void note_text(struct bedrock *s, const struct bedrock_piece *d) {
+  size_t texts = d->text.n + d->thinking.n + d->input.n;
+  if (s->p->said == NULL || d->input_whole ||
+      d->signature.n + d->redacted.n + d->citation.n + d->citations.n + d->results.n > 0) return;
+  s->said = d->text.n == texts ? BEDROCK_TEXT : d->thinking.n == texts ? BEDROCK_THINKING : BEDROCK_TOOL;
+  s->said_index = d->index;
+  *s->p->said = d->text.n == texts ? d->text : d->thinking.n == texts ? d->thinking
+              : d->input.n == texts ? d->input : STR_NONE;
+}
+
+static int take_delta(struct bedrock *s, const struct bedrock_piece *d, struct events *out, struct err *e) {
+  if (bedrock_take(s, d, out, e) != 0) return -1;
+  note_text(s, d);
+  return 0;
+}
+
+int bedrock_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e) {
+  struct bedrock *s = state;
+  struct bedrock_piece d = { .index = s->said_index };
+  *(s->said == BEDROCK_TEXT ? &d.text : s->said == BEDROCK_THINKING ? &d.thinking : &d.input) = text;
+  *(s->said == BEDROCK_TEXT ? &d.text_flags : s->said == BEDROCK_THINKING ? &d.thinking_flags : &d.input_flags) = flags;
+  return bedrock_take(s, &d, out, e);
+}
+
 static int parse_event(void *state, const struct record *r, struct events *out, struct err *e) {
   struct bedrock *s = state;
   struct members m = { .piece = { .index = -1 } };
@@ -231,7 +256,7 @@ static int parse_event(void *state, const struct record *r, struct events *out, 
   if (event == EVENT_COUNT || (s->ended && event != METADATA)) return 0;
   if (read_members(s, r->data, &m, e) != 0) return -1;
   switch (event) {
-    case DELTA: return bedrock_take(s, &m.piece, out, e);
+    case DELTA: return take_delta(s, &m.piece, out, e);
     case START: return bedrock_begin(s, &m.piece, out, e);
     case STOP: return bedrock_stop(s, m.piece.index, out, e);
     case MESSAGE_STOP: return stop_message(s, &m, out, e);

@@ -241,6 +241,12 @@ static int parse_record(void *state, const struct record *r, struct events *out,
   return pass(c, chat_parse_record(c, r, &c->leaked.parts, e), out, e);
 }
 
+static int parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e) {
+  struct chat *c = state;
+  if (!c->leaked.used) return chat_parse_text(c, text, flags, out, e);
+  return pass(c, chat_parse_text(c, text, flags, &c->leaked.parts, e), out, e);
+}
+
 static int parse_body(void *state, struct str body, struct events *out, struct err *e) {
   struct chat *c = state;
   if (!c->leaked.used) return chat_parse_body(c, body, out, e);
@@ -264,6 +270,8 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
+static const char *const UNREAD[] = { "obfuscation", NULL };
+
 static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "logprobs", "max_tokens", "metadata", "min_p",
                                        "output", "seed", "stop_sequences", "system", "temperature", "thinking",
                                        "tool_choice", "tools", "top_k", "top_p", NULL };
@@ -279,6 +287,8 @@ const struct codec codec_chat = {
   .init = init,
   .free = release,
   .parse_record = parse_record,
+  .parse_text = parse_text,
+  .unread = UNREAD,
   .parse_body = parse_body,
   .parse_end = parse_end,
   .ended = chat_ended,

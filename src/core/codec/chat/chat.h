@@ -100,12 +100,18 @@ int chat_keep_end(struct chat *c);
 int chat_push_text(struct chat *c, enum chat_run run, int choice, struct str s, unsigned flags);
 /* Takes text of the answer. */
 int chat_text(struct chat *c, int choice, struct str s, unsigned flags);
+/* Takes text of reasoning; where the dialect repeats deltas, a repeated one says nothing. */
+int chat_thinking(struct chat *c, int choice, struct str s, unsigned flags);
+/* Takes text that refuses. */
+int chat_refusal(struct chat *c, int choice, struct str s, unsigned flags);
 /* Another block begins: what text was kept back and cannot be a tag any more goes before it. */
 int chat_text_pause(struct chat *c);
 /* The same before a choice's tool_calls (JSON), where these hold a call. */
 int chat_text_calls(struct chat *c, struct str calls);
 /* The message is complete: the text kept back. */
 int chat_text_end(struct chat *c);
+/* Text of the kind and choice that the last one had: as struct codec's parse_text. */
+int chat_parse_text(struct chat *c, struct str text, unsigned flags, struct events *out, struct err *e);
 
 /* }}} */
 
@@ -141,6 +147,8 @@ struct chat {
   struct think think;               /* and the reasoning in it: quirk inline_think */
   struct leaked_filter leaked;      /* chat.c: quirk leaked_calls */
   size_t recovered;                 /* calls that this made */
+  enum chat_run said;               /* what the last text was, */
+  int said_choice;                  /* and its choice */
 };
 
 /* As in struct codec. The parts of the message's end come in two steps: text that was kept back, then the rest. */

@@ -36,24 +36,13 @@ static int push_block(struct chat *c, enum event_type type, struct str name, str
 
 /* {{{ reasoning */
 
-/* Text of reasoning; where the dialect repeats deltas, a repeated one says nothing. */
-static int push_thinking(struct chat *c, int choice, struct str s, unsigned flags) {
-  if (s.n == 0) return 0;
-  if (c->p->quirks->dedup_reasoning) {
-    if (c->run == RUN_THINKING && str_same(s, buf_str(&c->last_reasoning))) return 0;
-    c->last_reasoning.n = 0;
-    if (buf_addstr(&c->last_reasoning, s) != 0) return err_memory(c->e);
-  }
-  return chat_text_pause(c) != 0 ? -1 : chat_push_text(c, RUN_THINKING, choice, s, flags);
-}
-
 /* reasoning_details: their text where no other field said it, and a redacted block for each entry without text. */
 static int emit_details(struct chat *c, int choice, struct str details, int said, int whole) {
   size_t i = c->keep.n;
   struct str text;
   unsigned flags = 0;
   if (chat_keep_details(c, details, whole, &text, &flags) != 0) return -1;
-  if (!said && push_thinking(c, choice, text, flags) != 0) return -1;
+  if (!said && chat_thinking(c, choice, text, flags) != 0) return -1;
   for (; i < c->keep.n; i++) {
     struct str data = buf_str(&c->keep.v[i].data);
     if (data.n == 0 && c->reasoning_key >= 0) continue;
@@ -72,7 +61,7 @@ static int emit_reasoning(struct chat *c, int choice, const struct delta *d, int
     if (d->reasoning[i].n == 0) continue;
     for (int k = 0; k < i; k++) again |= str_same(d->reasoning[k], d->reasoning[i]);
     if (again) continue;
-    if (push_thinking(c, choice, d->reasoning[i], d->reasoning_flags[i]) != 0) return -1;
+    if (chat_thinking(c, choice, d->reasoning[i], d->reasoning_flags[i]) != 0) return -1;
     said = 1;
   }
   if (d->details.n > 0 && emit_details(c, choice, d->details, said, whole) != 0) return -1;
@@ -96,7 +85,7 @@ static int read_thinking(struct chat *c, int choice, struct json *j) {
   int more;
   if (t == J_STRING) {
     if (json_text_wtf8(j, c->p->a, &s, &flags) != 0) return err_memory(c->e);
-    return push_thinking(c, choice, s, flags);
+    return chat_thinking(c, choice, s, flags);
   }
   if (t != J_ARRAY) return json_skip(j);
   while ((more = codec_next_object(j)) == 1) {
@@ -104,7 +93,7 @@ static int read_thinking(struct chat *c, int choice, struct json *j) {
     flags = 0;
     while ((t = json_next(j)) == J_KEY)
       if ((json_is(j, "text") ? codec_text(j, c->p->a, &s, &flags) : json_skip(j)) != 0) return -1;
-    if (t == J_ERROR || push_thinking(c, choice, s, flags) != 0) return -1;
+    if (t == J_ERROR || chat_thinking(c, choice, s, flags) != 0) return -1;
   }
   return more;
 }
@@ -224,15 +213,15 @@ static int emit_calls(struct chat *c, int choice, struct str calls, int whole) {
   return 0;
 }
 
+/* True for a member that is there, and no empty array. */
+static int has_elements(struct str json) { return json.n > 0 && !str_eq(json, "[]"); }
+
 /* Pushes what a delta says, always in the same order, whatever the order of its fields. */
 static int emit_delta(struct chat *c, int choice, const struct delta *d, int whole) {
   if (emit_reasoning(c, choice, d, whole) != 0) return -1;
   if (chat_text(c, choice, d->content, d->content_flags) != 0) return -1;
   if (d->parts.n > 0 && emit_parts(c, choice, d->parts) != 0) return -1;
-  if (d->refusal.n > 0) {
-    c->refused = 1;
-    if (chat_text_pause(c) != 0 || chat_push_text(c, RUN_REFUSAL, choice, d->refusal, d->refusal_flags) != 0) return -1;
-  }
+  if (d->refusal.n > 0 && chat_refusal(c, choice, d->refusal, d->refusal_flags) != 0) return -1;
   if (d->annotations.n > 0 && chat_keep_annotations(c, d->annotations) != 0) return -1;
   return d->tool_calls.n > 0 ? emit_calls(c, choice, d->tool_calls, whole) : 0;
 }
@@ -319,6 +308,21 @@ static int read_choice(struct chat *c, struct json *j, struct choice *v, struct 
   return t == J_ERROR ? -1 : 0;
 }
 
+/* Notes the text of a delta that says nothing else. */
+static void note_text(struct chat *c, int choice, const struct delta *d) {
+  size_t texts = d->content.n + d->refusal.n + d->reasoning[0].n + d->reasoning[1].n + d->reasoning[2].n;
+  struct str said = STR_NONE;
+  if (d->opaque.n + d->parts.n > 0 || has_elements(d->details) || has_elements(d->tool_calls) ||
+      has_elements(d->annotations)) return;
+  c->said = d->content.n == texts ? RUN_TEXT : d->refusal.n == texts ? RUN_REFUSAL : RUN_THINKING;
+  c->said_choice = choice;
+  if (c->said == RUN_TEXT) said = d->content;
+  if (c->said == RUN_REFUSAL) said = d->refusal;
+  for (int i = 0; i < 3 && c->said == RUN_THINKING; i++)
+    if (d->reasoning[i].n == texts) said = d->reasoning[i];
+  *c->p->said = said;
+}
+
 /* Reads one choice and pushes its parts. Several choices are one message: Copilot splits Claude's text and calls so. */
 static int parse_choice(struct chat *c, struct json *j, int ordinal, int whole, struct chunk *k) {
   struct choice v;
@@ -338,7 +342,10 @@ static int parse_choice(struct chat *c, struct json *j, int ordinal, int whole, 
   if (v.logprobs.n > 0 && (v.has_delta || !(c->spoke & bit)) && chat_logprobs(c, v.logprobs) != 0) return -1;
   if (says_something(&v.delta)) c->spoke |= bit;
   if (emit_delta(c, (int)v.index, &v.delta, whole) != 0) return -1;
-  if (v.finish.n == 0) return 0;
+  if (v.finish.n == 0) {
+    if (c->p->said != NULL && v.has_delta && !whole && v.logprobs.n == 0) note_text(c, (int)v.index, &v.delta);
+    return 0;
+  }
   c->finished |= bit;
   return note_finish(c, v.finish);
 }

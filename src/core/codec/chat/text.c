@@ -69,9 +69,32 @@ int chat_text_calls(struct chat *c, struct str calls) {
   return json_next(&j) == J_ARRAY && json_next(&j) == J_OBJECT ? chat_text_pause(c) : 0;
 }
 
+int chat_thinking(struct chat *c, int choice, struct str s, unsigned flags) {
+  if (s.n == 0) return 0;
+  if (c->p->quirks->dedup_reasoning) {
+    if (c->run == RUN_THINKING && str_same(s, buf_str(&c->last_reasoning))) return 0;
+    c->last_reasoning.n = 0;
+    if (buf_addstr(&c->last_reasoning, s) != 0) return err_memory(c->e);
+  }
+  return chat_text_pause(c) != 0 ? -1 : chat_push_text(c, RUN_THINKING, choice, s, flags);
+}
+
+int chat_refusal(struct chat *c, int choice, struct str s, unsigned flags) {
+  c->refused = 1;
+  return chat_text_pause(c) != 0 ? -1 : chat_push_text(c, RUN_REFUSAL, choice, s, flags);
+}
+
 int chat_text_end(struct chat *c) {
   struct str piece;
   if (!c->p->quirks->inline_think) return 0;
   int kind = think_end(&c->think, c->p->a, &piece);
   return pass_piece(c, kind, piece, 0);
+}
+
+int chat_parse_text(struct chat *c, struct str text, unsigned flags, struct events *out, struct err *e) {
+  c->out = out;
+  c->e = e;
+  if (c->said == RUN_TEXT) return chat_text(c, c->said_choice, text, flags);
+  return c->said == RUN_REFUSAL ? chat_refusal(c, c->said_choice, text, flags)
+                                : chat_thinking(c, c->said_choice, text, flags);
 }

@@ -239,6 +239,8 @@ static const char *const SENT[] = { "betas", "cache_retention", "extra", "logpro
                                     "output", "seed", "stop_sequences", "system", "temperature", "thinking",
                                     "tool_choice", "tools", "top_k", "top_p", NULL };
 
+static const char *const UNREAD[] = { "created_at", NULL };
+
 const struct codec codec_ollama = {
   .name = "ollama",
   .state_size = sizeof(struct ollama),
@@ -250,6 +252,8 @@ const struct codec codec_ollama = {
   .init = ollama_init,
   .free = ollama_free,
   .parse_record = ollama_parse_record,
+  .parse_text = ollama_parse_text,
+  .unread = UNREAD,
   .parse_body = ollama_parse_body,
   .parse_end = ollama_parse_end,
   .ended = ollama_ended,

@@ -69,6 +69,7 @@ struct ollama {
 void ollama_init(void *state, const struct parse *p);
 void ollama_free(void *state);
 int ollama_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
+int ollama_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
 int ollama_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int ollama_parse_end(void *state, struct events *out, struct err *e);
 int ollama_ended(const void *state);

@@ -200,6 +200,13 @@ static int push_usage(struct ollama *s, const struct line *l) {
   return 0;
 }
 
+/* Notes the text of a line that says nothing else. */
+static void note_text(const struct ollama *s, const struct line *l) {
+  if (s->p->said == NULL || l->done || l->calls.n + l->logprobs.n > 0) return;
+  if (l->thinking.n == 0) *s->p->said = l->content;
+  else if (l->content.n == 0) *s->p->said = l->thinking;
+}
+
 /* Tells what a line says. */
 static int take_line(struct ollama *s, struct str data, const struct line *l) {
   if (l->error.n > 0) {
@@ -209,6 +216,7 @@ static int take_line(struct ollama *s, struct str data, const struct line *l) {
   if (push_model(s, l->model) != 0 || push_text(s, OLLAMA_THINKING, l->thinking, l->thinking_flags) != 0 ||
       push_text(s, OLLAMA_TEXT, l->content, l->content_flags) != 0) return -1;
   if (l->calls.n + l->logprobs.n > 0 && (push_calls(s, l->calls) != 0 || push_logprobs(s, l->logprobs) != 0)) return -1;
+  note_text(s, l);
   if (!l->done) return 0;
   s->done = 1;
   if (buf_addstr(&s->reason, l->reason) != 0) return err_memory(s->e);
@@ -237,6 +245,14 @@ int ollama_parse_body(void *state, struct str body, struct events *out, struct e
   s->e = e;
   if (read_line(s, body, &l) != 0 || take_line(s, body, &l) != 0) return -1;
   return s->done ? 0 : err_set(e, KIND_PROTOCOL, "the provider's answer does not say that it is done");
+}
+
+/* The last text opened or continued its block: this one goes on with it. */
+int ollama_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e) {
+  struct ollama *s = state;
+  s->out = out;
+  s->e = e;
+  return push_text(s, s->run, text, flags);
 }
 
 /* }}} */

@@ -275,7 +275,10 @@ static int add_text(struct responses *s, const struct members *r) {
     if (t.at < 0) t.at = 0;
     t.s = t.whole ? r->text : r->delta;
     t.flags = t.whole ? r->text_flags : r->delta_flags;
-    return responses_add(s, &t) == 0 ? 1 : -1;
+    if (responses_add(s, &t) != 0) return -1;
+    s->said = t;
+    if (!t.whole && s->p->said != NULL) *s->p->said = t.s;
+    return 1;
   }
   return 0;
 }
@@ -345,6 +348,16 @@ static int parse_event(void *state, const struct record *r, struct events *out, 
 int responses_parse_record(void *state, const struct record *r, struct events *out, struct err *e) {
   const struct responses *s = state;
   return codec_record(s->p, r, parse_event, state, out, e);
+}
+
+int responses_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e) {
+  struct responses *s = state;
+  struct responses_text t = s->said;
+  s->out = out;
+  s->e = e;
+  t.s = text;
+  t.flags = flags;
+  return responses_add(s, &t);
 }
 
 /* }}} */

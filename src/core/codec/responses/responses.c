@@ -237,6 +237,8 @@ static const struct remedy REMEDIES[] = {
   { NULL, NULL, NULL, 0, 0 }
 };
 
+static const char *const UNREAD[] = { "sequence_number", "obfuscation", NULL };
+
 static const char *const OPTIONS[] = { "betas", "cache_retention", "extra", "logprobs", "max_tokens", "metadata", "output",
                                        "stop_sequences", "system", "temperature", "thinking", "tool_choice", "tools",
                                        "top_p", NULL };
@@ -252,6 +254,8 @@ const struct codec codec_responses = {
   .init = responses_init,
   .free = responses_free,
   .parse_record = responses_parse_record,
+  .parse_text = responses_parse_text,
+  .unread = UNREAD,
   .parse_body = responses_parse_body,
   .parse_end = responses_parse_end,
   .ended = responses_ended,

@@ -51,6 +51,15 @@ struct responses_piece {
   struct buf head;       /* TOOL, held: the item as it was announced */
 };
 
+/* A fragment of an item's text, or (whole) all of one part of it. */
+struct responses_text {
+  enum responses_kind kind;
+  int64_t item, at;      /* output_index; content_index or summary_index */
+  int content, whole;
+  struct str s;
+  unsigned flags;
+};
+
 struct responses {
   const struct parse *p;
   struct events *out;    /* of the call at hand, */
@@ -66,6 +75,7 @@ struct responses {
   int ended;
   int incomplete;        /* the message was cut: */
   struct buf reason;     /* its status, or why it was cut */
+  struct responses_text said; /* the last fragment */
 };
 
 /* Appends a part; NULL when out of memory (*s->e says so). */
@@ -77,6 +87,7 @@ static inline struct event *responses_push(struct responses *s, enum event_type 
 void responses_init(void *state, const struct parse *p);
 void responses_free(void *state);
 int responses_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
+int responses_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
 int responses_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int responses_parse_end(void *state, struct events *out, struct err *e);
 int responses_ended(const void *state);
@@ -84,15 +95,6 @@ int responses_ended(const void *state);
 /* }}} */
 
 /* {{{ items: item.c */
-
-/* A fragment of an item's text, or (whole) all of one part of it. */
-struct responses_text {
-  enum responses_kind kind;
-  int64_t item, at;      /* output_index; content_index or summary_index */
-  int content, whole;
-  struct str s;
-  unsigned flags;
-};
 
 /* Takes a fragment. 0 or -1. */
 int responses_add(struct responses *s, const struct responses_text *t);
