@@ -20,6 +20,7 @@ local groups = require "koine.task.scheduler.group"
 local runs = require "koine.task.scheduler.run"
 local wait = require "koine.task.wait"
 
---- run, spawn: see run.lua; gather, timeout: see group.lua; sleep(seconds): true, or nil, err when a host cancelled the
--- caller.
-return { run = runs.run, spawn = runs.spawn, gather = groups.gather, timeout = groups.timeout, sleep = wait.sleep }
+--- run, spawn, background: see run.lua; gather, timeout: see group.lua; sleep(seconds): true, or nil, err when a
+-- host cancelled the caller.
+return { run = runs.run, spawn = runs.spawn, background = runs.background, gather = groups.gather,
+  timeout = groups.timeout, sleep = wait.sleep }

@@ -1,7 +1,7 @@
 --- Runs: the tasks that koine.run has, and the loop that drives them. A run is {outer (the task around it), oldest,
--- newest (of the tasks that are left), alive (how many), outside (how many of these wait for something else than other
--- tasks), first, last (of those that are ready), timers, idle (it waits), doomed (tasks are to be cancelled), over (it
--- is being closed), failure (the task that failed)}.
+-- newest (of the tasks that are left), alive (how many it waits for), outside (how many of these wait for something
+-- else than other tasks), first, last (of those that are ready), timers, idle (it waits), doomed (tasks are to be
+-- cancelled), over (it is being closed), failure (the task that failed)}.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -57,11 +57,16 @@ end
 
 -- Whether every task of the run, and of the runs within, waits for another one, for any length of time: nothing that
 -- comes from outside would end that. A task that waits for anything else may be woken, e.g. by a signal's handler.
+-- Tasks in the background do not count: no other waits for them.
 local function is_ring(run)
-  if run.outside > 0 or run.first or run.timers:first() then return false end
+  local first = run.timers:first()
+  if run.outside > 0 or run.first or first and not first.task.background then return false end
   local task = run.oldest
   while task do
-    if rawequal(getmetatable(task.token), run_mt) and not is_ring(task.token) then return false end
+    if not task.background then
+      if task.timer then return false end
+      if rawequal(getmetatable(task.token), run_mt) and not is_ring(task.token) then return false end
+    end
     task = task.newer
   end
   return true
@@ -139,6 +144,16 @@ function runs.spawn(f, ...)
   local task = wait.task()
   if not task then core.raise_argument("spawn", "a call inside koine.run", "one outside") end
   return tasks.spawn(task.run, nil, 0, f, ...)
+end
+
+--- Starts f(…) as a task of the outermost run that the caller is in, which that run does not wait for: it is cancelled
+-- when the others have ended. Returns the task; nil outside of koine.run, and where no such run goes on by itself.
+function runs.background(f, ...)
+  local task = wait.task()
+  local run = task and task.run
+  while run and run.outer do run = run.outer.run end
+  if not run or run.over then return nil end
+  return tasks.background(run, f, ...)
 end
 
 return runs

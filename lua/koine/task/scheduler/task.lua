@@ -2,7 +2,7 @@
 -- {run, co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
 -- queued, following (behind it in the queue), older, newer (of the tasks that are left), answer, streams, done, failed,
 -- cancelled, doomed (it is to be cancelled), dismissed, closing, origin (the task of a group whose error it was
--- handed), depth}
+-- handed), depth, background (its run does not wait for it)}
 -- Fields that are set while others wait exist from the start, as false: waking, ending and closing a task makes nothing
 -- new, so that where memory ends none is lost. All that these may lack is room for their calls: see cancel_doomed.
 
@@ -28,11 +28,12 @@ local inside = tasks.inside
 
 local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
 
--- Notes what a task waits for from now on, false for nothing; its run counts those that wait for no other task.
+-- Notes what a task waits for from now on, false for nothing; its run counts those that it waits for and that wait for
+-- no other task.
 local function set_token(task, token)
   local run, mt = task.run, getmetatable(token)
   if task.outside then run.outside = run.outside - 1 end
-  task.outside = token and not (mt ~= nil and inside[mt])
+  task.outside = token and not task.background and not (mt ~= nil and inside[mt])
   if task.outside then run.outside = run.outside + 1 end
   task.token = token
 end
@@ -99,7 +100,8 @@ end
 -- Ends the task: tells its group, or fails the run where the group no longer waits.
 local function settle(task)
   local run, group = task.run, task.group
-  task.done, run.alive = true, run.alive - 1
+  task.done = true
+  if not task.background then run.alive = run.alive - 1 end
   unlink(task)
   if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
   if group then
@@ -238,13 +240,20 @@ function tasks.spawn(run, group, depth, f, ...)
     results = false, err = false, traceback = false, token = false, outside = false, timer = false, queued = false,
     following = false, older = false, newer = false, order = 0, after = false, before = false, answer = false,
     streams = false, done = true, failed = false, cancelled = false, doomed = false, dismissed = false,
-    closing = false, origin = false }, task_mt)
+    closing = false, origin = false, background = false }, task_mt)
   if group then group[#group + 1] = task end -- the last that takes memory, and may collect garbage
   if group then group.left = group.left + 1 end
   task.done, task.older, run.alive = false, run.newest, run.alive + 1
   if run.newest then run.newest.newer = task else run.oldest = task end
   run.newest = task
   ready(task)
+  return task
+end
+
+--- The same for a task that its run does not wait for: it is cancelled when the others have ended.
+function tasks.background(run, f, ...)
+  local task = tasks.spawn(run, nil, 0, f, ...)
+  task.background, run.alive = true, run.alive - 1
   return task
 end
 
