@@ -1,6 +1,7 @@
 --- Providers as data: finding a row, the model facts in it, and the model a name means.
 -- A row (rows/NAME.lua) holds all that is known of a provider. Its fields:
 --   name, title       in errors and replayed blocks; for people
+--   telemetry         its name in OpenTelemetry's conventions, where that is not `name`
 --   codec, base_url   the wire format, which says what a chat appends to the URL
 --   base_urls         forms of an address that the caller gives; base_url is nil then. In capitals: the caller's
 --   blanks            {NAME = variable}: {NAME} in base_url is the option of that name, else the variable
@@ -107,6 +108,9 @@ function rows.load(name)
     message = shown .. ": unknown provider"
       .. (meant and ("; did you mean %s?"):format(meant:find " " and meant or '"' .. meant .. '"') or "") })
 end
+
+--- The name that OpenTelemetry's conventions have for the provider of that name, which is its own where they have none.
+function rows.telemetry(name) return known[name] and rows.load(name).telemetry or name end
 
 --- The facts about each provider, for programs that let their users choose: an array, sorted by name, of new tables
 -- {name, title, env = array of the variables that may hold the key, default_model, base_url (nil where it has none),

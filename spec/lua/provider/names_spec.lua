@@ -7,6 +7,14 @@ local raised = require "spec.support.raised"
 local rows = require "koine.provider"
 
 describe("providers", function()
+  it("have the names of OpenTelemetry's conventions, else their own", function()
+    local names = { anthropic = "anthropic", openai = "openai", azure = "azure.ai.openai", deepseek = "deepseek",
+      groq = "groq", mistral = "mistral_ai", moonshot = "moonshot_ai", perplexity = "perplexity", xai = "x_ai",
+      gemini = "gcp.gemini", vertex = "gcp.vertex_ai", vertex_claude = "gcp.vertex_ai", bedrock = "aws.bedrock",
+      bedrock_claude = "aws.bedrock", bedrock_openai = "aws.bedrock", ollama = "ollama", unheard_of = "unheard_of" }
+    for row, name in pairs(names) do assert.are.equal(name, rows.telemetry(row)) end
+  end)
+
   it("alone have such names; others are nil", function()
     for _, name in ipairs { "antropic", "nonsense", "Gemini", "" } do assert.is_nil(koine[name]) end
     assert.is_nil(koine[1])

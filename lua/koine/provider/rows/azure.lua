@@ -6,6 +6,7 @@ local RESOURCE = "https://RESOURCE.openai.azure.com/openai/"
 return {
   name = "azure",
   title = "Azure OpenAI",
+  telemetry = "azure.ai.openai",
   base_urls = { RESOURCE .. "v1" },
   options = { "api" },
   api = "chat",

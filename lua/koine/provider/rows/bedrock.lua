@@ -54,6 +54,7 @@ end
 return {
   name = "bedrock",
   title = "Amazon Bedrock",
+  telemetry = "aws.bedrock",
   codec = "bedrock",
   base_url = "https://bedrock-runtime.{region}.amazonaws.com",
   list_base_url = "https://bedrock.{region}.amazonaws.com",

@@ -15,6 +15,7 @@ end
 return {
   name = "bedrock_claude",
   title = "Claude on Amazon Bedrock",
+  telemetry = "aws.bedrock",
   options = { "api", region = "name", credentials = "credentials" },
   api = "anthropic",
   apis = {

@@ -7,6 +7,7 @@ local MANTLE = "https://bedrock-mantle.{region}.api.aws"
 return {
   name = "bedrock_openai",
   title = "OpenAI on Amazon Bedrock",
+  telemetry = "aws.bedrock",
   options = { "api", region = "name", credentials = "credentials" },
   api = "responses",
   apis = {

@@ -37,6 +37,7 @@ end
 return {
   name = "gemini",
   title = "Gemini",
+  telemetry = "gcp.gemini",
   rank = 3,
   codec = "gemini",
   base_url = "https://generativelanguage.googleapis.com/v1beta",

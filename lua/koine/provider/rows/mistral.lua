@@ -5,6 +5,7 @@
 return {
   name = "mistral",
   title = "Mistral",
+  telemetry = "mistral_ai",
   codec = "chat",
   base_url = "https://api.mistral.ai/v1",
   list = "/models",

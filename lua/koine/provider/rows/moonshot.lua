@@ -4,6 +4,7 @@
 return {
   name = "moonshot",
   title = "Moonshot AI",
+  telemetry = "moonshot_ai",
   codec = "chat",
   base_url = "https://api.moonshot.ai/v1",
   list = "/models",

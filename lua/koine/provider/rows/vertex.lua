@@ -10,6 +10,7 @@ local GOOGLE = "/publishers/google"
 return {
   name = "vertex",
   title = "Vertex AI",
+  telemetry = "gcp.vertex_ai",
   codec = "gemini",
   base_url = LOCATED .. GOOGLE,
   express_base_url = EXPRESS .. GOOGLE,

@@ -20,6 +20,7 @@ end
 return {
   name = "vertex_claude",
   title = "Claude on Vertex AI",
+  telemetry = "gcp.vertex_ai",
   codec = "anthropic",
   base_url = "https://{host}/v1/projects/{project}/locations/{location}/publishers/anthropic",
   variables = { project = "ANTHROPIC_VERTEX_PROJECT_ID", location = "CLOUD_ML_REGION" },

@@ -6,6 +6,7 @@
 return {
   name = "xai",
   title = "xAI",
+  telemetry = "x_ai",
   base_url = "https://api.x.ai/v1",
   options = { "api" },
   api = "chat",
