@@ -40,6 +40,9 @@ function observe.jsonl(to, opts) return require "koine.observe.jsonl"(to, opts) 
 --- An observer that adds up what calls used and cost: see observe/cost.lua.
 function observe.cost(opts) return require "koine.observe.cost"(opts) end
 
+--- An observer that sends spans to an OpenTelemetry collector: see observe/otlp.
+function observe.otlp(opts) return require "koine.observe.otlp"(opts) end
+
 --- The records of a file that jsonl wrote: see observe/read.lua.
 function observe.read(path) return require "koine.observe.read"(path) end
 

@@ -154,10 +154,17 @@ function observer.like(hook, deliver)
   return setmetatable(made, observer_mt)
 end
 
+-- The settings that an object of Koine's brings along, in its field `hook`.
+local function own_hook(value)
+  local ok, hook = pcall(function() return value.hook end)
+  return ok and getmetatable(hook) == observer_mt and hook or nil
+end
+
 --- A checker of the option `observer`: a function of one record, or an object with a method `record`. Keeps a hook.
 observer.option = check.that("function of one record, or object with a method record", function(value)
   if getmetatable(value) == observer_mt then return value end
-  if type(value) == "function" or method_record(value) then return observer.new { to = value } end
+  if type(value) == "function" then return observer.new { to = value } end
+  if method_record(value) then return own_hook(value) or observer.new { to = value } end
 end)
 
 -- Delivery ----------------------------------------------------------------------------------------------------------

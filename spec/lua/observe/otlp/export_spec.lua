@@ -1,0 +1,198 @@
+-- The exporter against a collector on loopback: what it posts, what it makes of answers, and when it sends.
+
+local core = require "koine.core"
+local koine = require "koine"
+local observer = require "koine.data.observer"
+local raw_server = require "spec.support.raw_server"
+
+local TAKEN <const> = raw_server.answer(200, "{}")
+
+-- An answer with one more header.
+local function with_header(answer, header) return (answer:gsub("\r\n", "\r\n" .. header .. "\r\n", 1)) end
+
+local function exporter(url, more)
+  local given = { endpoint = url, service = "spec", timeout = 5, interval = 60 }
+  for name, value in pairs(more or {}) do given[name] = value end
+  return koine.observe.otlp(given)
+end
+
+-- Tells an observer of an agent's run with n chats in it.
+local function tell(otlp, n)
+  local hook = observer.option(otlp, "observer")
+  local agent = observer.start(hook, nil, "agent", { name = "planner" })
+  for _ = 1, (n or 1) do
+    observer.start(nil, agent:context(), "chat", { provider = "openai", model = "m" }):finish { attempts = 1 }
+  end
+  agent:finish { status = "done" }
+end
+
+local SPAN_KEYS = { traceId = "string", spanId = "string", parentSpanId = "string", name = "string", kind = "number",
+  startTimeUnixNano = "string", endTimeUnixNano = "string", attributes = "table", events = "table",
+  droppedEventsCount = "number", status = "table", flags = "number" }
+local VALUE_KEYS = { stringValue = "string", boolValue = "boolean", intValue = "string", doubleValue = "number",
+  arrayValue = "table", kvlistValue = "table" }
+
+local function judge_attributes(list)
+  local seen = {}
+  for _, one in ipairs(list) do
+    assert.is_nil(seen[one.key], one.key)
+    seen[one.key] = true
+    local kind, value = next(one.value)
+    assert.are.equal(VALUE_KEYS[kind], type(value), one.key)
+    assert.is_nil(next(one.value, kind))
+  end
+end
+
+local function judge_span(span)
+  for key, value in pairs(span) do assert.are.equal(SPAN_KEYS[key], type(value), key) end
+  assert.is_truthy(#span.traceId == 32 and span.traceId:find "^[0-9a-f]+$")
+  assert.is_truthy(#span.spanId == 16 and span.spanId:find "^[0-9a-f]+$")
+  assert.is_truthy(span.startTimeUnixNano:find "^%d+$" and span.endTimeUnixNano:find "^%d+$")
+  assert.is_true(math.tointeger(span.endTimeUnixNano) >= math.tointeger(span.startTimeUnixNano))
+  assert.is_true(span.kind == 1 or span.kind == 3)
+  judge_attributes(span.attributes)
+  for _, event in ipairs(span.events) do judge_attributes(event.attributes) end
+end
+
+-- The spans of a request, judged as a strict collector would.
+local function spans_of(request)
+  assert.are.equal("/v1/traces", request.target)
+  assert.is_truthy(request.head:lower():find("content-type: application/json", 1, true))
+  local body = assert(core.decode(request.body))
+  local resource = body.resourceSpans[1]
+  judge_attributes(resource.resource.attributes)
+  assert.are.equal("koine", resource.scopeSpans[1].scope.name)
+  local ids, spans = {}, resource.scopeSpans[1].spans
+  for _, span in ipairs(spans) do
+    judge_span(span)
+    ids[span.spanId] = true
+  end
+  for _, span in ipairs(spans) do assert.is_true(span.parentSpanId == nil or ids[span.parentSpanId]) end
+  return spans
+end
+
+describe("koine.observe.otlp", function()
+  it("posts what a collector takes, in plain Lua at flush", function()
+    local server = raw_server.start(TAKEN)
+    local otlp <close> = exporter(server.url, { headers = { ["x-api-key"] = "secret-value" },
+      resource = { ["deployment.environment.name"] = "test" } })
+    tell(otlp)
+    assert.are.same({ sent = 0, rejected = 0, dropped = 0, failed = 0, queued = 2 }, otlp:counts())
+    assert(otlp:flush())
+    local request = server:requests()[1]
+    local spans = spans_of(request)
+    assert.are.same({ "chat m", "invoke_agent planner" }, { spans[1].name, spans[2].name })
+    assert.is_truthy(request.head:lower():find("x-api-key: secret-value", 1, true))
+    assert.is_truthy(request.body:find('{"key":"service.name","value":{"stringValue":"spec"}}', 1, true))
+    assert.are.same({ sent = 2, rejected = 0, dropped = 0, failed = 0, queued = 0 }, otlp:counts())
+  end)
+
+  it("divides what waits into batches", function()
+    local server = raw_server.start(TAKEN, TAKEN)
+    local otlp <close> = exporter(server.url, { batch = 2 })
+    tell(otlp, 2)
+    assert(otlp:flush())
+    local bodies = server:requests()
+    assert.is_truthy(bodies[1].body:find('"name":"chat m"', 1, true))
+    assert.is_truthy(bodies[2].body:find('"name":"invoke_agent planner"', 1, true))
+  end)
+
+  it("asks a busy collector again, when that says so", function()
+    local busy = with_header(raw_server.answer(429, ""), "retry-after: 0")
+    local server = raw_server.start(busy, with_header(raw_server.answer(503, ""), "retry-after: 0"), TAKEN)
+    local otlp <close> = exporter(server.url)
+    tell(otlp)
+    assert(otlp:flush())
+    local requests = server:requests()
+    assert.are.equal(requests[1].body, requests[3].body)
+    assert.are.same({ sent = 2, rejected = 0, dropped = 0, failed = 2, queued = 0 }, otlp:counts())
+  end)
+
+  it("keeps for later what a collector wants later than the time allows", function()
+    local server = raw_server.start(with_header(raw_server.answer(429, ""), "retry-after: 60"))
+    local otlp = exporter(server.url)
+    tell(otlp)
+    local began = core.monotonic()
+    local ok, err = otlp:flush()
+    assert.is_nil(ok)
+    assert.are.equal("rate_limit", err.kind)
+    assert.are.equal(2, otlp:counts().queued)
+    assert.is_nil((otlp:close()))
+    assert.is_true(core.monotonic() - began < 4)
+    assert.are.same({ sent = 0, rejected = 0, dropped = 2, failed = 1, queued = 0 }, otlp:counts())
+    server:requests()
+  end)
+
+  it("drops and counts what is refused, in whole or in part", function()
+    local partial = raw_server.answer(200, '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}')
+    local server = raw_server.start(raw_server.answer(400, '{"message":"no"}'), partial)
+    local otlp <close> = exporter(server.url)
+    tell(otlp)
+    local ok, err = otlp:flush()
+    assert.is_nil(ok)
+    assert.are.equal(400, err.status_code)
+    tell(otlp)
+    assert(otlp:flush())
+    assert.are.same({ sent = 1, rejected = 1, dropped = 2, failed = 1, queued = 0 }, otlp:counts())
+    server:requests()
+  end)
+
+  it("loses the newest of what a dead collector does not take, in bounded time", function()
+    local otlp = exporter("http://127.0.0.1:1", { queue = 3, timeout = 0.2 })
+    tell(otlp, 9)
+    assert.are.same({ sent = 0, rejected = 0, dropped = 7, failed = 0, queued = 3 }, otlp:counts())
+    local ok, err = otlp:close()
+    assert.is_nil(ok)
+    assert.are.equal("connect", err.code)
+    assert.are.equal(10, otlp:counts().dropped)
+    tell(otlp)
+    assert.are.equal(12, otlp:counts().dropped)
+    assert.is_true(otlp:close())
+  end)
+
+  it("sends at close what is not over", function()
+    local server = raw_server.start(TAKEN)
+    local otlp = exporter(server.url)
+    local span <close> = observer.start(observer.option(otlp, "observer"), nil, "chat", { model = "m" })
+    assert(otlp:close())
+    local spans = spans_of(server:requests()[1])
+    assert.are.equal(2, spans[1].status.code)
+    assert.are.equal("koine.open", spans[1].attributes[#spans[1].attributes].key)
+    span:finish()
+  end)
+
+  it("sends in a task of a run, as soon as a batch is there", function()
+    local server = raw_server.start(TAKEN)
+    local otlp <close> = exporter(server.url, { batch = 2 })
+    koine.run(function()
+      tell(otlp)
+      while otlp:counts().sent == 0 do koine.sleep(0.005) end
+    end)
+    assert.are.equal(2, #spans_of(server:requests()[1]))
+  end)
+
+  it("does not hold a run up, and sends the rest at flush", function()
+    local server = raw_server.start(TAKEN)
+    local otlp <close> = exporter(server.url)
+    koine.run(function() koine.run(function() tell(otlp) end) end)
+    assert.are.equal(2, otlp:counts().queued)
+    koine.run(function() assert(otlp:flush()) end)
+    assert.are.equal(2, #spans_of(server:requests()[1]))
+  end)
+
+  it("captures content where its options say so", function()
+    local seen = observer.option(exporter("http://127.0.0.1:1", { content = true }), "observer")
+    assert.is_true(seen.content.messages)
+    assert.is_false(observer.option(exporter "http://127.0.0.1:1", "observer").content)
+  end)
+
+  it("refuses unfit options, and shows no password", function()
+    for field, given in pairs { endpoint = { endpoint = "localhost" }, batch = { batch = 0 },
+      timeout = { timeout = 0 }, ["headers.authorization"] = { headers = { authorization = "a\nb" } } } do
+      local ok, err = pcall(koine.observe.otlp, given)
+      assert.is_false(ok)
+      assert.are.equal(field, err.field)
+    end
+    assert.are.equal("koine.observe.otlp (http://h:1/v1/traces)", tostring(exporter "http://u:p@h:1"))
+  end)
+end)
