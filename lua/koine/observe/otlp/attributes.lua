@@ -18,7 +18,7 @@ local OPERATIONS = {
   prompt = { "invoke_agent", "agent", CLIENT },
   tool = { "execute_tool", "name", INTERNAL },
   turn = { "invoke_workflow", "mode", INTERNAL },
-  session = { "invoke_workflow", "mode", INTERNAL },
+  session = { "invoke_workflow", "role", INTERNAL },
 }
 
 local function joined(first, second)
@@ -37,14 +37,19 @@ function attributes.span(start)
   return joined(found[1], start[found[2]]), found[3], found[1]
 end
 
--- Counts of tokens: ours leave cached tokens out of the input, the conventions count them in.
+--- The tokens of the input, with cached ones, which ours leave out and the conventions count in; nil where they are not
+-- known.
+function attributes.input_tokens(usage)
+  local input = usage.input_tokens
+  return input and input + (usage.cache_read_tokens or 0) + (usage.cache_creation_tokens or 0)
+end
+
 local function add_usage(to, usage)
   if type(usage) ~= "table" then return end
-  local input, read, written = usage.input_tokens, usage.cache_read_tokens, usage.cache_creation_tokens
-  value.add(to, "gen_ai.usage.input_tokens", input and input + (read or 0) + (written or 0))
+  value.add(to, "gen_ai.usage.input_tokens", attributes.input_tokens(usage))
   value.add(to, "gen_ai.usage.output_tokens", usage.output_tokens)
-  value.add(to, "gen_ai.usage.cache_read.input_tokens", read)
-  value.add(to, "gen_ai.usage.cache_creation.input_tokens", written)
+  value.add(to, "gen_ai.usage.cache_read.input_tokens", usage.cache_read_tokens)
+  value.add(to, "gen_ai.usage.cache_creation.input_tokens", usage.cache_creation_tokens)
   value.add(to, "gen_ai.usage.reasoning.output_tokens", usage.reasoning_tokens)
 end
 
@@ -82,13 +87,17 @@ local function add_chat_content(to, start, finish)
   value.add(to, "gen_ai.output.messages", content.output(said.blocks, finish.raw_stop_reason or finish.stop_reason))
 end
 
+local function add_transport(to, start)
+  value.add(to, "network.transport", start.transport == "stdio" and "pipe" or start.transport and "tcp")
+end
+
 local function add_mcp(to, start, finish)
   value.add(to, "mcp.method.name", start.method)
   value.add(to, "mcp.protocol.version", start.version)
   value.add(to, "mcp.session.id", start.session)
   value.add(to, "jsonrpc.request.id", start.request_id and tostring(start.request_id))
   value.add(to, "rpc.response.status_code", finish.error_code and tostring(finish.error_code))
-  value.add(to, "network.transport", start.transport == "stdio" and "pipe" or start.transport and "tcp")
+  add_transport(to, start)
 end
 
 -- By type of record: adds what its start and its end (an empty table: none came) say.
@@ -139,14 +148,15 @@ function ADD.tool(to, start, finish)
 end
 
 function ADD.session(to, start, finish)
+  value.add(to, "gen_ai.workflow.name", start.role)
   value.add(to, "gen_ai.request.model", start.model)
-  value.add(to, "koine.session.role", start.role)
   value.add(to, "koine.outcome", finish.outcome)
   add_usage(to, finish.usage)
   add_costs(to, finish)
 end
 
 function ADD.turn(to, start, finish)
+  value.add(to, "gen_ai.workflow.name", start.mode)
   value.add(to, "gen_ai.conversation.id", start.session)
   value.add(to, "koine.outcome", finish.outcome)
 end
@@ -160,29 +170,78 @@ end
 
 ADD.mcp = add_mcp
 
---- Adds to the attributes of a tool's span those of the call of an MCP server that the tool is.
-attributes.add_mcp = add_mcp
-
 -- What kept the work from its end as it should be: the attribute error.type, and words; nil, nil where nothing did.
-local function fault_of(finish)
+local function fault_of(start, finish)
   local err = finish.error
+  if start.type == "mcp" and finish.error_code then return tostring(finish.error_code), err and err.message end
   if err then return err.kind or err.class or "_OTHER", err.message end
-  if finish.type == "tool" and finish.is_error and not finish.blocked then return "tool_error" end
-  if finish.type == "mcp" and finish.error_code then return tostring(finish.error_code) end
+  if finish.is_error and not finish.blocked then return "tool_error" end
+end
+
+-- Adds the observer's own attributes, but for those that are there already.
+local function add_own(to, own)
+  local taken = {}
+  for _, one in ipairs(to) do taken[one.key] = true end
+  for _, one in ipairs(own and value.attributes(own) or {}) do
+    if not taken[one.key] then to[#to + 1] = one end
+  end
 end
 
 --- The attributes of a span, an array of {key, value}, and its status {code, message}. `finish` is the record of its
--- end, an empty table where none came.
-function attributes.of(start, finish)
+-- end, an empty table where none came; `mcp` the records {start, finish} of the call of an MCP server's tool that the
+-- span's tool is, nil for none.
+function attributes.of(start, finish, mcp)
   local to = core.array {}
   local _, _, operation = attributes.span(start)
   value.add(to, "gen_ai.operation.name", operation)
-  local add = ADD[start.type]
-  if add then add(to, start, finish) end
-  local fault, words = fault_of(finish)
+  local add_all = ADD[start.type]
+  if add_all then add_all(to, start, finish) end
+  if mcp then add_mcp(to, mcp.start, mcp.finish) end
+  local fault, words = fault_of(start, finish)
   value.add(to, "error.type", fault)
-  for _, own in ipairs(start.attributes and value.attributes(start.attributes) or {}) do to[#to + 1] = own end
+  add_own(to, start.attributes)
   return to, { code = fault and 2 or 0, message = words }
+end
+
+-- By type of record: adds what tells the points of its metrics apart. Nothing of which there may be any number.
+local POINT = {}
+
+function POINT.chat(to, start, finish)
+  local _, _, operation = attributes.span(start)
+  value.add(to, "gen_ai.operation.name", operation)
+  add_model(to, start)
+  value.add(to, "gen_ai.response.model", finish.response_model)
+end
+
+POINT.embed = POINT.chat
+
+function POINT.agent(to, start) value.add(to, "gen_ai.agent.name", start.name or start.agent) end
+
+POINT.prompt = POINT.agent
+
+function POINT.tool(to, start)
+  value.add(to, "gen_ai.tool.name", start.name)
+  value.add(to, "gen_ai.tool.type", "function")
+end
+
+function POINT.mcp(to, start, finish)
+  value.add(to, "mcp.method.name", start.method)
+  value.add(to, "mcp.protocol.version", start.version)
+  value.add(to, "gen_ai.tool.name", start.method == "tools/call" and start.target or nil)
+  value.add(to, "rpc.response.status_code", finish.error_code and tostring(finish.error_code))
+  add_transport(to, start)
+end
+
+function POINT.turn(to, start) value.add(to, "gen_ai.workflow.name", start.mode or start.role) end
+
+POINT.session = POINT.turn
+
+--- The attributes of a point of metrics, a new array of {key, value}; with error.type where `faults` is true.
+function attributes.of_metric(start, finish, faults)
+  local to = core.array {}
+  POINT[start.type](to, start, finish)
+  if faults then value.add(to, "error.type", (fault_of(start, finish))) end
+  return to
 end
 
 return attributes

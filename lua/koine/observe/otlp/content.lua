@@ -35,7 +35,7 @@ local function role_of(message, parts)
   return parts[1] and "tool" or message.role
 end
 
---- Messages of a request.
+--- Messages of a request (an array) as text; nil for anything else.
 function content.input(messages)
   if type(messages) ~= "table" then return nil end
   local list = core.array {}
@@ -46,16 +46,16 @@ function content.input(messages)
   return core.encode(list)
 end
 
---- The answer: one message. `reason` is why it ended, nil where that is not known.
+--- The answer as text: one message; nil where there are no blocks. `reason` is why it ended, nil where nobody knows.
 function content.output(blocks, reason)
   if blocks == nil then return nil end
   return core.encode(core.array { { role = "assistant", parts = parts_of(blocks), finish_reason = reason } })
 end
 
---- A system text or its blocks.
+--- A system text or its blocks, as text; nil for none.
 function content.system(system) return system ~= nil and core.encode(parts_of(system)) or nil end
 
---- Any other captured value; a string stays one.
+--- Any other captured value as text; nil for none.
 function content.text(value)
   if value == nil or type(value) == "string" then return value end
   return core.encode(value)

@@ -1,208 +1,108 @@
---- An observer that sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Records become spans where
--- they are told, and wait in a queue. In a run a background task sends them, for which the run does not wait; elsewhere
--- flush and close do, which wait. A server that is busy or away is asked again later, with what is in the queue by
--- then; what is lost is counted. Its own requests are not observed.
+--- An observer that sends spans, and metrics where they are asked for, to an OpenTelemetry collector: OTLP over HTTP,
+-- as JSON. Records become spans and measurements where they are told, and wait: see sender.lua for when they go out.
+-- What is lost is counted. Its own requests are not observed.
 
 local check = require "koine.data.check"
 local core = require "koine.core"
-local defer = require "koine.task.defer"
-local errors = require "koine.data.errors"
-local http = require "koine.net.http"
+local new_metrics = require "koine.observe.otlp.metrics"
 local new_queue = require "koine.observe.otlp.queue"
+local new_sender = require "koine.observe.otlp.sender"
 local new_spans = require "koine.observe.otlp.span"
 local observer = require "koine.data.observer"
-local scheduler = require "koine.task.scheduler"
 local value = require "koine.observe.otlp.value"
 local version = require "koine.data.version"
 local wait = require "koine.task.wait"
 
-local PATH = "/v1/traces"
-local ANSWER_MAX = 64 << 10                            -- bytes
-local FIRST_DELAY, LONGEST_DELAY, JITTER = 1, 30, 0.25 -- seconds, seconds, share of the delay
-local SECRETS_MAX, SECRET_MIN = 16, 8                  -- as the core has them
-local AGAIN = { [429] = true, [502] = true, [503] = true, [504] = true }
+local SECRETS_MAX, SECRET_MIN = 16, 8 -- as the core has them
 
 local methods = {}
 local otlp_mt = { __index = methods, __name = "koine.observe.otlp" }
 
--- Sending -----------------------------------------------------------------------------------------------------------
-
--- What a rejected part of a batch says of itself: counts it.
-local function accepted(self, n, answer)
-  local said = core.decode(answer.body)
-  local partial = type(said) == "table" and said.partialSuccess
-  local rejected = type(partial) == "table" and math.tointeger(tonumber(partial.rejectedSpans)) or 0
-  rejected = math.min(math.max(rejected, 0), n)
-  self.numbers.rejected = self.numbers.rejected + rejected
-  self.numbers.sent = self.numbers.sent + n - rejected
-  self.queue:drop(n)
-  self.failures = 0
-  return true
-end
-
--- Holds requests back after one that may be made again.
-local function hold(self, err)
-  local delay = math.min(FIRST_DELAY * 2.0 ^ math.min(self.failures, 10), LONGEST_DELAY) * (1 - math.random() * JITTER)
-  self.failures = self.failures + 1
-  self.resume_at = wait.now() + math.max(err.retry_after or delay, 0)
-end
-
-local function failed(self, n, err, again)
-  self.numbers.failed = self.numbers.failed + 1
-  if again then
-    hold(self, err)
-  else
-    self.numbers.dropped = self.numbers.dropped + n
-    self.queue:drop(n)
-  end
-  return nil, err, again
-end
-
--- Sends a batch, within so many seconds: true; or nil, err, and whether it is still in the queue.
-local function send(self, seconds)
-  self.flying = true
-  local over <close> = defer(function() -- luacheck: ignore over
-    self.flying = false
-    wait.wake(self)
-  end)
-  local texts, n = self.queue:batch(self.options.batch)
-  seconds = math.max(seconds, 0.001)
-  local answer, err = http.send { method = "POST", url = self.url, headers = self.headers, secrets = self.secrets,
-    body = self.head .. texts .. "]}]}]}", timeouts = { connect = seconds, total = seconds },
-    limits = { body = ANSWER_MAX, decoded = ANSWER_MAX } }
-  if not answer then return failed(self, n, err, true) end
-  if answer.status >= 200 and answer.status < 300 then return accepted(self, n, answer) end
-  return failed(self, n, errors.from_answer("otlp", answer, self.secrets), AGAIN[answer.status] or false)
-end
-
--- Waits until another sender is done or requests may go out again: true; nil, err where a host cancelled the caller.
-local function rest(self, now, deadline)
-  local _, err = wait.park(self, (self.flying and deadline or self.resume_at) - now)
-  return not err, err
-end
-
--- Sends what is in the queue up to its place `goal`, until the deadline: true; or nil and an error: of what was
--- refused, else the last one.
-local function drain(self, goal, deadline)
-  local refused, last
-  while self.queue.first <= goal do
-    local now = wait.now()
-    if now >= deadline or self.resume_at >= deadline and not self.flying then
-      return nil, refused or last or errors.new { kind = "timeout",
-        message = "otlp: spans wait that could not be sent" }
-    elseif self.flying or self.resume_at > now then
-      local rested, err = rest(self, now, deadline)
-      if not rested then return nil, err end
-    else
-      local ok, err, again = send(self, deadline - now)
-      if not ok and err.kind == "cancelled" then return nil, err end
-      last = err
-      if not ok and not again then refused = err end
-    end
-  end
-  if refused then return nil, refused end
-  return true
-end
-
--- When the task that sends has something to do.
-local function due(self)
-  local full = self.queue:count() >= self.options.batch
-  return math.max(full and 0 or self.since + self.options.interval, self.resume_at)
-end
-
--- The body of that task, which ends with the queue.
-local function work(self)
-  while self.queue:count() > 0 and not self.closed do
-    local now, woken, err = wait.now(), nil, nil
-    if self.flying then
-      woken, err = wait.park(self, self.options.timeout)
-    elseif due(self) > now then
-      woken, err = wait.park(self, due(self) - now)
-    else
-      send(self, self.options.timeout)
-      self.since = wait.now()
-    end
-    if woken == nil and err then return end
-  end
-end
-
-local function has_task(self) return self.task and not self.task.done end
-
--- Has a task of the run send, where there is one.
-local function employ(self)
-  if has_task(self) then
-    if self.queue:count() == self.options.batch then wait.wake(self) end
-    return
-  end
-  self.since = wait.now()
-  self.task = scheduler.background(function()
-    if not pcall(work, self) then self.numbers.failed = self.numbers.failed + 1 end -- must not end the run
-  end)
-end
-
--- The observer ------------------------------------------------------------------------------------------------------
-
 local function keep(self, span)
-  if not self.queue:push(core.encode(span)) then self.numbers.dropped = self.numbers.dropped + 1 end
+  if self.traces.queue:push(core.encode(span)) then
+    self.traces:employ()
+  else
+    self.traces:lose(1)
+  end
 end
 
---- Takes a record (table).
+--- Takes a record (table): those of an observer, or of a log.
 function methods:record(record)
   if self.closed then
-    if record.phase ~= "start" then self.numbers.dropped = self.numbers.dropped + 1 end
+    if self.traces and record.phase ~= "start" then self.traces:lose(1) end
     return
   end
-  local span, lost = self.spans:take(record)
-  if lost then self.numbers.dropped = self.numbers.dropped + 1 end
-  if not span then return end
-  keep(self, span)
-  employ(self)
+  local span, start, lost = self.spans:take(record)
+  if self.traces then
+    if lost then self.traces:lose(1) end
+    if span then keep(self, span) end
+  end
+  if self.metrics and start and self.metrics.queue:take(start, record) then self.metrics:employ() end
+end
+
+-- Has each sender send what waits until the deadline: true, or nil and the first error.
+local function flush(self, deadline)
+  local ok, err = true, nil
+  for _, sender in ipairs(self.senders) do
+    local sent, problem = sender:flush(deadline)
+    if not sent then ok, err = nil, err or problem end
+  end
+  return ok, err
 end
 
 --- Sends what waits, and waits for it: true; or nil, err where some of it could not be sent within `timeout`, and stays
 -- in the queue, or was refused, and is dropped.
-function methods:flush()
-  return drain(self, self.queue.last, wait.now() + self.options.timeout)
-end
+function methods:flush() return flush(self, wait.now() + self.timeout) end
 
 --- Sends what waits, within `timeout`, and what was begun and is not over, as spans that say so. Returns as flush does.
 -- What could not be sent is lost, and counted. Any number of times.
 function methods:close()
   if self.closed then return true end
   self.closed = true
-  for _, span in ipairs(self.spans:unfinished(core.nanoseconds())) do keep(self, span) end
+  if self.traces then
+    for _, span in ipairs(self.spans:unfinished(core.nanoseconds())) do keep(self, span) end
+  end
   local ok, err = self:flush()
-  local left = self.queue:count()
-  self.numbers.dropped = self.numbers.dropped + left
-  self.queue:drop(left)
-  wait.wake(self)
+  for _, sender in ipairs(self.senders) do sender:close() end
   return ok, err
 end
 
 otlp_mt.__close = function(self) self:close() end
 
+local NOTHING = { sent = 0, rejected = 0, dropped = 0, failed = 0, queued = 0 }
+
 --- What became of spans and records: {sent, rejected (by the collector, of a batch that it took), dropped (no room, a
--- refused batch, left at close, or events of nothing that is open), failed (requests), queued}.
+-- refused batch, left at close, or of nothing that is open), failed (requests), queued, and the same of measurements
+-- in `metrics` (nil: none)}.
 function methods:counts()
-  local kept = { queued = self.queue:count() }
-  for name, number in next, self.numbers do kept[name] = number end
-  return kept
+  local counts = self.traces and self.traces:counts() or {}
+  for name, number in next, NOTHING do counts[name] = counts[name] or number end
+  counts.metrics = self.metrics and self.metrics:counts()
+  return counts
 end
 
 --- Says where it sends to, without a password.
-function otlp_mt:__tostring() return ("%s (%s)"):format(otlp_mt.__name, (self.url:gsub("//[^/@]*@", "//"))) end
+function otlp_mt:__tostring()
+  local urls = {}
+  for i, sender in ipairs(self.senders) do urls[i] = sender.url:gsub("//[^/@]*@", "//") end
+  return ("%s (%s)"):format(otlp_mt.__name, table.concat(urls, ", "))
+end
 
 check.colons(methods, otlp_mt, "otlp")
 
 -- Options -----------------------------------------------------------------------------------------------------------
 
+local UNNAMED = "unknown_service" -- as the specification has it
+
 local OPTIONS = check.options {
-  endpoint = check.default(check.url, "http://localhost:4318"), url = check.exact_url,
-  headers = check.default(check.map(check.key), {}), service = check.default(check.name, "unknown_service"),
-  resource = check.default(check.map(check.any), {}), content = check.any,
-  attempts = check.default(check.boolean, false),
+  endpoint = check.default(check.url, "http://localhost:4318"), traces_endpoint = check.exact_url,
+  metrics_endpoint = check.exact_url, traces = check.default(check.boolean, true),
+  metrics = check.default(check.boolean, false), headers = check.default(check.map(check.key), {}),
+  ca_file = check.path, service = check.name, resource = check.default(check.map(check.any), {}),
+  content = check.any, attempts = check.default(check.boolean, false),
   batch = check.default(check.integer(1), 512), interval = check.default(check.time_limit, 5),
-  queue = check.default(check.integer(1), 2048), timeout = check.default(check.time_limit, 10),
+  metrics_interval = check.default(check.time_limit, 60), queue = check.default(check.integer(1), 2048),
+  timeout = check.default(check.time_limit, 10),
 }
 
 local function headers_of(given)
@@ -215,28 +115,46 @@ local function headers_of(given)
   return headers, secrets
 end
 
--- What a request begins with.
-local function head_of(options)
-  local resource = { ["service.name"] = options.service, ["telemetry.sdk.name"] = "koine",
-    ["telemetry.sdk.language"] = "lua", ["telemetry.sdk.version"] = version }
+local function resource_of(options)
+  local resource = { ["service.name"] = UNNAMED, ["telemetry.sdk.name"] = "koine", ["telemetry.sdk.language"] = "lua",
+    ["telemetry.sdk.version"] = version }
   for name, given in next, options.resource do resource[name] = given end
-  return ('{"resourceSpans":[{"resource":{"attributes":%s},"scopeSpans":[{"scope":%s,"spans":['):format(
-    core.encode(value.attributes(resource)), core.encode { name = "koine", version = version })
+  resource["service.name"] = options.service or resource["service.name"]
+  return core.encode(value.attributes(resource))
 end
 
---- An observer that sends spans. opts: {endpoint = URL of the collector, to which /v1/traces is added,
--- "http://localhost:4318"; url = that URL in full, in its place; headers = {name = string}; service = its name in
--- traces; resource = {attribute = value}; content = as koine.observe.new has it; attempts = true for spans of single
--- HTTP requests; batch = spans of a request, 512; interval = seconds between requests, 5; queue = spans that may wait,
--- 2048; timeout = seconds for a request, flush and close, 10}. Returns the observer, with methods record, flush, close,
--- counts, and <close>. Raises an ArgumentError.
+-- A sender of a signal ("traces"): `outer`, `inner` and `list` are OTLP's names of the levels of its body.
+local function sender_of(options, signal, queue, names)
+  local headers, secrets = headers_of(options.headers)
+  return new_sender { url = options[signal .. "_endpoint"] or options.endpoint .. "/v1/" .. signal, headers = headers,
+    secrets = secrets, ca_file = options.ca_file, queue = queue, timeout = options.timeout, rejected = names.rejected,
+    batch = signal == "traces" and options.batch or math.maxinteger,
+    interval = signal == "traces" and options.interval or options.metrics_interval,
+    head = ('{"%s":[{"resource":{"attributes":%s},"%s":[{"scope":%s,"%s":['):format(names.outer,
+      resource_of(options), names.inner, core.encode { name = "koine", version = version }, names.list) }
+end
+
+--- An observer that sends to a collector. opts: {endpoint = URL of the collector, to which /v1/traces and /v1/metrics
+-- are added, "http://localhost:4318"; traces_endpoint, metrics_endpoint = such a URL in full; traces = false for no
+-- spans, metrics = true for metrics; headers = {name = string}; ca_file = path; service = its name there; resource =
+-- {attribute = value}; content = as koine.observe.new has it; attempts = true for spans of single HTTP requests;
+-- batch = spans of a request, 512; interval = seconds between requests, 5; metrics_interval = the same for metrics, 60;
+-- queue = spans that may wait, 2048; timeout = seconds for a request, flush and close, 10}. Returns the observer, with
+-- methods record, flush, close, counts, and <close>. Raises an ArgumentError.
 return function(opts)
   local options = OPTIONS(opts == nil and {} or opts)
-  local headers, secrets = headers_of(options.headers)
-  local self = setmetatable({ options = options, url = options.url or options.endpoint .. PATH, headers = headers,
-    secrets = secrets, head = head_of(options), queue = new_queue(options.queue), spans = new_spans(options.attempts),
-    numbers = { sent = 0, rejected = 0, dropped = 0, failed = 0 }, failures = 0, resume_at = 0, since = 0,
-    flying = false, task = false, closed = false }, otlp_mt)
+  local self = setmetatable({ spans = new_spans(options.attempts), senders = {}, timeout = options.timeout,
+    closed = false }, otlp_mt)
+  if options.traces then
+    self.traces = sender_of(options, "traces", new_queue(options.queue),
+      { outer = "resourceSpans", inner = "scopeSpans", list = "spans", rejected = "rejectedSpans" })
+    self.senders[1] = self.traces
+  end
+  if options.metrics then
+    self.metrics = sender_of(options, "metrics", new_metrics(),
+      { outer = "resourceMetrics", inner = "scopeMetrics", list = "metrics", rejected = "rejectedDataPoints" })
+    self.senders[#self.senders + 1] = self.metrics
+  end
   self.hook = observer.new { to = self, content = options.content }
   return self
 end

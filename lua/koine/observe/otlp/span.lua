@@ -8,7 +8,7 @@ local core = require "koine.core"
 local value = require "koine.observe.otlp.value"
 
 local EVENTS_MAX = 128 -- of a span
-local SAMPLED = 1      -- flags
+local SAMPLED, KNOWN = 0x001, 0x100 -- flags: KNOWN with a parent of this process, or without one
 
 local methods = {}
 local spans_mt = { __index = methods }
@@ -52,7 +52,8 @@ end
 
 local function begin(self, record)
   local above = span_of(self, record.parent)
-  local open = { start = record, events = core.array {}, lost = 0, parent = above and above.start.id or record.parent }
+  local open = { start = record, events = core.array {}, lost = 0, parent = above and above.start.id or record.parent,
+    flags = (above or not record.parent) and SAMPLED | KNOWN or SAMPLED }
   if is_part(self, record, above) then open.above = above or false end
   self.open[record.id] = open
 end
@@ -61,32 +62,32 @@ end
 local function made(open, finish, ended)
   local start = open.start
   local name, kind = attributes.span(start)
-  local list, status = attributes.of(start, finish)
-  if open.mcp then attributes.add_mcp(list, open.mcp.start, open.mcp.finish) end
+  local list, status = attributes.of(start, finish, open.mcp)
   return { traceId = start.trace, spanId = start.id, parentSpanId = open.parent, name = name, kind = kind,
     startTimeUnixNano = nanoseconds(start.time), endTimeUnixNano = nanoseconds(ended), attributes = list,
-    events = open.events, droppedEventsCount = open.lost > 0 and open.lost or nil, status = status, flags = SAMPLED }
+    events = open.events, droppedEventsCount = open.lost > 0 and open.lost or nil, status = status, flags = open.flags }
 end
 
 local function finish(self, record)
   local open = self.open[record.id]
-  if not open then return nil, true end
+  if not open then return nil, nil, true end
   self.open[record.id] = nil
   if open.above == nil then
-    return made(open, record, open.start.time + math.floor((record.seconds or 0) * 1e9))
+    return made(open, record, open.start.time + math.floor((record.seconds or 0) * 1e9)), open.start
   elseif open.start.type == "wait" then
     add_event(self, open.start, { ["koine.seconds"] = record.seconds })
   elseif open.start.type == "mcp" and open.above then
     open.above.mcp = { start = open.start, finish = record }
   end
+  return nil, open.start
 end
 
---- Takes a record: the span that it ends (a table, as OTLP has it), or nil, and true where the record is lost: what
--- happens in nothing that is open.
+--- Takes a record. Of an end: the span that it ends (a table, as OTLP has it; nil: what it ends is none), and the
+-- record of its start. The third result is true where the record is lost: what happens in something that is not open.
 function methods:take(record)
   if record.phase == "start" then return begin(self, record) end
   if record.phase == "end" then return finish(self, record) end
-  if not add_event(self, record) then return nil, true end
+  if record.parent and not add_event(self, record) then return nil, nil, true end
 end
 
 --- The spans of what is still open (an array), which then is not open any more: they have an attribute koine.open, and

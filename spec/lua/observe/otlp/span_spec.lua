@@ -78,7 +78,12 @@ local GOLDEN = {
     { ["mcp.method.name"] = "tools/list", ["mcp.protocol.version"] = "2025-06-18", ["network.transport"] = "pipe",
       ["jsonrpc.request.id"] = "7", ["rpc.response.status_code"] = "-32601", ["error.type"] = "-32601" } },
   { "turn", "turn", { mode = "batch", session = "k" }, { outcome = "done" }, "invoke_workflow batch", 1,
-    { ["gen_ai.operation.name"] = "invoke_workflow", ["gen_ai.conversation.id"] = "k", ["koine.outcome"] = "done" } },
+    { ["gen_ai.operation.name"] = "invoke_workflow", ["gen_ai.conversation.id"] = "k",
+      ["gen_ai.workflow.name"] = "batch", ["koine.outcome"] = "done" } },
+  { "session", "session", { role = "reviewer", model = "m" }, { outcome = "done", usage = { output_tokens = 2 } },
+    "invoke_workflow reviewer", 1, { ["gen_ai.operation.name"] = "invoke_workflow",
+      ["gen_ai.workflow.name"] = "reviewer", ["gen_ai.request.model"] = "m", ["koine.outcome"] = "done",
+      ["gen_ai.usage.output_tokens"] = "2" } },
   { "attempt", "attempt", { number = 2, url = "https://api.x/v1/chat" }, { status_code = 200 }, "POST", 3,
     { ["http.request.method"] = "POST", ["url.full"] = "https://api.x/v1/chat", ["http.request.resend_count"] = "1",
       ["http.response.status_code"] = "200" } },
@@ -161,7 +166,8 @@ describe("OTLP's spans", function()
 
   it("tell of events that belong to nothing, and keep a bounded number of the others", function()
     local spans = new_spans(false)
-    assert.is_true(select(2, spans:take(record("point", "retry", 5, { parent = id_of(1) }))))
+    assert.is_true(select(3, spans:take(record("point", "retry", 5, { parent = id_of(1) }))))
+    assert.is_nil(select(3, spans:take(record("point", "queued", 6))))
     spans:take(record("start", "chat", 1))
     for n = 10, 209 do spans:take(record("point", "delta", n, { parent = id_of(1) })) end
     local chat = spans:take(record("end", "chat", 1))
