@@ -370,6 +370,7 @@ build = {
     ["koine.observe.otlp"] = "lua/koine/observe/otlp/init.lua",
     ["koine.observe.otlp.attributes"] = "lua/koine/observe/otlp/attributes.lua",
     ["koine.observe.otlp.content"] = "lua/koine/observe/otlp/content.lua",
+    ["koine.observe.otlp.environment"] = "lua/koine/observe/otlp/environment.lua",
     ["koine.observe.otlp.metrics"] = "lua/koine/observe/otlp/metrics.lua",
     ["koine.observe.otlp.queue"] = "lua/koine/observe/otlp/queue.lua",
     ["koine.observe.otlp.sender"] = "lua/koine/observe/otlp/sender.lua",

@@ -41,7 +41,13 @@ function observe.jsonl(to, opts) return require "koine.observe.jsonl"(to, opts) 
 function observe.cost(opts) return require "koine.observe.cost"(opts) end
 
 --- An observer that sends spans to an OpenTelemetry collector: see observe/otlp.
-function observe.otlp(opts) return require "koine.observe.otlp"(opts) end
+function observe.otlp(opts) return require "koine.observe.otlp".new(opts) end
+
+--- Such an observer as OpenTelemetry's environment variables describe it, which docs/observing.md lists. `opts` (nil:
+-- none) are those of observe.otlp, before which variables count, but for `resource` and `headers`, which are added to.
+-- Returns the observer; nil where the variables turn everything off: an option `observer` without effect; nil, err
+-- where a variable cannot be used. Raises an ArgumentError for `opts`.
+function observe.from_env(opts) return require "koine.observe.otlp".from_env(opts) end
 
 --- The records of a file that jsonl wrote: see observe/read.lua.
 function observe.read(path) return require "koine.observe.read"(path) end

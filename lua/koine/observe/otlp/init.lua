@@ -4,6 +4,8 @@
 
 local check = require "koine.data.check"
 local core = require "koine.core"
+local environment = require "koine.observe.otlp.environment"
+local errors = require "koine.data.errors"
 local new_metrics = require "koine.observe.otlp.metrics"
 local new_queue = require "koine.observe.otlp.queue"
 local new_sender = require "koine.observe.otlp.sender"
@@ -14,6 +16,8 @@ local version = require "koine.data.version"
 local wait = require "koine.task.wait"
 
 local SECRETS_MAX, SECRET_MIN = 16, 8 -- as the core has them
+
+local otlp = {}
 
 local methods = {}
 local otlp_mt = { __index = methods, __name = "koine.observe.otlp" }
@@ -141,7 +145,7 @@ end
 -- batch = spans of a request, 512; interval = seconds between requests, 5; metrics_interval = the same for metrics, 60;
 -- queue = spans that may wait, 2048; timeout = seconds for a request, flush and close, 10}. Returns the observer, with
 -- methods record, flush, close, counts, and <close>. Raises an ArgumentError.
-return function(opts)
+function otlp.new(opts)
   local options = OPTIONS(opts == nil and {} or opts)
   local self = setmetatable({ spans = new_spans(options.attempts), senders = {}, timeout = options.timeout,
     closed = false }, otlp_mt)
@@ -158,3 +162,26 @@ return function(opts)
   self.hook = observer.new { to = self, content = options.content }
   return self
 end
+
+-- What two tables {name = value} have; the second one's values count.
+local function merged(first, second)
+  local all = {}
+  for name, given in next, first or {} do all[name] = given end
+  for name, given in next, second or {} do all[name] = given end
+  return all
+end
+
+--- The observer that environment variables describe: see observe.from_env.
+function otlp.from_env(opts)
+  OPTIONS(opts == nil and {} or opts)
+  local options, problem = environment.options(os.getenv)
+  if not options then return nil, problem and errors.new { kind = "other", message = problem } end
+  for _, name in ipairs { "headers", "resource" } do
+    options[name] = merged(opts and opts[name], options[name])
+  end
+  local made, err = errors.try(otlp.new, merged(opts, options))
+  if made then return made end
+  return nil, errors.new { kind = "other", message = "OpenTelemetry's environment variables: " .. err.message }
+end
+
+return otlp
