@@ -54,6 +54,9 @@ observer.parent = check.that('context (ctx.observe) or traceparent ("00-…-…-
   if getmetatable(value) == context_mt then return value end
 end)
 
+--- The context of a traceparent that another program sent; nil for anything else.
+function observer.sent(value) return type(value) == "string" and read_traceparent(value) or nil end
+
 -- Observers ---------------------------------------------------------------------------------------------------------
 
 local failed = { count = 0, first = nil } -- of all observers of this Lua state
@@ -273,12 +276,12 @@ local function record_of(self, phase, fields)
   return record
 end
 
---- What the parts of this work take as their parent: {trace, id, conversation}, and a traceparent by tostring. The
--- conversation (string, nil for none) is the span's field, which its parts inherit.
+--- What the parts of this work take as their parent: {trace, id, type, conversation}, and a traceparent by tostring.
+-- The conversation (string, nil for none) is the span's field, which its parts inherit.
 function methods:context()
   local context = self.own_context
   if not context then
-    context = setmetatable({ trace = self.trace, id = self.id, hook = self.hook,
+    context = setmetatable({ trace = self.trace, id = self.id, type = self.type, hook = self.hook,
       conversation = self.conversation }, context_mt)
     self.own_context = context
   end

@@ -19,14 +19,16 @@ function observe.request(connection, method, opts)
   return setmetatable({ connection = connection, method = method, opts = opts, span = nil, progress = 0 }, metatable)
 end
 
---- The request has its id (nil: it could not be made). Returns the traceparent that goes out with it.
+--- The request has its id (nil: it could not be made). Returns the traceparent that goes out with it: of a call that
+-- is all that a tool does, the tool's, as traces have one span for both.
 function methods:begin(id)
   local connection, parent = self.connection, self.opts.parent
   local options, transport = connection.options, connection.transport
   self.span = observer.start(options.observer, parent, "mcp", { server = connection.name, method = self.method,
     target = self.opts.name, transport = transport and transport.kind or options.url and "http" or "stdio",
     version = connection.known.version, request_id = id and tostring(id) })
-  return tostring(self.span and self.span:context() or parent)
+  local is_tool = self.method == "tools/call" and parent and parent.type == "tool"
+  return tostring(self.span and not is_tool and self.span:context() or parent)
 end
 
 --- The request is over: with its result (table), or with nil and its error.

@@ -4,6 +4,7 @@ local calls = require "koine.protocol.acp.serve.turn.calls"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local failure = require "koine.protocol.acp.serve.failure"
+local observer = require "koine.data.observer"
 local prompt = require "koine.protocol.acp.serve.prompt"
 local replay = require "koine.protocol.acp.serve.replay"
 local saved = require "koine.protocol.acp.serve.saved"
@@ -187,7 +188,8 @@ end
 requests["session/prompt"] = of_session(function(_, session, params, request)
   local blocks, err = prompt.blocks(params.prompt)
   if not blocks then return nil, err end
-  return session:prompt(blocks, request.id)
+  local meta = params._meta
+  return session:prompt(blocks, request.id, observer.sent(type(meta) == "table" and meta.traceparent))
 end)
 
 -- Sets an option: true where it changed, false where not; nil, err.

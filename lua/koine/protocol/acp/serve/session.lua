@@ -122,9 +122,9 @@ end
 -- Turns ------------------------------------------------------------------------------------------------------------
 
 --- Runs a turn once those before it are over: the result of session/prompt, or nil, err. `blocks` are the user's, `id`
--- is the request's.
-function methods:prompt(blocks, id)
-  local turn = turns.new(self)
+-- is the request's, `parent` what the turn is a part of for observers: a context, nil for none.
+function methods:prompt(blocks, id, parent)
+  local turn = turns.new(self, parent)
   local gone <close> = defer(function() self.turns[turn] = nil end) -- luacheck: ignore gone
   self.turns[turn] = id
   local held <close>, err = turn:breakable(function() return self.mutex:hold() end) -- luacheck: ignore held

@@ -1,6 +1,7 @@
 -- A served agent, as a program: its argument is JSON of {steps (of a playbook, by session where it is a list of lists),
--- tools (names of those below), store (directory), serve (options of koine.acp.serve), after (true: prints at its
--- end; "stderr": there)}, or the file @PATH that holds it; see below for more.
+-- tools (names of those below), store (directory), log (path: what observers are told), serve (options of
+-- koine.acp.serve), after (true: prints at its end; "stderr": there)}, or the file @PATH that holds it; see below for
+-- more.
 
 local core = require "koine.core"
 local koine = require "koine"
@@ -64,7 +65,7 @@ local function agent_with(steps)
     if said[1] and said[1].text == "be silent" then koine.sleep(600) end
     return book:chat(messages, opts)
   end, max_context_tokens = function() return 1000 end }
-  local fields = { adapter = adapter, tools = tools }
+  local fields = { adapter = adapter, tools = tools, observer = config.log and assert(koine.observe.jsonl(config.log)) }
   if config.stop == "tokens" then fields.stop = { koine.agent.tokens(1) } end
   if config.stop == "steps" then fields.stop = { koine.agent.steps(1) } end
   return koine.agent(fields)

@@ -54,6 +54,24 @@ describe("a turn of a served agent", function()
     assert.same({ "a dot", "image/png" }, { all[13].content[1].content.text, all[13].content[2].content.mimeType })
   end)
 
+  it("is a part of what the editor says that its prompt is a part of", function()
+    local log = dir .. "/log.jsonl"
+    local editor <close> = kit.open { log = log, steps = { text "One.", text "Two." } }
+    local id = editor:session()
+    local trace, parent = ("0af7"):rep(8), ("b7ad"):rep(4)
+    for _, sent in ipairs { ("00-%s-%s-01"):format(trace, parent), "nonsense" } do
+      editor:ask("session/prompt", { sessionId = id, prompt = { { type = "text", text = "go" } },
+        _meta = { traceparent = sent } })
+    end
+    local starts = {}
+    for _, record in ipairs(assert(koine.observe.read(log))) do
+      if record.type == "agent" and record.phase == "start" then starts[#starts + 1] = record end
+    end
+    assert.same({ trace, parent }, { starts[1].trace, starts[1].parent })
+    assert.is_nil(starts[2].parent)
+    assert.equal(2, #starts)
+  end)
+
   it("ends as the run ended", function()
     local function ends(config)
       local editor <close> = kit.open(config)

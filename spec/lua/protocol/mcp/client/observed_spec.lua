@@ -103,7 +103,7 @@ describe("an observed client", function()
     local tool, request = observed.of(records, "tool", "start")[1], observed.of(records, "mcp", "start")[1]
     assert.are.equal("fake", tool.mcp_server)
     assert.are.equal(tool.id, request.parent)
-    assert.are.same({ ("00-%s-%s-01"):format(request.trace, request.id) }, { sent(client)[1] })
+    assert.are.same({ ("00-%s-%s-01"):format(tool.trace, tool.id) }, { sent(client)[1] }) -- traces have one span
   end)
 
   it("is observed where a group is", function()

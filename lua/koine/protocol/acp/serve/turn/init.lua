@@ -48,7 +48,7 @@ end
 -- The fields of the agent that this run has of its own.
 local function fields_of(self, spec)
   local session = self.session
-  local fields = { tools = session:watched(spec.tools) }
+  local fields = { tools = session:watched(spec.tools), parent = self.parent or spec.parent }
   fields.on_delta = both(spec.on_delta, function(delta)
     if delta.type:find "_delta$" then self.updates:on_delta(delta) else self.updates:end_block() end
   end)
@@ -145,10 +145,10 @@ function methods:play(blocks)
   return { stopReason = reason }
 end
 
---- A turn of a session, which has not begun.
-function turn.new(session)
-  return setmetatable({ session = session, run = false, task = nil, cancelled = false, calls = calls.new(session),
-    updates = updates.new(session) }, metatable)
+--- A turn of a session, which has not begun. `parent` is what it is a part of for observers: a context, nil for none.
+function turn.new(session, parent)
+  return setmetatable({ session = session, parent = parent, run = false, task = nil, cancelled = false,
+    calls = calls.new(session), updates = updates.new(session) }, metatable)
 end
 
 return turn
