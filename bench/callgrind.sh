@@ -11,37 +11,38 @@ out=$build/callgrind
 known=bench/callgrind.txt
 mkdir -p "$out"
 rm -f "$out/port"
-# shellcheck disable=SC2046
-${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -Ibench -o "$out/server" bench/server.c $(pkg-config --libs libcurl)
+${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -o "$out/server" bench/server/*.c
 "$out/server" >"$out/port" &
 server=$!
 trap 'kill $server 2>/dev/null' EXIT
 while ! [ -s "$out/port" ]; do sleep 0.05; done
 url=http://127.0.0.1:$(tr -cd 0-9 <"$out/port")
 
-# Instructions inside koine/core.so, what it inlined of headers with them: CASE N. In the profile `ob=` names the object of the
-# cost lines behind it; the line behind `calls=` is what the called function cost, counted at its own place.
+# Instructions inside koine/core.so, what it inlined of headers with them, of a program of bench/koine and its arguments. In
+# the profile `ob=` names the object of the cost lines behind it; the line behind `calls=` is what the called function cost,
+# counted at its own place.
 count() {
   rm -f "$out/profile"
   valgrind -q --tool=callgrind --compress-strings=no --callgrind-out-file="$out/profile" \
-    "$lua" bench/koine.lua "$1" x "$url" "$2" >/dev/null
+    "$lua" "bench/koine/$@" >/dev/null
   awk '/^ob=/ { ours = /koine\/core\.so$/ } /^calls=/ { called = 1; next }
     /^[0-9+*-]/ { if (ours && !called) sum += $2; called = 0 } END { printf "%d\n", sum }' "$out/profile"
 }
 
-# CASE NAME SMALL LARGE
+# NAME SMALL LARGE PROGRAM ARGUMENT…
 figure() {
-  small=$(count "$1" "$3")
-  large=$(count "$1" "$4")
-  echo "$2 $(((large - small) / ($4 - $3))) instructions"
+  name=$1 few=$2 many=$3
+  shift 3
+  small=$(count "$@" "$few")
+  large=$(count "$@" "$many")
+  echo "$name $(((large - small) / (many - few))) instructions"
 }
 
 {
-  figure delta_anthropic instructions_per_delta_anthropic 2000 12000
-  figure delta_openai instructions_per_delta_openai 2000 12000
-  figure delta_gemini instructions_per_delta_gemini 2000 12000
-  figure delta_ollama instructions_per_delta_ollama 2000 12000
-  figure chat instructions_per_chat 200 1200
+  for format in anthropic openai responses gemini ollama; do
+    figure instructions_per_delta_$format 2000 12000 streams.lua delta x "$url" $format
+  done
+  figure instructions_per_chat 200 1200 chat.lua small x "$url"
 } >"$out/figures"
 cat "$out/figures"
 

@@ -15,13 +15,6 @@ static inline double bench_cpu(void) {
   return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1e6 + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
 }
 
-/* Seconds since an arbitrary start. */
-static inline double bench_wall(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* A line of /proc/self/status in MiB, 0 where the system does not say. */
 static inline double bench_status(const char *name) {
   char line[256];

@@ -1,10 +1,10 @@
 /*
-** baseline_paced.c: LABEL URL N DELTAS: N paced streams at once on one multi: each split into lines, every delta's
+** paced.c: LABEL URL REQUEST N DELTAS: N paced streams at once on one multi: each split into lines, every delta's
 ** number looked at. One epoll and curl_multi_socket_action: libcurl's fast way. CPU per delta, most memory held.
 */
 #include <sys/epoll.h>
 
-#include "baseline.h"
+#include "request.h"
 
 #define MARK "\"text_delta\",\"text\":\""
 
@@ -73,10 +73,11 @@ static void run(CURLM *m) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) bench_die("usage: baseline_paced LABEL URL N DELTAS");
-  int n = atoi(argv[3]);
-  unsigned long deltas = strtoul(argv[4], NULL, 10);
+  if (argc != 6) bench_die("usage: paced LABEL URL REQUEST N DELTAS");
+  int n = atoi(argv[4]);
+  unsigned long deltas = strtoul(argv[5], NULL, 10);
   curl_global_init(CURL_GLOBAL_DEFAULT);
+  struct request *r = request_read(argv[2], argv[3]);
   CURLM *m = curl_multi_init();
   CURL **c = calloc((size_t)n, sizeof *c);
   struct stream *s = calloc((size_t)n, sizeof *s);
@@ -87,7 +88,7 @@ int main(int argc, char **argv) {
   curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, on_timer);
   double before = bench_cpu();
   for (int i = 0; i < n; i++) {
-    c[i] = baseline_post(argv[2], take, &s[i]);
+    c[i] = request_handle(r, take, &s[i]);
     curl_multi_add_handle(m, c[i]);
   }
   run(m);

@@ -1,6 +1,6 @@
-/* baseline_streams.c: LABEL URL N [each]: N streams open at once on one multi; memory once each has received something;
+/* streams.c: LABEL URL REQUEST N [each]: N streams open at once on one multi; memory once each has received something;
 ** with `each` divided by N, without what the process had before. */
-#include "baseline.h"
+#include "request.h"
 
 static int started;
 
@@ -15,19 +15,20 @@ static size_t first(char *p, size_t size, size_t n, void *ud) {
 int main(int argc, char **argv) {
   int running = 0;
   struct rlimit files;
-  if (argc != 4 && argc != 5) bench_die("usage: baseline_streams LABEL URL N [each]");
-  int n = atoi(argv[3]);
+  if (argc != 5 && argc != 6) bench_die("usage: streams LABEL URL REQUEST N [each]");
+  int n = atoi(argv[4]);
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   curl_global_init(CURL_GLOBAL_DEFAULT);
+  struct request *r = request_read(argv[2], argv[3]);
   CURLM *m = curl_multi_init();
   CURL **c = calloc((size_t)n, sizeof *c);
   char *flags = calloc((size_t)n, 1);
   if (m == NULL || c == NULL || flags == NULL) bench_die("memory");
   double before = bench_rss();
   for (int i = 0; i < n; i++) {
-    c[i] = baseline_post(argv[2], first, &flags[i]);
+    c[i] = request_handle(r, first, &flags[i]);
     curl_multi_add_handle(m, c[i]);
   }
   do {
@@ -35,7 +36,7 @@ int main(int argc, char **argv) {
     if (started < n && running == n) curl_multi_poll(m, NULL, 0, 1000, NULL);
   } while (started < n && running == n);
   if (running < n) bench_die("a stream ended");
-  if (argc == 5) bench_report(argv[1], "", (bench_rss() - before) * 1024 / n, "KiB");
+  if (argc == 6) bench_report(argv[1], "", (bench_rss() - before) * 1024 / n, "KiB");
   else bench_report(argv[1], "", bench_rss(), "MiB");
   for (int i = 0; i < n; i++) {
     curl_multi_remove_handle(m, c[i]);
