@@ -1,6 +1,7 @@
 /*
 ** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees
-** all of it. User value 1: the Lua tables made from it so far. Nothing outside the userdata is owned.
+** all of it. User value 1: the Lua values made from it so far, by field; at PRICES what knows the cost of its usage. Nothing
+** outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always,
 ** but for one that holds the answer itself: `output`), model (string), stop_reason (string), raw_stop_reason,
@@ -12,6 +13,8 @@
 
 #define TYPE_BLOCK "koine.block"
 #define TYPE_USAGE "koine.usage"
+
+#define PRICES 1 /* an index that no field has */
 
 struct response {
   const struct node *root; /* inside this very userdata */
@@ -83,7 +86,33 @@ static void name_tables(lua_State *L, const char *key) {
   lua_pop(L, 1);
 }
 
-/* Pushes a field: from the tables made before, else made now and kept. */
+/* Adds its cost to the usage on top, as the prices among the values at `made` have it. */
+static void add_cost(lua_State *L, int self, int made) {
+  if (lua_rawgeti(L, made, PRICES) != LUA_TNIL) {
+    lua_getfield(L, -1, "add");
+    lua_insert(L, -2);
+    lua_pushvalue(L, -3);
+    push_field(L, self, "model");
+    lua_call(L, 3, 0);
+  } else {
+    lua_pop(L, 1);
+  }
+}
+
+/* Pushes the attempts of an answer that was priced: but for those noted, which were more, the one that it came by. */
+static void push_attempts(lua_State *L, int self, int made) {
+  if (lua_rawgeti(L, made, PRICES) == LUA_TNIL) return;
+  lua_pop(L, 1);
+  lua_createtable(L, 1, 0);
+  lua_createtable(L, 0, 2);
+  push_field(L, self, "status_code");
+  lua_setfield(L, -2, "status_code");
+  lua_pushinteger(L, 0);
+  lua_setfield(L, -2, "waited");
+  lua_rawseti(L, -2, 1);
+}
+
+/* Pushes a field: from the values made before, else made now and kept. */
 static void push_field(lua_State *L, int self, const char *key) {
   const struct node *v;
   lua_getiuservalue(L, self, 1);
@@ -94,10 +123,12 @@ static void push_field(lua_State *L, int self, const char *key) {
   lua_pop(L, 1);
   v = strcmp(key, "raw") == 0 ? NULL : node_get_(root(L, self), key, strlen(key));
   if (strcmp(key, "tool_calls") == 0) push_tool_calls(L, self);
+  else if (v == NULL && strcmp(key, "attempts") == 0) push_attempts(L, self, lua_gettop(L));
   else if (v == NULL) lua_pushnil(L);
   else {
     push_node(L, v, strcmp(key, "output") == 0);
     name_tables(L, key);
+    if (strcmp(key, "usage") == 0) add_cost(L, self, lua_gettop(L) - 1);
   }
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, key);
@@ -126,6 +157,18 @@ static int f_annotate(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   lua_insert(L, 2);
   lua_rawset(L, 2);
+  return 0;
+}
+
+/* core.price(response, prices): an answer that came. prices:add(usage, model) adds the cost to its usage when that is asked
+** for. Where no attempts are noted, it came by the first. */
+static int f_price(lua_State *L) {
+  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, 1);
+  lua_insert(L, 2);
+  lua_rawseti(L, 2, PRICES);
   return 0;
 }
 
@@ -207,7 +250,8 @@ static void push_copy(lua_State *L, int idx, int depth) {
 ** in usage beside the counts (cost), and warnings of its own. */
 static void copy_notes(lua_State *L, const struct node *o, int copy, int made) {
   for (lua_pushnil(L); lua_next(L, made); lua_pop(L, 1)) {
-    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    if (lua_type(L, -2) != LUA_TSTRING) continue;
+    const char *key = lua_tostring(L, -2);
     int amended = strcmp(key, "usage") == 0 || strcmp(key, "warnings") == 0;
     if ((!amended && node_get_(o, key, strlen(key)) != NULL) || strcmp(key, "tool_calls") == 0) continue;
     push_copy(L, -1, 0);
@@ -228,6 +272,9 @@ static int m_to_table(lua_State *L) {
     push_node(L, v, str_eq(v->key, "output"));
     lua_rawset(L, 2);
   }
+  push_field(L, 1, "usage");
+  push_field(L, 1, "attempts");
+  lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   copy_notes(L, o, 2, 3);
   lua_newtable(L);
@@ -304,4 +351,6 @@ void open_response(lua_State *L) {
   lua_setfield(L, -2, "usage_mt");
   lua_pushcfunction(L, f_annotate);
   lua_setfield(L, -2, "annotate");
+  lua_pushcfunction(L, f_price);
+  lua_setfield(L, -2, "price");
 }

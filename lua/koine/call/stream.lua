@@ -38,28 +38,34 @@ local function recover(self, call, err)
   return again, err
 end
 
--- Sets the cost of an answer: as the provider says, else at the row's price for the model that answered, which is
--- looked up when it is another one than in the adapter's last answer.
-local function set_cost(response, state)
-  local usage, priced = response.usage, state.priced
+-- The prices of an adapter's answers: its row, and the last model that answered with its pricing.
+local prices = {}
+prices.__index = prices
+
+-- Sets the cost of an answer of `model`: as the provider says, else at the row's price.
+function prices:add(usage, model)
   if usage.cost then return end
-  if not priced or priced.model ~= response.model then
-    priced = { model = response.model, pricing = rows.pricing(rows.family(state.row, response.model)) }
-    state.priced = priced
+  if self.model ~= model then
+    self.pricing = rows.pricing(rows.family(self.row, model))
+    self.model = model
   end
-  usage.cost = pricing.calculate(usage, priced)
+  usage.cost = pricing.calculate(usage, self)
   usage.cost_source = usage.cost and "prices"
 end
 
--- The Response of an answer that is over, complete.
+-- The Response of an answer that is over, complete. Most programs do not look at its cost and its attempts: the core makes
+-- these when they are asked for.
 local function settle(self, call)
-  local response = self:finish()
+  local response, state = self:finish(), call.state
   if call.finished then return response end
   call.finished = true
   local attempts = call.ledger.attempts
-  attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
-  core.annotate(response, "attempts", attempts)
-  set_cost(response, call.state)
+  if attempts[1] then
+    attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
+    core.annotate(response, "attempts", attempts)
+  end
+  state.prices = state.prices or setmetatable({ row = state.row }, prices)
+  core.price(response, state.prices)
   if call.span then observe.chat_over(call, response, self:stats()) end
   return response
 end

@@ -141,6 +141,19 @@ describe("response.usage.cost", function()
       end)
     end
 
+    it("is there, as the attempts are, whatever was asked for before" .. how, function()
+      local response = answer("anthropic", "claude-sonnet-4-5", COUNTS, stream)
+      local copy = response:to_table()
+      close(0.00306, copy.usage.cost.input + copy.usage.cost.cache_read)
+      assert.are.same({ { status_code = 200, waited = 0 } }, copy.attempts)
+      assert.are.same(copy, response:to_table())
+      assert.are.equal(response.usage, response.usage)
+      assert.are.equal(response.attempts, response.attempts)
+      assert.are.same(copy.usage.cost, response.usage.cost)
+      assert.are.equal("prices", response.usage.cost_source)
+      for name in pairs(copy) do assert.are.equal("string", type(name)) end
+    end)
+
     it("is nil, not 0, where the price is not known" .. how, function()
       assert.is_nil(answer("anthropic", "claude-of-tomorrow", COUNTS, stream).usage.cost)
       assert.is_nil(answer("openai", "gpt-5.4", COUNTS, stream).usage.cost)
