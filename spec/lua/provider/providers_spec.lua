@@ -20,7 +20,7 @@ local ROW = set("name", "title", "rank", "codec", "base_url", "base_urls", "blan
   "counts", "env", "auth", "key_optional", "default_model", "headers", "id_header", "quirks", "plain_max_tokens",
   "options", "api", "apis", "own_ids", "login", "heads", "service", "list_base_url", "express_base_url", "places",
   "variables", "models", "models_checked", "source", "seen", "says", "failed_output", "chat",
-  "embed", "output_extra")
+  "embed", "output_extra", "telemetry")
 local EMBED = set("path", "base_url", "dialect", "model", "batch", "tokens", "base64", "dtype", "dimensions",
   "truncation", "purposes", "wrap", "in_path", "head", "tokens_header", "not_found", "hint", "substitutes", "models",
   "prefix")
