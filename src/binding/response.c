@@ -1,7 +1,7 @@
 /*
 ** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees
-** all of it. User value 1: the Lua values made from it so far, by field; at PRICES what knows the cost of its usage. Nothing
-** outside the userdata is owned.
+** all of it. User value 1: the Lua values made from it so far, by field; at PRICES what knows the cost of its usage.
+** Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always,
 ** but for one that holds the answer itself: `output`), model (string), stop_reason (string), raw_stop_reason,
@@ -10,6 +10,7 @@
 ** output (a value), output_error (table), output_mode (string).
 */
 #include "binding.h"
+#include "core/exchange/head.h"
 
 #define TYPE_BLOCK "koine.block"
 #define TYPE_USAGE "koine.usage"
@@ -86,6 +87,19 @@ static void name_tables(lua_State *L, const char *key) {
   lua_pop(L, 1);
 }
 
+/* Pushes the value of a field of the message. Headers of an answer that came are text. */
+static void push_value(lua_State *L, const struct node *v, struct str key) {
+  if (node_is(v, NODE_STRING) && str_eq(key, "headers")) {
+    size_t n = head_count(v->s);
+    struct header *h = lua_newuserdatauv(L, (n + 1) * sizeof *h, 0);
+    head_list(v->s, h);
+    push_headers(L, h, n);
+    lua_remove(L, -2);
+  } else {
+    push_node(L, v, str_eq(key, "output"));
+  }
+}
+
 /* Adds its cost to the usage on top, as the prices among the values at `made` have it. */
 static void add_cost(lua_State *L, int self, int made) {
   if (lua_rawgeti(L, made, PRICES) != LUA_TNIL) {
@@ -126,7 +140,7 @@ static void push_field(lua_State *L, int self, const char *key) {
   else if (v == NULL && strcmp(key, "attempts") == 0) push_attempts(L, self, lua_gettop(L));
   else if (v == NULL) lua_pushnil(L);
   else {
-    push_node(L, v, strcmp(key, "output") == 0);
+    push_value(L, v, (struct str){ key, strlen(key) });
     name_tables(L, key);
     if (strcmp(key, "usage") == 0) add_cost(L, self, lua_gettop(L) - 1);
   }
@@ -160,8 +174,8 @@ static int f_annotate(lua_State *L) {
   return 0;
 }
 
-/* core.price(response, prices): an answer that came. prices:add(usage, model) adds the cost to its usage when that is asked
-** for. Where no attempts are noted, it came by the first. */
+/* core.price(response, prices): an answer that came. prices:add(usage, model) adds the cost to its usage when that is
+** asked for. Where no attempts are noted, it came by the first. */
 static int f_price(lua_State *L) {
   luaL_checkudata(L, 1, TYPE_RESPONSE);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -269,7 +283,7 @@ static int m_to_table(lua_State *L) {
   for (const struct node *v = o->child; v != NULL; v = v->next) {
     if (str_eq(v->key, "raw")) continue;
     push_str(L, v->key);
-    push_node(L, v, str_eq(v->key, "output"));
+    push_value(L, v, v->key);
     lua_rawset(L, 2);
   }
   push_field(L, 1, "usage");

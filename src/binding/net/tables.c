@@ -173,16 +173,26 @@ void read_secrets(lua_State *L, int idx, struct secrets *k) {
   lua_settop(L, idx);
 }
 
+/* Pushes the values of the first header and of those behind it with the same name, joined by ", " (RFC 9110, 5.3). */
+static void push_joined(lua_State *L, const struct header *v, size_t n) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < n; i++) {
+    if (!str_same(v[i].name, v->name)) continue;
+    if (i > 0) luaL_addstring(&b, ", ");
+    if (v[i].value.n > 0) luaL_addlstring(&b, v[i].value.p, v[i].value.n);
+  }
+  luaL_pushresult(&b);
+}
+
 void push_headers(lua_State *L, const struct header *v, size_t n) {
-  struct scratch *s = state_scratch(L);
   lua_createtable(L, 0, (int)n);
   for (size_t i = 0; i < n; i++) {
     push_str(L, v[i].name);
     lua_pushvalue(L, -1);
     if (lua_rawget(L, -3) == LUA_TNIL) {
-      if (head_join(v + i, n - i, &s->text) != 0) luaL_error(L, "not enough memory");
       lua_pop(L, 1);
-      push_str(L, buf_str(&s->text));
+      push_joined(L, v + i, n - i);
       lua_rawset(L, -3);
     } else {
       lua_pop(L, 2);

@@ -115,28 +115,6 @@ void exchange_free(struct exchange *x) {
 
 /* {{{ in */
 
-static int keep_header(struct exchange *x, struct str name, struct str value) {
-  name = arena_dup(&x->arena, name);
-  value = arena_dup(&x->arena, value);
-  return name.p == NULL || value.p == NULL ? -1 : node_set(x->headers, name, node_string(&x->arena, value));
-}
-
-/* The headers as an object of the arena, one member per name. */
-static int keep_headers(struct exchange *x, const struct header *h, size_t n) {
-  struct buf joined;
-  int bad = 0;
-  x->headers = node_new(&x->arena, NODE_OBJECT);
-  if (x->headers == NULL) return -1;
-  buf_init(&joined, x->m);
-  for (size_t i = 0; i < n && bad == 0; i++) {
-    if (node_get_(x->headers, h[i].name.p, h[i].name.n) != NULL) continue;
-    bad = head_join(h + i, n - i, &joined);
-    if (bad == 0) bad = keep_header(x, h[i].name, buf_str(&joined));
-  }
-  buf_free(&joined);
-  return bad;
-}
-
 int exchange_head(struct exchange *x, int status, const struct header *h, size_t n) {
   struct head head;
   if (x->mode != WAITING || x->stage != READING) return 0;
@@ -148,7 +126,8 @@ int exchange_head(struct exchange *x, int status, const struct header *h, size_t
   head.request_id = arena_dup(&x->arena, head.request_id);
   x->error_type = arena_dup(&x->arena, head_find(h, n, codec_of_refusals(x->spec.codec, &x->spec.quirks)->error_header));
   x->head = head;
-  if (keep_headers(x, h, n) == 0 && head.request_id.p != NULL && x->error_type.p != NULL) return 0;
+  x->headers = head_text(&x->arena, h, n);
+  if (x->headers.p != NULL && head.request_id.p != NULL && x->error_type.p != NULL) return 0;
   x->head.request_id = STR_NONE;
   err_memory(&x->err);
   return exchange_fail(x);
@@ -263,6 +242,34 @@ size_t exchange_retained(const struct exchange *x) {
          x->arena.total + (x->parts.cap + x->deltas.cap) * sizeof *x->parts.v + message_held(&x->message);
 }
 
+static int keep_header(struct exchange *x, struct node *o, struct str name, struct str value) {
+  value = arena_dup(&x->arena, value);
+  return value.p == NULL ? -1 : node_set(o, name, node_string(&x->arena, value));
+}
+
+/* The headers as an object, one member per name; NULL: memory. */
+static struct node *header_tree(struct exchange *x) {
+  struct node *o = node_new(&x->arena, NODE_OBJECT);
+  size_t n = head_count(x->headers);
+  struct header *h = arena_alloc(&x->arena, (n + 1) * sizeof *h);
+  struct buf joined;
+  int bad = o == NULL || h == NULL ? -1 : 0;
+  if (bad == 0) head_list(x->headers, h);
+  buf_init(&joined, x->m);
+  for (size_t i = 0; bad == 0 && i < n; i++) {
+    if (node_get_(o, h[i].name.p, h[i].name.n) != NULL) continue;
+    bad = head_join(h + i, n - i, &joined);
+    if (bad == 0) bad = keep_header(x, o, h[i].name, buf_str(&joined));
+  }
+  buf_free(&joined);
+  return bad == 0 ? o : NULL;
+}
+
+/* The headers: those of a failed answer as an object, which the secrets are kept out of. NULL: memory. */
+static struct node *headers(struct exchange *x) {
+  return x->stage == FAILED ? header_tree(x) : node_string(&x->arena, x->headers);
+}
+
 /* Adds what the exchange knows to the message's tree; 0 or -1. */
 static int add_fields(struct exchange *x, struct node *o) {
   struct arena *a = &x->arena;
@@ -272,15 +279,14 @@ static int add_fields(struct exchange *x, struct node *o) {
   if (x->head.request_id.n > 0) bad |= node_set(o, STR("request_id"), node_string(a, x->head.request_id));
   if (x->head.request_id.n > 0 && x->spec.codec->id_in_header && node_get(o, "id") == NULL)
     bad |= node_set(o, STR("id"), node_string(a, x->head.request_id));
-  if (x->headers != NULL) bad |= node_set(o, STR("headers"), x->headers);
+  if (x->headers.p != NULL) bad |= node_set(o, STR("headers"), headers(x));
   if (raw.n > 0 && x->stage == DONE) bad |= node_set(o, STR("raw"), node_string(a, raw));
   return bad;
 }
 
 /* Keeps the secrets out of the names of a failed answer's headers, which are lower case. 0 or -1. */
-static int redact_names(struct exchange *x) {
-  struct node *h = x->headers != NULL ? x->headers->child : NULL;
-  for (; h != NULL; h = h->next) {
+static int redact_names(struct exchange *x, const struct node *headers) {
+  for (struct node *h = headers != NULL ? headers->child : NULL; h != NULL; h = h->next) {
     h->key = redact_name(&x->spec.secrets, &x->arena, h->key);
     if (h->key.p == NULL) return -1;
   }
@@ -292,7 +298,7 @@ static int redact_names(struct exchange *x) {
 static int keep_secrets(struct exchange *x, struct node *o) {
   if (x->stage != FAILED)
     return x->message.warning_count == 0 ? 0 : redact_node(&x->spec.secrets, &x->arena, node_get(o, "warnings"));
-  return redact_names(x) < 0 ? -1 : redact_node(&x->spec.secrets, &x->arena, o);
+  return redact_names(x, node_get(o, "headers")) < 0 ? -1 : redact_node(&x->spec.secrets, &x->arena, o);
 }
 
 /* True when the answer had begun to say something: a failure then carries it as `partial`. */

@@ -55,8 +55,9 @@ enum progress exchange_next(struct exchange *x, struct event *delta);
 int exchange_ended(const struct exchange *x);
 unsigned long exchange_event_count(const struct exchange *x);
 size_t exchange_retained(const struct exchange *x); /* bytes held */
-/* After DONE: the message's tree (message.h) plus request_id, provider, status_code, headers, raw?. In the exchange's arena:
-** lives until exchange_free. NULL: memory. After FAILED: the same with partial = true where anything had arrived, or NULL. */
+/* After DONE: the message's tree (message.h) plus request_id, provider, status_code, headers (a STRING, head_text), raw?.
+** In the exchange's arena: lives until exchange_free. NULL: memory. After FAILED: the same with partial = true, and the
+** headers as an OBJECT, where anything had arrived, or NULL. */
 struct node *exchange_message(struct exchange *x);
 /* After FAILED: what happened (retry_after, code and status filled in). */
 const struct err *exchange_error(const struct exchange *x);

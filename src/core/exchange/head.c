@@ -110,3 +110,38 @@ int head_join(const struct header *v, size_t n, struct buf *out) {
   }
   return 0;
 }
+
+struct str head_text(struct arena *a, const struct header *v, size_t n) {
+  size_t size = 1;
+  char *p, *text;
+  for (size_t i = 0; i < n; i++) size += v[i].name.n + v[i].value.n + 3;
+  p = text = arena_alloc(a, size);
+  if (p == NULL) return STR_NONE;
+  for (size_t i = 0; i < n; i++) {
+    memcpy(p, v[i].name.p, v[i].name.n);
+    p += v[i].name.n;
+    *p++ = ':';
+    *p++ = ' ';
+    if (v[i].value.n > 0) memcpy(p, v[i].value.p, v[i].value.n);
+    p += v[i].value.n;
+    *p++ = '\n';
+  }
+  return (struct str){ text, (size_t)(p - text) };
+}
+
+size_t head_count(struct str text) {
+  size_t n = 0;
+  const char *end = text.p + text.n;
+  for (const char *p = text.p; p < end; p = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1) n++;
+  return n;
+}
+
+void head_list(struct str text, struct header *v) {
+  const char *end = text.p + text.n;
+  for (const char *p = text.p; p < end; v++) {
+    const char *colon = memchr(p, ':', (size_t)(end - p)), *lf = memchr(colon, '\n', (size_t)(end - colon));
+    v->name = (struct str){ p, (size_t)(colon - p) };
+    v->value = (struct str){ colon + 2, (size_t)(lf - colon - 2) };
+    p = lf + 1;
+  }
+}

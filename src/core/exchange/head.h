@@ -37,6 +37,11 @@ int head_check(size_t n, struct err *e);
 /* Puts into `out` the values of the first header and of those behind it with the same name, joined by ", " (RFC 9110,
 ** 5.3). 0, or -1 (memory). */
 int head_join(const struct header *v, size_t n, struct buf *out);
+/* Headers as text, in a's memory: "name: value" and a line feed for each, in their order. p NULL: memory. */
+struct str head_text(struct arena *a, const struct header *v, size_t n);
+/* How many headers such a text has; puts them into v, which has room for so many. They borrow the text. */
+size_t head_count(struct str text);
+void head_list(struct str text, struct header *v);
 
 #pragma GCC visibility pop
 

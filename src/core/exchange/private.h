@@ -38,7 +38,7 @@ struct exchange {
   struct head head;             /* its strings lie in the arena */
   struct str error_type;        /* what the codec's error_header says; in the arena */
   int typed;                    /* the content type is the framing's */
-  struct node *headers;         /* OBJECT in the arena */
+  struct str headers;           /* head_text in the arena */
   int eof, stop_reading;
   struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
   struct err err;
