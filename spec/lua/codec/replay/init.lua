@@ -144,8 +144,8 @@ end
 
 --- Plays a recording from `server` (koine.testing) and returns the outcome {response, err, deltas, origin}; deltas only
 -- of a stream. opts: fault (see koine.testing), streaming (instead of what was recorded), output (the option of the
--- call), each (called with each delta as it comes). Fails when the loopback provider has something to say against the
--- request.
+-- call), observer, each (called with each delta as it comes). Fails when the loopback provider has something to say
+-- against the request.
 function replay.run(server, recording, opts)
   opts = opts or {}
   local streaming, call = opts.streaming, opts.output and { output = opts.output }
@@ -155,7 +155,7 @@ function replay.run(server, recording, opts)
   local make = recording.vertex and vertex or MAKERS[recording.folder]
   local adapter = make { model = recording.model, key = "test-key",
     base_url = server.url .. (BASES[recording.folder] or ""),
-    retry = false, timeout = 30, max_tokens = 1024 }
+    retry = false, timeout = 30, max_tokens = 1024, observer = opts.observer }
   local outcome = { origin = { provider = core.state(adapter).row.name, model = adapter:model_name(),
     request_id = request_id(recording.response.headers) } }
   if streaming then

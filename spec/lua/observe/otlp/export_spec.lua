@@ -2,14 +2,23 @@
 
 local core = require "koine.core"
 local koine = require "koine"
+local new_queue = require "koine.observe.otlp.queue"
 local observer = require "koine.data.observer"
+local peers = require "spec.lua.net.peers"
 local raw_server = require "spec.support.raw_server"
 local receiver = require "spec.lua.observe.otlp.receiver"
+local socket = require "socket"
 
 local TAKEN <const> = raw_server.answer(200, "{}")
 
 -- An answer with one more header.
 local function with_header(answer, header) return (answer:gsub("\r\n", "\r\n" .. header .. "\r\n", 1)) end
+
+-- A listening socket that nobody serves, for <close>.
+local function closing(listener)
+  listener:settimeout(0)
+  return setmetatable({ socket = listener }, { __close = function() listener:close() end })
+end
 
 local function exporter(url, more)
   local given = { endpoint = url, service = "spec", timeout = 5, interval = 60 }
@@ -61,14 +70,18 @@ describe("koine.observe.otlp", function()
   end)
 
   it("asks a busy collector again, when that says so", function()
-    local busy = with_header(raw_server.answer(429, ""), "retry-after: 0")
-    local server = raw_server.start(busy, with_header(raw_server.answer(503, ""), "retry-after: 0"), TAKEN)
+    local answers = {}
+    for i, status in ipairs { 429, 502, 503, 504 } do
+      answers[i] = with_header(raw_server.answer(status, ""), "retry-after: 0")
+    end
+    answers[5] = TAKEN
+    local server = raw_server.start(table.unpack(answers))
     local otlp <close> = exporter(server.url)
     tell(otlp)
     assert(otlp:flush())
     local requests = server:requests()
-    assert.are.equal(requests[1].body, requests[3].body)
-    assert.are.same({ sent = 2, rejected = 0, dropped = 0, failed = 2, queued = 0 }, otlp:counts())
+    for i = 2, 5 do assert.are.equal(requests[1].body, requests[i].body) end
+    assert.are.same({ sent = 2, rejected = 0, dropped = 0, failed = 4, queued = 0 }, otlp:counts())
   end)
 
   it("keeps for later what a collector wants later than the time allows", function()
@@ -142,6 +155,51 @@ describe("koine.observe.otlp", function()
     koine.run(function() assert(otlp:flush()) end)
     assert.are.equal(2, #spans_of(server:requests()[1]))
   end)
+
+  it("costs a program no time where the collector never answers, and bounded memory", function()
+    local silent <close> = closing(assert(socket.bind("127.0.0.1", 0)))
+    local port = select(2, silent.socket:getsockname())
+    local otlp = exporter("http://127.0.0.1:" .. port, { batch = 2, queue = 100, timeout = 60 })
+    local began = core.monotonic()
+    koine.run(function()
+      for _ = 1, 200 do
+        tell(otlp)
+        koine.sleep(0)
+      end
+      while silent.socket:accept() == nil do koine.sleep(0.001) end -- a request is under way
+    end)
+    assert.is_true(core.monotonic() - began < 5)
+    assert.are.same({ sent = 0, rejected = 0, dropped = 300, failed = 0, queued = 100 }, otlp:counts())
+    otlp.timeout = 0.05
+    local ok, err = otlp:close()
+    assert.is_nil(ok)
+    assert.are.equal("timeout", err.kind)
+    assert.is_true(core.monotonic() - began < 5)
+    assert.are.same({ 400, 0 }, { otlp:counts().dropped, otlp:counts().queued })
+  end)
+
+  it("keeps a bounded number of bytes", function()
+    local queue, text = new_queue(1000), ("x"):rep(1 << 20)
+    local n = 0
+    while queue:push(text) do n = n + 1 end
+    assert.are.equal(32, n)
+    assert.are.equal(4, select(2, queue:batch(1000)))
+    queue:drop(1)
+    assert.is_true(queue:push(text))
+  end)
+
+  for name, loop in pairs(peers.loops()) do
+    it("sends at flush in " .. name .. ", once for several that wait", function()
+      local server = raw_server.start(TAKEN)
+      local otlp <close> = exporter(server.url)
+      local function flush() assert(otlp:flush()) end
+      loop(function()
+        tell(otlp)
+        flush()
+      end, flush, flush)
+      assert.are.equal(2, #spans_of(server:requests()[1]))
+    end)
+  end
 
   it("captures content where its options say so", function()
     local seen = observer.option(exporter("http://127.0.0.1:1", { content = true }), "observer")

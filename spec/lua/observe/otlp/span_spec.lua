@@ -70,9 +70,11 @@ local GOLDEN = {
   { "session with a program", "prompt", { agent = "codex", session = "s" }, { stop_reason = "end_turn" },
     "invoke_agent codex", 3, { ["gen_ai.operation.name"] = "invoke_agent", ["gen_ai.agent.name"] = "codex",
       ["gen_ai.conversation.id"] = "s", ["gen_ai.response.finish_reasons"] = text "end_turn" } },
-  { "tool", "tool", { name = "search", call_id = "c" }, { is_error = true }, "execute_tool search", 1,
+  { "tool", "tool", { name = "search", call_id = "c", description = "Searches." }, { is_error = true },
+    "execute_tool search", 1,
     { ["gen_ai.operation.name"] = "execute_tool", ["gen_ai.tool.name"] = "search", ["gen_ai.tool.call.id"] = "c",
-      ["gen_ai.tool.type"] = "function", ["error.type"] = "tool_error" } },
+      ["gen_ai.tool.type"] = "function", ["gen_ai.tool.description"] = "Searches.",
+      ["error.type"] = "tool_error" } },
   { "mcp", "mcp", { method = "tools/list", version = "2025-06-18", transport = "stdio", request_id = 7 },
     { error_code = -32601 }, "tools/list", 3,
     { ["mcp.method.name"] = "tools/list", ["mcp.protocol.version"] = "2025-06-18", ["network.transport"] = "pipe",
@@ -149,8 +151,19 @@ describe("OTLP's spans", function()
       attributes = { { key = "koine.status_code", value = { intValue = "429" } } } }, chat.events[2])
   end)
 
-  it("keep the parent of another program", function()
-    assert.are.equal(id_of(9), span_of("chat", { parent = id_of(9) }).parentSpanId)
+  it("keep the parent of another program, and say whether it is known to be of this one", function()
+    local remote = span_of("chat", { parent = id_of(9) })
+    assert.are.same({ id_of(9), 0x001 }, { remote.parentSpanId, remote.flags })
+    local spans = new_spans(false)
+    spans:take(record("start", "agent", 2))
+    assert.are.equal(0x101, span_of("chat", { parent = id_of(2) }, {}, spans).flags)
+    assert.are.equal(0x101, spans:take(record("end", "agent", 2)).flags)
+  end)
+
+  it("have the observer's attributes after their own", function()
+    local of = plain(span_of("agent", { name = "a", attributes = { tenant = "t", ["gen_ai.agent.name"] = "b" } })
+      .attributes)
+    assert.are.same({ "t", "a" }, { of.tenant, of["gen_ai.agent.name"] })
   end)
 
   it("take a call of an MCP server's tool for a part of the tool", function()
