@@ -5,8 +5,11 @@
 local capture = require "koine.data.observer.capture"
 local observer = require "koine.data.observer"
 local state = require "koine.agent.state"
+local text = require "koine.data.text"
 
 local observe = {}
+
+local DESCRIPTION_MAX = 1024 -- bytes of a tool's description in a record
 
 local function names_of(tools)
   local names = {}
@@ -41,7 +44,8 @@ end
 --- Begins the span of a call of a tool: the span, nil where nobody observes. `parent` is a context.
 function observe.tool(parent, one, arguments, call)
   return observer.start(nil, parent, "tool", { name = one.name, call_id = call and call.id,
-    mcp_server = one.mcp and one.mcp.server }, function(span, fields)
+    mcp_server = one.mcp and one.mcp.server,
+    description = one.description and text.cut(one.description, DESCRIPTION_MAX) or nil }, function(span, fields)
     if span:wants "tools" then fields.content = { arguments = span:captured(arguments) } end
   end)
 end
