@@ -123,7 +123,9 @@ local function start(self, messages, settings, streaming, amend, deadline)
   local call = attempt.call(self, state, settings)
   call.request, call.ledger.deadline = request, deadline or call.ledger.deadline
   call.outgoing = { method = "POST", stream = streaming, request_messages = #request.messages,
-    max_tokens = request.max_tokens, keep_raw = settings.keep_raw, output_tool = output_tool }
+    max_tokens = request.max_tokens, keep_raw = settings.keep_raw, output_tool = output_tool,
+    body = nil, codec = nil, warnings = nil, framing = nil, url = nil, headers = nil, secrets = nil, timeouts = nil,
+    limits = nil, proxy = nil } -- named, so that there is room for what each attempt sets
   attempt.render(call)
   call.outgoing.tool_names = recoverable(state, request)
   if settings.observer or settings.parent then observe.chat(call, streaming) end

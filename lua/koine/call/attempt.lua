@@ -30,8 +30,10 @@ function attempt.call(adapter, state, settings)
   if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
   local total = settings.timeout.total
   if total == 0 then total = nil end
-  return { adapter = adapter, state = state, settings = settings, reauthenticated = {},
-    ledger = retry.new(settings.retry, total, settings.on_retry, settings.clock) }
+  return { adapter = adapter, state = state, settings = settings,
+    ledger = retry.new(settings.retry, total, settings.on_retry, settings.clock),
+    request = nil, outgoing = nil, path = nil, rendered = nil, credentials = nil, limited = nil, remedies = nil,
+    finished = nil } -- named, so that there is room for them
 end
 
 --- `path` behind a base URL. Either may have a query: the path's comes first.
@@ -250,9 +252,10 @@ end
 
 -- True when the login module has a remedy for an attempt that was refused; at most once per call and kind of error.
 local function reauthenticated(call, err)
-  local auth, tried = call.state.auth, call.reauthenticated
+  local auth, tried = call.state.auth, call.reauthenticated or {}
   if not auth or not auth.rejected or not call.credentials then return false end
   if not err.status_code or tried[err.kind] then return false end
+  call.reauthenticated = tried
   tried[err.kind] = true
   return auth.rejected(call.adapter, err, call.credentials)
 end

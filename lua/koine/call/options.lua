@@ -273,7 +273,12 @@ local A_CALL = "the constructor, not of a call"
 
 --- Puts what goes to the provider of a call's settings into its canonical request.
 function options.fill(request, settings)
-  for _, name in ipairs(REQUEST) do request[name] = settings[name] end
+  local names = settings.sent or REQUEST
+  for i = 1, #names do
+    local name = names[i]
+    local value = settings[name]
+    if value ~= nil then request[name] = value end
+  end
 end
 
 --- Whether calls have an option of that name.
@@ -295,6 +300,15 @@ local function take(settings, given, known, elsewhere, where)
   return settings
 end
 
+-- The names of the settings that are sent, so that a call without options need not look for the others.
+local function sent_of(settings)
+  local names = {}
+  for _, name in ipairs(REQUEST) do
+    if settings[name] ~= nil then names[#names + 1] = name end
+  end
+  return names
+end
+
 --- Checks a constructor's options and returns the settings of an adapter: the options given, over the defaults.
 -- `info` is the model's row (its `efforts` are accepted as thinking), `special` the options that only this row takes:
 -- names, and NAME = kind (a word of KINDS). Raises an ArgumentError naming the first bad one.
@@ -308,14 +322,16 @@ function options.constructor(given, info, special)
   end
   local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
   settings.inherited = { __index = settings } -- the metatable of every call's settings
-  return take(settings, given, known, CALL, "chat, stream, open and object, not of the constructor")
+  take(settings, given, known, CALL, "chat, stream, open and object, not of the constructor")
+  settings.sent = sent_of(settings)
+  return settings
 end
 
 --- Checks a call's options and returns its settings: they inherit from the adapter's. nil given: the adapter's own.
 -- Raises an ArgumentError naming the first bad one.
 function options.call(given, settings)
   if given == nil then return settings end
-  return take(setmetatable({}, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
+  return take(setmetatable({ sent = false }, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
 end
 
 --- Checks the options of embed (nil: none) and returns its settings: they inherit from the adapter's, but for model and

@@ -53,8 +53,8 @@ function prices:add(usage, model)
   usage.cost_source = usage.cost and "prices"
 end
 
--- The Response of an answer that is over, complete. Most programs do not look at its cost and its attempts: the core makes
--- these when they are asked for.
+-- The Response of an answer that is over, complete. Most programs do not look at its cost and its attempts: the core
+-- makes these when they are asked for.
 local function settle(self, call)
   local response, state = self:finish(), call.state
   if call.finished then return response end
