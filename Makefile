@@ -59,7 +59,7 @@ help:
 	@echo 'make tsan       several engines, and several Lua states, on several threads, under TSan'
 	@echo 'make analyse    gcc -fanalyzer, cppcheck and clang-tidy: no findings'
 	@echo 'make json-schema-suite  the validator against the public JSON Schema Test Suite, from Debian'
-	@echo 'make callgrind  instructions per delta and per chat inside our own code, against bench/callgrind.txt'
+	@echo 'make callgrind  instructions per delta, chat and so on, ours and in all, beside C programs, against bench/callgrind.txt'
 	@echo 'make linear     instruction counts at n and 2n: parsers are linear'
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: faults of providers and the network, killed MCP servers; also under ASan'
@@ -279,7 +279,16 @@ analyse:
 	@tools/deps.sh build analyse
 	@tools/analyse.sh
 
-callgrind: $(MODULE)
+# The module as it is with a libcurl whose handles may be used again, for counting what that saves with an older one.
+REUSED = $(BUILD)/reused/koine/core.so
+$(BUILD)/reused/library.o: src/core/http/library.c
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(KOINE_CFLAGS) -DHANDLES_SINCE=1 -Isrc -MMD -MP -c -o $@ $<
+$(REUSED): $(BUILD)/reused/library.o $(CORE_OBJ) $(BINDING_OBJ)
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(SHARED) $(OPT) $(SAN) $(LDFLAGS) -o $@ $(filter-out %/core/http/library.o,$^) $(CURL_LIB) -ldl -lm -lpthread
+
+callgrind: $(MODULE) $(REUSED)
 	@bench/callgrind.sh $(BUILD)
 
 # Of the shorter input; the longer one has twice as many.

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # common.sh: what the programs of `make bench` and `make callgrind` share, to be read by `.`: builds the C programs into
 # $out, starts the server, which ends with the shell, and takes the requests that both sides send. Sets `url`.
 # Needs: out, a folder. Uses: CC, LUA.

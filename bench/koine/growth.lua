@@ -1,6 +1,7 @@
 -- growth.lua WHAT LABEL - SIZE N …: what must not grow faster than its size: an agent's step after SIZE steps, a wait
 -- for a rate limiter with SIZE requests in its log.
 local koine = require "koine"
+local core = require "koine.core"
 local kit = require "bench.koine.kit"
 
 local programs = {}
@@ -41,8 +42,8 @@ end
 
 -- CPU of a wait that lets its request go at once, with `size` requests in the log.
 function programs.wait(label, _, size, n)
-  local path, log = os.tmpname(), {}
-  for i = 1, size do log[i] = ("%.4f"):format(os.time() - size + i - 1) end
+  local path, log, now = os.tmpname(), {}, core.wall()
+  for i = 1, size do log[i] = ("%.4f"):format(now - size + i - 1) end
   local file <close> = assert(io.open(path, "w"))
   assert(file:write(('{"last_request_at":%s,"request_log":[%s]}'):format(log[#log], table.concat(log, ","))))
   assert(file:flush())
