@@ -367,6 +367,7 @@ build = {
     ["koine.observe"] = "lua/koine/observe/init.lua",
     ["koine.observe.cost"] = "lua/koine/observe/cost.lua",
     ["koine.observe.jsonl"] = "lua/koine/observe/jsonl.lua",
+    ["koine.observe.names"] = "lua/koine/observe/names.lua",
     ["koine.observe.otlp"] = "lua/koine/observe/otlp/init.lua",
     ["koine.observe.otlp.attributes"] = "lua/koine/observe/otlp/attributes.lua",
     ["koine.observe.otlp.content"] = "lua/koine/observe/otlp/content.lua",

@@ -1,11 +1,15 @@
 --- Records as trees: what was a part of what, however the records are ordered and whatever is missing.
 
 local check = require "koine.data.check"
+local name_of = require "koine.observe.names"
 
 local OPEN = { start = true }
 
+-- Damaged records may say anything of their time.
+local function time_of(node) return type(node.time) == "number" and node.time or 0 end
+
 local function by_time(a, b)
-  local first, second = a.time or 0, b.time or 0
+  local first, second = time_of(a), time_of(b)
   if first ~= second then return first < second end
   return a.place < b.place
 end
@@ -27,9 +31,9 @@ local function take(nodes, record, place)
   if record.phase == "end" then
     node.finish, node.open, node.seconds, node.error = record, nil, record.seconds, record.error
   elseif record.phase == "point" then
-    node.point = record
+    node.point, node.name = record, name_of(record)
   else
-    node.start, node.time = record, record.time
+    node.start, node.time, node.name = record, record.time, name_of(record)
     node.open = not node.finish or nil
   end
 end
@@ -52,9 +56,10 @@ local function is_record(value)
 end
 
 --- The trees of an array of records: an array of roots, in the order of their times. A node is {id, trace, type,
--- parent, time, start = record (nil: missing), finish = record (nil: still open), open = true where it has no end,
--- seconds, error, parts = array of nodes, points = array of records}. What has a parent that is not among the records
--- is a root. Entries that are no records are left out. Raises an ArgumentError for what is no array.
+-- parent, time, name = string (nil: it has none), start = record (nil: missing), finish = record (nil: still open),
+-- open = true where it has no end, seconds, error, parts = array of nodes, points = array of records}. What has a
+-- parent that is not among the records is a root; a point that is one has its record as `point`, and is not open.
+-- Entries that are no records are left out. Raises an ArgumentError for what is no array.
 return function(records)
   check.table(records, "records")
   local nodes, roots, sound = {}, {}, {}
@@ -64,10 +69,9 @@ return function(records)
   for _, node in ipairs(nodes) do
     local above = node.parent and nodes[node.parent]
     if above and not reaches_root(nodes, node, sound) then above = nil end
-    if node.point then
-      if above then table.insert(above.points, node.point) end
-    elseif above then table.insert(above.parts, node)
-    else roots[#roots + 1] = node end
+    if not above then roots[#roots + 1] = node
+    elseif node.point then table.insert(above.points, node.point)
+    else table.insert(above.parts, node) end
   end
   for _, node in ipairs(nodes) do table.sort(node.parts, by_time) end
   table.sort(roots, by_time)

@@ -238,6 +238,23 @@ describe("koine.observe.tree", function()
     assert.is_nil(roots[1].parts[1].open)
   end)
 
+  it("names spans, and keeps points that are part of nothing", function()
+    local roots = observe.tree { { id = "1", type = "mcp", phase = "start", time = 1, server = "files",
+      method = "tools/call", target = "read" },
+      { id = "2", parent = "1", type = "attempt", phase = "start", time = 2, number = 3 },
+      { id = "3", parent = "1", type = "retry", phase = "point", time = 2 },
+      { id = "4", type = "queued", phase = "point", time = 3, session = "ada" },
+      { id = "5", type = "tool", phase = "start", time = {}, name = 5 } } -- damaged
+    assert.are.same({ "tool", "mcp", "queued" }, { roots[1].type, roots[2].type, roots[3].type })
+    assert.is_nil(roots[1].name)
+    assert.are.equal("files tools/call read", roots[2].name)
+    assert.are.equal("#3", roots[2].parts[1].name)
+    assert.are.equal("retry", roots[2].points[1].type)
+    assert.are.equal("ada", roots[3].name)
+    assert.are.equal("ada", roots[3].point.session)
+    assert.is_nil(roots[3].open)
+  end)
+
   it("ends where parents go round in a circle", function()
     local roots = observe.tree { { id = "a", parent = "b", type = "x", phase = "start" },
       { id = "b", parent = "a", type = "x", phase = "start" }, { id = "c", parent = "c", type = "x", phase = "start" } }

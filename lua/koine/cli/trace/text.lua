@@ -37,18 +37,6 @@ end
 
 local function list(names) return type(names) == "table" and names[1] and table.concat(names, ", ") or nil end
 
--- What a span is called, by its type: functions of its start.
-local NAMES = {
-  chat = function(start) return start.model end,
-  embed = function(start) return start.model end,
-  attempt = function(start) return start.number and "#" .. start.number end,
-  wait = function(start) return start.what end,
-  session = function(start) return join(start.role, start.model) end,
-  turn = function(start) return start.session end,
-  mcp = function(start) return join(start.server, start.method, start.target) end,
-  prompt = function(start) return join(start.agent, start.session) end,
-}
-
 -- What its end says, by its type.
 local ENDS = {
   chat = function(finish)
@@ -69,16 +57,11 @@ local ENDS = {
   prompt = function(finish) return finish.stop_reason end,
 }
 
-local function named(node)
-  local name = node.start and (NAMES[node.type] or function(start) return start.name end)(node.start)
-  return type(name) == "string" and name or nil
-end
-
 local function line_of(node)
   local finish = node.finish
   local ending = finish and ENDS[node.type] and ENDS[node.type](finish)
   local err = type(node.error) == "table" and ("! %s: %s"):format(node.error.kind, node.error.message)
-  local line = join(node.type, named(node), "", duration(not node.open and node.seconds or nil))
+  local line = join(node.type, node.name, "", duration(not node.open and node.seconds or nil))
   return (join(line, ending and ending ~= "" and "· " .. ending, err):gsub("%c", " "))
 end
 
