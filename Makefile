@@ -66,6 +66,7 @@ help:
 	@echo 'make engines    the engines of stores on real servers: ENGINE_SEEDS (200) random runs, servers that are killed'
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
+	@echo 'make browser    the page of koine trace in Chromium, from Debian; KOINE_SHOTS names a folder for pictures of it'
 	@echo 'make interop-full  koine.acp against Claude Code, Codex and Gemini CLI from npm, 1.4 GB, without their providers'
 	@echo 'make curl-matrix  the targets CURL_TESTS (test-host test-lua) with the system'"'"'s libcurl and the one of backports'
 	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees, LUA_MODULES a folder of C modules'
@@ -332,6 +333,11 @@ interop: deps-test
 	@$(MAKE) --no-print-directory all
 	@tools/interop.sh $(BUILD)
 
+# Not in make test: it takes a browser.
+browser: $(MODULE)
+	@tools/deps.sh build test browser
+	@$(MAKE) --no-print-directory test-lua SPECS="$(wildcard spec/browser/*_browser.lua)"
+
 interop-full: $(MODULE)
 	@tools/interop.sh $(BUILD) full
 
@@ -343,5 +349,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos interop interop-full json-schema-suite bench curl-matrix \
+  deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench curl-matrix \
   lua-matrix rock-test clean

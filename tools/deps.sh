@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, analyse, engines) are there: installs
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, analyse, engines, browser) are there: installs
 # what is missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
 set -eu
 
@@ -11,6 +11,7 @@ packages() {
     analyse) echo "cppcheck clang-tidy" ;;
     # of stores; specs start their own and are pending without
     engines) echo "redis-server lua-redis postgresql lua-sql-postgres" ;;
+    browser) echo "chromium fonts-dejavu-core" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
 }

@@ -34,6 +34,26 @@ describe("the page of records", function()
     assert.is_nil(blocks["records-0"][2].finish)
   end)
 
+  it("says in its list what went otherwise than one expects", function()
+    local blocks = blocks_of(koine.observe.page {
+      chat("1"), { v = 1, type = "retry", phase = "point", id = "2", parent = "1", time = 1000000000, kind = "server" },
+      { v = 1, type = "cache_miss", phase = "point", id = "3", parent = "1", time = 1000000000, path = "system" },
+      { v = 1, type = "chat", phase = "end", id = "1", time = 2000000000, seconds = 1, first_delta = 0.5, attempts = 3,
+        error = { kind = "server" }, usage = { cache_read_tokens = 1, cache_creation_tokens = 2 } },
+      { v = 1, type = "tool", phase = "end", id = "4", time = 3000000000, seconds = 1, is_error = true },
+      { v = 1, type = "tool", phase = "end", id = "5", time = 3000000001, is_error = true, blocked = true },
+      { v = 1, type = "dropped", phase = "point", id = "6", time = 4000000000, session = "ada", reason = "closed" },
+    })
+    local call, tool, blocked, dropped = table.unpack(blocks.spans)
+    assert.are.same({ 2, "system", "server" }, { call.retries, call.miss, call.failed })
+    assert.are.same({ 500, 3 }, { call.first, call.cached })
+    assert.are.same({ "error", 1000, 1000 }, { tool.failed, tool.at, tool.ms }) -- it began when it ended, less a second
+    assert.are.equal("blocked", blocked.failed)
+    assert.are.same({ "dropped", "ada closed", true, 0 }, { dropped.type, dropped.name, dropped.point, dropped.ms })
+    assert.are.equal("closed", blocks["records-0"][4].point.reason)
+    assert.are.equal(1000, blocks.page.first)
+  end)
+
   it("keeps what records say out of its markup", function()
     local page = koine.observe.page { chat("1", { model = HOSTILE, content = { system = HOSTILE } }) }
     local blocks = blocks_of(page)
@@ -42,7 +62,7 @@ describe("the page of records", function()
     assert.is_nil(page:find("alert(1)</script>", 1, true))
     assert.is_nil(page:find("<img", 1, true))
     local _, scripts = page:gsub("<script", "")
-    assert.are.equal(3, scripts) -- two of JSON, and its own
+    assert.are.equal(4, scripts) -- three of JSON, and its own
   end)
 
   it("allows its own script and style alone", function()

@@ -8,51 +8,78 @@ local script = require "koine.observe.page.script"
 local style = require "koine.observe.page.style"
 local tree = require "koine.observe.tree"
 
-local CHUNK = 500 -- spans whose records are read at once, when one of them is looked at
+-- What is read at once, when a span is looked at: so many spans, or a few more bytes of their records than this.
+local BLOCK_SPANS <const>, BLOCK_BYTES <const> = 500, 256 * 1024
 
 -- Text of JSON that stands within an element script: nothing in it ends that.
 local function json(value) return (core.encode(value):gsub("<", "\\u003c")) end
 
-local function block(id, value)
-  return ('<script type="application/json" id="%s">%s</script>\n'):format(id, json(value))
-end
-
-local function name_of(node)
-  local start = node.start or {}
-  local name = start.name or start.model or start.what or start.method or start.session or start.role
-  if node.type == "attempt" and start.number then name = "#" .. tostring(start.number) end
-  return type(name) == "string" and name or ""
-end
+local function block(id, text) return ('<script type="application/json" id="%s">%s</script>\n'):format(id, text) end
 
 local function number(value) return type(value) == "number" and value or nil end
+local function words(value) return type(value) == "string" and value or nil end
 
--- What the list shows of a span.
+-- Milliseconds of seconds.
+local function ms(seconds) return number(seconds) and seconds * 1000 end
+
+-- The tokens that were read from the provider's cache or written to it; nil where there are none.
+local function cached_of(usage)
+  local sum = (number(usage.cache_read_tokens) or 0) + (number(usage.cache_creation_tokens) or 0)
+  return sum > 0 and sum or nil
+end
+
+-- In a word or two, how it failed; nil where it did not.
+local function failure_of(node, finish)
+  if node.error then return type(node.error) == "table" and words(node.error.kind) or "error" end
+  if finish.blocked == true then return "blocked" end
+  return finish.is_error == true and "error" or nil
+end
+
+-- How often it was tried again; nil for never.
+local function retries_of(node, finish)
+  local count = math.max(0, (number(finish.attempts) or 1) - 1)
+  local told = 0
+  for _, point in ipairs(node.points) do told = told + (point.type == "retry" and 1 or 0) end
+  count = math.max(count, told)
+  return count > 0 and count or nil
+end
+
+-- Where it first differed from the turn before, which a cache held; nil where no point says so.
+local function miss_of(node)
+  for _, point in ipairs(node.points) do
+    if point.type == "cache_miss" then return words(point.path) or "" end
+  end
+end
+
+-- What the list shows of a span or a point.
 local function summary_of(node, above, first)
   local finish = node.finish or {}
   local usage = type(finish.usage) == "table" and finish.usage or {}
-  local is_call = node.type == "chat" or node.type == "embed"
-  return { type = tostring(node.type), name = name_of(node), up = above, id = node.id, trace = node.trace,
-    at = ((number(node.time) or first) - first) / 1e6, ms = number(node.seconds) and node.seconds * 1000 or nil,
-    failed = (node.error or finish.is_error) and true or nil, cost = is_call and number(finish.cost) or nil,
-    input = is_call and number(usage.input_tokens) or nil, output = is_call and number(usage.output_tokens) or nil }
+  local lasted = not node.open and (ms(node.seconds) or 0) or nil
+  local time = number(node.time) or first
+  local at = (time - first) / 1e6 - (node.finish and not node.start and lasted or 0) -- an end comes when it is over
+  return { type = tostring(node.type), name = node.name or "", up = above, id = node.id, trace = node.trace, at = at,
+    ms = lasted, point = node.point and true or nil, first = ms(finish.first_delta), failed = failure_of(node, finish),
+    retries = retries_of(node, finish), miss = miss_of(node), cost = number(finish.cost),
+    input = number(usage.input_tokens), output = number(usage.output_tokens), cached = cached_of(usage) }
 end
 
--- The spans of trees, a part behind what it is a part of: two arrays, of summaries and of records. Goes down without
--- recursion: a chain of parts may be as long as the log.
+-- The spans of trees, a part behind what it is a part of: two arrays, of summaries and of nodes, and the first time.
+-- Goes down without recursion: a chain of parts may be as long as the log.
 local function flatten(roots)
   local first = math.huge
   for _, root in ipairs(roots) do first = math.min(first, number(root.time) or first) end
   if first == math.huge then first = 0 end
-  local summaries, details, waiting = core.array {}, core.array {}, {}
+  local summaries, nodes, waiting = core.array {}, {}, {}
   for i = #roots, 1, -1 do waiting[#waiting + 1] = { roots[i], -1 } end
   while waiting[1] do
     local node, above = table.unpack(table.remove(waiting))
     local place = #summaries
     summaries[place + 1] = summary_of(node, above, first)
-    details[place + 1] = { start = node.start, finish = node.finish, points = node.points }
+    nodes[place + 1] = node
     for i = #node.parts, 1, -1 do waiting[#waiting + 1] = { node.parts[i], place } end
   end
-  return summaries, details
+  return summaries, nodes, first
 end
 
 local HEAD = [[
@@ -69,21 +96,56 @@ local HEAD = [[
 </head>
 <body>
 <header>
-<h1>Koine trace</h1>
-<p id="totals"></p>
-<div id="tools">
-<input id="search" type="search" placeholder="Search names and content (/)" aria-label="Search">
-<select id="kind" aria-label="Type"><option value="">all types</option></select>
-<label><input id="failed" type="checkbox"> errors only</label>
+<div id="top"><h1>Koine trace</h1><dl id="totals"></dl></div>
+<div id="tools" role="search">
+<input id="search" type="search" placeholder="Search names and contents" aria-label="Search names and contents"
+  aria-keyshortcuts="/" autocomplete="off" spellcheck="false">
+<select id="kind" aria-label="Type"><option value="">All types</option></select>
+<label><input id="failed" type="checkbox" aria-keyshortcuts="e"> Errors only</label>
+<button id="clear" type="button" hidden>Clear</button>
+<span id="count" role="status"></span>
+<button id="keys" type="button" title="Keys (?)" aria-label="Keys">?</button>
 </div>
 </header>
 <main>
-<div id="list" role="tree" tabindex="0" aria-label="Spans"><div id="space"><div id="rows"></div></div></div>
-<section id="detail" aria-live="polite">
-<p>Choose a span. Arrow keys move and fold, / searches, Escape ends the search.</p>
-</section>
+<div id="left">
+<div id="list" role="tree" tabindex="0" aria-label="Spans">
+<div id="axis" aria-hidden="true"><span>Span</span><span class="tokens">Tokens</span><span class="cost">Cost</span>
+<span class="time">Time</span><div id="scale"></div></div>
+<div id="space" role="none"><div id="rows" role="none"></div></div></div>
+</div>
+<section id="detail" aria-label="What the span says" tabindex="0"></section>
 </main>
+<dialog id="help" aria-label="Keys">
+<h2>Keys</h2>
+<table>
+<tr><th><kbd>↑</kbd> <kbd>↓</kbd> or <kbd>k</kbd> <kbd>j</kbd></th><td>the span before, the next one</td></tr>
+<tr><th><kbd>←</kbd> <kbd>→</kbd></th><td>fold and unfold; to the parent, to the first part</td></tr>
+<tr><th><kbd>x</kbd></th><td>unfold all, or fold all</td></tr>
+<tr><th><kbd>n</kbd> <kbd>N</kbd></th><td>the next error, the one before</td></tr>
+<tr><th><kbd>e</kbd></th><td>errors only</td></tr>
+<tr><th><kbd>/</kbd></th><td>search</td></tr>
+<tr><th><kbd>Enter</kbd></th><td>to what the span says; from the search to the list</td></tr>
+<tr><th><kbd>Esc</kbd></th><td>end the search and the filters; back to the list</td></tr>
+</table>
+<form method="dialog"><button>Close</button></form>
+</dialog>
 ]]
+
+-- Adds the blocks of JSON with the nodes' records to parts: the spans that they begin with (an array).
+local function add_records(parts, nodes)
+  local firsts, texts, bytes = core.array {}, {}, 0
+  for i, node in ipairs(nodes) do
+    if not texts[1] then firsts[#firsts + 1] = i - 1 end
+    texts[#texts + 1] = json { start = node.start, finish = node.finish, point = node.point, points = node.points }
+    bytes = bytes + #texts[#texts]
+    if #texts == BLOCK_SPANS or bytes > BLOCK_BYTES or i == #nodes then
+      parts[#parts + 1] = block("records-" .. #firsts - 1, "[" .. table.concat(texts, ",\n") .. "]")
+      texts, bytes = {}, 0
+    end
+  end
+  return firsts
+end
 
 local function source(text) return "sha256-" .. core.base64_encode(core.sha256(text)) end
 
@@ -91,12 +153,10 @@ local function source(text) return "sha256-" .. core.base64_encode(core.sha256(t
 -- array.
 return function(records)
   check.table(records, "records")
-  local summaries, details = flatten(tree(records))
-  local parts = { HEAD:format(source(script), source(style), style), block("spans", summaries) }
-  for first = 1, #details, CHUNK do
-    local chunk = core.array(table.move(details, first, math.min(first + CHUNK - 1, #details), 1, {}))
-    parts[#parts + 1] = block("records-" .. (first - 1) // CHUNK, chunk)
-  end
+  local summaries, nodes, first = flatten(tree(records))
+  local parts = { HEAD:format(source(script), source(style), style), block("spans", json(summaries)) }
+  local firsts = add_records(parts, nodes)
+  parts[#parts + 1] = block("page", json { first = first / 1e6, firsts = firsts })
   parts[#parts + 1] = "<script>" .. script .. "</script>\n</body>\n</html>\n"
   return table.concat(parts)
 end
