@@ -129,7 +129,9 @@ usage:flag("--json", "Write the whole report as JSON.")
 local trace = parser:command("trace", "Show a log of observers' records as trees.")
 trace:argument("file", "A file that koine.observe.jsonl wrote.")
 trace:option("-t --trace", "Only the trace whose id begins so.")
-trace:option("--html", "Write a page to this file instead: a waterfall, with what each span says.")
+trace:mutex(
+  trace:option("--html", "Write a page to this file instead (-: the output): a waterfall, with what each span says."),
+  trace:flag("--follow", "Write a line for each span when it ends, until Ctrl-C; the file may come later."))
 trace:epilog "Examples: koine trace run.jsonl -t 0af76519; koine trace run.jsonl --html run.html"
 
 online("doctor", "Check libraries, keys and providers."):flag("--offline", "Make no requests.")

@@ -52,6 +52,9 @@ function observe.from_env(opts) return require "koine.observe.otlp".from_env(opt
 --- The records of a file that jsonl wrote: see observe/read.lua.
 function observe.read(path) return require "koine.observe.read"(path) end
 
+--- Follows the log at a path, as jsonl writes it: see observe/follow.lua.
+function observe.follow(path) return require "koine.observe.follow"(path) end
+
 --- Records (an array) as trees: see observe/tree.lua.
 function observe.tree(records) return require "koine.observe.tree"(records) end
 

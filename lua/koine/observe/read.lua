@@ -1,14 +1,8 @@
 --- Reads a log of records, as koine.observe.jsonl writes it.
 
 local check = require "koine.data.check"
-local core = require "koine.core"
 local errors = require "koine.data.errors"
-
-local function record_of(line)
-  local record = core.decode(line)
-  local is_one = type(record) == "table" and math.type(record.v) == "integer" and type(record.type) == "string"
-  return is_one and record or nil
-end
+local record_of = require "koine.observe.record"
 
 --- The records of a file: an array, and how many lines hold none (the last one of a process that was killed, say); nil,
 -- err where the file cannot be read. Raises an ArgumentError.

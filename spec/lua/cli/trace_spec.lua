@@ -9,6 +9,12 @@ local LOG <const> = [[
   .. [["m\u001b[31m"}
 {"v":1,"type":"chat","phase":"end","trace":"aa11","id":"2","parent":"1","time":1795476493251894231,"seconds":1.5,]]
   .. [["usage":{"input_tokens":1234567,"output_tokens":5},"cost":0.25,"stop_reason":"end_turn"}
+{"v":1,"type":"retry","phase":"point","trace":"aa11","id":"5","parent":"2","time":1795476493251894231,"kind":"server",]]
+  .. [["status_code":503,"waited":0.25}
+{"v":1,"type":"cache_miss","phase":"point","trace":"aa11","id":"6","parent":"2","time":1795476493251894230,]]
+  .. [["path":"messages[0].content"}
+{"v":1,"type":"dropped","phase":"point","trace":"cc33","id":"7","time":1795476493251894299,"session":"ada",]]
+  .. [["messages":2,"reason":"closed"}
 {"v":1,"type":"tool","phase":"start","trace":"aa11","id":"3","parent":"1","time":1795476493251894232,"name":"search"}
 {"v":1,"type":"chat","phase":"start","trace":"bb22","id":"4","time":1795476493251894233,"model":"m"}
 {"v":1,"type":"chat","phase":"end","trace":"bb22","id":"4","time":1795476493251894234,"seconds":0.012,]]
@@ -23,7 +29,10 @@ describe("koine trace", function()
     local file <close> = assert(io.open(path, "w"))
     file:write(LOG)
   end)
-  after_each(function() folder.remove(dir) end)
+  after_each(function()
+    cli.clean_up()
+    folder.remove(dir)
+  end)
 
   it("shows trees, open spans, tokens, costs and errors", function()
     local r = cli.run { "trace", path }
@@ -32,9 +41,13 @@ describe("koine trace", function()
 aa11  2026-11-23 23:28:13
 agent planner open
 ├─ chat m [31m 1.50 s · 1,234,567 in 5 out $0.250000 end_turn
+│  ├─ cache miss · first difference at messages[0].content
+│  └─ retry · 503 server · again after 250 ms
 └─ tool search open
 bb22  2026-11-23 23:28:13
 chat m 12 ms ! server: broken
+cc33  2026-11-23 23:28:13
+dropped ada · 2 messages closed
 ]], r.out)
     assert.are.equal("koine: 1 lines hold no record\n", r.err)
   end)
@@ -43,8 +56,8 @@ chat m 12 ms ! server: broken
     local r = cli.run { "trace", path, "-t", "bb" }
     assert.is_nil(r.out:find("aa11", 1, true))
     assert.is_truthy(r.out:find("bb22", 1, true))
-    r = cli.run { "trace", path, "-t", "cc" }
-    assert.are.equal('koine: no trace begins with "cc"\n', r.err:match "[^\n]*\n$")
+    r = cli.run { "trace", path, "-t", "dd" }
+    assert.are.equal('koine: no trace begins with "dd"\n', r.err:match "[^\n]*\n$")
     assert.are_not.equal(0, r.code)
   end)
 
@@ -54,13 +67,69 @@ chat m 12 ms ! server: broken
     assert.are.equal("", r.out)
     local page <close> = assert(io.open(dir .. "/page.html"))
     assert.is_truthy(page:read("a"):find "^<!DOCTYPE html>.*planner.*</html>\n$")
+    r = cli.run { "trace", path, "-t", "bb", "--html", "-" }
+    assert.is_truthy(r.out:find '"trace":"bb22"')
+    assert.is_nil(r.out:find "planner")
     r = cli.run { "trace", path, "--html", dir .. "/none/page.html" }
     assert.are.equal(1, r.code)
+  end)
+
+  it("shows damaged records", function()
+    local odd, lines = { 'null', 'true', '-1', '1.5', '1e300', '""', '"x"', '[]', '[[],{}]', '{"a":[{}]}' }, {}
+    local n = 0
+    for line in LOG:gmatch "[^\n]+\n" do
+      for field in line:gmatch '"([%l_]+)":' do
+        if field ~= "v" and field ~= "id" and field ~= "type" then
+          n = n + 1
+          local value = odd[n % #odd + 1]
+          local changed = line:gsub(('("%s":)(%%b{})'):format(field), "%1" .. value)
+          if changed == line then changed = line:gsub(('("%s":)[^,}]*'):format(field), "%1" .. value) end
+          lines[n] = changed:gsub('"id":"', '"id":"' .. n)
+        end
+      end
+    end
+    cli.file(path, table.concat(lines))
+    local r = cli.run { "trace", path }
+    assert.are.equal(0, r.code, r.err)
+    assert.is_truthy(n > 50 and select(2, r.out:gsub("\n", "")) > n)
+    assert.are.equal("", r.err)
+  end)
+
+  it("follows a log that comes later, grows, is renamed and cut, until it is interrupted", function()
+    local log = dir .. "/later"
+    local child = cli.start { "trace", log, "--follow" }
+    child:expect("err", "koine: waiting for " .. log .. "\n")
+    local function span(id, phase, more)
+      return ('{"v":1,"type":"chat","phase":"%s","trace":"aa11","id":"%s","time":1795476493251894230%s}\n')
+        :format(phase, id, more or "")
+    end
+    local one <close> = assert(io.open(log, "w"))
+    one:setvbuf "no"
+    one:write(span("1", "start", ',"model":"first"'))
+    one:write(span("2", "start", ',"model":"inner","parent":"1"'), span("2", "end", ',"seconds":1.5'))
+    child:expect("out", "23:28:13  aa11    chat inner 1.50 s\n")
+    one:write '{"v":1,"type":"ch' -- half a line, which ends in the renamed file
+    assert(os.rename(log, log .. ".1"))
+    one:write('at","phase":"end","trace":"aa11","id":"1","time":1795476493251894230,"seconds":2}\n')
+    cli.file(log, span("3", "start", ',"model":"second"') .. span("3", "end", ',"seconds":0.25') .. "no record\n")
+    child:expect("out", "23:28:13  aa11  chat first 2.00 s\n")
+    child:expect("out", "23:28:13  aa11  chat second 250 ms\n")
+    child:expect("err", "1 lines hold no record")
+    cli.file(log, span("4", "end", ',"seconds":3')) -- cut
+    child:expect("out", "23:28:13  aa11  chat 3.00 s\n")
+    child:signal "sigint"
+    local r = child:wait()
+    assert.are.equal(130, r.code)
+    local _, count = r.out:gsub("\n", "")
+    assert.are.equal(4, count)
   end)
 
   it("says why a file cannot be read", function()
     local r = cli.run { "trace", dir .. "/none" }
     assert.are.equal(1, r.code)
     assert.is_truthy(r.err:find("No such file", 1, true))
+    r = cli.run { "trace", dir, "--follow" }
+    assert.are.equal(1, r.code)
+    assert.is_truthy(r.err:find("Is a directory", 1, true))
   end)
 end)

@@ -1,22 +1,12 @@
 --- `koine trace`: shows a log of observers' records as trees.
 
 local failure = require "koine.cli.failure"
+local follow = require "koine.cli.trace.follow"
 local koine = require "koine"
 local terminal = require "koine.cli.terminal"
 local text = require "koine.cli.trace.text"
 
 local trace = {}
-
--- The trees to show: all, or those of the traces whose ids begin with `wanted`.
-local function chosen(roots, wanted)
-  if not wanted then return roots end
-  local list = {}
-  for _, root in ipairs(roots) do
-    if root.trace:sub(1, #wanted) == wanted then list[#list + 1] = root end
-  end
-  if not list[1] then failure.fail(failure.USAGE, "no trace begins with %q", wanted) end
-  return list
-end
 
 -- Writes the page of records to a file, or to the standard output for "-".
 local function write_page(records, path)
@@ -29,16 +19,29 @@ local function write_page(records, path)
   if not written then failure.fail(failure.FAILED, "%s: %s", path, problem) end
 end
 
+-- The records of the traces whose ids begin with `wanted` (nil: all).
+local function of_trace(records, wanted)
+  if not wanted then return records end
+  local list = {}
+  for _, record in ipairs(records) do
+    if tostring(record.trace):sub(1, #wanted) == wanted then list[#list + 1] = record end
+  end
+  if not list[1] then failure.fail(failure.USAGE, "no trace begins with %q", wanted) end
+  return list
+end
+
 --- The command: its exit code.
 function trace.command(args)
+  if args.follow then return follow.run(args.file, args.trace) end
   local records, broken = koine.observe.read(args.file)
   if not records then failure.fail(failure.FAILED, "%s", broken.message) end
   if broken > 0 then terminal.say("%d lines hold no record", broken) end
+  records = of_trace(records, args.trace)
   if args.html then
     write_page(records, args.html)
     return 0
   end
-  for _, root in ipairs(chosen(koine.observe.tree(records), args.trace)) do
+  for _, root in ipairs(koine.observe.tree(records)) do
     for line in text.lines(root) do terminal.out(line .. "\n") end
   end
   return 0
