@@ -16,7 +16,7 @@ local methods = {}
 local log_mt = { __index = methods, __name = "koine.observe.follow" }
 
 local function failed(self, why)
-  return nil, errors.new { kind = "other", message = self.path .. ": " .. tostring(why) }
+  return errors.new { kind = "other", message = self.path .. ": " .. tostring(why) }
 end
 
 -- Opens the file at the path: true, false where there is none; nil, err.
@@ -44,15 +44,14 @@ end
 local function is_replaced(self)
   local file <close> = io.open(self.path, "rb")
   if not file then return false end
-  local size = file:seek "end"
-  if not size or size < self.at then return size ~= nil end
-  if self.at == 0 then return size > 0 end -- to read it anew loses nothing
-  file:seek("set", self.at - #self.last)
+  if self.at == 0 then return file:read(1) ~= nil end -- to read it anew loses nothing
+  if not file:seek("set", self.at - #self.last) then return false end
   return file:read(#self.last) ~= self.last
 end
 
 -- Adds the records of the lines that these bytes end: what begins a line is kept for the next ones.
 local function take(self, bytes, records)
+  if bytes == "" then return 0 end
   local broken, from = 0, 1
   while true do
     local stop = bytes:find("\n", from, true)
@@ -65,7 +64,7 @@ local function take(self, bytes, records)
     self.rest, self.kept, self.skips, from = {}, 0, false, stop + 1
   end
   self.rest[#self.rest + 1] = from > 1 and bytes:sub(from) or bytes
-  self.kept = (self.kept or 0) + #self.rest[#self.rest]
+  self.kept = self.kept + #self.rest[#self.rest]
   if self.kept > LINE_MAX then self.rest, self.kept, self.skips = {}, 0, true end
   return broken
 end
@@ -78,29 +77,30 @@ local function leave(self)
   return broken
 end
 
---- The records that were added since the last call, an array, and how many lines held none. The array is empty when
--- there is nothing new; one call reads about 1 MiB, so that more may be there. nil, err where the file cannot be read;
--- a file that is not there is no error. Raises an ArgumentError when it was closed.
+-- The next bytes of the log, "" where a file was left for the new one, nil at its end; how many lines were lost with
+-- what was left; and the error where it cannot be read.
+local function next_piece(self)
+  if not self.file then
+    local opened, err = begin(self)
+    if not opened then return nil, 0, err end
+  end
+  local bytes, why = piece_of(self)
+  if bytes or why or not is_replaced(self) then return bytes, 0, why and failed(self, why) end
+  bytes, why = piece_of(self) -- what came before it was renamed
+  if bytes or why then return bytes, 0, why and failed(self, why) end
+  return "", leave(self)
+end
+
+--- The records that were added since the last call (an array), how many lines held none, and whether there may be more:
+-- one call reads 1 MiB at most. nil, err where the file cannot be read; a file that is not there is no error. Raises an
+-- ArgumentError when it was closed.
 function methods:read()
   if self.closed then errors.argument("log", "a log that is open", "a closed one") end
-  local records, broken = {}, 0
-  while not records[1] do
-    if not self.file then
-      local opened, err = begin(self)
-      if opened == nil then return nil, err end
-      if not opened then break end
-    end
-    local bytes, why = piece_of(self)
-    if why then return failed(self, why) end
-    if bytes then broken = broken + take(self, bytes, records)
-    elseif not is_replaced(self) then break
-    else
-      bytes, why = piece_of(self) -- what came before it was renamed
-      if why then return failed(self, why) end
-      if bytes then broken = broken + take(self, bytes, records) else broken = broken + leave(self) end
-    end
-  end
-  return records, broken
+  local bytes, broken, err = next_piece(self)
+  if err then return nil, err end
+  local records = {}
+  if bytes then broken = broken + take(self, bytes, records) end
+  return records, broken, bytes ~= nil
 end
 
 --- Whether there was a file at the path when it was looked for last.

@@ -45,7 +45,7 @@ function follow.run(path, wanted)
   local open = setmetatable({ spans = {}, count = 0 }, open_mt)
   local said = false
   while true do
-    local records, broken = log:read()
+    local records, broken, more = log:read()
     if not records then failure.fail(failure.FAILED, "%s", broken.message) end
     if broken > 0 then terminal.say("%d lines hold no record", broken) end
     for _, record in ipairs(records) do
@@ -53,7 +53,7 @@ function follow.run(path, wanted)
       local line = is_wanted and type(record.id) == "string" and open:line_of(record)
       if line then terminal.out(line) end
     end
-    if not records[1] then
+    if not more then
       if not log:is_there() and not said then terminal.say("waiting for %s", path) end
       said = said or not log:is_there()
       terminal.progress(open.count > 0 and ("%d open"):format(open.count) or nil)
