@@ -77,6 +77,7 @@ describe("koine.observe.follow", function()
     assert.are.same({ 2 }, new())
     rewrite ""
     assert.are.same({}, new())
+    assert(os.remove(path))
     append(line(3))
     assert.are.same({ 3 }, new())
     assert(os.remove(path))

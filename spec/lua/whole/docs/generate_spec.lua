@@ -48,6 +48,10 @@ describe("make generate", function()
     assert.are.same({ "generated: as the rows and the tree say\n", true }, { generate(".", "--check") })
   end)
 
+  it("drew the picture of a trace from its log", function()
+    assert.is_true(os.execute(LUA .. " tools/picture.lua --check"))
+  end)
+
   it("makes one new file a provider on every list", function()
     local WRITTEN = { "README.md", "docs/adapter.md", "docs/providers.md", "llms.txt", "lua/koine/provider/names.lua",
       "lua/koine/testing/loopback/paths.lua", "rockspec/koine-scm-1.rockspec" }
