@@ -162,6 +162,22 @@ static void honest(struct world *w, const char *when) {
   drop(&r);
 }
 
+/* The first request of an engine makes a connection, the second is a stream on it. */
+static void test_figures(void) {
+  struct world w;
+  struct answer r;
+  struct transfer_stats s;
+  open_world(&w, 0);
+  for (int i = 0; i < 2; i++) {
+    post(&w, ANSWER, 0, &r);
+    transfer_stats(r.t, &s);
+    CHECK(s.route.carrier == (i == 0 ? CARRIER_NEW : CARRIER_REUSED) && s.route.sent == 2 && s.route.first_byte > 0);
+    CHECK((s.route.tls > 0) == (i == 0) && (s.route.connect >= 0) == (i == 0) && (s.route.dns >= 0) == (i == 0));
+    drop(&r);
+  }
+  close_world(&w);
+}
+
 /* An engine whose connection is a good one, a hostile request on it, and an honest one behind, on another connection. With
 ** settings that allow nothing the hostile one is the first. */
 static void test_hostile(const char *name, enum act what, int settings) {
@@ -197,6 +213,7 @@ int main(void) {
   SSL_CTX_set_alpn_select_cb(stage.cert.context, choose, NULL);
   CHECK(listener_start(&stage.listener, serve) == 0);
   if (http2_problem() == NULL) {
+    test_figures();
     test_hostile("silence", SILENCE, 0);
     test_hostile("pings", PINGS, 0);
     test_hostile("data without bytes", EMPTY_DATA, 0);

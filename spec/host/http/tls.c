@@ -58,6 +58,8 @@ static pid_t start_server(int *port) {
   return pid;
 }
 
+static struct route route; /* of the last GET */
+
 /* One GET: the status, or 0 and *failure. */
 static int get(struct engine *g, struct http *http, const char *host, int port, const char *ca_file, int http2,
                struct err *failure) {
@@ -72,6 +74,9 @@ static int get(struct engine *g, struct http *http, const char *host, int port, 
     if (engine_step(g, -1, -1, &interrupted, failure) < 0) break;
     while (pollset_ready(engine_pollset(g)) != NULL) continue;
   }
+  struct transfer_stats s;
+  transfer_stats(t, &s);
+  route = s.route;
   status = f == NULL ? transfer_status(t) : 0;
   if (f != NULL) *failure = *f;
   transfer_close(t);
@@ -82,7 +87,10 @@ static void test_verification(struct engine *g, struct http *http, int port) {
   struct err e;
   CHECK(get(g, http, "localhost", port, NULL, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));
   CHECK(strstr(e.message, "certificate") != NULL);
+  CHECK(route.carrier == CARRIER_NONE && route.tls < 0 && route.first_byte < 0);
   CHECK(get(g, http, "localhost", port, cert, 0, &e) == 200);
+  CHECK(route.carrier == CARRIER_NEW && route.dns >= 0 && route.connect >= 0 && route.tls > 0);
+  CHECK(route.dns + route.connect + route.tls <= route.first_byte);
   if (http2_problem() == NULL) CHECK(get(g, http, "localhost", port, cert, 1, &e) == 200);
   else CHECK(get(g, http, "localhost", port, cert, 1, &e) == 0 && e.kind == KIND_ARGUMENT && strcmp(e.field, "http2") == 0);
   CHECK(get(g, http, "127.0.0.1", port, cert, 0, &e) == 0 && e.kind == KIND_CONNECT && !err_retryable(&e));

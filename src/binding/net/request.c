@@ -103,6 +103,23 @@ static int m_poll(lua_State *L) {
   return owner_poll(L, TYPE_REQUEST, "request", poll);
 }
 
+/* Pushes the results of stats. */
+static int stats(lua_State *L) {
+  struct request *q = lua_touserdata(L, 1);
+  struct transfer_stats s;
+  transfer_stats(q->owner.owned, &s);
+  lua_createtable(L, 0, 7);
+  lua_pushinteger(L, (lua_Integer)s.received);
+  lua_setfield(L, -2, "bytes");
+  set_route(L, &s.route);
+  return 1;
+}
+
+/* request:stats(): {bytes received on the wire, and what set_route says}; nil, err once it is closed. */
+static int m_stats(lua_State *L) {
+  return owner_poll(L, TYPE_REQUEST, "request", stats);
+}
+
 /* Sets the field raw of the table on top of the stack to the beginning of a body, unless that is empty. */
 static void set_raw(lua_State *L, struct str body) {
   if (body.n == 0) return;
@@ -174,6 +191,7 @@ static int f_redact(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "poll", m_poll },
+  { "stats", m_stats },
   { NULL, NULL }
 };
 

@@ -199,3 +199,25 @@ void push_headers(lua_State *L, const struct header *v, size_t n) {
     }
   }
 }
+
+/* Sets a field of the table on top, unless the seconds are not known. */
+static void set_seconds(lua_State *L, const char *name, double seconds) {
+  if (seconds < 0) return;
+  lua_pushnumber(L, seconds);
+  lua_setfield(L, -2, name);
+}
+
+void set_route(lua_State *L, const struct route *r) {
+  if (r->sent >= 0) {
+    lua_pushinteger(L, (lua_Integer)r->sent);
+    lua_setfield(L, -2, "sent");
+  }
+  if (r->carrier != CARRIER_NONE) {
+    lua_pushstring(L, r->carrier == CARRIER_NEW ? "new" : "reused");
+    lua_setfield(L, -2, "connection");
+  }
+  set_seconds(L, "dns", r->dns);
+  set_seconds(L, "connect", r->connect);
+  set_seconds(L, "tls", r->tls);
+  set_seconds(L, "first_byte", r->first_byte);
+}

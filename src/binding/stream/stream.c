@@ -135,16 +135,17 @@ static int attempt_gc(lua_State *L) {
 
 /* stream:stats(): {bytes, events, peak, retained, first_delta, idle}: bytes received on the wire and stream events parsed
 ** in the latest attempt, most and present bytes held, seconds from that attempt's start to its first delta (nil before),
-** seconds since its last byte or its start (nil after the end). */
+** seconds since its last byte or its start (nil after the end); and what set_route says. */
 static int m_stats(lua_State *L) {
   struct stream *s = stream_check(L);
   struct transfer_stats t;
   size_t retained = stream_held(s->attempt);
   stream_note(s);
   attempt_stats(s->attempt, &t);
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 12);
   lua_pushinteger(L, (lua_Integer)t.received);
   lua_setfield(L, -2, "bytes");
+  set_route(L, &t.route);
   lua_pushinteger(L, (lua_Integer)s->events);
   lua_setfield(L, -2, "events");
   lua_pushinteger(L, (lua_Integer)s->peak);

@@ -117,6 +117,7 @@ size_t transfer_on_header(char *p, size_t size, size_t count, void *ud) {
   size_t n = size * count;
   int r = 0;
   if (t->failed) return 0;
+  if (t->head_bytes == 0) t->first = t->http->now - t->started;
   t->head_bytes += n;
   if (t->head_bytes > t->head_max) return transfer_too_much(t, "the response's head", "head", t->head_max);
   if (t->head_done) return n;

@@ -84,8 +84,13 @@ int transfer_done(const struct transfer *t, const struct err **failure);
 double transfer_now(const struct transfer *t);
 /* From now on the end comes after at most so many seconds, as a clean one (a grace period). */
 void transfer_grace(struct transfer *t, double seconds);
+/* What a request went out on: nothing yet, and nothing where a recording is played. */
+enum carrier { CARRIER_NONE, CARRIER_NEW, CARRIER_REUSED };
+/* How a request went out: the bytes of its body that were sent; how many seconds the name lookup, connecting and TLS took
+** of a new connection, and after how many the first byte of the answer came. Negative: unknown, or there was none. */
+struct route { long long sent; double dns, connect, tls, first_byte; enum carrier carrier; };
 /* Bytes received on the wire, peak of unread bytes, seconds since the last byte. */
-struct transfer_stats { unsigned long long received; size_t peak; double idle; };
+struct transfer_stats { unsigned long long received; size_t peak; double idle; struct route route; };
 void transfer_stats(const struct transfer *t, struct transfer_stats *s);
 /* The caller has all it wants: libcurl discards the rest for at most so many seconds, so that a connection whose
 ** answer is about to end can be kept alive, and then frees the transfer. Frees at once when it is done already. */

@@ -74,6 +74,8 @@ struct transfer {
   double due;                   /* key in the heap: no later than the earliest deadline */
   double grace_at;              /* end of the grace period, 0 = none */
   size_t heap_i;                /* place in the heap + 1, 0 = not in it */
+  struct route route;           /* once it is over */
+  double first;                 /* seconds from the start to the first byte of the head, once there is one */
   int port;                     /* of this end of its connection, 0 = there was none yet */
   int socket;                   /* of a link that is there, else -1 */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */

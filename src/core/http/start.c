@@ -64,6 +64,7 @@ static struct transfer *create(struct http *http, const struct http_request *r, 
   t->keep = recording_hold(r->keep);
   t->play = recording_hold(r->play);
   t->sent_before = t->socket = -1;
+  t->route = (struct route){ .sent = -1, .dns = -1, .connect = -1, .tls = -1, .first_byte = -1 };
   t->started = t->last = t->play_now = clock_monotonic();
   buf_init(&t->body, http->m);
   buf_init(&t->head, http->m);

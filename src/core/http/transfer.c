@@ -17,6 +17,41 @@ static unsigned long long wire_bytes(const struct transfer *t) {
   return (unsigned long long)n + t->head_bytes;
 }
 
+/* Seconds that libcurl knows; negative where it says 0. */
+static double seconds_of(CURL *easy, CURLINFO info) {
+  curl_off_t us = 0;
+  curl_easy_getinfo(easy, info, &us);
+  return us > 0 ? (double)us / 1e6 : -1;
+}
+
+/* How long a phase took that ended at `end`; it began at `from`. */
+static double between(double from, double end) {
+  return end < 0 ? -1 : from < 0 || end < from ? 0 : end - from;
+}
+
+/*
+** Asks libcurl how t went out. Only what is known to be of this transfer is asked for: a handle that is used again tells
+** the figures of its last one at first, and of a connection that is used again it gives times in which nothing happened.
+** The first byte is not libcurl's to tell: it takes the first one of a long request for it.
+*/
+static void ask_route(const struct transfer *t, struct route *r) {
+  curl_off_t sent = 0;
+  *r = (struct route){ .sent = -1, .dns = -1, .connect = -1, .tls = -1, .first_byte = -1 };
+  if (t->easy == NULL) return;
+  if (t->port != 0) {
+    r->carrier = t->opened ? CARRIER_NEW : CARRIER_REUSED;
+    curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+  }
+  r->sent = sent;
+  if (t->opened) {
+    double named = seconds_of(t->easy, CURLINFO_NAMELOOKUP_TIME_T), there = seconds_of(t->easy, CURLINFO_CONNECT_TIME_T);
+    r->dns = named;
+    r->connect = between(named, there);
+    r->tls = between(there, seconds_of(t->easy, CURLINFO_APPCONNECT_TIME_T));
+  }
+  if (t->head_bytes > 0) r->first_byte = t->first;
+}
+
 /* True when the body has outgrown body_max. */
 static int over_body_max(const struct transfer *t) {
   if (t->body_max == 0) return 0;
@@ -126,6 +161,7 @@ static void detach_handle(struct transfer *t, int whole) {
   if (t->socket >= 0) pollset_remove(http->poll, t->socket);
   t->socket = -1;
   t->received = wire_bytes(t);
+  ask_route(t, &t->route);
   if (whole && !t->failed) curl_multi_remove_handle(http->multi, t->easy);
   else break_off(t);
   retire(http, t->easy, whole && t->plain);
@@ -288,6 +324,8 @@ void transfer_stats(const struct transfer *t, struct transfer_stats *s) {
   s->received = wire_bytes(t);
   s->peak = t->peak;
   s->idle = transfer_now(t) - t->last;
+  if (t->easy != NULL) ask_route(t, &s->route);
+  else s->route = t->route;
 }
 
 /* Hands t to its http, or frees it if it is over, or if no connection is to be kept. */
