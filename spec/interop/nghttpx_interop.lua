@@ -99,6 +99,22 @@ describe("nghttpx", function()
       assert.is_truthy(program.read(front.folder .. "/access"):find(" " .. protocol .. " 200", 1, true))
     end)
 
+    it("tells an observer of its connection, over " .. protocol, function()
+      local ends = {}
+      local talker = adapter { http2 = http2, observer = function(record)
+        if record.type == "attempt" and record.phase == "end" then ends[#ends + 1] = record end
+      end }
+      script(2, 1000, {})
+      for i = 1, 2 do
+        assert(talker:chat "Hello?")
+        local over, is_new = ends[i], i == 1
+        assert.are.equal(is_new and "new" or "reused", over.connection)
+        assert.are.same({ is_new, is_new, is_new },
+          { over.dns ~= nil, over.connect ~= nil, over.tls ~= nil and over.tls > 0 })
+        assert.is_true(over.first_byte > (over.tls or 0))
+      end
+    end)
+
     it("that is killed in the middle gives the parts that came, over " .. protocol, function()
       script(10, 2000, { stall_after = 9000 })
       local talker, failures, begun = adapter { http2 = http2 }, {}, 0

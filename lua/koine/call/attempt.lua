@@ -218,10 +218,17 @@ end
 
 -- Makes one attempt that is ready: the value that `read` makes of its answer, or nil, err.
 local function exchange(call, outgoing, parse)
-  local answer, err = http.send(outgoing)
-  if not answer then return nil, err end
+  local row, figures = call.state.row, call.span and {}
+  local answer, err = http.send(outgoing, figures)
+  if not answer then
+    observe.attempt_over(call, nil, figures, err)
+    return nil, err
+  end
   local _ <close> = outgoing.hold_body and answer.body or nil
-  return read(call.state.row, answer, outgoing.secrets, parse)
+  local value
+  value, err = read(row, answer, outgoing.secrets, parse)
+  if figures then observe.attempt_over(call, observe.answered(row, answer), figures, err) end
+  return value, err
 end
 
 --- Asks for `path` outside of a chat, with the call's credentials and ledger: the value that the JSON answer holds, or
@@ -237,9 +244,8 @@ function attempt.fetch(call, method, path, body, parse)
     local ready, err = prepare(call, outgoing, path)
     if not ready and not err.retryable then return nil, err end
     if ready then
-      if call.span then observe.attempt(call, outgoing) end
+      local span <close> = call.span and observe.attempt(call, outgoing) -- luacheck: ignore span
       value, err = exchange(call, outgoing, parse)
-      observe.attempt_over(call, nil, nil, err)
     end
     if value ~= nil then return value end
     if call.judge then call.judge(err) end

@@ -74,26 +74,35 @@ function observe.join(call, span)
   call.span, call.ledger.parent = span, span:context()
 end
 
---- Begins the span of an attempt that is ready to go out.
+--- Begins the span of an attempt that is ready to go out: the span, nil where the observer is not told of it.
 function observe.attempt(call, outgoing)
   local entries = call.ledger.attempts
   local last = entries[#entries]
   call.observed_secrets, call.attempts_begun = outgoing.secrets, #entries + 1
   call.attempt_span = observer.start(nil, call.span:context(), "attempt", { number = #entries + 1,
     url = outgoing.url:match "^[^?]*":gsub("//[^/@]*@", "//"), waited = last and last.waited or nil })
+  return call.attempt_span
 end
 
+--- What an answer ({status, headers}) says of its attempt: {status_code, request_id}.
+function observe.answered(row, answer)
+  local headers = answer.headers
+  return { status_code = answer.status,
+    request_id = headers["request-id"] or headers["x-request-id"] or row.id_header and headers[row.id_header] or nil }
+end
+
+local NONE = {}
+
 --- Ends the span of the attempt under way, if there is one. `answer` is what came of it (a Response, or {status_code,
--- request_id}; nil: nothing), `stats` the stream's (nil: none), `err` its error, nil for none.
+-- request_id}; nil: nothing), `stats` its figures (nil: it did not begin), `err` its error, nil for none.
 function observe.attempt_over(call, answer, stats, err)
   local span = call.attempt_span
   if not span then return end
   call.attempt_span = nil
-  answer = answer or err or {}
-  span:finish({ status_code = answer.status_code, request_id = answer.request_id,
-    bytes_received = stats and stats.bytes, bytes_sent = stats and stats.sent, connection = stats and stats.connection,
-    dns = stats and stats.dns, connect = stats and stats.connect, tls = stats and stats.tls,
-    first_byte = stats and stats.first_byte }, err)
+  answer, stats = answer or err or NONE, stats or NONE
+  span:finish({ status_code = answer.status_code, request_id = answer.request_id, bytes_received = stats.bytes,
+    bytes_sent = stats.sent, connection = stats.connection, dns = stats.dns, connect = stats.connect, tls = stats.tls,
+    first_byte = stats.first_byte }, err)
 end
 
 --- Tells that a failed attempt is made again; `entry` is the ledger's.

@@ -9,8 +9,9 @@ local http = {}
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
 -- hold_body; and transport) and waits for the answer: {status, headers, body, url}, whatever the status; nil, err when
 -- there is none.
--- With hold_body the body is no string: the caller closes it.
-function http.send(call)
+-- With hold_body the body is no string: the caller closes it. `figures` (table, nil: none) gets what the stats of the
+-- request say, whatever comes of it.
+function http.send(call, figures)
   local ready, failure = transport.begin(call)
   if not ready then return nil, failure end
   local request <close>, err = core.request(core.engine(), call)
@@ -21,6 +22,9 @@ function http.send(call)
     answer, err = request:poll()
     if answer == false then _, err = wait.park(request) end
   until answer or err
+  if figures then
+    for name, value in next, request:stats() or {} do figures[name] = value end
+  end
   if not answer then return nil, err end
   answer.url = call.url
   return answer
