@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local name_url = require "koine.data.name_url"
 local observe = require "koine.call.observe"
@@ -150,9 +151,16 @@ function methods:close()
   wait.wake(self)
 end
 
+-- Ends the span of a call that is left before it has a stream.
+local function watch(call)
+  return defer(function(raised) observe.chat_over(call, nil, nil, raised or cancelled(call)) end)
+end
+
 --- Starts a call: the stream, or nil, err.
 function stream.open(call)
+  local watching <close> = call.span and watch(call)
   local opened, err = attempt.start(call)
+  if watching then watching:cancel() end
   if not opened then
     observe.chat_over(call, nil, nil, err)
     return nil, err

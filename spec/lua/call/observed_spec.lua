@@ -123,6 +123,24 @@ describe("an observed chat", function()
     end
   end)
 
+  it("ends within its parent where it is cancelled before it has a stream", function()
+    local server <close> = start {}
+    local observer, records = observed.keep()
+    local limiter = { key = "k", wait = function() return koine.sleep(10) end }
+    local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = KEY,
+      rate_limiter = limiter }
+    local agent = koine.agent { adapter = claude, observer = observer }
+    koine.run(function()
+      local task = koine.spawn(function() agent:run "Hi." end)
+      repeat koine.sleep(0.001) until #observed.of(records, "wait", "start") == 1
+      task:cancel()
+    end)
+    observed.check(records)
+    assert.are.same({ "agent start", "chat start", "wait start", "wait end", "chat end", "agent end" },
+      observed.lines(records))
+    assert.are.equal("cancelled", records[5].error.kind)
+  end)
+
   it("has the content where it is asked for, and never the key", function()
     local server <close> = start { { content = "Hello there." } }
     local observer, records = observed.keep { content = true, content_max = 39 }
