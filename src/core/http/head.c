@@ -53,17 +53,20 @@ static int add_folded(struct transfer *t, struct str line) {
 /* Keeps "Name: value" as name NUL value NUL; drops lines that are no header. 0, or -1 (memory). */
 static int add_header(struct transfer *t, const char *p, size_t n) {
   const char *colon = memchr(p, ':', n);
-  size_t at = t->head.n;
   if (*p == ' ' || *p == '\t') return add_folded(t, (struct str){ p, n });
   t->in_header = colon != NULL && colon != p;
   if (!t->in_header) return 0;
   struct str value = str_trim((struct str){ colon + 1, (size_t)(p + n - colon - 1) });
-  if (buf_add(&t->head, p, (size_t)(colon - p)) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
-  for (char *c = t->head.p + at; *c != '\0'; c++) *c = str_lower(*c);
-  size_t value_at = t->head.n;
-  if (buf_addstr(&t->head, value) < 0 || buf_addc(&t->head, '\0') < 0) return -1;
-  const char *name = t->head.p + at;
-  if (strcmp(name, "content-encoding") == 0 || strcmp(name, "transfer-encoding") == 0) add_codings(t, t->head.p + value_at);
+  size_t length = (size_t)(colon - p);
+  if (buf_reserve(&t->head, length + value.n + 2) < 0) return -1;
+  char *name = t->head.p + t->head.n, *behind = name + length + 1;
+  for (size_t i = 0; i < length; i++) name[i] = str_lower(p[i]);
+  name[length] = '\0';
+  if (value.n > 0) memcpy(behind, value.p, value.n);
+  behind[value.n] = '\0';
+  t->head.n += length + value.n + 2;
+  if (str_is((struct str){ name, length }, "content-encoding", 16) ||
+      str_is((struct str){ name, length }, "transfer-encoding", 17)) add_codings(t, behind);
   t->header_count++;
   return 0;
 }
