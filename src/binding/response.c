@@ -245,13 +245,15 @@ static int is_array(lua_State *L, int idx) {
 
 /* Pushes a deep copy of the value at idx, without metatables but the mark of arrays. */
 static void push_copy(lua_State *L, int idx, int depth) {
+  int n = 0;
   idx = lua_absindex(L, idx);
   luaL_checkstack(L, 4, "too many nested values");
   if (!lua_istable(L, idx) || depth >= JSON_DEPTH_MAX) {
     lua_pushvalue(L, idx);
     return;
   }
-  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) n++;
+  lua_createtable(L, 0, n);
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     lua_pushvalue(L, -2);
     push_copy(L, -2, depth + 1);
@@ -299,6 +301,24 @@ static int m_to_table(lua_State *L) {
   lua_settop(L, 4);
   lua_setfield(L, 2, "tool_calls");
   return lua_settop(L, 2), 1;
+}
+
+/* core.told(response): what records tell of an answer: a copy of its usage (nil: none), and an array of the names of the
+** tools that it calls. No other field is made for that. */
+static int f_told(lua_State *L) {
+  const struct node *content = node_get(root(L, 1), "content");
+  lua_Integer n = 0;
+  lua_settop(L, 1);
+  push_field(L, 1, "usage");
+  push_copy(L, 2, 0);
+  lua_newtable(L);
+  luaL_setmetatable(L, TYPE_ARRAY);
+  for (const struct node *b = content != NULL ? content->child : NULL; b != NULL; b = b->next) {
+    if (!str_eq(node_str(node_get(b, "type")), "tool_use") || node_is(node_get(b, "output"), NODE_TRUE)) continue;
+    push_str(L, node_str(node_get(b, "name")));
+    lua_rawseti(L, 4, ++n);
+  }
+  return 2;
 }
 
 /* Two Responses are equal when they say the same: content, model, reasons for stopping, usage. */
@@ -365,6 +385,8 @@ void open_response(lua_State *L) {
   lua_setfield(L, -2, "usage_mt");
   lua_pushcfunction(L, f_annotate);
   lua_setfield(L, -2, "annotate");
+  lua_pushcfunction(L, f_told);
+  lua_setfield(L, -2, "told");
   lua_pushcfunction(L, f_price);
   lua_setfield(L, -2, "price");
 }

@@ -8,16 +8,35 @@ local observer = require "koine.data.observer"
 
 local observe = {}
 
--- {address, port} of a URL; never its user part, path or query.
-local function server_of(url)
+-- A function of a string that remembers its last one and what it made of it: mostly it is asked for the same again.
+local function remembering(make)
+  local last, first, second
+  return function(text)
+    if text ~= last then
+      first, second = make(text)
+      last = text
+    end
+    return first, second
+  end
+end
+
+-- Address and port of a URL; never its user part, path or query.
+local address_of = remembering(function(url)
   local scheme, rest = url:match "^(%w+)://([^/?#]*)"
   if not rest then return nil end
   rest = rest:match "@(.*)$" or rest
   local address, port = rest:match "^%[(.-)%]:?(%d*)$"
   if not address then address, port = rest:match "^([^:]*):?(%d*)$" end
-  if not address then return nil end
-  return { address = address, port = math.tointeger(tonumber(port)) or (scheme == "http" and 80 or 443) }
+  return address, address and math.tointeger(tonumber(port)) or (scheme == "http" and 80 or 443)
+end)
+
+local function server_of(url)
+  local address, port = address_of(url)
+  return address and { address = address, port = port } or nil
 end
+
+-- A URL without its user part and its query.
+local shown = remembering(function(url) return (url:match "^[^?]*":gsub("//[^/@]*@", "//")) end)
 
 local function secrets_of(call)
   local outgoing = call.outgoing
@@ -28,12 +47,6 @@ end
 local function given_key(call)
   local key = call.settings.key
   return type(key) == "string" and { key } or nil
-end
-
-local function names_of(list)
-  local names = core.array {}
-  for i, one in ipairs(list) do names[i] = one.name end
-  return names
 end
 
 --- Begins the span of a chat whose request is rendered. `streaming`: whether a stream is asked for.
@@ -80,7 +93,7 @@ function observe.attempt(call, outgoing)
   local last = entries[#entries]
   call.observed_secrets, call.attempts_begun = outgoing.secrets, #entries + 1
   call.attempt_span = observer.start(nil, call.span:context(), "attempt", { number = #entries + 1,
-    url = outgoing.url:match "^[^?]*":gsub("//[^/@]*@", "//"), waited = last and last.waited or nil })
+    url = shown(outgoing.url), waited = last and last.waited or nil })
   return call.attempt_span
 end
 
@@ -116,19 +129,18 @@ function observe.chat_over(call, response, stats, err)
   local span = call.span
   if not span or span.is_over then return end
   observe.attempt_over(call, response, stats, err)
-  local fields = { attempts = call.attempts_begun or 0, first_delta = stats and stats.first_delta }
+  local attempts, first_delta = call.attempts_begun or 0, stats and stats.first_delta
   response = response or err and err.partial
-  if response then
-    local usage = response.usage
-    fields.response_model, fields.response_id, fields.request_id = response.model, response.id, response.request_id
-    fields.stop_reason, fields.raw_stop_reason = response.stop_reason, response.raw_stop_reason
-    fields.usage, fields.cost = usage and capture.copy(usage), usage and usage.cost and usage.cost.total
-    fields.tool_calls = names_of(response.tool_calls or {})
-    fields.warnings = core.array {}
-    for i, warning in ipairs(response.warnings or {}) do fields.warnings[i] = warning.code end
-    if span:wants "messages" then
-      fields.content = { blocks = span:captured(response.content, secrets_of(call)) }
-    end
+  if not response then return span:finish({ attempts = attempts, first_delta = first_delta }, err) end
+  local usage, tool_calls = core.told(response)
+  local warnings = core.array {}
+  for i, warning in ipairs(response.warnings or {}) do warnings[i] = warning.code end
+  local fields = { attempts = attempts, first_delta = first_delta, response_model = response.model,
+    response_id = response.id, request_id = response.request_id, stop_reason = response.stop_reason,
+    raw_stop_reason = response.raw_stop_reason, usage = usage,
+    cost = usage and usage.cost and usage.cost.total, tool_calls = tool_calls, warnings = warnings, content = nil }
+  if span:wants "messages" then
+    fields.content = { blocks = span:captured(response.content, secrets_of(call)) }
   end
   span:finish(fields, err)
 end

@@ -6,6 +6,7 @@ local records = require "koine.data.records"
 local pricing = {}
 
 local MILLION = 1000000
+local cost_mt = getmetatable(records.usage_cost {}) -- numbers of our own need no check
 
 -- USD for `count` tokens at `rate` per million; nil when either is needed and unknown. Nothing counted costs nothing,
 -- whatever the price; a count that is unknown costs nothing only where the provider has no price for it.
@@ -45,9 +46,8 @@ function pricing.calculate(usage, model_info)
   local read = component(not open.cache_read_tokens and usage.cache_read_tokens or nil, prices.cache_read_per_mtok)
   local write = cache_writes(usage, not open.cache_creation_tokens and usage.cache_creation_tokens or nil, prices)
   if not (input and output and read and write) then return nil end
-  return records.usage_cost {
-    input = input, output = output, cache_read = read, cache_write = write, total = input + output + read + write,
-  }
+  return setmetatable({ input = input, output = output, cache_read = read, cache_write = write,
+    total = input + output + read + write }, cost_mt)
 end
 
 return pricing

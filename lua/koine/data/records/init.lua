@@ -181,30 +181,44 @@ local LIMITS = check.list(record "usage_limit_entry", "array of usage_limit_entr
 specs.usage_report = { required("provider", NAME), required("limits", LIMITS),
   optional("fetched_at", NUMBER, core.wall), optional("metadata", TABLE, fresh), optional("raw", ANY) }
 
--- Checks the fields that `value` has and those it must have: a new table of them.
-function check_fields(spec, value, path)
+-- Checks the fields that `value` has and those it must have: a new table of them. `paths` has the fields' paths by
+-- their names, nil: they are made of `path`.
+function check_fields(spec, value, path, paths)
   local kept = {}
   for _, field in ipairs(spec) do
-    local given = value[field.name]
+    local name = field.name
+    local given = value[name]
     if given ~= nil or field.required then
-      kept[field.name] = field.check(given, path .. "." .. field.name)
+      kept[name] = field.check(given, paths and paths[name] or path .. "." .. name)
     end
   end
   if spec.check then spec.check(value, path) end
   return kept
 end
 
--- Raises on the first key, in sorted order, that the record does not have.
-local function check_known(name, spec, given)
-  local known, names, unknown = {}, {}, {}
-  if spec.type then known.type = true end
-  for i, field in ipairs(spec) do
-    known[field.name], names[i] = true, field.name
+-- The paths of a record's fields by their names, made once.
+local function paths_of(name, spec)
+  local paths = spec.paths
+  if not paths then
+    paths = { type = spec.type and name .. ".type" }
+    for _, field in ipairs(spec) do paths[field.name] = name .. "." .. field.name end
+    spec.paths = paths
   end
+  return paths
+end
+
+-- Raises on the first key, in sorted order, that the record does not have; `known` has its paths.
+local function check_known(name, spec, given, known)
+  local unknown
   for key in next, given do
-    if not known[key] then unknown[#unknown + 1] = tostring(key) end
+    if not known[key] then
+      unknown = unknown or {}
+      unknown[#unknown + 1] = tostring(key)
+    end
   end
-  if not unknown[1] then return end
+  if not unknown then return end
+  local names = {}
+  for i, field in ipairs(spec) do names[i] = field.name end
   table.sort(unknown, core.before)
   if spec.misnomers and spec.misnomers[unknown[1]] then
     core.raise_argument(name .. "." .. unknown[1], spec.misnomers[unknown[1]], unknown[1])
@@ -214,11 +228,12 @@ end
 
 local function make(name, spec, metatable, given)
   if type(given) ~= "table" then errors.argument(name, spec.expected or "table of fields", given) end
-  check_known(name, spec, given)
+  local paths = paths_of(name, spec)
+  check_known(name, spec, given, paths)
   if spec.type and given.type ~= nil and given.type ~= spec.type then
     errors.argument(name .. ".type", '"' .. spec.type .. '"', given.type)
   end
-  local made = check_fields(spec, given, name)
+  local made = check_fields(spec, given, name, paths)
   if spec.type then made.type = spec.type end
   for _, field in ipairs(spec) do
     local default = field.default
