@@ -1,6 +1,7 @@
 -- picture.lua: draws the first trace of docs/img/trace.jsonl, a log of records, as docs/img/trace.svg: what koine trace
--- --html shows of it. The same log gives the same bytes. With `--check` nothing is written: exits 1 where the picture
--- differs. All spans of that trace have an end. Run from the project's root, with the module built: `make generate`, and `make lint`, which checks.
+-- --html shows of it. All its spans have an end. The same log gives the same bytes. With `--check` nothing is written:
+-- exits 1 where the picture differs. Run from the project's root, with the module built: `make generate`, and `make
+-- lint`, which checks.
 
 local koine = require "koine"
 
