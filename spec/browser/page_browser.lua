@@ -151,6 +151,21 @@ describe("the page of records, in Chromium:", function()
     assert.is_truthy(table.concat(page:rows(), "\n"):find(MODEL .. "|cache miss", 1, true))
   end)
 
+  it("shows conversations as messages, results with the names of their calls", function()
+    page:open(sample, "#" .. id_of("chat", 3))
+    local said = page:detail()
+    local from = 1
+    for _, words in ipairs { "system\nYou write", "user\nWrite the notes", "assistant\nI will read", "calls read_file\n",
+      '"path": "CHANGES.md"', "user\n", "result read_file\n", "result github_search_issues\n", '"number": 398',
+      "result, an error run_tests\nok 1", "answer\n", "thinking\nThe test", "calls summarise" } do
+      local _, last = said:gsub("\n+", "\n"):find(words, from, true)
+      assert.is_truthy(last, words .. " is not in its place: " .. said)
+      from = last
+    end
+    page:open(sample, "#" .. id_of("tool", 3))
+    assert.is_truthy(page:detail():find("The answer is an error", 1, true))
+  end)
+
   it("shows long texts and conversations in part until they are asked for", function()
     local long, messages = ("x"):rep(50000) .. "end", {}
     for i = 1, 100 do messages[i] = { role = i % 2 == 1 and "user" or "assistant", content = "message " .. i } end

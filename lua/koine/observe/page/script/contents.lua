@@ -30,8 +30,8 @@ return [=[
     return element;
   };
 
-  // A block of a message.
-  const blockOf = (b, wanted) => {
+  // A block of a message. `calls`: the names of calls by their ids, undefined where there are none.
+  const blockOf = (b, wanted, calls) => {
     if (!isTable(b)) return written(b ?? null, wanted);
     if (b.type === "text" && typeof b.text === "string") return written(b.text, wanted);
     const element = make("div", "block " + (b.type === "tool_use" ? "call" : b.is_error === true ? "wrong" : ""));
@@ -45,7 +45,7 @@ return [=[
       element.append(written(b.arguments ?? b.arguments_json ?? {}, wanted));
       if (b.arguments_error) element.append(make("p", "problem", String(b.arguments_error)));
     } else if (b.type === "tool_result") {
-      title(b.is_error === true ? "result, an error" : "result", typeof b.name === "string" ? b.name : "");
+      title(b.is_error === true ? "result, an error" : "result", calls && calls.get(b.tool_use_id) || "");
       const content = isArray(b.content) ? b.content : [b.content ?? ""];
       for (const one of content) element.append(blockOf(one, wanted));
     } else if (b.type === "thinking") {
@@ -57,15 +57,21 @@ return [=[
     }
     return element;
   };
-  const messageOf = (role, content, wanted) => {
+  const messageOf = (role, content, wanted, calls) => {
     const element = make("article", "message " + (role === "user" ? "user" : role === "system" ? "system" : "model"));
     element.append(make("h3", "", role));
-    for (const b of isArray(content) ? content : [content]) element.append(blockOf(b, wanted));
+    for (const b of isArray(content) ? content : [content]) element.append(blockOf(b, wanted, calls));
     return element;
   };
   const messagesOf = (messages, wanted) => {
     const element = make("div", "messages");
-    const add = (list) => list.map((m) => isTable(m) ? messageOf(String(m.role), m.content, wanted) :
+    const calls = new Map();
+    for (const m of messages) {
+      for (const b of isTable(m) && isArray(m.content) ? m.content : []) {
+        if (isTable(b) && b.type === "tool_use") calls.set(b.id, String(b.name));
+      }
+    }
+    const add = (list) => list.map((m) => isTable(m) ? messageOf(String(m.role), m.content, wanted, calls) :
       messageOf("user", m, wanted));
     const earlier = wanted ? 0 : Math.max(0, messages.length - MESSAGES);
     if (earlier) {

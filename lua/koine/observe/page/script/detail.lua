@@ -43,7 +43,11 @@ return [=[
     return element;
   };
   const errorOf = (s, finish, err) => {
-    if (!isTable(err)) return s.failed ? [problemOf(s.failed, finish.reason && String(finish.reason))] : [];
+    if (!isTable(err)) {
+      const said = finish.reason ? String(finish.reason) : "";
+      const title = s.failed === "blocked" ? "Blocked: it was not run" : "The answer is an error";
+      return s.failed ? [problemOf(title, said)] : [];
+    }
     const code = [err.class, err.status_code, err.code].filter((v) => v !== undefined && v !== null).join(" · ");
     return [problemOf(String(err.kind || "error") + (code ? " (" + code + ")" : ""), String(err.message ?? ""))];
   };

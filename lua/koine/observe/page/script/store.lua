@@ -70,10 +70,10 @@ return [=[
     fact(spans.length === 1 ? "span" : "spans", grouped(spans.length));
     if (all.calls) {
       fact(all.calls === 1 ? "model call" : "model calls", grouped(all.calls));
-      fact("tokens in", compact(all.input));
+      if (all.input + all.output) fact("tokens in", compact(all.input));
       if (all.cached) fact("cached", compact(all.cached));
-      fact("tokens out", compact(all.output));
-      if (all.calls > all.unpriced) fact("cost", money(all.cost));
+      if (all.input + all.output) fact("tokens out", compact(all.output));
+      if (all.cost) fact("cost", money(all.cost));
       if (all.unpriced) fact("without a price", count(all.unpriced, "call"), "odd");
     }
     if (all.retried) fact(all.retried === 1 ? "retry" : "retries", grouped(all.retried), "odd");
