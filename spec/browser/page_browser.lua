@@ -60,8 +60,13 @@ describe("the page of records, in Chromium:", function()
       .map((name) => document.querySelector(".row ." + name).innerText)]])
     assert.are.same({ "3k → 131", "$0.012", "3.89 s" }, browser:eval [[["tokens", "cost", "time"]
       .map((name) => document.querySelectorAll(".row ." + name)[1].innerText)]])
+    assert.are.equal("34 → 16", browser:eval "document.querySelectorAll('.row .tokens')[13].innerText") -- a tool's call
     assert.are.equal("3.0 ms", browser:eval "document.querySelectorAll('.row .time')[5].innerText")
     assert.are.equal("0\n5 s\n10 s\n15 s", page:text "scale")
+    page:open { { v = 1, type = "session", phase = "end", id = "1", trace = "1", time = 2000000000, seconds = 1,
+      usage = { input_tokens = 1234567, output_tokens = 999 }, cost = 12.5 } } -- of another program, without calls
+    assert.are.same({ "1.2M → 999", "$12.50", "1.00 s" }, browser:eval [[["tokens", "cost", "time"]
+      .map((name) => document.querySelector(".row ." + name).innerText)]])
   end)
 
   it("moves, folds and unfolds by keys and clicks", function()
@@ -155,7 +160,7 @@ describe("the page of records, in Chromium:", function()
     page:open(sample, "#" .. id_of("chat", 3))
     local said = page:detail()
     local from = 1
-    for _, words in ipairs { "system\nYou write", "user\nWrite the notes", "assistant\nI will read", "calls read_file\n",
+    for _, words in ipairs { "system\nYou write", "user\nWrite the notes", "assistant\nI will", "calls read_file\n",
       '"path": "CHANGES.md"', "user\n", "result read_file\n", "result github_search_issues\n", '"number": 398',
       "result, an error run_tests\nok 1", "answer\n", "thinking\nThe test", "calls summarise" } do
       local _, last = said:gsub("\n+", "\n"):find(words, from, true)
@@ -179,6 +184,16 @@ describe("the page of records, in Chromium:", function()
     browser:eval "document.querySelectorAll('.more').forEach((b) => b.click())"
     said = page:detail()
     assert.is_truthy(said:find("xend", 1, true) and said:find("message 1\n", 1, true))
+    for _, words in ipairs { "message 80", "xend" } do -- what is searched is not left out
+      page:search(words)
+      browser:press "Enter"
+      assert.is_truthy(page:detail():find(words, 1, true))
+      assert.are.equal(words, browser:eval "[...CSS.highlights.get('found')].map((r) => r.toString()).join()")
+      assert.is_true(browser:eval [[(() => { const hit = [...CSS.highlights.get("found")][0].getBoundingClientRect(),
+        box = document.getElementById("detail").getBoundingClientRect();
+        return hit.top >= box.top && hit.bottom <= box.bottom; })()]])
+      browser:press "Escape"
+    end
   end)
 
   it("searches names and contents, not the names of fields, and marks what it found", function()

@@ -35,11 +35,8 @@ return [=[
     field.value = words;
     kinds.value = [...kinds.options].some((option) => option.value === type) ? type : "";
     failed.checked = errors;
-    if (i >= 0) {
-      unfold(i);
-      chosen = i;
-    }
-    filter();
+    if (i >= 0) chosen = i;
+    filter(); // unfolds it
     if (i >= 0) choose(i, true);
   };
 
