@@ -369,6 +369,7 @@ build = {
     ["koine.observe.cost"] = "lua/koine/observe/cost.lua",
     ["koine.observe.follow"] = "lua/koine/observe/follow.lua",
     ["koine.observe.jsonl"] = "lua/koine/observe/jsonl.lua",
+    ["koine.observe.misses"] = "lua/koine/observe/misses.lua",
     ["koine.observe.names"] = "lua/koine/observe/names.lua",
     ["koine.observe.otlp"] = "lua/koine/observe/otlp/init.lua",
     ["koine.observe.otlp.attributes"] = "lua/koine/observe/otlp/attributes.lua",

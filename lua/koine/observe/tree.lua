@@ -1,6 +1,7 @@
 --- Records as trees: what was a part of what, however the records are ordered and whatever is missing.
 
 local check = require "koine.data.check"
+local misses = require "koine.observe.misses"
 local name_of = require "koine.observe.names"
 
 local OPEN = { start = true }
@@ -51,6 +52,15 @@ local function reaches_root(nodes, node, sound)
   return true
 end
 
+local function chats_of(nodes)
+  local chats = {}
+  for _, node in ipairs(nodes) do
+    if node.type == "chat" then chats[#chats + 1] = node end
+  end
+  table.sort(chats, by_time)
+  return chats
+end
+
 local function is_record(value)
   return type(value) == "table" and type(value.id) == "string" and type(value.type) == "string"
 end
@@ -59,7 +69,8 @@ end
 -- parent, time, name = string (nil: it has none), start = record (nil: missing), finish = record (nil: still open),
 -- open = true where it has no end, seconds, error, parts = array of nodes, points = array of records}. What has a
 -- parent that is not among the records is a root; a point that is one has its record as `point`, and is not open.
--- Entries that are no records are left out. Raises an ArgumentError for what is no array.
+-- Entries that are no records are left out. Points cache_miss are added, see observe/misses.lua. Raises an
+-- ArgumentError for what is no array.
 return function(records)
   check.table(records, "records")
   local nodes, roots, sound = {}, {}, {}
@@ -75,5 +86,6 @@ return function(records)
   end
   for _, node in ipairs(nodes) do table.sort(node.parts, by_time) end
   table.sort(roots, by_time)
+  misses.mark(chats_of(nodes))
   return roots
 end
