@@ -63,6 +63,8 @@ describe("the page of records, in Chromium:", function()
     assert.are.equal("34 → 16", browser:eval "document.querySelectorAll('.row .tokens')[13].innerText") -- a tool's call
     assert.are.equal("3.0 ms", browser:eval "document.querySelectorAll('.row .time')[5].innerText")
     assert.are.equal("0\n5 s\n10 s\n15 s", page:text "scale")
+    browser:press "End" -- a row of another tree
+    assert.are.equal("0\n0.5 ms\n1 ms\n1.5 ms", page:text "scale")
     page:open { { v = 1, type = "session", phase = "end", id = "1", trace = "1", time = 2000000000, seconds = 1,
       usage = { input_tokens = 1234567, output_tokens = 999 }, cost = 12.5 } } -- of another program, without calls
     assert.are.same({ "1.2M → 999", "$12.50", "1.00 s" }, browser:eval [[["tokens", "cost", "time"]

@@ -72,12 +72,12 @@ main { flex: 1; display: flex; min-height: 0; }
 .fold { flex: none; width: 16px; text-align: center; color: var(--dim); font-size: 11px; }
 .dot { flex: none; display: inline-block; width: 8px; height: 8px; border-radius: 2px; margin-right: 7px;
   background: var(--other); }
-.named { flex: 0 1 auto; min-width: 44px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.named { flex: 0 20 auto; min-width: 72px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .type, .in, .when { color: var(--dim); }
 .when { flex: none; margin-left: 10px; font-size: 12px; font-variant-numeric: tabular-nums; }
 .name { font-weight: 500; }
 .failed .name, .failed .type { color: var(--bad); }
-.badge { flex: 0 1 auto; min-width: 22px; margin-left: 7px; padding: 0 6px; border-radius: 9px;
+.badge { flex: none; max-width: 60%; margin-left: 7px; padding: 0 6px; border-radius: 9px;
   font-size: 11px; line-height: 17px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .badge.bad { color: var(--bad); background: var(--bad-back); }
 .badge.odd { color: var(--odd); background: var(--odd-back); }

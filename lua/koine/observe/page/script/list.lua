@@ -89,7 +89,7 @@ return [=[
     return element;
   };
 
-  // The scale above the bars is that of the tree of the first row that is seen.
+  // The scale above the bars is that of the tree of the row that is chosen where it is seen, else of the first row.
   const MARK = 64; // pixels, for one of its words
   let scale = "";
   const rounded = (ms) => duration(ms).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
@@ -116,7 +116,8 @@ return [=[
     for (let place = first; place < last; place++) some.push(row(place));
     if (!shown.length) some.push(make("p", "none", spans.length ? "No span matches." : "The log holds no spans."));
     rows.replaceChildren(...some);
-    drawScale(shown.length ? spans[shown[Math.floor(list.scrollTop / HEIGHT)] ?? shown[0]].root : -1);
+    const top = byId("row-" + chosen) ? chosen : shown[Math.floor(list.scrollTop / HEIGHT)] ?? shown[0];
+    drawScale(top === undefined ? -1 : spans[top].root);
     if (byId("row-" + chosen)) list.setAttribute("aria-activedescendant", "row-" + chosen);
     else list.removeAttribute("aria-activedescendant");
   };
