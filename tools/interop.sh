@@ -1,16 +1,20 @@
 #!/bin/sh
 # interop.sh BUILD: Koine against servers and proxies of others (docs/interop.md): aimock from npm, installed into
 # BUILD/interop, nginx and nghttpx from Debian; the loopback provider against clients of others from npm: Google's,
-# OpenAI's, Anthropic's and Vercel's; servers of MCP and its conformance suite; and served agents against the Agent
-# Client Protocol's own client, from npm. `interop.sh BUILD full`: Koine's client of that protocol against real agents
-# from npm alone. What is not there is skipped, with a line that says so; it fails when a spec
-# fails, or when there was nothing to run.
+# OpenAI's, Anthropic's and Vercel's; servers of MCP and its conformance suite; served agents against the Agent Client
+# Protocol's own client; and the exporter of traces against OpenTelemetry's, from npm. `interop.sh BUILD full`: Koine's
+# client of ACP against real agents from npm alone. What is not there is skipped, with a line that says so; it fails
+# when a spec fails, or when there was nothing to run.
 set -eu
 cd "$(dirname "$0")/.."
 
 AIMOCK=1.43.0 # the version that the exceptions in spec/interop were written against
 GENAI=3.1.0
 ACP=2.4.0
+# From 0.217, @opentelemetry/otlp-transformer brings no definitions of the protocol.
+OTLP="@opentelemetry/exporter-trace-otlp-http@0.214.0 @opentelemetry/exporter-metrics-otlp-http@0.214.0
+  @opentelemetry/otlp-transformer@0.214.0 @opentelemetry/sdk-trace-node@2.6.1 @opentelemetry/sdk-metrics@2.6.1
+  @opentelemetry/resources@2.6.1 @opentelemetry/api@1.9.1 @opentelemetry/semantic-conventions@1.45.0"
 CLAUDE=0.49.0
 CODEX=2.6.0
 GEMINI=0.61.0
@@ -130,14 +134,21 @@ shapes() {
 mcp() {
   # shellcheck disable=SC2086
   npm_packages mcp "$KOINE_INTEROP/mcp" $MCP || return 0
-  specs="$specs spec/interop/mcp_servers_interop.lua spec/interop/mcp_modern_interop.lua"
-  specs="$specs spec/interop/mcp_conformance_interop.lua"
+  specs="$specs spec/interop/mcp/servers_interop.lua spec/interop/mcp/modern_interop.lua"
+  specs="$specs spec/interop/mcp/conformance_interop.lua"
 }
 
 # The Agent Client Protocol's own client, from npm.
 acp() {
   npm_packages acp "$KOINE_INTEROP/acp" "@agentclientprotocol/sdk@$ACP" ajv@8.20.0 || return 0
   specs="$specs spec/interop/acp_serve_interop.lua spec/interop/acp_client_interop.lua"
+}
+
+# OpenTelemetry's exporters, the definitions of its protocol and the names of its conventions, from npm.
+otlp() {
+  # shellcheck disable=SC2086
+  npm_packages otlp "$KOINE_INTEROP/otlp" $OTLP || return 0
+  specs="$specs spec/interop/otlp_interop.lua"
 }
 
 # Real agents that speak the Agent Client Protocol, from npm.
@@ -157,6 +168,7 @@ else
   shapes
   mcp
   acp
+  otlp
   front nginx
   front nghttpx
 fi

@@ -28,7 +28,7 @@ describe("an agent by @agentclientprotocol/sdk", function()
   it("is asked everything, and hears nothing that does not fit the schema", function()
     local here = assert(io.popen "pwd"):read "l"
     local connection <close> = assert(koine.acp.connect { command = NODE, executor = executor, permission = "allow",
-      args = { here .. "/spec/interop/support/acp_agent.mjs", dir .. "/problems", assert(os.getenv "KOINE_INTEROP") },
+      args = { here .. "/spec/interop/support/acp/agent.mjs", dir .. "/problems", assert(os.getenv "KOINE_INTEROP") },
       cwd = dir, auth = "key", on_elicit = function() end })
     assert.equal("judge", connection.agent.name)
     assert.equal("s1", assert(connection:list())[1].id)

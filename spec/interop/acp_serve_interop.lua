@@ -25,7 +25,7 @@ describe("@agentclientprotocol/sdk", function()
     assert(koine.files.write(dir .. "/config", core.encode { login = true, by_session = true,
       store = dir .. "/store", serve = random.SERVE,
       tools = random.TOOLS, steps = { begin, steps } }))
-    local done = node.run("acp_client.mjs", "acp", { argv = { LUA, "spec/lua/protocol/acp/serve/agent_program.lua",
+    local done = node.run("acp/client.mjs", "acp", { argv = { LUA, "spec/lua/protocol/acp/serve/agent_program.lua",
       "@" .. dir .. "/config" }, dir = dir, cwd = ".", runs = RUNS, seed = seed & 0x7FFFFFFF })
     local failed = {}
     for _, check in ipairs(done.checks) do
