@@ -197,6 +197,7 @@ describe("koine.observe.otlp", function()
         tell(otlp)
         flush()
       end, flush, flush)
+      assert.are.same({ 2, 0 }, { otlp:counts().sent, otlp:counts().failed })
       assert.are.equal(2, #spans_of(server:requests()[1]))
     end)
   end

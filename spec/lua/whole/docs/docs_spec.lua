@@ -205,7 +205,7 @@ local function classes()
     mcp_client = methods_of(mcp), mcp_servers = methods_of(mcp_servers()),
     mcp_login = methods_of(koine.mcp.login { url = "https://localhost" }),
     acp = methods_of(connection), acp_session = methods_of(acp_session), acp_turn = methods_of(acp_turn),
-    observe_cost = methods_of(koine.observe.cost()),
+    observe_cost = methods_of(koine.observe.cost()), observe_otlp = methods_of(koine.observe.otlp()),
     executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
     provider = methods_of(koine.session.new "anthropic"),
     session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
