@@ -12,7 +12,7 @@ kit.WITH_KEYS = "env KOINE_BASE_URL=%s ANTHROPIC_API_KEY=test-key-1 OPENAI_API_K
 
 --- The examples that output_spec.lua runs, and not examples_spec.lua; those that agents_spec.lua runs.
 kit.AGENTS = { chat_bridge_acp = true }
-kit.OUTPUT = { extract = true, form = true, semantic_search = true }
+kit.OUTPUT = { extract = true, form = true, observe = true, semantic_search = true }
 
 --- Returns the output of `command`, its errors too, and whether it succeeded.
 function kit.output_of(command)

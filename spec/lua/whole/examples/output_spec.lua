@@ -1,10 +1,11 @@
--- The examples with values and vectors, run as a reader would run them, with the loopback provider in the place of the
--- real ones.
+-- The examples with values, vectors and observers, run as a reader would run them, with the loopback provider in the
+-- place of the real ones.
 
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
 local kit = require "spec.lua.whole.examples.kit"
 local koine = require "koine"
+local raw_server = require "spec.support.raw_server"
 
 local LUA, WITH_KEYS, output_of = kit.LUA, kit.WITH_KEYS, kit.output_of
 
@@ -51,6 +52,22 @@ describe("the example", function()
     assert.are.equal("sender   Grace Hopper\nstreet   5 Harbour Street\ncity     Arlington\norder    4711\n"
       .. "wants    replacement\nsummary  A kettle does not boil.\n[m-1, 30 tokens out]\n", frames[#frames])
     assert.is_truthy(assert(server:requests())[1].body:find("order 4711", 1, true))
+  end)
+
+  it("observe logs, adds up and sends what an agent does", function()
+    local call = { type = "tool_use", name = "dice", arguments = { count = 3 } }
+    assert(server:script { { content = { call } }, { content = "Nine." } })
+    local taken, path = raw_server.answer(200, "{}"), folder.new()
+    local collector = raw_server.start(taken, taken)
+    local text, ok = output_of(("OTEL_EXPORTER_OTLP_ENDPOINT=%s "):format(collector.url) .. WITH_KEYS:format(server.url)
+      .. LUA .. " examples/observe.lua anthropic/claude-sonnet-4-5 " .. path .. "/log")
+    tested.observe = true
+    folder.remove(path)
+    assert.is_true(ok, text)
+    assert.is_truthy(text:find("^Nine%.\n.*claude%-sonnet%-4%-5 .*%[4 spans sent%]\n%[.*/log: 12 records%]\n$"), text)
+    local targets = {}
+    for _, request in ipairs(collector:requests()) do targets[request.target] = true end
+    assert.are.same({ ["/v1/traces"] = true, ["/v1/metrics"] = true }, targets)
   end)
 
   -- lua-sql-sqlite3 is optional: without it the example names the package.
