@@ -8,12 +8,14 @@ local observer = require "koine.data.observer"
 
 local observe = {}
 
---- Begins the span of a turn that was formed; the chats in it belong to the conversation of its session.
+--- Begins the span of a turn that was formed, where the observer may be told of it; the chats in it belong to the
+-- conversation of its session.
 function observe.turn(turn)
   local dispatcher, record, waited = turn.dispatcher, turn.record, 0
   for _, ms in ipairs(record.wait_ms) do waited = math.max(waited, ms / 1000) end
   local span = observer.start(dispatcher.observer, nil, "turn", { session = record.session_key, mode = record.mode,
     messages = #turn.batch, blocks = #turn.blocks, senders = #record.senders, waited = waited })
+  if not span then return end
   span.conversation = record.session_key
   turn.span, turn.ctx.observe = span, span:context()
 end

@@ -90,6 +90,29 @@ describe("an observed dispatcher", function()
     assert.are.equal("cancelled", observed.of(records, "turn", "end")[1].outcome)
   end)
 
+  it("goes on where the observer may be told of no more: in its work with the records of its own work", function()
+    local played, others, depth = {}, {}, 0
+    local observer = koine.observe.new { to = function(record)
+      if record.type ~= "queued" then return end
+      depth = depth + 1
+      if depth > 2 then return end
+      others[depth]:submit(thread("T" .. depth), message("alice", "m"))
+      step_out(others[depth])
+    end }
+    local function new(name)
+      return koine.dispatcher { observer = observer, mode = "per-thread", target = { cancel = print, reset = print,
+        ensure_session = function() return true end, run_turn = function(_, key)
+          played[#played + 1] = name .. key
+          return "done"
+        end } }
+    end
+    others[1], others[2] = new "first ", new "second "
+    local d = new "outer "
+    d:submit(thread "T0", message("alice", "m"))
+    step_out(d)
+    assert.are.same({ "first slack:T1", "second slack:T2", "outer slack:T0" }, played)
+  end)
+
   it("is the same on a store", function()
     local observer, records = observed.keep()
     local n = 0
