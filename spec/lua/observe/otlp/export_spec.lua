@@ -208,6 +208,19 @@ describe("koine.observe.otlp", function()
     assert.is_false(observer.option(exporter "http://127.0.0.1:1", "observer").content)
   end)
 
+  it("shows no credential in errors", function()
+    local server = raw_server.start(raw_server.answer(400, '{"message":"no such key: topsecret-1"}'))
+    local otlp <close> = exporter(server.url, { headers = { ["X-Key"] = "topsecret-1" } })
+    tell(otlp)
+    local err = select(2, otlp:flush())
+    assert.is_truthy(err.message:find("no such key: %[%l+%]"), err.message)
+    assert.is_nil(core.encode(err.raw or ""):find("topsecret", 1, true))
+    server:requests()
+    local away <close> = exporter("http://user:topsecret-2@127.0.0.1:1", { timeout = 0.1 })
+    tell(away)
+    assert.is_nil(tostring(select(2, away:flush())):find("topsecret", 1, true))
+  end)
+
   it("refuses unfit options, and shows no password", function()
     for field, given in pairs { endpoint = { endpoint = "localhost" }, batch = { batch = 0 },
       timeout = { timeout = 0 }, ["headers.authorization"] = { headers = { authorization = "a\nb" } } } do
