@@ -1,6 +1,7 @@
 /*
 ** log.c: lines at the end of a file, and the file's renaming where it is long. Two processes that find it long at once
-** rename it once: the second one sees under the lock that the file at the path is another one. Owns the descriptor.
+** rename it once: the second one sees under the lock that the file at the path is another one. A line that was cut off, by a
+** full disk or the end of its process, is ended before the next one, so that it costs no other. Owns the descriptor.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,15 @@
 
 #define PATH_SIZE 4096
 
+/* Whether a file of so many bytes ends within a line. */
+static int is_cut(int fd, off_t size) {
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
 int log_open(struct log *l, const char *path, struct err *e) {
   struct stat st;
-  int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+  int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
   if (fd < 0) return file_fail(e, path, errno);
   int reason = fstat(fd, &st) < 0 ? errno : S_ISREG(st.st_mode) ? 0 : EINVAL;
   if (reason != 0) {
@@ -25,6 +32,7 @@ int log_open(struct log *l, const char *path, struct err *e) {
   }
   l->fd = fd;
   l->open = 1;
+  l->cut = is_cut(fd, st.st_size);
   return 0;
 }
 
@@ -58,6 +66,24 @@ static int reopen(struct log *l, const char *path, struct err *e) {
   return log_open(l, path, e);
 }
 
+/* Ends a line that was cut off. A line end too many harms nobody: 0, or -1. */
+static int end_line(struct log *l) {
+  if (io_write(l->fd, (struct str){ "\n", 1 }) < 0) return -1;
+  l->cut = 0;
+  return 0;
+}
+
+/* Adds whole lines: 0, or -1 and errno. */
+static int add(struct log *l, struct str bytes) {
+  if (l->cut && end_line(l) < 0) return -1;
+  if (io_write(l->fd, bytes) == 0) return 0;
+  int reason = errno;
+  l->cut = 1;
+  (void)end_line(l); /* else before the next one */
+  errno = reason;
+  return -1;
+}
+
 int log_append(struct log *l, const char *path, struct str bytes, size_t rotate, struct err *e) {
   off_t size = 0;
   if (!l->open && log_open(l, path, e) < 0) return -1;
@@ -66,5 +92,5 @@ int log_append(struct log *l, const char *path, struct str bytes, size_t rotate,
   } else if (rotate > 0 && size >= (off_t)rotate) {
     if (rename_away(l, path, e) < 0 || reopen(l, path, e) < 0) return -1;
   }
-  return io_write(l->fd, bytes) < 0 ? file_fail(e, path, errno) : 0;
+  return add(l, bytes) < 0 ? file_fail(e, path, errno) : 0;
 }

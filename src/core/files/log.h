@@ -1,6 +1,7 @@
 /*
 ** log.h: a file that processes add whole lines to. Each addition is one write at the file's end, so lines of several
-** processes do not mix. Mode 0600. Failure: -1 and an err, as private_file.h has it.
+** processes do not mix. A file that is made has mode 0600; one that was there keeps its own. Failure: -1 and an err, as
+** private_file.h has it.
 */
 #ifndef KOINE_FILES_LOG_H
 #define KOINE_FILES_LOG_H
@@ -11,7 +12,7 @@
 
 /* Zeroed is not open. */
 struct log {
-  int fd, open;
+  int fd, open, cut; /* cut: the file may end within a line */
 };
 
 /* Opens the file, made when it is missing; refuses what is no regular file. `l` is not open. */
