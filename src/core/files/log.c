@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/io.h"
@@ -15,10 +16,18 @@
 
 #define PATH_SIZE 4096
 
-/* Whether a file of so many bytes ends within a line. */
-static int is_cut(int fd, off_t size) {
+#define LOOKS 5 /* at a line without an end, a millisecond apart */
+
+/* Whether the file ends within a line, and not because another process is writing it just now. */
+static int is_cut(int fd) {
+  static const struct timespec PAUSE = { 0, 1000000 };
+  struct stat st;
   char last = '\n';
-  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+  for (int i = 0; i < LOOKS; i++) {
+    if (i > 0) nanosleep(&PAUSE, NULL);
+    if (fstat(fd, &st) < 0 || st.st_size == 0 || pread(fd, &last, 1, st.st_size - 1) != 1 || last == '\n') return 0;
+  }
+  return 1;
 }
 
 int log_open(struct log *l, const char *path, struct err *e) {
@@ -32,7 +41,7 @@ int log_open(struct log *l, const char *path, struct err *e) {
   }
   l->fd = fd;
   l->open = 1;
-  l->cut = is_cut(fd, st.st_size);
+  l->cut = is_cut(fd);
   return 0;
 }
 
