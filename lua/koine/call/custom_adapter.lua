@@ -5,7 +5,10 @@
 
 local check = require "koine.data.check"
 local core = require "koine.core"
+local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
+local observe = require "koine.call.observe"
+local observer = require "koine.data.observer"
 local options = require "koine.call.options"
 local pieces = require "koine.call.pieces"
 local vocabulary = require "koine.data.vocabulary"
@@ -47,13 +50,21 @@ local function marked(response, tool)
 end
 
 -- Streams: the object around what a primitive returned: {name (the adapter's), source (that object), tool = name of the
--- tool whose call is the answer, nil: none} ---------------------------------------------------------------------------
+-- tool whose call is the answer, nil: none; of an observed one call (see observe.custom), since, first_delta} ---------
 
 local stream = {}
 
 local function finish(self, err)
   self.over, self.err = true, err
+  if self.call and err ~= nil then observe.chat_over(self.call, nil, self, err) end
   return nil, err
+end
+
+-- Asks an observed answer for its Response when it is over, which has the usage. What that raises is the caller's, who
+-- may not ask.
+local function settle(self)
+  local ok, problem = pcall(self.response, self)
+  if not ok then self.problem, self.answering = { problem }, false end
 end
 
 --- The next delta; nil at the end; nil, err when the answer failed, the same error every time after.
@@ -61,7 +72,13 @@ function stream:next()
   if self.over then return nil, self.err end
   local delta, err = self.source:next()
   if self.over then return nil, self.err end -- closed meanwhile
-  if delta == nil then return finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil) end
+  if delta == nil then
+    finish(self, err ~= nil and failure(self.name, "next", "delta", err) or nil)
+    err = self.err
+    if self.call and not err then settle(self) end
+    return nil, err
+  end
+  if self.call and not self.first_delta then self.first_delta = core.monotonic() - self.since end
   if type(delta) == "table" and (vocabulary.deltas[delta.type] or vocabulary.output_deltas[delta.type]) then
     return delta
   end
@@ -73,6 +90,7 @@ end
 function stream:response()
   while not self.over do self:next() end
   if self.err then return nil, self.err end
+  if self.problem then error(self.problem[1], 0) end
   if not self.result then
     self.answering = true
     local result, err = self.source:response()
@@ -84,6 +102,7 @@ function stream:response()
     end
     result = type(result) == "table" and core.response(result) or result
     self.result = self.tool and marked(result, self.tool) or result
+    if self.call then observe.chat_over(self.call, self.result, self) end
   end
   return self.result
 end
@@ -94,6 +113,7 @@ function stream:close()
   if not self.over or self.answering then
     finish(self, errors.new { kind = "cancelled", message = "the stream was closed" })
   end
+  if self.call then observe.chat_over(self.call, nil, self, self.problem and self.problem[1]) end
   local source = self.source
   if self.closed or not source.close then return end
   self.closed = true
@@ -139,18 +159,40 @@ local function as_messages(messages)
   return messages
 end
 
--- Checks a call, then starts it with the primitive. A stream, or nil, err.
-local function start_plain(adapter, primitive, messages, all)
-  messages = as_messages(messages)
-  core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
-    tool_choice = all.tool_choice }
-  all.on_delta = nil
+-- Calls the primitive: the object of an answer, or nil, err.
+local function ask(adapter, primitive, messages, all)
   local name, source, err = adapter:provider_name(), primitive(adapter, messages, all)
   if source == nil then return nil, failure(name, "open", "stream", err) end
   if not is_object(source) or not source.next or not source.response then
     return nil, mistaken(name, "open", "stream (next, response)", errors.describe(source))
   end
-  local opened = setmetatable({ name = name, source = source }, stream_mt)
+  return source
+end
+
+-- The same, observed.
+local function ask_observed(call, ...)
+  local watching <close> = defer(function(raised)
+    observe.chat_over(call, nil, nil, raised or errors.new { kind = "cancelled", message = "the chat was broken off" })
+  end)
+  local source, err = ask(...)
+  watching:cancel()
+  if not source then observe.chat_over(call, nil, nil, err) end
+  return source, err
+end
+
+-- Checks a call, then starts it with the primitive. A stream, or nil, err.
+local function start_plain(adapter, made, messages, all, settings)
+  messages = as_messages(messages)
+  core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
+    tool_choice = all.tool_choice }
+  all.on_delta, all.observer = nil, nil
+  local name, since, call, source, err = adapter:provider_name(), core.monotonic(), nil, nil, nil
+  if made.passes_on then all.parent = observer.through(settings.observer, settings.parent)
+  else call = observe.custom(name, messages, all, settings) end
+  if call then source, err = ask_observed(call, adapter, made.open, messages, all)
+  else source, err = ask(adapter, made.open, messages, all) end
+  if not source then return nil, err end
+  local opened = setmetatable({ name = name, source = source, call = call, since = since }, stream_mt)
   wait.adopt(opened)
   return opened
 end
@@ -160,15 +202,15 @@ end
 local IN_WORDS = { structured = "none", no_tools = true }
 
 -- The same, of an answer with a shape too; `settings` are those of the call.
-local function start(adapter, primitive, messages, all, settings)
-  if not settings.output then return start_plain(adapter, primitive, messages, all) end
+local function start(adapter, made, messages, all, settings)
+  if not settings.output then return start_plain(adapter, made, messages, all, settings) end
   all.output = nil
   local state = { row = { name = adapter:provider_name() }, quirks = IN_WORDS }
   return require "koine.call.output"(state, as_messages(messages), settings, function(list, amend)
     local round = {}
     for name, value in next, all do round[name] = value end
     local tool = amend(round)
-    local opened, err = start_plain(adapter, primitive, list, round)
+    local opened, err = start_plain(adapter, made, list, round, settings)
     if opened then opened.tool = tool end
     return opened, err
   end)
@@ -186,11 +228,9 @@ end
 local function derive(adapter, definition)
   local given = definition.options or {}
   local settings = options.constructor(given, { efforts = definition.efforts })
-  local primitive = definition.open
-
   local function called(self, method, opts)
     if type(self) ~= "table" then errors.argument("self", "an adapter (methods are called with a colon)", self) end
-    if not primitive then errors.not_implemented(self:provider_name(), method) end
+    if not definition.open then errors.not_implemented(self:provider_name(), method) end
     local all, call = in_force(settings, given, opts)
     if definition.carries_output and opts then all.output, call.output = opts.output, nil end
     return all, call
@@ -203,7 +243,7 @@ local function derive(adapter, definition)
     local all, call = called(self, "chat", opts)
     local on_delta = all.stream ~= false and all.on_delta or nil
     all.stream = all.stream or on_delta ~= nil
-    local opened, err = start(self, primitive, messages, all, call)
+    local opened, err = start(self, definition, messages, all, call)
     if not opened then return nil, err end
     return consume(opened, on_delta)
   end
@@ -211,7 +251,7 @@ local function derive(adapter, definition)
   local function open(self, method, messages, opts)
     local all, call = called(self, method, opts)
     all.stream = true
-    return start(self, primitive, messages, all, call)
+    return start(self, definition, messages, all, call)
   end
 
   --- Starts an answer: its stream (next, response, deltas, close, stats), or nil, err. Arguments as for chat.
@@ -284,7 +324,7 @@ function defaults:closed() return closed[self] == true end
 
 local adapter_mt = { __index = defaults, __name = "koine.adapter", __close = function(self) self:close() end }
 
-local CONSUMED = { name = true, open = true, options = true, carries_output = true } -- no fields of the adapter
+local CONSUMED = { name = true, open = true, options = true, carries_output = true, passes_on = true } -- no fields of the adapter
 
 --- Makes an adapter of a definition:
 --   name     string, required: what provider_name() returns and errors name
@@ -300,6 +340,8 @@ local CONSUMED = { name = true, open = true, options = true, carries_output = tr
 --            A function that returns anything else ends the answer with an error that names it and the adapter.
 --   carries_output  true: `open` takes the option `output` as it was given; else the model is asked in words for JSON
 --            of that shape, and `open` sees only the longer system prompt
+--   passes_on  true: its chats are those of other adapters, which observers are told of in its place; `open` hands them
+--            opts.parent
 --   efforts  array of words that `thinking` may be besides low, medium and high; nil: none
 --   options  the constructor's options (`model`, `max_tokens`, `thinking`, …): checked here, defaults of every call
 -- and any method to put in place of a default (embed, list_models, count_tokens, …), and any other field.

@@ -147,8 +147,8 @@ local function checked(given)
   for name, value in next, given do
     if math.type(name) == "integer" then
       adapters[name] = value
-    elseif name ~= "may" then
-      core.raise_argument(tostring(name), "adapters, and no field but may", "an unknown field")
+    elseif name ~= "may" and name ~= "observer" then
+      core.raise_argument(tostring(name), "adapters, and no field but may and observer", "an unknown field")
     end
   end
   if not check.is_list(adapters) then
@@ -190,14 +190,15 @@ end
 -- one: response.provider says which, response.attempts (of an error: err.attempts) has the attempts of all. Names,
 -- context, quota, log-in and words of `thinking` are the first adapter's. `may(err)` decides whether the next is tried
 -- (boolean; the default is above). Options of a call go to every adapter that is asked; those of the constructors stay
--- with each. An ArgumentError or NotImplementedError of the first is raised; another adapter that raises one is passed
+-- with each. Each adapter that is asked is a chat of its own for observers: its own, else the one given here as
+-- `observer`, else the parent's. An ArgumentError or NotImplementedError of the first is raised; another adapter that raises one is passed
 -- over, and the attempts say so. Raises an ArgumentError naming the bad entry.
 return function(given)
   local adapters = checked(given)
   local first, may = adapters[1], given.may or others_may_try
   return custom_adapter {
-    name = first:provider_name(), efforts = efforts_of(first), options = { model = first:model_name() },
-    carries_output = true,
+    name = first:provider_name(), efforts = efforts_of(first), carries_output = true, passes_on = true,
+    options = { model = first:model_name(), observer = given.observer },
     open = function(_, messages, opts)
       opts.model = nil -- each adapter has its own
       local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,

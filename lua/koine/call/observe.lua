@@ -20,9 +20,9 @@ local function remembering(make)
   end
 end
 
--- Address and port of a URL; never its user part, path or query.
+-- Address and port of a URL (nil: none); never its user part, path or query.
 local address_of = remembering(function(url)
-  local scheme, rest = url:match "^(%w+)://([^/?#]*)"
+  local scheme, rest = (url or ""):match "^(%w+)://([^/?#]*)"
   if not rest then return nil end
   rest = rest:match "@(.*)$" or rest
   local address, port = rest:match "^%[(.-)%]:?(%d*)$"
@@ -65,6 +65,20 @@ function observe.chat(call, streaming)
       given_key(call))
   end)
   if call.span then observe.join(call, call.span) end
+end
+
+--- The call of an adapter in Lua whose chat is observed: {span}; nil where nobody observes. `all` are the options in
+-- force; from now on `parent` among them is this chat.
+function observe.custom(provider, messages, all, settings)
+  if not settings.observer and not settings.parent then return nil end
+  local request = { messages = messages }
+  for name, value in next, all do request[name] = request[name] or value end
+  local call = { settings = settings, request = request, ledger = {}, attempts_begun = 1,
+    state = { row = { name = provider }, model = all.model } }
+  observe.chat(call, all.stream == true)
+  if not call.span then return nil end
+  all.parent = call.span:context()
+  return call
 end
 
 --- Begins the span of an embed: the span, nil where nobody observes.

@@ -1,5 +1,5 @@
 --- What calls used and cost, as a table: an observer that adds up the ends of chats and embeds. Runs and sessions are
--- not counted, because their chats are.
+-- not counted, because their chats are; nor is a chat whose adapter, one in Lua, asked others for it.
 
 local check = require "koine.data.check"
 local core = require "koine.core"
@@ -59,6 +59,7 @@ end
 function methods:record(record)
   local start = self.spans:take(record)
   if record.phase ~= "end" or record.type ~= "chat" and record.type ~= "embed" then return end
+  if self.spans:has_inner(record, start, record.type) then return end
   local key = key_of(self, start or {}, record)
   local place = table.concat(key, "\0")
   local row = self.rows[place]

@@ -57,6 +57,14 @@ end)
 --- The context of a traceparent that another program sent; nil for anything else.
 function observer.sent(value) return type(value) == "string" and read_traceparent(value) or nil end
 
+--- The parent of work whose own observer is another one than its parent's: a context like `parent` (nil: where a trace
+-- begins), told to `hook`; `parent` itself where hook is nil.
+function observer.through(hook, parent)
+  if not hook then return parent end
+  parent = parent or {}
+  return setmetatable({ trace = parent.trace, id = parent.id, conversation = parent.conversation, hook = hook }, context_mt)
+end
+
 -- Observers ---------------------------------------------------------------------------------------------------------
 
 local failed = { count = 0, first = nil } -- of all observers of this Lua state

@@ -70,8 +70,10 @@ local function open(self, messages, opts)
   local step = self.steps[self.played + 1]
   if not step then failures.exhausted(#self.steps, self.calls) end
   self.played = self.played + 1
+  local parent = opts.parent
+  opts.parent = nil -- and no key: a log is printed and compared
   local entry = records.to_table(opts)
-  entry.key = nil -- a log is printed and compared
+  entry.key, opts.parent = nil, parent
   entry.step, entry.messages = step.step, records.to_table(messages)
   self.call_log[#self.call_log + 1] = entry
   return answers.play(step:answer(), { provider = PROVIDER, model = self:model_name() })
@@ -95,7 +97,7 @@ end
 -- (model, key, max_tokens, …)}, or the steps alone. Raises an InvalidPlaybookError naming the bad field of a step, an
 -- ArgumentError naming a bad option. The adapter's own fields: `steps` (read-only, each prints as "Step #2 (message)"
 -- and answers step:is "message") and `call_log`: an array of what each call was given, {step = id, messages, and every
--- option in force but the key}, deep copies.
+-- option in force but key, observer and parent}, deep copies.
 local function new(_, given)
   local script, options = split(given)
   options.model = options.model or MODEL
