@@ -268,7 +268,7 @@ valgrind: $(SPEC_C) $(MODULE) $(BUILD)/spec/host/threads
 	$(VALGRIND) $(BUILD)/spec/host/threads
 	KOINE_EVERY=97 $(VALGRIND) $(BUSTED) spec/lua/call/stream/stream_spec.lua
 
-TSAN = http/http http/flow http/ends http/pause threads
+TSAN = http/http http/flow http/figures http/ends http/pause threads
 memory: $(MODULE) $(BUILD)/spec/host/memory $(BUILD)/spec/host/memory_work
 	KOINE_EVERY=1 $(BUILD)/spec/host/memory
 	KOINE_EVERY=1 $(BUILD)/spec/host/memory_work

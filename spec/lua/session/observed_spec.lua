@@ -15,14 +15,14 @@ describe("an observed session", function()
   before_each(bench.open)
   after_each(bench.close)
 
-  it("is one tree: session, run, tools", function()
+  it("is one tree: session, run, chats, tools", function()
     local observer, records = observed.keep()
     local result = bench.run({ agent_kit.calls(kit.bash("1", "echo x > new.txt")), { content = "Done." } },
       { allowed_tools = { "bash" }, observer = observer, parent = TRACEPARENT })
     assert.are.equal("completed", result.outcome)
     observed.check(records, { [SPAN] = true })
-    assert.are.same({ "session start", "agent start", "tool start", "tool end", "agent end", "session end" },
-      observed.lines(records))
+    assert.are.same({ "session start", "agent start", "chat start", "chat end", "tool start", "tool end", "chat start",
+      "chat end", "agent end", "session end" }, observed.lines(records))
     local start, over = records[1], records[#records]
     assert.are.same({ TRACE, SPAN, "implementor", "m-1" }, { start.trace, start.parent, start.role, start.model })
     assert.is_string(start.workdir)

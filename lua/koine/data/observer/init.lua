@@ -62,7 +62,8 @@ function observer.sent(value) return type(value) == "string" and read_traceparen
 function observer.through(hook, parent)
   if not hook then return parent end
   parent = parent or {}
-  return setmetatable({ trace = parent.trace, id = parent.id, conversation = parent.conversation, hook = hook }, context_mt)
+  return setmetatable({ trace = parent.trace, id = parent.id, type = parent.type, hook = hook,
+    conversation = parent.conversation }, context_mt)
 end
 
 -- Observers ---------------------------------------------------------------------------------------------------------

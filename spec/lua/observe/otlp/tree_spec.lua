@@ -125,7 +125,7 @@ describe("OTLP's spans of the whole stack", function()
     local result = koine.process.run({ LUA, dir .. "/killed.lua", server.url, log }, {
       env = { LUA_PATH = package.path, LUA_CPATH = package.cpath, PATH = os.getenv "PATH",
         LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" }, timeout = mcp_kit.SAFETY })
-    assert.is_truthy(result.signal or result.exit_code ~= 0)
+    assert.are.equal(9, result.signal)
     local otlp = exporter()
     for _, record in ipairs(assert(koine.observe.read(log))) do otlp:record(record) end
     local paths = tree(otlp)
