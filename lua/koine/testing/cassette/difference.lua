@@ -63,17 +63,17 @@ local function between(recorded, sent)
   return found
 end
 
---- Returns words that name the nearest of `candidates` (array of {index, compared}) and the first place where `sent` (a
+--- Returns words that name the nearest of `candidates` (array of {name, compared}) and the first place where `sent` (a
 -- request.compared) differs from it, with both values.
 function difference.words(candidates, sent)
-  local best, index
+  local best, name
   for _, candidate in ipairs(candidates) do
     local found = between(candidate.compared, sent)
-    if not best or found.count < best.count then best, index = found, candidate.index end
+    if not best or found.count < best.count then best, name = found, candidate.name end
   end
   if not best then return "it has no recordings" end
-  if not best.path then return ("nearest is exchanges[%d], which differs in an empty list or object"):format(index) end
-  return ("nearest is exchanges[%d], where %s is %s and not %s"):format(index,
+  if not best.path then return ("nearest is %s, which differs in an empty list or object"):format(name) end
+  return ("nearest is %s, where %s is %s and not %s"):format(name,
     best.path == "" and "the body" or best.path, shown(best.recorded), shown(best.sent))
 end
 

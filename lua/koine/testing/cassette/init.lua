@@ -1,4 +1,5 @@
---- Cassettes: answers of providers, recorded once in a file and played from then on, without a network and keys.
+--- Cassettes: answers of providers and talks with programs, recorded once in a file and played from then on, without a
+-- network, keys and programs.
 --
 --   local tape <close> = koine.testing.cassette.open "spec/tapes/weather.json"
 --   local claude = koine.anthropic { model = "claude-sonnet-4-5", transport = tape,
@@ -6,9 +7,10 @@
 --   print(assert(claude:chat "Hi."):text())
 --   assert(tape:finish())
 --
--- A cassette is a transport (koine.net.transport): it stands below retries, so codecs, limits, retries and streams work
--- as ever. It owns its exchanges, and writes them at `finish` alone, in one step: a program that dies before leaves the
--- old file. A file that is missing or broken is no reason for the network: every request then fails with that error.
+-- A cassette is a transport (koine.net.transport, koine.system.transport): it stands below retries, so codecs, limits,
+-- retries and streams work as ever. It owns what it recorded, and writes it at `finish` alone, in one step: a program
+-- that dies before leaves the old file. A file that is missing or broken is no reason for the network: every request
+-- then fails with that error.
 
 local answer = require "koine.testing.cassette.answer"
 local check = require "koine.data.check"
@@ -17,6 +19,7 @@ local difference = require "koine.testing.cassette.difference"
 local errors = require "koine.data.errors"
 local file = require "koine.testing.cassette.file"
 local mode = require "koine.testing.cassette.mode"
+local programs = require "koine.testing.cassette.programs"
 local request = require "koine.testing.cassette.request"
 local scan = require "koine.testing.cassette.scan"
 local secrets = require "koine.testing.cassette.secrets"
@@ -70,15 +73,44 @@ local function pairs_of(replace)
   return list
 end
 
+-- The paths among `replace`, the other way: what stands there is put back.
+local function paths_back(replace)
+  local back = {}
+  for text, by in next, replace do
+    if text:find "^/" and by:find "^/" then back[by] = text end
+  end
+  return pairs_of(back)
+end
+
 local function set_of(names)
   local set = {}
   for _, name in ipairs(names) do set[name:lower()] = true end
   return set
 end
 
+-- Both lists, the second of which may be nil, as a new one.
+local function joined(first, second)
+  second = second or {}
+  return table.move(second, 1, #second, #first + 1, table.move(first, 1, #first, 1, {}))
+end
+
 local function failure(self, words, code)
   return errors.new { kind = "connect", code = code or "cassette", retryable = false,
     message = secrets.hide(("cassette %s: %s"):format(self.path, words), self.known) }
+end
+
+-- Notes an error that `finish` returns, and makes it of its words.
+local function refuse(self, words)
+  local err = failure(self, words)
+  self.refused = self.refused or err
+  return err
+end
+
+-- The credentials that no copy of a line may show: those that are known, and these.
+local function secrets_with(self, more)
+  local list = joined(self.known, more)
+  list[#list + 1] = CONSTANT
+  return list
 end
 
 --- Opens the cassette of a file (path: string); never fails: what is wrong with the file, every request and `finish`
@@ -98,15 +130,17 @@ function cassette.open(path, options)
   check.path(path, "path")
   local kept = OPTIONS(options == nil and {} or options)
   local self = setmetatable({ path = path, options = kept, mode = mode.chosen(kept.mode), known = {}, recorded = {},
-    faults = {}, replace = pairs_of(kept.replace), named = set_of(kept.headers), passed = 0, latest = false,
+    refuse = refuse, secrets_with = secrets_with,
+    recorded_programs = {}, lines_size = 0, started = {}, faults = {}, replace = pairs_of(kept.replace),
+    restore = paths_back(kept.replace), named = set_of(kept.headers), passed = 0, latest = false,
     settings = { ignore = kept.ignore, host = type(kept.match) ~= "table" or kept.match.host } }, metatable)
-  local found, err
-  if self.mode ~= "live" then found, err = file.read(path) end
+  local found, words
+  if self.mode ~= "live" then found, words = file.read(path) end
   self.plays = mode.plays(self.mode, found ~= nil) or false
   self.records = mode.records(self.mode, found ~= nil)
   self.tape = found and self.mode ~= "record" and found or file.new()
-  if err and self.mode ~= "record" then
-    self.failure = failure(self, errors.words(err))
+  if words and self.mode ~= "record" then
+    self.failure = failure(self, words)
   elseif self.plays and not found then
     self.failure = failure(self, "there is no such file (record it with KOINE_CASSETTE=record)")
   end
@@ -147,21 +181,13 @@ local function find(self, kept, key)
   return nil, last ~= nil
 end
 
--- The error of a request that is not on the tape.
+-- The words for a request that is not on the tape.
 local function unknown(self, kept, compared, exhausted)
   local what = ("no recording of %s %s"):format(kept.method, kept.url)
-  if exhausted then
-    return failure(self, what .. " is left: all equal ones were played (repeats = true plays the last one again)")
-  end
+  if exhausted then return what .. " is left: all equal ones were played (repeats = true plays the last one again)" end
   local candidates = {}
-  for i, one in ipairs(self.compared) do candidates[i] = { index = i, compared = one } end
-  return failure(self, what .. ": " .. difference.words(candidates, compared))
-end
-
--- Both lists, the second of which may be nil, as a new one.
-local function joined(first, second)
-  second = second or {}
-  return table.move(second, 1, #second, #first + 1, table.move(first, 1, #first, 1, {}))
+  for i, one in ipairs(self.compared) do candidates[i] = { name = ("exchanges[%d]"):format(i), compared = one } end
+  return what .. ": " .. difference.words(candidates, compared)
 end
 
 -- Plays exchange number i.
@@ -194,13 +220,22 @@ function methods:begin(call)
     local compared, key = comparison(self, kept)
     local i, exhausted = find(self, kept, key)
     if i then return play(self, i) end
-    if not self.records then
-      err = unknown(self, kept, compared, exhausted)
-      self.refused = self.refused or err
-      return nil, err
-    end
+    if not self.records then return nil, refuse(self, unknown(self, kept, compared, exhausted)) end
   end
   return self.records and note(self, call)
+end
+
+--- Stands in a program's place, as koine.system.transport says: plays it, records it, or starts it.
+function methods:program(call, start)
+  local err = self.failure or self.ended and failure(self, "it was closed")
+  if err then return nil, err end
+  if self.plays then
+    local program, words = programs.play(self, call)
+    if program then return program end
+    if not self.records then return nil, refuse(self, words) end
+  end
+  if not self.records then return start() end
+  return programs.record(self, call, start)
 end
 
 --- Lays a fault over the answer of exchange number i (integer): {delay_ms, and one of reset_after, truncate_after,
@@ -257,30 +292,37 @@ end
 -- Writes what was recorded: true, or nil, err and the old file.
 local function write(self)
   local known = joined(self.known)
-  local new = exchanges_of(self, known)
-  if self.mode == "extend" and #new == 0 then return true end
+  programs.find_secrets(self, known)
+  local new, talks = exchanges_of(self, known), programs.kept(self, known)
+  if self.mode == "extend" and #new == 0 and #talks == 0 then return true end
   local tape = {}
   for name, value in next, self.tape do tape[name] = value end
-  tape.exchanges = table.move(new, 1, #new, #self.tape.exchanges + 1,
-    table.move(self.tape.exchanges, 1, #self.tape.exchanges, 1, core.array {}))
-  local path, words = scan.exchanges(tape.exchanges, known, self.options.allow)
+  tape.exchanges = core.array(joined(self.tape.exchanges, new))
+  if #talks > 0 then tape.programs = core.array(joined(self.tape.programs or {}, talks)) end
+  local path, words = scan.tape(tape, known, self.options.allow)
   if path then return nil, failure(self, ("not written: %s holds %s"):format(path, words), "secret") end
   return file.write(self.path, tape)
 end
 
+-- The first of some names.
+local function first_of(names)
+  return table.concat(names, ", ", 1, math.min(#names, NAMED_MAX)) .. (#names > NAMED_MAX and ", …" or "")
+end
+
 -- The error that names what was not played; nil where all was.
 local function unplayed(self)
-  local names, left = {}, 0
+  local names, others = {}, {}
   for i, count in ipairs(self.played) do
-    if count == 0 then
-      local one = self.tape.exchanges[i].request
-      left = left + 1
-      if left <= NAMED_MAX then names[left] = ("exchanges[%d] %s %s"):format(i, one.method, one.url) end
-    end
+    local one = self.tape.exchanges[i].request
+    if count == 0 then names[#names + 1] = ("exchanges[%d] %s %s"):format(i, one.method, one.url) end
   end
-  if left == 0 then return nil end
-  return failure(self, ("%d of %d exchanges were not played: %s%s"):format(left, #self.played,
-    table.concat(names, ", "), left > NAMED_MAX and ", …" or ""))
+  programs.unplayed(self, others)
+  local words = {}
+  if names[1] then
+    words[1] = ("%d of %d exchanges were not played: %s"):format(#names, #self.played, first_of(names))
+  end
+  if others[1] then words[#words + 1] = "of its programs was not played: " .. first_of(others) end
+  if words[1] then return failure(self, table.concat(words, "; ")) end
 end
 
 -- The error that a cassette ends with; nil for none.
@@ -319,14 +361,15 @@ function metatable:__tostring() return ("koine.cassette (%s, %s)"):format(self.m
 -- where there are some, or the file cannot be read. `allow`: as of open. Raises an ArgumentError.
 function cassette.check(path, allow)
   check.path(path, "path")
-  local found, err = file.read(path)
-  if not found then
-    return nil, err or errors.new { kind = "other", code = "absent", message = path .. ": there is no such file" }
+  local function problem(code, words)
+    return nil, errors.new { kind = "other", code = code, message = ("cassette %s: %s"):format(path, words) }
   end
-  local where, words = scan.exchanges(found.exchanges, {}, allow == nil and {} or TEXTS(allow, "allow"))
-  if not where then return true end
-  return nil, errors.new { kind = "other", code = "secret", message = ("cassette %s: %s holds %s"):format(path, where,
-    words) }
+  local found, words = file.read(path)
+  if not found then return problem(words and "cassette" or "absent", words or "there is no such file") end
+  local where
+  where, words = scan.tape(found, {}, allow == nil and {} or TEXTS(allow, "allow"))
+  if where then return problem("secret", ("%s holds %s"):format(where, words)) end
+  return true
 end
 
 return cassette

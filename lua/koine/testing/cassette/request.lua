@@ -30,11 +30,12 @@ function request.substituted(text, replace)
   return text
 end
 
-local function substituted_value(value, replace)
+--- The same of all strings of a JSON value but names: a copy.
+function request.substituted_value(value, replace)
   if type(value) == "string" then return request.substituted(value, replace) end
   if type(value) ~= "table" then return value end
   local copy = setmetatable({}, getmetatable(value))
-  for key, member in next, value do copy[key] = substituted_value(member, replace) end
+  for key, member in next, value do copy[key] = request.substituted_value(member, replace) end
   return copy
 end
 
@@ -44,7 +45,7 @@ local function add_body(kept, body, known, replace, found)
   local value = body:find "^%s*[{%[]" and core.decode(body)
   if type(value) == "table" then
     secrets.hide_fields(body, found)
-    kept.json = substituted_value(secrets.hide_in_value(media.replace(value), known), replace)
+    kept.json = request.substituted_value(secrets.hide_in_value(media.replace(value), known), replace)
   elseif utf8.len(body) then
     kept.body = request.substituted(secrets.hide(secrets.hide_fields(body, found), known), replace)
   else
@@ -66,13 +67,13 @@ function request.kept(call, known, replace, named, found)
   return kept
 end
 
--- The value without the field that a dotted path names; a copy where it has one.
-local function without(value, path)
+--- The value without the field that a dotted path names; a copy where it has one.
+function request.without(value, path)
   local name, rest = path:match "^([^.]+)%.?(.*)$"
   if type(value) ~= "table" or value[name] == nil then return value end
   local copy = setmetatable({}, getmetatable(value))
   for key, member in next, value do copy[key] = member end
-  copy[name] = rest ~= "" and without(value[name], rest) or nil
+  copy[name] = rest ~= "" and request.without(value[name], rest) or nil
   if rest ~= "" and next(copy[name]) == nil then copy[name] = nil end
   return copy
 end
@@ -86,7 +87,7 @@ function request.compared(kept, settings)
   if body == nil then body = kept.body or kept.body_base64 or "" end
   if kept.json ~= nil then
     body = media.replace(body)
-    for _, path in ipairs(settings.ignore) do body = without(body, path) end
+    for _, path in ipairs(settings.ignore) do body = request.without(body, path) end
   end
   return { method = kept.method, url = url, headers = headers, body = body }
 end

@@ -62,10 +62,30 @@ local function in_body(response, path, known, allow)
   end
 end
 
---- Looks for credentials in the exchanges of a cassette: the path of the first one and words for it, which do not show
--- it; nil for none. `known`: array of credentials; `allow`: array of texts that may stay, nil for none.
-function scan.exchanges(exchanges, known, allow)
-  for i, exchange in ipairs(exchanges) do
+-- The same in what the lines of a program say in pieces.
+local function in_lines(list, path, known, allow)
+  local joined = {}
+  for _, line in ipairs(list) do
+    join(line.came, ".came", joined)
+    join(line.sent, ".sent", joined)
+    join(line.logged, ".logged", joined)
+  end
+  for where, pieces in next, joined do
+    local words = secrets.found(table.concat(pieces), known, allow)
+    if words then return ("%s.lines (the joined text of %s)"):format(path, where:sub(2)), words end
+  end
+end
+
+--- Looks for credentials in a cassette: the path of the first one and words for it, which do not show it; nil for none.
+-- `known`: array of credentials; `allow`: array of texts that may stay, nil for none.
+function scan.tape(tape, known, allow)
+  for i, program in ipairs(tape.programs or {}) do
+    local path = ("programs[%d]"):format(i)
+    local found, words = in_value(program, path, known, allow)
+    if not found then found, words = in_lines(program.lines, path, known, allow) end
+    if found then return found, words end
+  end
+  for i, exchange in ipairs(tape.exchanges) do
     local path = ("exchanges[%d]"):format(i)
     local found, words = in_value(exchange, path, known, allow)
     if not found and type(exchange.response) == "table" then

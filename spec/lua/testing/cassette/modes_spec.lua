@@ -159,20 +159,6 @@ describe("a cassette's file", function()
     assert.is_truthy(lines:find "}\n$")
   end)
 
-  it("says what was broken by hand", function()
-    for words, response in pairs { ["chunks: they make up 5 bytes, and the body has 4"] = { status = 200, body = "edit",
-      chunks = { { 0, 2 }, { 1, 3 } } }, ["chunks: pairs"] = { status = 200, body = "ab",
-      chunks = { { 2, 1 }, { 1, 1 } } },
-      ["response.status"] = { status = 100 }, ["response.error.kind"] = { error = { kind = "strange" } },
-      ["response.headers"] = { status = 200, headers = { a = 1 } }, ["response.body"] = { status = 200,
-      body_base64 = "!" } } do
-      kit.write { kit.exchange("a", response) }
-      local tape = kit.open { mode = "replay" }
-      local _, err = kit.claude(tape):chat "a"
-      assert.is_truthy(err.message:find("exchanges[1]: " .. words, 1, true), err.message)
-    end
-  end)
-
   it("names what was not played", function()
     kit.write { kit.exchange("a", kit.response "1"), kit.exchange("b", kit.response "2") }
     local tape = kit.open { mode = "replay" }

@@ -12,6 +12,7 @@ local sessions = require "koine.protocol.acp.client.session"
 local services = require "koine.protocol.acp.client.services"
 local process = require "koine.system.process"
 local text = require "koine.data.text"
+local transport = require "koine.system.transport"
 local version = require "koine.protocol.acp.version"
 local wait = require "koine.task.wait"
 
@@ -88,11 +89,17 @@ local function handlers(self)
     cancel = function(id) return "$/cancel_request", { requestId = id } end }
 end
 
--- Starts the program: a live program, or nil, err.
+-- Starts the program, or what stands in its place: a live program, or nil, err.
 local function start(options, cwd, tell)
   local argv = table.move(options.args, 1, #options.args, 2, { options.command })
-  return process.open(argv, { cwd = cwd, env = environment.of(INHERITED, options.env), grace = options.grace,
-    on_stderr = options.on_log and function(line) tell(options.on_log, line) end })
+  local on_stderr = options.on_log and function(line) tell(options.on_log, line) end or nil
+  local call = { argv = argv, secrets = secrets_of(options.env), on_stderr = on_stderr }
+  return transport.open(options.transport, call, function(told)
+    local program, err = process.open(argv, { cwd = cwd, env = environment.of(INHERITED, options.env),
+      grace = options.grace, on_stderr = told })
+    if program then wait.disown(program) end
+    return program, err
+  end)
 end
 
 -- What we say that we can do.
@@ -140,7 +147,6 @@ function link.open(options, cwd, tell)
     return nil, errors.new { kind = "connect", code = err.code, retryable = false,
       message = ("%s: %s"):format(options.command, errors.words(err)) }
   end
-  wait.disown(program)
   local self = setmetatable({ program = program, options = options, sessions = {},
     early = { lists = {}, count = 0, size = 0 }, auth_methods = {}, closed = false, peer = false, agent = false,
     capabilities = false, ended = false, host = tell }, metatable)
@@ -159,7 +165,10 @@ function methods:is_alive() return not self.closed and self.peer and self.peer:i
 
 --- Adds strings (an array) that no error shows.
 function methods:hide(secrets)
-  for _, secret in ipairs(secrets) do self.peer:hide(secret) end
+  for _, secret in ipairs(secrets) do
+    self.peer:hide(secret)
+    if self.program.hide then self.program:hide(secret) end
+  end
 end
 
 --- Takes what the agent has said: whether it can be asked.

@@ -3,6 +3,7 @@
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local observer = require "koine.data.observer"
+local transport = require "koine.system.transport"
 
 local options = {}
 
@@ -47,7 +48,7 @@ local CONNECT = { command = check.required(check.called(check.nonempty, "name of
   env = check.default(ENV, function() return {} end), auth = check.name, permission = check.default(POLICY, "deny"),
   executor = EXECUTOR, on_elicit = check.func, on_log = check.func, share = check.default(check.boolean, false),
   timeout = check.default(TIMEOUT, function() return {} end), grace = check.default(check.seconds, GRACE),
-  output_max = check.default(check.integer(1), OUTPUT_MAX) }
+  output_max = check.default(check.integer(1), OUTPUT_MAX), transport = transport.option }
 for name, checker in next, SESSION do CONNECT[name] = CONNECT[name] or checker end
 
 --- Checks the options of connect. Raises an ArgumentError.

@@ -36,7 +36,7 @@ local function open(self)
     return require("koine.protocol.mcp.transport.http").open(pick(options,
       { "url", "headers", "token", "proxy", "ca_file", "transport" }), made)
   end
-  return programs.open(pick(options, { "command", "args", "env", "cwd", "grace", "protect" }), made)
+  return programs.open(pick(options, { "command", "args", "env", "cwd", "grace", "protect", "transport" }), made)
 end
 
 local function cannot_start(self, err)

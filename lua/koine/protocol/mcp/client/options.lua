@@ -6,6 +6,7 @@ local errors = require "koine.data.errors"
 local inputs = require "koine.protocol.mcp.inputs"
 local login = require "koine.protocol.mcp.login"
 local observer = require "koine.data.observer"
+local programs = require "koine.system.transport"
 local text = require "koine.data.text"
 local transport = require "koine.net.transport"
 
@@ -31,13 +32,13 @@ local APPROVAL = check.either('"none", "writes", "all" or a function', check.one
 local PROGRAM = { command = check.text, args = check.list(check.text, "array of strings"), env = VALUES,
   cwd = check.called(check.text, "path of a directory"), grace = check.seconds, protect = check.boolean }
 local REMOTE = { url = check.exact_url, proxy = check.text, ca_file = check.path, headers = VALUES,
-  transport = transport.option,
   token = check.secret(check.either("string, function or login", check.key, check.func, login.source)),
   login = login.own_options }
 local MEMBERS = { name = check.required(check.name), era = check.one_of { "legacy", "modern" },
   probe_timeout = check.default(check.time_limit, PROBE), timeout = check.default(TIMEOUT),
   concurrency = check.default(check.integer(1), AT_ONCE), fatal = check.default(check.boolean, false),
   on_log = check.func, on_warning = check.func, log_level = LEVEL, on_change = check.func, on_progress = check.func,
+  transport = check.either("object with a method begin or program", transport.option, programs.option),
   trusted = check.default(check.boolean, false), approval = check.default(APPROVAL, "none"), pins = check.path,
   description_max = check.integer(1), observer = observer.option,
   secrets = check.default(check.secret(check.list(check.secret(check.string))), function() return {} end) }
@@ -97,8 +98,10 @@ return function(given)
   local kept = OPTIONS(given)
   if kept.url then
     refuse(kept, PROGRAM, "a server with a url, or one with a command")
+    if kept.transport then transport.option(kept.transport, "transport") end
   elseif kept.command then
     refuse(kept, REMOTE, "a server with a command, or one with a url")
+    if kept.transport then programs.option(kept.transport, "transport") end
   else
     errors.argument("command", "a command, or a url", nil)
   end

@@ -8,6 +8,7 @@
 local check = require "koine.data.check"
 local environment = require "koine.system.environment"
 local process = require "koine.system.process"
+local programs = require "koine.system.transport"
 local redact = require("koine.data.text").redact
 local rpc = require "koine.protocol.rpc"
 local unhurried = require "koine.protocol.mcp.transport.unhurried"
@@ -20,7 +21,7 @@ local metatable = { __index = methods, __name = "koine.mcp.stdio", __close = fun
 
 local OPTIONS = check.options { command = check.required(check.text), args = check.list(check.text),
   env = check.map(check.text), cwd = check.text, grace = check.seconds, protect = check.boolean,
-  line_max = check.integer(1) }
+  line_max = check.integer(1), transport = programs.option }
 
 --- What the progress messages of MCP name: the id of the call, which its progressToken says.
 local function progress(method, params)
@@ -86,7 +87,7 @@ end
 
 --- Starts the program: a transport, or nil, err as koine.process.open has it. Options: command, args (array), env
 -- ({NAME = value}, over the few variables that programs for others inherit), cwd, grace, protect, line_max as
--- koine.process.open has them. `handlers`:
+-- koine.process.open has them; transport, which may stand in the program's place (koine.system.transport). `handlers`:
 --   requests, notifications   as rpc takes them; while a request but ping is handled, our calls do not count as idle
 --   on_log(line)              called with each line of standard error
 --   secrets                   array of strings that no error and no line shows
@@ -95,12 +96,15 @@ function transport.open(options, handlers)
   local kept = OPTIONS(options)
   local self = setmetatable({ kind = "stdio", closed = false, last = nil, secrets = handlers.secrets or {} }, metatable)
   local on_log = handlers.on_log
-  local program, err = process.open({ kept.command, table.unpack(kept.args or {}) }, {
-    cwd = kept.cwd, env = environment.of(environment.names, kept.env or {}), grace = kept.grace,
-    protect = kept.protect, line_max = kept.line_max,
-    on_stderr = function(line) tell(self, on_log, line) end })
+  local argv = { kept.command, table.unpack(kept.args or {}) }
+  local call = { argv = argv, secrets = self.secrets, on_stderr = function(line) tell(self, on_log, line) end }
+  local program, err = programs.open(kept.transport, call, function(on_stderr)
+    local started, problem = process.open(argv, { cwd = kept.cwd, grace = kept.grace, protect = kept.protect,
+      env = environment.of(environment.names, kept.env or {}), line_max = kept.line_max, on_stderr = on_stderr })
+    if started then wait.disown(started) end
+    return started, problem
+  end)
   if not program then return nil, err end
-  wait.disown(program)
   self.program = program
   self.peer = rpc.new(program, { requests = unhurried(self, handlers.requests), notifications = handlers.notifications,
     progress = progress, cancel = cancel, batches = true, secrets = self.secrets })
