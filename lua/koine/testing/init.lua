@@ -25,7 +25,8 @@
 --                 absent, from the request alone, so that the same request gets the same answer, streamed or plain
 --   error         {status=, headers=, type=, code=, message=, param=, body = raw text instead, copilot = see below}: an
 --                 error answer; with status 200, an error body behind a 200
---   replay        path of a recording ({response = {status, headers, body}}): its bytes, as they are
+--   replay        path of a recording ({response = {status, headers, body}}), or of a cassette: its bytes, as they are;
+--                 `exchange` is the number of the cassette's exchange (default 1)
 --   embeddings    true: the made-up vectors, for requests of embeddings
 --   reply         {status=, headers=, body = text or a table sent as JSON}: any answer, for paths that are no endpoint
 -- and beside content

@@ -239,7 +239,8 @@ function methods:program(call, start)
 end
 
 --- Lays a fault over the answer of exchange number i (integer): {delay_ms, and one of reset_after, truncate_after,
--- stall_after, end_after = bytes of the body}; 0 bytes is before the head. nil takes it away. Raises an ArgumentError.
+-- stall_after, end_after = bytes of the body}; 0 bytes is before the head, but for end_after. nil takes it away. Raises
+-- an ArgumentError.
 function methods:fault(i, fault)
   check.integer(1, math.max(1, #self.tape.exchanges))(i, "i")
   self.faults[i] = fault ~= nil and FAULT(fault, "fault") or nil

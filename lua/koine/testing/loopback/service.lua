@@ -37,6 +37,12 @@ local function reset(state)
   end
 end
 
+-- The response that a script's answer gives, and the fault to lay over it: its own, or that of the recording.
+local function played(state, endpoint, answer, request, body, record)
+  local made = play(state, endpoint, answer, request, body, record)
+  return made, answer.fault or made.fault
+end
+
 local function answer_chat(state, endpoint, request, record)
   local refusal = endpoint.refusal and endpoint.refusal(request, record)
   if refusal then
@@ -57,7 +63,7 @@ local function answer_chat(state, endpoint, request, record)
     local message = ("the script is exhausted: it has %d answers, this is one request more"):format(state.script.count)
     return response.script_error(endpoint, message, record)
   end
-  return play(state, endpoint, answer, request, body, record), answer.fault
+  return played(state, endpoint, answer, request, body, record)
 end
 
 -- Embeddings: made-up ones, unless the script has an answer.
@@ -73,7 +79,7 @@ local function answer_embeddings(state, dialect, endpoint, request, record)
   end
   local answer = state.script:take(request.path, true)
   if answer and not answer.embeddings then
-    return play(state, endpoint, answer, request, nil, record), answer.fault
+    return played(state, endpoint, answer, request, nil, record)
   end
   local text, header = embeddings.answer(dialect, body, texts, request.path)
   local made = response.plain(200, text, endpoint.id_header(record.request_id), header)
@@ -168,7 +174,7 @@ local function scripted(state, request, record)
     answer = state.script:take(request.path, true)
   end
   if answer then
-    return play(state, endpoint_of(request), answer, request, nil, record), answer.fault
+    return played(state, endpoint_of(request), answer, request, nil, record)
   end
 end
 

@@ -12,7 +12,7 @@ local set = check.set
 
 local ANSWER = set [[content embeddings stop_reason stop_sequence
   usage model id chunk interleave reasoning_field rotate_ids
-  split_choices container headers error stream_error fault replay path reply]]
+  split_choices container headers error stream_error fault replay exchange path reply]]
 local ERROR = set "status headers type code message param body copilot"
 local STREAM_ERROR = set "status type code message param after shape"
 local REPLY = set "status headers body"
@@ -153,6 +153,10 @@ local function check_values(path, answer)
   if answer.embeddings ~= nil and answer.embeddings ~= true then
     return path .. ".embeddings: true expected"
   end
+  local exchange = answer.exchange
+  if exchange ~= nil and not (answer.replay ~= nil and math.type(exchange) == "integer" and exchange > 0) then
+    return path .. ".exchange: the number of an exchange of the cassette to replay expected"
+  end
   for _, field in ipairs { "interleave", "rotate_ids", "split_choices" } do
     if answer[field] ~= nil and type(answer[field]) ~= "boolean" then
       return ("%s.%s: a boolean expected"):format(path, field)
@@ -188,7 +192,7 @@ local function check_answer(path, answer)
   end
   problem = check_tables(path, answer) or check_values(path, answer) or check_words(path, answer)
   if not problem and answer.replay ~= nil then
-    local found, err = recording(answer.replay)
+    local found, err = recording(answer.replay, answer.exchange)
     problem = not found and path .. ".replay: " .. err or nil
   end
   return problem

@@ -52,8 +52,17 @@ end
 local SKIPPED = { ["content-length"] = true, ["transfer-encoding"] = true, ["content-encoding"] = true,
                   ["connection"] = true }
 
+-- A body in pieces of these sizes.
+local function pieces_of(body, sizes)
+  local pieces, at = {}, 1
+  for i, size in ipairs(sizes or { #body }) do
+    pieces[i], at = body:sub(at, at + size - 1), at + size
+  end
+  return pieces
+end
+
 local function replayed(answer)
-  local found = assert(recording(answer.replay))
+  local found = assert(recording(answer.replay, answer.exchange))
   local headers = {}
   for name, value in pairs(found.headers or {}) do
     if not SKIPPED[name:lower()] then
@@ -64,7 +73,8 @@ local function replayed(answer)
   for _, header in ipairs(headers) do
     is_stream = is_stream or header[1]:lower() == "content-type" and tostring(header[2]):find("stream") ~= nil
   end
-  return { status = found.status, headers = headers, pieces = { found.body }, stream = is_stream }
+  return { status = found.status, headers = headers, pieces = pieces_of(found.body, found.sizes), stream = is_stream,
+    fault = found.fault }
 end
 
 local function scripted_content(state, endpoint, answer, body, record)
@@ -92,8 +102,8 @@ local function scripted_content(state, endpoint, answer, body, record)
                        pieces = body.stream and pieces or { pieces }, stream = body.stream }, answer.headers)
 end
 
---- The response that a scripted answer gives to a request; `body` is its decoded body where an endpoint checked it.
--- Notes in state.issued what was handed out.
+--- The response that a scripted answer gives to a request, with a `fault` where a recording broke off; `body` is the
+-- request's decoded body where an endpoint checked it. Notes in state.issued what was handed out.
 return function(state, endpoint, answer, request, body, record)
   if answer.error then
     return scripted_error(endpoint, answer, request, record)
