@@ -94,7 +94,6 @@ end
 local function add_mcp(to, start, finish)
   value.add(to, "mcp.method.name", start.method)
   value.add(to, "mcp.protocol.version", start.version)
-  value.add(to, "mcp.session.id", start.session)
   value.add(to, "jsonrpc.request.id", start.request_id and tostring(start.request_id))
   value.add(to, "rpc.response.status_code", finish.error_code and tostring(finish.error_code))
   add_transport(to, start)
