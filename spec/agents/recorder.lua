@@ -1,15 +1,14 @@
 -- Records a real agent for spec/lua/protocol/acp/recorded: what goes in both directions, a line of JSON each, {agent =
--- message} or {client = message}. Ids, paths and dates of the run become the same for every run. Long lists of
--- choices, long texts and the chunks of long turns are cut.
+-- message} or {client = message}. Ids, paths and dates of the run become the same for every run. What the agent says is
+-- shortened (shorten.lua), and the chunks of long turns are cut.
 
 local core = require "koine.core"
 local process = require "koine.system.process"
 local program = require "spec.interop.support.program"
 local scenario = require "spec.lua.protocol.acp.recorded.scenario"
+local shorten = require "spec.agents.shorten"
 
-local CHOICES, WORDS, CHUNKS = 3, 300, 5 -- kept of lists, bytes of texts, chunks of a turn
-
-local LISTS = { availableCommands = true, availableModels = true, choices = true, options = true }
+local CHUNKS = 5 -- kept of a turn
 
 -- Ids of a run and dates in them, and what stands for the n-th of them.
 local UUID, MILLISECONDS = "%x{8}%-%x{4}%-%x{4}%-%x{4}%-%x{12}", "17%d{11}"
@@ -19,21 +18,6 @@ local DATE = "%d{4}%-%d{2}%-%d{2}T[%d:.]+Z"
 -- A pattern of Lua for one that has numbers in braces.
 local function pattern(text)
   return (text:gsub("(%%%a){(%d+)}", function(class, n) return class:rep(tonumber(n)) end))
-end
-
--- Whether a list is the options of a question for permission, which are what it is about.
-local function is_question(list) return type(list[1]) == "table" and list[1].optionId ~= nil end
-
-local function shorten(value, name)
-  if type(value) == "string" then return #value > WORDS and value:sub(1, WORDS) .. " …" or value end
-  if type(value) ~= "table" then return value end
-  local made = setmetatable({}, getmetatable(value))
-  for key, member in next, value do
-    if not (LISTS[name] and not is_question(value) and math.type(key) and key > CHOICES) then
-      made[key] = shorten(member, key)
-    end
-  end
-  return made
 end
 
 -- A function that makes the ids and paths of this run the same for every run.
@@ -65,7 +49,9 @@ return function(world, options, path)
     if not message then return end
     local is_chunk = line:find('"agent_message_chunk"', 1, true) ~= nil
     if message.method == "session/prompt" then chunks = 0 elseif is_chunk then chunks = chunks + 1 end
-    if not is_chunk or chunks <= CHUNKS then log[#log + 1] = core.encode { [who] = shorten(message) } end
+    if not is_chunk or chunks <= CHUNKS then
+      log[#log + 1] = core.encode { [who] = who == "agent" and shorten(message) or message }
+    end
   end
   process.open = function(...) -- luacheck: ignore
     local live = assert(open(...))

@@ -26,7 +26,7 @@ end
 local AGENTS = {
   claude = { turns = {
     said({ 1639, 3 }, 0.00827),
-    turn({ "tool_call " .. WRITE, "tool_result ```\nUser refused permission to run tool\n``` failed", "output Done." },
+    turn({ "tool_call " .. WRITE, "tool_result a text of 43 bytes failed", "output Done." },
       "end_turn", { "Write", "edit", "failed", true, "not now" }, { 3432, 21 }, 0.017685),
     turn({ "tool_call " .. WRITE, "tool_result $CWD/a.txt [$CWD/a.txt: none to one\n]", "output Done." },
       "end_turn", { "Write", "edit", "completed", false }, { 3694, 21 }, 0.018995),
