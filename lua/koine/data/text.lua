@@ -1,4 +1,4 @@
---- Texts of UTF-8, cut to so many bytes; texts in URLs; which texts an error may show.
+--- Texts of UTF-8, cut to so many bytes; last words of programs; texts in URLs; which texts an error may show.
 
 local core = require "koine.core"
 
@@ -27,6 +27,17 @@ function text.may_be_secret(whole)
     if #run >= SECRET_RUN and run:find "%a" and run:find "%d" then return true end
   end
   return whole:find("-----BEGIN", 1, true) ~= nil
+end
+
+-- Where programs say their way to an error below it, as Lua and Node do.
+local TRACES = { "^stack traceback:", "^\t.*: in ", "^\t%.%.%.\t", "^%s+at %S", "^Node%.js v%d" }
+
+--- Whether a line (string) of a program's standard error can be its last word: neither blank nor part of a stack trace.
+function text.is_word(line)
+  for _, trace in ipairs(TRACES) do
+    if line:find(trace) then return false end
+  end
+  return line:find "%S" ~= nil
 end
 
 local CREDENTIALS = { "KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH" } -- in names of variables and headers

@@ -83,3 +83,15 @@ describe("text.redact", function()
     assert.equal("credential", text.redact("credential", {}))
   end)
 end)
+
+describe("text.is_word", function()
+  it("leaves out blank lines and stack traces, of Lua and of Node", function()
+    for _, line in ipairs { "no key", "  no key: set it", "Error: at the end", "\tno key", "Node.js is too old" } do
+      assert.is_true(text.is_word(line), line)
+    end
+    for _, line in ipairs { "", " \t", "stack traceback:", "\t[C]: in ?", "\t[C]: in function 'error'",
+      "\tserver.lua:3: in main chunk", "\t...\t(skipping 190 levels)", "    at main (/srv/a.js:1:7)", "Node.js v18.19.0" } do
+      assert.is_false(text.is_word(line), line)
+    end
+  end)
+end)

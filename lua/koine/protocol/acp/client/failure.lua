@@ -54,7 +54,7 @@ function failure.ended(err, result, secrets)
   if how then words = ("%s (%s)"):format(words, how) end
   local last
   for line in (result and result.stderr or ""):gmatch "[^\r\n]+" do
-    if line:find "%S" then last = line end
+    if text.is_word(line) then last = line end
   end
   if last and not text.may_be_secret(last) then
     words = ("%s; it said: %s"):format(words, (text.cut(text.redact(last, secrets), WORDS_MAX)))

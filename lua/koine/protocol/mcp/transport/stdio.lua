@@ -9,8 +9,8 @@ local check = require "koine.data.check"
 local environment = require "koine.system.environment"
 local process = require "koine.system.process"
 local programs = require "koine.system.transport"
-local redact = require("koine.data.text").redact
 local rpc = require "koine.protocol.rpc"
+local text = require "koine.data.text"
 local unhurried = require "koine.protocol.mcp.transport.unhurried"
 local wait = require "koine.task.wait"
 
@@ -59,7 +59,7 @@ function methods:set_version(era, version) self.era, self.version = era, version
 --- Whether the program can be asked, as far as it is known by now. Does not wait.
 function methods:is_alive() return not self.closed and self.peer:poll() end
 
---- The last line of standard error that says something, or nil.
+--- The last line of standard error that is no part of a stack trace, or nil.
 function methods:tail() return self.last end
 
 --- How the program ended, in words ("exit code 1"); nil where that is not known.
@@ -80,8 +80,8 @@ end
 
 -- A line of standard error.
 local function tell(self, on_log, line)
-  line = redact(line, self.secrets)
-  if line:find "%S" then self.last = line end
+  line = text.redact(line, self.secrets)
+  if text.is_word(line) then self.last = line end
   if on_log then on_log(line) end
 end
 

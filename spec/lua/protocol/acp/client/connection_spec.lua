@@ -63,6 +63,9 @@ describe("a connection to an agent", function()
     assert.equal("connect", gone.kind)
     assert.is_truthy(gone.message:find("exit code 3", 1, true) and gone.message:find("no login here", 1, true),
       gone.message)
+    local script = "printf 'no key\\nstack traceback:\\n\\t[C]: in ?\\n' >&2; exit 1"
+    local _, traced = koine.acp.connect { command = "sh", args = { "-c", script } }
+    assert.is_truthy(traced.message:find("it said: no key$"), traced.message)
     local _, silent = koine.acp.connect { command = "sh", args = { "-c", "sleep 60" }, timeout = { start = 0.05 },
       grace = 0.05 }
     assert.equal("timeout", silent.kind)

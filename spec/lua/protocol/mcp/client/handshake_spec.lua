@@ -221,6 +221,8 @@ describe("a client", function()
     local err = refused "log 'no configuration'; os.exit(3)"
     assert.same({ "connect", "ConnectionError", false }, { err.kind, err.class, err.retryable })
     assert.equal("fake: the server ended (exit code 3): no configuration", err.message)
+    err = refused "local function go() error('no key: set MAIL_KEY', 0) end go()"
+    assert.is_truthy(err.message:find "^fake: the server ended %(exit code 1%): .*no key: set MAIL_KEY$", err.message)
     err = refused("", { command = "no-such-program" })
     assert.same({ "connect", "absent" }, { err.kind, err.code })
   end)
