@@ -2,6 +2,7 @@
 
 local koine = require "koine"
 local scheduler = require "koine.task.scheduler"
+local shared_run = require "koine.task.shared_run"
 local wait = require "koine.task.wait"
 
 describe("tasks in the background", function()
@@ -37,8 +38,15 @@ describe("tasks in the background", function()
     assert.is_true(ended)
   end)
 
-  it("are none where no run goes on", function()
+  it("are none where no run goes on by itself", function()
     assert.is_nil(scheduler.background(function() end))
+    local shared <close>, token, made = shared_run(), {}, nil
+    shared:spawn(function()
+      made = { scheduler.background(function() end) }
+      shared:wake(token)
+    end)
+    koine.run(function() assert.is_true(shared:await(token, function() return made end)) end)
+    assert.is_nil(made[1])
   end)
 
   it("hide no deadlock", function()
