@@ -63,8 +63,8 @@ end
 -- Asks an observed answer for its Response when it is over, which has the usage. What that raises is the caller's, who
 -- may not ask.
 local function settle(self)
-  local ok, problem = pcall(self.response, self)
-  if not ok then self.problem, self.answering = { problem }, false end
+  local ok, raised = pcall(self.response, self)
+  if not ok then self.problem, self.answering = { raised }, false end
 end
 
 --- The next delta; nil at the end; nil, err when the answer failed, the same error every time after.
@@ -80,6 +80,7 @@ function stream:next()
   end
   if self.call and not self.first_delta then self.first_delta = core.monotonic() - self.since end
   if type(delta) == "table" and (vocabulary.deltas[delta.type] or vocabulary.output_deltas[delta.type]) then
+    if self.call and self.call.tells_deltas then observe.delta(self.call, delta) end
     return delta
   end
   local words = type(delta) == "table" and "one of type " .. errors.describe(delta.type) or errors.describe(delta)
@@ -186,9 +187,10 @@ local function start_plain(adapter, made, messages, all, settings)
   core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
     tool_choice = all.tool_choice }
   all.on_delta, all.observer = nil, nil
-  local name, since, call, source, err = adapter:provider_name(), core.monotonic(), nil, nil, nil
+  local name, since, call = adapter:provider_name(), core.monotonic(), nil
   if made.passes_on then all.parent = observer.through(settings.observer, settings.parent)
   else call = observe.custom(name, messages, all, settings) end
+  local source, err
   if call then source, err = ask_observed(call, adapter, made.open, messages, all)
   else source, err = ask(adapter, made.open, messages, all) end
   if not source then return nil, err end
@@ -324,7 +326,8 @@ function defaults:closed() return closed[self] == true end
 
 local adapter_mt = { __index = defaults, __name = "koine.adapter", __close = function(self) self:close() end }
 
-local CONSUMED = { name = true, open = true, options = true, carries_output = true, passes_on = true } -- no fields of the adapter
+-- What are no fields of the adapter.
+local CONSUMED = { name = true, open = true, options = true, carries_output = true, passes_on = true }
 
 --- Makes an adapter of a definition:
 --   name     string, required: what provider_name() returns and errors name

@@ -191,8 +191,8 @@ end
 -- context, quota, log-in and words of `thinking` are the first adapter's. `may(err)` decides whether the next is tried
 -- (boolean; the default is above). Options of a call go to every adapter that is asked; those of the constructors stay
 -- with each. Each adapter that is asked is a chat of its own for observers: its own, else the one given here as
--- `observer`, else the parent's. An ArgumentError or NotImplementedError of the first is raised; another adapter that raises one is passed
--- over, and the attempts say so. Raises an ArgumentError naming the bad entry.
+-- `observer`, else the parent's. An ArgumentError or NotImplementedError of the first is raised; another adapter that
+-- raises one is passed over, and the attempts say so. Raises an ArgumentError naming the bad entry.
 return function(given)
   local adapters = checked(given)
   local first, may = adapters[1], given.may or others_may_try

@@ -5,6 +5,7 @@
 local capture = require "koine.data.observer.capture"
 local core = require "koine.core"
 local observer = require "koine.data.observer"
+local prefix = require "koine.data.observer.prefix"
 
 local observe = {}
 
@@ -49,6 +50,16 @@ local function given_key(call)
   return type(key) == "string" and { key } or nil
 end
 
+-- Tells of a request of a run that does not begin as the run's last one, or as the one before it in a dispatcher's
+-- session.
+local function tell_cache_miss(call)
+  local parent, turns = call.settings.parent, call.span.hook.turns
+  if not turns or not parent or parent.type ~= "agent" or not call.outgoing then return end
+  local key = parent.above == "turn" and parent.conversation or parent.id
+  local path = prefix.changed(turns, key, call.outgoing.body)
+  if path then observer.point(call.span:context(), "cache_miss", { path = path }) end
+end
+
 --- Begins the span of a chat whose request is rendered. `streaming`: whether a stream is asked for.
 function observe.chat(call, streaming)
   local settings, request, state = call.settings, call.request, call.state
@@ -64,7 +75,9 @@ function observe.chat(call, streaming)
     record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
       given_key(call))
   end)
-  if call.span then observe.join(call, call.span) end
+  if not call.span then return end
+  observe.join(call, call.span)
+  tell_cache_miss(call)
 end
 
 --- The call of an adapter in Lua whose chat is observed: {span}; nil where nobody observes. `all` are the options in
@@ -77,6 +90,7 @@ function observe.custom(provider, messages, all, settings)
     state = { row = { name = provider }, model = all.model } }
   observe.chat(call, all.stream == true)
   if not call.span then return nil end
+  call.tells_deltas = all.stream and call.span:wants "deltas"
   all.parent = call.span:context()
   return call
 end
@@ -136,6 +150,12 @@ end
 function observe.retry(call, entry)
   observer.point(call.span:context(), "retry", { status_code = entry.status_code, class = entry.class,
     kind = entry.kind, waited = entry.waited })
+end
+
+--- Tells of a delta of a chat whose observer asked for them.
+function observe.delta(call, delta)
+  observer.point(call.span:context(), "delta", { delta = delta.type, index = delta.index,
+    content = call.span:captured(delta, secrets_of(call)) })
 end
 
 --- Ends the spans of a chat. `response` is its Response (nil: none), `stats` the stream's, `err` its error (nil: none).

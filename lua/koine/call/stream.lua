@@ -71,6 +71,11 @@ local function settle(self, call)
   return response
 end
 
+local tells = false -- whether an observer of this Lua state asked for the deltas of a stream
+
+-- Whether this stream's observer did.
+local function is_told(self) return tells and core.state(self).call.tells_deltas end
+
 -- Takes poll's results, then waits, polls and makes new attempts until one is for the caller: the next delta, or nil at
 -- the end; when discarding, the end alone. nil, err when the answer failed.
 local function proceed(self, discard, delta, err, first)
@@ -80,6 +85,7 @@ local function proceed(self, discard, delta, err, first)
       if interrupted then return nil, interrupted end
     elseif delta then
       if first then forget_request(core.state(self).call) end
+      if is_told(self) then observe.delta(core.state(self).call, delta) end
       return delta
     elseif err then
       local again
@@ -108,7 +114,7 @@ function methods:next() return advance(self) end
 -- failed: err.partial is then a Response with what had arrived.
 function methods:response()
   while true do
-    local delta, err = advance(self, true)
+    local delta, err = advance(self, not is_told(self))
     if err then return nil, err end
     if delta == nil then break end
   end
@@ -122,9 +128,16 @@ local iterate = core.stream_iterator(function(self, ...)
   return delta
 end)
 
+-- Each delta through Lua, as observers are told of it.
+local function step(self)
+  local delta, err = advance(self, false)
+  if err then error(err, 0) end
+  return delta
+end
+
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
 -- stream. An answer that fails raises its error.
-function methods:deltas() return iterate, self, nil, self end
+function methods:deltas() return is_told(self) and step or iterate, self, nil, self end
 
 local function no_output() errors.argument("output", "option of this call: {schema = JSON Schema}", nil) end
 
@@ -166,7 +179,11 @@ function stream.open(call)
     return nil, err
   end
   core.state(opened).call = call
-  if call.span then getmetatable(opened).__close = methods.close end -- the core's tells nobody
+  if call.span then
+    getmetatable(opened).__close = methods.close -- the core's tells nobody
+    call.tells_deltas = call.outgoing.stream and call.span:wants "deltas"
+    tells = tells or call.tells_deltas
+  end
   wait.adopt(opened)
   return opened
 end

@@ -151,6 +151,43 @@ describe("an observed chat", function()
     assert.is_nil(core.encode(records):find(KEY, 1, true))
   end)
 
+  it("tells deltas where they are asked for, however they are read", function()
+    local server <close> = start {}
+    local ways = {
+      function(claude) for _ in claude:stream "Hi." do end end, -- luacheck: ignore 542
+      function(claude) for _ in claude:text "Hi." do end end, -- luacheck: ignore 542
+      function(claude) assert(claude:chat("Hi.", { stream = true })) end,
+      function(claude)
+        local stream <close> = assert(claude:open "Hi.")
+        assert(stream:next())
+        assert(stream:response())
+      end,
+    }
+    local function told(settings, way)
+      assert(server:script { { content = "Hello there.", chunk = 6 } })
+      local observer, records = observed.keep(settings)
+      way(adapter(server, observer))
+      observed.check(records)
+      local texts = {}
+      for _, point in ipairs(observed.of(records, "delta", "point")) do
+        assert.are.equal(observed.of(records, "chat", "start")[1].id, point.parent)
+        if point.delta == "text_delta" then texts[#texts + 1] = point.content.text end
+      end
+      return table.concat(texts), records
+    end
+    for _, way in ipairs(ways) do
+      assert.are.equal("Hello there.", (told({ content = { "deltas" } }, way)))
+      for _, content in ipairs { true, { "messages" }, false } do
+        local _, records = told({ content = content }, way)
+        assert.are.same({}, observed.of(records, "delta", "point"))
+      end
+    end
+    local _, records = told({ content = { "deltas" } }, function(claude)
+      assert(claude:chat("Hi.", { max_tokens = 100 }))
+    end)
+    assert.are.same({}, observed.of(records, "delta", "point"))
+  end)
+
   it("is a part of the trace that its option parent names", function()
     local server <close> = start { { content = "Hello." } }
     local observer, records = observed.keep()

@@ -5,7 +5,7 @@
 --   attributes (table, the observer's own), and the fields of its type, which docs/observing.md lists.
 --
 -- Rooms that do work keep what `observer.option` made of their option: a hook, {deliver, content, content_max, redact,
--- ids, clock, attributes}. Without one and without a parent they test for nil, and nothing else is done:
+-- ids, clock, attributes, turns}. Without one and without a parent they test for nil, and nothing else is done:
 --
 --   local span = (hook or parent) and observer.start(hook, parent, "chat", { provider = "anthropic" })
 --   if span then span:finish({ stop_reason = "end_turn" }, err) end
@@ -142,19 +142,20 @@ local CONTENT_MAX = 64 << 10 -- bytes of a string
 
 local FIELDS = check.options({ to = check.required(TO), content = check.default(CONTENT, false),
   content_max = check.default(check.integer(0), CONTENT_MAX), redact = check.func, ids = check.func,
-  clock = check.func, attributes = check.table }, { what = "field", path = "observer" })
+  clock = check.func, attributes = check.table, cache_misses = check.boolean }, { what = "field", path = "observer" })
 
 --- An observer with settings: {to = function of one record, or object with a method record; content = false, true
 -- (messages and tools), or array of "messages", "tools", "deltas"; content_max = bytes of a captured string, 64 KiB;
 -- redact = function(text) → text, for each captured string; attributes = table, put into each record; ids =
--- function(bytes) → so many bytes in hex, clock = function() → Unix nanoseconds, both for tests}. Raises an
--- ArgumentError.
+-- function(bytes) → so many bytes in hex, clock = function() → Unix nanoseconds, both for tests; cache_misses = true to
+-- be told of them}. Raises an ArgumentError.
 function observer.new(given)
   local made = FIELDS(given)
   made.deliver, made.to = made.to, nil
   made.ids = own_or_usual(made.ids, random_id, is_id)
   made.clock = own_or_usual(made.clock, core.nanoseconds, is_time)
   made.attributes = made.attributes and capture.copy(made.attributes)
+  made.turns = made.cache_misses and {} or nil -- what prefix.lua keeps
   return setmetatable(made, observer_mt)
 end
 
@@ -163,6 +164,7 @@ function observer.like(hook, deliver)
   local made = {}
   for name, value in next, hook do made[name] = value end
   made.deliver, made.runner, made.waiting, made.draining = deliver, nil, nil, nil
+  made.turns = made.turns and {}
   return setmetatable(made, observer_mt)
 end
 
@@ -237,6 +239,8 @@ local KIND_OF = { tool = "tools", mcp = "tools", delta = "deltas" }
 
 -- Hands a record to one observer, without content that this one does not capture.
 local function hand(hook, record)
+  if record.type == "cache_miss" and not hook.turns then return end
+  if record.type == "delta" and not (hook.content and hook.content.deltas) then return end
   local own = capture.copy(record)
   if not hook.content or not hook.content[KIND_OF[record.type] or "messages"] then own.content = nil end
   if hook.attributes then own.attributes = capture.copy(hook.attributes) end
@@ -259,6 +263,7 @@ function observer.fan(hooks)
   local made = { content = false, content_max = 0, ids = first and first.ids or random_id,
     clock = first and first.clock or core.nanoseconds }
   for _, hook in ipairs(hooks) do
+    made.turns = made.turns or hook.turns and {}
     for kind in next, hook.content or {} do
       made.content = made.content or {}
       made.content[kind], made.content_max = true, math.max(made.content_max, hook.content_max)
@@ -285,13 +290,13 @@ local function record_of(self, phase, fields)
   return record
 end
 
---- What the parts of this work take as their parent: {trace, id, type, conversation}, and a traceparent by tostring.
--- The conversation (string, nil for none) is the span's field, which its parts inherit.
+--- What the parts of this work take as their parent: {trace, id, type, above = its parent's type, conversation}, and a
+-- traceparent by tostring. The conversation (string, nil for none) is the span's field, which its parts inherit.
 function methods:context()
   local context = self.own_context
   if not context then
-    context = setmetatable({ trace = self.trace, id = self.id, type = self.type, hook = self.hook,
-      conversation = self.conversation }, context_mt)
+    context = setmetatable({ trace = self.trace, id = self.id, type = self.type, above = self.above,
+      hook = self.hook, conversation = self.conversation }, context_mt)
     self.own_context = context
   end
   return context
@@ -367,7 +372,7 @@ function observer.start(hook, parent, type, fields, amend)
   fields = fields or {}
   local self = setmetatable({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
     id = hook.ids(SPAN), parent = parent and parent.id or nil, since = core.monotonic(),
-    conversation = parent and parent.conversation or nil }, span_mt)
+    above = parent and parent.type or nil, conversation = parent and parent.conversation or nil }, span_mt)
   if amend then amend(self, fields) end
   deliver(hook, record_of(self, "start", fields))
   return self

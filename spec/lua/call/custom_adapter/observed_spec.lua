@@ -53,6 +53,13 @@ describe("an observed adapter in Lua", function()
     end
   end)
 
+  it("tells deltas where they are asked for", function()
+    local observer, records = observed.keep { content = { "deltas" } }
+    for _ in adapter(observer):stream "Hi." do end -- luacheck: ignore 542
+    assert.are.same({ "chat start", "delta point", "delta point", "chat end" }, observed.lines(records))
+    assert.are.same({ "Hel", "text_delta" }, { records[2].content.text, records[2].delta })
+  end)
+
   it("ends once however its answer is left", function()
     local raises = function() error "no response" end
     local ways = {
