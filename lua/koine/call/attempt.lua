@@ -7,7 +7,8 @@
 -- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
 -- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
 -- err), `judge` may change the error of one; where `hold_body` is true, the parser gets no string but a koine.body
--- (core.request), which is closed when it returns. `closed`, `failure` and `finished` are stream.lua's.
+-- (core.request), which is closed when it returns. `watch` looks at the attempt under way (net/raw; nil, false: nobody
+-- does). `closed`, `failure` and `finished` are stream.lua's.
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
@@ -156,7 +157,8 @@ local function prepare(call, outgoing, path)
   outgoing.url, outgoing.headers, outgoing.secrets = prepared.url, prepared.headers, prepared.secrets
   outgoing.timeouts, outgoing.limits = timeouts(call), settings.limits
   outgoing.proxy, outgoing.ca_file, outgoing.http2 = settings.proxy, settings.ca_file, settings.http2
-  outgoing.transport = settings.transport
+  outgoing.transport, outgoing.on_request, outgoing.on_response = settings.transport, settings.on_request,
+    settings.on_response
   return sign(call, outgoing)
 end
 
@@ -177,12 +179,14 @@ function attempt.start(call, stream)
     if ready then ready, err = transport.begin(outgoing) end
     if not ready and not err.retryable then return nil, err end
     if ready and call.span then observe.attempt(call, outgoing) end
+    call.watch = ready and outgoing.watch
     if ready and stream then
       ready, err = stream:restart(outgoing)
     elseif ready then
       ready, err = call.adapter:start(outgoing)
     end
     if ready then return stream or ready end
+    if call.watch then call.watch:finish(err) end
     observe.attempt_over(call, nil, nil, err)
     local again
     again, err = call.ledger:again(err)

@@ -21,11 +21,13 @@
 --                   core.depth_max, so that every answer can go back, blocks, tool_calls = counts}
 --   retry           false, or {max = 2 retries, max_delay = 60 seconds, on_ambiguous = true}
 --   on_retry        function of a failed attempt's record {status_code, class, kind, waited}, before each wait
+--   on_request, on_response  functions that are shown each request and its answer as they are (net/raw)
 --   keep_raw        boolean: a stream's body is kept for response:raw()
 -- Of constructors: model (string, required), key (string, or function → string, or nil and why), base_url, quirks
 -- (table), http2 (boolean; true from libcurl 8.14 on), proxy (URL, "" = none), ca_file (path), rate_limiter (object
 -- with a method wait), transport (object with a method begin, see net/transport.lua), clock (object with now and park).
--- Of embed: timeout, limits, retry, on_retry, headers and extra as above (extra of that call alone), and
+-- Of embed: timeout, limits, retry, on_retry, on_request, on_response, headers and extra as above (extra of that call
+-- alone), and
 --   model           name of an embedding model; the row's where it has one. The constructor's is for chats
 --   dimensions      integer: wished width of the vectors; the model's own
 --   purpose         "query", "document", "similarity", "classification", "clustering", "code_query"
@@ -161,7 +163,7 @@ local SENT = {
 -- … and what does not.
 local KEPT = {
   timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
-  keep_raw = check.boolean, parent = observer.parent,
+  keep_raw = check.boolean, parent = observer.parent, on_request = check.func, on_response = check.func,
 }
 
 local CONSTRUCTOR = {

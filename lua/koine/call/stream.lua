@@ -26,6 +26,7 @@ local function recover(self, call, err)
   if call.failure then return nil, call.failure end
   local again = false
   call.failure = err -- what remains when on_retry raises
+  if call.watch then call.watch:finish(err) end
   if call.attempt_span then observe.attempt_over(call, err.partial, self:stats(), err) end
   if self:delivered() then
     call.ledger:enter(err)
@@ -71,21 +72,27 @@ local function settle(self, call)
   return response
 end
 
-local tells = false -- whether an observer of this Lua state asked for the deltas of a stream
+local tells = false -- whether somebody in this Lua state asked to be told of a stream's deltas or bytes (net/raw)
 
--- Whether this stream's observer did.
-local function is_told(self) return tells and core.state(self).call.tells_deltas end
+-- The stream's call where somebody did of this one; else false or nil.
+local function told_of(self)
+  local call = tells and core.state(self).call
+  return call and (call.tells_deltas or call.watch) and call
+end
 
 -- Takes poll's results, then waits, polls and makes new attempts until one is for the caller: the next delta, or nil at
 -- the end; when discarding, the end alone. nil, err when the answer failed.
 local function proceed(self, discard, delta, err, first)
+  local told = told_of(self)
+  local watch = told and told.watch
   while true do
+    if watch then watch:drain() end
     if delta == true then -- much was read, and it gave no delta
       local _, interrupted = wait.sleep(0)
       if interrupted then return nil, interrupted end
     elseif delta then
       if first then forget_request(core.state(self).call) end
-      if is_told(self) then observe.delta(core.state(self).call, delta) end
+      if told and told.tells_deltas then observe.delta(told, delta) end
       return delta
     elseif err then
       local again
@@ -96,6 +103,7 @@ local function proceed(self, discard, delta, err, first)
       if interrupted then return nil, interrupted end
     else
       local call = core.state(self).call
+      if watch then watch:finish() end
       if call.span and not call.finished then settle(self, call) end
       forget_request(call)
       return nil
@@ -114,7 +122,8 @@ function methods:next() return advance(self) end
 -- failed: err.partial is then a Response with what had arrived.
 function methods:response()
   while true do
-    local delta, err = advance(self, not is_told(self))
+    local told = told_of(self)
+    local delta, err = advance(self, not (told and told.tells_deltas))
     if err then return nil, err end
     if delta == nil then break end
   end
@@ -128,7 +137,7 @@ local iterate = core.stream_iterator(function(self, ...)
   return delta
 end)
 
--- Each delta through Lua, as observers are told of it.
+-- Each delta through Lua, where somebody is told of it, or of the bytes in time.
 local function step(self)
   local delta, err = advance(self, false)
   if err then error(err, 0) end
@@ -137,7 +146,7 @@ end
 
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
 -- stream. An answer that fails raises its error.
-function methods:deltas() return is_told(self) and step or iterate, self, nil, self end
+function methods:deltas() return told_of(self) and step or iterate, self, nil, self end
 
 local function no_output() errors.argument("output", "option of this call: {schema = JSON Schema}", nil) end
 
@@ -161,6 +170,7 @@ function methods:close()
     if call.span then observe.chat_over(call, nil, self:stats(), cancelled(call)) end
   end
   close(self)
+  if call and call.watch then call.watch:finish() end
   wait.wake(self)
 end
 
@@ -179,11 +189,9 @@ function stream.open(call)
     return nil, err
   end
   core.state(opened).call = call
-  if call.span then
-    getmetatable(opened).__close = methods.close -- the core's tells nobody
-    call.tells_deltas = call.outgoing.stream and call.span:wants "deltas"
-    tells = tells or call.tells_deltas
-  end
+  call.tells_deltas = call.span and call.outgoing.stream and call.span:wants "deltas"
+  tells = tells or call.tells_deltas or call.watch
+  if call.span or call.watch then getmetatable(opened).__close = methods.close end -- the core's tells nobody
   wait.adopt(opened)
   return opened
 end

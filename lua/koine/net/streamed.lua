@@ -18,11 +18,13 @@ local streamed = {}
 local methods = {}
 local metatable = { __index = methods, __name = "koine.answer" }
 
--- Waits until poll(request) returns something else than false, and returns that; for at most `seconds`.
-local function await(request, poll, seconds)
+-- Waits until poll(request) returns something else than false, and returns that; for at most `seconds`. `watch` looks
+-- at what comes, false: nobody does.
+local function await(request, poll, seconds, watch)
   local deadline = seconds and wait.now() + seconds
   while true do
     local first, second = poll(request)
+    if watch then watch:drain() end
     if first ~= false then return first, second end
     local left = deadline and deadline - wait.now()
     if left and left <= 0 then
@@ -39,7 +41,7 @@ local READER = { field = "answer", expected = "one reader at a time",
 
 local function read(self, poll, seconds)
   local _ <close> = exclusive(self, READER)
-  return await(self.request, poll, seconds)
+  return await(self.request, poll, seconds, self.watch)
 end
 
 --- The next record: {name (its event), data, id, retry (milliseconds), unclosed}, each nil when not said. `id` is the
@@ -58,6 +60,7 @@ function methods:body(seconds) return read(self, self.request.body, seconds) end
 -- cancelled. Any number of times.
 function methods:close()
   self.request:close()
+  if self.watch then self.watch:finish() end
   wait.wake(self.request)
 end
 
@@ -65,16 +68,17 @@ end
 -- another request.
 function methods:release()
   self.request:release()
+  if self.watch then self.watch:finish() end
   wait.wake(self.request)
 end
 
 metatable.__close = methods.close
 
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
--- framing, transport) and waits for the head of the answer: {status, headers} with the methods above, whatever the
--- status; nil, err when there is none. Of its limits `line`, `event` and `body` bound what is held, `high_water` what
--- waits to be read. The timeouts hold while it is read: `first_byte` and `idle` count for the body, too. A task that is
--- cancelled takes along what it opened. Raises an ArgumentError.
+-- framing, transport, on_request, on_response) and waits for the head of the answer: {status, headers} with the methods
+-- above, whatever the status; nil, err when there is none. Of its limits `line`, `event` and `body` bound what is held,
+-- `high_water` what waits to be read. The timeouts hold while it is read: `first_byte` and `idle` count for the body,
+-- too. A task that is cancelled takes along what it opened. Raises an ArgumentError.
 function streamed.open(call)
   local copy = {}
   for field, value in next, call do copy[field] = value end
@@ -82,10 +86,17 @@ function streamed.open(call)
   local ready, failure = transport.begin(copy)
   if not ready then return nil, failure end
   local request, err = core.request(core.engine(), copy)
-  if not request then return nil, err end
-  local self = setmetatable({ request = request, busy = false }, metatable)
-  local opening <close> = defer(function() request:close() end)
-  self.status, self.headers = await(request, request.head)
+  local watch = copy.watch or false
+  if not request then
+    if watch then watch:finish(err) end
+    return nil, err
+  end
+  local self = setmetatable({ request = request, busy = false, watch = watch }, metatable)
+  local opening <close> = defer(function()
+    request:close()
+    if watch then watch:finish(self.headers) end
+  end)
+  self.status, self.headers = await(request, request.head, nil, watch)
   if not self.status then return nil, self.headers end
   opening:cancel()
   wait.adopt(self)

@@ -6,19 +6,23 @@
 -- request table ({method, url, headers, body, secrets, timeouts, …}), which it must neither change nor keep.
 
 local check = require "koine.data.check"
+local raw = require "koine.net.raw"
 
 local transport = {}
 
 --- Checks the option: an object with a method begin. Raises an ArgumentError.
 transport.option = check.method("begin", "object with a method begin")
 
---- Asks the transport of a request table (`call.transport`; nil: none) and sets call.recording: true, or nil, err.
+--- Asks the transport of a request table (`call.transport`; nil: none) and sets call.recording, and call.watch where
+-- somebody looks at the request as it goes out (net/raw): true, or nil, err.
 function transport.begin(call)
   call.recording = nil
-  if not call.transport then return true end
-  local recording, err = call.transport:begin(call)
-  if recording == nil then return nil, err end
-  call.recording = recording or nil
+  if call.transport then
+    local recording, err = call.transport:begin(call)
+    if recording == nil then return nil, err end
+    call.recording = recording or nil
+  end
+  call.watch = raw.begin(call)
   return true
 end
 

@@ -1,6 +1,6 @@
 /*
 ** recording.c: userdata koine.recording: an answer to be kept while it comes, or to be played in the network's place. The
-** field `recording` of a request's table names it, see read_request.
+** field `recording` of a request's table names it, see read_request; the field `view` names one that is kept beside it.
 ** It holds a struct recording together with the transfers that use it. Failure: ArgumentError.
 */
 #include "binding/binding.h"
@@ -133,6 +133,11 @@ void read_recording(lua_State *L, int idx, struct http_request *r) {
     else r->keep = given;
   }
   lua_pop(L, 1);
+  if (lua_getfield(L, idx, "view") != LUA_TNIL && r->keep == NULL) {
+    r->keep = check(L, -1);
+    if (r->keep->played) raise_argument(L, "view", "a recording that is kept", "one that is played");
+  }
+  lua_pop(L, 1);
 }
 
 /* {{{ what was kept */
@@ -198,6 +203,29 @@ static int m_read(lua_State *L) {
 
 /* }}} */
 
+/* recording:take([from]): what came of the body, the status (nil: no head came yet), whether it is over. Without `from`
+** all that is there, which the recording then forgets; with it (an integer) what is behind so many bytes, which stays. */
+static int m_take(lua_State *L) {
+  struct recording *r = check(L, 1);
+  lua_Integer from = luaL_optinteger(L, 2, 0);
+  int drop = lua_isnoneornil(L, 2);
+  size_t at = from < 0 ? 0 : (size_t)from;
+  struct str body = buf_str(&r->body);
+  if (at > body.n) at = body.n;
+  lua_pushlstring(L, at < body.n ? body.p + at : "", body.n - at);
+  if (drop) recording_drop(r, body.n); /* a finalizer may have added to r meanwhile */
+  if (r->status == 0) lua_pushnil(L);
+  else lua_pushinteger(L, r->status);
+  lua_pushboolean(L, r->over);
+  return 3;
+}
+
+/* recording:is_played(): whether it is one to play. */
+static int m_is_played(lua_State *L) {
+  lua_pushboolean(L, check(L, 1)->played);
+  return 1;
+}
+
 /* recording:reached(): the seconds after the request, as recorded, that its playing without waits has come to. */
 static int m_reached(lua_State *L) {
   lua_pushnumber(L, check(L, 1)->reached);
@@ -213,6 +241,8 @@ static int m_close(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "read", m_read },
+  { "take", m_take },
+  { "is_played", m_is_played },
   { "reached", m_reached },
   { NULL, NULL }
 };

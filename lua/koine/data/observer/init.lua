@@ -102,6 +102,12 @@ local function is_id(value, bytes)
 end
 local function is_time(value) return math.type(value) == "integer" end
 
+--- Calls a function that only looks on with these arguments. What it raises is counted, and that it yields.
+function observer.tell(f, ...)
+  local ok, problem = apart(f, ...)
+  if not ok then fail(problem) end
+end
+
 --- How often observers of this Lua state raised, and the first thing that one raised (nil: none).
 function observer.failures() return failed.count, failed.first end
 

@@ -4,7 +4,7 @@
 
 local core = require "koine.core"
 local request = require "koine.testing.cassette.request"
-local secrets = require "koine.testing.cassette.secrets"
+local secrets = require "koine.net.secrets"
 
 local answer = {}
 

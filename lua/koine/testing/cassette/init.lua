@@ -22,7 +22,7 @@ local mode = require "koine.testing.cassette.mode"
 local programs = require "koine.testing.cassette.programs"
 local request = require "koine.testing.cassette.request"
 local scan = require "koine.testing.cassette.scan"
-local secrets = require "koine.testing.cassette.secrets"
+local secrets = require "koine.net.secrets"
 local wait = require "koine.task.wait"
 
 local cassette = {}

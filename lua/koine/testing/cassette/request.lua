@@ -3,7 +3,7 @@
 
 local core = require "koine.core"
 local media = require "koine.testing.cassette.media"
-local secrets = require "koine.testing.cassette.secrets"
+local secrets = require "koine.net.secrets"
 
 local request = {}
 

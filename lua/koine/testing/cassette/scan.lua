@@ -2,7 +2,7 @@
 -- and the texts that its streams say in pieces.
 
 local core = require "koine.core"
-local secrets = require "koine.testing.cassette.secrets"
+local secrets = require "koine.net.secrets"
 
 local scan = {}
 

@@ -62,6 +62,13 @@ int recording_add(struct recording *r, double at, const char *p, size_t n) {
   return buf_add(&r->body, p, n);
 }
 
+void recording_drop(struct recording *r, size_t n) {
+  if (n > r->body.n) n = r->body.n;
+  if (n < r->body.n) memmove(r->body.p, r->body.p + n, r->body.n - n);
+  r->body.n -= n;
+  r->piece_n = 0;
+}
+
 double recording_next(const struct recording *r, size_t piece) {
   return piece < r->piece_n ? r->pieces[piece].at : r->end_at;
 }

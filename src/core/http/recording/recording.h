@@ -47,6 +47,8 @@ int recording_header(struct recording *r, struct str name, struct str value);
 int recording_add(struct recording *r, double at, const char *p, size_t n);
 /* A piece of the body that is there already; the caller sees to it that all of them together are the body. */
 int recording_piece(struct recording *r, double at, size_t n);
+/* Forgets the first n bytes of the body, which were taken, and the times of all of it. */
+void recording_drop(struct recording *r, size_t n);
 /* When a piece, counted from 0, comes; the end where there is no such piece. The head comes with the first of them. */
 double recording_next(const struct recording *r, size_t piece);
 /* The end; failure NULL: a proper one. Only the first counts. */

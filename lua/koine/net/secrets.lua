@@ -1,5 +1,5 @@
---- What a cassette must not hold: credentials that are known, fields that hold some, and texts that look like one.
--- A text is any string; nothing here reads or writes files.
+--- What cassettes and the raw view of requests must not show: credentials that are known, fields, headers and
+-- parameters that hold some, and texts that look like one. A text is any string; nothing here reads or writes files.
 
 local core = require "koine.core"
 local redact = require("koine.data.text").redact
@@ -14,7 +14,12 @@ local SHORTEST = 8 -- bytes, as in the core: shorter ones turn up by themselves
 -- Fields of JSON objects and of forms, and parameters of queries.
 local FIELDS = { api_key = true, access_token = true, refresh_token = true, client_secret = true, password = true,
   code_verifier = true, device_code = true, id_token = true, assertion = true }
-local QUERY = { key = true, token = true, api_key = true }
+local QUERY = { key = true, token = true, code = true }
+local FORM = { token = true, code = true, subject_token = true }
+
+-- Headers whose value is a credential, by the end of their name.
+local HEADERS = { "authorization", "key", "token", "secret", "cookie", "cookie2", "password",
+  "signature", "credential" }
 
 -- Shapes of credentials, as Lua patterns behind a byte that is no letter or digit.
 local SHAPES = { "sk%-[%w_%-]+", "gh[pousr]_%w+", "github_pat_[%w_]+", "AKIA[%u%d]+", "AIza[%w_%-]+",
@@ -67,7 +72,7 @@ end
 local function without_form(text, found)
   if text:find "[%s{}<>\"]" or not text:find "^[%w_%-.%%]+=" then return text end
   return (text:gsub("([^&=]+)=([^&]*)", function(name, value)
-    if not FIELDS[name] then return nil end
+    if not FIELDS[name] and not FORM[name] then return nil end
     keep(found, (value:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)))
     return name .. "=" .. secrets.HIDDEN
   end))
@@ -81,10 +86,28 @@ function secrets.hide_fields(text, found) return without_form(without_fields(tex
 function secrets.hide_in_url(url, found)
   url = url:gsub("^(%a[%w+.-]*://)[^/?#]*@", "%1", 1)
   return (url:gsub("([?&])([^=&#]+)=([^&#]*)", function(mark, name, value)
-    if not QUERY[name:lower()] and not name:lower():find "^sig" then return nil end
+    local lower = name:lower()
+    if not QUERY[lower] and not FIELDS[lower] and not lower:find "^sig" and not lower:find "^x%-amz%-s" then
+      return nil
+    end
     keep(found, value)
     return mark .. name .. "=" .. secrets.HIDDEN
   end))
+end
+
+local function ends_with(text, ending) return text:sub(-#ending) == ending end
+
+--- The value of a header without credentials, which are added to `found`: none of one whose name says that it is a
+-- credential, else that of a URL in it.
+function secrets.hide_in_header(name, value, found)
+  name = name:lower()
+  for _, ending in ipairs(HEADERS) do
+    if ends_with(name, ending) then
+      keep(found, value:match "^%a+ +(.+)$" or value)
+      return secrets.HIDDEN
+    end
+  end
+  return value:find("://", 1, true) and secrets.hide_in_url(value, found) or value
 end
 
 --- The text without these secrets (array of strings), in all the forms that the core knows.
