@@ -108,6 +108,7 @@ end
 -- names the flag at fault.
 function adapters.adapter_of(args, name)
   local given, flags = {}, {}
+  given.observer = args.keeper and args.keeper.meter.observer
   function given.on_retry(attempt) terminal.progress(attempt.kind .. ": trying again") end
   for _, option in ipairs(args.given) do given[option[1]], flags[option[1]] = option[2], option end
   local adapter, err = koine.try(koine.adapter, name, given)

@@ -53,6 +53,15 @@ local function online(called, about, model)
   return command
 end
 
+-- The log of what was asked.
+local function logged(command)
+  command:mutex(
+    command:option("--log", "Keep questions and answers in this file: .db, .sqlite or lines of JSON (else KOINE_LOG)."),
+    command:flag("--no-log", "Keep nothing, whatever KOINE_LOG says."))
+  command:mutex(command:flag("-c --continue", "Go on with the last conversation of the log."),
+    command:option("--cid", "Go on with the conversation whose id begins so."))
+end
+
 -- The providers where a user logs in, who then has quotas there.
 local logins, titles = {}, {}
 for _, provider in ipairs(koine.providers()) do
@@ -67,6 +76,7 @@ ask:flag("--json", "Write the whole Response as JSON.")
 ask:option("--schema", "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
 ask:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
 ask:flag("-y --yes", "With --mcp: do not ask before a tool runs.")
+logged(ask)
 ask:epilog [[
 Examples:
   koine ask "Why is the sky blue?"
@@ -74,8 +84,9 @@ Examples:
   koine ask -f chart.png -f notes.md "Do these agree?"
   koine ask --schema "name, age int, works [string]" "Who was Ada Lovelace?"
   koine ask --mcp mcp.json "What do my notes say of Athens?"
-  koine ask --schema invoice.json <letter.txt | jq .total]]
-online("chat", "Chat, one question per line; /quit ends it.", true)
+  koine ask --schema invoice.json <letter.txt | jq .total
+  koine ask --log ~/talks.db "A river?"; koine ask --log ~/talks.db -c "Its cities?"]]
+logged(online("chat", "Chat, one question per line; /quit ends it.", true))
 local agent = online("agent", "Have an agent work in a directory; it asks before it changes or runs anything.", true)
 agent:argument("prompt", "The task (else one a line from the standard input; /quit ends)."):args "*"
 agent:option("-C --directory", "The directory to work in (default: this one)."):overwrite(false)
@@ -102,6 +113,25 @@ Examples:
   koine embed -m openai "a text" "another text"
   koine embed -m voyage/voyage-3.5 --purpose query "a question"
   koine embed --packed --dimensions 256 <lines.txt >vectors.f32]]
+local logs = parser:command("logs", "List or show what was asked and answered with --log.")
+logs:argument("action", "list (default), or show ID."):args "?":choices { "list", "show" }
+logs:argument("id", "Of an exchange, or how it begins."):args "?"
+logs:option("--log", "The log (else KOINE_LOG).")
+logs:option("-n --number", "List so many, the last ones (10; 0: all)."):convert(function(word)
+  local n = math.tointeger(tonumber(word))
+  if n and n >= 0 then return n end
+  return nil, ("-n: number from 0 on expected, got %q"):format(word)
+end)
+logs:option("-q --search", "Only exchanges whose question or answer holds this text.")
+logs:option("-m --model", "Only those of models whose name holds this text.")
+logs:option("--cid", "Only those of the conversation whose id begins so.")
+logs:flag("--json", "Write all that was kept, a line of JSON each.")
+logs:epilog [[
+Examples:
+  koine logs --log ~/talks.db -n 3
+  koine logs -q Athens -m claude
+  koine logs show 3f2a
+  koine logs --json -n 0 | jq -s 'map(.cost) | add']]
 local mcp = parser:command("mcp", "List the tools of MCP servers, or call one.")
 mcp:argument("file", "A configuration of servers (mcp.json).")
 mcp:argument("tool", "SERVER/TOOL: calls it."):args "?"

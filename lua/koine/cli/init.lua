@@ -7,9 +7,10 @@ local arguments = require "koine.cli.arguments"
 local ask = require "koine.cli.talk.ask"
 local cassette = require "koine.cli.testing.cassette"
 local chat = require "koine.cli.talk.chat"
-local doctor = require "koine.cli.doctor"
+local doctor = require "koine.cli.account.doctor"
 local embed = require "koine.cli.embed"
 local failure = require "koine.cli.failure"
+local logs = require "koine.cli.logs"
 local mcp = require "koine.cli.mcp"
 local pull = require "koine.cli.account.pull"
 local serve_loopback = require "koine.cli.testing.serve_loopback"
@@ -20,8 +21,8 @@ local cli = {}
 
 -- Commands: functions of the arguments and of `report` → exit code.
 local COMMANDS = { agent = agent.command, ask = ask.command, chat = chat.command, embed = embed.command,
-  mcp = mcp.command, models = account.models, login = account.login, usage = account.usage, pull = pull.command,
-  trace = trace.command, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command,
+  logs = logs.command, mcp = mcp.command, models = account.models, login = account.login, usage = account.usage,
+  pull = pull.command, trace = trace.command, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command,
   cassette = cassette.command }
 
 -- Says what was raised; the exit code.

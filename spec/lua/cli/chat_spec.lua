@@ -125,11 +125,13 @@ describe("koine chat", function()
       local child = chat { { content = "Hello to you." }, REFUSED, { content = "Still here." } }
       child:expect("out", "> ")
       child:write "hi\n"
-      child:expect("out", "Hello to you.\r\n> ")
+      child:expect("out", "Hello to you.\r\nkoine: ")
+      child:expect("out", " s\r\n> ")
       child:write "oops\n"
       child:expect("out", "koine: no such thing\r\n> ")
       child:write "there?\n"
-      child:expect("out", "Still here.\r\n> ")
+      child:expect("out", "Still here.\r\nkoine: ")
+      child:expect("out", " s\r\n> ")
       child:write "\4"
       local r = child:wait()
       assert.are.equal(0, r.code)
@@ -152,7 +154,8 @@ describe("koine chat", function()
       child:write "\3"
       child:expect("out", "\r\n> ")
       child:write "there?\n"
-      child:expect("out", "Still here.\r\n> ")
+      child:expect("out", "Still here.\r\nkoine: ")
+      child:expect("out", " s\r\n> ")
       assert.are.equal("there?", messages(2)[1].content[1].text)
       child:write "\3"
       assert.are.equal(130, child:wait().code)
@@ -162,7 +165,7 @@ describe("koine chat", function()
       local child = chat { { content = "a\27[31mb\u{9B}31mc\7\n" } }
       child:expect("out", "> ")
       child:write "hi\n"
-      child:expect("out", "\27[Kwaiting for claude-sonnet-4-5\r\27[Ka[31mb31mc\r\n> ")
+      child:expect("out", "\27[Kwaiting for claude-sonnet-4-5\r\27[Ka[31mb31mc\r\nkoine: ")
       child:write "/quit\n"
       assert.are.equal(0, child:wait().code)
     end)
@@ -172,7 +175,7 @@ describe("koine chat", function()
       local child = chat { { content = "\u{202E}a\u{2066}b\u{2069}\u{202A}" .. kept .. "\u{80}\u{9F}." } }
       child:expect("out", "> ")
       child:write "hi\n"
-      child:expect("out", "\27[Kab" .. kept .. ".\r\n> ")
+      child:expect("out", "\27[Kab" .. kept .. ".\r\nkoine: ")
       child:write "/quit\n"
       assert.are.equal(0, child:wait().code)
     end)

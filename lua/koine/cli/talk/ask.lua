@@ -5,6 +5,7 @@ local adapters = require "koine.cli.adapters"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local json = require "koine.cli.json"
+local keeper = require "koine.cli.logs.keeper"
 local koine = require "koine"
 local mcp_tools = require "koine.cli.mcp.tools"
 local terminal = require "koine.cli.terminal"
@@ -27,10 +28,17 @@ local function notes_on(response)
   return (reason == "refusal" or reason == "sensitive") and failure.REFUSED or 0
 end
 
---- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. Raises the
--- error of a call that fails.
-function ask.exchange(talk, said, args)
+-- The exit code of an answer that was kept (true) or not.
+local function code_of(response, kept)
+  local code = notes_on(response)
+  return code == 0 and not kept and failure.FAILED or code
+end
+
+--- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. `about` is
+-- {model, system}, for the log. Raises the error of a call that fails.
+function ask.exchange(talk, said, args, about)
   local model, spoke = talk.adapter:model_name(), false
+  args.keeper.meter:take() -- what a failure took before
   terminal.progress("waiting for " .. model)
   local streams = not args.json and (args.stream or not args.no_stream and terminal.output)
   local response, err = talk:ask(said, streams and function(delta)
@@ -44,7 +52,7 @@ function ask.exchange(talk, said, args)
   if not response then error(err, 0) end
   if not streams then terminal.out(args.json and json.encode(response:to_table()) or response:text()) end
   terminal.end_line()
-  return notes_on(response)
+  return code_of(response, args.keeper:keep_talk(talk, response, about))
 end
 
 local REPAIR = 1 -- how often the model is asked again after an answer of another shape
@@ -59,27 +67,33 @@ local function schema_of(word)
 end
 
 -- Writes a value that was asked for: the exit code. `response` is the last Response, nil where there is none, `err` why
--- there is no value. Raises the error of a call that failed, and of an answer that has another shape.
-local function write_value(value, response, err, args)
+-- there is no value, `keep` keeps the Response then: true, or false where it could not. Raises the error of a call that
+-- failed, and of an answer that has another shape.
+local function write_value(value, response, err, args, keep)
   if args.json and response then
     terminal.out(json.encode(response:to_table()) .. "\n")
   elseif value ~= nil then
     terminal.out(json.value(value, terminal.output) .. "\n")
   end
-  if value ~= nil then return notes_on(response) end
+  local kept = not response or keep()
+  if value ~= nil then return code_of(response, kept) end
   if not err then failure.fail(failure.FAILED, "no value: the model did not come to an end") end
   if err.code == "refused" then failure.fail(failure.REFUSED, "%s", err.message) end
   error(err, 0)
 end
 
 -- Asks for a value and writes it: the exit code.
-local function ask_for_value(adapter, said, args, schema)
+local function ask_for_value(adapter, said, args, schema, about)
   terminal.progress("waiting for " .. adapter:model_name())
-  local value, answer = adapter:object({ { role = "user", content = said } },
-    { system = args.system, output = { schema = schema, repair = REPAIR } })
+  local history = table.move(args.keeper.history, 1, #args.keeper.history, 1, koine.array {})
+  history[#history + 1] = { role = "user", content = said }
+  local value, answer = adapter:object(history, { system = args.system, output = { schema = schema, repair = REPAIR } })
   local response = answer
   if value == nil then response = answer.kind == "output" and answer.partial or nil end
-  return write_value(value, response, answer, args)
+  return write_value(value, response, answer, args, function()
+    history[#history + 1] = response:message()
+    return args.keeper:keep(history, response, about)
+  end)
 end
 
 -- What the texts of an agent are written as.
@@ -89,17 +103,19 @@ local function writes(args, schema)
 end
 
 -- Asks with the tools of servers: the exit code.
-local function ask_with_tools(adapter, said, args, schema)
+local function ask_with_tools(adapter, said, args, schema, about)
   local servers <close> = mcp_tools.open(args.mcp, args.yes)
   local needed = {}
   for _, tool in ipairs(servers.list) do needed[tool.name] = tool.needs_approval end
   local worker = work.new(args, { adapter = adapter, system = args.system, tools = servers.list,
     options = schema and { output = { schema = schema, repair = REPAIR } } or nil, writes = writes(args, schema),
     needed = function(tool) return needed[tool.name] end })
+  worker.history = args.keeper.history
   local result = work.task(worker, said)
-  if schema then return write_value(result.output, result.response, result.output_error, args) end
+  local function keep() return args.keeper:keep(result.messages, result.response, about) end
+  if schema then return write_value(result.output, result.response, result.output_error, args, keep) end
   if args.json then terminal.out(json.encode(result.response:to_table()) .. "\n") end
-  return notes_on(result.response)
+  return code_of(result.response, keep())
 end
 
 --- The command `ask`: the exit code.
@@ -110,10 +126,13 @@ function ask.command(args)
   end
   if args.yes and #args.mcp == 0 then failure.fail(failure.WRONG_USE, "--yes: nothing to allow without --mcp") end
   local said = input.said_by(args)
-  local adapter = adapters.adapter_of(args, adapters.model_of(args))
-  if #args.mcp > 0 then return ask_with_tools(adapter, said, args, schema) end
-  if schema then return ask_for_value(adapter, said, args, schema) end
-  return ask.exchange(koine.conversation(adapter, { system = args.system }), said, args)
+  local kept <close> = keeper.open(args)
+  args.keeper = kept
+  local about = { model = adapters.model_of(args), system = args.system }
+  local adapter = adapters.adapter_of(args, about.model)
+  if #args.mcp > 0 then return ask_with_tools(adapter, said, args, schema, about) end
+  if schema then return ask_for_value(adapter, said, args, schema, about) end
+  return ask.exchange(kept:talk(adapter, { system = args.system }), said, args, about)
 end
 
 return ask

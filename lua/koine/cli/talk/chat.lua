@@ -5,6 +5,7 @@ local ask = require "koine.cli.talk.ask"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local json = require "koine.cli.json"
+local keeper = require "koine.cli.logs.keeper"
 local koine = require "koine"
 local terminal = require "koine.cli.terminal"
 
@@ -38,7 +39,8 @@ local function line_of(self, line)
   local command, rest = line:match "^(/%S*)%s*(.-)%s*$"
   if command == "/quit" then return 0, true end
   if not command then
-    return line:find "%S" and ask.exchange(self.talk, input.as_text(line, "the line"), self.args) or 0
+    return line:find "%S" and ask.exchange(self.talk, input.as_text(line, "the line"), self.args,
+      { model = self.name, system = self.args.system }) or 0
   end
   if not slashes[command] then
     failure.fail(failure.WRONG_USE, "%s: no such command; /reset, /save, /load, /model, /quit", command)
@@ -50,8 +52,10 @@ end
 --- The command `chat`: the exit code. `report` writes what a line raised; behind a pipe the first failure ends the
 -- command.
 function chat.command(args, report)
+  local kept <close> = keeper.open(args)
+  args.keeper = kept
   local self = { args = args, name = adapters.model_of(args) }
-  self.talk = koine.conversation(adapters.adapter_of(args, self.name), { system = args.system })
+  self.talk = kept:talk(adapters.adapter_of(args, self.name), { system = args.system })
   repeat
     if terminal.input then io.stderr:write("> ") end
     local line = io.read "l"

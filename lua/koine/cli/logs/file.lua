@@ -1,0 +1,46 @@
+--- The file of a log: a database of SQLite where its name ends in .db or .sqlite, else lines of JSON. Both have add,
+-- find and close. What is no log of ours fails, and stays as it is.
+
+local database = require "koine.cli.logs.database"
+local failure = require "koine.cli.failure"
+local koine = require "koine"
+local lines = require "koine.cli.logs.lines"
+
+local file = {}
+
+local function is_database(path) return path:find "%.db$" ~= nil or path:find "%.sqlite3?$" ~= nil end
+
+-- Whether there is a regular file; fails for anything else at that path.
+local function is_there(path)
+  local bytes, err = koine.files.read(path, 1)
+  if bytes or err.kind == "limit" then return true end
+  if err.code == "absent" then return false end
+  failure.cannot(path, err.message)
+end
+
+-- Makes an empty file for its owner alone, unless there is one.
+local function make(path)
+  local made, err = koine.observe.jsonl(path)
+  if not made then failure.cannot(path, err.message) end
+  made:close()
+end
+
+--- Opens the log at `path` for adding to it (`writes`): made where it is missing; else for reading alone. Fails as
+-- wrong use where there is none.
+function file.open(path, writes)
+  if path == "" then failure.fail(failure.WRONG_USE, "--log: which file?") end
+  if not is_there(path) then
+    if not writes then failure.fail(failure.WRONG_USE, "%s: there is no such log", path) end
+    make(path)
+  end
+  return (is_database(path) and database or lines).open(path, writes)
+end
+
+--- The path of the log: that of --log, else KOINE_LOG; nil for none, and with --no-log.
+function file.path_of(args)
+  if args.no_log then return nil end
+  local variable = os.getenv "KOINE_LOG"
+  return args.log or variable ~= "" and variable or nil
+end
+
+return file

@@ -1,0 +1,106 @@
+--- A log of lines of JSON, as koine.observe.jsonl writes them: the records of observers, which `koine trace` reads, and
+-- after those of an exchange one of type "exchange". Processes may add to it at once; a line that a crash cut off is
+-- left out.
+
+local failure = require "koine.cli.failure"
+local json = require "koine.cli.json"
+local koine = require "koine"
+
+local lines = {}
+
+local methods = {}
+local metatable = { __index = methods }
+
+local function cannot(path, why) failure.fail(failure.FAILED, "%s: %s", path, why) end
+
+local function record_of(line)
+  local record = json.decode(line)
+  return record and math.type(record.v) == "integer" and type(record.type) == "string" and record or nil
+end
+
+local function open(path)
+  local file, why = io.open(path, "rb")
+  return file or cannot(path, why)
+end
+
+-- Fails for a file that is no log; true where its last line is cut off.
+local function check(path)
+  local file <close> = open(path)
+  local first = file:read "L"
+  if not first then return false end
+  local may_be_cut = first:sub(-1) ~= "\n" and first:find '^{"?%l?' -- of the first record
+  if not record_of(first) and not may_be_cut then cannot(path, "this is no log of koine's") end
+  file:seek("end", -1)
+  return file:read(1) ~= "\n"
+end
+
+--- The log at `path`, which is there. With `writes` exchanges can be added.
+function lines.open(path, writes)
+  local is_cut = check(path)
+  local self = setmetatable({ path = path }, metatable)
+  if writes then
+    local err
+    self.file, err = koine.observe.jsonl(path)
+    if not self.file then cannot(path, err.message) end
+    self.separate = is_cut
+  end
+  return self
+end
+
+--- Adds a record (table): true, or nil and why not.
+function methods:add(record)
+  if self.separate then -- else the record would be a part of the line that was cut off
+    local file <close>, why = io.open(self.path, "ab")
+    local done = file and file:write "\n"
+    if not done then return nil, why or "it cannot be written" end
+    self.separate = false
+  end
+  local done, err = pcall(self.file.record, self.file, record)
+  if not done then return nil, type(err) == "table" and err.message or tostring(err) end
+  return true
+end
+
+--- A record of an observer's, kept beside the exchanges. Raises where it cannot be written.
+function methods:observe(record) self.file:record(record) end
+
+local function begins(text, with) return not with or text:sub(1, #with) == with end
+local function has(text, part) return text:lower():find(part, 1, true) ~= nil end
+
+local function fits(entry, wanted)
+  return begins(entry.id, wanted.id) and begins(entry.conversation, wanted.conversation)
+    and (not wanted.model or has(entry.model, wanted.model:lower()))
+    and (not wanted.search or has(entry.prompt .. "\n" .. entry.answer, wanted.search:lower()))
+end
+
+local function is_entry(record)
+  return record and record.type == "exchange" and type(record.id) == "string" and type(record.model) == "string"
+    and type(record.conversation) == "string" and type(record.prompt) == "string" and type(record.answer) == "string"
+    and type(record.messages) == "table"
+end
+
+--- The last `wanted.last` (nil: all) exchanges that fit: an array, the oldest first. wanted: {id, conversation: how
+-- these begin; model, search: texts that they hold; nil for any}.
+function methods:find(wanted)
+  local found = {}
+  local file <close> = open(self.path)
+  for line in file:lines "L" do
+    local entry = line:find('"exchange"', 1, true) and record_of(line)
+    if is_entry(entry) and fits(entry, wanted) then
+      found[#found + 1] = entry
+      if wanted.last and #found > 2 * wanted.last then
+        found = table.move(found, #found - wanted.last + 1, #found, 1, {})
+      end
+    end
+  end
+  local first = wanted.last and math.max(1, #found - wanted.last + 1) or 1
+  return table.move(found, first, #found, 1, {})
+end
+
+--- Closes it. Any number of times.
+function methods:close()
+  if self.file then self.file:close() end
+  self.file = nil
+end
+metatable.__close = methods.close
+
+return lines

@@ -1,0 +1,185 @@
+-- bin/koine with a log: what ask and chat keep, what `koine logs` shows of it, and how they go on.
+
+local cjson = require "cjson"
+local cli = require "spec.support.cli"
+local kit = require "spec.lua.cli.kit"
+local koine = require "koine"
+local lfs = require "lfs"
+
+local ENV = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5" }
+
+local at_terminal = cli.on_terminal(it, pending)
+local has_sqlite = pcall(require, "luasql.sqlite3")
+
+describe("a log of the command line", function()
+  local bench = kit.new()
+
+  local function ask(path, answer, ...)
+    return bench.run_there({ "ask", "--log", path, ... }, { { content = answer } })
+  end
+
+  local function logs(path, ...)
+    local r = bench.run { "logs", "--log", path, ... }
+    assert.are.same({ 0, "" }, { r.code, r.err })
+    return r.out
+  end
+
+  local function entries(path, ...)
+    local list = {}
+    for line in logs(path, "--json", ...):gmatch "[^\n]+" do list[#list + 1] = cjson.decode(line) end
+    return list
+  end
+
+  -- The messages of the last request.
+  local function sent()
+    local requests = assert(bench.server:requests())
+    return cjson.decode(requests[#requests].body)
+  end
+
+  for _, name in ipairs { "log.db", "log.jsonl" } do
+    local check = (has_sqlite or name ~= "log.db") and it or pending
+
+    check(name .. " keeps what is asked and answered, which can be listed, searched and shown", function()
+      local path = bench.dir .. "/" .. name
+      assert.are.equal("Paris's.\n", ask(path, "Paris's.", "--system", "Be brief.", "Whose Seine?").out)
+      ask(path, "The Rhône.", "A second", "river?")
+      assert.are.equal("rw-------", lfs.attributes(path, "permissions"))
+      local first, second = table.unpack(entries(path))
+      assert.are.equal("anthropic/claude-sonnet-4-5", first.model)
+      assert.are.same({ "Whose Seine?", "Paris's.", "Be brief.", "end_turn" },
+        { first.prompt, first.answer, first.system, first.stop_reason })
+      assert.are.equal(first.usage.cost.total, first.cost)
+      assert.are.equal(2, #first.messages)
+      assert.are_not.equal(first.conversation, second.conversation)
+      local listed = logs(path)
+      assert.is_truthy(listed:find("^" .. first.id .. "  %d+%-%d%d%-%d%d %d%d:%d%d  anthropic/claude%-sonnet%-4%-5"
+        .. "  %$0%.%d+  Whose Seine%?\n" .. second.id), listed)
+      assert.are.equal(1, select(2, logs(path, "-n", "1"):gsub("\n", "")))
+      assert.is_truthy(logs(path, "-q", "rhône"):find(second.id, 1, true))
+      assert.is_nil(logs(path, "-q", "SECOND"):find(first.id, 1, true))
+      assert.are.equal("", logs(path, "-m", "gpt"))
+      assert.are.equal(2, #entries(path, "-m", "Sonnet", "-n", "0"))
+      local shown = logs(path, "show", first.id:sub(1, 12))
+      assert.is_truthy(shown:find("\nconversation " .. first.conversation
+        .. "\n\nsystem: Be brief.\n\n> Whose Seine?\n\nParis's.\n", 1, true), shown)
+    end)
+
+    check(name .. " goes on with the last conversation, or another one", function()
+      local path = bench.dir .. "/" .. name
+      ask(path, "One.", "--system", "Be brief.", "-m", "anthropic/other", "first")
+      ask(path, "Two.", "second")
+      ask(path, "Three.", "-c", "third")
+      assert.are.same({ 3, "claude-sonnet-4-5" }, { #sent().messages, sent().model })
+      local one, two, three = table.unpack(entries(path))
+      assert.are.equal(two.conversation, three.conversation)
+      assert.are.equal(2, #three.messages)
+      ask(path, "Four.", "--cid", one.conversation:sub(1, 14), "fourth")
+      local body = sent()
+      assert.are.same({ "other", "Be brief.", "One." }, { body.model, body.system, body.messages[2].content[1].text })
+      local r = bench.run({ "chat", "--base-url", bench.server.url, "--log", path, "-c" },
+        { { content = "Five." }, { content = "Six." } }, { env = ENV, input = "fifth\n/reset\nsixth\n" })
+      assert.are.equal("Five.\nSix.\n", r.out)
+      assert.are.equal(1, #sent().messages)
+      local all = entries(path)
+      assert.are.equal(one.conversation, all[5].conversation)
+      assert.are_not.equal(one.conversation, all[6].conversation)
+      assert.are.equal(2, #all[6].messages)
+      assert.are.equal(3, #entries(path, "--cid", one.conversation))
+    end)
+
+    check(name .. " keeps values of a shape, and nothing of a failure", function()
+      local path = bench.dir .. "/" .. name
+      local r = ask(path, '{"name": "Ada"}', "--schema", "name", "Who?")
+      assert.are.equal('{"name":"Ada"}\n', r.out)
+      r = bench.run({ "chat", "--base-url", bench.server.url, "--log", path, "-c" },
+        { { error = { status = 400, message = "no" } } }, { env = ENV, input = "hm\n" })
+      assert.are.equal(1, r.code)
+      local kept = entries(path)
+      assert.are.equal(1, #kept)
+      assert.are.equal('{"name": "Ada"}', kept[1].answer)
+    end)
+
+    check(name .. " is written by several processes at once", function()
+      local path, children = bench.dir .. "/" .. name, {}
+      local answers = {}
+      for i = 1, 4 do answers[i] = { content = ("x"):rep(20000) } end
+      assert(bench.server:script(answers))
+      for i = 1, 4 do
+        children[i] = cli.start({ "ask", "--base-url", bench.server.url, "--log", path, "q" .. i }, { env = ENV })
+        children[i]:close_input()
+      end
+      for i = 1, 4 do assert.are.equal(0, children[i]:wait().code) end
+      local seen = {}
+      for _, entry in ipairs(entries(path)) do seen[entry.prompt] = #entry.answer end
+      assert.are.same({ q1 = 20000, q2 = 20000, q3 = 20000, q4 = 20000 }, seen)
+    end)
+
+    check(name .. " of somebody else stays as it is", function()
+      for _, bytes in ipairs { "something\nelse\n", "SQLite format 3\0" .. ("\0"):rep(200), '{"a": 1}\n' } do
+        local path = cli.file(bench.dir .. "/" .. name, bytes)
+        local r = bench.run { "ask", "--log", path, "Hm?" }
+        assert.are.same({ 1, "", "koine: " .. path .. ": this is no log of koine's\n" }, { r.code, r.out, r.err })
+        assert.are.equal(bytes, koine.files.read(path))
+      end
+    end)
+  end
+
+  it("goes on behind a line that a crash cut off", function()
+    local path = bench.dir .. "/log"
+    ask(path, "One.", "first")
+    local whole = assert(koine.files.read(path))
+    cli.file(path, whole .. '{"v":1,"type":"exch')
+    ask(path, "Two.", "-c", "second")
+    assert.are.equal(2, #entries(path))
+    local r = bench.run { "trace", path }
+    assert.are.equal("koine: 1 lines hold no record\n", r.err)
+    assert.is_truthy(r.out:find("chat claude-sonnet-4-5", 1, true))
+  end)
+
+  if has_sqlite then
+    it("says that a database is damaged", function()
+      local path = bench.dir .. "/log.db"
+      ask(path, "One.", "first")
+      local bytes = assert(koine.files.read(path))
+      cli.file(path, bytes:sub(1, 4096) .. ("\xff"):rep(#bytes - 4096))
+      local r = bench.run { "logs", "--log", path }
+      assert.are.equal(1, r.code)
+      assert.is_truthy(r.err:find("^koine: [^\n]*log.db: [^\n]*malformed[^\n]*\n$"), r.err)
+    end)
+  end
+
+  it("is the one of KOINE_LOG, unless --no-log says otherwise", function()
+    local path = bench.dir .. "/log"
+    local env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", KOINE_LOG = path }
+    bench.run_there({ "ask", "first" }, { { content = "One." } }, { env = env })
+    bench.run_there({ "ask", "--no-log", "second" }, { { content = "Two." } }, { env = env })
+    assert.are.equal(1, #entries(path))
+    assert.is_truthy(bench.run({ "logs" }, nil, { env = env }).out:find "first")
+  end)
+
+  it("is asked for where there is none", function()
+    local function wrong(words, ...)
+      local r = bench.run { ... }
+      assert.are.same({ 2, "", "koine: " .. words .. "\n" }, { r.code, r.out, r.err })
+    end
+    local path = bench.dir .. "/log"
+    wrong("no log: give --log FILE or set KOINE_LOG", "logs")
+    wrong("no log to go on with: give --log FILE or set KOINE_LOG", "ask", "-c", "Hm?")
+    wrong(path .. ": there is no such log", "logs", "--log", path)
+    wrong("--continue: the log is empty", "ask", "--log", path, "-c", "Hm?")
+    wrong('--cid: no conversation begins with "x"', "ask", "--log", path, "--cid", "x", "Hm?")
+    wrong("show: which one? `koine logs` lists their ids", "logs", "--log", path, "show")
+    wrong('show: no id begins with "x"', "logs", "--log", path, "show", "x")
+    wrong("/dev/null: it is no regular file", "ask", "--log", "/dev/null", "Hm?")
+  end)
+
+  at_terminal("says what an answer took, on a terminal alone", function()
+    assert(bench.server:script { { content = "Hello." } })
+    local child = cli.start({ "ask", "--base-url", bench.server.url, "Hi." }, { env = ENV, terminal = true })
+    child:expect("out", "Hello.")
+    local r = child:wait()
+    assert.is_truthy(r.out:find("koine: %d+ tokens in, %d+ out, %$0%.%d+, %d+%.%d s\r\n"), r.out)
+    r = bench.run_there({ "ask", "Hi." }, { { content = "Hello." } })
+    assert.are.same({ "Hello.\n", "" }, { r.out, r.err })
+  end)
+end)
