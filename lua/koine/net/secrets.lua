@@ -2,6 +2,7 @@
 -- parameters that hold some, and texts that look like one. A text is any string; nothing here reads or writes files.
 
 local core = require "koine.core"
+local is_credential = require("koine.data.text").is_credential
 local redact = require("koine.data.text").redact
 
 local secrets = {}
@@ -17,9 +18,8 @@ local FIELDS = { api_key = true, access_token = true, refresh_token = true, clie
 local QUERY = { key = true, token = true, code = true }
 local FORM = { token = true, code = true, subject_token = true }
 
--- Headers whose value is a credential, by the end of their name.
-local HEADERS = { "authorization", "key", "token", "secret", "cookie", "cookie2", "password",
-  "signature", "credential" }
+-- Parts of the names of headers: of credentials besides those that data/text knows, and of what is none all the same.
+local MORE, HARMLESS = { "cookie", "signature" }, { "limit", "tokens", "-authenticate$" }
 
 -- Shapes of credentials, as Lua patterns behind a byte that is no letter or digit.
 local SHAPES = { "sk%-[%w_%-]+", "gh[pousr]_%w+", "github_pat_[%w_]+", "AKIA[%u%d]+", "AIza[%w_%-]+",
@@ -95,17 +95,20 @@ function secrets.hide_in_url(url, found)
   end))
 end
 
-local function ends_with(text, ending) return text:sub(-#ending) == ending end
+local function has_one(name, patterns)
+  for _, pattern in ipairs(patterns) do
+    if name:find(pattern) then return true end
+  end
+  return false
+end
 
 --- The value of a header without credentials, which are added to `found`: none of one whose name says that it is a
 -- credential, else that of a URL in it.
 function secrets.hide_in_header(name, value, found)
   name = name:lower()
-  for _, ending in ipairs(HEADERS) do
-    if ends_with(name, ending) then
-      keep(found, value:match "^%a+ +(.+)$" or value)
-      return secrets.HIDDEN
-    end
+  if (is_credential(name, "") or has_one(name, MORE)) and not has_one(name, HARMLESS) then
+    keep(found, value:match "^%a+ +(.+)$" or value)
+    return secrets.HIDDEN
   end
   return value:find("://", 1, true) and secrets.hide_in_url(value, found) or value
 end

@@ -175,10 +175,12 @@ describe("what headers hold", function()
   it("is hidden where their name says that it is a credential", function()
     local found = {}
     for _, name in ipairs { "Authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "Cookie",
-      "set-cookie", "x-amz-security-token", "x-client-secret", "x-auth-token" } do
+      "set-cookie", "x-amz-security-token", "x-client-secret", "x-auth-token", "cf-aig-authorization",
+      "x-team-password-2" } do
       assert.are.equal("[redacted]", secrets.hide_in_header(name, "Bearer " .. CANARY, found))
     end
-    for _, name in ipairs { "x-ratelimit-remaining-tokens", "content-type", "x-request-id" } do
+    for _, name in ipairs { "x-ratelimit-remaining-tokens", "anthropic-ratelimit-tokens-reset", "www-authenticate",
+      "content-type", "x-request-id" } do
       assert.are.equal("12", secrets.hide_in_header(name, "12"))
     end
     assert.are.equal(CANARY, found[1])
