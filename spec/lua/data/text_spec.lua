@@ -90,7 +90,8 @@ describe("text.is_word", function()
       assert.is_true(text.is_word(line), line)
     end
     for _, line in ipairs { "", " \t", "stack traceback:", "\t[C]: in ?", "\t[C]: in function 'error'",
-      "\tserver.lua:3: in main chunk", "\t...\t(skipping 190 levels)", "    at main (/srv/a.js:1:7)", "Node.js v18.19.0" } do
+      "\tserver.lua:3: in main chunk", "\t...\t(skipping 190 levels)", "    at main (/srv/a.js:1:7)",
+      "Node.js v18.19.0" } do
       assert.is_false(text.is_word(line), line)
     end
   end)

@@ -5,7 +5,7 @@
 local core = require "koine.core"
 local media = require "koine.testing.cassette.media"
 local request = require "koine.testing.cassette.request"
-local secrets = require "koine.testing.cassette.secrets"
+local secrets = require "koine.net.secrets"
 
 local lines = {}
 

@@ -11,7 +11,7 @@ local difference = require "koine.testing.cassette.difference"
 local errors = require "koine.data.errors"
 local lines = require "koine.testing.cassette.lines"
 local request = require "koine.testing.cassette.request"
-local secrets = require "koine.testing.cassette.secrets"
+local secrets = require "koine.net.secrets"
 local wait = require "koine.task.wait"
 
 local programs = {}
