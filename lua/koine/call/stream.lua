@@ -86,7 +86,7 @@ local function proceed(self, discard, delta, err, first)
   local told = told_of(self)
   local watch = told and told.watch
   while true do
-    if watch then watch:drain() end
+    if watch then watch:drain(err) end
     if delta == true then -- much was read, and it gave no delta
       local _, interrupted = wait.sleep(0)
       if interrupted then return nil, interrupted end

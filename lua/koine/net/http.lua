@@ -24,7 +24,7 @@ function http.send(call, figures)
   repeat
     local _
     answer, err = request:poll()
-    if watch then watch:drain() end
+    if watch then watch:drain(err) end
     if answer == false then _, err = wait.park(request) end
   until answer or err
   if figures then

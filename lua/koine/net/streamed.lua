@@ -24,7 +24,7 @@ local function await(request, poll, seconds, watch)
   local deadline = seconds and wait.now() + seconds
   while true do
     local first, second = poll(request)
-    if watch then watch:drain() end
+    if watch then watch:drain(first == nil and second or nil) end
     if first ~= false then return first, second end
     local left = deadline and deadline - wait.now()
     if left and left <= 0 then

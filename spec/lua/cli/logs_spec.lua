@@ -77,14 +77,15 @@ describe("a log of the command line", function()
       local body = sent()
       assert.are.same({ "other", "Be brief.", "One." }, { body.model, body.system, body.messages[2].content[1].text })
       local r = bench.run({ "chat", "--base-url", bench.server.url, "--log", path, "-c" },
-        { { content = "Five." }, { content = "Six." } }, { env = ENV, input = "fifth\n/reset\nsixth\n" })
-      assert.are.equal("Five.\nSix.\n", r.out)
+        { { content = "Five." }, { content = "More." }, { content = "Six." } },
+        { env = ENV, input = "fifth\nmore\n/reset\nsixth\n" })
+      assert.are.equal("Five.\nMore.\nSix.\n", r.out)
       assert.are.equal(1, #sent().messages)
       local all = entries(path)
-      assert.are.equal(one.conversation, all[5].conversation)
-      assert.are_not.equal(one.conversation, all[6].conversation)
-      assert.are.equal(2, #all[6].messages)
-      assert.are.equal(3, #entries(path, "--cid", one.conversation))
+      assert.are.same({ one.conversation, 2 }, { all[6].conversation, #all[6].messages })
+      assert.are_not.equal(one.conversation, all[7].conversation)
+      assert.are.equal(2, #all[7].messages)
+      assert.are.equal(4, #entries(path, "--cid", one.conversation))
     end)
 
     check(name .. " keeps values of a shape, and nothing of a failure", function()
@@ -133,7 +134,7 @@ describe("a log of the command line", function()
     assert.are.equal(2, #entries(path))
     local r = bench.run { "trace", path }
     assert.are.equal("koine: 1 lines hold no record\n", r.err)
-    assert.is_truthy(r.out:find("chat claude-sonnet-4-5", 1, true))
+    assert.are.equal(2, select(2, r.out:gsub("chat claude%-sonnet%-4%-5 [^\n]* end_turn\n", "")))
   end)
 
   if has_sqlite then

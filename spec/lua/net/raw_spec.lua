@@ -113,16 +113,31 @@ describe("the raw view", function()
 
   it("shows nothing of what a login sends and gets", function()
     local kept, options = keeper()
-    local token = core.encode { access_token = CANARY, refresh_token = CANARY .. "2", expires_in = 3600 }
-    assert(http.send(with(options, { method = "POST", url = "http://nowhere.invalid/token?code=" .. CANARY,
-      body = "grant_type=authorization_code&code=" .. CANARY .. "&client_secret=" .. CANARY .. "3",
-      headers = { ["Content-Type"] = "application/x-www-form-urlencoded", Authorization = "Basic " .. CANARY },
-      transport = played { status = 200, headers = { location = "https://a/?token=" .. CANARY }, body = token,
-        pieces = { 0, 20, 0.1, #token - 20 } } })))
+    local token = core.encode { access_token = "canary-of-access", refresh_token = "canary-of-refresh",
+      expires_in = 3600 }
+    local at = token:find("access_token", 1, true)
+    assert(http.send(with(options, { method = "POST", url = "http://nowhere.invalid/token?code=canary-of-query",
+      body = "grant_type=authorization_code&code=canary-of-form&client_secret=canary-of-secret",
+      headers = { ["Content-Type"] = "application/x-www-form-urlencoded", Authorization = "Basic canary-of-header" },
+      transport = played { status = 200, headers = { location = "https://a/?token=canary-of-location" }, body = token,
+        pieces = { 0, at + 18, 0.1, #token - at - 18 }, unwaited = true } })))
     assert.are.equal("head body end", phases(kept.parts))
     assert.are.equal("grant_type=authorization_code&code=[redacted]&client_secret=[redacted]", kept.requests[1].body)
     assert.are.equal(3600, core.decode(body_of(kept.parts)).expires_in)
     lacks(kept, "canary")
+  end)
+
+  it("ends an attempt whose answer cannot be used", function()
+    local server <close> = assert(koine.testing.start { script = { { content = ("x"):rep(4000), chunk = 4000,
+      fault = { stall_after = 3500 } } } })
+    local kept, options = keeper()
+    local adapter = koine.anthropic(with(options, { model = "claude-sonnet-4-5", key = "k", base_url = server.url,
+      limits = { line = 2000 } }))
+    local opened <close> = assert(adapter:open "Hi.")
+    local _, err = opened:response()
+    assert.are.equal("limit", err.kind)
+    assert.are.equal("end", kept.parts[#kept.parts].phase)
+    assert.are.equal("limit", kept.parts[#kept.parts].error.kind)
   end)
 
   it("ends with the error of a request that fails", function()

@@ -23,38 +23,29 @@ local function open(path)
   return file or cannot(path, why)
 end
 
--- Fails for a file that is no log; true where its last line is cut off.
+-- Fails for a file that is no log.
 local function check(path)
   local file <close> = open(path)
   local first = file:read "L"
-  if not first then return false end
+  if not first or record_of(first) then return end
   local may_be_cut = first:sub(-1) ~= "\n" and first:find '^{"?%l?' -- of the first record
-  if not record_of(first) and not may_be_cut then cannot(path, "this is no log of koine's") end
-  file:seek("end", -1)
-  return file:read(1) ~= "\n"
+  if not may_be_cut then cannot(path, "this is no log of koine's") end
 end
 
 --- The log at `path`, which is there. With `writes` exchanges can be added.
 function lines.open(path, writes)
-  local is_cut = check(path)
+  check(path)
   local self = setmetatable({ path = path }, metatable)
   if writes then
     local err
     self.file, err = koine.observe.jsonl(path)
     if not self.file then cannot(path, err.message) end
-    self.separate = is_cut
   end
   return self
 end
 
 --- Adds a record (table): true, or nil and why not.
 function methods:add(record)
-  if self.separate then -- else the record would be a part of the line that was cut off
-    local file <close>, why = io.open(self.path, "ab")
-    local done = file and file:write "\n"
-    if not done then return nil, why or "it cannot be written" end
-    self.separate = false
-  end
   local done, err = pcall(self.file.record, self.file, record)
   if not done then return nil, type(err) == "table" and err.message or tostring(err) end
   return true

@@ -130,9 +130,9 @@ local function look(self, at_end)
   return over
 end
 
---- Shows what came since the last time.
-function methods:drain()
-  if not self.is_over and look(self) then self:finish() end
+--- Shows what came since the last time. `err` is the error that reading it ended with, nil for none.
+function methods:drain(err)
+  if not self.is_over and look(self) then self:finish(err) end
 end
 
 --- Shows the end, with the error that ended the request without an answer, nil for none. Any number of times.
