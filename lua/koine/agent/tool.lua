@@ -238,7 +238,8 @@ local function outcome(value, info)
   if not content then return failed("the tool returned " .. why) end
   info = type(info) == "table" and info or {}
   return { content = content, is_error = (info.is_error or info.blocked) and true or false,
-    blocked = info.blocked and true or nil, reason = info.reason ~= nil and tostring(info.reason) or nil }
+    blocked = info.blocked and true or nil, reason = info.reason ~= nil and tostring(info.reason) or nil,
+    exit_code = math.type(info.exit_code) == "integer" and info.exit_code or nil }
 end
 
 local Raised = {}

@@ -154,7 +154,7 @@ end
 
 --- Tells of a delta of a chat whose observer asked for them.
 function observe.delta(call, delta)
-  observer.point(call.span:context(), "delta", { delta = delta.type, index = delta.index,
+  observer.point(call.span:context(), "delta", { delta = delta.type,
     content = call.span:captured(delta, secrets_of(call)) })
 end
 
