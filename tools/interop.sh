@@ -128,6 +128,7 @@ shapes() {
   # shellcheck disable=SC2086
   npm_packages shapes "$KOINE_INTEROP/shapes" "@google/genai@$GENAI" $SHAPES || return 0
   specs="$specs spec/interop/shapes_interop.lua spec/interop/shapes_sent_interop.lua spec/interop/judged_interop.lua"
+  specs="$specs spec/interop/cassettes_interop.lua"
 }
 
 # Servers of MCP and its conformance suite, from npm.

@@ -1,6 +1,7 @@
 -- @copilotkit/aimock beyond the contract: what it does otherwise than the providers, its faults, Koine's examples.
 
 local aimock = require "spec.interop.support.aimock"
+local cassette = require "spec.interop.support.cassette"
 local koine = require "koine"
 
 local MODULES = assert(os.getenv "KOINE_INTEROP", "run by: make interop") .. "/node_modules"
@@ -114,6 +115,24 @@ describe("aimock", function()
       end
     end)
   end)
+
+  for _, wire in ipairs(WIRES) do
+    it("says the same on a cassette: " .. wire[1], function()
+      local call = { { type = "text", text = "I look." },
+        { type = "tool_use", id = "call_1", name = "add", arguments = { a = 2, b = 3 } } }
+      local path, said = cassette.judge(function(tape)
+        server:script { { content = ("é "):rep(50), chunk = 3 }, { content = call }, { content = call },
+          { error = { status = 429, message = "slow down" } }, { content = ("word "):rep(100), cut_after = 20 } }
+        local talker, list = adapter(wire, { retry = false, transport = tape }), {}
+        for i = 1, 5 do list[i] = cassette.told(talker:chat("Hello " .. i, { stream = i ~= 2 })) end
+        return list
+      end)
+      assert.are.equal(("é "):rep(50), said[1].content[1].text)
+      assert.are.same({ a = 2, b = 3 }, said[2].tool_calls[1].arguments)
+      assert.are.same({ 429, "stream_truncated" }, { said[4][2], said[5][1] })
+      cassette.remove(path)
+    end)
+  end
 
   it("a hundred streams at once do not mix", function()
     server:script { { content = "Hello." } }

@@ -34,7 +34,7 @@ describe("@google/genai", function()
   -- Carries out steps with a script; what was read of each, and the bodies that were sent. No request had a problem.
   local function run(script, steps)
     assert(server:script(script))
-    local results, bodies = node.run("genai.mjs", "genai", array(steps), server.url), {}
+    local results, bodies = node.run("clients/genai.mjs", "genai", array(steps), server.url), {}
     for i, request in ipairs(assert(server:requests())) do
       assert.are.same({}, request.problems)
       bodies[i] = request.body ~= "" and assert(core.decode(request.body)) or {}

@@ -1,5 +1,6 @@
 -- nginx before the loopback provider: TLS, HTTP/1.1 and HTTP/2, buffers, gzip, its own error pages, its own end.
 
+local cassette = require "spec.interop.support.cassette"
 local certificate = require "spec.interop.support.certificate"
 local deep = require "spec.support.deep"
 local http2_support = require "spec.interop.support.http2"
@@ -174,6 +175,25 @@ describe("nginx", function()
             assert.are.equal(LONG, text)
             assert.are.equal(wanted, n)
           end
+        end)
+
+        it("is the same on a cassette over " .. protocol, function()
+          local error_answer = { error = { status = 529, message = "busy" } }
+          local path, said = cassette.judge(function(tape)
+            assert(server:reset())
+            assert(server:script { { content = LONG, chunk = 13 }, { content = LONG }, error_answer })
+            local talker, list = adapter(fronts[http2], { http2 = http2, transport = tape }), {}
+            for i = 1, 3 do list[i] = cassette.told(talker:chat("Hello " .. i, { stream = i == 1 })) end
+            return list
+          end)
+          assert.are.equal(LONG, said[1].content[1].text)
+          assert.are.equal(LONG, said[2].content[1].text)
+          assert.are.equal(529, said[3][2])
+          assert.are.same({}, (server:requests())) -- of the second run, which played
+          for _, exchange in ipairs(cassette.read(path).exchanges) do
+            assert.is_string(exchange.response.body, "a content encoding was left")
+          end
+          cassette.remove(path)
         end)
 
         it("plain answers and large requests go through over " .. protocol, function()

@@ -73,7 +73,7 @@ describe("koine.observe.otlp", function()
 
   setup(function()
     traces, metrics = exported()
-    judged = node.run("otlp.mjs", "otlp",
+    judged = node.run("clients/otlp.mjs", "otlp",
       { traces = core.array { traces.body }, metrics = core.array { metrics.body } })
     assert.are.same({ 11, 14 }, { judged.spans, judged.points })
   end)

@@ -9,8 +9,8 @@ local node = {}
 local HERE = "spec/interop/support/"
 local INTERPRETER = os.getenv "KOINE_NODE" or "node"
 
---- Runs the program `name` (genai.mjs) with the npm packages of the folder `packages` in that of the run. `first`
--- (nil: none) comes before that folder as an argument. Returns what it makes of `input`; raises when it fails.
+--- Runs the program `name` (clients/genai.mjs) with the npm packages of the folder `packages` in that of the run.
+-- `first` (nil: none) comes before that folder as an argument. Returns what it makes of `input`; raises when it fails.
 function node.run(name, packages, input, first)
   local modules = assert(os.getenv "KOINE_INTEROP", "run by: make interop") .. "/" .. packages
   local folder = program.folder()

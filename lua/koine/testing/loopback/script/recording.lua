@@ -13,10 +13,10 @@ local function sizes_of(chunks)
   return sizes
 end
 
--- How an answer ended that did not come whole: a fault, or nil.
+-- How an answer broke off: a fault, or nil. One that its reader left ends where it was left: readers of streams leave
+-- at the last event, and do not wait for the end of the body.
 local function fault_of(response, size)
-  if response.error then return { reset_after = response.status and size or 0 } end
-  return response.left and { truncate_after = size } or nil
+  return response.error and { reset_after = response.status and size or 0 } or nil
 end
 
 -- The response of exchange number n of a cassette: or nil and what is wrong.
