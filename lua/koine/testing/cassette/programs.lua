@@ -31,7 +31,8 @@ local function look_up(self, name)
   return recorded[name]
 end
 
-local recorded_mt = { __index = look_up, __name = "koine.cassette.recorded" }
+local recorded_mt = { __index = look_up, __name = "koine.cassette.recorded",
+  __close = function(self) self:close() end }
 
 local function note(self, field, text)
   local tape = self.tape
@@ -133,7 +134,7 @@ end
 -- Playing ------------------------------------------------------------------------------------------------------------
 
 local played = {}
-local played_mt = { __index = played, __name = "koine.cassette.played" }
+local played_mt = { __index = played, __name = "koine.cassette.played", __close = function(self) self:close() end }
 
 -- What a kept line of ours is compared by, and its key.
 local function comparison(self, kept)
@@ -169,8 +170,10 @@ local function unknown(self, compared)
   end
   if not candidates[1] then return self.tape:refuse(what .. " is left: all lines were played") end
   what = what .. ": " .. difference.words(candidates, compared)
-  local awaited = not self.said[self.at] and self.ours[self.at]
-  if awaited then what = ("%s; the next to say is lines[%d] %s"):format(what, self.at, awaited.compared.method) end
+  local at = self.at
+  while self.said[at] do at = at + 1 end
+  local awaited = self.ours[at]
+  if awaited then what = ("%s; the next to say is lines[%d] %s"):format(what, at, awaited.compared.method) end
   return self.tape:refuse(what)
 end
 
