@@ -1,5 +1,6 @@
 -- Cassettes that the loopback provider serves: what it sends is what a cassette plays, whole and broken off.
 
+local client = require "spec.support.raw_client"
 local core = require "koine.core"
 local kit = require "spec.lua.testing.cassette.kit"
 local koine = require "koine"
@@ -61,6 +62,17 @@ describe("a cassette that the loopback provider serves", function()
     end
     assert.are.same({ "Hello", "end_turn", 2, nil }, { table.unpack(served(nil, nil, true), 1, 3) })
     assert.are.equal("plain", served(2)[1])
+  end)
+
+  it("comes in the pieces in which it was recorded", function()
+    local response = kit.response("Hel", "lo")
+    response.chunks = { { 1, 100 }, { 2, 7 }, { 3, #response.body - 107 } }
+    write { response }
+    assert(server:script { { replay = kit.path } })
+    local answer, sizes = client.completions(server, { stream = true }), {}
+    for i, chunk in ipairs(answer.chunks) do sizes[i] = #chunk end
+    assert.are.same({ 100, 7, #response.body - 107 }, { table.unpack(sizes, 1, 3) })
+    assert.are.equal(response.body, answer.body)
   end)
 
   it("is broken by a fault at any byte, as by that of the cassette", function()
