@@ -5,7 +5,6 @@
 local capture = require "koine.data.observer.capture"
 local core = require "koine.core"
 local observer = require "koine.data.observer"
-local prefix = require "koine.data.observer.prefix"
 
 local observe = {}
 
@@ -56,7 +55,7 @@ local function tell_cache_miss(call)
   local parent, turns = call.settings.parent, call.span.hook.turns
   if not turns or not parent or parent.type ~= "agent" or not call.outgoing then return end
   local key = parent.above == "turn" and parent.conversation or parent.id
-  local path = prefix.changed(turns, key, call.outgoing.body)
+  local path = require("koine.data.observer.prefix").changed(turns, key, call.outgoing.body)
   if path then observer.point(call.span:context(), "cache_miss", { path = path }) end
 end
 
