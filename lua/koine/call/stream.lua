@@ -84,9 +84,8 @@ end
 -- the end; when discarding, the end alone. nil, err when the answer failed.
 local function proceed(self, discard, delta, err, first)
   local told = told_of(self)
-  local watch = told and told.watch
   while true do
-    if watch then watch:drain(err) end
+    if told and told.watch then told.watch:drain(err) end -- another one in each attempt
     if delta == true then -- much was read, and it gave no delta
       local _, interrupted = wait.sleep(0)
       if interrupted then return nil, interrupted end
@@ -103,7 +102,7 @@ local function proceed(self, discard, delta, err, first)
       if interrupted then return nil, interrupted end
     else
       local call = core.state(self).call
-      if watch then watch:finish() end
+      if told and told.watch then told.watch:finish() end
       if call.span and not call.finished then settle(self, call) end
       forget_request(call)
       return nil
@@ -190,7 +189,7 @@ function stream.open(call)
   end
   core.state(opened).call = call
   call.tells_deltas = call.span and call.outgoing.stream and call.span:wants "deltas"
-  tells = tells or call.tells_deltas or call.watch
+  tells = tells or call.tells_deltas or call.watch ~= nil
   if call.span or call.watch then getmetatable(opened).__close = methods.close end -- the core's tells nobody
   wait.adopt(opened)
   return opened

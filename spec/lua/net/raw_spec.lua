@@ -72,6 +72,16 @@ describe("the raw view", function()
     lacks(kept, "canary")
   end)
 
+  it("shows the answer of an attempt that is made again for a chat", function()
+    local server <close> = assert(koine.testing.start { script = {
+      { error = { status = 429, headers = { ["retry-after-ms"] = "1" } } }, { content = "Hello." } } })
+    local kept, options = keeper()
+    local adapter = koine.anthropic(with(options, { model = "claude-sonnet-4-5", key = "k", base_url = server.url }))
+    assert(adapter:chat("Hi.", { max_tokens = 100 }))
+    assert.are.equal("head body end head body end", phases(kept.parts))
+    assert.are.equal(kept.requests[2].id, kept.parts[4].id)
+  end)
+
   it("shows an answer as it comes, and no key that is cut between two chunks", function()
     served.run(function(connection)
       connection:send(served.stream_head { { "set-cookie", "a=" .. CANARY }, { "x-request-id", "r1" } })
