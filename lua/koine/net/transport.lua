@@ -6,9 +6,10 @@
 -- request table ({method, url, headers, body, secrets, timeouts, …}), which it must neither change nor keep.
 
 local check = require "koine.data.check"
-local raw = require "koine.net.raw"
 
 local transport = {}
+
+local debugs = (os.getenv "KOINE_DEBUG" or "") ~= "" -- every request is looked at; else few programs load net/raw
 
 --- Checks the option: an object with a method begin. Raises an ArgumentError.
 transport.option = check.method("begin", "object with a method begin")
@@ -22,7 +23,8 @@ function transport.begin(call)
     if recording == nil then return nil, err end
     call.recording = recording or nil
   end
-  call.watch = raw.begin(call)
+  call.watch, call.view = nil, nil
+  if debugs or call.on_request or call.on_response then call.watch = require("koine.net.raw").begin(call) end
   return true
 end
 
