@@ -181,6 +181,9 @@ cassette:option("--allow", "A text that may stay, though it looks like a credent
 cassette:epilog [[
 Example: koine cassette check spec/tapes/*.json]]
 
+parser:add_complete_command { name = "completion", description = "Print what completes words in a shell.",
+  epilog = "Example: eval \"$(koine completion bash)\"" }
+
 -- Fails as wrong use for an option that -o cannot give, or that is given twice.
 local function check_given(given)
   local seen = {}
