@@ -65,6 +65,7 @@ help:
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: faults of providers and the network, killed MCP servers; also under ASan'
 	@echo 'make engines    the engines of stores on real servers: ENGINE_SEEDS (200) random runs, servers that are killed'
 	@echo 'make bench      figures as `name value unit` lines'
+	@echo 'make bench-peers  the same of SDKs of others, from npm, in one run with Koine and C; needs Node'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
 	@echo 'make browser    the page of koine trace in Chromium, from Debian; KOINE_SHOTS names a folder for pictures of it'
 	@echo 'make interop-full  koine.acp against Claude Code, Codex and Gemini CLI from npm, 1.4 GB, without their providers'
@@ -317,6 +318,9 @@ engines: $(MODULE)
 bench: $(MODULE)
 	@bench/run.sh $(BUILD)
 
+bench-peers: $(MODULE)
+	@bench/peers.sh $(BUILD)
+
 LUA_TREES ?=
 lua-matrix:
 	@tools/lua-matrix.sh $(BUILD) $(LUA_TREES)
@@ -351,5 +355,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench curl-matrix \
+  deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
   lua-matrix rock-test clean
