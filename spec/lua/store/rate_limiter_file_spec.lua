@@ -106,6 +106,55 @@ describe("koine.rate_limiter", function()
   end)
 end)
 
+describe("koine.rate_limiter, which remembers what it wrote,", function()
+  local clock = rate_limiter.clock
+
+  after_each(function() rate_limiter.clock = clock end)
+
+  -- Limiters of two folders are asked in turn: those of one remember, those of the other forget before each wait.
+  for seed = 1, 8 do
+    it("says and writes the same as one that reads the file each time, seed " .. seed, function()
+      math.randomseed(seed)
+      local random, now = math.random, 1e9
+      rate_limiter.clock = function() return now end
+      local directory <close> = setmetatable({ path = folder.new() }, { __close = function(self)
+        folder.remove(self.path)
+      end })
+      local function limiters(name)
+        local given = { rate_limit_path = directory.path .. "/" .. name }
+        local list = {}
+        for i, settings in ipairs { { 0, 3, 1 }, { 0.2, 5, 2 }, { 0, 40, 3 }, { 0.5 } } do
+          given.min_request_interval = settings[1]
+          given.rate_limit = settings[2] and { requests = settings[2] + seed, period = settings[3] } or nil
+          list[i] = koine.rate_limiter(given)
+        end
+        return list
+      end
+      local one, other, went = limiters "one", limiters "other", 0
+      for _ = 1, 200 do
+        now = now + (random(12) == 1 and -random() * 3 or random(3) == 1 and random() or 0.01)
+        local which = random(random(4))
+        local first, second = one[which], other[which]
+        second.known = nil
+        local ok, at = first:wait(0)
+        local same, then_ = second:wait(0)
+        assert.are.equal(ok, same)
+        if ok then
+          assert.are.equal(at, then_)
+          went = went + 1
+        end
+        if random(40) == 1 then
+          local damaged = ({ "", "{}", '{"last_request_at":null,"request_log":[3,1,2]}', "[1" })[random(4)]
+          write_file(directory.path .. "/one", damaged)
+          write_file(directory.path .. "/other", damaged)
+        end
+        assert.are.equal(read_file(directory.path .. "/other"), read_file(directory.path .. "/one"))
+      end
+      assert.is_true(went > 20)
+    end)
+  end
+end)
+
 describe("a private file of the core's", function()
   local path
 
