@@ -308,9 +308,16 @@ static int m_to_table(lua_State *L) {
 static int f_told(lua_State *L) {
   const struct node *content = node_get(root(L, 1), "content");
   lua_Integer n = 0;
+  const struct node *usage = node_get(root(L, 1), "usage");
   lua_settop(L, 1);
-  push_field(L, 1, "usage");
-  push_copy(L, 2, 0);
+  lua_getiuservalue(L, 1, 1);
+  if (lua_getfield(L, 2, "usage") != LUA_TNIL || usage == NULL) {
+    push_copy(L, 3, 0);
+  } else {
+    push_node(L, usage, 0);
+    add_cost(L, 1, 2);
+  }
+  lua_replace(L, 3);
   lua_newtable(L);
   luaL_setmetatable(L, TYPE_ARRAY);
   for (const struct node *b = content != NULL ? content->child : NULL; b != NULL; b = b->next) {

@@ -166,7 +166,8 @@ function methods:close()
   if call then
     call.closed = true
     call.ledger:stop()
-    if call.span then observe.chat_over(call, nil, self:stats(), cancelled(call)) end
+    local span = call.span
+    if span and not span.is_over then observe.chat_over(call, nil, self:stats(), cancelled(call)) end
   end
   close(self)
   if call and call.watch then call.watch:finish() end

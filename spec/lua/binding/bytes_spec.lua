@@ -120,4 +120,17 @@ describe("core.random", function()
     for _, n in ipairs { 0, 257, -1 } do assert.is_false(pcall(core.random, n)) end
     assert.is_false(pcall(core.random, "many"))
   end)
+
+  it("comes in hex, too, from 1 to 128", function()
+    local seen = {}
+    for _ = 1, 100 do
+      local text = core.random_hex(8)
+      assert.is_truthy(text:find "^[0-9a-f]+$")
+      assert.are.equal(16, #text)
+      assert.is_nil(seen[text])
+      seen[text] = true
+    end
+    assert.are.equal(256, #core.random_hex(128))
+    for _, n in ipairs { 0, 129, "many" } do assert.is_false(pcall(core.random_hex, n)) end
+  end)
 end)

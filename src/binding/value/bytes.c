@@ -86,6 +86,22 @@ static int f_random(lua_State *L) {
   return 1;
 }
 
+/* core.random_hex(n): the same, 1 to 128, as two hex digits each, in lower case. */
+static int f_random_hex(lua_State *L) {
+  static const char DIGITS[] = "0123456789abcdef";
+  unsigned char bytes[RANDOM_MAX / 2];
+  char text[RANDOM_MAX];
+  lua_Integer n = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, n >= 1 && n <= RANDOM_MAX / 2, 1, "1 to 128 expected");
+  if (random_fill(bytes, (size_t)n) != 0) return luaL_error(L, "the system has no random bytes");
+  for (lua_Integer i = 0; i < n; i++) {
+    text[2 * i] = DIGITS[bytes[i] >> 4];
+    text[2 * i + 1] = DIGITS[bytes[i] & 15];
+  }
+  lua_pushlstring(L, text, (size_t)n * 2);
+  return 1;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
   { "before", f_before },
   { "crc32", f_crc32 },
@@ -94,6 +110,7 @@ static const luaL_Reg FUNCTIONS[] = {
   { "base64_encode", f_base64_encode },
   { "base64_decode", f_base64_decode },
   { "random", f_random },
+  { "random_hex", f_random_hex },
   { NULL, NULL }
 };
 

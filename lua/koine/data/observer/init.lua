@@ -24,12 +24,6 @@ local observer = {}
 
 local TRACE, SPAN = 16, 8 -- bytes of their ids
 
--- So many random bytes, 8 or 16, in hex.
-local function random_id(bytes)
-  if bytes == SPAN then return ("%016x"):format(("i8"):unpack(core.random(bytes))) end
-  return ("%016x%016x"):format(("i8i8"):unpack(core.random(bytes)))
-end
-
 local context_mt = { __name = "koine.observe.context" }
 
 --- Its traceparent, as W3C Trace Context writes it.
@@ -158,7 +152,7 @@ local FIELDS = check.options({ to = check.required(TO), content = check.default(
 function observer.new(given)
   local made = FIELDS(given)
   made.deliver, made.to = made.to, nil
-  made.ids = own_or_usual(made.ids, random_id, is_id)
+  made.ids = own_or_usual(made.ids, core.random_hex, is_id)
   made.clock = own_or_usual(made.clock, core.nanoseconds, is_time)
   made.attributes = made.attributes and capture.copy(made.attributes)
   made.turns = made.cache_misses and {} or nil -- what prefix.lua keeps
@@ -266,7 +260,7 @@ end
 -- by all of them. Ids and times are the first one's.
 function observer.fan(hooks)
   local first, functions = hooks[1], {}
-  local made = { content = false, content_max = 0, ids = first and first.ids or random_id,
+  local made = { content = false, content_max = 0, ids = first and first.ids or core.random_hex,
     clock = first and first.clock or core.nanoseconds }
   for _, hook in ipairs(hooks) do
     made.turns = made.turns or hook.turns and {}
