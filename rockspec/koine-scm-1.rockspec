@@ -595,6 +595,7 @@ build = {
     ["koine.store.redis.resp"] = "lua/koine/store/redis/resp.lua",
     ["koine.store.redis.scripts"] = "lua/koine/store/redis/scripts.lua",
     ["koine.store.redis.watch"] = "lua/koine/store/redis/watch.lua",
+    ["koine.store.request_log"] = "lua/koine/store/request_log.lua",
     ["koine.store.sql"] = "lua/koine/store/sql/init.lua",
     ["koine.store.sql.connection"] = "lua/koine/store/sql/connection.lua",
     ["koine.store.sql.dialects"] = "lua/koine/store/sql/dialects.lua",
