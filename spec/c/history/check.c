@@ -1,5 +1,6 @@
 /* check.c: what a request may look like, and how a wrong one is named. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "support/test.h"
@@ -297,6 +298,77 @@ static void long_names(void) {
   arena_free(&a);
 }
 
+/* One value of a list of them, by chance. */
+#define PICK(state, list) (list)[pick(state, sizeof(list) / sizeof *(list))]
+
+static size_t pick(uint32_t *state, size_t n) {
+  *state = *state * 1664525u + 1013904223u;
+  return (*state >> 8) % n;
+}
+
+/* A block of some type with some fields of some values; most are wrong. */
+static void some_block(struct buf *b, uint32_t *state, int depth) {
+  static const char *const types[] = { "text", "image", "document", "tool_use", "tool_result", "thinking",
+                                       "redacted_thinking", "refusal", "opaque", "other" };
+  static const char *const keys[] = { "text", "source", "media_type", "id", "name", "arguments", "arguments_json",
+    "tool_use_id", "thinking", "signature", "data", "provider_data", "cache_control", "citations", "is_error", "title" };
+  static const char *const values[] = { "\"aGk=\"", "\"a/b\"", "\"https://x\"", "\"\"", "\"..\"", "null", "true", "7",
+    "{}", "[]", "{\"x\":[1,{\"y\":0.5}]}", "{\"type\":\"ephemeral\"}",
+    "{\"type\":\"ephemeral\",\"ttl\":\"2h\"}",
+    "{\"enabled\":true}", "{\"provider\":\"p\",\"model\":\"m\",\"raw\":\"{}\"}", "{\"provider\":\"p\"}" };
+  CHECK(buf_adds(b, "{\"type\":\"") == 0 && buf_adds(b, PICK(state, types)) == 0 && buf_adds(b, "\"") == 0);
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    int likely = k < 11 && pick(state, 8) != 0;
+    if (pick(state, 3) == 0) continue;
+    CHECK(buf_adds(b, ",\"") == 0 && buf_adds(b, keys[k]) == 0 && buf_adds(b, "\":") == 0);
+    CHECK(buf_adds(b, !likely ? PICK(state, values) : k == 5 ? "{}" : values[pick(state, 3)]) == 0);
+  }
+  CHECK(buf_adds(b, ",\"content\":[") == 0);
+  if (depth > 0 && pick(state, 2) == 0) some_block(b, state, depth - 1);
+  CHECK(buf_adds(b, "]}") == 0);
+}
+
+/* Makes the numbers with fractions infinite, which JSON cannot say. */
+static void spoil(struct node *v) {
+  if (v->type == NODE_DOUBLE) v->u.d = (double)INFINITY;
+  for (struct node *m = v->child; m != NULL; m = m->next) spoil(m);
+}
+
+/* A request is checked without paths first. That says no more and no less than the check of its message with a path. */
+static void the_same_without_paths(void) {
+  size_t fine = 0;
+  for (uint32_t seed = 1; seed <= 20000; seed++) {
+    struct mem m = mem_libc();
+    struct arena a;
+    struct buf b;
+    struct err quick, plain;
+    struct node *v;
+    uint32_t state = seed * 2654435761u;
+    int bad;
+    arena_init(&a, &m);
+    buf_init(&b, &m);
+    err_clear(&quick);
+    err_clear(&plain);
+    CHECK(buf_adds(&b, "{\"messages\":[{\"role\":\"") == 0 &&
+          buf_adds(&b, pick(&state, 2) == 0 ? "user" : "assistant") == 0 && buf_adds(&b, "\",\"content\":[") == 0);
+    some_block(&b, &state, 1);
+    CHECK(buf_adds(&b, "]},{\"role\":\"user\",\"content\":\"x\"}]}") == 0);
+    v = json_tree(&a, buf_str(&b), DEPTH, &plain);
+    CHECK(v != NULL);
+    spoil(v);
+    bad = normalise_check(v, &quick);
+    fine += bad == 0;
+    if (bad != normalise_check_message(node_get(v, "messages")->child, "messages[1]", &plain) ||
+        strcmp(quick.message, plain.message) != 0 || strcmp(quick.field, plain.field) != 0) {
+      fprintf(stderr, "seed %u: %s, plainly %s\n", (unsigned)seed, quick.message, plain.message);
+      CHECK(0);
+    }
+    buf_free(&b);
+    arena_free(&a);
+  }
+  CHECK(fine > 100 && fine < 10000);
+}
+
 int main(void) {
   messages();
   unanswered();
@@ -309,5 +381,6 @@ int main(void) {
   choices();
   not_finite();
   long_names();
+  the_same_without_paths();
   return test_done("history/check");
 }

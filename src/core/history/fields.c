@@ -11,6 +11,7 @@ size_t push(struct check *c, const char *fmt, ...) {
   size_t back = c->n;
   va_list args;
   int n;
+  if (c->quiet) return back;
   va_start(args, fmt);
   n = vsnprintf(c->path + c->n, sizeof c->path - c->n, fmt, args);
   va_end(args);
@@ -19,6 +20,7 @@ size_t push(struct check *c, const char *fmt, ...) {
 }
 
 void pop(struct check *c, size_t back) {
+  if (c->quiet) return;
   c->n = back;
   c->path[back] = '\0';
 }
@@ -49,6 +51,7 @@ static const char *describe(const struct node *v, char *s, size_t size) {
 
 int refuse(struct check *c, const char *expected, const struct node *got) {
   char s[SHOWN + 8];
+  if (c->quiet) return -1;
   return err_argument(c->e, c->path, expected, describe(got, s, sizeof s));
 }
 

@@ -12,7 +12,8 @@
 #define SHOWN 40 /* bytes of a caller's string in a message */
 
 struct check {
-  struct err *e;
+  struct err *e; /* NULL where quiet */
+  int quiet;     /* keeps no path and says nothing: only whether all is well */
   size_t n;
   char path[sizeof ((struct err *)0)->field];
 };

@@ -259,25 +259,42 @@ void writer_url(struct writer *w, const struct node *block) {
   writer_string(w, (struct str){ p, n });
 }
 
-static int each_media(struct writer *w, const struct node *content, const char *path, media_check check,
+/* Where content lies: that of message `i`, or that of block `i` in the content `in`. */
+struct place {
+  const struct place *in;
+  size_t i;
+};
+
+/* Writes the place's path, as much as fits; returns its length. Only media get one: it costs more than all else here. */
+static size_t place_path(const struct place *at, char *path, size_t size) {
+  size_t n = at->in == NULL ? 0 : place_path(at->in, path, size);
+  int more = snprintf(path + n, size - n, at->in == NULL ? "messages[%zu]" : ".content[%zu]", at->i);
+  return more < 0 || (size_t)more >= size - n ? size - 1 : n + (size_t)more;
+}
+
+static int each_media(struct writer *w, const struct node *content, const struct place *in, media_check check,
                       void *context) {
-  size_t i = 0;
+  struct place at = { in, 0 };
   if (!node_is(content, NODE_ARRAY)) return 0;
   for (const struct node *b = content->child; b != NULL; b = b->next) {
-    char at[96];
-    (void)snprintf(at, sizeof at, "%s.content[%zu]", path, ++i);
-    if (is_media(b) && check(w, b, at, context) != 0) return -1;
-    if (is_type(b, "tool_result") && each_media(w, node_get(b, "content"), at, check, context) != 0) return -1;
+    struct str type = node_str(node_get(b, "type"));
+    at.i++;
+    if (str_eq(type, "image") || str_eq(type, "document")) {
+      char path[96];
+      (void)place_path(&at, path, sizeof path);
+      if (check(w, b, path, context) != 0) return -1;
+    } else if (str_eq(type, "tool_result") && each_media(w, node_get(b, "content"), &at, check, context) != 0) {
+      return -1;
+    }
   }
   return 0;
 }
 
 int writer_each_media(struct writer *w, media_check check, void *context) {
-  size_t i = 0;
+  struct place at = { NULL, 0 };
   for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
-    char path[40];
-    (void)snprintf(path, sizeof path, "messages[%zu]", ++i);
-    if (each_media(w, node_get(m, "content"), path, check, context) != 0) return -1;
+    at.i++;
+    if (each_media(w, node_get(m, "content"), &at, check, context) != 0) return -1;
   }
   return 0;
 }
