@@ -318,8 +318,8 @@ static void some_block(struct buf *b, uint32_t *state, int depth) {
     "{\"enabled\":true}", "{\"provider\":\"p\",\"model\":\"m\",\"raw\":\"{}\"}", "{\"provider\":\"p\"}" };
   CHECK(buf_adds(b, "{\"type\":\"") == 0 && buf_adds(b, PICK(state, types)) == 0 && buf_adds(b, "\"") == 0);
   for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-    int likely = k < 11 && pick(state, 8) != 0;
-    if (pick(state, 3) == 0) continue;
+    int likely = k < 11 && pick(state, k == 5 ? 2 : 8) != 0;
+    if (pick(state, 6) < (k < 11 ? 2u : 5u)) continue;
     CHECK(buf_adds(b, ",\"") == 0 && buf_adds(b, keys[k]) == 0 && buf_adds(b, "\":") == 0);
     CHECK(buf_adds(b, !likely ? PICK(state, values) : k == 5 ? "{}" : values[pick(state, 3)]) == 0);
   }
