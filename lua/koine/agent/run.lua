@@ -127,9 +127,10 @@ end
 
 -- The reason to stop now, or nil.
 local function reason_to_stop(self)
-  local s = self.state
-  return stop.reason(self.spec.stop, { steps = s.steps, usage = usage.copy(s.usage),
-    calls = records.to_table(s.log), elapsed = elapsed(self), pending = calls.pending(s), stop_reason = s.stop_reason })
+  local s, conditions = self.state, self.spec.stop
+  local log = stop.only_reads(conditions) and s.log or records.to_table(s.log) -- which may be long
+  return stop.reason(conditions, { steps = s.steps, usage = usage.copy(s.usage), calls = log, elapsed = elapsed(self),
+    pending = calls.pending(s), stop_reason = s.stop_reason })
 end
 
 -- The next unit: true, nil when there is none, or nil, err. A state that could not be saved is one of its own.

@@ -1,5 +1,6 @@
 -- Bounds of a run, and hooks that steer it: conditions, prepare, cancelling. With playbooks.
 
+local generator = require "spec.support.generator"
 local koine = require "koine"
 local kit = require "spec.lua.agent.kit"
 
@@ -19,6 +20,38 @@ describe("stop", function()
     assert.are.same({ "stopped", "steps", 50 }, { result.status, result.reason, result.steps })
     assert.are.equal("5", result.messages[#result.messages].content[1].content)
     assert_legal(result.messages)
+  end)
+
+  it("has the reason that a condition of the caller's own has, at random", function()
+    for seed = 1, 40 do
+      local pick, answers, plain, own, reasons = generator(seed), {}, {}, {}, {}
+      for i = 1, 6 do
+        local batch = {}
+        for k = 1, pick(3) do batch[k] = use(("c%d_%d"):format(i, k), nil, pick(3) == 1 and "other" or "add") end
+        answers[i] = calls(table.unpack(batch))
+      end
+      for i, condition in ipairs { agent.steps(pick(6)), agent.tool(pick(2) == 1 and "other" or "add"),
+        agent.tokens(pick(400)), agent.cost(1), agent.deadline(3600) } do
+        if pick(3) == 1 or i == 1 then
+          own[#own + 1] = condition
+          plain[#plain + 1] = function(state) return condition(state) end -- which may change what it is given
+        end
+      end
+      local other = koine.tool { name = "other", description = "Fails.", example = {},
+        run = function() error "no" end }
+      for i, stop in ipairs { own, plain } do
+        local result = assert(make(play(table.unpack(answers)), { tools = { add(), other }, stop = stop }):run "Go")
+        reasons[i] = { result.status, result.reason, result.steps, #result.calls, result.messages }
+      end
+      assert.are.same(reasons[2], reasons[1], "seed " .. seed)
+    end
+  end)
+
+  it("gives a condition of the caller's a copy, beside ours too", function()
+    local result = assert(make(endless(4), { stop = { agent.steps(3), function(state)
+      for i in ipairs(state.calls) do state.calls[i] = nil end
+    end, agent.tool "none" } }):run "Go")
+    assert.are.equal(3, #result.calls)
   end)
 
   it("after steps lets the last calls be answered", function()
