@@ -25,7 +25,8 @@ describe("an observer of the whole stack", function()
   teardown(function() server:stop() end)
 
   local function adapter()
-    return koine.anthropic { model = "claude-sonnet-4-5", key = "test-key", base_url = server.url, retry = { max = 0 } }
+    return koine.anthropic { model = "claude-sonnet-4-5", key = "canary-key", base_url = server.url,
+      retry = { max = 0 } }
   end
 
   -- The agents of a dispatcher, with the tools of a client and their own.
@@ -34,15 +35,17 @@ describe("an observer of the whole stack", function()
     tools[#tools + 1] = agent_kit.add(function(_, ctx)
       return assert(claude:chat("What?", { parent = ctx.observe })):text()
     end, { name = "nested" })
+    tools[#tools + 1] = agent_kit.add(function() return "canary-result" end, { name = "tells" })
     tools[#tools + 1] = agent_kit.add(function() error "out of tea" end, { name = "raises" })
     return koine.dispatcher.agents(function() return koine.agent { adapter = claude, tools = tools } end)
   end
 
-  -- A dispatcher on such agents, and its client, where f(dispatcher, client) is played; returns the records.
-  local function play(script, f)
+  -- A dispatcher on such agents, and its client, where f(dispatcher, client) is played: the records of an observer
+  -- with these settings (nil: none).
+  local function play(script, f, settings)
     assert(server:reset())
     assert(server:script(script))
-    local observer, records = observed.keep()
+    local observer, records = observed.keep(settings)
     local client = assert(mcp_kit.connect(SERVER, { timeout = { total = mcp_kit.SAFETY } }))
     local d = koine.dispatcher { observer = observer, mode = "per-thread", target = target(client) }
     koine.run(function() f(d, client) end)
@@ -86,6 +89,49 @@ describe("an observer of the whole stack", function()
     assert.are.equal(1, roots)
   end)
 
+  -- Calls f with each string of a record, names of fields too.
+  local function each_string(value, f)
+    if type(value) == "string" then f(value) end
+    if type(value) ~= "table" then return end
+    for name, part in pairs(value) do
+      each_string(name, f)
+      each_string(part, f)
+    end
+  end
+
+  -- The set of the words canary-… in the records of a turn whose every text has one.
+  local function canaries(settings)
+    local records = play({
+      { content = { { type = "text", text = "canary-words" },
+        { type = "tool_use", name = "fake_echo", arguments = { n = "canary-argument" } } } },
+      { content = { { type = "tool_use", name = "tells", arguments = { a = 1, b = 2 } } } },
+      { content = "canary-answer" },
+    }, function(d)
+      submit(d, "T1", "canary-prompt")
+      repeat koine.sleep(0.001) until not d:step() and d:stats().turns == 0
+    end, settings)
+    assert.are.equal(3, #observed.of(records, "chat", "end"))
+    local found = {}
+    for _, record in ipairs(records) do
+      each_string(record, function(text)
+        for word in text:gmatch "canary%-%l+" do found[word] = true end
+      end)
+    end
+    return found
+  end
+
+  it("is told no text of prompts, answers, arguments and results, and no key", function()
+    assert.are.same({}, canaries())
+  end)
+
+  it("is told the texts that it asks for, and no key", function()
+    local found = canaries { content = { "messages", "tools", "deltas" } }
+    for _, word in ipairs { "prompt", "words", "argument", "result", "answer" } do
+      assert.is_true(found["canary-" .. word], word)
+    end
+    assert.is_nil(found["canary-key"])
+  end)
+
   -- What may happen in a run, at any moment.
   local happens = {
     submit = function(d, random) submit(d, "T" .. random(2), "m") end,
@@ -95,6 +141,37 @@ describe("an observer of the whole stack", function()
     wait = function(_, random) koine.sleep(random(10) / 1000) end,
   }
   local WORDS = { "submit", "submit", "cancel", "drop", "collect", "wait", "wait", "wait" }
+
+  -- Plays a turn while f(name) is called with the name of each function of the room that is called.
+  local function spied(f, settings)
+    local room, own = require "koine.data.observer", {}
+    for _, name in ipairs { "start", "point" } do
+      own[name] = room[name]
+      room[name] = function(...)
+        f(name)
+        return own[name](...)
+      end
+    end
+    local ok, err = pcall(function()
+      assert(server:reset())
+      assert(server:script { { content = { { type = "tool_use", name = "nested", arguments = { a = 1, b = 2 } } } },
+        { content = "nested" }, { content = "Done." } })
+      local claude = adapter()
+      local nested = agent_kit.add(function() return assert(claude:chat "What?"):text() end, { name = "nested" })
+      local agent = koine.agent { adapter = claude, tools = { nested }, observer = settings }
+      assert.are.equal("Done.", assert(agent:run "Go.").text)
+    end)
+    for name, function_of_room in pairs(own) do room[name] = function_of_room end
+    if not ok then error(err, 0) end
+  end
+
+  it("costs nothing where there is none: no span is begun, no point made", function()
+    local called = 0
+    spied(function() called = called + 1 end)
+    assert.are.equal(0, called)
+    spied(function() called = called + 1 end, function() end)
+    assert.is_true(called > 0)
+  end)
 
   for seed = 1, RUNS do
     it("loses no end in random run " .. seed, function()

@@ -36,11 +36,23 @@ local function check_part(record, begun, over)
     ("%s %s: begins after the end of its parent"):format(record.type, record.phase))
 end
 
---- Raises unless each start has exactly one end after it, and each part lies within its parent. `roots` (nil: none) is
+local PHASES = { start = true, ["end"] = true, point = true }
+
+-- Raises unless the record has what all records have.
+local function check_common(record)
+  assert(record.v == 1 and type(record.type) == "string" and PHASES[record.phase], "no record of version 1")
+  assert(type(record.trace) == "string" and type(record.id) == "string", record.type .. ": without ids")
+  assert(math.type(record.time) == "integer", record.type .. ": a time that is no integer")
+  assert((record.seconds ~= nil) == (record.phase == "end"), record.type .. ": seconds are an end's")
+end
+
+--- Raises unless each record is of version 1, each start has exactly one end after it, and each part lies within its
+-- parent. `roots` (nil: none) is
 -- a set of ids of parents that are not told.
 function observed.check(records, roots)
   local begun, over = {}, {}
   for _, record in ipairs(records) do
+    check_common(record)
     if record.parent and not (roots and roots[record.parent]) then check_part(record, begun, over) end
     if record.phase == "start" then
       assert(not begun[record.id], record.type .. ": begins twice")
