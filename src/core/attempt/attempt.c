@@ -22,7 +22,7 @@ int attempt_start(struct attempt *c, const struct mem *m, struct http *http, con
   c->transfer = t;
   c->total = r->timeouts.total;
   c->whole = r->timeouts.whole > 0 ? r->timeouts.whole : c->total;
-  c->started = clock_monotonic();
+  c->started = transfer_started(t);
   return 0;
 }
 

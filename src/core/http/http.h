@@ -82,6 +82,8 @@ void transfer_taken(struct transfer *t);
 int transfer_done(const struct transfer *t, const struct err **failure);
 /* The time by the transfer's own clock: clock_monotonic, but for a recording that is played without waits. */
 double transfer_now(const struct transfer *t);
+/* clock_monotonic when it was started: whoever counts from there counts from one time. */
+double transfer_started(const struct transfer *t);
 /* From now on the end comes after at most so many seconds, as a clean one (a grace period). */
 void transfer_grace(struct transfer *t, double seconds);
 /* What a request went out on: nothing yet, and nothing where a recording is played. */

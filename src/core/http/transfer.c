@@ -305,6 +305,10 @@ double transfer_now(const struct transfer *t) {
   return t->play != NULL && t->play->unwaited ? t->play_now : clock_monotonic();
 }
 
+double transfer_started(const struct transfer *t) {
+  return t->started;
+}
+
 /* 1 at the end, with *failure NULL or lent until t is closed. */
 int transfer_done(const struct transfer *t, const struct err **failure) {
   int done = !in_flight(t) || (t->linked && t->socket < 0);

@@ -152,7 +152,7 @@ describe("an answer on a cassette", function()
     local first, r, stats = play()
     assert.are.equal("text_start", first.type)
     assert.are.equal("ab", r:text())
-    assert.are.equal("100.000", ("%.3f"):format(stats.first_delta))
+    assert.are.equal("100.00000000", ("%.8f"):format(stats.first_delta))
     local tape = kit.open { mode = "replay" }
     local _, err = kit.claude(tape, { clock = tape:clock(), timeout = { first_byte = 99 } }):chat("Hi.",
       { stream = true })
