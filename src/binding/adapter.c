@@ -7,7 +7,7 @@
 #include "core/history/normalise.h"
 
 struct adapter *check_adapter(lua_State *L, int idx) {
-  struct adapter *a = luaL_checkudata(L, idx, TYPE_ADAPTER);
+  struct adapter *a = check_marked(L, idx, MARK_ADAPTER, TYPE_ADAPTER);
   if (!a->open) raise_argument(L, "adapter", "an open adapter", "a closed one");
   return a;
 }
@@ -143,7 +143,7 @@ static int f_check(lua_State *L) {
 
 /* core.state(adapter | stream): the Lua layer's private table. Raises ArgumentError for anything else. */
 static int f_state(lua_State *L) {
-  if (luaL_testudata(L, 1, TYPE_ADAPTER) == NULL && luaL_testudata(L, 1, TYPE_STREAM) == NULL)
+  if (marked(L, 1, MARK_STREAM) == NULL && marked(L, 1, MARK_ADAPTER) == NULL)
     raise_type(L, "self", "an adapter or a stream (methods are called with a colon)", 1);
   lua_getiuservalue(L, 1, 2);
   return 1;
@@ -151,21 +151,21 @@ static int f_state(lua_State *L) {
 
 /* adapter:close(): no further requests; streams that are open go on. Idempotent; also __close and __gc. */
 static int m_close(lua_State *L) {
-  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  struct adapter *a = check_marked(L, 1, MARK_ADAPTER, TYPE_ADAPTER);
   a->open = 0;
   return 0;
 }
 
 /* adapter:closed() */
 static int m_closed(lua_State *L) {
-  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  struct adapter *a = check_marked(L, 1, MARK_ADAPTER, TYPE_ADAPTER);
   lua_pushboolean(L, !a->open);
   return 1;
 }
 
 /* "koine.adapter (anthropic/claude-sonnet-4-5)": never a credential. */
 static int m_tostring(lua_State *L) {
-  struct adapter *a = luaL_checkudata(L, 1, TYPE_ADAPTER);
+  struct adapter *a = check_marked(L, 1, MARK_ADAPTER, TYPE_ADAPTER);
   if (!a->open) lua_pushliteral(L, TYPE_ADAPTER " (closed)");
   else lua_pushfstring(L, TYPE_ADAPTER " (%s/%s)", a->provider.p, a->model.p);
   return 1;
@@ -187,6 +187,7 @@ static const luaL_Reg META[] = {
 
 void open_adapter(lua_State *L) {
   open_type(L, TYPE_ADAPTER, META, METHODS);
+  mark_type(L, TYPE_ADAPTER, MARK_ADAPTER);
   lua_setfield(L, -2, "adapter_methods");
   lua_pushcfunction(L, f_adapter);
   lua_setfield(L, -2, "adapter");

@@ -91,7 +91,7 @@ void state_register(lua_State *L, const void *owner, int idx) {
 }
 
 static struct state *check_state(lua_State *L) {
-  return luaL_checkudata(L, 1, TYPE_ENGINE);
+  return check_marked(L, 1, MARK_ENGINE, TYPE_ENGINE);
 }
 
 /* core.engine(): the engine of this Lua state. */
@@ -251,6 +251,7 @@ static const luaL_Reg META[] = {
 
 void open_engine(lua_State *L) {
   open_type(L, TYPE_ENGINE, META, METHODS);
+  mark_type(L, TYPE_ENGINE, MARK_ENGINE);
   lua_pop(L, 1);
   lua_pushcfunction(L, f_engine);
   lua_setfield(L, -2, "engine");

@@ -22,9 +22,12 @@ struct response {
 };
 
 static const struct node *root(lua_State *L, int idx) {
-  struct response *r = luaL_checkudata(L, idx, TYPE_RESPONSE);
+  struct response *r = check_marked(L, idx, MARK_RESPONSE, TYPE_RESPONSE);
   return r->root;
 }
+
+/* Raises unless the value at 1 is a Response. */
+static void check_response(lua_State *L) { check_marked(L, 1, MARK_RESPONSE, TYPE_RESPONSE); }
 
 void push_response(lua_State *L, const struct node *message) {
   size_t size = node_size(message);
@@ -151,7 +154,7 @@ static void push_field(lua_State *L, int self, const char *key) {
 
 /* response[key]: a method or a field. */
 static int m_index(lua_State *L) {
-  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  check_response(L);
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
@@ -165,7 +168,7 @@ static int m_newindex(lua_State *L) {
 
 /* core.annotate(response, key, value): what the Lua layer knows beside the message (attempts). */
 static int f_annotate(lua_State *L) {
-  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  check_response(L);
   luaL_checkstring(L, 2);
   lua_settop(L, 3);
   lua_getiuservalue(L, 1, 1);
@@ -177,7 +180,7 @@ static int f_annotate(lua_State *L) {
 /* core.price(response, prices): an answer that came. prices:add(usage, model) adds the cost to its usage when that is
 ** asked for. Where no attempts are noted, it came by the first. */
 static int f_price(lua_State *L) {
-  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  check_response(L);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
@@ -193,7 +196,7 @@ static int f_price(lua_State *L) {
 /* Pushes the `field` of all blocks of this type, joined. */
 static int join(lua_State *L, const char *type, const char *field) {
   int n = 0;
-  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  check_response(L);
   lua_settop(L, 1);
   push_field(L, 1, "content");
   for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TTABLE; i++) {
@@ -216,7 +219,7 @@ static int m_thinking(lua_State *L) { return join(L, "thinking", "thinking"); }
 
 /* response:message(): {role = "assistant", content = response.content}: for the next call's history, lossless. */
 static int m_message(lua_State *L) {
-  luaL_checkudata(L, 1, TYPE_RESPONSE);
+  check_response(L);
   lua_createtable(L, 0, 2);
   lua_pushliteral(L, "assistant");
   lua_setfield(L, -2, "role");
@@ -333,7 +336,7 @@ static int m_eq(lua_State *L) {
   static const char *const KEYS[] = { "content", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage" };
   const struct node *a, *b;
   int same = 1;
-  if (luaL_testudata(L, 1, TYPE_RESPONSE) == NULL || luaL_testudata(L, 2, TYPE_RESPONSE) == NULL) return 0;
+  if (marked(L, 1, MARK_RESPONSE) == NULL || marked(L, 2, MARK_RESPONSE) == NULL) return 0;
   a = root(L, 1);
   b = root(L, 2);
   for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS && same; i++) {
@@ -386,6 +389,7 @@ void open_response(lua_State *L) {
   lua_pushcclosure(L, m_index, 1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
+  mark_type(L, TYPE_RESPONSE, MARK_RESPONSE);
   luaL_newmetatable(L, TYPE_BLOCK);
   lua_setfield(L, -2, "block_mt"); /* of the blocks and the usage of Responses; lua/koine fills in __tostring */
   luaL_newmetatable(L, TYPE_USAGE);

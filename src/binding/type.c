@@ -14,6 +14,30 @@ void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_
   lua_remove(L, -2);
 }
 
+static const char MARKS[MARK_COUNT]; /* their addresses count */
+
+void mark_type(lua_State *L, const char *type, enum mark mark) {
+  luaL_getmetatable(L, type);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)&MARKS[mark]);
+  lua_rawseti(L, -2, 1);
+  lua_pop(L, 1);
+}
+
+void *marked(lua_State *L, int idx, enum mark mark) {
+  void *p = lua_touserdata(L, idx);
+  const void *found;
+  if (p == NULL || !lua_getmetatable(L, idx)) return NULL;
+  lua_rawgeti(L, -1, 1);
+  found = lua_touserdata(L, -1);
+  lua_pop(L, 2);
+  return found == &MARKS[mark] ? p : NULL;
+}
+
+void *check_marked(lua_State *L, int idx, enum mark mark, const char *type) {
+  void *p = marked(L, idx, mark);
+  return p != NULL ? p : luaL_checkudata(L, idx, type);
+}
+
 int call_busy(lua_State *L, int args, lua_CFunction f, int *busy) {
   int status;
   lua_settop(L, args);

@@ -21,7 +21,7 @@ static void end(void *transfer) { transfer_close(transfer); }
 ** true, it is a koine.streamed (streamed.c), which is read while the answer comes; `framing` is the name of the one that cuts
 ** its body into records, "sse" unless given. Raises ArgumentError. */
 static int f_request(lua_State *L) {
-  struct state *st = luaL_checkudata(L, 1, TYPE_ENGINE);
+  struct state *st = check_marked(L, 1, MARK_ENGINE, TYPE_ENGINE);
   struct http *http = state_http(L, st);
   struct request *q;
   struct http_request r;

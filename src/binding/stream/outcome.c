@@ -5,9 +5,9 @@
 #include "stream.h"
 
 struct stream *stream_check(lua_State *L) {
-  if (luaL_testudata(L, 1, TYPE_STREAM) == NULL)
-    raise_type(L, "self", "a stream (methods are called with a colon)", 1);
-  return stream_checked(lua_touserdata(L, 1));
+  struct stream *s = marked(L, 1, MARK_STREAM);
+  if (s == NULL) raise_type(L, "self", "a stream (methods are called with a colon)", 1);
+  return stream_checked(s);
 }
 
 /* Not call_busy, which costs each delta a protected call: where poll raised for

@@ -191,6 +191,7 @@ void open_stream(lua_State *L) {
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
   open_type(L, TYPE_STREAM, META, METHODS);
+  mark_type(L, TYPE_STREAM, MARK_STREAM);
   stream_open_poll(L);
   lua_setfield(L, -2, "stream_methods");
   lua_getfield(L, -1, "adapter_methods");

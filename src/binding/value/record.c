@@ -46,7 +46,7 @@ static void refuse_wrapped(lua_State *L, int idx, const struct path *p) {
 
 /* Raises for what can be no record. */
 static void refuse_record(lua_State *L, int idx, const struct path *p) {
-  if (luaL_testudata(L, idx, TYPE_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
+  if (marked(L, idx, MARK_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
   if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
 }
 
