@@ -72,6 +72,38 @@ static int f_adapter(lua_State *L) {
   return 1;
 }
 
+void begin_render(lua_State *L, const struct adapter *ad, const struct codec *codec, int messages, struct render *r) {
+  struct scratch *s = state_scratch(L);
+  memset(r, 0, sizeof *r);
+  r->a = &s->arena;
+  r->quirks = &ad->quirks;
+  r->provider = ad->provider;
+  r->request = value_request(L, 2, messages, &s->arena);
+  r->body = &s->text;
+  r->path = &s->path;
+  r->framing = codec->framing;
+}
+
+void finish_render(lua_State *L, const struct codec *codec, int (*render)(struct render *, struct err *), struct render *r) {
+  struct err e;
+  err_clear(&e);
+  r->headers = node_new(r->a, NODE_OBJECT);
+  r->warnings = node_new(r->a, NODE_ARRAY);
+  if (r->headers == NULL || r->warnings == NULL) err_memory(&e);
+  else if (render(r, &e) == 0 && codec_warn_options(codec, r) != 0) err_memory(&e);
+  if (e.kind != KIND_NONE) raise_error(L, &e);
+}
+
+int push_rendered(lua_State *L, const struct codec *codec, const struct render *r) {
+  push_str(L, buf_str(r->body));
+  push_node(L, r->headers, 0);
+  push_node(L, r->warnings, 0);
+  lua_pushinteger(L, (lua_Integer)r->remedies);
+  push_str(L, buf_str(r->path));
+  lua_pushstring(L, r->framing != codec->framing ? r->framing->name : NULL);
+  return 6;
+}
+
 /* adapter:render(request [, what [, codec]]): the body's bytes, headers it needs, warnings, an integer for core.remedy
 ** (what the request could do without), the path behind the base URL, and the name of a streamed answer's framing, for
 ** adapter:start; nil where it is the codec's. Raises ArgumentError, NotImplementedError. request:
@@ -79,38 +111,18 @@ static int f_adapter(lua_State *L) {
 ** count; codec: the name of another wire format than the adapter's own. */
 static int m_render(lua_State *L) {
   struct adapter *ad = check_adapter(L, 1);
-  struct scratch *s = state_scratch(L);
   static const char *const WHAT[] = { "chat", "count", NULL };
   int what = luaL_checkoption(L, 3, "chat", WHAT);
   const struct codec *codec = optional_codec(L, 4, ad);
   int (*render)(struct render *, struct err *) = what == 0 ? codec->render : codec->render_count;
   struct render r;
-  struct err e;
   if (render == NULL) {
     lua_pushnil(L);
     return 1;
   }
-  memset(&r, 0, sizeof r);
-  err_clear(&e);
-  r.a = &s->arena;
-  r.quirks = &ad->quirks;
-  r.provider = ad->provider;
-  r.request = value_request(L, 2, &s->arena);
-  r.body = &s->text;
-  r.path = &s->path;
-  r.framing = codec->framing;
-  r.headers = node_new(&s->arena, NODE_OBJECT);
-  r.warnings = node_new(&s->arena, NODE_ARRAY);
-  if (r.headers == NULL || r.warnings == NULL) err_memory(&e);
-  if (e.kind == KIND_NONE && render(&r, &e) == 0 && codec_warn_options(codec, &r) != 0) err_memory(&e);
-  if (e.kind != KIND_NONE) return raise_error(L, &e);
-  push_str(L, buf_str(&s->text));
-  push_node(L, r.headers, 0);
-  push_node(L, r.warnings, 0);
-  lua_pushinteger(L, (lua_Integer)r.remedies);
-  push_str(L, buf_str(&s->path));
-  lua_pushstring(L, r.framing != codec->framing ? r.framing->name : NULL);
-  return 6;
+  begin_render(L, ad, codec, 0, &r);
+  finish_render(L, codec, render, &r);
+  return push_rendered(L, codec, &r);
 }
 
 /* core.remedy(adapter, remedies, codec, status, code, message): the member of the request that, set to true,
@@ -137,7 +149,7 @@ static int f_check(lua_State *L) {
   struct scratch *s = state_scratch(L);
   struct err e;
   err_clear(&e);
-  if (normalise_check(value_request(L, 1, &s->arena), &e) != 0) return raise_error(L, &e);
+  if (normalise_check(value_request(L, 1, 0, &s->arena), &e) != 0) return raise_error(L, &e);
   return 0;
 }
 

@@ -26,8 +26,10 @@ _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8, "Koine needs
 #define TYPE_ENGINE "koine.engine"
 #define TYPE_ADAPTER "koine.adapter"
 #define TYPE_STREAM "koine.stream"
+#define TYPE_ATTEMPT "koine.attempt"
 #define TYPE_RESPONSE "koine.response"
 #define TYPE_REQUEST "koine.request"
+#define TYPE_TARGET "koine.target"
 #define TYPE_BODY "koine.body"
 #define TYPE_STREAMED "koine.streamed"
 #define TYPE_RECORDING "koine.recording"
@@ -148,8 +150,9 @@ lua_Integer array_count(lua_State *L, int idx);
 ** have their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth >
 ** VALUE_DEPTH, mixed keys, NaN). */
 struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
-/* A request, message list and tools included, with only the fields that design knows at record level. */
-struct node *value_request(lua_State *L, int idx, struct arena *a);
+/* A request, message list and tools included, with only the fields that design knows at record level. `messages` is the index
+** of its messages, an array or the text of a user's one message; 0: they are in the request. */
+struct node *value_request(lua_State *L, int idx, int messages, struct arena *a);
 /* An array of {type = …} blocks or a string, at record level, as in a message's content. */
 struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name);
 /* Pushes the tree as fresh Lua values; arrays get the array mark when `mark` is set. Raises on memory. */
@@ -165,7 +168,7 @@ void open_value(lua_State *L); /* adds core.null, core.depth_max, core.array, co
 void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_Reg *methods);
 /* The types that each chat checks many times. Their metatables hold an address of ours at index 1: to compare it takes a
 ** third of the time that Lua takes to find a metatable by its name. */
-enum mark { MARK_ADAPTER, MARK_ENGINE, MARK_RESPONSE, MARK_STREAM, MARK_COUNT };
+enum mark { MARK_ADAPTER, MARK_ENGINE, MARK_RESPONSE, MARK_STREAM, MARK_TARGET, MARK_COUNT };
 /* Puts the mark into the metatable of that name. */
 void mark_type(lua_State *L, const char *type, enum mark mark);
 /* The userdata at idx where its metatable has the mark, else NULL. */
@@ -209,6 +212,7 @@ int body_lend(lua_State *L, int args, lua_CFunction f);
 void open_engine(lua_State *L);
 void open_adapter(lua_State *L);
 void open_stream(lua_State *L);
+void open_target(lua_State *L);
 void open_response(lua_State *L);
 void open_response_fields(lua_State *L);
 void open_request(lua_State *L);
@@ -235,8 +239,25 @@ struct adapter {
   int open;
 };
 struct adapter *check_adapter(lua_State *L, int idx); /* raises when closed */
+/* Reads the request at index 2 (messages: as in value_request) for a render, in the state's scratch memory, which it empties
+** first. Raises ArgumentError. */
+void begin_render(lua_State *L, const struct adapter *ad, const struct codec *codec, int messages, struct render *r);
+/* Renders it by one of the codec's functions. Raises ArgumentError, NotImplementedError. */
+void finish_render(lua_State *L, const struct codec *codec, int (*render)(struct render *, struct err *), struct render *r);
+/* Pushes what adapter:render returns; the number of values. */
+int push_rendered(lua_State *L, const struct codec *codec, const struct render *r);
 /* The codec named at idx; the adapter's own when there is nothing. Raises ArgumentError. */
 const struct codec *optional_codec(lua_State *L, int idx, const struct adapter *a);
+
+/* Where the attempts of chats go and by which rules (net/target.c). Strings are borrowed from its user value. */
+struct target {
+  struct http_request request;   /* but for the body; it was checked */
+  struct limits limits;
+  struct secrets secrets;
+  struct str path;               /* what a render says of it */
+  struct header headers[];       /* the request's */
+};
+const struct target *check_target(lua_State *L, int idx);
 
 /* Pushes a Response made of this tree (compacted into one userdata). Raises on memory, and the error (KIND_LIMIT) for a
 ** tree that is too deep to be copied, which no answer within ANSWER_DEPTH is. */

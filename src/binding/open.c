@@ -75,6 +75,7 @@ int luaopen_koine_core(lua_State *L) {
   open_engine(L);
   open_adapter(L);
   open_stream(L);
+  open_target(L);
   open_response(L);
   open_response_fields(L);
   open_request(L);

@@ -1,17 +1,18 @@
 --- Adapters: what a user calls. One kind of object for every provider; all that differs is the row it was made of.
 -- Adds the methods that wait or decide to the core's `koine.adapter` userdata (render, start, close are C's). An
--- adapter serves any number of coroutines at once: what belongs to one call lives in its call (attempt.lua).
+-- adapter serves any number of coroutines at once: what belongs to one call lives in its call (attempt).
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local chat = require "koine.call.attempt.chat"
 local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
-local observe = require "koine.call.observe"
 local options = require "koine.call.options"
 local pieces = require "koine.call.pieces"
 local rows = require "koine.provider"
 local stream = require "koine.call.stream"
+local transport = require "koine.net.transport"
 
 local adapter = {}
 local methods = core.adapter_methods
@@ -43,7 +44,7 @@ function adapter.new(row, given)
   if not base_url then errors.argument("base_url", "URL of the server to talk to", nil) end
   local quirks = quirks_of(row, info, settings.quirks)
   local state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,
-    auth = credentials.module(row), rate_limiter = settings.rate_limiter }
+    auth = credentials.module(row), rate_limiter = settings.rate_limiter, prepared = {}, requests = {} }
   if state.auth and state.auth.setup then state.auth.setup(state) end
   return core.adapter { provider = row.name, title = row.title, codec = row.codec, model = model, quirks = quirks,
     id_header = row.id_header, state = state }
@@ -63,15 +64,16 @@ end
 
 local NOTHING = {}
 
--- The canonical request of a call.
+-- Raises an ArgumentError for what can be no list of messages. The core checks the messages.
+local function check_messages(messages)
+  if type(messages) == "string" then return end
+  if type(messages) ~= "table" then errors.argument("messages", "string or array of messages", messages) end
+  if messages.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
+end
+
+-- The canonical request of a call. `messages`: nil for none.
 local function request_of(state, messages, settings, streaming)
-  if type(messages) == "string" then
-    messages = { { role = "user", content = messages } }
-  elseif type(messages) ~= "table" then
-    errors.argument("messages", "string or array of messages", messages)
-  elseif messages.role ~= nil then
-    core.raise_argument("messages", "array of messages", "a single message")
-  end
+  if type(messages) == "string" then messages = { { role = "user", content = messages } } end
   local info, thinking = state.info, settings.thinking
   if thinking == nil and state.quirks.thinking_default then thinking = false end -- off unless asked for
   if thinking == false and options.knows_effort(settings, "none") then thinking = "none" end
@@ -111,6 +113,32 @@ local function check_chats(state, method)
   if state.row.chat == false then errors.not_implemented(state.row.title, method, "it has embed") end
 end
 
+-- True when chats may begin in one step (chat.begin), as nobody is asked and nothing is changed in between.
+local function may_begin(state, settings)
+  if state.rate_limiter or state.auth or state.quirks.leaked_calls or settings.keep_raw then return false end
+  return transport.is_direct(settings)
+end
+
+-- The same of calls without options of their own, found out once.
+local function begins(state, settings)
+  if settings ~= state.settings then return may_begin(state, settings) end
+  if state.begins == nil then state.begins = may_begin(state, settings) end
+  return state.begins
+end
+
+-- A call that may begin in one step. Those without options of their own, and without observers, share a request.
+local function plain_call(self, state, messages, settings, streaming)
+  if settings.observer or settings.parent then
+    return chat.new(self, state, settings, request_of(state, messages, settings, streaming), nil, streaming)
+  end
+  local request = settings == state.settings and state.requests[streaming]
+  if not request then
+    request = request_of(state, nil, settings, streaming)
+    if settings == state.settings then state.requests[streaming] = request end
+  end
+  return chat.new(self, state, settings, request, messages, streaming)
+end
+
 -- Checks, renders and starts a call: a stream, or nil, err. For one round of an answer with a shape: `amend` (nil:
 -- none) is called with the canonical request before it is rendered, and may return the name of the tool that the answer
 -- comes in; `deadline` (monotonic seconds, nil: none) is that of all rounds.
@@ -118,6 +146,10 @@ local function start(self, messages, settings, streaming, amend, deadline)
   local state = core.state(self)
   check_chats(state, "chat")
   streaming = streaming or not may_be_plain(state, settings)
+  check_messages(messages)
+  if not amend and begins(state, settings) then
+    return stream.open(plain_call(self, state, messages, settings, streaming))
+  end
   local request = request_of(state, messages, settings, streaming)
   local output_tool = amend and amend(request)
   local call = attempt.call(self, state, settings)
@@ -128,7 +160,7 @@ local function start(self, messages, settings, streaming, amend, deadline)
     limits = nil, proxy = nil } -- named, so that there is room for what each attempt sets
   attempt.render(call)
   call.outgoing.tool_names = recoverable(state, request)
-  if settings.observer or settings.parent then observe.chat(call, streaming) end
+  call.streaming = streaming
   return stream.open(call)
 end
 
@@ -217,6 +249,7 @@ function methods:count_tokens(messages, opts)
   local state = core.state(self)
   if not state.row.counts then return -1 end
   local settings = options.call(opts, state.settings)
+  check_messages(messages)
   return require("koine.call.models").count(self, request_of(state, messages, settings, false), settings)
 end
 

@@ -8,6 +8,8 @@ local observer = require "koine.data.observer"
 
 local observe = {}
 
+local NONE = {}
+
 -- A function of a string that remembers its last one and what it made of it: mostly it is asked for the same again.
 local function remembering(make)
   local last, first, second
@@ -39,7 +41,7 @@ end
 local shown = remembering(function(url) return (url:match "^[^?]*":gsub("//[^/@]*@", "//")) end)
 
 local function secrets_of(call)
-  local outgoing = call.outgoing
+  local outgoing = call.outgoing or call.prepared
   return outgoing and outgoing.secrets or call.observed_secrets
 end
 
@@ -53,9 +55,10 @@ end
 -- session.
 local function tell_cache_miss(call)
   local parent, turns = call.settings.parent, call.span.hook.turns
-  if not turns or not parent or parent.type ~= "agent" or not call.outgoing then return end
+  local body = call.body or call.outgoing and call.outgoing.body
+  if not turns or not parent or parent.type ~= "agent" or not body then return end
   local key = parent.above == "turn" and parent.conversation or parent.id
-  local path = require("koine.data.observer.prefix").changed(turns, key, call.outgoing.body)
+  local path = require("koine.data.observer.prefix").changed(turns, key, body)
   if path then observer.point(call.span:context(), "cache_miss", { path = path }) end
 end
 
@@ -94,6 +97,17 @@ function observe.custom(provider, messages, all, settings)
   return call
 end
 
+--- Begins the spans of a chat that began in one step, and of its attempt, which is the first: they began at `since`
+-- (seconds of the monotonic clock). `err` is the attempt's error where it did not start, nil where it did.
+function observe.begun(call, since, err)
+  observe.chat(call, call.streaming)
+  if not call.span then return end
+  call.span.since = since
+  local span = observe.attempt(call, call.prepared)
+  if span then span.since = since end
+  if err then observe.attempt_over(call, nil, nil, err) end
+end
+
 --- Begins the span of an embed: the span, nil where nobody observes.
 function observe.embed(job)
   local settings, state = job.settings, job.state
@@ -111,12 +125,14 @@ end
 
 --- Makes the attempts of a call parts of a span.
 function observe.join(call, span)
-  call.span, call.ledger.parent = span, span:context()
+  call.span = span
+  if call.ledger then call.ledger.parent = span:context() end
 end
 
---- Begins the span of an attempt that is ready to go out: the span, nil where the observer is not told of it.
+--- Begins the span of an attempt that is ready to go out, or has just gone out: the span, nil where the observer is not
+-- told of it. `outgoing` has its url and secrets.
 function observe.attempt(call, outgoing)
-  local entries = call.ledger.attempts
+  local entries = call.ledger and call.ledger.attempts or NONE
   local last = entries[#entries]
   call.observed_secrets, call.attempts_begun = outgoing.secrets, #entries + 1
   call.attempt_span = observer.start(nil, call.span:context(), "attempt", { number = #entries + 1,
@@ -130,8 +146,6 @@ function observe.answered(row, answer)
   return { status_code = answer.status,
     request_id = headers["request-id"] or headers["x-request-id"] or row.id_header and headers[row.id_header] or nil }
 end
-
-local NONE = {}
 
 --- Ends the span of the attempt under way, if there is one. `answer` is what came of it (a Response, or {status_code,
 -- request_id}; nil: nothing), `stats` its figures (nil: it did not begin), `err` its error, nil for none.

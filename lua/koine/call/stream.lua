@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local chat = require "koine.call.attempt.chat"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
 local name_url = require "koine.data.name_url"
@@ -18,6 +19,7 @@ local poll = methods.poll
 -- Frees the request, which may be large: there will be no other attempt.
 local function forget_request(call)
   call.outgoing, call.request, call.rendered, call.credentials = nil, nil, nil, nil
+  call.messages, call.body = nil, nil
 end
 
 -- Decides about a stream whose attempt failed: true when there is another attempt; else nil and the error, the same
@@ -29,8 +31,9 @@ local function recover(self, call, err)
   if call.watch then call.watch:finish(err) end
   if call.attempt_span then observe.attempt_over(call, err.partial, self:stats(), err) end
   if self:delivered() then
-    call.ledger:enter(err)
+    chat.ledger(call):enter(err)
   else
+    if not call.outgoing then chat.unfold(call) end
     again, err = attempt.again(call, err)
     if again then again, err = attempt.start(call, self)
     else name_url(err, call.outgoing.url, call.outgoing.secrets) end
@@ -61,8 +64,8 @@ local function settle(self, call)
   local response, state = self:finish(), call.state
   if call.finished then return response end
   call.finished = true
-  local attempts = call.ledger.attempts
-  if attempts[1] then
+  local attempts = call.ledger and call.ledger.attempts
+  if attempts and attempts[1] then
     attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
     core.annotate(response, "attempts", attempts)
   end
@@ -76,7 +79,7 @@ local tells = false -- whether somebody in this Lua state asked to be told of a 
 
 -- The stream's call where somebody did of this one; else false or nil.
 local function told_of(self)
-  local call = tells and core.state(self).call
+  local call = tells and core.state(self)
   return call and (call.tells_deltas or call.watch) and call
 end
 
@@ -90,18 +93,18 @@ local function proceed(self, discard, delta, err, first)
       local _, interrupted = wait.sleep(0)
       if interrupted then return nil, interrupted end
     elseif delta then
-      if first then forget_request(core.state(self).call) end
+      if first then forget_request(core.state(self)) end
       if told and told.tells_deltas then observe.delta(told, delta) end
       return delta
     elseif err then
       local again
-      again, err = recover(self, core.state(self).call, err)
+      again, err = recover(self, core.state(self), err)
       if not again then return nil, err end
     elseif delta == false then
       local _, interrupted = wait.park(self)
       if interrupted then return nil, interrupted end
     else
-      local call = core.state(self).call
+      local call = core.state(self)
       if told and told.watch then told.watch:finish() end
       if call.span and not call.finished then settle(self, call) end
       forget_request(call)
@@ -126,7 +129,7 @@ function methods:response()
     if err then return nil, err end
     if delta == nil then break end
   end
-  return settle(self, core.state(self).call)
+  return settle(self, core.state(self))
 end
 
 -- Most deltas are there when they are asked for: these come from the core without a Lua function.
@@ -162,10 +165,10 @@ end
 --- Cancels what is in flight. Any number of times; an answer that waits for its next attempt makes none, and a
 -- coroutine that waits for the next delta gets the CancelledError.
 function methods:close()
-  local call = core.state(self).call
+  local call = core.state(self)
   if call then
     call.closed = true
-    call.ledger:stop()
+    if call.ledger then call.ledger:stop() end
     local span = call.span
     if span and not span.is_over then observe.chat_over(call, nil, self:stats(), cancelled(call)) end
   end
@@ -179,17 +182,32 @@ local function watch(call)
   return defer(function(raised) observe.chat_over(call, nil, nil, raised or cancelled(call)) end)
 end
 
+-- Makes the attempts of a call until one starts. `failed` is the error of one that did not, nil for none.
+local function start(call, failed)
+  local watching <close> = call.span and watch(call)
+  local opened, err = attempt.start(call, nil, failed)
+  if watching then watching:cancel() end
+  if not opened then observe.chat_over(call, nil, nil, err) end
+  return opened, err
+end
+
 --- Starts a call: the stream, or nil, err.
 function stream.open(call)
-  local watching <close> = call.span and watch(call)
-  local opened, err = attempt.start(call)
-  if watching then watching:cancel() end
-  if not opened then
-    observe.chat_over(call, nil, nil, err)
-    return nil, err
+  local settings = call.settings
+  local observed = call.streaming ~= nil and (settings.observer or settings.parent)
+  local opened, err
+  if not call.outgoing then
+    local since = observed and wait.now()
+    opened, err = chat.begin(call)
+    if observed and opened ~= false then observe.begun(call, since, err) end
   end
-  core.state(opened).call = call
-  call.tells_deltas = call.span and call.outgoing.stream and call.span:wants "deltas"
+  if not opened then
+    if not call.ledger then chat.unfold(call) end
+    if observed and not call.span then observe.chat(call, call.streaming) end
+    opened, err = start(call, err)
+    if not opened then return nil, err end
+  end
+  call.tells_deltas = call.span and call.streaming and call.span:wants "deltas"
   tells = tells or call.tells_deltas or call.watch ~= nil
   if call.span or call.watch then getmetatable(opened).__close = methods.close end -- the core's tells nobody
   wait.adopt(opened)

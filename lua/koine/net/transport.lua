@@ -14,6 +14,11 @@ local debugs = (os.getenv "KOINE_DEBUG" or "") ~= "" -- every request is looked 
 --- Checks the option: an object with a method begin. Raises an ArgumentError.
 transport.option = check.method("begin", "object with a method begin")
 
+--- Whether the requests of a call with these settings go out and come back with nobody in between, nor looking.
+function transport.is_direct(settings)
+  return not (debugs or settings.transport or settings.on_request or settings.on_response)
+end
+
 --- Asks the transport of a request table (`call.transport`; nil: none) and sets call.recording, and call.watch where
 -- somebody looks at the request as it goes out (net/raw): true, or nil, err.
 function transport.begin(call)

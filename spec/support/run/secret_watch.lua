@@ -53,9 +53,9 @@ end
 
 -- Calls that bring credentials write them down first. A tail call, so that positions in errors stay the caller's.
 local function noting(f)
-  return function(self, call)
+  return function(self, call, ...)
     note(call)
-    return f(self, call)
+    return f(self, call, ...)
   end
 end
 
@@ -63,6 +63,11 @@ local function install(core)
   core.adapter_methods.start = noting(core.adapter_methods.start)
   core.stream_methods.restart = noting(core.stream_methods.restart)
   core.request = noting(core.request)
+  local target = core.target
+  core.target = function(call)
+    note(call)
+    return target(call)
+  end
   core.error_mt.__gc = on_collect
   debug.getregistry()["koine.response"].__gc = on_collect
   return core

@@ -1,6 +1,6 @@
 /*
 ** stream.h: the userdata koine.stream, for the files of this folder.
-** User values: 1 the adapter, 2 the Lua layer's private table, 3 the outcome (a Response or an error) once there is
+** User values: 1 the adapter, 2 the Lua layer's call, a table, 3 the outcome (a Response or an error) once there is
 ** one, 4 the attempt, a userdata of its own.
 ** The attempt is freed as soon as the answer is complete: one Response remains, which the collector can see. It is freed
 ** by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle longer, and all it
@@ -54,6 +54,9 @@ int stream_push_failure(lua_State *L, struct stream *s);
 
 /* }}} */
 
+/* start.c: adds begin and start to the methods of adapters, restart to those of streams, on top of the stack. */
+void stream_open_start(lua_State *L);
+void stream_open_restart(lua_State *L);
 /* poll.c: adds poll to the methods on top of the stack, and stream_iterator to the table core below them. */
 void stream_open_poll(lua_State *L);
 

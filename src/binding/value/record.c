@@ -159,7 +159,30 @@ struct node *value_content(lua_State *L, int idx, struct arena *a, const char *n
   return to_content(L, idx, a, &p, 0);
 }
 
-struct node *value_request(lua_State *L, int idx, struct arena *a) {
+/* Adds a member to a record of ours. */
+static void set(struct node *o, struct str key, struct node *v) {
+  v->key = key;
+  append(o, v);
+}
+
+/* The text at idx as a user's one message. */
+static struct node *to_question(lua_State *L, int idx, struct arena *a) {
+  struct node *list = value_need(L, node_new(a, NODE_ARRAY)), *message = value_need(L, node_new(a, NODE_OBJECT));
+  struct str text;
+  text.p = lua_tolstring(L, idx, &text.n);
+  set(message, STR("role"), value_need(L, node_string(a, STR("user"))));
+  set(message, STR("content"), value_need(L, node_string(a, text)));
+  append(list, message);
+  return list;
+}
+
+static struct node *to_messages(lua_State *L, int idx, struct arena *a) {
+  const struct path here = { NULL, "messages", 0 };
+  if (lua_type(L, idx) == LUA_TSTRING) return to_question(L, idx, a);
+  return to_records(L, idx, a, &here, MESSAGE_KEYS, 0);
+}
+
+struct node *value_request(lua_State *L, int idx, int messages, struct arena *a) {
   struct node *o = value_need(L, node_new(a, NODE_OBJECT));
   idx = lua_absindex(L, idx);
   luaL_checktype(L, idx, LUA_TTABLE);
@@ -167,7 +190,7 @@ struct node *value_request(lua_State *L, int idx, struct arena *a) {
   while (lua_next(L, idx)) {
     struct path here = { NULL, luaL_checkstring(L, -2), 0 };
     struct node *v;
-    if (strcmp(here.name, "messages") == 0) v = to_records(L, -1, a, &here, MESSAGE_KEYS, 0);
+    if (strcmp(here.name, "messages") == 0) v = to_messages(L, -1, a);
     else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, TOOL_KEYS, 0);
     else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, BLOCK_KEYS, 0);
     else v = to_node(L, -1, a, &here, 0);
@@ -177,6 +200,7 @@ struct node *value_request(lua_State *L, int idx, struct arena *a) {
     }
     lua_pop(L, 1);
   }
+  if (messages != 0) set(o, STR("messages"), to_messages(L, messages, a));
   sort_object(o);
   return o;
 }

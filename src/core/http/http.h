@@ -42,6 +42,7 @@ struct http_request {
   const char *unix_path;         /* the socket to connect to in place of the URL's host; NULL = none */
   struct recording *keep;        /* gets a copy of the answer; NULL = none */
   struct recording *play;        /* is the answer: nothing is sent; NULL = none */
+  int checked;                   /* http_check said 0 to all but the body */
 };
 
 /* Where a link leads. Strings are NUL-terminated and copied. */
@@ -68,6 +69,8 @@ void http_free(struct http *http);
 void http_offline(struct http *http, int on);
 int http_active(const struct http *http); /* transfers in flight that were not released */
 
+/* 0 where the request may be sent, as far as can be said without its host; else -1 and KIND_ARGUMENT. */
+int http_check(const struct http_request *r, struct err *e);
 /* Begins; returns at once. `owner` is its news' owner. NULL and *e: KIND_ARGUMENT (bad URL, header), KIND_MEMORY,
 ** KIND_CONNECT (offline), KIND_CANCELLED (the engine is gone). */
 struct transfer *transfer_start(struct http *http, const struct http_request *r, void *owner, struct err *e);

@@ -128,8 +128,6 @@ void failure_late(const struct transfer *t, double seconds, struct err *e);
 void failure_offline(struct err *e);
 
 /* request.c */
-/* 0, or -1 and KIND_ARGUMENT. */
-int request_check(const struct http_request *r, struct err *e);
 /* Sets what is the same for all requests on a new handle: 0, or -1. */
 int request_prepare(CURL *easy, const char *codings);
 /* Copies the request and sets on t->easy what is its own: 0, or -1 and *e. */

@@ -84,7 +84,7 @@ static int refuse_http2(struct err *e) {
 }
 
 /* 0, or -1 and KIND_ARGUMENT naming method, url, proxy or a header. */
-int request_check(const struct http_request *r, struct err *e) {
+int http_check(const struct http_request *r, struct err *e) {
   const char *m = r->method;
   if (!is_token((struct str){ m, strlen(m) })) return err_argument(e, "method", "an HTTP method", "another string");
   if (check_url("url", r->url, e) < 0 || (r->proxy != NULL && check_url("proxy", r->proxy, e) < 0)) return -1;

@@ -339,7 +339,7 @@ describe("streams of an adapter in Lua", function()
 end)
 
 describe("every kind of adapter has", function()
-  local INTERNAL = { render = true, start = true }
+  local INTERNAL = { begin = true, render = true, start = true }
 
   it("the methods of a plain one", function()
     local plain = koine.anthropic { model = "claude-sonnet-4-5", key = "k" }

@@ -1,10 +1,12 @@
 --- Attempts: the requests that one call makes, as many as its ledger allows. Each has its own credentials and deadline.
--- A call lives in its stream: {adapter, state, settings, ledger, request, outgoing, path, rendered, credentials,
--- limited, reauthenticated, remedies, codec, base_url, hold, judge, hold_body}. `request` is the canonical request,
--- `codec` its wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what comes
--- behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
+-- A call is the state of its stream: {adapter, state, settings, ledger, request, outgoing, path, rendered,
+-- credentials, limited, reauthenticated, remedies, codec, base_url, hold, judge, hold_body}. `request` is the canonical
+-- request, `codec` its wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what
+-- comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
 -- attempt (see credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the
 -- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
+-- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure. Where credentials were
+-- asked for and no attempt was made, `applied` is true: the next one goes by `credentials`, or fails with `refused`.
 -- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
 -- err), `judge` may change the error of one; where `hold_body` is true, the parser gets no string but a koine.body
 -- (core.request), which is closed when it returns. `watch` looks at the attempt under way (net/raw; nil, false: nobody
@@ -97,15 +99,16 @@ local function build_attempt(call, outgoing, path)
     secrets = credentials.secrets(headers, url, call.settings.proxy) }
 end
 
--- The same for a chat, built once for all that have the same path and credentials and no headers of their own.
+-- The same for a chat, built once for all that have the same path and credentials and no headers of their own. Those
+-- that stream may have another path.
 local function prepared_for(call, outgoing)
-  local path, state = call.path, call.state
+  local path, state, streaming = call.path, call.state, outgoing.stream
   if call.rendered then return build_attempt(call, outgoing, path) end
-  local prepared = state.prepared
+  local prepared = state.prepared[streaming]
   if not prepared or prepared.path ~= path or prepared.credentials ~= call.credentials
     or prepared.given ~= call.settings.headers then
     prepared = build_attempt(call, outgoing, path)
-    state.prepared = prepared
+    state.prepared[streaming] = prepared
   end
   return prepared
 end
@@ -143,8 +146,11 @@ end
 -- Fills `outgoing` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
 local function prepare(call, outgoing, path)
   local settings = call.settings
-  local applied, err = credentials.apply(call.adapter, call.state, settings, call.request, call.ledger.deadline)
-  call.credentials = applied
+  local applied, err = call.credentials, call.refused
+  if not call.applied then
+    applied, err = credentials.apply(call.adapter, call.state, settings, call.request, call.ledger.deadline)
+  end
+  call.credentials, call.applied = applied, nil
   if not applied then return nil, err end
   local limited
   limited, err = limit_rate(call)
@@ -169,9 +175,15 @@ local function closed(call)
     message = "the " .. what .. " was closed" } or nil
 end
 
---- Starts the call, or restarts it on `stream`, as often as the ledger allows: the stream, or nil, err.
-function attempt.start(call, stream)
+--- Starts the call, or restarts it on `stream`, as often as the ledger allows: the stream, or nil, err. `failed` is the
+-- error of an attempt that was made before; nil: none was.
+function attempt.start(call, stream, failed)
   while true do
+    if failed then
+      local again
+      again, failed = call.ledger:again(failed)
+      if not again then return nil, failed end
+    end
     local gone = stream and closed(call)
     if gone then return nil, gone end
     local outgoing = call.outgoing
@@ -183,14 +195,12 @@ function attempt.start(call, stream)
     if ready and stream then
       ready, err = stream:restart(outgoing)
     elseif ready then
-      ready, err = call.adapter:start(outgoing)
+      ready, err = call.adapter:start(outgoing, call)
     end
     if ready then return stream or ready end
     if call.watch then call.watch:finish(err) end
     observe.attempt_over(call, nil, nil, err)
-    local again
-    again, err = call.ledger:again(err)
-    if not again then return nil, err end
+    failed = err
   end
 end
 
@@ -281,6 +291,7 @@ local function remedied(call, err)
   if lasts then
     call.state.without = call.state.without or {}
     call.state.without[without] = true
+    call.state.requests = {} -- those that calls share are made anew
   end
   attempt.render(call, call.outgoing.codec)
   return true
