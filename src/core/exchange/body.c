@@ -6,6 +6,7 @@
 
 #define ERROR_BODY_MAX ((size_t)1 << 20) /* of an error answer, read and kept */
 #define BLANK_MAX ((size_t)64 << 10)     /* white space before a body that is kept */
+#define PARTS_OF_A_BODY 8                /* that a plain answer mostly has */
 
 /* Keeps the record that the provider reported its error with, for err.raw. */
 static void keep_record(struct exchange *x, struct str data) {
@@ -87,6 +88,10 @@ int body_read_plain(struct exchange *x) {
     return exchange_fail(x);
   }
   arena_reset(&x->scratch);
+  if (events_reserve(&x->parts, PARTS_OF_A_BODY) != 0) {
+    err_memory(&x->err);
+    return exchange_fail(x);
+  }
   if (x->spec.codec->parse_body(x->state, buf_str(&x->body), &x->parts, &x->err) != 0) {
     if (first == '[') return fail_array(x);
     return x->err.kind == KIND_PROTOCOL && json_is_cut(buf_str(&x->body)) ? exchange_truncated(x) : exchange_fail(x);

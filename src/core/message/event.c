@@ -17,6 +17,15 @@ void events_free(struct events *q) {
   events_init(q, q->m);
 }
 
+/* Without effect where there is an array. */
+int events_reserve(struct events *q, size_t n) {
+  if (q->cap > 0) return 0;
+  q->v = mem_alloc(q->m, n * sizeof *q->v);
+  if (q->v == NULL) return -1;
+  q->cap = n;
+  return 0;
+}
+
 /* Makes room for one more: moves the waiting events down when at least half the array is taken ones, else doubles. */
 static int make_room(struct events *q) {
   size_t waiting = q->n - q->head;

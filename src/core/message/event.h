@@ -90,6 +90,8 @@ struct events {
 /* Initialises an empty queue; frees its memory. */
 void events_init(struct events *q, const struct mem *m);
 void events_free(struct events *q);
+/* Makes room for so many in an empty queue that has none yet: 0, or -1 (memory). */
+int events_reserve(struct events *q, size_t n);
 /* Appends an event that says nothing yet and returns it, or NULL when out of memory. */
 struct event *events_push(struct events *q, enum event_type type, int32_t key);
 /* The oldest waiting event, removed; NULL when none. Valid until the next push. */
