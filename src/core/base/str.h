@@ -5,6 +5,7 @@
 #define KOINE_BASE_STR_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Borrowed bytes: not NUL-terminated, never owned. */
@@ -54,6 +55,20 @@ static inline int str_is_blank(struct str s) {
 
 /* A letter A to Z in lower case, anything else as it is. */
 static inline char str_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+/* Copies n bytes with the letters A to Z in lower case, eight at a time. */
+static inline void str_lower_copy(char *to, const char *from, size_t n) {
+  const uint64_t ones = 0x0101010101010101u;
+  size_t i = 0;
+  for (; n - i >= sizeof ones; i += sizeof ones) {
+    uint64_t w, ascii;
+    memcpy(&w, from + i, sizeof w);
+    ascii = w & ones * 0x7F; /* the sums below carry into the top bit of their own byte only */
+    w |= ((ascii + ones * (0x80 - 'A')) & ~(ascii + ones * (0x80 - 'Z' - 1)) & ~w & ones * 0x80) >> 2;
+    memcpy(to + i, &w, sizeof w);
+  }
+  for (; i < n; i++) to[i] = str_lower(from[i]);
+}
 
 /* True when s contains the phrase (lower case, ASCII), in any case. */
 static inline int str_contains(struct str s, const char *phrase) {

@@ -7,6 +7,8 @@
 
 #include "private.h"
 
+#define HEAD_EXPECTED ((size_t)1 << 10) /* bytes of names and values: what providers send */
+
 /* The first line of a head is its status line, whatever it looks like: libcurl has read it. An earlier head was
 ** provisional. */
 static void begin_head(struct transfer *t) {
@@ -14,6 +16,7 @@ static void begin_head(struct transfer *t) {
   t->head.n = 0;
   t->header_count = 0;
   t->encoded = t->in_header = 0;
+  (void)buf_reserve(&t->head, HEAD_EXPECTED); /* where that fails, each header is told */
 }
 
 /* Fails a transfer whose answer cannot be HTTP: 0, which the callback returns. */
@@ -60,7 +63,7 @@ static int add_header(struct transfer *t, const char *p, size_t n) {
   size_t length = (size_t)(colon - p);
   if (buf_reserve(&t->head, length + value.n + 2) < 0) return -1;
   char *name = t->head.p + t->head.n, *behind = name + length + 1;
-  for (size_t i = 0; i < length; i++) name[i] = str_lower(p[i]);
+  str_lower_copy(name, p, length);
   name[length] = '\0';
   if (value.n > 0) memcpy(behind, value.p, value.n);
   behind[value.n] = '\0';
