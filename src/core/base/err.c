@@ -41,9 +41,13 @@ static const struct {
 
 /* Everything unset: no status, retryable as the kind says, no retry_after. */
 void err_clear(struct err *e) {
-  memset(e, 0, sizeof *e);
+  e->kind = KIND_NONE;
+  e->status = 0;
   e->retryable = -1;
   e->retry_after = -1;
+  e->server_time = 0;
+  e->offset = 0;
+  e->code[0] = e->request_id[0] = e->field[0] = e->expected[0] = e->message[0] = '\0';
 }
 
 /* Puts text of `n` bytes, as snprintf counts them, that was printed into `printed`, into `to`. */
