@@ -75,13 +75,14 @@ end
 -- `request` and `deadline` are what goes to a login module. nil, err: an AuthenticationError that names the variable to
 -- set, or the module's error. An error that a function of the caller's raises goes on unchanged.
 function credentials.apply(adapter, state, settings, request, deadline)
-  local row = state.row
+  local row, kept = state.row, state.credentials
   if state.auth then return state.auth.prepare(adapter, request, deadline) end
+  if kept and kept.key == settings.key and not settings.headers then return kept end
   if row.auth == "none" or given_by_hand(settings.headers) then return NOTHING end
   local key, err = key_of(row, settings)
   if err then return nil, err end
   if not key then return NOTHING end
-  local applied, way = state.credentials, WAYS[row.auth]
+  local applied, way = kept, WAYS[row.auth]
   if not applied or applied.key ~= key then
     applied = { key = key, headers = { [way[1]] = way[2] .. key } }
     state.credentials = applied
