@@ -14,7 +14,7 @@ local wait = require "koine.task.wait"
 
 local stream = {}
 local methods = core.stream_methods
-local poll = methods.poll
+local poll, settle_in_core = methods.poll, methods.settle
 
 -- Frees the request, which may be large: there will be no other attempt.
 local function forget_request(call)
@@ -75,6 +75,9 @@ local function settle(self, call)
   return response
 end
 
+-- Seconds that the core may wait for the end of an answer by itself: a signal's handler runs as soon as Lua code does.
+local SETTLE = 1
+
 local tells = false -- whether somebody in this Lua state asked to be told of a stream's deltas or bytes (net/raw)
 
 -- The stream's call where somebody did of this one; else false or nil.
@@ -123,6 +126,7 @@ function methods:next() return advance(self) end
 --- The whole answer as a Response, after reading what is left of it; the same object every time. nil, err when it
 -- failed: err.partial is then a Response with what had arrived.
 function methods:response()
+  if wait.only_steps() and not told_of(self) then settle_in_core(self, SETTLE) end
   while true do
     local told = told_of(self)
     local delta, err = advance(self, not (told and told.tells_deltas))

@@ -123,7 +123,7 @@ end
 
 --- Suspends the caller until the token is woken (true) or `seconds` are over (false; nil = no limit); nil, err
 -- (CancelledError) when a host cancelled it. Specs put their own function here.
-function wait.park(token, seconds)
+local function park(token, seconds)
   if task then
     if task:yields() then return task:park(token, seconds) end
   elseif host then
@@ -132,6 +132,7 @@ function wait.park(token, seconds)
   end
   return wait.block(token, seconds)
 end
+wait.park = park
 
 -- The same for users: raises an ArgumentError at their line.
 local function checked(f)
@@ -158,6 +159,9 @@ end
 
 --- Whether a park here would stop the whole program: no task runs, and there is no host.
 function wait.alone() return not task and not host end
+
+--- Whether park, here, would step the engine and do nothing else: then the core may step it by itself for a while.
+function wait.only_steps() return not task and not host and wait.park == park end
 
 --- Sleeps for so many seconds: true, or nil, err when a host cancelled the caller. 0 lets the others run where there
 -- are others. Raises an ArgumentError unless it is a number.

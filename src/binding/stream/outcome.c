@@ -15,6 +15,12 @@ struct stream *stream_check(lua_State *L) {
 ** the attempt's own. */
 int stream_is_read(lua_State *L, const struct stream *s) { return s->busy && in_finalizer(L); }
 
+void stream_register(lua_State *L, struct stream *s) {
+  if (s->registered) return;
+  state_register(L, s->attempt, 1);
+  s->registered = 1;
+}
+
 void stream_push_outcome(lua_State *L) {
   lua_getiuservalue(L, 1, 3);
 }

@@ -66,6 +66,7 @@ static int poll_busy(lua_State *L, struct stream *s, int discard) {
         return 3;
       case EXCHANGE_MORE: case EXCHANGE_BUSY:
         stream_note(s);
+        stream_register(L, s);
         lua_pushboolean(L, r == EXCHANGE_BUSY);
         return 1;
       case EXCHANGE_DONE: stream_end(L, s); break;

@@ -35,7 +35,7 @@ static int launch(lua_State *L, int idx, const struct adapter *ad, struct http_r
   err_clear(&e);
   if (!spec->stream) r->body_max = spec->limits.body;
   r->high_water = spec->limits.high_water;
-  state_register(L, s->attempt, idx);
+  s->registered = 0;
   if (attempt_start(s->attempt, &st->mem, state_http(L, st), r, spec, s->attempt, &e) == 0) {
     s->phase = OPEN;
     return 0;

@@ -13,6 +13,20 @@ static int m_finish(lua_State *L) {
   return 1;
 }
 
+/* stream:settle(seconds): reads the rest of the answer, without deltas, and steps the engine meanwhile, for at most so many
+** seconds and as long as nobody else is told of anything. Poll says what came of it. Raises when the system fails. */
+static int m_settle(lua_State *L) {
+  struct stream *s = stream_check(L);
+  struct state *st = state_get(L, 0);
+  struct err e;
+  if (s->phase != OPEN || stream_is_read(L, s)) return 0;
+  err_clear(&e);
+  attempt_settle(s->attempt, state_engine(L, st), luaL_checknumber(L, 2), &e);
+  s->taken = 0;
+  stream_note(s);
+  return e.kind == KIND_NONE ? 0 : raise_error(L, &e);
+}
+
 /* stream:delivered(): whether a delta was handed out: from then on there is no other attempt. */
 static int m_delivered(lua_State *L) {
   struct stream *s = stream_check(L);
@@ -74,6 +88,7 @@ static int m_tostring(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "finish", m_finish },
+  { "settle", m_settle },
   { "delivered", m_delivered },
   { "close", m_close },
   { "stats", m_stats },

@@ -18,6 +18,7 @@ enum phase { CLOSED, OPEN, ENDED, BROKEN };
 struct stream {
   struct attempt *attempt;       /* in user value 4; its finalizer may have closed it, at the end of the Lua state */
   enum phase phase;
+  int registered;          /* the engine's news of the attempt find the stream */
   int delivered;            /* a delta was handed out */
   int busy;                /* values are being made of what the attempt holds: a finalizer must leave it alone */
   int taken;               /* `delta` was taken from the attempt, and has no table yet */
@@ -37,6 +38,8 @@ static inline struct stream *stream_checked(struct stream *s) {
 }
 /* True in a finalizer that interrupts poll. */
 int stream_is_read(lua_State *L, const struct stream *s);
+/* Sees to it that the engine tells of news of the stream at 1, which somebody is going to wait for. */
+void stream_register(lua_State *L, struct stream *s);
 /* Bytes that the attempt holds. */
 size_t stream_held(const struct attempt *c);
 /* Brings `events` and `peak` up to date. */

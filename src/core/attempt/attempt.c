@@ -124,6 +124,19 @@ enum progress attempt_next(struct attempt *c, struct event *delta) {
   }
 }
 
+enum progress attempt_settle(struct attempt *c, struct engine *g, double seconds, struct err *e) {
+  double until = clock_monotonic() + seconds, left;
+  int interrupted = 0;
+  struct event delta;
+  for (;;) {
+    enum progress r = attempt_next(c, &delta);
+    if (r == EXCHANGE_DELTA) continue;
+    if (r != EXCHANGE_MORE || c->transfer == NULL || !transfer_is_all_news(c->transfer)) return r;
+    left = until - clock_monotonic();
+    if (left <= 0 || engine_step(g, left, -1, &interrupted, e) != 0 || interrupted) return r;
+  }
+}
+
 void attempt_close(struct attempt *c) {
   drop_transfer(c, 1);
   exchange_free(c->exchange);

@@ -81,6 +81,8 @@ size_t transfer_headers(const struct transfer *t, const struct header **h);
 struct buf *transfer_body(struct transfer *t);
 /* Tells that the body buffer was emptied: resumes a paused transfer. */
 void transfer_taken(struct transfer *t);
+/* Forgets that there is news of t: true unless others have some. */
+int transfer_is_all_news(struct transfer *t);
 /* True at the end, good or bad; *failure is NULL for a clean end. */
 int transfer_done(const struct transfer *t, const struct err **failure);
 /* The time by the transfer's own clock: clock_monotonic, but for a recording that is played without waits. */

@@ -316,6 +316,12 @@ int transfer_done(const struct transfer *t, const struct err **failure) {
   return done;
 }
 
+int transfer_is_all_news(struct transfer *t) {
+  if (t->http == NULL) return 1;
+  pollset_forget(t->http->poll, &t->news);
+  return !pollset_has_news(t->http->poll);
+}
+
 /* Sets the grace period; without effect at the end. */
 void transfer_grace(struct transfer *t, double seconds) {
   if (!in_flight(t)) return;
